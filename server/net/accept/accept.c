@@ -15,7 +15,7 @@ static const char *over_limit(const struct listener *l, uint64_t key)
     uint32_t most = a->limits.connections_per_address;
     const struct crowd *crowd = most == 0 ? NULL : crowds_find(&a->crowds, key);
 
-    if (l->limit != 0 && l->rules.open >= l->limit)
+    if (l->limit != 0 && l->rules.open - l->rules.kept >= l->limit)
         return "the listener's limit of connections is reached";
     if (crowd != NULL && peer_key_is_address(key) && crowd->count >= most)
         return "the limit of connections of one address is reached";
@@ -30,14 +30,13 @@ static bool has_place_kept(const struct listener *l, int fd)
     const struct acceptor *a = l->acceptor;
     uint32_t uid;
 
-    return l->url.scheme == URL_UNIX && peer_uid(fd, &uid) && (uid == 0 || uid == geteuid()) &&
-           (a->limits.connections == 0 || a->open < a->limits.connections + KEPT_PLACES) &&
-           (l->limit == 0 || l->rules.open < l->limit + KEPT_PLACES);
+    return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX && peer_uid(fd, &uid) &&
+           (uid == 0 || uid == geteuid());
 }
 
-static bool all_places_are_taken(const struct acceptor *a)
+bool acceptor_has_room(const struct acceptor *a)
 {
-    return a->limits.connections != 0 && a->open >= a->limits.connections;
+    return a->limits.connections == 0 || a->open - a->kept < a->limits.connections;
 }
 
 static bool is_better(const struct loop_link *one, const struct loop_link *other)
@@ -128,20 +127,28 @@ static bool is_kept_out(const struct listener *l, uint64_t key)
            penalties_left(&a->penalties, key, activator_clock(a->activator)) > 0;
 }
 
+static void take_kept_place(struct acceptor *a, struct conn_slot *slot)
+{
+    slot->kept = true;
+    slot->rules->kept++;
+    a->kept++;
+    slot_send(a, slot);
+}
+
 static void take_caller(struct listener *l, int fd, const struct caller *caller)
 {
     const char *why = is_kept_out(l, caller->key)
                           ? "its address is kept out for a while (limits.penalty)"
                           : over_limit(l, caller->key);
 
-    bool kept = (why != NULL || all_places_are_taken(l->acceptor)) && has_place_kept(l, fd);
+    bool kept = (why != NULL || !acceptor_has_room(l->acceptor)) && has_place_kept(l, fd);
     if (kept)
         why = NULL;
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
     if (slot == NULL)
         refuse(fd, caller->peer, why == NULL ? "out of memory" : why);
     else if (kept)
-        slot_send(l->acceptor, slot);
+        take_kept_place(l->acceptor, slot);
     else
         claim_place(l->acceptor, slot);
 }

@@ -32,6 +32,8 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     slot->left = true;
     a->open--;
     a->links[slot->message.loop].open--;
+    a->kept -= slot->kept;
+    slot->rules->kept -= slot->kept;
     --slot->rules->open;
     LIST_REMOVE(slot, of_crowd);
     crowds_leave(&a->crowds, slot->crowd);

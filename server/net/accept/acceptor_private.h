@@ -90,6 +90,7 @@ struct acceptor {
     uint32_t loop_count;
     uint32_t turn;    /* where the search for the loop with the fewest begins */
     uint32_t open;    /* connections that have a place */
+    uint32_t kept;    /* of these, in places beyond the limits (KEPT_PLACES) */
     uint32_t leaving; /* that have given theirs up, are closed, and have not come home */
     uint64_t next_id;
     struct crowds crowds; /* all that are open or claim a place */
@@ -134,6 +135,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot);
 
 /* --- accept.c --- */
 
+bool acceptor_has_room(const struct acceptor *a);
 /* Gives it to the loop with the fewest; it has a place. */
 void slot_send(struct acceptor *a, struct conn_slot *slot);
 /* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */

@@ -7,21 +7,24 @@
 
 static const char is_full[] = "the limit of connections is reached (limits.connections)";
 
-static bool has_room(const struct acceptor *a)
-{
-    return a->limits.connections == 0 || a->open < a->limits.connections;
-}
-
 /* It is one of few, itself included, beside the address that has the most. */
 static bool has_few(const struct acceptor *a, const struct conn_slot *slot)
 {
     return (uint64_t)slot->crowd->count * CLAIM_PART < crowds_largest(&a->crowds)->count;
 }
 
-/* It may push out newcomers that had no time to speak. */
-static bool goes_before_newcomers(const struct acceptor *a, const struct conn_slot *slot)
+/* How many newcomers of one address on a loop are spared that had no time to speak.  Where one
+ * address has a quarter of all places, those who come beside it are not to push out each other: it
+ * makes room, or the crowd of its newcomers does. */
+static uint32_t spared(const struct acceptor *a, const struct conn_slot *slot)
 {
-    return slot->crowd->count == 1 || has_few(a, slot);
+    uint32_t most = crowds_largest(&a->crowds)->count;
+
+    if (!has_few(a, slot))
+        return slot->crowd->count == 1 ? 0 : UINT32_MAX;
+    return (uint64_t)most * CLAIM_PART < a->limits.connections
+               ? 0
+               : most / CLAIM_PART / a->loop_count + 1;
 }
 
 static bool may_ask(const struct loop_link *link)
@@ -35,8 +38,10 @@ static void ask(struct acceptor *a, struct claim *c, uint32_t loop, enum yield_w
 {
     c->loop = loop;
     c->victim = victim;
-    c->yield =
-        (struct yield){.message = {.kind = LOOP_YIELD, .fd = -1}, .who = who, .slot = victim};
+    c->yield = (struct yield){.message = {.kind = LOOP_YIELD, .fd = -1},
+                              .who = who,
+                              .spared = spared(a, c->slot),
+                              .slot = victim};
     if (victim != NULL)
         victim->asked = true;
     a->links[loop].claims++;
@@ -50,8 +55,7 @@ static bool ask_newcomers(struct acceptor *a, struct claim *c)
         uint32_t loop = (a->turn + c->looks++) % a->loop_count;
         struct loop_link *link = &a->links[loop];
         if (may_ask(link) && counter_read(&link->loop->counters.newcomers) > 0) {
-            ask(a, c, loop, goes_before_newcomers(a, c->slot) ? YIELD_NEWCOMER : YIELD_SILENT,
-                NULL);
+            ask(a, c, loop, YIELD_NEWCOMER, NULL);
             return true;
         }
     }
@@ -66,9 +70,9 @@ static struct conn_slot *youngest(const struct acceptor *a, const struct crowd *
 
     LIST_FOREACH(slot, &crowd->slots, of_crowd)
     {
-        if (looks++ == CLAIM_LOOKS + CLAIMS_MAX)
+        if (looks++ == CLAIM_LOOKS + CLAIMS_MAX + KEPT_PLACES)
             break;
-        if (!slot->asked && may_ask(&a->links[slot->message.loop]) && n-- == 0)
+        if (!slot->asked && !slot->kept && may_ask(&a->links[slot->message.loop]) && n-- == 0)
             return slot;
     }
     return NULL;
@@ -105,7 +109,7 @@ static void go_on(struct acceptor *a, struct claim *c)
     if (a->draining) {
         end(a, c);
         slot_refuse(a, slot, "the server stops");
-    } else if (has_room(a)) {
+    } else if (acceptor_has_room(a)) {
         end(a, c);
         slot_send(a, slot);
     } else if (!ask_newcomers(a, c) && !ask_largest(a, c)) {
@@ -132,7 +136,7 @@ static struct claim *claim_new(struct acceptor *a, struct conn_slot *slot)
 
 void claim_place(struct acceptor *a, struct conn_slot *slot)
 {
-    if (has_room(a))
+    if (acceptor_has_room(a))
         slot_send(a, slot);
     else if (a->claim_count >= CLAIMS_MAX / 2 && !has_few(a, slot))
         slot_refuse(a, slot, is_full);

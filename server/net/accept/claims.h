@@ -4,9 +4,12 @@
  * First newcomers give way, who have not said who they are.  Then the youngest connection of the
  * address, or the user of this machine, that has the most does, in favour of one that has under a
  * quarter of that: so nobody fills the server alone, and two that have many do not throw each other
- * out in turn.  Of its youngest CLAIM_LOOKS one that has nothing at work is preferred.  For who has
- * more than a quarter, and so is many already, only newcomers go that had their time to speak: a
- * flood cannot push out those who are about to say who they are.
+ * out in turn.  Of its youngest CLAIM_LOOKS one that has nothing at work is preferred.
+ *
+ * Newcomers that had no time to speak yet stay in two cases.  For who has more than a quarter, and
+ * so is many already, they do not go: a flood cannot push out those who are about to say who they
+ * are.  And where one address has a quarter of all places, no such newcomers go as stand alone
+ * beside it: they would push out each other.
  *
  * The connections are the loops': each of these asks is a message to a loop and back (LOOP_YIELD),
  * and the claim waits for that, its socket accepted and nothing read.  So there are never more open
@@ -27,7 +30,8 @@ enum {
     CLAIMS_MAX = 16,   /* at once; half of them for who has many already */
     CLAIMS_A_LOOP = 8, /* of these, that wait for one loop */
     CLAIM_LOOKS = 8,   /* connections of one address that are asked whether they are idle */
-    CLAIM_PART = 4     /* who has less than this part of the most may take of that */
+    CLAIM_PART = 4 /* who has less than this part of the most may take of that; and a part of all
+                    * places */
 };
 
 struct claim {

@@ -31,6 +31,7 @@ struct listener_rules {
     uint8_t index;                 /* of the listener */
     struct tls_context **contexts; /* by loop index; NULL: plain */
     uint32_t open;                 /* connections; the acceptor's own */
+    uint32_t kept;                 /* of these, in places kept beyond the limits; the same */
 };
 
 enum loop_message_kind {
@@ -71,6 +72,7 @@ struct conn_slot {
     struct crowd *crowd;            /* the acceptor's: of that key */
     LIST_ENTRY(conn_slot) of_crowd; /* the same: while it is counted and a loop has it */
     bool left;                      /* the same: it has given up its place, and is not counted */
+    bool kept;                      /* the same: in a place that is kept beyond the limits */
     bool asked;                     /* the same: a claim asks for its place, and holds on to it */
     bool home;                      /* the same: it came home while it was asked for */
 
@@ -82,14 +84,14 @@ struct conn_slot {
 /* LOOP_YIELD: one connection is to close, so that another may have its place; it goes back to the
  * acceptor.  The acceptor's own (accept/claims.h). */
 enum yield_who {
-    YIELD_SILENT,   /* any newcomer that had a second to speak, and said nothing */
-    YIELD_NEWCOMER, /* any newcomer: newcomers_yield() */
+    YIELD_NEWCOMER, /* a newcomer: newcomers_yield() */
     YIELD_IDLE,     /* that of `slot`, if it has nothing at work */
     YIELD_ANYHOW    /* that of `slot` */
 };
 struct yield {
     struct loop_message message;
     enum yield_who who;
+    uint32_t spared; /* of newcomers: as newcomers_yield() takes it */
     /* On its way to the loop: the one that is asked, NULL for newcomers.  On its way back: the one
      * whose place is free by that, NULL: none.  Borrowed: it cannot have come home before this. */
     struct conn_slot *slot;

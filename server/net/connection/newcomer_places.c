@@ -69,8 +69,9 @@ static struct connection *last_of(const struct places *p, of_place *of, const st
     return of(at);
 }
 
-/* Closes one, if there is one; with `silent` only one that had time to speak.  NULL: none. */
-static struct connection *give_way(const struct places *p, of_place *of, bool silent,
+/* Closes one, if there is one; of up to `spared` of one address only one that had time to speak.
+ * NULL: none. */
+static struct connection *give_way(const struct places *p, of_place *of, uint32_t spared,
                                    const char *why)
 {
     const struct crowd *crowd = crowd_of(p);
@@ -80,7 +81,7 @@ static struct connection *give_way(const struct places *p, of_place *of, bool si
     struct connection *c = first_of(p, of, crowd);
     if (is_silent(c))
         conn_slot_offend(c->slot, OFFENCE_SILENT);
-    else if (silent)
+    else if (spared > 0 && (crowd == NULL || crowd->count <= spared))
         return NULL;
     else
         c = last_of(p, of, crowd);
@@ -93,12 +94,12 @@ void newcomers_make_room(struct net_loop *l)
     const struct places *p = &l->newcomers.places;
 
     if (l->limits.newcomers > 0 && p->count > l->limits.newcomers)
-        give_way(p, newcomer_of, false, "too many have not said who they are (limits.newcomers)");
+        give_way(p, newcomer_of, 0, "too many have not said who they are (limits.newcomers)");
 }
 
-struct connection *newcomers_yield(struct net_loop *l, bool silent, const char *why)
+struct connection *newcomers_yield(struct net_loop *l, uint32_t spared, const char *why)
 {
-    return give_way(&l->newcomers.places, newcomer_of, silent, why);
+    return give_way(&l->newcomers.places, newcomer_of, spared, why);
 }
 
 void newcomer_shakes(struct connection *c)
@@ -111,5 +112,5 @@ void newcomer_shakes(struct connection *c)
     c->shakes = true;
     places_join(p, &c->shaking, c->slot->key);
     if (l->limits.handshakes > 0 && p->count > l->limits.handshakes)
-        give_way(p, shaker_of, false, "too many TLS handshakes have begun (limits.handshakes)");
+        give_way(p, shaker_of, 0, "too many TLS handshakes have begun (limits.handshakes)");
 }

@@ -18,7 +18,7 @@ static struct conn_slot *give_one_up(struct net_loop *l, const struct yield *y)
     struct connection *c;
 
     if (y->slot == NULL) {
-        c = newcomers_yield(l, y->who == YIELD_SILENT, is_full);
+        c = newcomers_yield(l, y->spared, is_full);
         return c == NULL ? NULL : c->slot;
     }
     c = y->slot->connection;

@@ -145,6 +145,23 @@ SERVER_TEST(newcomers_give_way_before_all_others)
     close_all(silent, PLACES / 2);
 }
 
+/* Those who come beside a crowd that is known do not push out each other. */
+SERVER_TEST(who_has_just_come_stays_where_one_has_most_places)
+{
+    int crowd[PLACES], newcomers[4];
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    const char *asks = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
+    take_places(url, 1, crowd, PLACES);
+    for (int i = 0; i < 4; i++) {
+        newcomers[i] = net_client_connect_from(asks, 2);
+        SERVER_UNTIL(count_open(crowd, PLACES) == PLACES - 1 - i);
+    }
+    assert_int_equal(count_open(newcomers, 4), 4);
+    close_all(newcomers, 4);
+    close_all(crowd, PLACES);
+}
+
 /* Who has many already pushes out nobody that is about to say who it is. */
 SERVER_TEST(a_flood_takes_no_place_of_newcomers_but_of_silent_ones)
 {
@@ -350,6 +367,13 @@ SERVER_TEST(users_are_counted_as_addresses_are)
     }
     more[KEPT_PLACES] = net_client_connect(url);
     SERVER_UNTIL(is_at_end(more[KEPT_PLACES]));
+    int before = count_open(crowd, PLACES) + count_open(more, KEPT_PLACES);
+    int other = net_client_connect_from(tcp, 3);
+    net_client_request(other, 1);
+    SERVER_UNTIL(net_client_answered(other, 1));
+    assert_int_equal(server.acceptor->kept, KEPT_PLACES); /* and takes none of the others' */
+    assert_int_equal(count_open(crowd, PLACES) + count_open(more, KEPT_PLACES), before - 1);
+    close(other);
     close(good);
     close_all(more, KEPT_PLACES + 1);
     close_all(crowd, PLACES);
