@@ -240,10 +240,12 @@ static void relink(struct jobs *jobs, struct job *job)
     char text[JOB_TEXT_MAX];
     const struct job_more *more = job->more;
     uint32_t all = more ? more->after_count + more->after_any_count : 0;
+    size_t was = job_bytes(job);
     for (uint32_t i = 0; i < all; i++)
         if (table_find(&jobs->table, more->after_ids[i])) /* else it ended well, and is forgotten */
             dependencies_link(&jobs->sched, job, more->after_ids[i], i >= more->after_count, text,
                               sizeof text);
+    table_weigh(&jobs->table, job, was); /* the other ends are weighed where they are linked */
 }
 
 /* One that is to be cancelled does not run again, but it is not to blame either. */

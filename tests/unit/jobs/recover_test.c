@@ -55,6 +55,27 @@ STORED_TEST(what_is_tried_again_waits_for_nobody)
     assert_non_null(world_run_of(w, second));
 }
 
+/* What the others take for that they wait was counted anew, and is given back but once. */
+STORED_TEST(who_waits_over_a_restart_is_counted_to_nothing)
+{
+    w->room[1] = 10;
+    uint64_t first = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC)), others[10];
+    for (unsigned i = 0; i < 10; i++)
+        others[i] = submit_after(w, &first);
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    for (unsigned i = 0; i < 10; i++) {
+        world_finish(world_run_of(w, others[i]), "\x2a");
+        jobs_world_pass(w, AO_S(1));
+        assert_int_equal(world_state(w, others[i]), JOB_DONE);
+    }
+    assert_int_equal(w->jobs->table.open, 0);
+    assert_int_equal(w->jobs->table.open_bytes, 0);
+}
+
 /* --- Histories --- */
 
 enum { EVENTS = 200 };
