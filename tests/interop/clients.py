@@ -29,7 +29,7 @@ listen:
   - {{url: "ergons://127.0.0.1:0", auth: none, tls: {{cert: "{nameless}", key: "{nameless_key}"}}}}
 roles:
   - {{name: certificates, members: ["cert:ops.example"], methods: ["*"]}}
-limits: {{in_flight: 50}}
+limits: {{in_flight: 50, penalty: off}}
 """
 
 # What a server that is none sends: at once to one connection, and to another as the answer to its first call. The client closes

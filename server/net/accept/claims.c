@@ -1,5 +1,6 @@
 #include "server/net/accept/claims.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -129,6 +130,7 @@ static struct claim *claim_new(struct acceptor *a, struct conn_slot *slot)
 
     while (c->slot != NULL)
         c++;
+    assert(c < a->claims + CLAIMS_MAX);
     *c = (struct claim){.slot = slot};
     a->claim_count++;
     return c;
@@ -138,7 +140,7 @@ void claim_place(struct acceptor *a, struct conn_slot *slot)
 {
     if (acceptor_has_room(a))
         slot_send(a, slot);
-    else if (a->claim_count >= CLAIMS_MAX / 2 && !has_few(a, slot))
+    else if (!claims_may_begin(a) || (a->claim_count >= CLAIMS_MAX / 2 && !has_few(a, slot)))
         slot_refuse(a, slot, is_full);
     else
         go_on(a, claim_new(a, slot));

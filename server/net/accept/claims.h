@@ -43,7 +43,8 @@ struct claim {
 };
 
 /* Sends the slot, which no loop has, to a loop; or claims a place for it, and then does; or refuses
- * it, if nobody has to make room.  It is taken over. */
+ * it, if nobody has to make room, or so many claim one already: those who waited for a name come
+ * several at a time, and past claims_may_begin().  It is taken over. */
 void claim_place(struct acceptor *a, struct conn_slot *slot);
 /* A loop has done what a claim asked for. */
 void claim_answered(struct acceptor *a, struct yield *y);
