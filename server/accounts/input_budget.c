@@ -46,6 +46,7 @@ void input_budget_add(struct input_budget *b, struct input_keeper *keeper)
 {
     pthread_mutex_lock(&b->lock);
     keeper->next = b->keepers;
+    keeper->pressed = false;
     b->keepers = keeper;
     pthread_mutex_unlock(&b->lock);
 }
@@ -60,11 +61,23 @@ void input_budget_remove(struct input_budget *b, struct input_keeper *keeper)
     pthread_mutex_unlock(&b->lock);
 }
 
-void input_budget_ask(struct input_budget *b, const struct input_keeper *but)
+void input_budget_ask(struct input_budget *b, const struct input_keeper *but, bool press)
 {
     pthread_mutex_lock(&b->lock);
-    for (struct input_keeper *k = b->keepers; k; k = k->next)
-        if (k != but)
-            ao_post(k->handle, AO_POST_MESSAGE);
+    for (struct input_keeper *k = b->keepers; k; k = k->next) {
+        if (k == but)
+            continue;
+        k->pressed |= press;
+        ao_post(k->handle, AO_POST_MESSAGE);
+    }
     pthread_mutex_unlock(&b->lock);
+}
+
+bool input_budget_was_pressed(struct input_budget *b, struct input_keeper *keeper)
+{
+    pthread_mutex_lock(&b->lock);
+    bool pressed = keeper->pressed;
+    keeper->pressed = false;
+    pthread_mutex_unlock(&b->lock);
+    return pressed;
 }

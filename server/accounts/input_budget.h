@@ -3,7 +3,8 @@
  * are few and large.  So all together never have more than the limit, at no moment.
  *
  * Which of them gives way is the business of the loops that keep them: one that finds too little
- * left asks the others to look whether they have more than their part.
+ * left asks the others to look whether they have more than their part.  Where one that is within
+ * its own part asks, it presses them: then not even a message that is alone stays beyond a part.
  *
  * Thread: any. */
 #ifndef ERGON_ACCOUNTS_INPUT_BUDGET_H
@@ -22,6 +23,7 @@ struct ao_handle; /* ergon/ao.h */
 struct input_keeper {
     struct input_keeper *next;
     struct ao_handle *handle; /* borrowed; it outlives this */
+    bool pressed;             /* private, by the budget's lock: input_budget_was_pressed() */
 };
 
 /* Private. */
@@ -46,7 +48,10 @@ uint64_t input_budget_bytes(const struct input_budget *b);
 /* From here on it is asked. */
 void input_budget_add(struct input_budget *b, struct input_keeper *keeper);
 void input_budget_remove(struct input_budget *b, struct input_keeper *keeper);
-/* Activates the objects of all keepers but this one, or wakes those that sleep. */
-void input_budget_ask(struct input_budget *b, const struct input_keeper *but);
+/* Activates the objects of all keepers but this one, or wakes those that sleep; `press`: they are
+ * pressed from here on. */
+void input_budget_ask(struct input_budget *b, const struct input_keeper *but, bool press);
+/* Whether it was pressed since the last call, or since it was added. */
+bool input_budget_was_pressed(struct input_budget *b, struct input_keeper *keeper);
 
 #endif

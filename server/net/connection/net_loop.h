@@ -76,7 +76,9 @@ struct net_loop {
     struct partial_list partials;
     struct input_keeper keeper; /* partial_budget.h: another loop asks */
     struct ao shrinks;          /* whether it has more than its part */
-    bool awaits_input_room;     /* some connections do not read until others have given way */
+    bool awaits_input_room;     /* some connections do not read until others have given way, */
+    ao_time look_again;         /* or until then */
+    ao_time ask_again;          /* not before does it ask other loops for room */
     struct scanner scanner;     /* of what stands in `scratch` */
     uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 

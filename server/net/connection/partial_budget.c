@@ -69,20 +69,6 @@ static void close_for_budget(struct connection *c)
     input_drop(c);
 }
 
-bool partial_budget_take(struct connection *c, size_t bytes)
-{
-    struct net_loop *l = c->loop;
-    size_t cost = partial_cost(c->partial, bytes);
-
-    while (!partial_take(&l->partials, cost, l->limits.partial_total)) {
-        struct connection *goes = largest(l, c, cost);
-        close_for_budget(goes);
-        if (goes == c)
-            return false;
-    }
-    return true;
-}
-
 /* Nearly all that there is is taken. */
 static bool is_tight(const struct net_loop *l)
 {
@@ -91,20 +77,50 @@ static bool is_tight(const struct net_loop *l)
     return input_budget_bytes(l->partials.budget) > all - all / 8;
 }
 
-/* One message alone is within what it may be. */
-static bool has_more_than_its_part(const struct net_loop *l)
+/* Others ask back, so each asks now and then, and not at each read. */
+static void ask_others(struct net_loop *l)
+{
+    ao_time now = activator_now(l->activator);
+
+    if (now < l->ask_again)
+        return;
+    l->ask_again = now + LOOK_AGAIN;
+    input_budget_ask(l->partials.budget, &l->keeper, l->partials.total <= l->limits.partial_part);
+}
+
+bool partial_budget_take(struct connection *c, size_t bytes)
+{
+    struct net_loop *l = c->loop;
+    size_t cost = partial_cost(c->partial, bytes);
+
+    while (!partial_take(&l->partials, cost, l->limits.partial_total)) {
+        ask_others(l); /* too late for this one, but not for the next */
+        struct connection *goes = largest(l, c, cost);
+        close_for_budget(goes);
+        if (goes == c)
+            return false;
+    }
+    if (c->partial)
+        c->partial->waits_since = 0;
+    return true;
+}
+
+/* A part may be less than one message may be: one alone stays, unless another loop that has less
+ * than its part wants the memory. */
+static bool has_more_than_its_part(const struct net_loop *l, bool pressed)
 {
     const struct partial_input *first = LIST_FIRST(&l->partials.all);
 
-    return l->partials.total > l->limits.partial_part && first && LIST_NEXT(first, link);
+    return l->partials.total > l->limits.partial_part && first &&
+           (pressed || LIST_NEXT(first, link));
 }
 
 /* True: some gave way. */
-static bool shrink(struct net_loop *l)
+static bool shrink(struct net_loop *l, bool pressed)
 {
     bool any = false;
 
-    for (; is_tight(l) && has_more_than_its_part(l); any = true)
+    for (; is_tight(l) && has_more_than_its_part(l, pressed); any = true)
         close_for_budget(largest(l, NULL, 0));
     return any;
 }
@@ -115,9 +131,9 @@ void partial_budget_grown(struct connection *c)
 
     if (!is_tight(l))
         return;
-    shrink(l);
+    shrink(l, false);
     if (is_tight(l)) /* so it is others that have too much */
-        input_budget_ask(l->partials.budget, &l->keeper);
+        ask_others(l);
 }
 
 bool partial_budget_waits(struct connection *c, size_t bytes)
@@ -125,14 +141,20 @@ bool partial_budget_waits(struct connection *c, size_t bytes)
     struct net_loop *l = c->loop;
     uint64_t cost = partial_cost(c->partial, bytes);
     ao_time now = activator_now(l->activator);
+    ao_time *since = &c->partial->waits_since;
 
     if (cost == 0 || input_budget_bytes(l->partials.budget) + cost <= l->limits.partial_total ||
-        l->partials.total + cost > l->limits.partial_part || now - c->since >= PATIENCE)
+        l->partials.total + cost > l->limits.partial_part ||
+        (*since != 0 && now - *since >= PATIENCE))
         return false;
-    input_budget_ask(l->partials.budget, &l->keeper);
+    if (*since == 0)
+        *since = now;
+    ask_others(l);
+    if (!l->awaits_input_room)
+        l->look_again = now + LOOK_AGAIN;
     l->awaits_input_room = true;
     if (ao_state(&l->shrinks) == AO_STATE_INACTIVE)
-        ao_sleep_until(&l->shrinks, now + LOOK_AGAIN);
+        ao_sleep_until(&l->shrinks, l->look_again);
     return true;
 }
 
@@ -151,10 +173,16 @@ static enum ao_verdict shrink_step(struct ao *self)
 {
     struct net_loop *l = ao_of(self, struct net_loop, shrinks);
 
-    if (shrink(l))
-        input_budget_ask(l->partials.budget, &l->keeper);
-    if (l->awaits_input_room)
-        let_them_read(l);
+    if (shrink(l, input_budget_was_pressed(l->partials.budget, &l->keeper)))
+        input_budget_ask(l->partials.budget, &l->keeper, false);
+    if (!l->awaits_input_room)
+        return AO_DONE;
+    /* Who reads in vain asks again: two loops that wait would keep each other awake. */
+    if (is_tight(l) && activator_now(l->activator) < l->look_again) {
+        ao_sleep_until(self, l->look_again);
+        return AO_PARK;
+    }
+    let_them_read(l);
     return AO_DONE;
 }
 

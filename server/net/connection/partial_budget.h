@@ -5,7 +5,9 @@
  * message grows takes the memory first; where it is not there, the connections of its own loop that
  * hold most are closed for it, or it is closed itself.  So that it does not come to that, a loop
  * that has more than its part gives way before: when all together have nearly all that there is, it
- * closes those of its own that hold most, by itself or since another asks.
+ * closes those of its own that hold most, by itself or since another asks.  A part may be less than
+ * one message may be: a message that is alone in its loop stays beyond it while nobody else wants
+ * the memory, and goes when a loop that is within its part asks.
  *
  * Who has not said who it is goes before all others, and then it goes by principal.
  *

@@ -60,6 +60,7 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
     p->start = 0;
     p->end = bytes.len;
     p->capacity = capacity;
+    p->waits_since = 0;
     partial_copy_scanner(&p->scanner, scanner);
     memcpy(p->bytes, bytes.at, bytes.len);
     LIST_INSERT_HEAD(&list->all, p, link);

@@ -6,6 +6,8 @@
 #ifndef ERGON_NET_PARTIAL_INPUT_H
 #define ERGON_NET_PARTIAL_INPUT_H
 
+#include <ergon/ao.h>
+
 #include "base/list.h"
 #include "proto/scanner.h"
 
@@ -17,6 +19,7 @@ struct partial_input {
     struct connection *owner;
     size_t start, end;      /* the bytes are bytes[start .. end) */
     size_t capacity;        /* of `bytes` */
+    ao_time waits_since;    /* for room in the budget: partial_budget.h; 0: it does not */
     struct scanner scanner; /* of the value at `start` */
     uint8_t bytes[];
 };
