@@ -203,6 +203,9 @@ bool listener_accepts(const struct listener *l)
 void accept_named(struct acceptor *a, struct loop_message *answer)
 {
     uint32_t uid, kept = 0;
+
+    if (users_ask_again(a->users, answer))
+        return;
     const char *name = users_answered(a->users, answer, activator_clock(a->activator), &uid);
     const struct caller caller = user_of_machine(uid, name);
 

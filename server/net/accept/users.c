@@ -23,8 +23,9 @@ struct question {
     struct loop_message message;
     STAILQ_ENTRY(question) next; /* in `asked` */
     uint32_t uid;
-    bool open;  /* the acceptor's: asked, and not answered */
-    bool known; /* it has a name */
+    uint32_t generation; /* the acceptor's: of the names, when it was asked */
+    bool open;           /* the acceptor's: asked, and not answered */
+    bool known;          /* it has a name */
     char name[USER_NAME_MAX];
 };
 
@@ -40,6 +41,7 @@ struct users {
 
     /* The acceptor's. */
     struct user kept[USERS_KEPT];
+    uint32_t generation; /* one more whenever they were forgotten */
     struct question questions[USERS_ASKED_MAX];
     pthread_t thread;
 
@@ -199,12 +201,12 @@ static struct question *question_of(struct users *u, bool open, uint32_t uid)
     return NULL;
 }
 
-static void ask(struct users *u, uint32_t uid)
+static void ask(struct users *u, struct question *q, uint32_t uid)
 {
-    struct question *q = question_of(u, false, uid);
-
-    assert(q != NULL); /* each has somebody who waits for it, and of these there are no more */
-    *q = (struct question){.message = {.kind = LOOP_USER, .fd = -1}, .uid = uid, .open = true};
+    *q = (struct question){.message = {.kind = LOOP_USER, .fd = -1},
+                           .uid = uid,
+                           .generation = u->generation,
+                           .open = true};
     pthread_mutex_lock(&u->lock);
     STAILQ_INSERT_TAIL(&u->asked, q, next);
     pthread_cond_broadcast(&u->changed);
@@ -217,9 +219,22 @@ const char *users_find(struct users *u, uint32_t uid, ao_time now)
 
     if (entry->known && entry->uid == uid && now - entry->at < USER_AGE)
         return entry->name;
-    if (question_of(u, true, uid) == NULL)
-        ask(u, uid);
+    if (question_of(u, true, uid) == NULL) {
+        struct question *q = question_of(u, false, uid);
+        assert(q != NULL); /* each has somebody who waits for it, and of these there are no more */
+        ask(u, q, uid);
+    }
     return NULL;
+}
+
+bool users_ask_again(struct users *u, struct loop_message *message)
+{
+    struct question *q = ao_of(message, struct question, message);
+
+    if (q->generation == u->generation)
+        return false;
+    ask(u, q, q->uid);
+    return true;
 }
 
 const char *users_answered(struct users *u, struct loop_message *message, ao_time now,
@@ -241,4 +256,5 @@ void users_forget(struct users *u)
 {
     for (struct user *entry = u->kept; entry < u->kept + USERS_KEPT; entry++)
         entry->known = false;
+    u->generation++;
 }

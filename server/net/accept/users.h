@@ -43,10 +43,13 @@ void users_close(struct users *u);
 /* The name, borrowed until the next call of any of these; or NULL: it is asked for, once for all
  * who want to know, and users_answered() will tell. */
 const char *users_find(struct users *u, uint32_t uid, ao_time now);
+/* True: the answer is from before users_forget(), and does not count; it is asked for again, and
+ * there will be another.  Else users_answered() has it. */
+bool users_ask_again(struct users *u, struct loop_message *message);
 /* An answer: the name, borrowed likewise, or NULL: there is none. */
 const char *users_answered(struct users *u, struct loop_message *message, ao_time now,
                            uint32_t *uid);
-/* All will be asked for again. */
+/* All will be asked for again, those that are being asked for too. */
 void users_forget(struct users *u);
 
 #endif

@@ -270,6 +270,45 @@ SERVER_TEST(many_that_come_at_once_get_in)
     close_all(crowd, 20 * CLAIMS_MAX);
 }
 
+/* As one comes whose name has been found: nobody asks whether there is room for a claim.  The
+ * other end. */
+static int claims_unasked(uint64_t key)
+{
+    struct acceptor *a = server.acceptor;
+    struct listener_rules *rules = LIST_FIRST(&crowds_largest(&a->crowds)->slots)->rules;
+    struct conn_slot *slot = calloc(1, sizeof *slot + 1);
+    int ends[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = ends[0]},
+                               .id = ++a->next_id,
+                               .rules = rules,
+                               .key = key,
+                               .crowd = crowds_join(&a->crowds, key)};
+    rules->open++;
+    claim_place(a, slot);
+    return ends[1];
+}
+
+SERVER_TEST(one_more_than_there_are_claims_is_refused)
+{
+    enum { MANY = 20 * CLAIMS_MAX };
+    int crowd[MANY], good[CLAIMS_MAX + 1];
+
+    server.count = 2;
+    server.limits.connections = MANY;
+    const char *url = server_listen((struct listener_options){0});
+    take_places(url, 1, crowd, MANY);
+    for (uint32_t i = 0; i <= CLAIMS_MAX; i++)
+        good[i] = claims_unasked(peer_key_of_user(100000 + i));
+    assert_int_equal(server.acceptor->claim_count, CLAIMS_MAX);
+    assert_true(is_at_end(good[CLAIMS_MAX]));
+    SERVER_UNTIL(server.acceptor->claim_count == 0);
+    assert_int_equal(count_open(good, CLAIMS_MAX), CLAIMS_MAX);
+    close_all(good, CLAIMS_MAX + 1);
+    close_all(crowd, MANY);
+}
+
 static void opts_in(int fd)
 {
     struct connection *c = LIST_FIRST(&server.loops[0]->all);

@@ -78,6 +78,8 @@ static const char *answer(ao_time now)
     while ((message = message_take(&answers)) == NULL)
         sched_yield();
     assert_int_equal(message->kind, LOOP_USER);
+    if (users_ask_again(users, message))
+        return answer(now);
     const char *name = users_answered(users, message, now, &uid);
     return name == NULL ? "-" : name;
 }
@@ -112,6 +114,19 @@ USERS_TEST(what_was_kept_can_be_forgotten)
     users_forget(users);
     assert_null(users_find(users, 7, AO_S(2)));
     assert_string_equal(answer(AO_S(2)), "user7-2");
+}
+
+USERS_TEST(what_is_being_asked_for_is_forgotten_too)
+{
+    users_find(users, 7, AO_S(1));
+    while (!message_waits(&answers))
+        sched_yield();
+    atomic_store(&version, 2);
+    users_forget(users);
+    assert_null(users_find(users, 7, AO_S(2)));
+    assert_string_equal(answer(AO_S(2)), "user7-2");
+    assert_string_equal(users_find(users, 7, AO_S(3)), "user7-2");
+    assert_int_equal(atomic_load(&looks), 2);
 }
 
 USERS_TEST(no_answer_is_no_name_and_is_not_kept)
