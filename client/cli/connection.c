@@ -21,8 +21,8 @@ struct which_options {
 };
 
 static const struct option_spec WHICH_OPTIONS[] = {
-    {0, "principal", "NAME", "of this principal", OPTION_TEXT,
-     offsetof(struct which_options, principal)},
+    {0, "principal", "NAME", "of this principal: its full name, as the list shows it (token:alice)",
+     OPTION_TEXT, offsetof(struct which_options, principal)},
     {0, "nobody", NULL, "that have not said who they are", OPTION_FLAG,
      offsetof(struct which_options, nobody)},
     {0, "address", "ADDRESS", "from this address: 10.0.0.7, ::1, unix:1000, or with its port",
@@ -50,6 +50,16 @@ static bool means_all(const struct which_options *o)
 {
     return o->principal == NULL && o->address == NULL && o->listener == NULL && o->idle_ns == 0 &&
            !o->nobody;
+}
+
+/* A name without its mechanism would match nobody, and look as if nobody were there. */
+static bool is_full_name(const struct which_options *o)
+{
+    if (o->principal == NULL || strchr(o->principal, ':') != NULL)
+        return true;
+    complain("--principal takes the full name, as the list shows it: token:%s, not %s",
+             o->principal, o->principal);
+    return false;
 }
 
 /* ---- list ---- */
@@ -164,9 +174,11 @@ static void say_what_is_missing(const struct globals *g, const struct rest *rest
 static enum status list(struct session *s, const void *options, int argc, char **argv)
 {
     struct rest rest = {0};
-    json_t *all = json_array();
     (void)argc;
     (void)argv;
+    if (!is_full_name(&((const struct list_options *)options)->which))
+        return STATUS_USAGE;
+    json_t *all = json_array();
     enum status status = collect(s, options, all, &rest);
     if (status == STATUS_OK && s->globals->json)
         status = print_json(json_incref(all));
@@ -189,7 +201,7 @@ static const struct command CONNECTION_LIST = {
             "the call that has gone on longest. With --json an array, with more figures and up\n"
             "to 8 calls of each. All conditions must hold.\n",
     .examples = "  ergon connection list\n"
-                "  ergon connection list --principal alice --json | jq '.[].calls'\n"
+                "  ergon connection list --principal token:alice --json | jq '.[].calls'\n"
                 "  ergon connection list --nobody\n",
     .options = LIST_OPTIONS,
     .shared = WHICH_OPTIONS,
@@ -274,7 +286,7 @@ static enum status kill_command(const struct globals *g, const void *options, in
     const struct kill_options *o = options;
     struct session s;
     json_int_t killed = 0;
-    if (!is_clear(o, argc) || !are_ids(argc, argv))
+    if (!is_full_name(&o->which) || !is_clear(o, argc) || !are_ids(argc, argv))
         return STATUS_USAGE;
     enum status status = session_open(&s, g, CONNECTION_TIMEOUT_MS, false);
     if (status != STATUS_OK)
@@ -299,7 +311,7 @@ static const struct command CONNECTION_KILL = {
             "hold. The connection of this command is spared. Whoever was closed may come again:\n"
             "take its token away first (ergon token), or close the listener to it.\n",
     .examples = "  ergon connection kill 4711\n"
-                "  ergon connection kill --principal alice --dry-run\n"
+                "  ergon connection kill --principal token:alice --dry-run\n"
                 "  ergon connection kill --address 10.0.0.7\n",
     .options = KILL_OPTIONS,
     .shared = WHICH_OPTIONS,
@@ -315,6 +327,6 @@ const struct command CONNECTION = {
     .summary = "see who is connected, and close connections",
     .text = "The server's connections, with what they have in flight.\n",
     .examples = "  ergon connection list\n"
-                "  ergon connection kill --principal alice\n",
+                "  ergon connection kill --principal token:alice\n",
     .parts = PARTS,
 };

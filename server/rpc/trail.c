@@ -122,7 +122,7 @@ static void show_submission(struct span method, struct span tenant, char *buf, s
 /* Of a list of many each that differs from the one before it, as far as there is room. */
 static void add_submission(struct act *a, struct span method, struct span tenant)
 {
-    char shown[ON_MAX];
+    char shown[ON_MAX - sizeof " ..."]; /* so that what says that there were more fits behind */
     size_t len = strlen(a->on);
 
     show_submission(method, tenant, shown, sizeof shown);

@@ -164,6 +164,8 @@ class Connections(unittest.TestCase):
         name = the_principal("alice")
         self.settle(2)
         eventually(lambda: [c["in_flight"] for c in listed("--principal", name)] == [20], "all are in flight")
+        for act in "list", "kill":
+            self.assertEqual(ergon("connection", act, "--principal", "alice")[0], USAGE)
         self.assertEqual(ergon("connection", "kill", "--principal", name, "--dry-run"),
                          (OK, "1 connection would be killed\n"))
         self.assertEqual(ergon("connection", "kill", "--principal", name), (OK, "1 connection killed\n"))

@@ -271,7 +271,7 @@ static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
     struct memory_cron kept = {.cron = *cron};
     struct store_cron *c = &kept.cron;
     struct span *spans[] = {&c->name,   &c->method, &c->schedule, &c->zone,
-                            &c->tenant, &c->params, &c->options};
+                            &c->tenant, &c->params, &c->options,  &c->made_by};
     const unsigned count = sizeof spans / sizeof spans[0];
     kept.block = malloc(copy_spans(spans, count, NULL) + 1);
     if (!kept.block)

@@ -40,6 +40,7 @@ struct crons {
     struct cron *first;
     struct cron *arriving; /* on their way to the store, linked by `next` */
     uint32_t count;
+    uint32_t arrivals; /* how many are arriving */
 };
 
 /* --- One cron --- */

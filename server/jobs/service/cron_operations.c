@@ -70,6 +70,7 @@ static void arrive(struct crons *all, struct cron *c)
 {
     c->next = all->arriving;
     all->arriving = c;
+    all->arrivals++;
 }
 
 static void arrived(struct crons *all, struct cron *c)
@@ -80,6 +81,7 @@ static void arrived(struct crons *all, struct cron *c)
         at = &(*at)->next;
     *at = c->next;
     c->next = NULL;
+    all->arrivals--;
 }
 
 /* The last that is on its way of this name; NULL: none. */
@@ -95,10 +97,24 @@ static struct cron *arriving(const struct crons *all, struct span tenant, struct
 /* A tenant may have so many as leaves some to others. */
 static bool is_share(const struct jobs *jobs, struct span tenant)
 {
-    uint32_t all = jobs->crons->count + 1;
+    uint32_t all = jobs->crons->count + jobs->crons->arrivals + 1;
 
     return room_is_shared(jobs, (uint64_t)crons_of(jobs->crons, tenant) + 1,
                           all < CRONS_MAX ? CRONS_MAX - all : 0);
+}
+
+/* Is there one of this name, or on its way to the store, that it may not replace? */
+static bool is_foreign(const struct jobs *jobs, const struct operation *op)
+{
+    struct span tenant = op->cron.task.tenant, name = op->cron.name;
+    const struct cron *before = *crons_place(jobs->crons, tenant, name);
+
+    if (before && !may_know(op, before))
+        return true;
+    for (const struct cron *c = jobs->crons->arriving; c; c = c->next)
+        if (cron_is(c, tenant, name) && !may_know(op, c))
+            return true;
+    return false;
 }
 
 /* False: answered. */
@@ -111,11 +127,11 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
-    else if (before && !may_know(op, before))
+    else if (is_foreign(jobs, op))
         operation_refuse(op, ERGON_E_DENIED,
                          "there is a cron of this name, and it is none that you may replace: a "
                          "role's `queues` have to name its method");
-    else if (jobs->crons->count >= CRONS_MAX && !before)
+    else if (jobs->crons->count + jobs->crons->arrivals >= CRONS_MAX && !before)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
     else if (!before && !is_share(jobs, spec->task.tenant))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/access/rights.h"
 #include "server/jobs/cron/cron.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -238,6 +239,41 @@ STORED_TEST(each_tenant_has_names_of_its_own)
     jobs_world_crash(w);
     lists(w, "every 10s");
     assert_null(strstr(list(w), "every 20s"));
+}
+
+STORED_TEST(one_that_is_being_written_is_protected_as_well)
+{
+    struct operation *first = put(w, "every 10s", DURABLE_FSYNC);
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 20s"), .task = world_spec("echo")};
+    op->cron.task.durable = DURABLE_FSYNC;
+    struct role_table *roles = role_table_new(
+        &(struct role){
+            .name = "echoers", .members = "token:alice", .methods = "*", .queues = "echo"},
+        1);
+    op->rights =
+        rights_new(&(struct rights_options){.roles = roles, .name = "token:alice", .tenant = ""});
+    role_table_unref(roles);
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_DENIED);
+    comes(w, first, ERGON_OK);
+    lists(w, "every 10s");
+}
+
+/* As if all but one were there. */
+STORED_TEST(those_that_are_being_written_count)
+{
+    enum { OTHERS = 9999 };
+    w->jobs->crons->count += OTHERS;
+    struct operation *first = put_for(w, "ann", "@yearly", DURABLE_FSYNC);
+    struct operation *second = put_for(w, "bob", "@yearly", DURABLE_FSYNC);
+    assert_true(world_answered(w, second));
+    assert_int_equal(second->reply.error, ERGON_E_BUSY);
+    comes(w, first, ERGON_OK);
+    assert_int_equal(w->jobs->crons->arrivals, 0);
+    w->jobs->crons->count -= OTHERS;
 }
 
 JOBS_TEST(one_tenant_leaves_crons_to_others)
