@@ -292,12 +292,16 @@ bool account_calls_full(const struct account *a, const struct account_change *un
 
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes)
 {
+    return account_calls_full(a, unsettled) || account_lacks_bytes(a, unsettled, bytes);
+}
+
+bool account_lacks_bytes(const struct account *a, const struct account_change *unsettled,
+                         uint64_t bytes)
+{
     const struct account_limits *limits = &a->all->limits;
     uint64_t all = at_least_nothing(sum_of(&a->all->bytes) + (uint64_t)unsettled->bytes);
     uint64_t own = at_work(&a->bytes, &a->input, unsettled);
 
-    if (account_calls_full(a, unsettled))
-        return true;
     if (at_work(&a->all->bytes, &a->all->input, unsettled) == 0)
         return false;
     if (all >= limits->bytes_in_all || account_exceeds(all, bytes, limits->bytes_in_all))

@@ -104,6 +104,11 @@ void account_settle(struct account *a, const struct account_change *change);
  * many calls in flight as it may. */
 bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);
 
+/* The same of its bytes alone: for a nested call, since the calls that it is part of are in flight
+ * until it has ended, and it would be refused because of them. */
+bool account_lacks_bytes(const struct account *a, const struct account_change *unsettled,
+                         uint64_t bytes);
+
 /* Do `held` bytes and so many more exceed a limit?  What takes more than half of it alone fits
  * beside whatever is at most half: else it would wait for as long as anything lasts, as a long poll
  * does. Pure. */

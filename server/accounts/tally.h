@@ -98,6 +98,12 @@ static inline bool tally_lacks(const struct tally *t, uint64_t bytes)
     return account_lacks(t->account, &t->change, bytes);
 }
 
+/* The same of its bytes alone, for a nested call.  account_lacks_bytes(). */
+static inline bool tally_lacks_bytes(const struct tally *t, uint64_t bytes)
+{
+    return account_lacks_bytes(t->account, &t->change, bytes);
+}
+
 /* Calls that are in flight from now on, or, with less than 0, are not any more. */
 static inline void tally_calls(struct tally *t, int32_t calls)
 {

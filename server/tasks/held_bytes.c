@@ -48,7 +48,8 @@ uint64_t task_charge(struct task *t, struct tally *tally)
         t->reserved_nested = 0;
     task_set(t, TASK_CHARGED);
     tally_charge(tally, (int64_t)held_bytes(t));
-    tally_calls(tally, 1);
+    if (t->depth == 0) /* a nested call is part of one that is counted */
+        tally_calls(tally, 1);
     return held_bytes(t);
 }
 
@@ -101,7 +102,7 @@ bool task_open_tally(const struct task *t, uint64_t bytes, struct tally **tally,
     if (!t->tally)
         return true;
     *error = ERGON_E_BUSY;
-    if (bytes > 0 && account_lacks(t->tally->account, &none, bytes))
+    if (bytes > 0 && account_lacks_bytes(t->tally->account, &none, bytes))
         return false;
     *error = ERGON_E_MEMORY;
     *tally = tally_open_alone(t->tally->account);

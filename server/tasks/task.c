@@ -55,7 +55,7 @@ void task_free_blocks(struct task *t)
     free_block(&t->result_block);
     free_block(&t->nested_block);
     free_chunks(t);
-    if (t->tally)
+    if (t->tally && t->depth == 0) /* as task_charge() counted it */
         tally_calls(t->tally, -1);
     tally_close(t->tally);
     t->tally = NULL;

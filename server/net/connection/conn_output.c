@@ -107,14 +107,15 @@ static bool write_some(struct connection *c)
     return output_bytes(c) > 0;
 }
 
-/* What was pushed waits, for a peer that reads slowly or not at all. */
-static void note_unread(struct connection *c, bool wrote)
+/* What was pushed waits, for a peer that reads slowly or not at all.  `less` waits than before, in
+ * the stream's backlog too: the peer reads. */
+static void note_unread(struct connection *c, bool less)
 {
     bool begins = !c->unread;
 
     if (c->pushed == 0 || !conn_open(c) || c->loop->limits.unread == 0)
         return;
-    if (begins || wrote)
+    if (begins || less)
         c->unread_since = activator_now(c->loop->activator);
     c->unread = true;
     if (begins)
@@ -126,6 +127,7 @@ void output_flush(struct connection *c)
     if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
         return;
     int budget = WRITES_A_ROUND;
+    uint64_t before = output_bytes(c);
     while (output_bytes(c) > 0 && budget-- > 0)
         if (!write_some(c))
             break;
@@ -133,7 +135,9 @@ void output_flush(struct connection *c)
         return;
     if (output_bytes(c) > 0) {
         holdings_settle(c);
-        note_unread(c, budget < WRITES_A_ROUND - 1);
+        if (output_bytes(c) < before) /* maybe of the backlog alone */
+            c->since = activator_now(c->loop->activator);
+        note_unread(c, output_bytes(c) < before);
         /* What stops at the budget goes on when the poller says so, at once. */
         conn_watch(c, c->stream.watched | STREAM_WRITE);
         return;

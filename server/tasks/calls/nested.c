@@ -83,7 +83,7 @@ bool nested_charge(struct nested *n, uint64_t bytes, enum ergon_error *error)
     bool failed;
     n->tally = tally_of(n, &failed);
     *error = failed ? ERGON_E_MEMORY : ERGON_E_BUSY;
-    return !failed && !(n->tally && bytes > 0 && tally_lacks(n->tally, bytes));
+    return !failed && !(n->tally && bytes > 0 && tally_lacks_bytes(n->tally, bytes));
 }
 
 /* The outcome waits to be looked at, and then until the next one is. */

@@ -123,6 +123,24 @@ NET_TEST(who_does_not_read_what_is_pushed_is_told_and_closed)
     assert_int_equal(stats.unread, 1);
 }
 
+/* As TLS keeps what it has encrypted: none of `out` goes, and yet the peer reads. */
+NET_TEST(who_reads_the_backlog_of_the_stream_reads)
+{
+    struct connection *c = connect_watcher();
+
+    c->stream.backlog = 1000;
+    peer.window = 0;
+    push(c);
+    net_run_ms(9000);
+    script_widen(&peer, 50); /* slow */
+    net_run_ms(18000);
+    assert_int_equal(c->stream.backlog, 950);
+    assert_int_equal(c->state, CONN_OPEN);
+    net_run_ms(19020); /* and no more */
+    assert_int_equal(c->state, CONN_FLUSHING);
+    assert_int_equal(peer.out_len, 0);
+}
+
 NET_TEST(who_reads_what_is_pushed_stays)
 {
     struct connection *c = connect_watcher();

@@ -80,6 +80,40 @@ HELD_TEST(the_next_reserves_as_much_as_the_last_took)
     assert_int_equal(charged(), sizeof task + 640 * K);
 }
 
+HELD_TEST(a_nested_call_is_no_call_in_flight_and_is_not_refused_for_its_parent)
+{
+    struct accounts *few = accounts_new(
+        &(struct account_limits){.bytes_in_all = 4 * LIMIT, .bytes = LIMIT, .calls = 1},
+        (uint64_t[2]){1, 2});
+    struct tally_book own_book;
+    struct tally *one, *alone;
+    struct task child = {0};
+    const struct account_change none = {0}, fewer = {.calls = -1};
+    enum ergon_error error;
+
+    tally_book_init(&own_book, few, virtual_open(&v, "other"));
+    one = tally_open(&own_book, "a");
+    task_charge(&task, one);
+    virtual_run(&v);
+    assert_true(account_calls_full(one->account, &none));
+    assert_true(task_open_tally(&task, 8 * K, &alone, &error));
+    task_begin(&child, &method, span_text("\x90"), AO_NEVER);
+    child.depth = 1;
+    task_charge(&child, alone);
+    tally_close(alone);
+    virtual_run(&v);
+    assert_false(account_calls_full(one->account, &fewer)); /* the parent alone */
+    task_free_blocks(&child);
+    virtual_run(&v);
+    assert_true(account_calls_full(one->account, &none)); /* and still the parent */
+    task_free_blocks(&task);
+    virtual_run(&v);
+    assert_false(account_calls_full(one->account, &none));
+    tally_close(one);
+    tally_book_fini(&own_book);
+    accounts_free(few);
+}
+
 HELD_TEST(where_there_is_no_room_it_fails)
 {
     task_charge(&task, tally);
