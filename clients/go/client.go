@@ -216,7 +216,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 			return up.err
 		}
 		err := use(up.session)
-		if errors.Is(err, ErrBroken) && c.stop.Err() != nil {
+		if broke(err) && c.stop.Err() != nil {
 			return fail(ErrClosed, "the client is closed")
 		}
 		if err != errUnsent {
@@ -246,10 +246,11 @@ func (c *Client) request(ctx context.Context, turns chan struct{}, again func(co
 			result, err = s.request(ctx, method, params)
 			return err
 		})
-		if err == nil || !again(Code(err)) {
+		handlers := errors.Is(err, ErrBroken) && !broke(err)
+		if err == nil || handlers || !again(Code(err)) {
 			return result, err
 		}
-		if Code(err) != "BROKEN" {
+		if !broke(err) {
 			err = sleep(ctx, pause(attempt, pauseMin, pauseMax))
 		}
 		if ctx.Err() != nil {

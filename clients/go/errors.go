@@ -13,6 +13,8 @@ type Error struct {
 	Retryable bool   // the same call may well succeed later
 	Number    int64  // of the server's errors
 	Data      any    // what the server said beside; of a task that ended otherwise than done, the task
+
+	own bool // the client's, not what a handler failed with, which may have the same code
 }
 
 // Errors that do not come from the server, for errors.Is; ErrRefused is that of a token.
@@ -47,9 +49,15 @@ func Code(err error) string {
 	return ""
 }
 
+// broke says that the connection broke, and not that a handler failed with an error of that name.
+func broke(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.own && e.Code == ErrBroken.Code
+}
+
 // fail makes an error of the same code as kind.
 func fail(kind *Error, format string, args ...any) *Error {
-	return &Error{Code: kind.Code, Text: fmt.Sprintf(format, args...), Retryable: retryable(kind.Code)}
+	return &Error{Code: kind.Code, Text: fmt.Sprintf(format, args...), Retryable: retryable(kind.Code), own: true}
 }
 
 // retryable is said by servers that do not tell by themselves whether an error is worth another try.

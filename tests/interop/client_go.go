@@ -138,8 +138,10 @@ func errs() {
 	check([]any{e.Number, e.Retryable, e.Data}, []any{int64(-32601), false, nil})
 	holds("the text names it", strings.Contains(e.Text, "no.such.method"))
 	check(call("NO_SPACE", "fail", "NO_SPACE", "the disk is full").Error(), "NO_SPACE: the disk is full")
+	result, err := c.CallAgain(ctx, "fail", "BROKEN", "a leg") // it is the handler's, and not asked again
+	fails("BROKEN", result, err)
 	call("BAD_PARAMS", "sum", "three")
-	result, err := c.CallWith(ctx, ergon.With{"prioritee": 1}, "echo")
+	result, err = c.CallWith(ctx, ergon.With{"prioritee": 1}, "echo")
 	fails("BAD_PARAMS", result, err)
 	result, err = c.CallWith(ctx, ergon.With{"deadline": 20}, "sleep", "60s")
 	fails("DEADLINE", result, err)

@@ -68,6 +68,10 @@ const scenarios = {
             assert.match(error.text, /no\.such\.method/);
             error = await fails('NO_SPACE', ergon.call('fail', ['NO_SPACE', 'the disk is full']));
             assert.deepStrictEqual([error.text, error.message], ['the disk is full', 'NO_SPACE: the disk is full']);
+            // It is the handler's, and not asked again.
+            assert.strictEqual((await fails('BROKEN', ergon.request('fail', ['BROKEN', 'a leg'], { again: true }))).text, 'a leg');
+            for (const timeout of [2 ** 31, Infinity])
+                assert.strictEqual(await ergon.call('sleep', ['50ms'], { timeout }).then(() => 'slept'), 'slept');
             await fails('BAD_PARAMS', ergon.call('sum', ['three']));
             await fails('BAD_PARAMS', ergon.call('echo', [], { prioritee: 1 }));
             await fails('DEADLINE', ergon.call('sleep', ['60s'], { deadline: 20 }));
@@ -101,6 +105,9 @@ const scenarios = {
 
     tls: async () => {
         await using({}, async (ergon) => assert.strictEqual(await ergon.call('echo', [1]), 1));
+        process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; // switches nothing off
+        assert.match((await fails('UNREACHABLE', connect(URL))).text, /certificate/);
+        delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
         assert.match((await fails('UNREACHABLE', connect(URL))).text, /certificate/);
         assert.match((await fails('UNREACHABLE', connect(URL, { ca, serverName: 'elsewhere.example' }))).text, /certificate/);
         await fails('UNREACHABLE', connect(env.ERGON_UNNAMED, { ca: env.ERGON_UNNAMED_CA }));

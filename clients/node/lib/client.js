@@ -4,12 +4,13 @@
 const events = require('events');
 const { ErgonError, named } = require('./errors');
 const { Ext } = require('./msgpack');
-const { Address, Session, Unsent, until } = require('./protocol');
+const { Address, Broken, Session, Unsent, until } = require('./protocol');
 
 const POLL = 30000; // ms that the server waits for something to tell
 const POLL_LONGEST = 45000; // ms that we wait for the server then
 const POLLS = 1000; // long polls on a connection at a time; the server takes 1024
 const PAGE = 1000; // events
+const TIMER_LONGEST = 2 ** 31 - 1; // ms; a timer of Node's that is set for longer fires at once
 const PAUSE = [100, 10000]; // ms before a server that refuses is asked again
 // Errors after which what does no harm is asked again, and those after which a long poll is.
 const STOPPING = ['DRAINING'];
@@ -23,13 +24,24 @@ function pause(attempt, [least, most]) {
     return (whole * (1 + Math.random())) / 2;
 }
 
+/** Calls act() after so many milliseconds, never if they are not finite; returns what prevents it. */
+function after(ms, act) {
+    let timer;
+    const arm = (left) => {
+        const rest = left - TIMER_LONGEST;
+        timer = setTimeout(() => (rest > 0 ? arm(rest) : act()), Math.min(left, TIMER_LONGEST));
+    };
+    if (Number.isFinite(ms)) arm(ms);
+    return () => clearTimeout(timer);
+}
+
 /** Returns after so many milliseconds, or throws the signal's reason. */
 async function sleep(ms, signal) {
-    let timer;
+    let disarm;
     try {
-        await until(new Promise((resolve) => (timer = setTimeout(resolve, ms))), signal);
+        await until(new Promise((resolve) => (disarm = after(ms, resolve))), signal);
     } finally {
-        clearTimeout(timer);
+        disarm();
     }
 }
 
@@ -87,9 +99,8 @@ const isString = (value) => typeof value === 'string';
 async function within({ timeout, signal }, what, work) {
     const stop = new AbortController();
     const abort = () => stop.abort(signal.reason);
-    let timer;
     const late = () => stop.abort(new ErgonError('TIMEOUT', `no answer of ${what} in time`));
-    if (timeout !== undefined) timer = setTimeout(late, timeout);
+    const disarm = after(timeout, late);
     if (signal !== undefined) {
         if (signal.aborted) abort();
         events.setMaxListeners(0, signal); // many calls may share it
@@ -98,7 +109,7 @@ async function within({ timeout, signal }, what, work) {
     try {
         return await work(stop.signal);
     } finally {
-        clearTimeout(timer);
+        disarm();
         signal?.removeEventListener('abort', abort);
     }
 }
@@ -218,8 +229,8 @@ class Client {
                 try {
                     return await this.#with(signal, (session) => session.request(method, params, signal));
                 } catch (error) {
-                    if (error.code === 'BROKEN' && this.#stop.signal.aborted) throw closed();
-                    if (error.code === 'BROKEN' && again !== undefined) continue;
+                    if (error instanceof Broken && this.#stop.signal.aborted) throw closed();
+                    if (error instanceof Broken && again !== undefined) continue;
                     if (!again?.includes(error.code)) throw error;
                 }
                 await sleep(pause(attempt, PAUSE), signal);

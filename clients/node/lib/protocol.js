@@ -11,6 +11,13 @@ const [REQUEST, RESPONSE, NOTIFICATION] = [0, 1, 2];
 const IDS = 2 ** 31;
 const PORTS = { 'ergon:': 7466, 'ergons:': 7467 };
 
+/** The connection broke under a call: told from a handler's own error of that name by its class. */
+class Broken extends ErgonError {
+    constructor(why) {
+        super('BROKEN', `the connection broke, and the call may have run or not: ${why}`);
+    }
+}
+
 /** The connection ended before the message went into it. */
 class Unsent extends Error {}
 
@@ -41,6 +48,7 @@ class Address {
             secureContext: tls.createSecureContext({
                 ca: file(ca), cert: file(cert), key: file(key ?? cert), minVersion: 'TLSv1.2',
             }),
+            rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
             servername: net.isIP(name) ? '' : name,
             // The name must stand among the subjectAltNames: a common name is none.
             checkServerIdentity: (_, certificate) => tls.checkServerIdentity(name, { ...certificate, subject: {} }),
@@ -176,8 +184,7 @@ class Session {
         this.waiting.splice(0).forEach((go) => go());
         const calls = [...this.calls.values()];
         this.calls.clear();
-        for (const { reject } of calls)
-            reject(new ErgonError('BROKEN', `the connection broke, and the call may have run or not: ${why}`));
+        for (const { reject } of calls) reject(new Broken(why));
         this.onEnd();
     }
 
@@ -190,4 +197,4 @@ class Session {
     }
 }
 
-module.exports = { Address, Session, Unsent, until };
+module.exports = { Address, Broken, Session, Unsent, until };
