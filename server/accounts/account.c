@@ -290,11 +290,6 @@ bool account_calls_full(const struct account *a, const struct account_change *un
     return calls <= INT32_MAX && calls >= most; /* less than nothing is nothing */
 }
 
-bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes)
-{
-    return account_calls_full(a, unsettled) || account_lacks_bytes(a, unsettled, bytes);
-}
-
 bool account_lacks_bytes(const struct account *a, const struct account_change *unsettled,
                          uint64_t bytes)
 {

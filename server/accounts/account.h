@@ -100,12 +100,7 @@ void account_settle(struct account *a, const struct account_change *change);
  * be at work for it than its own limit, or than would then be free of the limit in all; but where
  * nothing of it is at work there is, if it fits into what is left in all, and where nothing at all
  * is at work there is in any case.
- * Without `bytes`: does it hold as much as it may, or more?  It lacks room, too, where it has as
- * many calls in flight as it may. */
-bool account_lacks(const struct account *a, const struct account_change *unsettled, uint64_t bytes);
-
-/* The same of its bytes alone: for a nested call, since the calls that it is part of are in flight
- * until it has ended, and it would be refused because of them. */
+ * Without `bytes`: does it hold as much as it may, or more?  Calls in flight are not looked at. */
 bool account_lacks_bytes(const struct account *a, const struct account_change *unsettled,
                          uint64_t bytes);
 

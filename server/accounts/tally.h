@@ -92,13 +92,16 @@ static inline void tally_input(struct tally *t, int64_t bytes)
         tally_enlist(t);
 }
 
-/* Has its account no room for so many bytes more, as far as this loop knows?  account_lacks(). */
+/* Has its account no room for so many bytes more, or as many calls in flight as it may, as far as
+ * this loop knows? */
 static inline bool tally_lacks(const struct tally *t, uint64_t bytes)
 {
-    return account_lacks(t->account, &t->change, bytes);
+    return account_calls_full(t->account, &t->change) ||
+           account_lacks_bytes(t->account, &t->change, bytes);
 }
 
-/* The same of its bytes alone, for a nested call.  account_lacks_bytes(). */
+/* The same of its bytes alone, for a nested call: the calls that it is part of are in flight until
+ * it has ended, and it would be refused because of them. */
 static inline bool tally_lacks_bytes(const struct tally *t, uint64_t bytes)
 {
     return account_lacks_bytes(t->account, &t->change, bytes);

@@ -21,7 +21,7 @@ static void settle(struct account *a, int64_t bytes)
 
 static bool lacks(const struct account *a, uint64_t bytes)
 {
-    return account_lacks(a, &(struct account_change){0}, bytes);
+    return account_lacks_bytes(a, &(struct account_change){0}, bytes);
 }
 
 static bool is_full(const struct account *a)
@@ -95,16 +95,15 @@ TEST(so_do_its_calls_in_flight)
     settle_calls(alice, 2);
     assert_false(account_calls_full(alice, &none));
     assert_true(account_calls_full(alice, &one));
-    assert_true(account_lacks(alice, &one, 0));
     settle_calls(alice, 1);
-    assert_true(is_full(alice));
+    assert_true(account_calls_full(alice, &none));
     assert_false(account_calls_full(alice, &fewer));
-    assert_false(is_full(bob));
+    assert_false(account_calls_full(bob, &none));
     settle_calls(bob, -1); /* another loop has not settled yet what it took */
-    assert_false(is_full(bob));
+    assert_false(account_calls_full(bob, &none));
     settle_calls(bob, 1);
     settle_calls(alice, -3);
-    assert_false(is_full(alice));
+    assert_false(account_calls_full(alice, &none));
     account_close(alice);
     assert_false(accounts_several(all));
     account_close(bob);
