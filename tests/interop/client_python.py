@@ -233,7 +233,28 @@ async def closed():
     for use in (lambda: blocking.call("echo", 1), lambda: list(events)):
         with check.assertRaises(ergon_client.Closed):
             use()
+    closed_under_calls()
     check.assertEqual([t.name for t in threading.enumerate() if t.name == "ergon-client"], [])
+
+
+def until_closed(ergon):
+    """Calls until the client is closed; what hangs here holds up the program."""
+    with check.assertRaises(ergon_client.Closed):
+        while True:
+            ergon.call("echo", 1)
+
+
+def closed_under_calls():
+    """Two threads close, and eight call meanwhile: none waits for ever."""
+    for _ in range(50):
+        ergon = ergon_client.Client(URL)
+        ergon.call("echo", 1)
+        threads = [threading.Thread(target=until_closed, args=(ergon,)) for _ in range(8)]
+        threads += [threading.Thread(target=ergon.close) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 async def rubbish():

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import threading
 
 from . import aio
@@ -16,6 +17,8 @@ class Client:
     def __init__(self, url, **options):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ergon-client", daemon=True)
+        self._gate = threading.Lock()  # what is given to the loop is given before it ends, or not at all
+        self._closing = False
         try:
             self._client = aio.Client(url, **options)
         except BaseException:
@@ -25,10 +28,11 @@ class Client:
 
     def _run(self, work):
         """What a coroutine returns or raises; an interrupt of this thread (control-C) cancels it."""
-        if self._loop.is_closed():
-            work.close()
-            raise Closed
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._gate:
+            if self._closing:
+                work.close()
+                raise Closed
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except BaseException:
@@ -45,14 +49,19 @@ class Client:
         return self
 
     def close(self):
-        """Ends the connection; calls of other threads end as Closed."""
-        if self._loop.is_closed():
-            return
-        self._run(self._client.close())
-        self._run(settle())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Ends the connection; calls of other threads end as Closed. Returns when it has ended, whoever closes it."""
+        with self._gate:
+            is_first, self._closing = not self._closing, True
+        if is_first:
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
+        if is_first:
+            self._loop.close()
+
+    async def _end(self):
+        await self._client.close()
+        await settle()
 
     def __enter__(self):
         return self.connect()
@@ -96,8 +105,9 @@ class Client:
             while (event := self._run(following(events))) is not None:
                 yield event
         finally:
-            with contextlib.suppress(Closed):
-                self._run(ended(events))
+            if not sys.is_finalizing():  # the client's thread runs no more
+                with contextlib.suppress(Closed):
+                    self._run(ended(events))
 
 
 class Task:
