@@ -16,6 +16,7 @@ root=$(mktemp -d -p "${TMPDIR:-/var/tmp}" ergon-bare.XXXXXX)
 trap 'rm -rf --one-file-system "$root"' EXIT
 
 tar -C "$root" -xf "$tarball"
+chmod 755 "$root" # it is the root of other users too, and mktemp made it for one
 git clone --quiet --depth 1 "file://$PWD" "$root/ergon"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 # How this machine reaches its mirror, if it goes by a proxy.
