@@ -241,11 +241,11 @@ static void forget_rate(struct memory_rows *m, uint64_t id)
 /* False without memory. */
 static bool keep_rate(struct memory_rows *m, const struct store_rate *rate)
 {
+    assert_true(m->rate_count < sizeof m->rates / sizeof m->rates[0]);
     struct store_rate *kept = &m->rates[m->rate_count];
     *kept = *rate;
     struct span *spans[] = {&kept->starts, &kept->key, &kept->tenant};
     void *block = malloc(copy_spans(spans, 3, NULL) + 1);
-    assert_true(m->rate_count < sizeof m->rates / sizeof m->rates[0]);
     if (!block)
         return false;
     copy_spans(spans, 3, block);

@@ -35,7 +35,7 @@ struct memory_rows {
     uint32_t count_rows;          /* of an audit, at a time */
     struct store_queue queues[8]; /* that are not open; names malloc'ed */
     uint32_t queue_count;
-    struct store_rate rates[8]; /* spans are copies, malloc'ed with `starts` */
+    struct store_rate rates[64]; /* spans are copies, malloc'ed with `starts` */
     uint32_t rate_count;
     struct memory_cron crons[8];
     uint32_t cron_count;

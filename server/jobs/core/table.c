@@ -300,9 +300,11 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
     counter_set(&table->shown_bytes, table->bytes);
 }
 
-void table_weigh_other(struct job_table *table, size_t was, size_t is)
+void table_weigh_other(struct job_table *table, struct tenant *tenant, size_t was, size_t is)
 {
     table->bytes += is - was;
+    table->open_bytes += is - was;
+    tenant->open_bytes += is - was;
     counter_set(&table->shown_bytes, table->bytes);
 }
 

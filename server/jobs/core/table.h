@@ -43,7 +43,7 @@ struct tenant {
     uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
     uint32_t jobs;         /* that name it */
     uint32_t open;         /* of these, those that do not count as ended: see tenant_count_open() */
-    uint64_t open_bytes;   /* that these take */
+    uint64_t open_bytes;   /* that these take, and its rates */
     struct kept kept;      /* the others */
     struct span name;
     struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each, malloc'ed; NULL: not yet */
@@ -72,7 +72,7 @@ struct job_table {
     struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
     uint64_t next_id;
     uint64_t count, bytes;
-    uint64_t open, open_bytes; /* of these, of jobs that do not count as ended */
+    uint64_t open, open_bytes; /* of these, of jobs that do not count as ended, and of rates */
     struct kept_table kept;    /* the others */
 
     struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */
@@ -155,8 +155,9 @@ struct job *table_find(const struct job_table *table, uint64_t id);
  * was, and is. */
 void table_weigh(struct job_table *table, const struct job *job, size_t was);
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is);
-/* What is kept beside jobs, and counts with them. */
-void table_weigh_other(struct job_table *table, size_t was, size_t is);
+/* What a tenant has beside jobs, a rate for instance: it counts with its open jobs, whose share it
+ * takes from. */
+void table_weigh_other(struct job_table *table, struct tenant *tenant, size_t was, size_t is);
 
 /* The account of a job, and its move when its durability becomes another. */
 static inline struct job_sums *table_account(struct job_table *table, const struct job *job)

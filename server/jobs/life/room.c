@@ -57,7 +57,7 @@ static enum ergon_error check_share(struct jobs *jobs, const struct job_spec *sp
     if (!limit)
         return ERGON_OK;
     snprintf(text, size,
-             "tenant \"%.*s\" has %" PRIu64 " open tasks of %" PRIu64
+             "tenant \"%.*s\" has %" PRIu64 " open tasks, and with its rates %" PRIu64
              " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
              " %%); let some end, or cancel some",
              (int)(spec->tenant.len < 64 ? spec->tenant.len : 64), (const char *)spec->tenant.at,

@@ -176,7 +176,7 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     if (jobs->journal.last_rate < row->id)
         jobs->journal.last_rate = row->id;
     start_window_pass(&r->starts, r->of, now);
-    table_weigh_other(&jobs->table, was, rate_bytes(r));
+    table_weigh_other(&jobs->table, tenant, was, rate_bytes(r));
     admission_noted(&jobs->sched, r);
     return true;
 }

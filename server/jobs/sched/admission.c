@@ -57,7 +57,7 @@ static void leave_list(struct scheduler *s, struct rate *r)
 static void drop_rate(struct scheduler *s, struct rate *r)
 {
     leave_list(s, r);
-    table_weigh_other(s->table, rate_bytes(r), 0);
+    table_weigh_other(s->table, r->key.tenant, rate_bytes(r), 0);
     rate_drop(s->limits, r);
     table_tenant_unref(s->table, r->key.tenant);
     if (ao_current() == &r->timer) {
@@ -161,7 +161,7 @@ static void adopt(struct scheduler *s, struct rate *r)
     r->scheduler = s;
     r->note.kept = s->keeps_rates;
     r->key.tenant->jobs++;
-    table_weigh_other(s->table, 0, rate_bytes(r));
+    table_weigh_other(s->table, r->key.tenant, 0, rate_bytes(r));
     ao_init(&r->timer, &rate_timer_class, s->table->activator);
 }
 
@@ -240,7 +240,7 @@ void admission_start(struct scheduler *s, struct job *job, ao_time at)
     struct rate *r = job->more->line->rate;
     size_t was = rate_bytes(r);
     rate_use(job, at);
-    table_weigh_other(s->table, was, rate_bytes(r));
+    table_weigh_other(s->table, r->key.tenant, was, rate_bytes(r));
     await(s, r);
 }
 

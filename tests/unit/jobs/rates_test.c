@@ -203,3 +203,42 @@ RATE_TEST(who_has_waited_for_a_limit_is_told_of_at_its_rate)
     assert_int_equal(w->store->rows.rate_count, 1);
     assert_true(w->store->rows.rates[0].promised > 0);
 }
+
+/* Whoever makes rates, and lets their tasks be forgotten, takes no more than a tenant may, also
+ * when they are read back. */
+RATE_TEST(rates_without_tasks_leave_room_to_others)
+{
+    enum { ROOM = 10000 };
+    char key[16], text[JOB_TEXT_MAX];
+    struct submitted done;
+    struct job_spec spec =
+        WORK(.tenant = span_text("greedy"), .keep = 0, .rate = 1, .rate_per = AO_S(86400));
+    struct job_spec other = WORK(.tenant = span_text("other"), .keep = 0);
+    enum ergon_error error = ERGON_OK;
+    follow(w);
+    w->jobs->options.tenant_share = 50;
+    w->jobs->options.bytes_max = w->jobs->table.bytes + ROOM;
+    for (unsigned i = 0; i < 2000 && error == ERGON_OK; i++) {
+        snprintf(key, sizeof key, "k%u", i);
+        spec.rate_key = span_text(key);
+        error = world_submit(w, &spec, &done, text, sizeof text);
+        jobs_world_pass(w, AO_MS(10));
+    }
+    assert_int_equal(error, ERGON_E_BUSY);
+    stage_holds(text, "its share of tasks.bytes");
+    for (unsigned restarts = 0; restarts < 2; restarts++) {
+        const struct tenant *greedy = table_tenant_find(&w->jobs->table, span_text("greedy"));
+        assert_int_equal(greedy->open, 0);
+        assert_in_range(greedy->open_bytes, ROOM / 4, ROOM / 2);
+        assert_int_equal(w->jobs->table.open_bytes, greedy->open_bytes);
+        assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_BUSY);
+        assert_int_equal(world_submit(w, &other, &done, text, sizeof text), ERGON_OK);
+        jobs_world_pass(w, AO_S(1));
+        jobs_world_restart(w);
+        w->jobs->options.tenant_share = 50;
+        w->jobs->options.bytes_max = ROOM;
+    }
+    jobs_world_pass(w, AO_S(2 * 86400));
+    assert_int_equal(w->jobs->table.open_bytes, 0);
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
+}
