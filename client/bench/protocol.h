@@ -8,7 +8,7 @@
 #include "client/bench/outgoing.h"
 #include "proto/scanner.h"
 
-enum { ANSWER_CODE_SIZE = 32 };
+enum { ANSWER_CODE_SIZE = 33 };
 
 /* One request of one connection.  A slot is taken again as soon as its request has ended. */
 struct request {

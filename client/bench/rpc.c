@@ -1,6 +1,7 @@
 #include "client/bench/rpc.h"
 
 #include "client/lib/frame.h"
+#include "proto/error_value.h"
 #include "proto/reader.h"
 
 #include <stdio.h>
@@ -91,7 +92,7 @@ static bool is_nil(struct span value)
 static enum answer_kind take(struct span message, struct answer *a)
 {
     struct envelope e;
-    struct error_text said;
+    struct error_value said;
     const char *why = NULL;
     uint64_t slot = 0;
     if (envelope_read(message, &e, &why) != ENVELOPE_OK)
@@ -102,7 +103,7 @@ static enum answer_kind take(struct span message, struct answer *a)
     a->slot = read_uint(&r, &slot) && slot < UINT32_MAX ? (uint32_t)slot : UINT32_MAX;
     if (is_nil(e.error))
         return ANSWER_GOOD;
-    error_text_read(e.error, &said);
+    error_value_read(e.error, &said);
     snprintf(a->code, sizeof a->code, "%s", said.code[0] != 0 ? said.code : "other");
     return ANSWER_ERROR;
 }
@@ -153,7 +154,7 @@ static void hello(const struct request *r, struct outgoing *out)
 static enum welcome judge(struct span answer, char *why, size_t size)
 {
     struct envelope e;
-    struct error_text said;
+    struct error_value said;
     const char *wrong = "no answer";
     if (envelope_read(answer, &e, &wrong) != ENVELOPE_OK || e.type != ENVELOPE_RESPONSE) {
         snprintf(why, size, "server.auth: %s", wrong);
@@ -161,7 +162,7 @@ static enum welcome judge(struct span answer, char *why, size_t size)
     }
     if (is_nil(e.error))
         return WELCOME_DONE;
-    error_text_read(e.error, &said);
+    error_value_read(e.error, &said);
     snprintf(why, size, "the server refused the token: %.200s", said.text);
     return WELCOME_DENIED;
 }

@@ -6,6 +6,7 @@
 #include "client/lib/frame.h"
 #include "proto/encoder.h"
 #include "proto/envelope.h"
+#include "proto/error_value.h"
 #include "proto/reader.h"
 
 #include <event2/event.h>
@@ -405,11 +406,11 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     c->stats.answers++;
     calls_remove(&c->calls, call);
     struct ergon_answer answer = {.outcome = ERGON_END_OK, .code = "", .text = ""};
-    struct error_text said;
+    struct error_value said;
     if (e->error.len == 1 && *e->error.at == nil) {
         answer.result = (struct ergon_raw){e->result.at, e->result.len};
     } else {
-        error_text_read(e->error, &said);
+        error_value_read(e->error, &said);
         answer.outcome = ERGON_END_ERROR;
         answer.error = (struct ergon_raw){e->error.at, e->error.len};
         answer.code = said.code;

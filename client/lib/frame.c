@@ -1,10 +1,7 @@
 #include "client/lib/frame.h"
 
 #include "proto/encoder.h"
-#include "proto/reader.h"
-#include "base/utf8.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { FRAME_HEAD_MAX = 2 + ENC_INT_MAX + ENC_HEAD_MAX }; /* all but method and params */
@@ -64,80 +61,4 @@ bool frame_auth(struct buffer *b, uint32_t id, const char *token)
     explicit_bzero(params, len);
     free(params);
     return good;
-}
-
-/* ---- errors ---- */
-
-static void copy_text(char *to, size_t size, struct span from)
-{
-    to[utf8_plain(to, size - 1, from)] = 0;
-}
-
-/* A code is of capital letters, digits and underscores, and a colon ends it. */
-static size_t code_length(struct span text)
-{
-    size_t n = 0;
-    while (n < text.len && ((text.at[n] >= 'A' && text.at[n] <= 'Z') || text.at[n] == '_' ||
-                            (n > 0 && text.at[n] >= '0' && text.at[n] <= '9')))
-        n++;
-    return n > 0 && n < text.len && text.at[n] == ':' ? n : 0;
-}
-
-static void split(struct span text, struct error_text *out)
-{
-    size_t n = code_length(text);
-    if (n == 0 || n >= sizeof out->code) {
-        copy_text(out->text, sizeof out->text, text);
-        return;
-    }
-    copy_text(out->code, sizeof out->code, span_of(text.at, n));
-    n++;
-    if (n < text.len && text.at[n] == ' ')
-        n++;
-    copy_text(out->text, sizeof out->text, span_behind(text, n));
-}
-
-static bool read_pair(struct reader r, struct error_text *out)
-{
-    uint32_t count;
-    struct span number;
-    struct span text;
-    if (!read_array(&r, &count) || count != 2 || !read_any(&r, &number) || !read_text(&r, &text))
-        return false;
-    split(text, out);
-    return true;
-}
-
-static bool read_error_map(struct reader r, struct error_text *out)
-{
-    uint32_t pairs;
-    bool found = false;
-    if (!read_map(&r, &pairs))
-        return false;
-    for (; pairs > 0; pairs--) {
-        struct span key = {0};
-        struct span text;
-        struct span skipped;
-        bool named = read_text(&r, &key) || (read_any(&r, &skipped) && false);
-        if (named && span_is(key, "code") && read_text(&r, &text)) {
-            copy_text(out->code, sizeof out->code, text);
-        } else if (named && span_is(key, "message") && read_text(&r, &text)) {
-            copy_text(out->text, sizeof out->text, text);
-            found = true;
-        } else if (!read_any(&r, &skipped)) {
-            return false;
-        }
-    }
-    return found || out->code[0] != 0;
-}
-
-void error_text_read(struct span error, struct error_text *out)
-{
-    struct reader r = reader_of(error);
-    struct span text;
-    out->code[0] = out->text[0] = 0;
-    if (read_text(&r, &text))
-        split(text, out);
-    else if (!read_pair(r, out) && !read_error_map(r, out))
-        snprintf(out->text, sizeof out->text, "an error value that is no text");
 }

@@ -1,5 +1,4 @@
-/* Whole messages of the client's side, and what an error value says.  Pure, but for the caller's
- * buffer; any thread. */
+/* Whole messages of the client's side.  Pure, but for the caller's buffer; any thread. */
 #ifndef ERGON_CLIENT_FRAME_H
 #define ERGON_CLIENT_FRAME_H
 
@@ -17,14 +16,5 @@ struct span frame_hello(void);
 
 /* A request of server.auth with this token. */
 bool frame_auth(struct buffer *b, uint32_t id, const char *token);
-
-/* What an error value says to a person: of "CODE: text", of [number, "CODE: text"], or of a map
- * with code and message.  Any other value has no code and a text that says so. */
-struct error_text {
-    char code[32];  /* "" if there is none */
-    char text[512]; /* cut if longer; control characters become spaces */
-};
-
-void error_text_read(struct span error, struct error_text *out);
 
 #endif

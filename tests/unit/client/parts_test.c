@@ -1,11 +1,11 @@
-/* The pure parts of libergon: URL, back-off, buffer, table of calls, error texts. */
+/* The pure parts of libergon: URL, back-off, buffer, table of calls. */
 /* Both in one file, for a module may be a client too; and before cmocka, which defines fail(). */
 #include <ergon/client.h>
 #include <ergon/handler.h>
 
 #include "client/lib/backoff.h"
 #include "client/lib/calls.h"
-#include "client/lib/frame.h"
+#include "client/lib/buffer.h"
 #include "tests/support/cmocka_env.h"
 
 /* ---- back-off ---- */
@@ -96,55 +96,4 @@ TEST(message_ids_in_use_are_not_given_again)
     assert_int_equal(calls_next_id(&t), (UINT64_C(1) << 32) + 2);
     calls_remove(&t, &old);
     calls_fini(&t);
-}
-
-/* ---- error texts ---- */
-
-static void check_error(struct span raw, const char *code, const char *text)
-{
-    struct error_text said;
-    error_text_read(raw, &said);
-    assert_string_equal(said.code, code);
-    assert_string_equal(said.text, text);
-}
-
-TEST(errors_of_every_shape_are_read)
-{
-    check_error(span_text("\xaa"
-                          "BUSY: full"),
-                "BUSY", "full");
-    check_error(span_text("\xa9no colons"), "", "no colons");
-    check_error(span_text("\xa8me: text"), "", "me: text");
-    check_error(span_text("\xa3"
-                          "A:b"),
-                "A", "b");
-    check_error(span_text("\x92\x02\xaa"
-                          "BUSY: full"),
-                "BUSY", "full");
-    check_error(span_text("\x83\xa4"
-                          "code\xa4"
-                          "BUSY\xa4"
-                          "data\x91\x01\xa7message\xa4"
-                          "full"),
-                "BUSY", "full");
-    check_error(span_text("\x05"), "", "an error value that is no text");
-    check_error(span_text("\xa5"
-                          "A: \n\x1b"),
-                "A", "  ");
-    check_error(span_text("\xaa"
-                          "A: b\xc2\x9b\xe2\x80\xae"
-                          "c"),
-                "A", "b  c");
-}
-
-TEST(long_errors_are_cut_between_characters)
-{
-    struct error_text said;
-    uint8_t raw[3 + 2000] = {0xda, 2000 >> 8, 2000 & 0xff};
-    for (size_t i = 3; i + 1 < sizeof raw; i += 2) {
-        raw[i] = 0xc3;
-        raw[i + 1] = 0xa9;
-    }
-    error_text_read(span_of(raw, sizeof raw), &said);
-    assert_int_equal(strlen(said.text), sizeof said.text - 2);
 }

@@ -13,7 +13,7 @@ struct seen {
     unsigned count;
     ergon_call_id id;
     enum ergon_end outcome;
-    char code[32];
+    char code[40];
     char text[128];
     char result[64];
 };
