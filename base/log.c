@@ -287,12 +287,14 @@ static void put_logfmt_text(struct text *t, const char *s)
         puts_text(t, s);
 }
 
-static void put_logfmt_value(struct text *t, const struct log_field *f)
+/* A value: `text` puts one that is text, and `unit` stands behind a time. */
+static void put_value(struct text *t, const struct log_field *f,
+                      void (*text)(struct text *, const char *), const char *unit)
 {
     switch (f->kind) {
     case LOG_KIND_STR:
     case LOG_KIND_PEER:
-        put_logfmt_text(t, f->str);
+        text(t, f->str);
         break;
     case LOG_KIND_INT:
         put_int(t, f->i);
@@ -302,32 +304,21 @@ static void put_logfmt_value(struct text *t, const struct log_field *f)
         break;
     case LOG_KIND_NS:
         if (put_ms(t, f->u))
-            puts_text(t, "ms");
+            puts_text(t, unit);
         break;
     case LOG_KIND_END:
         break;
     }
 }
 
+static void put_logfmt_value(struct text *t, const struct log_field *f)
+{
+    put_value(t, f, put_logfmt_text, "ms");
+}
+
 static void put_json_value(struct text *t, const struct log_field *f)
 {
-    switch (f->kind) {
-    case LOG_KIND_STR:
-    case LOG_KIND_PEER:
-        put_quoted(t, f->str);
-        break;
-    case LOG_KIND_INT:
-        put_int(t, f->i);
-        break;
-    case LOG_KIND_UINT:
-        put_uint(t, f->u, 1);
-        break;
-    case LOG_KIND_NS:
-        put_ms(t, f->u);
-        break;
-    case LOG_KIND_END:
-        break;
-    }
+    put_value(t, f, put_quoted, "");
 }
 
 static void put_logfmt_key(struct text *t, const struct log_field *f)

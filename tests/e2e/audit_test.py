@@ -1,5 +1,4 @@
 """The audit log: a file of its own, which is moved away and opened again, and the log where there is none."""
-import hashlib
 import json
 import os
 import signal
@@ -7,18 +6,9 @@ import stat
 import unittest
 
 import roles_table as table
-from harness import RemoteError, Server, eventually, scratch
+from harness import RemoteError, Server, eventually, scratch, token_of, write_tokens
 
-TOKENS = {"root": "token-of-root", "bob": "token-of-bob"}
 RIGHTS = {"root": "*", "bob": "echo"}
-
-
-def tokens_file(folder):
-    path = os.path.join(folder, "tokens")
-    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
-        for name, token in TOKENS.items():
-            out.write(f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {name} {RIGHTS[name]}\n")
-    return path
 
 
 def everything(path):
@@ -42,14 +32,14 @@ class Audit(unittest.TestCase):
         self.file = os.path.join(self.folder, "audit")
 
     def serve(self, *flags):
-        server = Server("--tokens", tokens_file(self.folder), *flags)
+        server = Server("--tokens", write_tokens(self.folder, RIGHTS), *flags)
         self.addCleanup(server.discard)
         return server
 
     def connect(self, server, name):
         client = server.connect()
         self.addCleanup(client.close)
-        client.call("server.auth", TOKENS[name])
+        client.call("server.auth", token_of(name))
         return client
 
     def test_who_did_what(self):
@@ -113,7 +103,7 @@ class Audit(unittest.TestCase):
 
         def write(more):
             with open(path, "w") as out:
-                out.write(f"tokens_file: {tokens_file(self.folder)}\naudit: {{file: {self.file}}}\nroles:\n{more}")
+                out.write(f"tokens_file: {write_tokens(self.folder, RIGHTS)}\naudit: {{file: {self.file}}}\nroles:\n{more}")
 
         write("  - {name: old, members: ['unix:*'], methods: [echo]}\n"
               "  - {name: mail, members: ['cert:ops.example', 'token:bob'], methods: ['task.*']}\n")
@@ -168,10 +158,7 @@ roles:
 
     def setUp(self):
         super().setUp()
-        tokens = os.path.join(self.folder, "tokens")
-        with open(tokens, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
-            for name in ("root", "any", "bob", "mark"):
-                out.write(f"sha256:{hashlib.sha256(('token-of-' + name).encode()).hexdigest()} {name} {'*' if name == 'bob' else 'echo'}\n")
+        tokens = write_tokens(self.folder, {"root": "echo", "any": "echo", "bob": "*", "mark": "echo"})
         path = os.path.join(self.folder, "ergond.yaml")
         with open(path, "w") as out:
             out.write(self.CONFIG.format(tokens=tokens, file=self.file))
@@ -181,7 +168,7 @@ roles:
     def known(self, name):
         client = self.server.connect()
         self.addCleanup(client.close)
-        client.call("server.auth", "token-of-" + name)
+        client.call("server.auth", token_of(name))
         return client
 
     def thing(self, bob, owner, name):

@@ -1,25 +1,18 @@
 """Who is connected, and away with them: by the command line, against a server of several loops."""
 import contextlib
-import hashlib
 import json
-import os
 import threading
 import unittest
 
-from harness import NOT_FOUND, OK, USAGE, Server, eventually, run_ergon, scratch
+from harness import NOT_FOUND, OK, USAGE, Server, eventually, run_ergon, scratch, token_of, write_tokens
 
-TOKENS = {"alice": "token-of-alice", "bob": "token-of-bob", "root": "token-of-root"}
 RIGHTS = {"alice": "sleep,block,echo,task.submit,task.get", "bob": "echo", "root": "*,task.any"}
 
 
 def setUpModule():
     global server, url
     folder = scratch(unittest.addModuleCleanup)
-    tokens = os.path.join(folder, "tokens")
-    with open(tokens, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
-        for name, token in TOKENS.items():
-            out.write(f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {name} {RIGHTS[name]}\n")
-    server = Server("--tokens", tokens, "--loops", "3", "--limits-auth-timeout", "off")
+    server = Server("--tokens", write_tokens(folder, RIGHTS), "--loops", "3", "--limits-auth-timeout", "off")
     unittest.addModuleCleanup(server.__exit__, None)
     url = server.urls[0]
 
@@ -27,13 +20,13 @@ def setUpModule():
 def connect(name=None):
     client = server.connect()
     if name:
-        client.call("server.auth", TOKENS[name])
+        client.call("server.auth", token_of(name))
     return client
 
 
 def ergon(*arguments):
     """(exit status, standard output)"""
-    status, out, _ = run_ergon(url, *arguments, env={"ERGON_TOKEN": TOKENS["root"]})
+    status, out, _ = run_ergon(url, *arguments, env={"ERGON_TOKEN": token_of("root")})
     return status, out.decode()
 
 

@@ -5,6 +5,7 @@ pass: they wait for what they expect, up to LIMIT seconds, and fail with what th
 """
 import contextlib
 import glob
+import hashlib
 import os
 import signal
 import socket
@@ -286,6 +287,26 @@ def run_ergon(url, *arguments, stdin=None, env=None):
     done = subprocess.run([ERGON, "--server", url, *arguments], input=stdin, capture_output=True,
                           timeout=LIMIT, env={**os.environ, **(env or {})})
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def token_of(name):
+    """By which `name` says who it is, where write_tokens() wrote the file."""
+    return f"token-of-{name}-which-is-long-enough"
+
+
+def write_tokens(folder, rights):
+    """The path of a tokens file in `folder`, which its owner alone reads: each name of `rights` may call those methods."""
+    path = os.path.join(folder, "tokens")
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
+        for name, methods in rights.items():
+            out.write(f"sha256:{hashlib.sha256(token_of(name).encode()).hexdigest()} {name} {methods}\n")
+    return path
+
+
+def make_token(path, name, *flags):
+    """As an operator makes one: `ergon token` appends its line to the file `path`.  The token."""
+    return subprocess.run([ERGON, "token", name, "--file", path, *flags], capture_output=True, text=True, check=True,
+                          timeout=LIMIT).stdout.strip()
 
 
 def self_signed(folder, name="localhost"):

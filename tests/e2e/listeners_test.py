@@ -6,7 +6,8 @@ import ssl
 import subprocess
 import unittest
 
-from harness import ERGON, ERGOND, LIMIT, SANITIZED, RemoteError, Server, build_module, eventually, run_ergon, scratch, self_signed, trusting
+from harness import (ERGOND, LIMIT, SANITIZED, RemoteError, Server, build_module, eventually, make_token, run_ergon, scratch,
+                     self_signed, trusting)
 
 
 def until_closed(sock):
@@ -27,12 +28,6 @@ class Folder(unittest.TestCase):
             with open(path, "w") as f:
                 f.write(text)
         return path
-
-    def token(self, principal, methods, file):
-        """As an operator makes one: `ergon token` appends the line, prints the token."""
-        done = subprocess.run([ERGON, "token", principal, "--methods", methods, "--file", file],
-                              capture_output=True, text=True, check=True, timeout=LIMIT)
-        return done.stdout.strip()
 
 
 class Tls(Folder):
@@ -286,8 +281,8 @@ class Tokens(Folder):
     def setUp(self):
         super().setUp()
         self.tokens = self.path("tokens", "")
-        self.alice = self.token("alice", "echo,server.*", self.tokens)
-        self.root = self.token("root", "*", self.tokens)
+        self.alice = make_token(self.tokens, "alice", "--methods", "echo,server.*")
+        self.root = make_token(self.tokens, "root")
         self.config = self.path("ergond.yaml", f"""
 tokens_file: {self.tokens}
 listen:
@@ -407,7 +402,7 @@ listen:
 
     def test_sighup_reads_the_tokens_again(self):
         with self.start() as server:
-            bob = self.token("bob", "*", self.tokens)
+            bob = make_token(self.tokens, "bob")
             with server.connect() as client:
                 with self.assertRaises(RemoteError):
                     client.call("server.auth", bob)

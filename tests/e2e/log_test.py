@@ -2,10 +2,9 @@
 import os
 import re
 import signal
-import subprocess
 import unittest
 
-from harness import SANITIZED, ERGON, LIMIT, Server, eventually, scratch
+from harness import SANITIZED, Server, eventually, make_token, scratch
 
 
 class LogTest(unittest.TestCase):
@@ -15,8 +14,7 @@ class LogTest(unittest.TestCase):
 
     def setUp(self):
         self.tokens = os.path.join(scratch(self.addCleanup), "tokens")
-        self.token = subprocess.run([ERGON, "token", "good", "--methods", "*", "--file", self.tokens],
-                                    capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+        self.token = make_token(self.tokens, "good")
         self.reading, self.writing = os.pipe()
         self.addCleanup(os.close, self.reading)
 

@@ -1,26 +1,17 @@
 """Memory: what one principal makes the server hold is bounded, whatever it sends and does not read, and another
 principal beside it is served, also afterwards."""
 import gzip
-import hashlib
 import os
 import unittest
 
 import msgpack
 
-from harness import SANITIZED, SOURCE, Server, build_module, eventually, scratch
+from harness import SANITIZED, SOURCE, Server, build_module, eventually, scratch, token_of, write_tokens
 
 MESSAGE_MAX = 16 << 20
 LIMIT = 256 << 20
 BASE = 128 << 20  # beside what is counted: what four decompressions work in, and what the allocator keeps
-TOKENS = {"alice": "token-of-alice-which-is-long-enough", "mallory": "token-of-mallory-which-is-long-enough"}
-
-
-def tokens_file(folder):
-    path = os.path.join(folder, "tokens")
-    with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
-        for name, token in TOKENS.items():
-            out.write(f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {name} *\n")
-    return path
+RIGHTS = {"alice": "*", "mallory": "*"}
 
 
 def bomb():
@@ -30,7 +21,7 @@ def bomb():
 
 class Memory(unittest.TestCase):
     def setUp(self):
-        self.server = Server("--tokens", tokens_file(scratch(self.addCleanup)), "--limits-memory", "256m",
+        self.server = Server("--tokens", write_tokens(scratch(self.addCleanup), RIGHTS), "--limits-memory", "256m",
                              "--loops", "2")
         self.addCleanup(self.server.discard)
         self.alice = self.connect("alice")
@@ -43,7 +34,7 @@ class Memory(unittest.TestCase):
     def connect(self, who):
         client = self.server.connect()
         self.addCleanup(client.close)
-        client.call("server.auth", TOKENS[who])
+        client.call("server.auth", token_of(who))
         return client
 
     def memory(self):
@@ -175,12 +166,12 @@ class Nested(unittest.TestCase):
         with open(source, "w") as f:
             f.write(MODULE)
         build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"))
-        server = Server("--tokens", tokens_file(folder), "--module", built, "--limits-memory", "256m")
+        server = Server("--tokens", write_tokens(folder, RIGHTS), "--module", built, "--limits-memory", "256m")
         self.addCleanup(server.discard)
         alice, mallory = server.connect(), server.connect()
         for client, who in ((alice, "alice"), (mallory, "mallory")):
             self.addCleanup(client.close)
-            client.call("server.auth", TOKENS[who])
+            client.call("server.auth", token_of(who))
 
         def held():
             rows = alice.call("connection.list", {"principal": "token:mallory"})["connections"]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import ERGON, LIMIT, Client, Server, eventually, scratch, self_signed, trusting
+from harness import LIMIT, Client, Server, eventually, make_token, scratch, self_signed, trusting
 
 PLACES = 960
 ELSEWHERE = "127.0.0.2"  # whoever takes all places comes from there, others from 127.0.0.1
@@ -101,11 +101,7 @@ class Places(unittest.TestCase):
                 self.are_served(server, watcher, context=context)
 
     def tokens(self):
-        for name in ("good", "evil"):
-            with open(self.path(name), "w") as f:
-                subprocess.run([ERGON, "token", name, "--file", self.path("tokens")], stdout=f, check=True)
-        with open(self.path("good")) as good, open(self.path("evil")) as evil:
-            return ("server.auth", good.read().strip()), ("server.auth", evil.read().strip())
+        return tuple(("server.auth", make_token(self.path("tokens"), name)) for name in ("good", "evil"))
 
     def test_with_tokens_who_has_said_who_it_is(self):
         good, evil = self.tokens()

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import roles_table as table
-from harness import ERGON, LIMIT, RemoteError, Server, eventually, scratch, self_signed, trusting
+from harness import ERGON, LIMIT, RemoteError, Server, eventually, make_token, scratch, self_signed, trusting
 
 USER = pwd.getpwuid(os.getuid()).pw_name
 
@@ -40,8 +40,7 @@ class Roles(unittest.TestCase):
         self.client_cert, self.client_key = self_signed(self.folder, "ops.example")
 
     def make(self, name, methods, *flags):
-        return subprocess.run([ERGON, "token", name, "--methods", methods, "--file", self.tokens, *flags],
-                              capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+        return make_token(self.tokens, name, "--methods", methods, *flags)
 
     def write(self, more=""):
         path = os.path.join(self.folder, "ergond.yaml")

@@ -4,7 +4,7 @@ import subprocess
 import unittest
 
 from harness import (AUTH, CONNECT, ERGON, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, Server, eventually,
-                     run_ergon, scratch)
+                     make_token, run_ergon, scratch)
 
 HOUR = "1h"
 NOBODY = "t0000000000001"
@@ -166,15 +166,14 @@ class Statuses(unittest.TestCase):
 
     def test_who_is_not_allowed(self):
         tokens = os.path.join(self.folder, "tokens")
-        done = subprocess.run([ERGON, "token", "ada", "--methods", "echo", "--file", tokens], capture_output=True,
-                              text=True, check=True, timeout=LIMIT)
+        token = make_token(tokens, "ada", "--methods", "echo")
         config = os.path.join(self.folder, "ergond.yaml")
         with open(config, "w") as f:
             f.write(f"tokens_file: {tokens}\nlimits: {{penalty: off}}\nlisten:\n  - url: ergon://127.0.0.1:0\n"
                     "    auth: token\n")
         with Server("--config", config, listen=()) as server:
             url = server.process.stdout.readline().strip()
-            ada = {"ERGON_TOKEN": done.stdout.strip()}
+            ada = {"ERGON_TOKEN": token}
             self.expect(OK, "call", "echo", url=url, env=ada)
             for words in (("call", "sum"), ("task", "submit", "sum"), ("task", "call", "sum"), ("info",), ("methods",),
                           ("audit",), ("queue", "list"), ("queue", "pause", "echo"), ("cron", "list"),

@@ -14,7 +14,7 @@ import threading
 import msgpack
 
 import interop  # where the harness is
-from harness import BUILD, ERGON, ERGOND, LIMIT, SOURCE, Server, scratch, self_signed
+from harness import BUILD, ERGOND, LIMIT, SOURCE, Server, make_token, scratch, self_signed
 
 PLACE = os.path.abspath(os.path.join(BUILD, "tests", "interop", "clients"))
 
@@ -144,8 +144,7 @@ class Clients:
         cls.cert, key = self_signed(cls.folder)
         cls.own, cls.own_key = self_signed(cls.folder, "ops.example")
         cls.nameless, nameless_key = nameless(cls.folder)
-        cls.token = subprocess.run([ERGON, "token", "alice", "--methods", "*", "--file", os.path.join(cls.folder, "tokens")],
-                                   capture_output=True, text=True, check=True, timeout=LIMIT).stdout.strip()
+        cls.token = make_token(os.path.join(cls.folder, "tokens"), "alice")
         path = os.path.join(cls.folder, "ergond.yaml")
         with open(path, "w") as f:
             f.write(CONFIG.format(folder=cls.folder, cert=cls.cert, key=key, own=cls.own, nameless=cls.nameless,

@@ -3,16 +3,8 @@
 
 #include <stdio.h>
 
-#include "tests/support/cmocka_env.h"
+#include "tests/support/accounts_stage.h"
 #include "tests/support/heap.h"
-
-static const uint64_t seed[2] = {1, 2};
-
-static struct accounts *with_limits(uint64_t in_all, uint64_t each)
-{
-    return accounts_new(
-        &(struct account_limits){.bytes_in_all = in_all, .bytes = each, .calls = UINT32_MAX}, seed);
-}
 
 static void settle(struct account *a, int64_t bytes)
 {
@@ -29,9 +21,8 @@ static bool is_full(const struct account *a)
     return lacks(a, 0);
 }
 
-TEST(a_name_has_one_account)
+ACCOUNTS_TEST(a_name_has_one_account, .bytes_in_all = 1000, .bytes = 1000)
 {
-    struct accounts *all = with_limits(1000, 1000);
     struct account *alice = account_open(all, "token:alice");
     struct account *cert = account_open(all, "cert:alice");
     assert_ptr_equal(account_open(all, "token:alice"), alice);
@@ -41,12 +32,10 @@ TEST(a_name_has_one_account)
     assert_string_equal(alice->name, "token:alice"); /* still open */
     account_close(alice);
     account_close(cert);
-    accounts_free(all);
 }
 
-TEST(an_index_is_used_again)
+ACCOUNTS_TEST(an_index_is_used_again, .bytes_in_all = 1000, .bytes = 1000)
 {
-    struct accounts *all = with_limits(1000, 1000);
     struct account *open[200];
     char name[8];
     for (int turn = 0; turn < 3; turn++) {
@@ -61,22 +50,17 @@ TEST(an_index_is_used_again)
             account_close(open[i]);
     }
     assert_int_equal(accounts_reach(all), 200);
-    accounts_free(all);
 }
 
-TEST(its_own_limit_makes_it_full)
+ACCOUNTS_TEST(its_own_limit_makes_it_full, .bytes_in_all = 1000, .bytes = 100)
 {
-    struct accounts *all = with_limits(1000, 100);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     settle(a, 99);
     assert_false(is_full(a));
     settle(a, 1);
     assert_true(is_full(a));
     settle(a, -1);
     assert_false(is_full(a));
-    settle(a, -99);
-    account_close(a);
-    accounts_free(all);
 }
 
 /* One who takes what it can get leaves half; two leave a third. */
@@ -85,12 +69,10 @@ static void settle_calls(struct account *a, int32_t calls)
     account_settle(a, &(struct account_change){.calls = calls});
 }
 
-TEST(so_do_its_calls_in_flight)
+ACCOUNTS_TEST(so_do_its_calls_in_flight, .bytes_in_all = 1000, .bytes = 1000, .calls = 3)
 {
     const struct account_change one = {.calls = 1}, fewer = {.calls = -1}, none = {0};
-    struct accounts *all = accounts_new(
-        &(struct account_limits){.bytes_in_all = 1000, .bytes = 1000, .calls = 3}, seed);
-    struct account *alice = account_open(all, "alice"), *bob = account_open(all, "bob");
+    struct account *alice = account_open(all, "alice"), *bob = stage_account(all, "bob");
     assert_true(accounts_several(all));
     settle_calls(alice, 2);
     assert_false(account_calls_full(alice, &none));
@@ -106,14 +88,11 @@ TEST(so_do_its_calls_in_flight)
     assert_false(account_calls_full(alice, &none));
     account_close(alice);
     assert_false(accounts_several(all));
-    account_close(bob);
-    accounts_free(all);
 }
 
-TEST(who_has_most_comes_first)
+ACCOUNTS_TEST(who_has_most_comes_first, .bytes_in_all = 1000, .bytes = 1000)
 {
     enum { MOST = 3 };
-    struct accounts *all = with_limits(1000, 1000);
     struct account *a[5];
     struct account_top top[MOST];
     static const uint32_t queued[5] = {2, 0, 7, 1, 4};
@@ -132,15 +111,13 @@ TEST(who_has_most_comes_first)
     assert_int_equal(accounts_top(all, top, MOST), 1);
     account_close(a[0]);
     account_close(a[1]);
-    accounts_free(all);
 }
 
-TEST(somebody_who_comes_later_finds_room)
+ACCOUNTS_TEST(somebody_who_comes_later_finds_room, .bytes_in_all = 1200)
 {
-    struct accounts *all = with_limits(1200, UINT64_MAX);
-    struct account *a = account_open(all, "a");
-    struct account *b = account_open(all, "b");
-    struct account *c = account_open(all, "c");
+    struct account *a = stage_account(all, "a");
+    struct account *b = stage_account(all, "b");
+    struct account *c = stage_account(all, "c");
     while (!is_full(a))
         settle(a, 1);
     assert_int_equal(accounts_bytes(all), 601);
@@ -153,24 +130,16 @@ TEST(somebody_who_comes_later_finds_room)
     assert_true(accounts_bytes(all) < 1200);
     settle(a, -601);
     assert_false(is_full(b));
-    settle(b, -300);
-    settle(c, 901 - (int64_t)accounts_bytes(all) - 601);
-    settle(c, -(int64_t)accounts_bytes(all));
-    account_close(a);
-    account_close(b);
-    account_close(c);
-    accounts_free(all);
 }
 
 /* What only waits to begin makes no room: who has nothing at work may begin. */
-TEST(who_has_nothing_at_work_may_begin)
+ACCOUNTS_TEST(who_has_nothing_at_work_may_begin, .bytes_in_all = 1000, .bytes = 300)
 {
-    struct accounts *all = with_limits(1000, 300);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     account_settle(a, &(struct account_change){.bytes = 600, .input = 600});
     assert_false(lacks(a, 5000)); /* nothing at all is at work */
     account_settle(a, &(struct account_change){.bytes = -310, .input = -310});
-    struct account *b = account_open(all, "b");
+    struct account *b = stage_account(all, "b");
     settle(b, 310);
     assert_false(lacks(a, 400)); /* what is left in all */
     assert_true(lacks(a, 401));
@@ -178,83 +147,59 @@ TEST(who_has_nothing_at_work_may_begin)
     settle(a, 200);
     assert_true(lacks(a, 101)); /* its own limit, of what is at work */
     assert_false(lacks(a, 100));
-    account_settle(a, &(struct account_change){.bytes = -490, .input = -290});
-    settle(b, -1);
-    account_close(a);
-    account_close(b);
-    accounts_free(all);
 }
 
 /* As a long poll, or a call that sleeps for days. */
-TEST(what_is_as_large_as_the_limit_goes_beside_what_is_small)
+ACCOUNTS_TEST(what_is_as_large_as_the_limit_goes_beside_what_is_small, .bytes_in_all = 1000,
+              .bytes = 300)
 {
-    struct accounts *all = with_limits(1000, 300);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     settle(a, 10);
     assert_false(lacks(a, 300));
     settle(a, 300);
     assert_true(lacks(a, 300)); /* and a second one waits */
-    settle(a, -310);
-    account_close(a);
-    accounts_free(all);
 }
 
-TEST(so_does_what_leaves_no_room_for_as_much_again)
+ACCOUNTS_TEST(so_does_what_leaves_no_room_for_as_much_again, .bytes_in_all = 1000, .bytes = 900)
 {
-    struct accounts *all = with_limits(1000, 900);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     settle(a, 10);
     assert_false(lacks(a, 600));
-    settle(a, -10);
-    account_close(a);
-    accounts_free(all);
 }
 
 /* Of two loops the one that gives back may settle before the one that took. */
-TEST(less_than_nothing_is_nothing)
+ACCOUNTS_TEST(less_than_nothing_is_nothing, .bytes_in_all = 1000, .bytes = 300)
 {
-    struct accounts *all = with_limits(1000, 300);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     account_settle(a, &(struct account_change){.bytes = -5, .input = -5});
     assert_int_equal(accounts_bytes(all), 0);
     assert_int_equal(accounts_figures(all).bytes, 0);
     assert_int_equal(accounts_figures(all).input, 0);
     assert_false(lacks(a, 10));
-    account_settle(a, &(struct account_change){.bytes = 5, .input = 5});
-    account_close(a);
-    accounts_free(all);
 }
 
-TEST(a_task_beside_others_stays_within_the_limit)
+ACCOUNTS_TEST(a_task_beside_others_stays_within_the_limit, .bytes_in_all = 1000, .bytes = 300)
 {
-    struct accounts *all = with_limits(1000, 300);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     settle(a, 200);
     assert_true(account_take(a, 100, 50));
     assert_false(account_take(a, 1, 50));
-    settle(a, -300);
-    account_close(a);
-    accounts_free(all);
 }
 
-TEST(a_task_that_is_alone_takes_what_it_needs)
+ACCOUNTS_TEST(a_task_that_is_alone_takes_what_it_needs, .bytes_in_all = 1000, .bytes = 300)
 {
-    struct accounts *all = with_limits(1000, 300);
-    struct account *a = account_open(all, "a");
+    struct account *a = stage_account(all, "a");
     settle(a, 50);
     assert_true(account_take(a, 2000, 50));
     assert_int_equal(accounts_bytes(all), 2050);
     assert_false(account_take(a, 10, 50)); /* another's */
     assert_int_equal(accounts_bytes(all), 2050);
     assert_int_equal(accounts_figures(all).refused, 1);
-    settle(a, -2050);
-    account_close(a);
-    accounts_free(all);
 }
 
 static int open_one(void *arg)
 {
-    struct accounts *all = with_limits(1000, 1000);
+    struct accounts *all = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     struct account *a = all ? account_open(all, "a") : NULL;
     if (a)
         account_close(a);

@@ -26,7 +26,7 @@ static int set_up(void **state)
     (void)state;
     order[0] = '\0';
     taken_by = NULL;
-    open_loops(new_accounts(1000, 100, 3));
+    open_loops((struct account_limits){.bytes_in_all = 1000, .bytes = 100, .calls = 3});
     for (int i = 0; i < 2; i++)
         assert_true(room_open(&books[i], go_on));
     return 0;

@@ -8,7 +8,7 @@
 static int set_up(void **state)
 {
     (void)state;
-    open_loops(new_accounts(UINT64_MAX, UINT64_MAX, UINT32_MAX));
+    open_loops((struct account_limits){0});
     return 0;
 }
 

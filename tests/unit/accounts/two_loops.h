@@ -4,6 +4,7 @@
 #define ERGON_TESTS_UNIT_ACCOUNTS_TWO_LOOPS_H
 
 #include "server/accounts/tally.h"
+#include "tests/support/accounts_stage.h"
 #include "tests/support/virtual.h"
 
 static struct virtual v;
@@ -11,17 +12,10 @@ static struct activator *loops[2];
 static struct accounts *all;
 static struct tally_book books[2];
 
-static struct accounts *new_accounts(uint64_t in_all, uint64_t each, uint32_t calls)
-{
-    const struct account_limits limits = {.bytes_in_all = in_all, .bytes = each, .calls = calls};
-
-    return accounts_new(&limits, (uint64_t[2]){1, 2});
-}
-
-static inline void open_loops(struct accounts *accounts)
+static inline void open_loops(struct account_limits limits)
 {
     virtual_init(&v);
-    all = accounts;
+    all = accounts_limited(limits);
     for (int i = 0; i < 2; i++) {
         loops[i] = virtual_open(&v, i == 0 ? "one" : "two");
         tally_book_init(&books[i], all, loops[i]);

@@ -157,46 +157,47 @@ STORE_TEST(a_file_that_was_cut)
     store_files_free(&files);
 }
 
-STORE_TEST(a_number_that_is_none)
+static void is_damaged_by(struct store_world *w, const char *sql, const char *why)
 {
     make(w);
-    run_sql(w, "UPDATE submissions SET created_at = 1.5 WHERE id = 1003");
-    is_damaged(w->path, "row 1003 of `submissions` has something in the column created_at");
+    run_sql(w, sql);
+    is_damaged(w->path, why);
+}
+
+STORE_TEST(a_number_that_is_none)
+{
+    is_damaged_by(w, "UPDATE submissions SET created_at = 1.5 WHERE id = 1003",
+                  "row 1003 of `submissions` has something in the column created_at");
 }
 
 STORE_TEST(a_number_that_is_too_large)
 {
-    make(w);
-    run_sql(w, "INSERT INTO lives (id, state, attempt) VALUES (1003, 'done', 4294967296)");
-    is_damaged(w->path, "row 1003 of `lives` has something in the column attempt");
+    is_damaged_by(w, "INSERT INTO lives (id, state, attempt) VALUES (1003, 'done', 4294967296)",
+                  "row 1003 of `lives` has something in the column attempt");
 }
 
 STORE_TEST(a_state_that_is_none)
 {
-    make(w);
-    run_sql(w, "INSERT INTO lives (id, state) VALUES (1003, 'dane')");
-    is_damaged(w->path, "row 1003 of `lives` has something in the column state");
+    is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (1003, 'dane')",
+                  "row 1003 of `lives` has something in the column state");
 }
 
 STORE_TEST(a_life_whose_task_is_gone)
 {
-    make(w);
-    run_sql(w, "INSERT INTO lives (id, state) VALUES (17, 'done')");
-    is_damaged(w->path, "of 1 rows of `lives` only 0 belong to a task");
+    is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (17, 'done')",
+                  "of 1 rows of `lives` only 0 belong to a task");
 }
 
 STORE_TEST(options_whose_task_is_gone)
 {
-    make(w);
-    run_sql(w, "INSERT INTO options (id, priority) VALUES (17, 3)");
-    is_damaged(w->path, "of 1 rows of `options` only 0 belong to a task");
+    is_damaged_by(w, "INSERT INTO options (id, priority) VALUES (17, 3)",
+                  "of 1 rows of `options` only 0 belong to a task");
 }
 
 STORE_TEST(counters_that_count_nothing)
 {
-    make(w);
-    run_sql(w, "UPDATE counters SET done = -1");
-    is_damaged(w->path, "`counters` has no row, or one with what is no count");
+    is_damaged_by(w, "UPDATE counters SET done = -1",
+                  "`counters` has no row, or one with what is no count");
     run_sql(w, "DELETE FROM counters");
     is_damaged(w->path, "`counters` has no row, or one with what is no count");
 }

@@ -3,7 +3,7 @@
 
 #include "server/accounts/tally.h"
 #include "server/tasks/task_result.h"
-#include "tests/support/cmocka_env.h"
+#include "tests/support/accounts_stage.h"
 #include "tests/support/virtual.h"
 
 enum { K = 1024, LIMIT = 1024 * K, RESULT_MAX = 4096 * K };
@@ -20,9 +20,7 @@ static int set_up(void **state)
 {
     (void)state;
     virtual_init(&v);
-    all = accounts_new(
-        &(struct account_limits){.bytes_in_all = 4 * LIMIT, .bytes = LIMIT, .calls = UINT32_MAX},
-        (uint64_t[2]){1, 2});
+    all = accounts_limited((struct account_limits){.bytes_in_all = 4 * LIMIT, .bytes = LIMIT});
     tally_book_init(&book, all, virtual_open(&v, "loop"));
     tally = tally_open(&book, "a");
     method = (struct method){.handler = &blocking, .small_params = SMALL_PARAMS};
@@ -82,9 +80,8 @@ HELD_TEST(the_next_reserves_as_much_as_the_last_took)
 
 HELD_TEST(a_nested_call_is_no_call_in_flight_and_is_not_refused_for_its_parent)
 {
-    struct accounts *few = accounts_new(
-        &(struct account_limits){.bytes_in_all = 4 * LIMIT, .bytes = LIMIT, .calls = 1},
-        (uint64_t[2]){1, 2});
+    struct accounts *few = accounts_limited(
+        (struct account_limits){.bytes_in_all = 4 * LIMIT, .bytes = LIMIT, .calls = 1});
     struct tally_book own_book;
     struct tally *one, *alone;
     struct task child = {0};

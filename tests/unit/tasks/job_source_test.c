@@ -340,15 +340,23 @@ TASKS_TEST(one_that_waits_can_be_withdrawn_and_never_runs)
     assert_int_equal(w.tasks->manager.attempts_out, 0);
 }
 
+/* One for the blocking executor, which has given it back, as when its handler waits for a call. */
+static const struct item *given_back(void)
+{
+    const struct item *it = keep("block", params_none());
+    struct executor *e = w.tasks->executors[1];
+
+    job_source_wake(w.tasks);
+    virtual_run(&w.v);
+    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
+    lane_release(&e->in);
+    return it;
+}
+
 TASKS_TEST(so_can_one_that_was_given_back)
 {
     open_world(1, 2);
-    const struct item *it = keep("block", params_none());
-    job_source_wake(w.tasks);
-    virtual_run(&w.v);
-    struct executor *e = w.tasks->executors[1];
-    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
-    lane_release(&e->in);
+    const struct item *it = given_back();
     assert_true(withdraw(it));
     tasks_world_run();
     assert_int_equal(it->returned, 0);
@@ -412,13 +420,7 @@ TASKS_TEST(one_that_is_given_back_is_given_again)
 {
     char name[32];
     open_world(1, 2);
-    const struct item *it = keep("block", params_none());
-    job_source_wake(w.tasks);
-    virtual_run(&w.v);
-    struct executor *e = w.tasks->executors[1];
-    /* As when its handler waits for a call. */
-    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
-    lane_release(&e->in);
+    const struct item *it = given_back();
     atomic_store_explicit(&w.tasks->executors[1]->accepting, ACCEPTS_NONE, memory_order_relaxed);
     virtual_run(&w.v);
     attempt_executor(w.tasks, it->task, name, sizeof name);
@@ -599,12 +601,7 @@ TASKS_TEST(a_drain_waits_for_what_stands_in_the_inbox)
 {
     bool done = false;
     open_world(1, 1);
-    const struct item *it = keep("block", params_none());
-    job_source_wake(w.tasks);
-    virtual_run(&w.v);
-    struct executor *e = w.tasks->executors[1];
-    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
-    lane_release(&e->in);
+    const struct item *it = given_back();
     tasks_drain_jobs(w.tasks, drained, &done);
     virtual_run(&w.v);
     assert_false(done);
