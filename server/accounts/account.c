@@ -68,6 +68,7 @@ void accounts_free(struct accounts *all)
     if (!all)
         return;
     assert(all->by_name.count == 0 && !all->rooms);
+    assert(atomic_load_explicit(&all->waiting, memory_order_relaxed) == 0);
     hash_table_fini(&all->by_name);
     input_budget_fini(&all->unfinished);
     pthread_mutex_destroy(&all->lock);

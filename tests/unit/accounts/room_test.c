@@ -89,6 +89,71 @@ ROOM_TEST(they_go_on_in_turn_as_far_as_there_is_room)
     tally_close(there);
 }
 
+/* By the linker, in place of what announces that a loop waits. */
+void __real_accounts_wait(struct accounts *accounts, struct account_room *room);
+void __wrap_accounts_wait(struct accounts *accounts, struct account_room *room);
+
+static struct account *at_the_last_moment; /* another thread gives back 100 bytes of it */
+
+void __wrap_accounts_wait(struct accounts *accounts, struct account_room *room)
+{
+    if (at_the_last_moment)
+        account_settle(at_the_last_moment, &(struct account_change){.bytes = -100});
+    at_the_last_moment = NULL;
+    __real_accounts_wait(accounts, room);
+}
+
+/* Which tells nobody, since nobody has announced that it waits. */
+ROOM_TEST(room_that_is_made_between_look_and_announcement_is_seen)
+{
+    struct tally *t = tally_open(&books[0], "a");
+    account_settle(t->account, &(struct account_change){.bytes = 100});
+    room_wait(t, &waiters[0], 0);
+    at_the_last_moment = t->account;
+    virtual_run(&v);
+    assert_null(at_the_last_moment);
+    assert_string_equal(order, "0");
+    tally_close(t);
+}
+
+static int looks;
+
+static enum ao_verdict count_look(struct ao *self)
+{
+    (void)self;
+    looks++;
+    return AO_DONE;
+}
+
+/* Who is told once waits no more, however often it has said that it waits, and nobody waits in the
+ * end (accounts_free() asserts it). */
+ROOM_TEST(who_waits_is_told_once)
+{
+    static const struct ao_class looks_at = {.name = "looks", .step = count_look};
+    struct account_room told = {0}, gone = {0};
+    struct tally *t = tally_open(&books[0], "a");
+    struct ao own;
+    looks = 0;
+    ao_init(&own, &looks_at, loops[0]);
+    told.handle = gone.handle = ao_handle_new(&own);
+    accounts_add_room(all, &told);
+    accounts_add_room(all, &gone);
+    account_settle(t->account, &(struct account_change){.bytes = 100});
+    accounts_wait(all, &told);
+    accounts_wait(all, &told);
+    accounts_wait(all, &gone);
+    accounts_remove_room(all, &gone);
+    for (int i = 0; i < 10; i++) {
+        account_settle(t->account, &(struct account_change){.bytes = -10});
+        virtual_run(&v);
+        assert_int_equal(looks, 1);
+    }
+    accounts_remove_room(all, &told);
+    ao_fini(&own);
+    ao_handle_unref(told.handle);
+    tally_close(t);
+}
+
 /* Those behind the first few look again by themselves: nobody settles anything. */
 ROOM_TEST(who_goes_on_and_takes_nothing_keeps_nobody_back)
 {

@@ -127,6 +127,16 @@ AUDIT_TEST(without_room_nothing_may_be_done_and_what_was_promised_is_written)
     assert_true(lines(text) < promised + 40); /* refusals are summed up, or dropped */
 }
 
+AUDIT_TEST(room_that_was_not_needed_is_there_for_others)
+{
+    assert_true(audit_open(path, BUFFER, error, sizeof error));
+    for (int i = 0; i < 4 * BUFFER / LOG_RECORD_MAX; i++) {
+        assert_true(audit_reserve());
+        audit_release();
+    }
+    audit_close(PATIENCE);
+}
+
 AUDIT_TEST(without_a_file_all_goes_into_the_log)
 {
     assert_true(audit_reserve());

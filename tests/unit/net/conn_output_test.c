@@ -156,6 +156,20 @@ NET_TEST(who_reads_what_is_pushed_stays)
     assert_int_equal(peer.out_len, 400);
 }
 
+NET_TEST(who_has_not_read_is_pushed_no_more_than_fits)
+{
+    net.limits.output_max = 300;
+    struct connection *c = connect_watcher();
+
+    peer.window = 0;
+    push(c);
+    assert_false(conn_may_push(c, 101));
+    assert_true(conn_may_push(c, 100));
+    script_widen(&peer, SCRIPT_WINDOW);
+    virtual_run(&net.v);
+    assert_true(conn_may_push(c, 1000)); /* one, whatever its size */
+}
+
 /* What was asked for may wait: its peer is not read any further meanwhile. */
 NET_TEST(who_does_not_read_answers_alone_stays)
 {

@@ -77,6 +77,30 @@ RPC_TEST(list_filters_and_pages)
     assert_int_equal(times(stage_answer("connection.list", "[{'idle': '600ms'}]"), "'id'"), 0);
 }
 
+RPC_TEST(a_page_has_an_end_whatever_is_asked_for)
+{
+    enum { MOST = 1000 };
+    static struct script many[MOST];
+
+    for (int i = 0; i < MOST; i++) {
+        net_connect(&many[i]);
+        stage_run();
+    }
+    script_forget(&peer);
+    stage_ask(&peer, 1, "connection.list", "[{'limit': 100000}]");
+    stage_run();
+    const uint8_t *end = memmem(peer.out, peer.out_len, "\xa4next", 5);
+    assert_non_null(memmem(peer.out, peer.out_len,
+                           "\xab"
+                           "connections\xdc\x03\xe8",
+                           15));
+    assert_non_null(end);
+    assert_memory_equal(end + 5,
+                        "\xa3"
+                        "0-2",
+                        4); /* the oldest is left */
+}
+
 RPC_TEST(what_is_no_filter_is_refused)
 {
     static const char *const wrong[] = {

@@ -65,6 +65,19 @@ HELD_TEST(a_large_result_takes_what_was_not_reserved)
     assert_int_equal(charged(), 0);
 }
 
+HELD_TEST(what_is_covered_needs_no_room)
+{
+    task_charge(&task, tally);
+    assert_true(task_cover_result(&task, 640 * K));
+    tally_charge(tally, LIMIT); /* another's */
+    charged();
+    assert_true(task_cover_result(&task, 640 * K));
+    assert_true(task_cover_result(&task, 128 * K));
+    assert_false(task_cover_result(&task, 704 * K));
+    tally_charge(tally, -LIMIT);
+    assert_int_equal(charged(), sizeof task + 640 * K);
+}
+
 HELD_TEST(the_next_reserves_as_much_as_the_last_took)
 {
     task_charge(&task, tally);

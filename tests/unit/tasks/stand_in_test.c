@@ -147,6 +147,26 @@ TASKS_TEST(a_spare_stands_in_for_those_who_hold_none)
     assert_int_equal(counter_read(&spare->base.done), 2);
 }
 
+/* The spare alone is kept for those who hold none. */
+TASKS_TEST(beside_a_spare_the_others_are_for_whoever_comes)
+{
+    tasks_world_init(1, 3);
+    w.quiet = true;
+    w.executors[3].spare = true;
+    tasks_world_open();
+    struct blocking *spare = blocking_of(w.tasks->executors[3]);
+    atomic_store(&spare->wanted, true);
+    atomic_store(&w.tasks->shared.blocking_reach, 3);
+    blocking_take_place(spare);
+    for (int i = 0; i < 3; i++)
+        block_of("alice");
+    virtual_run_until(&w.v, AO_MS(10));
+    for (uint32_t i = 1; i <= 3; i++)
+        assert_int_equal(executor_outstanding(w.tasks->executors[i]), i < 3);
+    tasks_world_run_ms(1000);
+    assert_int_equal(w.ended, 3);
+}
+
 /* Not even where the executor has room for more, since it is thought to be brief; nobody is stuck
  * behind another's handler, and nobody who comes later keeps it from becoming empty. */
 TASKS_TEST(behind_a_task_stand_those_of_its_holder_alone)
