@@ -5,16 +5,16 @@
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/service/waiters.h"
 
-static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+static bool ready(void *arg, uint32_t pool, uint32_t room)
 {
     const struct jobs *jobs = arg;
-    return attempts_ready(&jobs->sched, kind, room);
+    return attempts_ready(&jobs->sched, pool, room);
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
 {
     struct jobs *jobs = arg;
-    bool taken = attempts_take(&jobs->sched, kind, run);
+    bool taken = attempts_take(&jobs->sched, pool, run);
     if (!taken) /* else given() follows at once */
         effects_apply(jobs);
     return taken;
@@ -41,10 +41,10 @@ static void noted(void *arg, const struct attempt_note *note)
     effects_apply(jobs);
 }
 
-static void full(void *arg, enum ergon_kind kind, bool is_full)
+static void full(void *arg, uint32_t pool, bool is_full)
 {
     struct jobs *jobs = arg;
-    attempts_full(&jobs->sched, kind, is_full);
+    attempts_full(&jobs->sched, pool, is_full);
     effects_apply(jobs);
 }
 

@@ -1,6 +1,6 @@
 /* The port by which whoever keeps jobs (server/jobs) gives work to the task manager.
  *
- * A job is no struct task: it may wait for days.  When an executor of its kind has room the
+ * A job is no struct task: it may wait for days.  When an executor of its pool has room the
  * manager asks the source for the next one to run and makes a struct task of that attempt, at home
  * with the manager.  Plain calls and jobs take turns.  When the struct task has come home,
  * whether or not anybody still waits for it, it is returned to the source: an attempt that is given
@@ -70,21 +70,22 @@ struct attempt_note {
     struct span data;     /* raw MessagePack */
 };
 
+/* A pool is named by its index. */
 struct job_source {
     void *arg;
-    /* Has the source a job of this kind that could be given now?  `room`: places that executors of
-     * the kind have, never 0.  Called often: a few loads.  After a no, here or in take(), it is
-     * asked again when job_source_wake() was called or an attempt of the kind has returned. */
-    bool (*ready)(void *arg, enum ergon_kind kind, uint32_t room);
+    /* Has the source a job of this pool that could be given now?  `room`: places that executors of
+     * the pool have, never 0.  Called often: a few loads.  After a no, here or in take(), it is
+     * asked again when job_source_wake() was called or an attempt of the pool has returned. */
+    bool (*ready)(void *arg, uint32_t pool, uint32_t room);
     /* Fills `run` with the next attempt, by the source's order.  False: there is none after all. */
-    bool (*take)(void *arg, enum ergon_kind kind, struct attempt_spec *run);
+    bool (*take)(void *arg, uint32_t pool, struct attempt_spec *run);
     /* The attempt of the last take() was given: `t` is valid until `returned`, or until it is
      * withdrawn.  NULL: there was no memory, and the attempt has not begun. */
     void (*given)(void *arg, const struct attempt_spec *run, struct task *t);
     void (*returned)(void *arg, const struct attempt_end *r);
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
-    /* The executors of this kind are full, or have room again: what explains a wait. */
-    void (*full)(void *arg, enum ergon_kind kind, bool full);
+    /* The executors of this pool are full, or have room again: what explains a wait. */
+    void (*full)(void *arg, uint32_t pool, bool full);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
@@ -96,8 +97,8 @@ struct job_source {
 void tasks_set_job_source(struct tasks *t, const struct job_source *source);
 struct activator *tasks_manager_activator(struct tasks *t);
 
-/* The source has got something to give. */
-void job_source_wake(struct tasks *t);
+/* The source has got something to give to this pool. */
+void job_source_wake(struct tasks *t, uint32_t pool);
 
 /* Nobody wants this attempt, which has begun, any more, or it is too late: it is flagged. */
 enum attempt_flag { ATTEMPT_CANCEL, ATTEMPT_LATE };

@@ -9,6 +9,7 @@
 
 #include "base/span.h"
 
+struct pool;
 struct registry;
 
 enum { SMALL_PARAMS = 4096 /* bytes */ };
@@ -30,7 +31,8 @@ struct method {
     const char *module;                  /* name of the module that brought it */
     uint32_t index;                      /* dense, from 0, in order of registration */
     struct ao_class task_class;          /* of its stepped tasks; names the method */
-    bool no_executor; /* none runs its kind: it is not called.  Set by tasks_new() */
+    struct pool *pool; /* that runs it, and belongs to the manager; set by tasks_new() */
+    bool no_executor;  /* the pool has none: it is not called.  Set by tasks_new() */
     /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
      * choice of an executor reads it (relaxed on both sides). */
     _Atomic uint64_t service_ns;

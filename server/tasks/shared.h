@@ -1,4 +1,4 @@
-/* What the parts of one task system share: settings, the executors by kind, and what any thread may
+/* What the parts of one task system share: settings, the pools, and what any thread may
  * ask of the manager.
  *
  * It lies in struct tasks, which outlives manager, executors and homes; each of them has a pointer
@@ -8,6 +8,7 @@
 
 #include "server/tasks/executors/executor.h"
 #include "server/tasks/manager/manager_inbox.h"
+#include "server/tasks/manager/pool.h"
 #include "server/tasks/tasks.h"
 
 struct tasks_shared {
@@ -17,8 +18,8 @@ struct tasks_shared {
     uint32_t method_count;
     struct job_source source; /* valid with `has_source` */
     bool has_source;
-    struct executor_group groups[KINDS]; /* by kind_index() */
-    uint32_t spares;                     /* the last of the blocking group: they stand in */
+    struct pool *local[POOLS_LOCAL]; /* of the executors of the plan; the manager's */
+    uint32_t spares;                 /* the last of the blocking ones: they stand in */
     struct ao_port *port; /* of the manager's home, where blocking handlers' semaphores live */
     void (*crowded)(void *arg); /* tasks_on_crowd(); NULL: nobody starts spares at once */
     void *crowded_arg;
@@ -39,5 +40,11 @@ struct tasks_shared {
      * write, so exactly one executor sees that it is the last (acquire and release). */
     _Atomic uint32_t waiting;
 };
+
+/* The one for what runs so. */
+static inline struct pool *local_pool(const struct tasks_shared *s, enum ergon_kind kind)
+{
+    return s->local[kind == ERGON_STEPPED ? POOL_STEPPED : POOL_BLOCKING];
+}
 
 #endif

@@ -31,21 +31,15 @@ static int check_executor(const struct tasks_plan *plan, uint32_t i, char *error
     return 0;
 }
 
-static uint32_t count_kind(const struct tasks_plan *plan, enum ergon_kind kind)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < plan->executor_count; i++)
-        count += plan->executors[i].kind == kind;
-    return count;
-}
-
 /* What cannot be run is refused when it is called: somebody may want no threads, and the rest of a
  * module. */
-static void mark_methods(const struct tasks_plan *plan)
+static void mark_methods(const struct tasks *t)
 {
+    const struct tasks_plan *plan = &t->shared.plan;
     for (uint32_t i = 0; i < registry_count(plan->registry); i++) {
         struct method *m = registry_at(plan->registry, i);
-        m->no_executor = count_kind(plan, m->handler->kind) == 0;
+        m->pool = local_pool(&t->shared, m->handler->kind);
+        m->no_executor = m->pool->group.count == 0;
         if (m->handler->flags & ERGON_LARGE_RESULTS)
             method_expect_results(m, plan->message_max);
         if (m->no_executor)
@@ -129,16 +123,14 @@ static int make_executors(struct tasks *t)
     const struct tasks_plan *plan = &t->shared.plan;
     uint32_t count = plan->executor_count;
     t->executors = calloc(count + 1, sizeof(struct executor *));
-    for (unsigned k = 0; k < KINDS; k++)
-        t->shared.groups[k].list = calloc(count + 1, sizeof(struct executor *));
-    if (!t->executors || !t->shared.groups[0].list || !t->shared.groups[1].list)
+    if (!t->executors)
         return -1;
     for (uint32_t i = 0; i < count; i++) {
         enum ergon_kind kind = plan->executors[i].kind;
-        struct executor_group *g = &t->shared.groups[kind_index(kind)];
         struct executor *e = kind == ERGON_STEPPED ? make_stepped(t, i) : make_blocking(t, i);
         if (!e)
             return -1;
+        struct executor_group *g = &e->pool->group;
         t->executors[i] = g->list[g->count++] = e;
         t->shared.spares += plan->executors[i].spare;
         if (connect_executor(t, e) != 0)
@@ -156,7 +148,8 @@ static int make_short_cuts(struct tasks *t)
         if (plan->executors[i].kind == ERGON_STEPPED)
             t->homes[plan->executors[i].loop]->own = stepped_of(t->executors[i]);
     /* Shares are kept by who sees everything. */
-    bool shares = plan->policy == PLACEMENT_WEIGHT && count_kind(plan, ERGON_STEPPED) > 1;
+    bool shares =
+        plan->policy == PLACEMENT_WEIGHT && t->shared.local[POOL_STEPPED]->group.count > 1;
     for (uint32_t i = 0; i < plan->loop_count; i++) {
         struct home *h = t->homes[i];
         h->short_cut = plan->short_cut && h->own && !shares;
@@ -192,7 +185,7 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
     if (plan->dev == (t->dev != NULL) && assemble(t) == 0) {
-        mark_methods(plan);
+        mark_methods(t);
         return t;
     }
     fail(error, size, "no memory for the task system");
@@ -212,7 +205,7 @@ struct home *tasks_home(struct tasks *t, uint32_t loop)
 
 int tasks_start(struct tasks *t)
 {
-    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_BLOCKING)];
+    const struct executor_group *g = &t->shared.local[POOL_BLOCKING]->group;
     for (uint32_t i = 0; i < g->count - t->shared.spares; i++)
         if (blocking_start(blocking_of(g->list[i])) != 0)
             return -1;
@@ -237,7 +230,7 @@ bool tasks_stand_in(struct tasks *t)
 
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
 {
-    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_STEPPED)];
+    const struct executor_group *g = &t->shared.local[POOL_STEPPED]->group;
     for (uint32_t i = 0; i < g->count; i++)
         if (g->list[i]->plan.loop == loop)
             atomic_store_explicit(&g->list[i]->away, away, memory_order_relaxed);
@@ -268,11 +261,11 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
         return ERGON_E_NO_METHOD;
     if (m->no_executor)
         return ERGON_E_NO_EXECUTOR;
-    if (!manager_admit(in, m->handler->kind, NULL, false))
+    if (!manager_admit(in, m->pool, NULL, false))
         return ERGON_E_BUSY;
     struct task *task = task_new_alone(m, params, deadline);
     if (!task) {
-        manager_dismiss(in, m->handler->kind, 1);
+        manager_dismiss(in, m->pool, 1);
         return ERGON_E_MEMORY;
     }
     task->home = (uint16_t)t->manager.home.index;
@@ -297,7 +290,7 @@ static void name_stuck(const struct executor *e)
 
 uint32_t tasks_stop(struct tasks *t, ao_time limit)
 {
-    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_BLOCKING)];
+    const struct executor_group *g = &t->shared.local[POOL_BLOCKING]->group;
     const struct ao_clock *clock = t->shared.clock;
     uint32_t stuck = 0;
     ao_time until = clock->now(clock->arg) + limit;
@@ -315,7 +308,7 @@ uint32_t tasks_stop(struct tasks *t, ao_time limit)
 
 void tasks_clear(struct tasks *t)
 {
-    const struct executor_group *g = &t->shared.groups[kind_index(ERGON_STEPPED)];
+    const struct executor_group *g = &t->shared.local[POOL_STEPPED]->group;
     for (uint32_t i = 0; i < g->count; i++)
         stepped_clear(stepped_of(g->list[i]));
 }
@@ -339,14 +332,13 @@ void tasks_free(struct tasks *t)
 {
     if (!t)
         return;
-    tasks_clear(t);
+    if (t->shared.local[POOL_STEPPED])
+        tasks_clear(t);
     for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
     stand_ins_fini(&t->stand_ins);
     manager_fini(&t->manager);
-    for (unsigned k = 0; k < KINDS; k++)
-        free(t->shared.groups[k].list);
     for (uint32_t i = 0; i < t->home_count; i++) {
         home_fini(t->homes[i]);
         if (t->homes[i] != &t->manager.home)

@@ -19,7 +19,7 @@ static void add_home(struct tasks_info *out, const struct home *h)
 static uint32_t executors_shown(const struct tasks_shared *s)
 {
     uint32_t reach = atomic_load_explicit(&s->blocking_reach, memory_order_relaxed);
-    uint32_t unused = s->groups[kind_index(ERGON_BLOCKING)].count - reach;
+    uint32_t unused = s->local[POOL_BLOCKING]->group.count - reach;
     return s->plan.executor_count - unused;
 }
 

@@ -20,6 +20,7 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/submit.h"
 #include "server/tasks/job_source.h"
+#include "server/tasks/manager/pool.h"
 #include "server/tasks/tasks.h"
 #include "server/jobs/service/channel.h"
 #include "tests/support/played_manager.h"

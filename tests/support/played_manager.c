@@ -22,7 +22,7 @@ struct activator *tasks_manager_activator(struct tasks *t)
     return world_of(t)->manager;
 }
 
-void job_source_wake(struct tasks *t)
+void job_source_wake(struct tasks *t, uint32_t pool)
 {
     ao_activate(&world_of(t)->pump);
 }
@@ -216,26 +216,25 @@ static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *
 }
 
 /* A change only, as the manager does. */
-static void tell_full(struct jobs_world *w, unsigned k, enum ergon_kind kind)
+static void tell_full(struct jobs_world *w, unsigned k)
 {
     bool full = w->out[k] >= w->room[k];
     if (w->full[k] == full)
         return;
     w->full[k] = full;
-    w->source.full(w->source.arg, kind, full);
+    w->source.full(w->source.arg, k, full);
 }
 
 static enum ao_verdict pump_step(struct ao *self)
 {
     struct jobs_world *w = ao_of(self, struct jobs_world, pump);
-    static const enum ergon_kind kinds[] = {ERGON_STEPPED, ERGON_BLOCKING};
     for (unsigned k = 0; k < JOB_KINDS; k++) {
         struct attempt_spec what;
         while (w->out[k] < w->room[k] &&
-               w->source.ready(w->source.arg, kinds[k], w->room[k] - w->out[k]) &&
-               w->source.take(w->source.arg, kinds[k], &what))
+               w->source.ready(w->source.arg, k, w->room[k] - w->out[k]) &&
+               w->source.take(w->source.arg, k, &what))
             run(w, k, &what);
-        tell_full(w, k, kinds[k]);
+        tell_full(w, k);
     }
     return AO_DONE;
 }

@@ -156,6 +156,17 @@ static bool run_blocking(void)
     return ran;
 }
 
+void tasks_world_adopt(struct method *m)
+{
+    m->pool = local_pool(&w.tasks->shared, m->handler->kind);
+}
+
+void tasks_world_wake_source(void)
+{
+    for (uint32_t i = 0; i < w.tasks->manager.pool_count; i++)
+        job_source_wake(w.tasks, i);
+}
+
 void tasks_world_run(void)
 {
     do
@@ -196,8 +207,8 @@ void tasks_expect_at_rest(const struct tasks *t)
         expect_home_at_rest(t->homes[i]);
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
         expect_executor_at_rest(t->executors[i]);
-    for (unsigned k = 0; k < KINDS; k++)
-        assert_int_equal(t->manager.kinds[k].queue.length, 0);
+    for (uint32_t i = 0; i < t->manager.pool_count; i++)
+        assert_int_equal(t->manager.pools[i]->queue.length, 0);
     assert_int_equal(manager_queued(&t->shared.inbox), 0);
     assert_int_equal(t->manager.attempts_out, 0);
 }

@@ -64,6 +64,12 @@ enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span
 void tasks_world_be(const char *principal);
 struct call *tasks_world_find(unsigned number); /* in flight, or NULL */
 
+/* A method that was not in the plan's registry gets its pool. */
+void tasks_world_adopt(struct method *m);
+
+/* The source may have something for any pool. */
+void tasks_world_wake_source(void);
+
 /* Until nothing has work; or until the clock is at `ms`. */
 void tasks_world_run(void);
 void tasks_world_run_ms(uint64_t ms);

@@ -18,15 +18,10 @@ enum {
     MEMORY_PAUSE_MS = 100
 };
 
-static unsigned index_of(enum ergon_kind kind)
-{
-    return kind == ERGON_STEPPED ? 0 : 1;
-}
-
-bool attempts_ready(const struct scheduler *s, enum ergon_kind kind, uint32_t room)
+bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)
 {
     (void)room;
-    return !s->stopping && s->queues[index_of(kind)].count > 0;
+    return !s->stopping && s->queues[pool].count > 0;
 }
 
 /* --- The start --- */
@@ -81,19 +76,18 @@ static bool may_start(struct scheduler *s, struct job *job)
     return false;
 }
 
-bool attempts_take(struct scheduler *s, enum ergon_kind kind, struct attempt_spec *run)
+bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
 {
-    unsigned k = index_of(kind);
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
         scheduler_admit(s); /* what the last one gave back, another may have got */
-        struct job *job = fair_queue_take(&s->queues[k], k, table_now(s->table));
+        struct job *job = fair_queue_take(&s->queues[pool], pool, table_now(s->table));
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
         if (may_start(s, job) && assign(s, job, run))
             return true;
     }
-    job_source_wake(s->tasks);
+    job_source_wake(s->tasks, pool);
     return false;
 }
 
@@ -210,10 +204,10 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
         note_progress(s, job, note);
 }
 
-void attempts_full(struct scheduler *s, enum ergon_kind kind, bool full)
+void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 {
-    s->full[index_of(kind)] = full;
-    out_overtake(s, index_of(kind));
+    s->full[pool] = full;
+    out_overtake(s, pool);
 }
 
 /* --- The stop --- */

@@ -14,13 +14,13 @@
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/job_source.h"
 
-bool attempts_ready(const struct scheduler *s, enum ergon_kind kind, uint32_t room);
-bool attempts_take(struct scheduler *s, enum ergon_kind kind, struct attempt_spec *run);
+bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room);
+bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run);
 void attempts_given(struct scheduler *s, struct job *job, struct task *t,
                     const struct attempt_mark *mark);
 void attempts_returned(struct scheduler *s, const struct attempt_end *r);
 void attempts_noted(struct scheduler *s, const struct attempt_note *note);
-void attempts_full(struct scheduler *s, enum ergon_kind kind, bool full);
+void attempts_full(struct scheduler *s, uint32_t pool, bool full);
 void attempts_stop(struct scheduler *s, bool cancel);
 
 /* The activators' runs have ended: nothing is begun any more, and nothing returns.  What is out

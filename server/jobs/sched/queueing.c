@@ -38,7 +38,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
     }
     job_mark(job, JOB_ENQUEUED);
     job_set_state(s->table, job, JOB_QUEUED, s->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
-    job_source_wake(s->tasks);
+    job_source_wake(s->tasks, kind);
     out_overtake(s, kind);
 }
 

@@ -121,7 +121,7 @@ static bool comes_first(const struct home *h)
     const struct tasks_shared *shared = h->shared;
     if (!h->snapshots)
         return true;
-    const struct executor_group *g = &shared->groups[kind_index(ERGON_STEPPED)];
+    const struct executor_group *g = &shared->local[POOL_STEPPED]->group;
     int own = PLACEMENT_NONE;
     for (uint32_t i = 0; i < g->count; i++) {
         executor_snapshot(g->list[i], &h->snapshots[i]);
@@ -143,13 +143,14 @@ static bool may_not_live_on(const struct method *m, const struct call_request *r
            home_calls_full(rq->tally);
 }
 
-/* While nothing is queued for its kind, and this loop's executor would come out first anyway. */
+/* While nothing is queued for stepped executors, and this loop's executor would come out first
+ * anyway. */
 static bool takes_itself(const struct home *h, const struct method *m,
                          const struct call_request *rq)
 {
     return h->short_cut && m->handler->kind == ERGON_STEPPED && !may_not_live_on(m, rq) &&
            !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own, m) &&
-           manager_is_empty(&h->shared->inbox, ERGON_STEPPED) && comes_first(h);
+           manager_stepped_empty(&h->shared->inbox) && comes_first(h);
 }
 
 static bool too_late(const struct home *h, const struct call_request *rq)
@@ -194,7 +195,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     if (m->no_executor)
         return ERGON_E_NO_EXECUTOR;
     if ((!plan->parent && home_calls_full(rq->tally)) ||
-        !manager_admit(manager, m->handler->kind, rq->tally, plan->parent != NULL)) {
+        !manager_admit(manager, m->pool, rq->tally, plan->parent != NULL)) {
         counter_add(&h->busy, 1);
         return ERGON_E_BUSY;
     }
@@ -213,7 +214,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
 fail_task:
     home_free_own(h, t);
 fail_admitted:
-    manager_dismiss(manager, m->handler->kind, 1);
+    manager_dismiss(manager, m->pool, 1);
     manager_dismiss_of(rq->tally);
     return ERGON_E_MEMORY;
 }
@@ -236,7 +237,7 @@ bool home_adopt(struct home *h, struct task *t)
     }
     struct outcome outcome;
     outcome_of(ERGON_E_MEMORY, &outcome);
-    manager_dismiss(&h->shared->inbox, t->method->handler->kind, 1);
+    manager_dismiss(&h->shared->inbox, t->method->pool, 1);
     t->added(t->added_arg, &outcome);
     task_discard(t);
     return false;

@@ -63,7 +63,7 @@ static void flag_task(struct home *h, const struct call_record *record, enum tas
         return;
     }
     manager_note_flagged(&shared->inbox);
-    executors_notify(&shared->groups[kind_index(t->method->handler->kind)], t->number);
+    executors_notify(&t->method->pool->group, t->number);
 }
 
 /* Nobody wants the result any more, for a reason of home's own. */

@@ -273,7 +273,7 @@ static enum executor_accepting stop_accepting(struct blocking *b)
     if (before == ACCEPTS_ALL) {
         uint32_t waiting =
             atomic_fetch_add_explicit(&e->shared->waiting, 1, memory_order_acq_rel) + 1;
-        bool last = waiting == e->shared->groups[kind_index(ERGON_BLOCKING)].count;
+        bool last = waiting == e->pool->group.count;
         atomic_store_explicit(&e->accepting, last ? ACCEPTS_NESTED : ACCEPTS_NONE,
                               memory_order_relaxed);
     }
@@ -384,12 +384,12 @@ static void leave_frame(struct blocking *b, const struct blocking_frame *f)
 
 /* --- Nested calls --- */
 
-static void give_up(struct blocking *b, struct task *child)
+static void give_up(struct task *child)
 {
-    unsigned kind = kind_index(child->method->handler->kind);
+    const struct executor_group *group = &child->method->pool->group;
     uint64_t number = child->number;
     atomic_fetch_or_explicit(&child->flags, TASK_GONE, memory_order_seq_cst);
-    executors_notify(&b->base.shared->groups[kind], number);
+    executors_notify(group, number);
 }
 
 /* The outcome stays with the parent until its next call. */
@@ -417,7 +417,7 @@ static void call_and_wait(struct blocking *b, struct task *parent, struct task *
         task_discard(child);
         return;
     }
-    give_up(b, child);
+    give_up(child);
     *out = outcome_refused(error);
 }
 
@@ -470,7 +470,7 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
         *out = outcome_refused(ERGON_E_MEMORY);
         return;
     }
-    manager_admit(&b->base.shared->inbox, m->handler->kind, child->tally, true);
+    manager_admit(&b->base.shared->inbox, m->pool, child->tally, true);
     call_and_wait(b, parent, child, out);
 }
 
@@ -516,14 +516,14 @@ static void begin_to_stand_in(struct blocking *b)
     atomic_store_explicit(&b->present, true, memory_order_relaxed);
     atomic_fetch_sub_explicit(&e->shared->waiting, 1, memory_order_acq_rel);
     atomic_store_explicit(&e->accepting, ACCEPTS_ALL, memory_order_relaxed);
-    manager_on_capacity(&e->shared->inbox, ERGON_BLOCKING, NULL);
+    manager_on_capacity(&e->shared->inbox, e->pool, NULL);
 }
 
 /* Not as the last that takes nested calls: somebody must run what all others wait for. */
 static void rest(struct blocking *b)
 {
     struct executor *e = &b->base;
-    uint32_t count = e->shared->groups[kind_index(ERGON_BLOCKING)].count;
+    uint32_t count = e->pool->group.count;
     uint32_t waiting = atomic_load_explicit(&e->shared->waiting, memory_order_relaxed);
     do {
         if (waiting + 1 >= count)

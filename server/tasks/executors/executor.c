@@ -43,6 +43,7 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
     e->shared = shared;
     e->index = index;
     e->plan = shared->plan.executors[index];
+    e->pool = local_pool(shared, e->plan.kind);
     e->activator = activator;
     e->trace = activator_trace(shared->plan.manager);
     mpsc_init(&e->returns);
@@ -82,7 +83,7 @@ void executor_publish(struct executor *e, int n)
     uint32_t left = atomic_load_explicit(&e->left, memory_order_relaxed) + (uint32_t)n;
     atomic_store_explicit(&e->left, left, memory_order_release);
     if (n >= 0)
-        manager_on_capacity(&e->shared->inbox, e->plan.kind, e->activator);
+        manager_on_capacity(&e->shared->inbox, e->pool, e->activator);
 }
 
 void executors_notify(const struct executor_group *group, uint64_t number)
@@ -168,7 +169,7 @@ void executor_give_back(struct executor *e, struct task *t)
     executor_trace(e, "give back", t);
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
     task_set(t, TASK_RETURNED);
-    manager_admit(in, e->plan.kind, t->tally, true);
+    manager_admit(in, e->pool, t->tally, true);
     executor_publish(e, 1);
     manager_post(in, t);
 }

@@ -17,6 +17,7 @@
 #include "server/tasks/attempt.h"
 #include "server/tasks/manager/placement.h"
 
+struct pool;
 struct tasks_shared;
 
 enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
@@ -42,6 +43,7 @@ struct executor {
     struct tasks_shared *shared; /* borrowed */
     uint32_t index;              /* in the plan */
     struct executor_plan plan;
+    struct pool *pool;           /* in whose group it stands; borrowed */
     struct activator *activator; /* of a stepped one; NULL: a plain thread */
     struct ao_handle *handle;    /* of a stepped one's object, which owns it */
     struct waker *waker;         /* of a blocking one's thread, which owns it; else NULL */

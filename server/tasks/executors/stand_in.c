@@ -18,7 +18,7 @@ struct outlived {
 
 static struct executor_group *group_of(const struct stand_ins *s)
 {
-    return &s->shared->groups[kind_index(ERGON_BLOCKING)];
+    return &s->shared->local[POOL_BLOCKING]->group;
 }
 
 int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared)

@@ -13,50 +13,50 @@ static uint32_t holder_of(const struct task *t)
     return t->tally ? t->tally->account->index + 1 : OF_NOBODY;
 }
 
-static bool holds_one(const struct manager_kind *k, uint32_t holder)
+static bool holds_one(const struct pool *p, uint32_t holder)
 {
-    for (uint32_t i = 0; i < k->count; i++)
-        if (k->snapshots[i].outstanding > 0 && k->holders[i] == holder)
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->snapshots[i].outstanding > 0 && p->holders[i] == holder)
             return true;
     return false;
 }
 
-bool holders_matter(const struct manager_kind *k)
+bool holders_matter(const struct pool *p)
 {
-    if (k->count > k->common)
+    if (p->count > p->common)
         return true;
-    for (uint32_t i = 0; i < k->count; i++)
-        if (k->snapshots[i].bound > 1)
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->snapshots[i].bound > 1)
             return true;
     return false;
 }
 
-bool holders_allow_nested(const struct manager_kind *k, uint32_t i, const struct task *t)
+bool holders_allow_nested(const struct pool *p, uint32_t i, const struct task *t)
 {
-    return k->snapshots[i].outstanding == 0 || k->holders[i] == holder_of(t);
+    return p->snapshots[i].outstanding == 0 || p->holders[i] == holder_of(t);
 }
 
-bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *t)
+bool holders_allow(const struct pool *p, uint32_t i, const struct task *t)
 {
-    if (i >= k->common)
-        return !holds_one(k, holder_of(t));
-    return !k->passed_over && holders_allow_nested(k, i, t);
+    if (i >= p->common)
+        return !holds_one(p, holder_of(t));
+    return !p->passed_over && holders_allow_nested(p, i, t);
 }
 
-void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t)
+void holders_note(struct manager *m, struct pool *p, int chosen, const struct task *t)
 {
-    k->holders[chosen] = holder_of(t);
-    if ((uint32_t)chosen >= k->common)
+    p->holders[chosen] = holder_of(t);
+    if ((uint32_t)chosen >= p->common)
         atomic_store_explicit(&m->shared->crowd_served, true, memory_order_relaxed);
 }
 
-static bool somebody_holds_none(const struct manager_kind *k, bool jobs)
+static bool somebody_holds_none(const struct pool *p, bool jobs)
 {
     const struct task *t;
-    if (jobs && !holds_one(k, OF_JOBS))
+    if (jobs && !holds_one(p, OF_JOBS))
         return true;
-    for (uint32_t i = 0; i < LOOKED_AT && (t = task_queue_look(&k->queue, i)); i++)
-        if (!task_flagged(t) && !holds_one(k, holder_of(t)))
+    for (uint32_t i = 0; i < LOOKED_AT && (t = task_queue_look(&p->queue, i)); i++)
+        if (!task_flagged(t) && !holds_one(p, holder_of(t)))
             return true;
     return false;
 }
@@ -68,30 +68,30 @@ static void ask_for_spare(const struct tasks_shared *s)
         s->crowded(s->crowded_arg);
 }
 
-void holders_serve(struct manager *m, struct manager_kind *k)
+void holders_serve(struct manager *m, struct pool *p)
 {
-    if (k->crowded_since == 0)
+    if (p->crowded_since == 0)
         return;
-    k->crowded_since = 0;
+    p->crowded_since = 0;
     atomic_store_explicit(&m->shared->blocking_crowded, false, memory_order_relaxed);
 }
 
-ao_time holders_wait(struct manager *m, struct manager_kind *k)
+ao_time holders_wait(struct manager *m, struct pool *p)
 {
     ao_time now = activator_now(m->activator);
-    if (!somebody_holds_none(k, k->source_has_work)) {
-        holders_serve(m, k);
+    if (!somebody_holds_none(p, p->source_has_work)) {
+        holders_serve(m, p);
         return AO_NEVER;
     }
-    if (k->crowded_since == 0)
-        k->crowded_since = now ? now : 1;
-    ao_time until = k->crowded_since + HOLDERS_PATIENCE;
+    if (p->crowded_since == 0)
+        p->crowded_since = now ? now : 1;
+    ao_time until = p->crowded_since + HOLDERS_PATIENCE;
     if (now < until)
         return until;
     atomic_store_explicit(&m->shared->blocking_crowded, true, memory_order_relaxed);
-    if (k->count == m->shared->groups[kind_index(k->kind)].count)
+    if (p->count == p->group.count)
         return AO_NEVER; /* none of them rests */
     ask_for_spare(m->shared);
-    k->crowded_since = now;
+    p->crowded_since = now;
     return now + HOLDERS_PATIENCE;
 }

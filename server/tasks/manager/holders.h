@@ -14,7 +14,7 @@
  *
  * Jobs are one holder together, and so are calls that are nobody's.
  *
- * Thread: the manager's.  The kind is borrowed, and is that of the blocking ones. */
+ * Thread: the manager's.  The pool is borrowed, and is that of the blocking ones. */
 #ifndef ERGON_TASKS_HOLDERS_H
 #define ERGON_TASKS_HOLDERS_H
 
@@ -24,19 +24,19 @@
 
 /* Do they have a say in this pass?  Where executors have room for one task each, and none is a
  * spare, they have none. */
-bool holders_matter(const struct manager_kind *k);
+bool holders_matter(const struct pool *p);
 
 /* `t` NULL: a job.  May executor `i` be given it? */
-bool holders_allow(const struct manager_kind *k, uint32_t i, const struct task *t);
+bool holders_allow(const struct pool *p, uint32_t i, const struct task *t);
 /* The same of a nested call, which may have a spare too. */
-bool holders_allow_nested(const struct manager_kind *k, uint32_t i, const struct task *t);
+bool holders_allow_nested(const struct pool *p, uint32_t i, const struct task *t);
 
-void holders_note(struct manager *m, struct manager_kind *k, int chosen, const struct task *t);
+void holders_note(struct manager *m, struct pool *p, int chosen, const struct task *t);
 
 /* At the end of a pass: nobody waits; or tasks are left, or some of the source, and nobody has
  * room.  The latter asks for a spare when it is time to, and returns when to look again; AO_NEVER:
  * no need to. */
-void holders_serve(struct manager *m, struct manager_kind *k);
-ao_time holders_wait(struct manager *m, struct manager_kind *k);
+void holders_serve(struct manager *m, struct pool *p);
+ao_time holders_wait(struct manager *m, struct pool *p);
 
 #endif

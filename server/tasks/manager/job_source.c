@@ -115,20 +115,27 @@ static void look_again(struct manager *m)
     ao_activate(&m->ao);
 }
 
-void job_source_wake(struct tasks *t)
+static void expect_work(struct manager *m, struct pool *p)
+{
+    if (m->jobs_stopped)
+        return;
+    p->source_has_work = true;
+    manager_stir(m, p);
+}
+
+void job_source_wake(struct tasks *t, uint32_t pool)
 {
     struct manager *m = &t->manager;
-    for (unsigned i = 0; i < KINDS; i++)
-        m->kinds[i].source_has_work = !m->jobs_stopped;
+    expect_work(m, m->pools[pool]);
     look_again(m);
 }
 
 /* `source_has_work` is cleared first: what the source says meanwhile counts. */
-bool job_source_ready(struct manager *m, struct manager_kind *k, uint32_t room)
+bool job_source_ready(struct manager *m, struct pool *p, uint32_t room)
 {
-    k->source_has_work = false;
-    bool ready = m->shared->source.ready(m->shared->source.arg, k->kind, room);
-    k->source_has_work |= ready;
+    p->source_has_work = false;
+    bool ready = m->shared->source.ready(m->shared->source.arg, p->index, room);
+    p->source_has_work |= ready;
     return ready;
 }
 
@@ -149,36 +156,37 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
 }
 _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state and result");
 
-struct task *job_source_take(struct manager *m, struct manager_kind *k)
+struct task *job_source_take(struct manager *m, struct pool *p)
 {
     struct attempt_spec run;
-    k->source_has_work = false;
-    if (!m->shared->source.take(m->shared->source.arg, k->kind, &run))
+    p->source_has_work = false;
+    if (!m->shared->source.take(m->shared->source.arg, p->index, &run))
         return NULL;
     struct task *t = make(m, &run);
     if (t) {
-        k->source_has_work = true;
+        p->source_has_work = true;
         m->attempts_out++;
     }
     m->shared->source.given(m->shared->source.arg, &run, t);
     return t;
 }
 
-void job_source_tell_full(struct manager *m, struct manager_kind *k, bool full)
+void job_source_tell_full(struct manager *m, struct pool *p, bool full)
 {
-    if (k->full == full)
+    if (p->full == full)
         return;
-    k->full = full;
-    m->shared->source.full(m->shared->source.arg, k->kind, full);
+    p->full = full;
+    m->shared->source.full(m->shared->source.arg, p->index, full);
 }
 
 void job_source_stop(struct manager *m, bool cancel)
 {
+    struct pool *p;
     if (!m->shared->has_source)
         return;
     m->jobs_stopped = true;
-    for (unsigned i = 0; i < KINDS; i++)
-        m->kinds[i].source_has_work = false;
+    STAILQ_FOREACH(p, &m->stirring, next)
+    p->source_has_work = false;
     m->shared->source.stop(m->shared->source.arg, cancel);
 }
 
@@ -206,7 +214,7 @@ static void end_attempt(struct manager *m, struct task *t)
 {
     m->attempts_out--;
     return_attempt(m, t);
-    m->kinds[kind_index(t->method->handler->kind)].source_has_work = !m->jobs_stopped;
+    expect_work(m, t->method->pool);
 }
 
 /* An attempt's notes were posted before it went home, so they are in the list by now. */
@@ -225,8 +233,7 @@ void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
     atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_seq_cst);
     manager_note_flagged(&t->shared.inbox);
-    executors_notify(&t->shared.groups[kind_index(attempt->method->handler->kind)],
-                     attempt->number);
+    executors_notify(&attempt->method->pool->group, attempt->number);
 }
 
 enum attempt_stage attempt_stage(const struct task *attempt)

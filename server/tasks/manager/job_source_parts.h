@@ -8,13 +8,13 @@
 
 /* Asks the source whether it has something for `room` places.  It is asked again after a no when it
  * says job_source_wake(), or one of its attempts has returned. */
-bool job_source_ready(struct manager *m, struct manager_kind *k, uint32_t room);
+bool job_source_ready(struct manager *m, struct pool *p, uint32_t room);
 
 /* The next attempt, the manager's, to be given at once; NULL: none after all, or no memory. */
-struct task *job_source_take(struct manager *m, struct manager_kind *k);
+struct task *job_source_take(struct manager *m, struct pool *p);
 
 /* Calls full() of the source when it is another value than the last. */
-void job_source_tell_full(struct manager *m, struct manager_kind *k, bool full);
+void job_source_tell_full(struct manager *m, struct pool *p, bool full);
 
 void job_source_stop(struct manager *m, bool cancel); /* nothing is taken from now on */
 

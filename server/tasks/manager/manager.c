@@ -1,6 +1,6 @@
 /* Why the manager never sleeps on a queued task beside a free executor.
  *
- *   manager, all executors of a kind full     executor, a task has left
+ *   manager, all executors of a pool full     executor, a task has left
  *     announce that it waits      (M1)          left = ...            (E1)
  *     scan the counters again     (M2)          notify who waits      (E2)
  *     room: retract, go on                      announced: ask the manager
@@ -29,7 +29,8 @@ enum {
     ASIDE_BUDGET = 64,  /* lines set aside, a pass or a step of one */
     SWEEP_BUDGET = 512, /* tasks of one queue looked at whether somebody wants them, a step */
     LANE_IN = 1024,     /* tasks on their way from one home; more overflow */
-    LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
+    LANE_OUT = 64,      /* flagged tasks on their way to one home; more overflow */
+    POOLS_LEAST = 4
 };
 
 /* Nobody wants its result: it need not run. */
@@ -48,7 +49,7 @@ static void send_home(struct manager *m, struct task *t)
 
 static void drop(struct manager *m, struct task *t)
 {
-    manager_dismiss(&m->shared->inbox, t->method->handler->kind, 1);
+    manager_dismiss(&m->shared->inbox, t->method->pool, 1);
     manager_dismiss_of(t->tally);
     send_home(m, t);
 }
@@ -61,16 +62,19 @@ static void note_executor(struct task *t, struct executor *e)
 
 static void enqueue(struct manager *m, struct task *t)
 {
-    struct manager_kind *k = &m->kinds[kind_index(t->method->handler->kind)];
+    struct pool *p = t->method->pool;
     if (task_flagged(t)) {
         drop(m, t);
-    } else if (task_is(t, TASK_RETURNED)) {
+        return;
+    }
+    if (task_is(t, TASK_RETURNED)) {
         task_clear(t, TASK_RETURNED);
         note_executor(t, NULL);
-        task_queue_push_front(&k->queue, t);
+        task_queue_push_front(&p->queue, t);
     } else {
-        task_queue_push(&k->queue, t);
+        task_queue_push(&p->queue, t);
     }
+    manager_stir(m, p);
 }
 
 /* True: nothing is left in it. */
@@ -107,31 +111,30 @@ static bool turns_full(const struct executor *e)
 }
 
 /* `t` NULL: for a job. */
-static bool place_for(const struct manager_kind *k, uint32_t i, const struct task *t)
+static bool place_for(const struct pool *p, uint32_t i, const struct task *t)
 {
-    if (k->kind == ERGON_BLOCKING)
-        return holders_allow(k, i, t);
-    return places_for(k->executors[i], t ? t->tally : NULL, !t);
+    if (p->holders)
+        return holders_allow(p, i, t);
+    return places_for(p->group.list[i], t ? t->tally : NULL, !t);
 }
 
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
  * bound, since its room may be held by those who wait for such calls.  One whose loop is away
  * accepts none: what stood in its lane before waits there, for nobody else can take it. */
-static uint32_t room_for(const struct manager_kind *k, uint32_t i, enum giving what,
-                         const struct task *t)
+static uint32_t room_for(const struct pool *p, uint32_t i, enum giving what, const struct task *t)
 {
-    const struct executor *e = k->executors[i];
+    const struct executor *e = p->group.list[i];
     uint32_t bound = (uint32_t)counter_read(&e->bound);
     if (atomic_load_explicit(&e->away, memory_order_relaxed))
         return 0;
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
-        if (what == GIVE_JOB && (turns_full(e) || !place_for(k, i, NULL)))
+        if (what == GIVE_JOB && (turns_full(e) || !place_for(p, i, NULL)))
             return 0;
-        if (what == GIVE_PLACE && !place_for(k, i, t))
+        if (what == GIVE_PLACE && !place_for(p, i, t))
             return 0;
-        if (what == GIVE_NESTED && k->holders)
-            return holders_allow_nested(k, i, t) ? bound : 0;
+        if (what == GIVE_NESTED && p->holders)
+            return holders_allow_nested(p, i, t) ? bound : 0;
         return what == GIVE_NESTED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
         return what == GIVE_NESTED ? 1 : 0;
@@ -152,100 +155,96 @@ static void arm_patience(struct manager *m, ao_time until)
 
 /* The bounds that count for what is given now: until they are asked for again.  `t` of GIVE_PLACE
  * and GIVE_NESTED. */
-static void set_bounds(struct manager *m, struct manager_kind *k, enum giving what,
-                       const struct task *t)
+static void set_bounds(struct manager *m, struct pool *p, enum giving what, const struct task *t)
 {
-    for (uint32_t i = 0; i < k->count; i++) {
-        k->snapshots[i].bound = room_for(k, i, what, t);
-        k->snapshots[i].awaited =
-            k->shares && what != GIVE_NESTED && shares_await(k, i, activator_now(m->activator));
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->snapshots[i].bound = room_for(p, i, what, t);
+        p->snapshots[i].awaited =
+            p->shares && what != GIVE_NESTED && shares_await(p, i, activator_now(m->activator));
     }
-    k->bounds_for = what;
+    p->bounds_for = what;
 }
 
-static void scan(struct manager *m, struct manager_kind *k)
+static void scan(struct manager *m, struct pool *p)
 {
-    if (k->kind == ERGON_BLOCKING)
-        k->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
-    k->common = k->kind == ERGON_BLOCKING
-                    ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
-                    : k->count;
-    k->turns_full = false;
-    k->places_full = false;
-    for (uint32_t i = 0; i < k->count; i++) {
-        struct executor *e = k->executors[i];
-        executor_snapshot(e, &k->snapshots[i]);
-        counter_set(&e->bound, k->snapshots[i].bound);
-        k->turns_full |= turns_full(e);
-        k->places_full |= k->kind == ERGON_STEPPED && !places_free(e);
+    if (p->holders)
+        p->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
+    p->common = p->holders ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
+                           : p->count;
+    p->turns_full = false;
+    p->places_full = false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct executor *e = p->group.list[i];
+        executor_snapshot(e, &p->snapshots[i]);
+        counter_set(&e->bound, p->snapshots[i].bound);
+        p->turns_full |= turns_full(e);
+        p->places_full |= !p->holders && !places_free(e);
     }
-    if (k->kind == ERGON_BLOCKING)
-        k->places_full = holders_matter(k);
-    if (k->shares)
-        shares_look(k, activator_now(m->activator));
-    set_bounds(m, k, GIVE_CALL, NULL);
+    if (p->holders)
+        p->places_full = holders_matter(p);
+    if (p->shares)
+        shares_look(p, activator_now(m->activator));
+    set_bounds(m, p, GIVE_CALL, NULL);
 }
 
-static int home_executor(const struct manager *m, const struct manager_kind *k,
-                         const struct task *t)
+static int home_executor(const struct manager *m, const struct pool *p, const struct task *t)
 {
-    if (k->count == 1) /* nothing to prefer */
+    if (p->count == 1) /* nothing to prefer */
         return PLACEMENT_NONE;
     const struct home *h = m->homes[t->home];
-    for (uint32_t i = 0; h->own && !t->caller && i < k->count; i++)
-        if (k->executors[i] == &h->own->base)
+    for (uint32_t i = 0; h->own && !t->caller && i < p->count; i++)
+        if (p->group.list[i] == &h->own->base)
             return (int)i;
     return PLACEMENT_NONE;
 }
 
 /* `t` NULL: a job.  For jobs the bounds are those of calls, but where their turns or the places are
  * full. */
-static enum giving what_is(const struct manager_kind *k, const struct task *t)
+static enum giving what_is(const struct pool *p, const struct task *t)
 {
     if (!t)
-        return k->turns_full || k->places_full ? GIVE_JOB : GIVE_CALL;
+        return p->turns_full || p->places_full ? GIVE_JOB : GIVE_CALL;
     if (t->depth > 0)
         return GIVE_NESTED;
-    bool place =
-        k->places_full && (k->kind == ERGON_BLOCKING ||
-                           atomic_load_explicit(&t->method->wants_place, memory_order_relaxed));
+    bool place = p->places_full && (p->holders || atomic_load_explicit(&t->method->wants_place,
+                                                                       memory_order_relaxed));
     return place ? GIVE_PLACE : GIVE_CALL;
 }
 
-static int choose(struct manager *m, struct manager_kind *k, const struct task *t)
+static int choose(struct manager *m, struct pool *p, const struct task *t)
 {
-    enum giving what = what_is(k, t);
+    enum giving what = what_is(p, t);
     bool of_this_one =
-        what == GIVE_PLACE || what == GIVE_JOB || (what == GIVE_NESTED && k->holders);
-    if (what != k->bounds_for || of_this_one)
-        set_bounds(m, k, what, t);
-    return placement_choose(m->shared->plan.policy, k->snapshots, k->count,
-                            t ? home_executor(m, k, t) : PLACEMENT_NONE, k->last);
+        what == GIVE_PLACE || what == GIVE_JOB || (what == GIVE_NESTED && p->holders);
+    if (what != p->bounds_for || of_this_one)
+        set_bounds(m, p, what, t);
+    return placement_choose(m->shared->plan.policy, p->snapshots, p->count,
+                            t ? home_executor(m, p, t) : PLACEMENT_NONE, p->last);
 }
 
-static void trace_give(struct manager *m, const struct manager_kind *k, const struct task *t,
+static void trace_give(struct manager *m, const struct pool *p, const struct task *t,
                        const struct executor *e)
 {
     char loads[128];
     int at = 0;
-    for (uint32_t i = 0; i < k->count && at < (int)sizeof loads - 12; i++)
-        at += snprintf(loads + at, sizeof loads - (size_t)at, " %u", k->snapshots[i].outstanding);
+    for (uint32_t i = 0; i < p->count && at < (int)sizeof loads - 12; i++)
+        at += snprintf(loads + at, sizeof loads - (size_t)at, " %u", p->snapshots[i].outstanding);
     TRACE(m->activator, "manager", 0, "task %llu -> executor %u (loads%s)",
           (unsigned long long)t->number, e->index + 1, loads);
 }
 
-static void give(struct manager *m, struct manager_kind *k, int chosen, struct task *t)
+static void give(struct manager *m, struct pool *p, int chosen, struct task *t)
 {
-    struct executor *e = k->executors[chosen];
+    struct executor *e = p->group.list[chosen];
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
-        trace_give(m, k, t, e);
-    t->given = k->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
-    k->snapshots[chosen].outstanding++;
-    if (k->shares)
-        shares_note(k, chosen);
-    if (k->holders)
-        holders_note(m, k, chosen, t);
-    k->last = chosen;
+        trace_give(m, p, t, e);
+    t->given = p->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
+    p->snapshots[chosen].outstanding++;
+    if (p->shares)
+        shares_note(p, chosen);
+    if (p->holders)
+        holders_note(m, p, chosen, t);
+    p->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
     note_executor(t, e);
@@ -254,48 +253,48 @@ static void give(struct manager *m, struct manager_kind *k, int chosen, struct t
 }
 
 /* Drops what nobody wants any more, until one is to be given: the first, or NULL. */
-static const struct task *first_wanted(struct manager *m, struct manager_kind *k, int *budget)
+static const struct task *first_wanted(struct manager *m, struct pool *p, int *budget)
 {
     const struct task *t;
-    for (; *budget > 0 && (t = task_queue_first(&k->queue)); --*budget) {
+    for (; *budget > 0 && (t = task_queue_first(&p->queue)); --*budget) {
         if (!task_flagged(t))
             return t;
-        drop(m, task_queue_pop(&k->queue));
+        drop(m, task_queue_pop(&p->queue));
     }
     return NULL;
 }
 
 /* For jobs. */
-static uint32_t places(struct manager *m, struct manager_kind *k)
+static uint32_t places(struct manager *m, struct pool *p)
 {
     uint32_t room = 0;
-    if (what_is(k, NULL) == GIVE_JOB)
-        set_bounds(m, k, GIVE_JOB, NULL);
-    for (uint32_t i = 0; i < k->count; i++)
-        if (k->snapshots[i].bound > k->snapshots[i].outstanding)
-            room += k->snapshots[i].bound - k->snapshots[i].outstanding;
+    if (what_is(p, NULL) == GIVE_JOB)
+        set_bounds(m, p, GIVE_JOB, NULL);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->snapshots[i].bound > p->snapshots[i].outstanding)
+            room += p->snapshots[i].bound - p->snapshots[i].outstanding;
     return room;
 }
 
 /* Without a place the source is not asked: it waits for one as the queue does. */
-static bool source_waits(struct manager *m, struct manager_kind *k)
+static bool source_waits(struct manager *m, struct pool *p)
 {
-    uint32_t room = k->source_has_work ? places(m, k) : 0;
-    return k->source_has_work && (room == 0 || job_source_ready(m, k, room));
+    uint32_t room = p->source_has_work ? places(m, p) : 0;
+    return p->source_has_work && (room == 0 || job_source_ready(m, p, room));
 }
 
 /* Is the next to be given a job?  They and the queue take turns, but for nested calls. */
-static bool job_is_next(const struct manager_kind *k, const struct task *t)
+static bool job_is_next(const struct pool *p, const struct task *t)
 {
-    return !t || (t->depth == 0 && k->job_next);
+    return !t || (t->depth == 0 && p->job_next);
 }
 
 /* There is no room for this one (NULL: a job); may there be for what comes behind it?  Where turns
  * or places are full there is for what wants none, and for who has few. */
-static bool others_may_fit(const struct manager_kind *k, const struct task *t)
+static bool others_may_fit(const struct pool *p, const struct task *t)
 {
-    enum giving what = what_is(k, t);
-    if (k->holders && k->count == k->common)
+    enum giving what = what_is(p, t);
+    if (p->holders && p->count == p->common)
         return false;
     return what == GIVE_JOB || what == GIVE_PLACE;
 }
@@ -310,82 +309,83 @@ enum pass {
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  A line whose first
  * finds no room is set aside, so that others may; so many a step, however many wait, and each once
  * a pass, so that those behind have their look. */
-static enum pass give_all(struct manager *m, struct manager_kind *k, int *budget)
+static enum pass give_all(struct manager *m, struct pool *p, int *budget)
 {
     const struct task *t;
     uint32_t given = 0, aside = 0;
-    bool full = k->passed_over = k->cut;
-    k->cut = false;
-    if (k->queue.length == 0 && !k->source_has_work) {
-        holders_serve(m, k);
+    bool full = p->passed_over = p->cut;
+    p->cut = false;
+    if (p->queue.length == 0 && !p->source_has_work) {
+        holders_serve(m, p);
         return PASS_DONE;
     }
-    scan(m, k);
-    bool jobs = source_waits(m, k);
-    while (aside < ASIDE_BUDGET && ((t = first_wanted(m, k, budget)) || (jobs && *budget > 0))) {
-        bool of_source = jobs && job_is_next(k, t);
-        int chosen = choose(m, k, of_source ? NULL : t);
+    scan(m, p);
+    bool jobs = source_waits(m, p);
+    while (aside < ASIDE_BUDGET && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
+        bool of_source = jobs && job_is_next(p, t);
+        int chosen = choose(m, p, of_source ? NULL : t);
         if (chosen == PLACEMENT_NONE) {
-            full = k->passed_over = true;
-            if (!others_may_fit(k, of_source ? NULL : t))
+            full = p->passed_over = true;
+            if (!others_may_fit(p, of_source ? NULL : t))
                 break;
             if (of_source)
                 jobs = false;
             else
-                task_queue_set_aside(&k->queue);
+                task_queue_set_aside(&p->queue);
             aside += !of_source;
             continue;
         }
-        struct task *next = of_source ? job_source_take(m, k) : task_queue_pop(&k->queue);
+        struct task *next = of_source ? job_source_take(m, p) : task_queue_pop(&p->queue);
         jobs = jobs && (next || !of_source);
         if (!next)
             continue;
         if (!of_source)
             manager_dismiss_of(next->tally); /* while the task is ours */
-        give(m, k, chosen, next);
+        give(m, p, chosen, next);
         given += !of_source;
-        k->job_next = !of_source;
+        p->job_next = !of_source;
         --*budget;
     }
-    k->cut = aside == ASIDE_BUDGET && task_queue_first(&k->queue);
-    if (!k->cut)
-        task_queue_bring_back(&k->queue);
+    p->cut = aside == ASIDE_BUDGET && task_queue_first(&p->queue);
+    if (!p->cut)
+        task_queue_bring_back(&p->queue);
     if (given > 0)
-        manager_dismiss(&m->shared->inbox, k->kind, given);
+        manager_dismiss(&m->shared->inbox, p, given);
     if (m->shared->has_source)
-        job_source_tell_full(m, k, full);
-    if (full && k->shares)
-        arm_patience(m, shares_patience(k));
-    if (full && k->holders)
-        arm_patience(m, holders_wait(m, k));
+        job_source_tell_full(m, p, full);
+    if (full && p->shares)
+        arm_patience(m, shares_patience(p));
+    if (full && p->holders)
+        arm_patience(m, holders_wait(m, p));
     else
-        holders_serve(m, k);
-    return k->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
+        holders_serve(m, p);
+    return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
 }
 
 /* See the head of this file.  A pass may take several steps; the one behind the announcement counts
  * only if that stood all the while, for who has taken it tells of room that may be for a line that
  * was looked at before. */
-static void give_or_wait(struct manager *m, struct manager_kind *k, int *budget)
+static void give_or_wait(struct manager *m, struct pool *p, int *budget)
 {
-    struct waker *waiting = &m->shared->inbox.waiting_for_room[kind_index(k->kind)];
-    bool announced = k->second_look && waker_announced(waiting);
-    enum pass pass = give_all(m, k, budget);
+    struct waker *waiting = &p->waiting_for_room;
+    bool announced = p->second_look && waker_announced(waiting);
+    enum pass pass = give_all(m, p, budget);
     if (pass == PASS_FULL && !announced) {
         waker_announce(waiting); /* M1 */
         announced = true;
-        pass = give_all(m, k, budget); /* M2 */
+        pass = give_all(m, p, budget); /* M2 */
     }
     if (pass == PASS_DONE && announced)
         waker_retract(waiting);
-    k->second_look = announced && pass == PASS_CUT;
+    p->second_look = announced && pass == PASS_CUT;
 }
 
 static bool sweeping(const struct manager *m)
 {
+    const struct pool *p;
     bool any = false;
-    for (unsigned i = 0; i < KINDS; i++)
-        any |= task_queue_sweeping(&m->kinds[i].queue);
+    STAILQ_FOREACH(p, &m->stirring, next)
+    any |= task_queue_sweeping(&p->queue);
     return any;
 }
 
@@ -393,11 +393,13 @@ static bool sweeping(const struct manager *m)
 static bool sweep(struct manager *m)
 {
     bool begins = !sweeping(m) && manager_take_flagged(&m->shared->inbox);
-    for (unsigned i = 0; i < KINDS; i++) {
+    struct pool *p;
+    STAILQ_FOREACH(p, &m->stirring, next)
+    {
         struct task *next;
         if (begins)
-            task_queue_begin_sweep(&m->kinds[i].queue);
-        for (struct task *t = task_queue_sweep(&m->kinds[i].queue, SWEEP_BUDGET); t; t = next) {
+            task_queue_begin_sweep(&p->queue);
+        for (struct task *t = task_queue_sweep(&p->queue, SWEEP_BUDGET); t; t = next) {
             next = t->next;
             drop(m, t);
         }
@@ -426,10 +428,30 @@ static void see_to_drain(struct manager *m)
     m->jobs_drained(m->jobs_drained_arg);
 }
 
+/* Each that has something to do, in turn: where the budget does not suffice, the next step begins
+ * with those that were not looked at.  True: nothing is left that could be given now. */
+static bool give_of_all(struct manager *m)
+{
+    struct pool_list round = STAILQ_HEAD_INITIALIZER(round);
+    struct pool *p;
+    int budget = GIVE_BUDGET;
+    bool cut = false;
+    STAILQ_CONCAT(&round, &m->stirring);
+    while (budget > 0 && (p = STAILQ_POP(&round, next))) {
+        p->stirs = false;
+        give_or_wait(m, p, &budget);
+        cut |= p->cut;
+        if (pool_has_work(p))
+            manager_stir(m, p);
+    }
+    STAILQ_CONCAT(&round, &m->stirring);
+    STAILQ_CONCAT(&m->stirring, &round);
+    return budget > 0 && !cut;
+}
+
 static enum ao_verdict manager_step(struct ao *self)
 {
     struct manager *m = ao_of(self, struct manager, ao);
-    int budget = GIVE_BUDGET;
     bool empty = true;
     act_on_stop_requests(m);
     for (uint32_t i = 0; i < m->inlet_count; i++)
@@ -438,13 +460,9 @@ static enum ao_verdict manager_step(struct ao *self)
     job_source_take_returns(m);
     bool swept = !sweep(m);
     m->source_woken = false;
-    bool cut = false;
-    for (unsigned i = 0; i < KINDS; i++) {
-        give_or_wait(m, &m->kinds[i], &budget);
-        cut |= m->kinds[i].cut;
-    }
+    bool given = give_of_all(m);
     see_to_drain(m);
-    bool idle = empty && swept && budget > 0 && !cut && !m->source_woken && !m->home.returned;
+    bool idle = empty && swept && given && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
 }
 
@@ -458,12 +476,37 @@ static enum ao_verdict patience_step(struct ao *self)
 
 static const struct ao_class patience_class = {.name = "patience", .step = patience_step};
 
+static void wake_manager(void *arg)
+{
+    manager_ask(arg);
+}
+
+struct pool *manager_add_pool(struct manager *m, uint32_t most)
+{
+    if (m->pool_count == m->pool_room) {
+        uint32_t room = m->pool_room ? 2 * m->pool_room : POOLS_LEAST;
+        struct pool **pools = realloc(m->pools, room * sizeof *pools);
+        if (!pools)
+            return NULL;
+        m->pools = pools;
+        m->pool_room = room;
+    }
+    struct pool *p = pool_new(m->pool_count, most, wake_manager, &m->shared->inbox);
+    if (p)
+        m->pools[m->pool_count++] = p;
+    return p;
+}
+
 int manager_init(struct manager *m, struct tasks_shared *shared)
 {
     m->shared = shared;
+    STAILQ_INIT(&m->stirring);
     m->activator = shared->plan.manager;
     ao_init(&m->ao, &manager_class, m->activator);
     ao_init(&m->patience, &patience_class, m->activator);
+    for (unsigned i = 0; i < POOLS_LOCAL; i++)
+        if (!(shared->local[i] = manager_add_pool(m, shared->plan.executor_count)))
+            return -1;
     return manager_inbox_init(&shared->inbox, &m->ao, m->activator, shared->plan.queue_max);
 }
 
@@ -487,47 +530,22 @@ static int connect_homes(struct manager *m)
     return 0;
 }
 
-static int connect_kind(struct manager *m, enum ergon_kind kind)
-{
-    struct manager_kind *k = &m->kinds[kind_index(kind)];
-    const struct executor_group *g = &m->shared->groups[kind_index(kind)];
-    k->kind = kind;
-    k->executors = g->list;
-    k->count = g->count;
-    k->last = PLACEMENT_NONE;
-    k->snapshots = calloc(g->count + 1, sizeof(struct snapshot));
-    if (!k->snapshots)
-        return -1;
-    k->holders = kind == ERGON_BLOCKING ? calloc(g->count + 1, sizeof *k->holders) : NULL;
-    if (kind == ERGON_BLOCKING && !k->holders)
-        return -1;
-    if (m->shared->plan.policy != PLACEMENT_WEIGHT)
-        return 0;
-    k->shares = calloc(g->count + 1, sizeof(struct share));
-    return k->shares ? 0 : -1;
-}
-
 int manager_connect(struct manager *m, struct home **homes, uint32_t count)
 {
     m->homes = homes;
     m->home_count = count;
-    if (connect_homes(m) != 0 || connect_kind(m, ERGON_STEPPED) != 0 ||
-        connect_kind(m, ERGON_BLOCKING) != 0)
-        return -1;
-    return 0;
+    for (unsigned i = 0; i < POOLS_LOCAL; i++)
+        if (pool_connect(m->pools[i], m->shared->plan.policy, i == POOL_BLOCKING) != 0)
+            return -1;
+    return connect_homes(m);
 }
 
 void manager_fini(struct manager *m)
 {
     struct task *t;
-    for (unsigned i = 0; i < KINDS; i++) {
-        while ((t = task_queue_pop(&m->kinds[i].queue)))
-            task_discard(t);
-        task_queue_fini(&m->kinds[i].queue);
-        free(m->kinds[i].snapshots);
-        free(m->kinds[i].shares);
-        free(m->kinds[i].holders);
-    }
+    for (uint32_t i = 0; i < m->pool_count; i++)
+        pool_free(m->pools[i]);
+    free(m->pools);
     while ((t = home_take_returned(&m->home)))
         task_discard(t);
     job_source_free_notes(m);

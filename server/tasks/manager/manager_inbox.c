@@ -2,17 +2,13 @@
 
 #include "server/accounts/tally.h"
 #include "server/runtime/object/run_next.h"
+#include "server/tasks/manager/pool.h"
 
 enum {
     SWEEP_PART = 8,   /* the queue is swept when this part of its room may be flagged */
     RESERVE_PART = 8, /* so much more than its room is there for those who have few in it */
     RESERVE_LEAST = 64
 };
-
-static void wake_manager(void *arg)
-{
-    manager_ask(arg);
-}
 
 int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct activator *activator,
                        uint32_t queue_max)
@@ -25,8 +21,6 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
         in->reserve = RESERVE_LEAST;
     mpsc_init(&in->tasks);
     mpsc_init(&in->notes);
-    for (unsigned i = 0; i < KINDS; i++)
-        waker_init(&in->waiting_for_room[i], wake_manager, in);
     in->handle = ao_handle_new(manager);
     return in->handle ? 0 : -1;
 }
@@ -43,9 +37,9 @@ void manager_inbox_fini(struct manager_inbox *in)
     ao_handle_unref(in->handle);
 }
 
-static uint64_t admitted_one(enum ergon_kind kind)
+static uint64_t admitted_one(const struct pool *pool)
 {
-    return kind == ERGON_STEPPED ? (uint64_t)1 << 32 : 1;
+    return (uint64_t)(pool->index == POOL_STEPPED) << 32 | 1;
 }
 
 /* `own` of them are those of the principal. */
@@ -55,25 +49,24 @@ static bool reserve_left(const struct manager_inbox *in, uint64_t queued, uint64
     return queued < most && own < most - queued && 2 * own < in->queue_max;
 }
 
-bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,
+bool manager_admit(struct manager_inbox *in, const struct pool *pool, const struct tally *whose,
                    bool always)
 {
-    uint64_t one = admitted_one(kind);
-    uint64_t was = atomic_fetch_add_explicit(&in->admitted, one, memory_order_relaxed);
-    uint64_t queued = (was >> 32) + (uint32_t)was;
+    uint64_t one = admitted_one(pool);
+    uint32_t queued = (uint32_t)atomic_fetch_add_explicit(&in->admitted, one, memory_order_relaxed);
     uint32_t own = 0;
     if (whose)
         own = atomic_fetch_add_explicit(&whose->account->queued, 1, memory_order_relaxed);
     if (always || queued < in->queue_max || (whose && reserve_left(in, queued, own)))
         return true;
-    manager_dismiss(in, kind, 1);
+    manager_dismiss(in, pool, 1);
     manager_dismiss_of(whose);
     return false;
 }
 
-void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count)
+void manager_dismiss(struct manager_inbox *in, const struct pool *pool, uint32_t count)
 {
-    atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(kind), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(pool), memory_order_relaxed);
 }
 
 void manager_dismiss_of(const struct tally *whose)
@@ -116,10 +109,9 @@ bool manager_take_flagged(struct manager_inbox *in)
 
 /* On the manager's own thread nothing runs beside it, and its announcement is seen without the
  * fence: it gives more as soon as the executor's step is over. */
-void manager_on_capacity(struct manager_inbox *in, enum ergon_kind kind,
-                         const struct activator *from)
+void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from)
 {
-    struct waker *waiting = &in->waiting_for_room[kind_index(kind)];
+    struct waker *waiting = &pool->waiting_for_room;
     if (from != in->activator) {
         waker_notify(waiting); /* E2 of the argument in manager.c */
     } else if (waker_announced(waiting)) {

@@ -11,31 +11,24 @@
 #include "server/runtime/threads/waker.h"
 #include "server/tasks/task.h"
 
-enum { KINDS = 2 }; /* of executors: stepped and blocking */
+struct pool;
 
 enum { STOP_DRAIN_JOBS = 1, STOP_CANCEL = 2 };
-
-static inline unsigned kind_index(enum ergon_kind kind)
-{
-    return kind == ERGON_STEPPED ? 0 : 1;
-}
 
 struct manager_inbox {
     /* Read-only once started. */
     struct activator *activator; /* the manager's */
     struct ao *manager;          /* its object, for who runs on that activator */
     struct ao_handle *handle;    /* of its object, for the others */
-    uint32_t queue_max;          /* tasks in the common queue, all kinds together */
+    uint32_t queue_max;          /* tasks in the queues of all pools together */
     uint32_t reserve;            /* so many more, for principals that have few there */
 
     struct mpsc tasks; /* of outside threads and of blocking executors */
     struct mpsc notes; /* of the handlers of jobs' attempts */
-    /* The manager waits for room, by kind: announced by it, notified by executors from which a task
-     * has left.  See the argument in manager.c. */
-    struct waker waiting_for_room[KINDS];
 
-    /* Tasks in the common queue or on their way to it: stepped in the upper half, blocking in the
-     * lower.  Orders nothing: a bound, exact because it is one word (relaxed). */
+    /* Tasks in the queues or on their way there: of all pools in the lower half, and again in the
+     * upper one those of the stepped executors, of which the local short cut asks.  Orders nothing:
+     * a bound, exact because it is one word (relaxed). */
     alignas(CACHE_LINE) _Atomic uint64_t admitted;
     /* Tasks flagged since the queue was last swept.  Orders nothing: a hint (relaxed). */
     _Atomic uint32_t flagged;
@@ -60,11 +53,11 @@ void manager_inbox_fini(struct manager_inbox *in);
  * reserve, and than half of `queue_max`: so it finds half of that free, however much another has
  * there, and the next half of the rest (account.h).  `whose` NULL: nobody's, for whom there is no
  * reserve. */
-bool manager_admit(struct manager_inbox *in, enum ergon_kind kind, const struct tally *whose,
+bool manager_admit(struct manager_inbox *in, const struct pool *pool, const struct tally *whose,
                    bool always);
 
 /* Counts tasks out, and one out of what its principal has there (NULL: nobody). */
-void manager_dismiss(struct manager_inbox *in, enum ergon_kind kind, uint32_t count);
+void manager_dismiss(struct manager_inbox *in, const struct pool *pool, uint32_t count);
 void manager_dismiss_of(const struct tally *whose);
 
 /* Gives the manager a task that was admitted.  For threads that own no lane to it. */
@@ -78,22 +71,20 @@ void manager_note_flagged(struct manager_inbox *in);
 /* The manager: are so many flagged that a sweep pays?  Then the count begins anew. */
 bool manager_take_flagged(struct manager_inbox *in);
 
-/* An executor, whose activator is `from` (NULL: a plain thread), has published that it has room. */
-void manager_on_capacity(struct manager_inbox *in, enum ergon_kind kind,
-                         const struct activator *from);
+/* An executor of the pool, whose activator is `from` (NULL: a plain thread), has published that it
+ * has room. */
+void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from);
 
-/* Tasks that were admitted and not given yet, of all kinds; is there none of this kind?  Guesses,
- * for others than the manager. */
-static inline uint64_t manager_queued(const struct manager_inbox *in)
+/* Tasks that were admitted and not given yet, of all pools; is there none for stepped executors?
+ * Guesses, for others than the manager. */
+static inline uint32_t manager_queued(const struct manager_inbox *in)
 {
-    uint64_t word = atomic_load_explicit(&in->admitted, memory_order_relaxed);
-    return (word >> 32) + (uint32_t)word;
+    return (uint32_t)atomic_load_explicit(&in->admitted, memory_order_relaxed);
 }
 
-static inline bool manager_is_empty(const struct manager_inbox *in, enum ergon_kind kind)
+static inline bool manager_stepped_empty(const struct manager_inbox *in)
 {
-    uint64_t word = atomic_load_explicit(&in->admitted, memory_order_relaxed);
-    return kind == ERGON_STEPPED ? word >> 32 == 0 : (uint32_t)word == 0;
+    return atomic_load_explicit(&in->admitted, memory_order_relaxed) >> 32 == 0;
 }
 
 #endif

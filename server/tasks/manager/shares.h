@@ -6,7 +6,7 @@
  * without him, and what they are given meanwhile counts as his, too: he does not come back to a
  * debt. Nested calls wait for nobody, since somebody's room waits for them.
  *
- * Thread: the manager's.  The kind is borrowed, and its policy is PLACEMENT_WEIGHT. */
+ * Thread: the manager's.  The pool is borrowed, and its policy is PLACEMENT_WEIGHT. */
 #ifndef ERGON_TASKS_SHARES_H
 #define ERGON_TASKS_SHARES_H
 
@@ -20,14 +20,14 @@ struct share {
 };
 
 /* At the begin of a pass: into the snapshots, with their own bounds. */
-void shares_look(struct manager_kind *k, ao_time now);
+void shares_look(struct pool *p, ao_time now);
 
 /* Is the share of this executor worth waiting for, if it is full? */
-bool shares_await(const struct manager_kind *k, uint32_t i, ao_time now);
+bool shares_await(const struct pool *p, uint32_t i, ao_time now);
 
-void shares_note(struct manager_kind *k, int chosen); /* one more for it */
+void shares_note(struct pool *p, int chosen); /* one more for it */
 
 /* When the first of those that are full and awaited has been for long enough; AO_NEVER: none is. */
-ao_time shares_patience(const struct manager_kind *k);
+ao_time shares_patience(const struct pool *p);
 
 #endif

@@ -1,6 +1,6 @@
-/* The waiting tasks of one kind of executor: nested calls before the others, since somebody who
- * holds an executor waits for them; then what an executor gave back; then the plain ones, of which
- * each principal has a line, first in, first out, and the lines take turns.
+/* The waiting tasks of one pool: nested calls before the others, since somebody who holds an
+ * executor waits for them; then what an executor gave back; then the plain ones, of which each
+ * principal has a line, first in, first out, and the lines take turns.
  *
  * Turns are by time and not by number: a task costs its line the mean time of service of its
  * method, and the next is taken from the line to which the least has been given (start-time fair

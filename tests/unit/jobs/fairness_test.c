@@ -102,7 +102,7 @@ FAIR_TEST(the_higher_priority_goes_first)
     }
     w->lasts = 0;
     w->room[1] = 1;
-    job_source_wake(w->options.tasks);
+    job_source_wake(w->options.tasks, POOL_BLOCKING);
     jobs_world_settle(w);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(s->ids[i], ids[9 - i]);

@@ -387,7 +387,7 @@ JOBS_TEST(who_expires_before_its_start_leaves_its_place, .stored = true, .quiet 
     jobs_world_pass(w, AO_MS(100));
     w->store->latency = AO_S(5);
     w->room[1] = 1;
-    job_source_wake(w->jobs->tasks);
+    job_source_wake(w->jobs->tasks, POOL_BLOCKING);
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(world_state(w, last), JOB_RUNNING);
 }

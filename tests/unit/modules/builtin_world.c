@@ -59,6 +59,8 @@ int builtin_open(void **state)
     builtin.unused = w.registry;
     w.registry = registry_new();
     add_modules(w.registry);
+    for (uint32_t i = 0; i < registry_count(w.registry); i++)
+        tasks_world_adopt(registry_at(w.registry, i));
     builtin.host = *host_table();
     ergon_host = &builtin.host;
     return 0;

@@ -65,10 +65,10 @@ RPC_TEST(a_call_that_is_refused_is_not_in_flight)
     struct manager_inbox *in = &stage.tasks->shared.inbox;
 
     for (int i = 0; i < MOST; i++)
-        manager_admit(in, ERGON_BLOCKING, NULL, true);
+        manager_admit(in, stage.tasks->shared.local[POOL_BLOCKING], NULL, true);
     assert_non_null(strstr(stage_answer("block", "[5]"), "1 failed: 'BUSY: "));
     assert_int_equal(stage.conn->in_flight, 0);
-    manager_dismiss(in, ERGON_BLOCKING, MOST);
+    manager_dismiss(in, stage.tasks->shared.local[POOL_BLOCKING], MOST);
     assert_string_equal(stage_answer("block", "[5]"), "1: [5]\n");
 }
 

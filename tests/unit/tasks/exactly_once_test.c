@@ -49,33 +49,33 @@ static void random_end(void)
 
 static struct kept_item {
     struct task *task; /* while it is out */
-    enum ergon_kind kind;
+    uint32_t pool;
     unsigned given, returned;
 } items[KEPT];
 static unsigned kept, next_kept; /* there are; are given */
 static bool stopped;
 
-static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+static bool ready(void *arg, uint32_t pool, uint32_t room)
 {
     assert_true(room > 0);
-    return next_kept < kept && items[next_kept].kind == kind && draw(8) > 0;
+    return next_kept < kept && items[next_kept].pool == pool && draw(8) > 0;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
 {
     static const char *const stepped[] = {"echo", "hang", "fail", "late_fault", "managed"};
-    if (next_kept == kept || items[next_kept].kind != kind)
+    if (next_kept == kept || items[next_kept].pool != pool)
         return false;
     assert_false(stopped);
     *run = (struct attempt_spec){
-        .method = registry_find(w.registry,
-                                span_text(kind == ERGON_STEPPED ? stepped[draw(5)] : "block")),
+        .method =
+            registry_find(w.registry, span_text(pool == POOL_STEPPED ? stepped[draw(5)] : "block")),
         .params = params_none(),
         .deadline = AO_NEVER,
         .timeout = AO_NEVER,
         .attempt = 1,
         .owner = &items[next_kept++]};
-    job_source_wake(w.tasks); /* what comes next may be of the other kind */
+    tasks_world_wake_source(); /* what comes next may be of the other pool */
     return true;
 }
 
@@ -111,7 +111,7 @@ static void noted(void *arg, const struct attempt_note *note)
 {
 }
 
-static void full(void *arg, enum ergon_kind kind, bool is_full)
+static void full(void *arg, uint32_t pool, bool is_full)
 {
 }
 
@@ -148,8 +148,8 @@ static void open_source(void)
 static void keep_some(void)
 {
     for (uint32_t n = draw(8); n > 0 && kept < KEPT; n--)
-        items[kept++].kind = draw(2) ? ERGON_STEPPED : ERGON_BLOCKING;
-    job_source_wake(w.tasks);
+        items[kept++].pool = draw(2) ? POOL_STEPPED : POOL_BLOCKING;
+    tasks_world_wake_source();
     if (draw(16) == 0)
         unwant_all(2);
 }

@@ -41,6 +41,7 @@ static void call(struct method *m)
 {
     const struct call_request request = {
         .list = &w.list, .owner = &w, .params = params_none(), .deadline = AO_NEVER};
+    tasks_world_adopt(m);
     assert_int_equal(home_call(tasks_home(w.tasks, 0), m, &request), ERGON_OK);
 }
 

@@ -36,14 +36,14 @@ static struct {
     char failure[200];
 } got;
 
-static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+static bool ready(void *arg, uint32_t pool, uint32_t room)
 {
-    return !got.taken && kind == method.handler->kind;
+    return !got.taken && pool == method.pool->index;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
 {
-    if (!ready(arg, kind, 1))
+    if (!ready(arg, pool, 1))
         return false;
     got.taken = true;
     *run = (struct attempt_spec){.method = &method,
@@ -85,7 +85,7 @@ static void noted(void *arg, const struct attempt_note *note)
         memcpy(got.text, note->text.at, note->text.len);
 }
 
-static void full(void *arg, enum ergon_kind kind, bool is_full)
+static void full(void *arg, uint32_t pool, bool is_full)
 {
 }
 
@@ -123,13 +123,14 @@ static void open_world(void (*run)(const struct ergon_host *, struct ergon_task 
     w.quiet = true;
     w.plan.ended = on_ended;
     tasks_world_open();
+    tasks_world_adopt(&method);
     tasks_set_job_source(w.tasks, &source);
 }
 
 static void run_kept(void (*run)(const struct ergon_host *, struct ergon_task *))
 {
     open_world(run);
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     tasks_world_run();
     tasks_world_fini();
 }

@@ -33,28 +33,28 @@ static unsigned mark_of(const struct item *it)
     return atomic_load_explicit(&it->mark.stage, memory_order_relaxed);
 }
 
-/* The first of this kind that was not taken. */
-static struct item *first_of(enum ergon_kind kind)
+/* The first of this pool that was not taken. */
+static struct item *first_of(uint32_t pool)
 {
     for (unsigned i = 0; i < s.count && !s.shy; i++) {
         const struct method *m = registry_find(w.registry, span_text(s.items[i].method));
-        if (!s.items[i].taken && m->handler->kind == kind)
+        if (!s.items[i].taken && m->pool->index == pool)
             return &s.items[i];
     }
     return NULL;
 }
 
-static bool ready(void *arg, enum ergon_kind kind, uint32_t room)
+static bool ready(void *arg, uint32_t pool, uint32_t room)
 {
     assert_ptr_equal(arg, &s);
     assert_true(room > 0);
     s.asked++;
-    return first_of(kind) != NULL;
+    return first_of(pool) != NULL;
 }
 
-static bool take(void *arg, enum ergon_kind kind, struct attempt_spec *run)
+static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
 {
-    struct item *it = first_of(kind);
+    struct item *it = first_of(pool);
     if (!it)
         return false;
     it->taken = true;
@@ -97,7 +97,7 @@ static void noted(void *arg, const struct attempt_note *note)
     it->notes++;
 }
 
-static void full(void *arg, enum ergon_kind kind, bool is_full)
+static void full(void *arg, uint32_t pool, bool is_full)
 {
     *(is_full ? &s.told_full : &s.told_room) += 1;
 }
@@ -167,7 +167,7 @@ static void run_ms(uint64_t ms)
 
 static void run(void)
 {
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     tasks_world_run();
 }
 
@@ -219,7 +219,7 @@ TASKS_TEST(who_said_no_is_asked_when_an_attempt_returns)
     uint8_t ms[16];
     open_world(0, 64);
     const struct item *sleeps = keep("sleep", params_int(ms, 5));
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     run_ms(1);
     const struct item *it = keep("echo", params_none());
     run_ms(2);
@@ -286,11 +286,11 @@ TASKS_TEST(the_full_are_told_on_the_edge)
     open_world(1, 1);
     for (int i = 0; i < 5; i++)
         keep("block", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_int_equal(s.told_full, 1);
     assert_int_equal(s.told_room, 0);
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_int_equal(s.told_full, 1);
     tasks_world_run();
@@ -303,7 +303,7 @@ TASKS_TEST(its_stage_and_executor_are_seen)
     char name[32];
     open_world(1, 64);
     const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_int_equal(attempt_stage(hangs->task), ATTEMPT_PARKED);
     attempt_executor(w.tasks, hangs->task, name, sizeof name);
@@ -328,7 +328,7 @@ TASKS_TEST(one_that_waits_can_be_withdrawn_and_never_runs)
 {
     open_world(1, 64);
     struct item *it = keep("block", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_true(withdraw(it));
     assert_false(withdraw(it));
@@ -346,7 +346,7 @@ static const struct item *given_back(void)
     const struct item *it = keep("block", params_none());
     struct executor *e = w.tasks->executors[1];
 
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
     lane_release(&e->in);
@@ -368,7 +368,7 @@ TASKS_TEST(one_that_has_begun_cannot_be_withdrawn)
     open_world(1, 64);
     run_ms(5);
     const struct item *it = keep("hang", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_false(withdraw(it));
     assert_int_equal(attempt_began(it->task), AO_MS(5));
@@ -387,7 +387,7 @@ TASKS_TEST(a_timeout_counts_from_the_begin)
     struct item *it = keep("hang", params_none());
     it->timeout = AO_MS(3);
     run_ms(5);
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_int_equal(it->task->deadline, AO_MS(8));
     attempt_flag(w.tasks, it->task, ATTEMPT_LATE);
@@ -395,7 +395,7 @@ TASKS_TEST(a_timeout_counts_from_the_begin)
     struct item *waits = keep("block", params_none());
     waits->timeout = AO_MS(3);
     waits->deadline = AO_S(1);
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     assert_int_equal(waits->task->deadline, AO_S(1));
     withdraw(waits);
@@ -443,11 +443,11 @@ TASKS_TEST(a_drain_waits_for_what_is_out_and_takes_nothing)
     uint8_t ms[16];
     open_world(0, 64);
     const struct item *sleeps = keep("sleep", params_int(ms, 20));
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     run_ms(1);
     tasks_drain_jobs(w.tasks, drained, &done);
     const struct item *late = keep("echo", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     run_ms(10);
     assert_int_equal(s.stops, 1);
     assert_int_equal(s.cancels, 0);
@@ -482,7 +482,7 @@ TEST(what_is_out_at_the_end_is_freed)
 {
     open_world(1, 64);
     const struct item *hangs = keep("hang", params_none()), *waits = keep("block", params_none());
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     virtual_run(&w.v);
     unsigned cleanups = test_cleanups;
     assert_int_equal(tasks_stop(w.tasks, 0), 0);
@@ -541,7 +541,7 @@ TASKS_TEST(only_so_many_take_turns)
     const struct item *ends = keep("again", params_int(few, 50));
     const struct item *goes_on = keep("again", params_int(many, 100000));
     const struct item *waits = keep("again", params_int(many, 100000));
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     rounds_of_a_quantum(20);
     assert_int_equal(counter_read(&w.tasks->executors[0]->turning_jobs), 2);
     assert_int_equal(ends->given + goes_on->given, 2);
@@ -569,7 +569,7 @@ TASKS_TEST(one_that_parks_leaves_its_turn)
     w.tasks->executors[0]->plan.turns = 1;
     const struct item *parks = keep("tires", params_none());
     const struct item *next = keep("again", params_int(few, 10));
-    job_source_wake(w.tasks);
+    tasks_world_wake_source();
     rounds_of_a_quantum(5);
     assert_int_equal(parks->given, 1);
     assert_int_equal(next->given, 0);
@@ -587,9 +587,8 @@ TASKS_TEST(a_manager_that_waits_hears_of_room)
         tasks_world_call(0, "block", params_none(), AO_NEVER);
     virtual_run(&w.v);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_true(
-            waker_announced(&w.tasks->shared.inbox.waiting_for_room[kind_index(ERGON_BLOCKING)]) ==
-            (i < 3));
+        assert_true(waker_announced(&w.tasks->shared.local[POOL_BLOCKING]->waiting_for_room) ==
+                    (i < 3));
         assert_true(blocking_round(blocking_of(w.tasks->executors[1])));
         virtual_run(&w.v); /* by itself: nobody else asks */
         assert_int_equal(w.ended, i);

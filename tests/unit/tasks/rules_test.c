@@ -19,9 +19,10 @@ static void queue_it(void *arg)
 
 static void give_it(void *arg)
 {
-    struct manager_kind *k = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)];
-    k->queue.again = (struct task_row){.rest = {arg, arg}, .length = 1};
-    k->queue.length = 1;
+    struct pool *p = w.tasks->shared.local[POOL_BLOCKING];
+    p->queue.again = (struct task_row){.rest = {arg, arg}, .length = 1};
+    p->queue.length = 1;
+    manager_stir(&w.tasks->manager, p);
     ao_activate(&w.tasks->manager.ao);
     virtual_run(&w.v);
 }

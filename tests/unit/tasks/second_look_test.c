@@ -21,7 +21,7 @@ static struct executor *blocking_one(void)
 /* The executor ends what it has now, and tells whoever waits: nobody does yet. */
 void __wrap_waker_announce(struct waker *waker)
 {
-    if (armed && waker == &w.tasks->shared.inbox.waiting_for_room[kind_index(ERGON_BLOCKING)]) {
+    if (armed && waker == &w.tasks->shared.local[POOL_BLOCKING]->waiting_for_room) {
         armed = false;
         full = executor_outstanding(blocking_one());
         lane_flush(&blocking_one()->in); /* else what it was given in this round were still here */

@@ -362,8 +362,7 @@ TEST(a_nested_call_that_was_queued_is_run_meanwhile)
     assert_int_equal(
         tasks_world_call(0, "outer", params_call(raw, "block", params_none()), AO_NEVER), ERGON_OK);
     virtual_run(&w.v);
-    assert_true(
-        waker_announced(&w.tasks->shared.inbox.waiting_for_room[kind_index(ERGON_BLOCKING)]));
+    assert_true(waker_announced(&w.tasks->shared.local[POOL_BLOCKING]->waiting_for_room));
     virtual_at(&w.v, AO_MS(4), NULL, look, NULL);
     release_at(6, 1);
     tasks_world_run_ms(1);

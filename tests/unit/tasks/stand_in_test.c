@@ -123,7 +123,7 @@ static void block_of(const char *whose)
 TASKS_TEST(a_spare_stands_in_for_those_who_hold_none)
 {
     struct blocking *spare = open_world();
-    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    const struct task_queue *q = &w.tasks->shared.local[POOL_BLOCKING]->queue;
     for (int i = 0; i < 3; i++)
         block_of("alice");
     virtual_run_until(&w.v, AO_MS(100));
@@ -176,7 +176,7 @@ TASKS_TEST(behind_a_task_stand_those_of_its_holder_alone)
     w.executors[1].fixed = true;
     tasks_world_open();
     const struct executor *e = w.tasks->executors[1];
-    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    const struct task_queue *q = &w.tasks->shared.local[POOL_BLOCKING]->queue;
     block_of("alice");
     block_of("alice");
     virtual_run_until(&w.v, AO_MS(10));
@@ -201,7 +201,7 @@ TASKS_TEST(nobody_fills_up_what_another_waits_for)
     tasks_world_open();
     const struct executor *e = w.tasks->executors[1];
     struct blocking *spare = blocking_of(w.tasks->executors[2]);
-    const struct task_queue *q = &w.tasks->manager.kinds[kind_index(ERGON_BLOCKING)].queue;
+    const struct task_queue *q = &w.tasks->shared.local[POOL_BLOCKING]->queue;
     want(spare, true);
     atomic_store(&w.tasks->shared.blocking_common, 1);
     block_of("alice");
@@ -317,7 +317,7 @@ TASKS_TEST(a_call_for_a_spare_is_no_look)
     open_world();
     struct executor *e = w.tasks->executors[1];
     counter_set(&e->running_number, 77);
-    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 77);
+    executors_notify(&w.tasks->shared.local[POOL_BLOCKING]->group, 77);
     assert_true(tasks_look(w.tasks));
     for (int i = 0; i < 3; i++)
         assert_true(tasks_stand_in(w.tasks)); /* the look's answer stands */
@@ -364,7 +364,7 @@ TASKS_TEST(who_is_flagged_wakes_who_runs_it)
 {
     open_world();
     struct executor *e = w.tasks->executors[1];
-    const struct executor_group *g = &w.tasks->shared.groups[kind_index(ERGON_BLOCKING)];
+    const struct executor_group *g = &w.tasks->shared.local[POOL_BLOCKING]->group;
     counter_set(&e->running_number, 77);
     waker_announce(e->waker);
     executors_notify(g, 78);
@@ -383,9 +383,9 @@ TASKS_TEST(what_nobody_wants_is_seen_twice)
     struct executor *e = w.tasks->executors[1];
     counter_set(&e->running_number, 77);
     assert_false(tasks_look(w.tasks));
-    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 78); /* another task */
+    executors_notify(&w.tasks->shared.local[POOL_BLOCKING]->group, 78); /* another task */
     assert_false(tasks_look(w.tasks));
-    executors_notify(&w.tasks->shared.groups[kind_index(ERGON_BLOCKING)], 77);
+    executors_notify(&w.tasks->shared.local[POOL_BLOCKING]->group, 77);
     assert_true(tasks_look(w.tasks)); /* look again */
     assert_false(atomic_load(&spare->wanted));
     counter_set(&e->running_number, 79); /* the handler has returned, and another runs */

@@ -406,7 +406,7 @@ TASKS_TEST(there_are_places_for_another)
 
 static const struct task_queue *waiting(void)
 {
-    return &w.tasks->manager.kinds[kind_index(ERGON_STEPPED)].queue;
+    return &w.tasks->shared.local[POOL_STEPPED]->queue;
 }
 
 /* Each of thousands of principals has one that finds no place.  A step looks at some of them and no

@@ -1,0 +1,45 @@
+#include "server/tasks/manager/pool.h"
+
+#include <stdlib.h>
+
+#include "server/tasks/manager/shares.h"
+
+struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg)
+{
+    struct pool *p = aligned_alloc(alignof(struct pool), sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (struct pool){.index = index, .last = PLACEMENT_NONE};
+    waker_init(&p->waiting_for_room, wake, arg);
+    p->group.list = calloc(most + 1, sizeof(struct executor *));
+    if (p->group.list)
+        return p;
+    free(p);
+    return NULL;
+}
+
+void pool_free(struct pool *p)
+{
+    struct task *t;
+    if (!p)
+        return;
+    while ((t = task_queue_pop(&p->queue)))
+        task_discard(t);
+    task_queue_fini(&p->queue);
+    free(p->snapshots);
+    free(p->shares);
+    free(p->holders);
+    free(p->group.list);
+    free(p);
+}
+
+int pool_connect(struct pool *p, enum placement_policy policy, bool holders)
+{
+    p->count = p->group.count;
+    p->snapshots = calloc(p->count + 1, sizeof(struct snapshot));
+    p->holders = holders ? calloc(p->count + 1, sizeof *p->holders) : NULL;
+    p->shares = policy == PLACEMENT_WEIGHT ? calloc(p->count + 1, sizeof(struct share)) : NULL;
+    bool all =
+        p->snapshots && (p->holders || !holders) && (p->shares || policy != PLACEMENT_WEIGHT);
+    return all ? 0 : -1;
+}
