@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/block.h"
+#include "base/span.h"
+
 struct connection;
 
 /* All of it, bytes. */
@@ -25,6 +28,12 @@ uint64_t conn_bytes(const struct connection *c);
 /* Within its port's `message`, of a call or operation that will hold so many bytes: may it begin?
  * No: nothing was done about this message; it is handed over again when there is room. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
+
+/* Within its port's `message`: the block in which a long message stands alone, so that who keeps it
+ * need not copy it.  `params` are the message's.  The block is the caller's then and no input of
+ * the connection's any more; all spans of the message stay valid for as long as it.  False: the
+ * message is short, or others stand around it. */
+bool conn_take_message(struct connection *c, struct span params, struct block *out);
 
 /* A call was refused, since its principal has as many in flight as it may, and has not ended yet:
  * if the connection has others in flight, nothing more is read until there is room.  One that has

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
 #include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
 
 enum {
-    ID_BYTES_MIN = 15, /* of an id as a MessagePack string */
-    POLLS_MAX = 1024,  /* of a connection at a time */
-    ANSWER = 1024      /* bytes of most answers, at most */
+    ID_BYTES_MIN = 15,              /* of an id as a MessagePack string */
+    IDS_A_SPEC = 2 * JOB_AFTER_MAX, /* after, after_any */
+    POLLS_MAX = 1024,               /* of a connection at a time */
+    ANSWER = 1024                   /* bytes of most answers, at most */
 };
 
 /* On whose behalf it is.  Nobody's goes no further than to where it is asked who it is. */
@@ -45,13 +47,23 @@ static struct span put(uint8_t **at, struct span bytes)
     return copy;
 }
 
-/* One block: specs, ids, the parameters. */
+/* How many ids the specs can name, and the options of all of them. */
+static size_t ids_max(const struct rpc_request *rq, uint32_t specs)
+{
+    size_t by_specs = ((size_t)specs + 1) * IDS_A_SPEC,
+           by_bytes = rq->params.len / ID_BYTES_MIN + 1;
+
+    return by_specs < by_bytes ? by_specs : by_bytes;
+}
+
+/* One block: specs, ids, and the parameters, unless these can stay where they are. */
 static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
-    size_t ids = rq->params.len / ID_BYTES_MIN + 1, in_list = specs == 1 ? 0 : specs;
-    size_t fixed = in_list * sizeof(struct job_spec) + ids * sizeof(uint64_t);
+    size_t in_list = specs == 1 ? 0 : specs;
+    size_t fixed = in_list * sizeof(struct job_spec) + ids_max(rq, specs) * sizeof(uint64_t);
     struct operation *op = jr->op;
-    uint8_t *at = operation_room(op, fixed + rq->params.len);
+    bool stays = conn_take_message(rq->conn, rq->params, &op->message);
+    uint8_t *at = operation_room(op, fixed + (stays ? 0 : rq->params.len));
 
     if (!at)
         return false;
@@ -61,7 +73,7 @@ static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
-    read_params(put(&at, rq->params), &jr->r, &jr->count);
+    read_params(stays ? rq->params : put(&at, rq->params), &jr->r, &jr->count);
     jr->has_room = true;
     return true;
 }
@@ -155,7 +167,7 @@ void job_request_send(struct job_request *jr, bool poll)
         memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
     call_link(c);
     conn_call_began(rq->conn, !poll);
-    jr->op->holds = sizeof *jr->op + jr->op->memory_size + jr->answer;
+    jr->op->holds = sizeof *jr->op + jr->op->memory.size + jr->op->message.size + jr->answer;
     conn_hold(rq->conn, (int64_t)jr->op->holds);
     jr->op->loop = rq->loop;
     jr->op->act = trail_take(rq->loop);

@@ -12,7 +12,8 @@
 enum { JOB_REQUEST_SPANS = 4 };
 
 /* An operation while its parameters are read.  Of a submission and a cron the whole message is
- * copied first, and the spans that readers give point into memory of the operation.  Of all others
+ * kept first: copied, or a long one taken over with its block.  The spans that readers give point
+ * into memory of the operation.  Of all others
  * nothing is kept but what was read, since they may wait for long: ids, and the spans that
  * job_request_keep() names. */
 struct job_request {

@@ -18,6 +18,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__real_mremap(void *at, size_t from, size_t to, int flags);
 ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
@@ -29,6 +30,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
+void *__wrap_mremap(void *at, size_t from, size_t to, int flags);
 ssize_t __wrap_getline(char **line, size_t *size, FILE *file);
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__wrap_realpath(const char *path, char *resolved);
@@ -83,10 +85,15 @@ void *__wrap_calloc(size_t n, size_t size)
     return must_fail() ? NULL : count(__real_calloc(n, size));
 }
 
-/* Fails like the others, and is not counted. */
+/* These two fail like the others, and are not counted. */
 void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
 {
     return must_fail() ? MAP_FAILED : __real_mmap(at, size, access, flags, fd, offset);
+}
+
+void *__wrap_mremap(void *at, size_t from, size_t to, int flags)
+{
+    return must_fail() ? MAP_FAILED : __real_mremap(at, from, to, flags);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)

@@ -1,8 +1,8 @@
 /* The heap under control: fails the N-th allocation, counts what is live.
  *
  * A program that links ergon_test_support has malloc, calloc, realloc, aligned_alloc, strdup,
- * strndup, mmap and free of its own objects wrapped; shared libraries keep the real ones.  So
- * memory that a library allocated and this program frees, or the other way round, is counted
+ * strndup, mmap, mremap and free of its own objects wrapped; shared libraries keep the real ones.
+ * So memory that a library allocated and this program frees, or the other way round, is counted
  * wrongly: compare heap_live() around code that does neither. */
 #ifndef ERGON_TESTS_HEAP_H
 #define ERGON_TESTS_HEAP_H

@@ -42,7 +42,8 @@ void operation_free(struct operation *op)
     pack_fini(&op->reply.result);
     blob_unref(op->push.events);
     rights_unref(op->rights);
-    free(op->memory);
+    block_free(&op->memory);
+    block_free(&op->message);
     if (op->cells)
         slab_give(op->cells, op);
     else
@@ -53,18 +54,17 @@ uint8_t *operation_room(struct operation *op, size_t bytes)
 {
     if (bytes <= sizeof op->room)
         return op->room;
-    op->memory = malloc(bytes);
-    op->memory_size = bytes;
-    return op->memory;
+    op->memory = block_new(bytes);
+    return op->memory.at;
 }
 
 void operation_drop_arguments(struct operation *op)
 {
     assert(op->cls->is_submission);
-    if (!op->memory)
+    if (!op->memory.at && !op->message.at)
         return;
-    free(op->memory);
-    op->memory = NULL;
+    block_free(&op->memory);
+    block_free(&op->message);
     op->submission.specs = NULL;
 }
 

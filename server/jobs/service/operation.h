@@ -13,6 +13,7 @@
 #ifndef ERGON_JOBS_OPERATION_H
 #define ERGON_JOBS_OPERATION_H
 
+#include "base/block.h"
 #include "base/slab.h"
 #include "server/access/rights.h"
 #include "proto/errors.h"
@@ -148,12 +149,12 @@ struct operation {
 
     /* --- On whose behalf --- */
     const struct rights
-        *rights;        /* a reference; NULL: nobody's, or the server's own, which may all */
-    const char *allow;  /* patterns of what may be called where it came from; NULL: all */
-    bool others;        /* rights over others count */
-    struct span tenant; /* of the rights; empty: none */
-    void *memory;       /* of the arguments: malloc'ed, freed with it; NULL: `room` is enough */
-    size_t memory_size;
+        *rights;          /* a reference; NULL: nobody's, or the server's own, which may all */
+    const char *allow;    /* patterns of what may be called where it came from; NULL: all */
+    bool others;          /* rights over others count */
+    struct span tenant;   /* of the rights; empty: none */
+    struct block memory;  /* of the arguments; none: `room` is enough */
+    struct block message; /* that came in it, and holds arguments; none: they were copied */
 
     /* --- The jobs', while they have it --- */
     struct jobs_channel *channel;

@@ -199,9 +199,10 @@ static enum input_end run_partial(struct connection *c)
     enum input_end end;
     struct partial_input *p = c->partial;
 
-    p->start += take_messages(c, partial_span(p), &p->scanner, &end);
-    if (end == INPUT_LEFT)
-        return end; /* and what was kept is dropped */
+    size_t used = take_messages(c, partial_span(p), &p->scanner, &end);
+    if (end == INPUT_LEFT || c->partial == NULL)
+        return end; /* and what was kept is dropped, or another's: conn_take_message() */
+    p->start += used;
     c->partial_whole = end != INPUT_REST;
     if (p->start == p->end)
         input_drop(c);

@@ -4,16 +4,39 @@
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 
+enum { LONG_MESSAGE = 65536 /* bytes; what is shorter is copied soon enough */ };
+
 #define PATIENCE   AO_S(1)   /* with other loops, before our own connections pay */
 #define LOOK_AGAIN AO_MS(20) /* since room that comes by itself is not told */
 
-void input_drop(struct connection *c)
+static void forget(struct connection *c)
 {
-    partial_free(&c->loop->partials, c->partial);
     c->partial = NULL;
     c->partial_whole = false;
     c->whole = 0;
     holdings_settle(c);
+}
+
+void input_drop(struct connection *c)
+{
+    partial_free(&c->loop->partials, c->partial);
+    forget(c);
+}
+
+/* It ends the input that is kept, and takes most of its memory. */
+static bool stands_alone(const struct partial_input *p, struct span params)
+{
+    return params.len >= LONG_MESSAGE && params.len >= p->capacity / 2 &&
+           params.at + params.len == p->bytes + p->end;
+}
+
+bool conn_take_message(struct connection *c, struct span params, struct block *out)
+{
+    if (c->partial == NULL || !stands_alone(c->partial, params))
+        return false;
+    *out = partial_release(&c->loop->partials, c->partial);
+    forget(c);
+    return true;
 }
 
 /* What a connection holds, or would if its wish came true. */

@@ -1,7 +1,6 @@
 #include "server/net/connection/partial_input.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "server/accounts/input_budget.h"
 
@@ -15,13 +14,18 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
+static struct block block_of(struct partial_input *p)
+{
+    return (struct block){.at = p, .size = partial_size(p)};
+}
+
 /* Of `bytes`, and room for a little more. */
 static size_t first_capacity(size_t bytes)
 {
     return bytes < PARTIAL_MIN / 2 ? PARTIAL_MIN : bytes + PARTIAL_MIN / 2;
 }
 
-/* A block of pages is not copied as it grows, so a long one need not grow by much at once. */
+/* A long block is not copied as it grows, so it need not grow by much at once. */
 static size_t next_capacity(const struct partial_input *p, size_t bytes)
 {
     size_t used = p->end - p->start + bytes;
@@ -50,7 +54,7 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
                                   struct span bytes, const struct scanner *scanner)
 {
     size_t capacity = first_capacity(bytes.len);
-    struct partial_input *p = malloc(sizeof *p + capacity);
+    struct partial_input *p = block_new(sizeof *p + capacity).at;
 
     if (p == NULL) {
         give(list, sizeof *p + capacity);
@@ -84,16 +88,17 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
         return p;
     size_t capacity = next_capacity(p, bytes), more = capacity - p->capacity;
     LIST_REMOVE(p, link);
-    struct partial_input *bigger = realloc(p, sizeof *p + capacity);
-    if (bigger != NULL) {
-        p = bigger;
+    struct block block = block_of(p);
+    bool grown = block_grow(&block, sizeof *p + capacity);
+    p = block.at;
+    if (grown) {
         p->capacity = capacity;
         list->total += more;
     } else {
         give(list, more);
     }
     LIST_INSERT_HEAD(&list->all, p, link);
-    return bigger;
+    return grown ? p : NULL;
 }
 
 void partial_append(struct partial_input *p, struct span bytes)
@@ -103,12 +108,18 @@ void partial_append(struct partial_input *p, struct span bytes)
     p->end += bytes.len;
 }
 
+struct block partial_release(struct partial_list *list, struct partial_input *p)
+{
+    LIST_REMOVE(p, link);
+    list->total -= partial_size(p);
+    give(list, partial_size(p));
+    return block_of(p);
+}
+
 void partial_free(struct partial_list *list, struct partial_input *p)
 {
     if (p == NULL)
         return;
-    LIST_REMOVE(p, link);
-    list->total -= partial_size(p);
-    give(list, partial_size(p));
-    free(p);
+    struct block block = partial_release(list, p);
+    block_free(&block);
 }

@@ -8,6 +8,7 @@
 
 #include <ergon/ao.h>
 
+#include "base/block.h"
 #include "base/list.h"
 #include "proto/scanner.h"
 
@@ -64,6 +65,9 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
                                       size_t bytes);
 /* Behind the last, where there is room. */
 void partial_append(struct partial_input *p, struct span bytes);
+/* Both give back what was taken from the budget.  The block in which `p` stands, with all its bytes
+ * where they are, which is the caller's then; or that is freed, too. */
+struct block partial_release(struct partial_list *list, struct partial_input *p);
 void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
 
 /* Copies the part of a scanner that is in use. */

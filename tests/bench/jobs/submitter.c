@@ -7,11 +7,12 @@
 static struct operation *next_batch(struct submitter *s)
 {
     struct operation *op = operation_new(NULL, &operation_submit_many);
-    struct job_spec *specs = op ? calloc(BATCH, sizeof *specs + PARAMS) : NULL;
+    size_t size = BATCH * (sizeof(struct job_spec) + PARAMS);
+    struct job_spec *specs = op ? (op->memory = block_new(size)).at : NULL;
     if (!specs)
         abort();
+    memset(specs, 0, size);
     uint8_t *params = (uint8_t *)(specs + BATCH);
-    op->memory = specs;
     op->submission.specs = specs;
     for (; op->submission.count < BATCH && s->made < s->of; s->made++, params += PARAMS) {
         struct job_spec *spec = &specs[op->submission.count++];

@@ -87,7 +87,8 @@ TEST(an_ask_frees_what_it_owns)
 {
     struct operation *op = operation_new(NULL, &operation_submit_many);
     assert_int_equal(op->cls, &operation_submit_many);
-    op->memory = malloc(10);
+    op->memory = block_new(10);
+    op->message = block_new(BLOCK_PAGES);
     op->submission.count = 2;
     op->submission.outcomes = calloc(2, sizeof *op->submission.outcomes);
     op->submission.outcomes[1].text = malloc(10);

@@ -217,7 +217,7 @@ RPC_TEST(who_waits_keeps_ids_and_no_message)
     stage_ask(&peer, 1, "task.wait", params);
     stage_run_ms(net.v.now / AO_MS(1));
     const struct operation *op = stage.jobs->table.last->waits->op;
-    assert_null(op->memory);
+    assert_null(op->memory.at);
     assert_ptr_equal(op->wait.ids, op->room);
 }
 
@@ -231,7 +231,7 @@ RPC_TEST(a_call_that_waits_gives_up_its_message)
     stage_run_ms(net.v.now / AO_MS(1));
     const struct operation *op = stage.jobs->table.last->waits->op;
     assert_ptr_equal(op->cls, &operation_call);
-    assert_null(op->memory);
+    assert_null(op->memory.at);
     assert_true(stage.jobs->table.last->params_len > 700 - 2);
 }
 

@@ -1,0 +1,97 @@
+/* A long message is collected in a block of its own, and who keeps it keeps the block: it is never
+ * copied, whether it is taken or refused. */
+#include "base/block.h"
+#include "proto/encoder.h"
+#include "tests/support/rpc_stage.h"
+
+enum { LONG = 900000, ROUNDS = 30 };
+
+/* By the linker, in place of the functions by which all that is kept of a message is allocated. */
+struct block __real_block_new(size_t size);
+struct block __wrap_block_new(size_t size);
+
+static size_t largest; /* bytes at once, since expect_no_copy() */
+
+struct block __wrap_block_new(size_t size)
+{
+    if (size > largest)
+        largest = size;
+    return __real_block_new(size);
+}
+
+static uint8_t message[LONG + 200];
+
+/* [0, 1, method, ["echo", [LONG bytes], {"delay": "1h"}]] */
+static size_t request(const char *method)
+{
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(message, 4), 0), 1), span_text(method));
+    p = enc_array(enc_str(enc_array(p, 3), span_text("echo")), 1);
+    p = enc_bin_head(p, LONG);
+    memset(p, 0, LONG);
+    p = enc_map(p + LONG, 1);
+    p = enc_str(enc_str(p, span_text("delay")), span_text("1h"));
+    return (size_t)(p - message);
+}
+
+/* What is longer than a read is collected in pieces; at the last one it is handed over. */
+static const char *answer_to(const char *method)
+{
+    size_t len = request(method);
+
+    script_send(&peer, span_of(message, len - 10));
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_true(stage.conn->partial != NULL && stage.conn->partial->capacity >= LONG);
+    largest = 0;
+    script_send(&peer, span_of(message + len - 10, 10));
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_null(stage.conn->partial);
+    assert_in_range(largest, 0, BLOCK_PAGES);
+    return stage_said_to(&peer);
+}
+
+static void expect_no_input(void)
+{
+    assert_int_equal(accounts_figures(net.accounts).input, 0);
+    assert_int_equal(accounts_figures(net.accounts).unfinished, 0);
+}
+
+RPC_TEST(neither_a_taken_nor_a_refused_one_is_copied)
+{
+    bool refused = false, taken = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        const char *said = answer_to("task.submit");
+        refused |= strstr(said, "1 failed: 'BUSY: ") != NULL;
+        taken |= strstr(said, "'state': 'delayed'") != NULL;
+        expect_no_input();
+    }
+    assert_true(taken && refused);
+    assert_int_equal(accounts_bytes(net.accounts), 0);
+}
+
+RPC_TEST(one_that_is_wrong_is_given_up_with_its_block)
+{
+    size_t len = request("task.submit");
+
+    memcpy(message + len - 8, "daley", 5);
+    script_send(&peer, span_of(message, len));
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'BAD_PARAMS: unknown option"));
+    expect_no_input();
+    assert_string_equal(stage_answer("echo", "[1]"), "1: [1]\n");
+}
+
+/* Another message stands behind it in its block: so it is copied, and both are served. */
+RPC_TEST(who_comes_behind_is_not_lost)
+{
+    size_t len = request("task.submit");
+
+    script_send(&peer, span_of(message, len - 10));
+    stage_run_ms(net.v.now / AO_MS(1));
+    script_send(&peer, span_of(message + len - 10, 10));
+    stage_ask(&peer, 2, "echo", "['behind']");
+    stage_run_ms(net.v.now / AO_MS(1));
+    const char *said = stage_said_to(&peer);
+    assert_non_null(strstr(said, "'state': 'delayed'"));
+    assert_non_null(strstr(said, "2: ['behind']"));
+    expect_no_input();
+}
