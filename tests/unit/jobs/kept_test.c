@@ -160,8 +160,10 @@ JOBS_TEST(room_for_new_ones_is_made_by_who_keeps_the_most, .quiet = true)
     w->lasts = AO_NEVER;
     struct job_spec spec = of_size("little", LARGE);
     spec.delay = AO_S(60);
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 5; i++) {
         jobs_world_submit(w, &spec);
+        assert_true(w->jobs->table.bytes <= w->jobs->options.bytes_max);
+    }
     assert_non_null(world_job(w, little));
     assert_in_range(bytes_of(w, "much"), 3 * LARGE, 6 * LARGE);
     recount(w, NULL);

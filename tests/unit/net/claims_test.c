@@ -309,6 +309,34 @@ SERVER_TEST(one_more_than_there_are_claims_is_refused)
     close_all(crowd, MANY);
 }
 
+/* It has closed itself, which the acceptor does not know yet as it asks for the place: what is kept
+ * of it stays until the loop has answered. */
+SERVER_TEST(one_that_goes_as_its_place_is_asked_for_is_not_forgotten_too_early)
+{
+    int crowd[PLACES], good, at = 0;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES);
+    net_loop_set_away(server.loops[0], true); /* nobody asks it */
+    uint64_t youngest = conn_id(LIST_FIRST(&server.loops[1]->all));
+    while (at < PLACES && conn_id(LIST_FIRST(&server.loops[1]->all)) == youngest) {
+        close(crowd[at++]);
+        for (int i = 0; i < 8; i++)
+            activator_round(server.activators[1], false);
+    }
+    assert_int_equal(server.acceptor->open, PLACES);
+    good = claims_unasked(peer_key_of_user(100000));
+    assert_int_equal(server.acceptor->claim_count, 1);
+    net_loop_set_away(server.loops[0], false);
+    SERVER_UNTIL(server.acceptor->claim_count == 0);
+    assert_false(is_at_end(good));
+    close(good);
+    close_all(crowd + at, PLACES - at);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8);
+    assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
+}
+
 static void opts_in(int fd)
 {
     struct connection *c = LIST_FIRST(&server.loops[0]->all);

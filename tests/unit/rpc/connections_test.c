@@ -138,6 +138,22 @@ RPC_TEST(kill_closes_and_cancels_what_is_in_flight)
     after(stage_answer("connection.kill", "[2]"), "NOT_FOUND");
 }
 
+/* Who is on a loop that hangs is not known, so nobody says that there is no such connection. */
+RPC_TEST(one_that_may_be_on_a_loop_that_hangs_is_no_missing_one)
+{
+    static struct net_loop hangs;
+    struct net_loop *two[] = {net.loop, &hangs};
+
+    atomic_store(&hangs.away, true);
+    stage.shared.net_loops = two;
+    stage.shared.loop_count = 2;
+    after(stage_answer("connection.kill", "[9]"),
+          "BUSY: no connection has the id 9, or it is on one of the 1 loops that hang");
+    after(stage_answer("connection.list", "[]"), "'next': nil, 'away': 1}");
+    stage.shared.net_loops = stage.nets;
+    stage.shared.loop_count = 1;
+}
+
 RPC_TEST(kill_by_principal_spares_who_asks)
 {
     net_connect(&other);

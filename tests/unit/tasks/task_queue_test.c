@@ -270,6 +270,25 @@ TEST(a_sweep_goes_step_by_step)
     expect(&q, (const uint64_t[]){3, 6, 9, 13}, 4);
 }
 
+/* What has been looked at is gone, so the first of the rest is taken out of the sweep's way. */
+TEST(what_is_taken_ahead_of_a_sweep_is_not_looked_at)
+{
+    struct task_queue q = {0};
+    for (int i = 0; i < 4; i++) {
+        task_queue_push(&q, of(i, ALICE, &methods[0]));
+        if (i < 2)
+            atomic_store(&tasks[i].flags, TASK_GONE);
+    }
+    task_queue_begin_sweep(&q);
+    while (q.length > 2)
+        gone_in(&q, 1);
+    assert_true(task_queue_sweeping(&q));
+    assert_int_equal(task_queue_pop(&q)->number, 2);
+    while (task_queue_sweeping(&q))
+        assert_int_equal(gone_in(&q, 1), 0);
+    expect(&q, (const uint64_t[]){3}, 1);
+}
+
 /* At random, against a list: each is taken out once, in order, and no flagged one stays. */
 TEST(sweeps_lose_nobody)
 {
