@@ -15,8 +15,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { NO_METHOD_ROOM = 256 }; /* bytes of the refusal of a server's request */
-
 const char *ergon_end_name(enum ergon_end outcome)
 {
     static const char *const names[] = {
@@ -47,6 +45,7 @@ static void leave(void *arg)
     connection_fini(&c->connection);
     event_del(&c->timer);
     calls_fini(&c->calls);
+    serve_fini(&c->serve);
     settings_fini(&c->settings);
     free(c);
 }
@@ -107,12 +106,14 @@ static void go_down(struct ergon_client *c, enum ergon_end outcome, const char *
     connection_close(&c->connection);
     event_del(&c->timer);
     reconnect = reconnect && back_off(c);
+    serve_lost(&c->serve);
     calls_detach(&c->calls, CALL_IN_FLIGHT, &in_flight);
     if (!reconnect || outcome == ERGON_END_DENIED)
         calls_detach(&c->calls, CALL_WAITING, &waiting);
     if (closed)
         calls_detach(&c->calls, CALL_PAUSED, &waiting);
     enter_state(c, reconnect ? ERGON_STATE_BACKING_OFF : ERGON_STATE_IDLE, text);
+    serve_tell(&c->serve);
     calls_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
     calls_end(&waiting, outcome, text);
 }
@@ -197,21 +198,11 @@ bool ergon_client_cancel(struct ergon_client *c, ergon_call_id id)
 
 /* ---- submitting ---- */
 
-static bool whole_value(struct span params)
-{
-    struct scan_limits limits = {UINT32_MAX, SCAN_DEPTH_CAP};
-    struct scanner scanner;
-    if (params.len == 0)
-        return true;
-    scanner_init(&scanner);
-    return scanner_run(&scanner, &limits, params) == SCAN_WHOLE && scanner.done == params.len;
-}
-
 static bool acceptable(const struct ergon_client *c, struct span method, struct span params)
 {
     uint32_t most = c->settings.options.calls_max;
     return !c->doomed && method.len >= 1 && method.len <= METHOD_NAME_MAX &&
-           params.len <= UINT32_MAX && whole_value(params) && c->calls.by_message.count < most &&
+           (params.len == 0 || frame_whole(params)) && c->calls.by_message.count < most &&
            c->calls.counts[CALL_WAITING] < most;
 }
 
@@ -419,20 +410,6 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     call_end(call, &answer);
 }
 
-/* A peer that asks must be answered, or it waits for ever. */
-static void on_request(struct ergon_client *c, const struct envelope *e)
-{
-    c->stats.unasked++;
-    uint8_t *p = buffer_reserve(&c->connection.out, NO_METHOD_ROOM);
-    if (p == NULL)
-        return;
-    struct error_answer refusal = {.code = ERGON_E_NO_METHOD,
-                                   .text = span_text("a client has no methods")};
-    uint8_t *end = enc_error_response(p, NO_METHOD_ROOM, e->msgid, ERROR_SHAPE_TEXT, &refusal);
-    buffer_filled(&c->connection.out, (size_t)(end - p));
-    connection_flush(&c->connection);
-}
-
 static void on_message(void *owner, struct span message)
 {
     struct ergon_client *c = owner;
@@ -451,10 +428,12 @@ static void on_message(void *owner, struct span message)
         on_response(c, &e);
         return;
     case ENVELOPE_REQUEST:
-        on_request(c, &e);
+        if (!serve_request(&c->serve, &e, c->state == ERGON_STATE_READY))
+            c->stats.unasked++;
         return;
     case ENVELOPE_NOTIFICATION:
-        c->stats.unasked++;
+        if (!serve_notification(&c->serve, &e))
+            c->stats.unasked++;
         return;
     }
 }
@@ -484,6 +463,7 @@ enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_opti
     c->base = base;
     calls_init(&c->calls);
     connection_init(&c->connection, base, &c->settings, &port, c);
+    serve_init(&c->serve, &c->connection);
     event_assign(&c->timer, base, -1, 0, on_timer, c);
     *out = c;
     return outcome;

@@ -5,6 +5,7 @@
 
 #include "client/lib/calls.h"
 #include "client/lib/connection.h"
+#include "client/lib/serve.h"
 #include "client/lib/settings.h"
 
 struct ergon_client {
@@ -13,6 +14,7 @@ struct ergon_client {
     enum ergon_state state;
     struct connection connection;
     struct calls calls;
+    struct serve serve;
     struct event timer; /* connect limit while CONNECTING, next attempt while BACKING_OFF */
     uint32_t attempt;   /* failures since a server last said something */
     unsigned depth;     /* callbacks of this client on the stack */

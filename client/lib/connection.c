@@ -68,6 +68,8 @@ void connection_open(struct connection *c)
     buffer_fini(&c->in);
     scanner_init(&c->scanner);
     c->why[0] = 0;
+    c->written = 0;
+    c->broken = false;
     c->state = CONNECTION_STARTING;
     event_active(&c->kick, EV_TIMEOUT, 0);
 }
@@ -77,6 +79,16 @@ void connection_flush(struct connection *c)
     assert(c->state == CONNECTION_OPEN);
     if (!event_pending(&c->writable, EV_WRITE, NULL))
         event_active(&c->kick, EV_TIMEOUT, 0);
+}
+
+void connection_break(struct connection *c, const char *why)
+{
+    assert(c->state == CONNECTION_OPEN);
+    if (c->broken)
+        return;
+    c->broken = true;
+    snprintf(c->why, sizeof c->why, "%s", why);
+    event_active(&c->kick, EV_TIMEOUT, 0);
 }
 
 /* ---- connecting ---- */
@@ -162,11 +174,12 @@ static enum stream_verdict write_out(struct connection *c)
         if (v != STREAM_OK)
             return v;
         buffer_drop(&c->out, done);
+        c->written += done;
     }
     return STREAM_OK;
 }
 
-/* Hands out every whole message.  False: the link is no longer open. */
+/* Hands out every whole message.  False: the link is no longer open, or about to be closed. */
 static bool hand_out(struct connection *c)
 {
     for (;;) {
@@ -184,7 +197,7 @@ static bool hand_out(struct connection *c)
         }
         size_t len = c->scanner.done;
         c->port->message(c->owner, span_of(bytes.at, len));
-        if (c->state != CONNECTION_OPEN)
+        if (c->state != CONNECTION_OPEN || c->broken)
             return false;
         buffer_drop(&c->in, len);
         scanner_init(&c->scanner);
@@ -248,7 +261,9 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
         in_dialing(c);
     if (c->state == CONNECTION_HANDSHAKE)
         in_handshake(c);
-    if (c->state == CONNECTION_OPEN)
+    if (c->state == CONNECTION_OPEN && c->broken)
+        go_down(c, c->why);
+    else if (c->state == CONNECTION_OPEN)
         in_open(c);
     c->port->leave(c->owner);
 }

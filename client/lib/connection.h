@@ -55,6 +55,8 @@ struct connection {
     struct buffer out;
     struct scanner scanner; /* of the value at the start of `in` */
     struct scan_limits limits;
+    uint64_t written; /* bytes that the stream has taken since it was opened */
+    bool broken;      /* connection_break() was called; the loop closes it */
     char why[320];
 };
 
@@ -68,5 +70,16 @@ void connection_close(struct connection *c); /* drops what is unsent; idempotent
 /* Bytes appended to `c->out` are written later in this round, together.  Only when CONNECTION_OPEN.
  */
 void connection_flush(struct connection *c);
+
+/* It cannot go on: it goes down for `why`, which is copied, from the loop, and no message is handed
+ * out any more.  Only when CONNECTION_OPEN; the first reason counts. */
+void connection_break(struct connection *c, const char *why);
+
+/* Where the next byte that is appended to `c->out` will stand in the stream: it is with the kernel,
+ * or with TLS, once `c->written` is greater. */
+static inline uint64_t connection_end(const struct connection *c)
+{
+    return c->written + buffer_length(&c->out);
+}
 
 #endif

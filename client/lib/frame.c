@@ -1,10 +1,14 @@
 #include "client/lib/frame.h"
 
-#include "proto/encoder.h"
+#include "proto/scanner.h"
 
 #include <stdlib.h>
 
-enum { FRAME_HEAD_MAX = 2 + ENC_INT_MAX + ENC_HEAD_MAX }; /* all but method and params */
+enum {
+    FRAME_HEAD_MAX = 2 + ENC_INT_MAX + ENC_HEAD_MAX, /* all but method and params */
+    FRAME_ERROR_HEAD = 256,                          /* of an error: all but its text */
+    FRAME_ERROR_TEXT = 4096 - FRAME_ERROR_HEAD
+};
 
 static const uint8_t NO_PARAMS[] = {0x90};
 
@@ -41,6 +45,40 @@ bool frame_notification(struct buffer *b, struct span method, struct span params
     uint8_t *p = enc_array(head, 3);
     p = enc_uint(p, 2);
     return append(b, head, p, method, params);
+}
+
+bool frame_response(struct buffer *b, struct span msgid, struct span result)
+{
+    if (result.len > SIZE_MAX / 2)
+        return false;
+    uint8_t *at = buffer_reserve(b, ENC_RESPONSE_MAX + result.len);
+    if (at == NULL)
+        return false;
+    uint8_t *p = enc_response_head(at, msgid);
+    memcpy(p, result.at, result.len);
+    buffer_filled(b, (size_t)(p - at) + result.len);
+    return true;
+}
+
+bool frame_error(struct buffer *b, struct span msgid, const struct error_answer *error)
+{
+    size_t text = error->text.len < FRAME_ERROR_TEXT ? error->text.len : FRAME_ERROR_TEXT;
+    uint8_t *at = buffer_reserve(b, FRAME_ERROR_HEAD + text);
+    if (at == NULL)
+        return false;
+    uint8_t *end = enc_error_response(at, FRAME_ERROR_HEAD + text, msgid, ERROR_SHAPE_TEXT, error);
+    buffer_filled(b, (size_t)(end - at));
+    return true;
+}
+
+bool frame_whole(struct span value)
+{
+    struct scan_limits limits = {UINT32_MAX, SCAN_DEPTH_CAP};
+    struct scanner scanner;
+    if (value.len == 0 || value.len > UINT32_MAX)
+        return false;
+    scanner_init(&scanner);
+    return scanner_run(&scanner, &limits, value) == SCAN_WHOLE && scanner.done == value.len;
 }
 
 /* [2, "server.hello", [{"half_close": false}]] */

@@ -146,10 +146,11 @@ struct ergon_client_stats {
     uint64_t calls;       /* accepted */
     uint64_t answers;     /* matched to a call */
     uint64_t unknown_ids; /* answers to no call: late ones after a timeout or cancel; ignored */
-    uint64_t unasked;     /* requests and notifications from the server; the former are refused */
-    uint64_t connects;    /* times READY was reached */
-    uint64_t in_flight;   /* sent and not ended, now */
-    uint64_t waiting;     /* not yet sent, now */
+    uint64_t
+        unasked; /* requests of the server that were refused, notifications that were ignored */
+    uint64_t connects;  /* times READY was reached */
+    uint64_t in_flight; /* sent and not ended, now */
+    uint64_t waiting;   /* not yet sent, now */
 };
 
 ERGON_API void ergon_client_stats(const struct ergon_client *client,

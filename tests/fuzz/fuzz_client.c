@@ -1,9 +1,10 @@
 /* A hostile server, to libergon and to the command line.
  *
  * An input begins with a byte that says which:
- *   - bytes on a connection on which calls and a watch are under way, in pieces as the input says:
- *     each call ends exactly once, and what it is handed is one whole value, and a text that
- *     cannot steer a terminal;
+ *   - bytes on a connection on which calls and a watch are under way, and which serves if the input
+ *     says so, in pieces as the input says: each call ends exactly once, and what it is handed is
+ *     one whole value, and a text that cannot steer a terminal; of the requests no more are open
+ *     than there are slots, and each that is, when the connection ends, is told so once;
  *   - an answer that is shown, by whatever command: what comes out is UTF-8 that cannot steer a
  *     terminal, and JSON of it is a value again that has the same JSON. */
 #include <fcntl.h>
@@ -22,11 +23,19 @@
 #include "client/cli/output.h"
 #include "client/cli/table.h"
 #include "client/cli/task.h"
+#include <ergon/client_serve.h>
 #include "proto/scanner.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_rest.h"
 
-enum { MESSAGE_MAX = 8192, CALLS = 3, PIECES_MAX = 64, OUTPUT_MAX = 1 << 22, COMMANDS_MAX = 64 };
+enum {
+    MESSAGE_MAX = 8192,
+    CALLS = 3,
+    SLOTS = 3,
+    PIECES_MAX = 64,
+    OUTPUT_MAX = 1 << 22,
+    COMMANDS_MAX = 64
+};
 
 /* --- Text that people are shown --- */
 
@@ -48,7 +57,9 @@ static struct {
     struct sockaddr_un address;
     int listener;
     char url[sizeof(struct sockaddr_un) + 16];
-    unsigned answers[CALLS], ends; /* callbacks */
+    unsigned answers[CALLS], ends;    /* callbacks */
+    struct ergon_served *open[SLOTS]; /* requests of the server; NULL: none */
+    unsigned gone[SLOTS];             /* times that this was told of each */
 } lib;
 
 static void remove_socket(void)
@@ -114,6 +125,75 @@ static bool take_event(void *arg, const struct ergon_event *event)
     return true;
 }
 
+/* One of no parameters is answered at once, in one of three ways; another waits. */
+static void take_request(void *arg, struct ergon_served *served)
+{
+    int slot = 0;
+
+    (void)arg;
+    check_whole(served->params);
+    CHECK(served->params.len > 0 && strlen(served->method) > 0);
+    while (slot < SLOTS && lib.open[slot] != NULL)
+        slot++;
+    CHECK(slot < SLOTS);
+    if (*(const uint8_t *)served->params.at != 0x90) {
+        lib.open[slot] = served;
+        lib.gone[slot] = 0;
+        return;
+    }
+    if (*served->method < 'h')
+        (void)ergon_served_fail(served, served->method, served->method);
+    else
+        (void)ergon_served_answer(served, (struct ergon_raw){served->method, 1});
+}
+
+static void take_gone(void *arg, struct ergon_served *served)
+{
+    int slot = 0;
+
+    (void)arg;
+    while (slot < SLOTS && lib.open[slot] != served)
+        slot++;
+    CHECK(slot < SLOTS && ergon_served_gone(served));
+    lib.gone[slot]++;
+}
+
+/* One that is told, and lets go of an open request. */
+static void take_notification(void *arg, const char *method, struct ergon_raw params)
+{
+    int slot = (unsigned char)*method % SLOTS;
+
+    (void)arg;
+    check_whole(params);
+    if (lib.open[slot] == NULL)
+        return;
+    CHECK(ergon_served_answer(lib.open[slot], lib.open[slot]->params) != ERGON_END_INVALID);
+    lib.open[slot] = NULL;
+}
+
+static void serve(struct ergon_client *client)
+{
+    const struct ergon_serve_options options = {.size = sizeof options,
+                                                .slots = SLOTS,
+                                                .on_request = take_request,
+                                                .on_gone = take_gone,
+                                                .on_notification = take_notification};
+
+    CHECK(ergon_client_serve(client, &options) == ERGON_END_OK);
+}
+
+/* Its client has gone. */
+static void check_served(void)
+{
+    for (int slot = 0; slot < SLOTS; slot++) {
+        if (lib.open[slot] == NULL)
+            continue;
+        CHECK(lib.gone[slot] == 1);
+        CHECK(ergon_served_fail(lib.open[slot], NULL, NULL) == ERGON_END_CLOSED);
+        lib.open[slot] = NULL;
+    }
+}
+
 static void turn(int fd)
 {
     uint8_t said[4096];
@@ -138,7 +218,7 @@ static void say_all(int fd)
     }
 }
 
-static void check_connection(bool token)
+static void check_connection(bool token, bool serves)
 {
     const struct ergon_options options = {.size = sizeof options,
                                           .url = lib.url,
@@ -151,6 +231,8 @@ static void check_connection(bool token)
     memset(lib.answers, 0, sizeof lib.answers);
     lib.ends = 0;
     CHECK(ergon_client_new(lib.base, &options, &client, why, sizeof why) == ERGON_END_OK);
+    if (serves)
+        serve(client);
     for (int i = 0; i < CALLS; i++)
         CHECK(ergon_client_call(client, "echo", (struct ergon_raw){0}, 0, take_answer,
                                 &lib.answers[i]) != 0);
@@ -164,6 +246,7 @@ static void check_connection(bool token)
     turn(-1);
     ergon_client_free(client);
     turn(-1);
+    check_served();
     for (int i = 0; i < CALLS; i++)
         CHECK(lib.answers[i] == 1);
     CHECK(lib.ends == 1);
@@ -292,7 +375,7 @@ void fuzz_input(const uint8_t *data, size_t size)
     fuzz_begin(data, size);
     uint8_t how = fuzz_byte();
     if (how % 4 == 0)
-        check_connection(how & 4);
+        check_connection(how & 4, how & 8);
     else
         check_value(fuzz_byte());
 }
