@@ -68,8 +68,8 @@ static size_t more_bytes(const struct job_more *more)
     size_t ids = (size_t)more->after_count + more->after_any_count;
     size_t sum = held(sizeof *more) + held(ids * sizeof *more->after_ids) +
                  held(text_bytes(more->progress_text));
-    for (const struct dependency *edge = more->after; edge; edge = edge->next_of_waits)
-        sum += held(sizeof *edge);
+    if (more->after)
+        sum += held(sizeof *more->after + more->after->room * sizeof more->after->of[0]);
     return sum;
 }
 

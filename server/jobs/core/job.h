@@ -42,10 +42,17 @@ void job_list_remove(struct job *job); /* from the list that it stands in; of no
 
 /* What depends on what: one edge per id of `after` and `after_any` that is still open. */
 struct dependency {
-    struct job *waits, *on;
-    bool any;                             /* however it ends */
-    struct dependency *next_of_waits;     /* edges of who waits */
+    struct job *waits;
+    struct job *on;                       /* NULL: it has ended */
     struct dependency *prev_on, *next_on; /* edges of who is waited for */
+    bool any;                             /* however it ends */
+};
+
+/* All that one job waits for, in one block: so each edge goes without a look at the others. */
+struct dependencies {
+    uint32_t count, room;
+    uint32_t open; /* those with `on`: at least one */
+    struct dependency of[];
 };
 
 /* A name that a job is found by, in one of the tables of keys; see keys.h. */
@@ -72,7 +79,7 @@ struct job_more {
     ao_time arrived;               /* in the queue, for this attempt */
     uint32_t limit_max, rate;      /* as its spec has them */
     ao_time rate_per;
-    struct dependency *after; /* still open */
+    struct dependencies *after; /* NULL: it waits for nothing, or for nothing more */
     struct dependency *dependents;
     struct job *next_releasing; /* while `releasing`: in the scheduler's list */
     uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */

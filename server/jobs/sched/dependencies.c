@@ -1,22 +1,34 @@
 #include "server/jobs/sched/dependencies.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/jobs/core/ids.h"
 
+/* Room for all that it may wait for, as its spec says; NULL without memory. */
+static struct dependencies *edges_of(struct job_more *more)
+{
+    if (more->after)
+        return more->after;
+    uint32_t room = more->after_count + more->after_any_count;
+    struct dependencies *after = malloc(sizeof *after + room * sizeof after->of[0]);
+    if (!after)
+        return NULL;
+    *after = (struct dependencies){.room = room};
+    return more->after = after;
+}
+
 static bool link_one(struct job *job, struct job *on, bool any)
 {
     struct job_more *of = job_more(on);
-    struct dependency *edge = of ? calloc(1, sizeof *edge) : NULL;
-    if (!edge)
+    struct dependencies *after = of ? edges_of(job->more) : NULL;
+    if (!after)
         return false;
-    edge->waits = job;
-    edge->on = on;
-    edge->any = any;
-    edge->next_of_waits = job->more->after;
-    job->more->after = edge;
-    edge->next_on = of->dependents;
+    assert(after->count < after->room);
+    struct dependency *edge = &after->of[after->count++];
+    *edge = (struct dependency){.waits = job, .on = on, .any = any, .next_on = of->dependents};
+    after->open++;
     if (of->dependents)
         of->dependents->prev_on = edge;
     of->dependents = edge;
@@ -31,14 +43,22 @@ static void unlink_on(struct dependency *edge)
         edge->on->more->dependents = edge->next_on;
     if (edge->next_on)
         edge->next_on->prev_on = edge->prev_on;
+    edge->on = NULL;
 }
 
-static void unlink_waits(struct dependency *edge)
+static void free_edges(struct job_more *more)
 {
-    struct dependency **link = &edge->waits->more->after;
-    while (*link != edge)
-        link = &(*link)->next_of_waits;
-    *link = edge->next_of_waits;
+    free(more->after);
+    more->after = NULL;
+}
+
+struct dependency *dependency_behind(const struct job *job, const struct dependency *behind)
+{
+    struct dependencies *after = job->more ? job->more->after : NULL;
+    uint32_t i = behind ? (uint32_t)(behind - after->of) + 1 : 0;
+    while (after && i < after->count && !after->of[i].on)
+        i++;
+    return after && i < after->count ? &after->of[i] : NULL;
 }
 
 static bool is_open(const struct job *job)
@@ -106,8 +126,7 @@ enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
 enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size)
 {
     char id[ID_TEXT_SIZE], on[ID_TEXT_SIZE];
-    for (const struct dependency *edge = job->more ? job->more->after : NULL; edge;
-         edge = edge->next_of_waits)
+    for (const struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         if (edge->on->durable == DURABLE_NONE) {
             snprintf(text, size,
                      "task %s, which is there already, cannot become durable, since it waits for "
@@ -123,13 +142,14 @@ enum ergon_error dependencies_check_durable(const struct job *job, char *text, s
 static void release(struct scheduler *s, struct job *on, struct dependency *edge)
 {
     struct job *waits = edge->waits;
-    size_t was = job_bytes(waits);
     if (on->state != JOB_DONE && !edge->any && waits->more->after_failed == 0)
         waits->more->after_failed = on->id;
     unlink_on(edge);
-    unlink_waits(edge);
-    free(edge);
-    table_weigh(s->table, waits, was);
+    if (--waits->more->after->open == 0) {
+        size_t was = job_bytes(waits);
+        free_edges(waits->more);
+        table_weigh(s->table, waits, was);
+    }
     if ((!waits->more->after || waits->more->after_failed) && !waits->list && job_is_open(waits))
         job_list_push(&s->released, waits);
 }
@@ -181,12 +201,10 @@ bool dependencies_release(struct scheduler *s, int budget)
 
 static void drop_edges(struct job *job)
 {
-    struct dependency *edge;
-    while (job->more && (edge = job->more->after)) {
+    for (struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         unlink_on(edge);
-        job->more->after = edge->next_of_waits;
-        free(edge);
-    }
+    if (job->more)
+        free_edges(job->more);
 }
 
 void dependencies_unlink(struct scheduler *s, struct job *job)
@@ -205,8 +223,8 @@ void dependencies_forget(struct job *job)
     drop_edges(job);
     while (job->more && (edge = job->more->dependents)) {
         unlink_on(edge);
-        unlink_waits(edge);
-        free(edge);
+        if (--edge->waits->more->after->open == 0)
+            free_edges(edge->waits->more);
     }
 }
 

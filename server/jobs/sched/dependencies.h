@@ -42,6 +42,10 @@ void dependencies_forget(struct job *job);                      /* nor does anyb
 /* What it came after does not count any more, now or after a restart. */
 void dependencies_settle(struct scheduler *s, struct job *job);
 
+/* What the job still waits for, one after the other: behind NULL the first, NULL behind the last.
+ */
+struct dependency *dependency_behind(const struct job *job, const struct dependency *behind);
+
 /* Why a job fails whose `after_failed` is set. */
 void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size);
 

@@ -8,6 +8,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/line_place.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
@@ -252,7 +253,7 @@ static void say_rate(const struct question *q, struct job *job, char *text, size
 static uint32_t count_after(const struct job *job, bool any)
 {
     uint32_t count = 0;
-    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+    for (const struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         count += edge->any == any;
     return count;
 }
@@ -260,7 +261,7 @@ static uint32_t count_after(const struct job *job, bool any)
 static uint32_t count_named(const struct question *q, const struct job *job, bool any)
 {
     uint32_t count = 0;
-    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+    for (const struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         count += edge->any == any && may_name(q, job, edge->on);
     return count;
 }
@@ -270,7 +271,7 @@ static void pack_edges(const struct question *q, const struct job *job, bool any
     char id[ID_TEXT_SIZE];
     pack_str(p, any ? "after_any" : "after");
     pack_array(p, count_named(q, job, any));
-    for (const struct dependency *edge = job->more->after; edge; edge = edge->next_of_waits)
+    for (const struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         if (edge->any == any && may_name(q, job, edge->on))
             pack_str(p, id_text(edge->on->id, id));
 }
@@ -285,7 +286,7 @@ static void pack_after(const struct question *q, struct job *job, struct pack *p
 static void say_after(const struct question *q, struct job *job, char *text, size_t size)
 {
     struct jobs *jobs = q->jobs;
-    const struct dependency *edge = job->more->after;
+    const struct dependency *edge = dependency_behind(job, NULL);
     uint32_t any = count_after(job, true), all = any + count_after(job, false);
     char id[ID_TEXT_SIZE];
 
@@ -293,9 +294,9 @@ static void say_after(const struct question *q, struct job *job, char *text, siz
         snprintf(text, size, "all that had to be done first has ended; it goes on at once");
         return;
     }
-    while (edge->next_of_waits && !may_name(q, job, edge->on))
-        edge = edge->next_of_waits;
-    if (!may_name(q, job, edge->on)) {
+    while (edge && !may_name(q, job, edge->on))
+        edge = dependency_behind(job, edge);
+    if (!edge) {
         snprintf(text, size, "%" PRIu32 " tasks that you may not see must end first", all);
         return;
     }

@@ -84,6 +84,34 @@ JOBS_TEST(those_that_leave_meanwhile_are_not_missed)
     assert_null(world_job(w, first));
 }
 
+/* What a job waits for is one block, in which each end costs the same however much else it waits
+ * for: it takes as many bytes until the last has ended, and each is found by who waits for it. */
+JOBS_TEST(what_one_waits_for_goes_at_once_with_the_last, .room = 10)
+{
+    enum { COUNT = 5 };
+    uint64_t firsts[COUNT], waits;
+    for (unsigned i = 0; i < COUNT; i++)
+        firsts[i] = stage_submit(w);
+    waits = stage_submit_after(w, firsts, COUNT);
+    jobs_world_settle(w);
+    const struct job *job = world_job(w, waits);
+    const struct dependencies *after = job->more->after;
+    size_t bytes = job_bytes(job);
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(count_dependents(w, firsts[COUNT - 1 - i]), 1);
+        assert_ptr_equal(job->more->after, after);
+        assert_int_equal(after->open, COUNT - i);
+        assert_int_equal(job_bytes(job), bytes);
+        world_finish(world_run_of(w, firsts[COUNT - 1 - i]), "\x2a");
+        jobs_world_settle(w);
+    }
+    assert_null(job->more->after);
+    assert_true(job_bytes(job) < bytes);
+    assert_non_null(world_run_of(w, waits));
+    assert_int_equal(w->jobs->table.bytes,
+                     w->jobs->table.open_bytes + kept_bytes(w->jobs->table.kept.bytes));
+}
+
 /* --- However it ended --- */
 
 static uint64_t submit_after_any(struct jobs_world *w, uint64_t id)

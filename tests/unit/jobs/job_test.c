@@ -44,7 +44,7 @@ TEST(everything_that_hangs_on_it_counts)
     struct blob result = {.len = 100};
     char code[] = "FAILED", text[] = "no";
     struct job_result end = {0};
-    struct dependency edge = {0};
+    struct dependencies edges = {.count = 1, .room = 3, .open = 1};
     struct job_more more = {0};
     struct job e = {0};
     size_t before = job_bytes(&e), after;
@@ -60,8 +60,8 @@ TEST(everything_that_hangs_on_it_counts)
     before = job_bytes(&e);
     e.more = &more;
     assert_true((after = job_bytes(&e)) >= before + sizeof more);
-    more = (struct job_more){.after_count = 3, .after = &edge};
-    assert_true(job_bytes(&e) >= after + 3 * sizeof(uint64_t) + sizeof edge);
+    more = (struct job_more){.after_count = 3, .after = &edges};
+    assert_true(job_bytes(&e) >= after + 3 * sizeof(uint64_t) + 3 * sizeof(struct dependency));
 }
 
 /* Half a kilobyte is the bound of a delayed task with 64 bytes of parameters. */
