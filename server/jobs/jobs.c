@@ -283,6 +283,8 @@ static void commit_all(struct jobs *jobs)
 
 void jobs_stop(struct jobs *jobs)
 {
+    channels_complete(jobs);
+    effects_apply(jobs);
     attempts_end(&jobs->sched);
     effects_apply(jobs);
     if (jobs->store)

@@ -18,6 +18,7 @@
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/service/event_batches.h"
 #include "server/jobs/service/sync.h"
+#include "server/jobs/service/turns.h"
 #include "server/jobs/service/waiters.h"
 
 struct audit;
@@ -35,20 +36,23 @@ struct jobs {
     struct ao clock_watch;   /* see clock.h */
     bool clock_was_set_back; /* while nobody ran */
     struct journal journal;
-    struct jobs_channel *channels, *turn; /* turn: where the next step begins; NULL: at the first */
-    struct waiters_due due;               /* operations that are to be answered */
-    struct event_batches batches;         /* of watchers that are pushed to */
-    uint32_t work;                        /* of this step, see jobs_worked() */
-    struct board *board;                  /* NULL: none, since there is no store */
+    struct jobs_channel *channels;
+    struct turns turns;           /* operations that came, and what follows them */
+    struct waiters_due due;       /* operations that are to be answered */
+    struct event_batches batches; /* of watchers that are pushed to */
+    uint32_t work;                /* of this step, see jobs_worked() */
+    struct board *board;          /* NULL: none, since there is no store */
     struct crons *crons;
-    struct audit *audit;      /* under way; NULL: none */
-    struct operation *sweeps; /* under way, by `next` */
+    struct audit *audit; /* under way; NULL: none */
+    struct turns sweeps; /* under way */
     struct sync sync;
 };
 
 enum {
     CLOCK_WATCH_MS = 500,
-    STEP_WORK = 10000 /* of a step, in pieces of about 100 ns: a millisecond; then the next round */
+    STEP_WORK =
+        10000,    /* of a step, in pieces of about 100 ns: a millisecond; then the next round */
+    EDGE_WORK = 3 /* of what one waits for: made, or dropped */
 };
 
 /* Something was done: so much work, in the order of magnitude.  What can be put off is done while

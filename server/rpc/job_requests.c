@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
+#include "server/accounts/tally.h"
 #include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
@@ -24,6 +25,7 @@ static void note_rights(struct operation *op, const struct connection *c)
 {
     const struct principal *who = conn_principal(c);
 
+    op->line = conn_tally(c) ? conn_tally(c)->account->index + 1 : 0;
     if (!who)
         return;
     op->rights = rights_ref(principal_rights(who));

@@ -341,6 +341,32 @@ def reauth(a):
         a.check_time()
 
 
+@attack
+def after(a):
+    """on 16 connections submissions that each wait for a thousand tasks, as fast as they are taken"""
+    first = a.connect()
+    ids = [a.call(first, "task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"] for _ in range(1000)]
+    many = b"".join(request(i, "task.submit", "echo", [1], {"after_any": ids, "deadline": "1s", "keep": 0, "durable": "none"}) for i in range(100))
+    sockets = [a.connect() for _ in range(16)]
+    left = dict.fromkeys(sockets, memoryview(many))
+    for s in sockets:
+        s.setblocking(False)
+    for n in range(1 << 30):
+        if n == 1000:
+            a.under_way()
+        a.check_time()
+        readable, writable, _ = select.select(sockets, sockets, [], 0.1)
+        try:
+            for s in readable:
+                s.recv(1 << 18)
+            for s in writable:
+                sent = s.send(left[s][:1 << 16])
+                a.count("bytes", sent)
+                left[s] = left[s][sent:] or memoryview(many)
+        except OSError:
+            raise Refused from None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", choices=sorted(ATTACKS))

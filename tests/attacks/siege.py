@@ -19,9 +19,10 @@ from harness import ERGON, LIMIT, Server, eventually  # found by walls
 
 ELSEWHERE = "127.0.0.2"  # where the attacker comes from: what is held against its address is not held against others
 BEHIND = 10  # how nice an attacker is to the good client, whose processor it may share
+# Of the server, that make the attack's size count: what it may hold is no more than what a server in 256 MiB gives itself.
+SMALL = ("--limits-memory", "128m", "--tasks-bytes", "64m")
 FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m"),
-         "kept-bytes": ("--limits-memory", "128m", "--tasks-bytes", "64m")}  # of the server, that make the attack's size count: what
-#                                    it may hold is no more than what a server in 256 MiB gives itself
+         "kept-bytes": SMALL, "after": SMALL}
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
 

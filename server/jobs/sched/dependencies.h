@@ -46,6 +46,12 @@ void dependencies_settle(struct scheduler *s, struct job *job);
  */
 struct dependency *dependency_behind(const struct job *job, const struct dependency *behind);
 
+/* How many these are.  As long does it take to end the job. */
+static inline uint32_t dependencies_open(const struct job *job)
+{
+    return job->more && job->more->after ? job->more->after->open : 0;
+}
+
 /* Why a job fails whose `after_failed` is set. */
 void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size);
 

@@ -56,8 +56,10 @@ static bool go_on_released(struct scheduler *s)
 {
     struct job *job;
     bool all = dependencies_release(s, GO_ON_BUDGET);
-    for (int budget = GO_ON_BUDGET; budget > 0 && (job = job_list_pop(&s->released)); budget--)
+    for (int budget = GO_ON_BUDGET; budget > 0 && (job = job_list_pop(&s->released)); budget--) {
+        budget -= (int)dependencies_open(job);
         job_schedule(s, job, false);
+    }
     return all && s->released.count == 0;
 }
 

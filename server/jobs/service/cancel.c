@@ -4,6 +4,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
+#include "server/jobs/sched/dependencies.h"
 #include "server/jobs/service/operation.h"
 
 static void answer(struct operation *op, const struct job *job, bool cancelled)
@@ -52,6 +53,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     if (!job)
         return;
+    jobs_worked(jobs, EDGE_WORK * (size_t)dependencies_open(job));
     bool cancelled = job_cancel(&jobs->sched, job),
          awaited = cancelled && job->durable == DURABLE_FSYNC;
     op->job.ends = !cancelled && job_is(job, JOB_ENDING);

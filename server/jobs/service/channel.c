@@ -8,7 +8,9 @@
 
 enum {
     LANE = 1024,
-    BUDGET = 64 /* items of one channel, a step; each task of a submission counts */
+    BUDGET = 64,       /* items that come back, a step */
+    ITEM_WORK = 10,    /* of each one that is served, beside what it counts; see jobs_worked() */
+    SERVED_WORK = 2500 /* of all that are served in a step */
 };
 
 struct jobs_channel {
@@ -133,54 +135,70 @@ void channel_drop(struct jobs_channel *ch, struct operation *op)
 
 /* --- The jobs' side --- */
 
-/* How much of the budget it took. */
-static uint32_t serve_item(struct jobs *jobs, struct jobs_channel *ch, struct operation_item *item,
-                           served_fn *served)
+/* False: it is not done yet.  Else the operation may be gone. */
+static bool serve_item(struct jobs *jobs, struct operation_item *item)
 {
     struct operation *op = operation_of(item);
+    if (item->kind == ITEM_OPERATION && op->cls->serve_part)
+        return op->cls->serve_part(jobs, op);
     if (item->kind == ITEM_OPERATION) {
-        /* The operation may be gone afterwards. */
-        uint32_t tasks = op->cls->is_submission ? op->submission.count : 1;
         op->cls->serve(jobs, op);
-        served(jobs);
-        return tasks;
+        return true;
     }
     if (item->kind == ITEM_PUSH) {
         op->cls->push_taken(jobs, op);
-        served(jobs);
-        return 1;
+        return true;
     }
     if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
         op->cls->dropped(jobs, op);
-    served(jobs);
-    lane_push(&ch->out, &item->item);
-    return 1;
+    lane_push(&op->channel->out, &item->item);
+    return true;
 }
 
-static bool channel_take(struct jobs *jobs, struct jobs_channel *ch, served_fn *served)
+/* Into the lines.  What belongs to an operation stands in its line, and so comes behind it.  True:
+ * nothing is left. */
+static bool line_up(struct jobs *jobs, struct jobs_channel *ch)
 {
-    uint32_t done = 0;
-    while (done < BUDGET && jobs_have_time(jobs)) {
-        struct lane_item *item = lane_take(&ch->in);
-        if (!item)
-            break;
-        done += serve_item(jobs, ch, item_of(item), served);
+    struct lane_item *item = NULL;
+    for (uint32_t i = 0; i < LANE && (item = lane_take(&ch->in)); i++) {
+        struct operation *op = operation_of(item_of(item));
+        op->line = turns_push(&jobs->turns, op->line, item_of(item));
     }
     lane_release(&ch->in);
-    return done < BUDGET && jobs_have_time(jobs);
+    return !item;
 }
 
-/* The next step begins with the channel behind the one with which this step began. */
 bool channels_take(struct jobs *jobs, served_fn *served)
 {
-    bool empty = true;
-    struct jobs_channel *first = jobs->turn ? jobs->turn : jobs->channels;
-    for (struct jobs_channel *ch = first; ch; ch = ch->next)
-        empty &= channel_take(jobs, ch, served);
-    for (struct jobs_channel *ch = jobs->channels; ch != first; ch = ch->next)
-        empty &= channel_take(jobs, ch, served);
-    jobs->turn = first ? first->next : NULL;
-    return empty;
+    struct operation_item *item;
+    bool all = true;
+    for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
+        all &= line_up(jobs, ch);
+    while (jobs->work < SERVED_WORK && (item = turns_take(&jobs->turns))) {
+        uint32_t before = jobs->work;
+        jobs_worked(jobs, ITEM_WORK);
+        if (!serve_item(jobs, item))
+            turns_put_back(&jobs->turns, item);
+        served(jobs);
+        turns_charge(&jobs->turns, jobs->work - before);
+    }
+    return all && turns_empty(&jobs->turns);
+}
+
+static bool complete(void *arg, struct operation_item *item)
+{
+    struct jobs *jobs = arg;
+    const struct operation *op = operation_of(item);
+    if (item->kind != ITEM_OPERATION || !op->cls->serve_part || op->submission.taken == 0)
+        return false;
+    while (!serve_item(jobs, item))
+        ;
+    return true;
+}
+
+void channels_complete(struct jobs *jobs)
+{
+    turns_sift(&jobs->turns, complete, jobs);
 }
 
 void channel_return(struct operation *op)
@@ -230,8 +248,14 @@ static void flush_lane(struct jobs_channel *ch, struct lane *lane, bool in)
 
 void channels_flush(struct jobs *jobs)
 {
-    for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next) {
+    struct operation_item *item;
+    for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
         ch->over = true;
+    while ((item = turns_take(&jobs->turns))) {
+        flush_item(operation_of(item)->channel, item, true);
+        turns_charge(&jobs->turns, 0);
+    }
+    for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next) {
         flush_lane(ch, &ch->in, true);
         flush_lane(ch, &ch->out, false);
     }
@@ -251,4 +275,5 @@ void channels_free(struct jobs *jobs)
         free(ch);
     }
     jobs->channels = NULL;
+    turns_fini(&jobs->turns);
 }

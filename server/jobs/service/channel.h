@@ -36,8 +36,11 @@ void channel_drop(struct jobs_channel *ch, struct operation *op);
 
 typedef void served_fn(struct jobs *jobs);
 /* Serves operations that came, while there is time in this step, and calls `served` after each.
- * Channels take turns.  True: nothing is left. */
+ * Principals take turns, over all channels (turns.h).  True: nothing is left. */
 bool channels_take(struct jobs *jobs, served_fn *served);
+
+/* The jobs stop: what is served in parts, and has begun, is served to its end. */
+void channels_complete(struct jobs *jobs);
 
 void channel_return(struct operation *op); /* with its reply; it is the loop's then */
 /* Sends op->push, of an operation that stays open.  It may be answered when its `push_taken` was

@@ -21,7 +21,7 @@ struct operation *operation_new(struct slab *cells, const struct operation_class
         return NULL;
     memset(op, 0, ZEROED);
     if (cls->is_submission) {
-        op->submission.count = 0;
+        op->submission.count = op->submission.taken = 0;
         op->submission.outcomes = NULL;
     } else {
         memset((uint8_t *)op + ARGUMENTS, 0, offsetof(struct operation, first_waiter) - ARGUMENTS);

@@ -44,6 +44,9 @@ struct operation_class {
     bool is_submission; /* of struct submission_arguments */
     /* The operation came: it is answered now, joins waiters, or waits for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
+    /* Instead, of one that may take long: does about so much of it as a turn allows (turns.h).
+     * False: it is to be called again. */
+    bool (*serve_part)(struct jobs *jobs, struct operation *op);
     void (*fini)(struct operation *op); /* before it is freed, by its loop */
 
     /* --- Of those that wait for jobs (waiters.h) --- */
@@ -111,6 +114,7 @@ extern const struct operation_class operation_audit;
 struct operation_item {
     struct lane_item item; /* first */
     enum { ITEM_OPERATION, ITEM_DROP, ITEM_PUSH } kind;
+    struct operation_item *next; /* in a line of the jobs: turns.h */
 };
 
 /* Something for an operation that stays open: a watcher's events.  One is under way at a time. */
@@ -153,6 +157,7 @@ struct operation {
     const char *allow;    /* patterns of what may be called where it came from; NULL: all */
     bool others;          /* rights over others count */
     struct span tenant;   /* of the rights; empty: none */
+    uint32_t line;        /* in which it waits for its turn: of the principal; 0: nobody's */
     struct block memory;  /* of the arguments; none: `room` is enough */
     struct block message; /* that came in it, and holds arguments; none: they were copied */
 

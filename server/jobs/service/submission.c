@@ -12,7 +12,10 @@
 #include "server/jobs/life/submit.h"
 #include "server/jobs/service/operation.h"
 
-enum { OUTCOME_MAX = 128 /* bytes of the answer about one that was taken */ };
+enum {
+    OUTCOME_MAX = 128, /* bytes of the answer about one that was taken */
+    TASK_WORK = 10     /* to take one; see jobs_worked() */
+};
 
 /* --- One spec --- */
 
@@ -20,6 +23,7 @@ bool submission_begin(struct operation *op)
 {
     struct submission_arguments *s = &op->submission;
     s->outcome = (struct submission_outcome){0};
+    s->joins = false;
     s->outcomes = s->count <= 1 ? &s->outcome : calloc(s->count, sizeof *s->outcomes);
     if (!s->outcomes)
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -48,6 +52,7 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     struct job_spec *spec = &op->submission.specs[i];
     struct submitted done;
     char text[JOB_TEXT_MAX];
+    jobs_worked(jobs, TASK_WORK + EDGE_WORK * ((size_t)spec->after_count + spec->after_any_count));
     if (spec->tenant.len == 0)
         spec->tenant = op->tenant;
     const struct submitter who = {
@@ -212,33 +217,46 @@ static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
     const struct submission_outcome *outcomes = op->submission.outcomes;
     for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
         submission_saved(jobs, op, at - 1, w->job, error);
-    if (--op->waiting.open > 0)
+    if (--op->waiting.open > 0 || op->submission.taken < op->submission.count)
         return;
     waiters_leave(op);
     answer(jobs, op);
 }
 
-static void serve(struct jobs *jobs, struct operation *op)
+static void take_next(struct jobs *jobs, struct operation *op)
 {
-    if (!submission_begin(op))
-        return;
-    bool joins = false; /* what it wants of the job is looked at again */
-    for (uint32_t i = 0; i < op->submission.count; i++) {
-        struct job *job = submission_take(jobs, op, i);
-        if (job && waits_for_commit(op, i, job))
-            await_commit(op, job, i);
-        joins |= op->submission.outcomes[i].hardens;
-    }
-    if (!op->waiting.held)
+    uint32_t i = op->submission.taken++;
+    struct job *job = submission_take(jobs, op, i);
+    if (job && waits_for_commit(op, i, job))
+        await_commit(op, job, i);
+    op->submission.joins |= op->submission.outcomes[i].hardens;
+}
+
+/* A batch of thousands takes many turns; a row of its first tasks may be on disk before the last
+ * one is taken. */
+static bool serve_part(struct jobs *jobs, struct operation *op)
+{
+    const struct submission_arguments *s = &op->submission;
+    uint32_t begun = jobs->work;
+    if (s->taken == 0 && !submission_begin(op))
+        return true;
+    while (s->taken < s->count && jobs->work - begun < TURN_WORK)
+        take_next(jobs, op);
+    if (s->taken < s->count)
+        return false;
+    if (op->waiting.open == 0) {
+        waiters_leave(op);
         answer(jobs, op);
-    else if (!joins)
+    } else if (!s->joins) {
         operation_drop_arguments(op);
+    }
+    return true;
 }
 
 #define SUBMITS(name)                                                                              \
     {                                                                                              \
-        .method = (name), .is_submission = true, .serve = serve, .fini = submission_fini,          \
-        .dropped = waiters_drop, .job_saved = job_saved                                            \
+        .method = (name), .is_submission = true, .serve_part = serve_part,                         \
+        .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved                   \
     }
 const struct operation_class operation_submit = SUBMITS("task.submit");
 const struct operation_class operation_submit_many = SUBMITS("task.submit_many");

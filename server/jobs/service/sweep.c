@@ -13,8 +13,9 @@
 #include "server/jobs/service/filter.h"
 
 enum {
-    VISITS = 2000,      /* jobs looked at, a step of one operation */
+    VISITS = 2000,      /* jobs looked at, a step */
     CHANGES = 128,      /* of which so many are changed */
+    AFTER_CHANGE = 16,  /* tasks that one waits for, whose end takes as long as a change */
     WRITES_AHEAD = 4096 /* on their way to the store: what is more waits, since it takes memory */
 };
 
@@ -80,21 +81,22 @@ static bool is_free(struct jobs *jobs, struct job *job)
     return retention_may_forget(job);
 }
 
-/* True: it counts as a change. */
-static bool visit(struct jobs *jobs, struct operation *op, struct job *job)
+/* How many changes it counts as. */
+static int visit(struct jobs *jobs, struct operation *op, struct job *job)
 {
     struct sweep_arguments *sweep = &op->sweep;
     if (!filter_fits(jobs, op, &sweep->filter, job, sweep->now))
-        return false;
+        return 0;
     sweep->matched++;
     if (!sweep->kind->may(op, job) || (sweep->kind == &forgets && !is_free(jobs, job)))
-        return false;
+        return 0;
     sweep->done++;
     if (sweep->dry_run)
-        return false;
+        return 0;
+    int changes = 1 + (int)(dependencies_open(job) / AFTER_CHANGE);
     sweep->durable |= job->durable == DURABLE_FSYNC;
     sweep->kind->change(jobs, job);
-    return true;
+    return changes;
 }
 
 /* True: it has been through all. */
@@ -136,30 +138,36 @@ static bool is_full(const struct jobs *jobs)
     return jobs->journal.under_way > WRITES_AHEAD;
 }
 
+static struct operation *next_of(struct jobs *jobs)
+{
+    struct operation_item *item = turns_take(&jobs->sweeps);
+    return item ? ao_of(item, struct operation, item) : NULL;
+}
+
 bool sweep_go_on(struct jobs *jobs)
 {
-    struct operation **link = &jobs->sweeps, *op;
-    while ((op = *link)) {
-        if (!op->sweep.dry_run && is_full(jobs)) {
-            link = &op->next; /* whoever takes what comes back goes on here */
-        } else if (step(jobs, op)) {
-            *link = op->next;
-            end(jobs, op);
-        } else {
-            link = &op->next;
-        }
-    }
-    return !jobs->sweeps || is_full(jobs);
+    if (is_full(jobs))
+        return true; /* whoever takes what comes back goes on here */
+    struct operation *op = next_of(jobs);
+    if (!op)
+        return true;
+    if (step(jobs, op))
+        end(jobs, op);
+    else
+        turns_put_back(&jobs->sweeps, &op->item);
+    turns_charge(&jobs->sweeps, VISITS);
+    return turns_empty(&jobs->sweeps);
 }
 
 void sweep_stop(struct jobs *jobs)
 {
     struct operation *op;
-    while ((op = jobs->sweeps)) {
-        jobs->sweeps = op->next;
+    while ((op = next_of(jobs))) {
+        turns_charge(&jobs->sweeps, VISITS);
         walk_end(&jobs->table.walks, &op->sweep.walk);
         operation_refuse_plain(op, ERGON_E_DRAINING);
     }
+    turns_fini(&jobs->sweeps);
 }
 
 /* --- The operations --- */
@@ -174,8 +182,7 @@ static void begin(struct jobs *jobs, struct operation *op, const struct sweep_ki
     sweep->upto = jobs->table.last ? jobs->table.last->id : 0;
     walk_begin(&jobs->table.walks, &sweep->walk, kind->down ? jobs->table.last : jobs->table.first,
                kind->down);
-    op->next = jobs->sweeps;
-    jobs->sweeps = op;
+    turns_push(&jobs->sweeps, op->line, &op->item);
     ao_activate(&jobs->ao);
 }
 

@@ -8,10 +8,10 @@
 
 struct jobs;
 
-/* A step of each that is under way; effects_apply() follows.  True: nothing is left to do before
- * more of the writes come back. */
+/* A step of one of those that are under way, of which principals take turns; effects_apply()
+ * follows.  True: nothing is left to do before more of the writes come back. */
 bool sweep_go_on(struct jobs *jobs);
-/* Those that are under way are answered DRAINING. */
+/* Those that are under way are answered DRAINING; once, when the jobs stop. */
 void sweep_stop(struct jobs *jobs);
 
 #endif

@@ -4,7 +4,10 @@
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
-enum { RESULTS_MAX = 8 << 20 /* bytes of an answer, beyond which results are left out */ };
+enum {
+    RESULTS_MAX = 8 << 20, /* bytes of an answer, beyond which results are left out */
+    ID_WORK = 3            /* to find one and to wait for it; see jobs_worked() */
+};
 
 static bool has_ended(const struct job *job)
 {
@@ -73,9 +76,9 @@ static bool knows_all(struct jobs *jobs, struct operation *op)
 static void serve(struct jobs *jobs, struct operation *op)
 {
     bool memory = true;
+    jobs_worked(jobs, ID_WORK * (size_t)op->wait.count);
     if (!knows_all(jobs, op))
         return;
-    jobs_worked(jobs, op->wait.count);
     for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended ones too: they are to stay */
         memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
     if (!memory) {

@@ -1,0 +1,137 @@
+#include "server/jobs/service/turns.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/jobs/service/operation.h"
+
+enum { WORK_MAX = 1 << 20 };
+
+static struct turn_line *line_of(struct turns *t, uint32_t line)
+{
+    return line == 0 ? &t->nobody : &t->lines[line - 1];
+}
+
+void turns_fini(struct turns *t)
+{
+    assert(turns_empty(t));
+    free(t->lines);
+    *t = (struct turns){0};
+}
+
+bool turns_empty(const struct turns *t)
+{
+    return t->waiting == 0;
+}
+
+/* Room for this line.  False without memory. */
+static bool reach(struct turns *t, uint32_t line)
+{
+    if (line <= t->room)
+        return true;
+    uint32_t room = line < UINT32_MAX / 2 ? 2 * line : line;
+    struct turn_line *lines = realloc(t->lines, room * sizeof *lines);
+    if (!lines)
+        return false;
+    memset(lines + t->room, 0, (room - t->room) * sizeof *lines);
+    t->lines = lines;
+    t->room = room;
+    return true;
+}
+
+/* Behind all others, with one turn more. */
+static void stand_last(struct turns *t, uint32_t line)
+{
+    struct turn_line *l = line_of(t, line);
+    if (t->waiting == 0)
+        t->first = line;
+    else
+        line_of(t, t->last)->next = line;
+    t->last = line;
+    t->waiting++;
+    l->waits = true;
+    l->left += TURN_WORK;
+}
+
+static void leave(struct turns *t)
+{
+    struct turn_line *l = line_of(t, t->first);
+    t->first = l->next;
+    t->waiting--;
+    l->waits = false;
+}
+
+uint32_t turns_push(struct turns *t, uint32_t line, struct operation_item *item)
+{
+    if (!reach(t, line))
+        line = 0;
+    struct turn_line *l = line_of(t, line);
+    item->next = NULL;
+    *(l->first ? &l->last->next : &l->first) = item;
+    l->last = item;
+    if (!l->waits)
+        stand_last(t, line);
+    return line;
+}
+
+/* Who is alone owes nobody anything. */
+static struct turn_line *whose_turn(struct turns *t)
+{
+    struct turn_line *l;
+    while ((l = line_of(t, t->first))->left <= 0 && t->waiting > 1) {
+        uint32_t line = t->first;
+        leave(t);
+        stand_last(t, line);
+    }
+    if (l->left <= 0)
+        l->left = TURN_WORK;
+    return l;
+}
+
+struct operation_item *turns_take(struct turns *t)
+{
+    if (t->waiting == 0)
+        return NULL;
+    struct turn_line *l = whose_turn(t);
+    struct operation_item *item = l->first;
+    assert(item);
+    l->first = item->next;
+    return item;
+}
+
+void turns_put_back(struct turns *t, struct operation_item *item)
+{
+    struct turn_line *l = line_of(t, t->first);
+    item->next = l->first;
+    if (!l->first)
+        l->last = item;
+    l->first = item;
+}
+
+/* Nor does who has nothing more to do: the debt would be that of one operation. */
+void turns_charge(struct turns *t, uint32_t work)
+{
+    struct turn_line *l = line_of(t, t->first);
+    l->left -= (int32_t)(work < WORK_MAX ? work : WORK_MAX);
+    if (l->first)
+        return;
+    leave(t);
+    l->left = 0;
+}
+
+void turns_sift(struct turns *t, bool (*takes)(void *arg, struct operation_item *item), void *arg)
+{
+    for (uint32_t n = t->waiting; n > 0; n--) {
+        uint32_t line = t->first;
+        struct turn_line *l = line_of(t, line);
+        struct operation_item *item = l->first, *next = item->next;
+        if (takes(arg, item))
+            l->first = next;
+        leave(t);
+        if (l->first)
+            stand_last(t, line);
+        else
+            l->left = 0;
+    }
+}

@@ -1,0 +1,174 @@
+/* Principals take turns in what they ask of the jobs. */
+#include "server/jobs/service/turns.h"
+
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/submission.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+
+enum { MANY = 600 };
+
+static struct operation_item items[MANY];
+
+/* Whose it is that was taken; -1: nothing was there. */
+static int take(struct turns *t, uint32_t work)
+{
+    struct operation_item *item = turns_take(t);
+    if (!item)
+        return -1;
+    turns_charge(t, work);
+    return (int)item->kind;
+}
+
+static void put(struct turns *t, uint32_t line, uint32_t from, uint32_t count)
+{
+    for (uint32_t i = from; i < from + count; i++) {
+        items[i].kind = (int)line;
+        assert_int_equal(turns_push(t, line, &items[i]), line);
+    }
+}
+
+TEST(a_turn_is_so_much_work)
+{
+    struct turns t = {0};
+    put(&t, 1, 0, 100);
+    put(&t, 70, 100, 100);
+    unsigned taken[71] = {0};
+    for (unsigned i = 0; i < 110; i++) { /* those of 1 take ten times as long */
+        int whose = (int)turns_take(&t)->kind;
+        turns_charge(&t, whose == 1 ? TURN_WORK / 10 : TURN_WORK / 100);
+        taken[whose]++;
+    }
+    assert_in_range(taken[1], 8, 12);
+    while (take(&t, 1) != -1)
+        ;
+    turns_fini(&t);
+}
+
+TEST(who_comes_waits_for_one_turn_of_each)
+{
+    struct turns t = {0};
+    put(&t, 1, 0, 100);
+    put(&t, 2, 100, 100);
+    assert_int_equal(take(&t, TURN_WORK), 1);
+    put(&t, 3, 200, 1);
+    assert_int_equal(take(&t, TURN_WORK), 2);
+    assert_int_equal(take(&t, TURN_WORK), 3);
+    put(&t, 3, 200, 1); /* it has nothing saved, and owes nothing */
+    for (int whose = 1; whose <= 3; whose++)
+        assert_int_equal(take(&t, TURN_WORK), whose);
+    while (take(&t, 1) != -1)
+        ;
+    turns_fini(&t);
+}
+
+TEST(what_took_longer_than_a_turn_is_paid_for_with_the_next)
+{
+    struct turns t = {0};
+    put(&t, 1, 0, 3);
+    put(&t, 2, 3, 10);
+    assert_int_equal(take(&t, 3 * TURN_WORK), 1);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(take(&t, TURN_WORK / 2), 2);
+    assert_int_equal(take(&t, TURN_WORK / 2), 2);
+    while (take(&t, 1) == 2)
+        ;
+    while (take(&t, 4 * TURN_WORK) != -1)
+        ; /* alone, it goes on at once */
+    turns_fini(&t);
+}
+
+TEST(what_is_put_back_is_first)
+{
+    struct turns t = {0};
+    put(&t, 0, 0, 2);
+    struct operation_item *item = turns_take(&t);
+    turns_put_back(&t, item);
+    turns_charge(&t, 1);
+    assert_ptr_equal(turns_take(&t), item);
+    turns_charge(&t, 1);
+    item = turns_take(&t);
+    turns_put_back(&t, item);
+    turns_charge(&t, 1);
+    put(&t, 0, 2, 1);
+    assert_ptr_equal(turns_take(&t), item);
+    turns_charge(&t, 1);
+    assert_ptr_equal(turns_take(&t), &items[2]);
+    turns_charge(&t, 1);
+    assert_null(turns_take(&t));
+    turns_fini(&t);
+}
+
+/* --- Among operations --- */
+
+static struct operation *give(struct jobs_world *w, uint32_t line, struct job_spec *specs,
+                              uint32_t count)
+{
+    struct operation *op =
+        world_operation(w, count > 1 ? &operation_submit_many : &operation_submit);
+    op->submission.specs = specs;
+    op->submission.count = count;
+    op->line = line;
+    channel_give(w->channel, op);
+    return op;
+}
+
+/* How many were answered before it. */
+static uint32_t rank_of(const struct jobs_world *w, const struct operation *op)
+{
+    uint32_t i = 0;
+    while (i < w->answered && w->operations[i] != op)
+        i++;
+    return i;
+}
+
+JOBS_TEST(one_operation_stands_behind_a_turn_of_others_and_not_behind_all, .quiet = true)
+{
+    struct job_spec spec = WORK();
+    for (unsigned i = 0; i < MANY; i++)
+        give(w, 1 + i % 2, &spec, 1);
+    struct operation *late = give(w, 3, &spec, 1);
+    jobs_world_settle(w);
+    assert_int_equal(w->answered, MANY + 1);
+    assert_in_range(rank_of(w, late), 1, MANY / 4);
+}
+
+JOBS_TEST(a_batch_is_taken_in_parts, .quiet = true, .stored = true)
+{
+    static struct job_spec specs[MANY];
+    struct job_spec spec = WORK(.durable = DURABLE_FSYNC);
+    for (unsigned i = 0; i < MANY; i++)
+        specs[i] = spec;
+    struct operation *batch = give(w, 1, specs, MANY), *one = give(w, 2, &spec, 1);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(world_answered(w, batch) && world_answered(w, one));
+    assert_int_equal(rank_of(w, one), 0);
+    const struct submission_outcome *outcomes = batch->submission.outcomes;
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(outcomes[i].error, ERGON_OK);
+        assert_true(outcomes[i].id > (i > 0 ? outcomes[i - 1].id : 0));
+    }
+    assert_true(outcomes[MANY - 1].id - outcomes[0].id == MANY); /* the one came between */
+}
+
+static struct operation *sweep(struct jobs_world *w, uint32_t line)
+{
+    struct operation *op = world_operation(w, &operation_cancel_matching);
+    op->sweep.dry_run = true;
+    op->line = line;
+    channel_give(w->channel, op);
+    return op;
+}
+
+JOBS_TEST(sweeps_take_turns, .quiet = true)
+{
+    struct operation *last = NULL;
+    for (unsigned i = 0; i < 2500; i++)
+        jobs_world_submit(w, &WORK());
+    for (unsigned i = 0; i < 50; i++)
+        sweep(w, 1);
+    last = sweep(w, 2);
+    jobs_world_settle(w);
+    assert_int_equal(w->answered, 51);
+    assert_in_range(rank_of(w, last), 0, 2);
+}
