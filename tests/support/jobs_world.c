@@ -23,12 +23,16 @@ static const struct ergon_handler work = {
 static const struct ergon_handler step = {
     .size = sizeof step, .name = "step", .kind = ERGON_STEPPED};
 
-static struct registry *two_methods(void)
+static struct registry *two_methods(struct pool *pools)
 {
     struct registry *r = calloc(1, sizeof *r);
     assert_non_null(r);
-    r->methods[0] = (struct method){.name = span_text("work"), .handler = &work, .index = 0};
-    r->methods[1] = (struct method){.name = span_text("step"), .handler = &step, .index = 1};
+    pools[POOL_STEPPED].index = POOL_STEPPED;
+    pools[POOL_BLOCKING].index = POOL_BLOCKING;
+    r->methods[0] = (struct method){
+        .name = span_text("work"), .handler = &work, .index = 0, .pool = &pools[POOL_BLOCKING]};
+    r->methods[1] = (struct method){
+        .name = span_text("step"), .handler = &step, .index = 1, .pool = &pools[POOL_STEPPED]};
     return r;
 }
 
@@ -76,7 +80,7 @@ void jobs_world_init(struct jobs_world *w)
     w->record = w->v.trace.line;
     w->v.trace.line = keep_some;
     w->v.trace.arg = w;
-    w->registry = two_methods();
+    w->registry = two_methods(w->pools);
     w->options = (struct jobs_options){.tasks = (struct tasks *)w,
                                        .registry = w->registry,
                                        .wall = wall,

@@ -31,15 +31,16 @@ struct jobs_world {
     struct virtual v;
     struct activator *manager, *loop;
     struct registry *registry;
-    struct jobs_options options; /* change it before jobs_world_open() */
+    struct pool pools[POOLS_LOCAL]; /* of its methods */
+    struct jobs_options options;    /* change it before jobs_world_open() */
     struct jobs *jobs;
     struct jobs_channel *channel;
     struct store *store; /* NULL: none; of world_store.h */
     struct job_source source;
     struct ao pump;
-    uint32_t room[JOB_KINDS]; /* attempts that may be out at once */
-    uint32_t out[JOB_KINDS];
-    bool full[JOB_KINDS];               /* as the jobs were told */
+    uint32_t room[POOLS_LOCAL]; /* attempts that may be out at once */
+    uint32_t out[POOLS_LOCAL];
+    bool full[POOLS_LOCAL];             /* as the jobs were told */
     struct world_run *runs, *runs_last; /* as they were given */
     bool stubborn;                      /* handlers do not obey their flag */
     bool holds;    /* what is given does not begin before the test says world_begin() */

@@ -61,9 +61,9 @@ void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, si
     snprintf(buf, size, "blocking 1");
 }
 
-static unsigned kind_of(const struct world_run *r)
+static uint32_t pool_of(const struct world_run *r)
 {
-    return r->run.method->handler->kind == ERGON_STEPPED ? 0 : 1;
+    return r->run.method->pool->index;
 }
 
 static void leave(struct world_run *r)
@@ -71,7 +71,7 @@ static void leave(struct world_run *r)
     struct jobs_world *w = r->world;
     *(r->prev ? &r->prev->next : &w->runs) = r->next;
     *(r->next ? &r->next->prev : &w->runs_last) = r->prev;
-    w->out[kind_of(r)]--;
+    w->out[pool_of(r)]--;
 }
 
 static void drop(struct world_run *r)
@@ -195,7 +195,7 @@ void world_begin(struct world_run *r)
         ao_sleep_for(&r->timer, lasts);
 }
 
-static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *what)
+static void run(struct jobs_world *w, uint32_t pool, const struct attempt_spec *what)
 {
     struct world_run *r = calloc(1, sizeof *r);
     if (!r) {
@@ -209,14 +209,14 @@ static void run(struct jobs_world *w, unsigned kind, const struct attempt_spec *
     r->prev = w->runs_last;
     *(w->runs_last ? &w->runs_last->next : &w->runs) = r;
     w->runs_last = r;
-    w->out[kind]++;
+    w->out[pool]++;
     w->source.given(w->source.arg, what, (struct task *)r);
     if (!w->holds)
         world_begin(r);
 }
 
 /* A change only, as the manager does. */
-static void tell_full(struct jobs_world *w, unsigned k)
+static void tell_full(struct jobs_world *w, uint32_t k)
 {
     bool full = w->out[k] >= w->room[k];
     if (w->full[k] == full)
@@ -228,7 +228,7 @@ static void tell_full(struct jobs_world *w, unsigned k)
 static enum ao_verdict pump_step(struct ao *self)
 {
     struct jobs_world *w = ao_of(self, struct jobs_world, pump);
-    for (unsigned k = 0; k < JOB_KINDS; k++) {
+    for (uint32_t k = 0; k < POOLS_LOCAL; k++) {
         struct attempt_spec what;
         while (w->out[k] < w->room[k] &&
                w->source.ready(w->source.arg, k, w->room[k] - w->out[k]) &&

@@ -27,8 +27,6 @@ struct tenant;
 /* The state of a job before its first transition. */
 enum { JOB_NEW = JOB_STATE_COUNT };
 
-enum { JOB_KINDS = 2 }; /* of handlers, and so of queues: stepped, blocking */
-
 /* Intrusive, doubly linked, first in first out. */
 struct job_list {
     struct job *first, *last;
@@ -107,7 +105,7 @@ enum job_flag {
     JOB_CANCEL = 32,        /* it is to be cancelled when its attempt returns */
     JOB_CRON = 64,          /* a cron made it */
     JOB_FOREGROUND = 128,   /* task.call made it: it ends with its last waiter */
-    JOB_ENQUEUED = 256,     /* it stands in the fair queue of its kind */
+    JOB_ENQUEUED = 256,     /* it stands in the fair queue of its pool */
     JOB_DIRTY = 512,        /* it has changed since the write that is on its way was made */
     JOB_UNSAVED = 1024,     /* its last write failed, and is tried again */
     JOB_QUARANTINED = 2048, /* it has the one place that there is for suspects */

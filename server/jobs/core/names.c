@@ -1,7 +1,5 @@
 #include "server/jobs/core/names.h"
 
-#include <stdlib.h>
-
 #include "base/siphash.h"
 #include "server/tasks/registry.h"
 
@@ -56,8 +54,7 @@ struct tenant *table_tenant(struct job_table *table, struct span name)
 
 static void tenant_free(struct tenant *t)
 {
-    for (unsigned i = 0; i < JOB_KINDS; i++)
-        free(t->shares[i]);
+    tenant_free_shares(t);
     free(t);
 }
 
@@ -154,10 +151,4 @@ void names_fini(struct job_table *table)
 bool queue_runs(const struct job_queue *q)
 {
     return q->method && !q->method->no_executor;
-}
-
-unsigned job_kind(const struct job *job)
-{
-    const struct method *m = job->queue->method;
-    return m && m->handler->kind == ERGON_BLOCKING ? 1 : 0;
 }

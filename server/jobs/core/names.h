@@ -3,6 +3,8 @@
 #ifndef ERGON_JOBS_NAMES_H
 #define ERGON_JOBS_NAMES_H
 
+#include <stdlib.h>
+
 #include "server/jobs/core/table.h"
 
 /* Found, or made; NULL without memory. */
@@ -15,6 +17,14 @@ void table_tenant_unref(struct job_table *table, struct tenant *t); /* one job l
  * job counts as ended while retention.h keeps it for its time. */
 void tenant_count_open(struct job_table *table, const struct job *job, bool open);
 
+/* Of one from which no job is queued. */
+static inline void tenant_free_shares(struct tenant *t)
+{
+    for (uint32_t i = 0; i < t->share_room; i++)
+        free(t->shares[i]);
+    free(t->shares);
+}
+
 /* NULL: there is none of this method yet. */
 struct job_queue *table_queue_find(struct job_table *table, struct span method);
 /* Found, or made; NULL without memory. */
@@ -22,9 +32,6 @@ struct job_queue *table_queue(struct job_table *table, struct span method);
 
 /* Its jobs may be given: a module offers the method, and an executor runs it. */
 bool queue_runs(const struct job_queue *q);
-
-/* The index of its kind of executor: 0 stepped, 1 blocking. */
-unsigned job_kind(const struct job *job);
 
 /* For table_init() and table_fini() alone.  0, or -1 without memory: names_fini() is right for
  * both. */

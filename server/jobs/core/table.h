@@ -46,7 +46,9 @@ struct tenant {
     uint64_t open_bytes;   /* that these take, and its rates */
     struct kept kept;      /* the others */
     struct span name;
-    struct fair_share *shares[JOB_KINDS]; /* FAIR_LEVELS each, malloc'ed; NULL: not yet */
+    /* By the pool's index: FAIR_LEVELS each, malloc'ed; NULL: not yet. */
+    struct fair_share **shares;
+    uint32_t share_room;
 };
 
 /* What was submitted, and how much of that has ended how: of durable jobs, or of those in memory.

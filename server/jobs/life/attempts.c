@@ -21,7 +21,8 @@ enum {
 bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)
 {
     (void)room;
-    return !s->stopping && s->queues[pool].count > 0;
+    const struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
+    return !s->stopping && jobs && jobs->queue.count > 0;
 }
 
 /* --- The start --- */
@@ -80,7 +81,8 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
 {
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
         scheduler_admit(s); /* what the last one gave back, another may have got */
-        struct job *job = fair_queue_take(&s->queues[pool], pool, table_now(s->table));
+        struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
+        struct job *job = jobs ? fair_queue_take(&jobs->queue, table_now(s->table)) : NULL;
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
@@ -206,8 +208,12 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
 
 void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 {
-    s->full[pool] = full;
-    out_overtake(s, pool);
+    struct pool_jobs *jobs =
+        full ? pool_table_get(&s->pools, pool, s->ageing) : pool_table_find(&s->pools, pool);
+    if (!jobs) /* without memory nobody is taken back for who goes first */
+        return;
+    jobs->full = full;
+    out_overtake(s, jobs);
 }
 
 /* --- The stop --- */

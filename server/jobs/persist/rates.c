@@ -76,9 +76,7 @@ static void forgotten(struct jobs *jobs, struct store_op *write)
 /* What nobody waits for is promised no longer. */
 static uint32_t to_promise(struct rate *r, ao_time now)
 {
-    bool needed = r->held > 0 || gate_has_lines(&r->gate);
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        needed |= r->gate.called[kind] > 0;
+    bool needed = r->held > 0 || gate_has_lines(&r->gate) || gate_called(&r->gate) > 0;
     if (!needed)
         r->note.promised = 0;
     return r->note.promised + rate_wants(r, now);
@@ -162,7 +160,6 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     ao_time since = wall > row->noted_at ? wall - row->noted_at : 0;
     if (!r)
         return false;
-    size_t was = rate_bytes(r);
     for (size_t at = 0; at + PAIR <= row->starts.len; at += PAIR) {
         ao_time age = get_number(row->starts.at + at);
         age = age < AO_NEVER - since ? age + since : AO_NEVER;
@@ -176,7 +173,7 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     if (jobs->journal.last_rate < row->id)
         jobs->journal.last_rate = row->id;
     start_window_pass(&r->starts, r->of, now);
-    table_weigh_other(&jobs->table, tenant, was, rate_bytes(r));
+    admission_weigh(&jobs->sched, r);
     admission_noted(&jobs->sched, r);
     return true;
 }

@@ -53,11 +53,18 @@ static void leave_list(struct scheduler *s, struct rate *r)
         *at = r->note.next;
 }
 
+void admission_weigh(struct scheduler *s, struct rate *r)
+{
+    size_t was = r->weighed;
+    r->weighed = rate_bytes(r);
+    table_weigh_other(s->table, r->key.tenant, was, r->weighed);
+}
+
 /* Nobody finds it any more; its memory goes with its timer. */
 static void drop_rate(struct scheduler *s, struct rate *r)
 {
     leave_list(s, r);
-    table_weigh_other(s->table, r->key.tenant, rate_bytes(r), 0);
+    table_weigh_other(s->table, r->key.tenant, r->weighed, 0);
     rate_drop(s->limits, r);
     table_tenant_unref(s->table, r->key.tenant);
     if (ao_current() == &r->timer) {
@@ -101,8 +108,8 @@ static void call(struct scheduler *s, struct gate *g)
 {
     ao_time now = table_now(s->table);
     struct line *line;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        while ((line = gate_next(g, kind, now))) {
+    for (uint32_t side = 0; side < g->side_count; side++)
+        while ((line = gate_next(g, side, now))) {
             struct job *job = line_call(line, now);
             if (job)
                 job_list_push(&s->granted, job);
@@ -156,20 +163,21 @@ static void call_both(struct scheduler *s, const struct line *line)
 /* A rate may outlive its jobs, and so counts as one of its tenant. */
 static void adopt(struct scheduler *s, struct rate *r)
 {
-    if (r->scheduler)
-        return;
-    r->scheduler = s;
-    r->note.kept = s->keeps_rates;
-    r->key.tenant->jobs++;
-    table_weigh_other(s->table, r->key.tenant, 0, rate_bytes(r));
-    ao_init(&r->timer, &rate_timer_class, s->table->activator);
+    if (!r->scheduler) {
+        r->scheduler = s;
+        r->note.kept = s->keeps_rates;
+        r->key.tenant->jobs++;
+        ao_init(&r->timer, &rate_timer_class, s->table->activator);
+    }
+    admission_weigh(s, r);
 }
 
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
 {
     if (spec->limit_key.len == 0 && spec->rate_key.len == 0)
         return true;
-    struct line *line = line_get(s->limits, job->tenant, spec, job_kind(job), table_now(s->table));
+    struct line *line =
+        line_get(s->limits, job->tenant, spec, queue_pool(job->queue), table_now(s->table));
     job->more->line = line;
     if (!line)
         return false;
@@ -238,9 +246,8 @@ void admission_start(struct scheduler *s, struct job *job, ao_time at)
     if (!job_is(job, JOB_HAS_TOKEN))
         return;
     struct rate *r = job->more->line->rate;
-    size_t was = rate_bytes(r);
     rate_use(job, at);
-    table_weigh_other(s->table, r->key.tenant, was, rate_bytes(r));
+    admission_weigh(s, r);
     await(s, r);
 }
 

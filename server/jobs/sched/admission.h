@@ -33,6 +33,8 @@ void admission_release_orphan(struct scheduler *s, struct job *job);
 /* A rate that the file knows, made without a job; NULL without memory. */
 struct rate *admission_rate(struct scheduler *s, struct tenant *tenant, struct span key,
                             struct start_rate of);
+/* Its starts have changed: so may have what it counts for. */
+void admission_weigh(struct scheduler *s, struct rate *r);
 /* The file is to be told of it. */
 void admission_note(struct scheduler *s, struct rate *r);
 /* It was told, or what it knows was read back: who waits may go on; or the rate goes, if nobody

@@ -1,13 +1,14 @@
 #include "server/jobs/sched/fair_queue.h"
 
 #include <assert.h>
-#include <stdlib.h>
+
+#include "base/grow.h"
 
 enum { MOVES = 8 /* by age, an operation */ };
 
-void fair_queue_init(struct fair_queue *p, ao_time ageing)
+void fair_queue_init(struct fair_queue *p, uint32_t pool, ao_time ageing)
 {
-    *p = (struct fair_queue){.ageing = ageing};
+    *p = (struct fair_queue){.pool = pool, .ageing = ageing};
 }
 
 /* --- Rings of shares --- */
@@ -57,17 +58,21 @@ static struct job *head_of(const struct fair_share *s)
     return risen->id < born->id ? risen : born;
 }
 
-static struct fair_share *share_of(unsigned kind, const struct job *job)
+static struct fair_share *share_of(const struct fair_queue *p, const struct job *job)
 {
-    return &job->tenant->shares[kind][job->level];
+    return &job->tenant->shares[p->pool][job->level];
 }
 
-static bool make_shares(struct tenant *t, unsigned kind)
+static bool make_shares(struct tenant *t, uint32_t pool)
 {
-    if (!t->shares[kind] && (t->shares[kind] = calloc(FAIR_LEVELS, sizeof(struct fair_share))))
+    struct fair_share **shares = grow_pointers(t->shares, &t->share_room, pool);
+    if (!shares)
+        return false;
+    t->shares = shares;
+    if (!shares[pool] && (shares[pool] = calloc(FAIR_LEVELS, sizeof(struct fair_share))))
         for (int i = 0; i < FAIR_LEVELS; i++)
-            t->shares[kind][i].tenant = t;
-    return t->shares[kind] != NULL;
+            shares[pool][i].tenant = t;
+    return shares[pool] != NULL;
 }
 
 /* It has something now.  Where there is nobody to overtake there are no newcomers. */
@@ -121,9 +126,9 @@ static void leave(struct fair_queue *p, struct job *job)
 
 /* --- Ageing --- */
 
-static void rise(struct fair_queue *p, unsigned kind, struct job *job)
+static void rise(struct fair_queue *p, struct job *job)
 {
-    struct fair_share *from = share_of(kind, job), *to = from + 1;
+    struct fair_share *from = share_of(p, job), *to = from + 1;
     bool again = job->list == &from->again;
     leave(p, job);
     if (is_empty(from))
@@ -134,14 +139,14 @@ static void rise(struct fair_queue *p, unsigned kind, struct job *job)
 }
 
 /* From the top down, so that nobody takes two steps at once. */
-static void age(struct fair_queue *p, unsigned kind, ao_time now)
+static void age(struct fair_queue *p, ao_time now)
 {
     int moves = p->ageing > 0 ? MOVES : 0;
     for (int i = FAIR_LEVELS - 2; i >= 0; i--) {
         struct job *job = p->levels[i].oldest;
         for (; job && moves > 0 && now >= job->entered && now - job->entered >= p->ageing;
              moves--) {
-            rise(p, kind, job);
+            rise(p, job);
             job = p->levels[i].oldest;
         }
     }
@@ -149,23 +154,23 @@ static void age(struct fair_queue *p, unsigned kind, ao_time now)
 
 /* --- Queued and taken --- */
 
-bool fair_queue_add(struct fair_queue *p, unsigned kind, struct job *job, bool front, ao_time now)
+bool fair_queue_add(struct fair_queue *p, struct job *job, bool front, ao_time now)
 {
-    assert(kind < JOB_KINDS && job->priority < FAIR_LEVELS && !job->list);
-    if (!make_shares(job->tenant, kind))
+    assert(job->priority < FAIR_LEVELS && !job->list);
+    if (!make_shares(job->tenant, p->pool))
         return false;
-    age(p, kind, now);
+    age(p, now);
     if (!front || job->level < job->priority)
         job->level = job->priority;
     job->entered = now;
-    struct fair_share *s = share_of(kind, job);
+    struct fair_share *s = share_of(p, job);
     enter(p, front ? &s->again : &s->born, s, job);
     return true;
 }
 
-void fair_queue_remove(struct fair_queue *p, unsigned kind, struct job *job)
+void fair_queue_remove(struct fair_queue *p, struct job *job)
 {
-    struct fair_share *s = share_of(kind, job);
+    struct fair_share *s = share_of(p, job);
     leave(p, job);
     if (is_empty(s))
         share_leave(&p->levels[job->level], s);
@@ -212,9 +217,9 @@ int fair_queue_top(const struct fair_queue *p)
     return top;
 }
 
-struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now)
+struct job *fair_queue_take(struct fair_queue *p, ao_time now)
 {
-    age(p, kind, now);
+    age(p, now);
     int top = fair_queue_top(p);
     return top >= 0 ? take_of(p, &p->levels[top]) : NULL;
 }
@@ -248,10 +253,10 @@ static uint32_t own_before(const struct fair_share *s, const struct job *job, ui
     return n < max ? n + older_in(job->list == &s->born ? &s->risen : &s->born, job, max - n) : n;
 }
 
-void fair_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
+void fair_place(const struct fair_queue *p, const struct job *job, uint32_t max,
                 struct fair_place *out)
 {
-    const struct fair_share *s = share_of(kind, job);
+    const struct fair_share *s = share_of(p, job);
     const struct fair_level *level = &p->levels[job->level];
     uint32_t own = own_before(s, job, max);
     *out = (struct fair_place){

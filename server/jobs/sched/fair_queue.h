@@ -1,7 +1,7 @@
 /* The order in which jobs are picked: priority with ageing, then tenants in turn (deficit round
  * robin by their weights; Shreedhar and Varghese 1995), then arrival.
  *
- * There is one queue for each kind of executor.  Ten levels; in each a ring of the tenants that
+ * There is one queue for each pool of executors.  Ten levels; in each a ring of the tenants that
  * have something there, each with its jobs in order.  Who has stood in a level for `ageing` is
  * moved up one, so the lowest priority waits for the highest at most nine times that.  A turn is
  * `weight` jobs.
@@ -44,23 +44,24 @@ struct fair_level {
 
 struct fair_queue {
     struct fair_level levels[FAIR_LEVELS];
+    uint32_t pool;  /* index of the pool whose jobs these are */
     ao_time ageing; /* 0: never */
     uint32_t count;
 };
 
-void fair_queue_init(struct fair_queue *p, ao_time ageing);
+void fair_queue_init(struct fair_queue *p, uint32_t pool, ao_time ageing);
 
 /* Queued at the end of its tenant's share, in the level of its priority; or, for one that had its
  * turn before and could not be run then, ahead of all that had not, in the level that it had
  * reached.  `now` never goes back.  False without memory. */
-bool fair_queue_add(struct fair_queue *p, unsigned kind, struct job *job, bool front, ao_time now);
+bool fair_queue_add(struct fair_queue *p, struct job *job, bool front, ao_time now);
 /* Takes out a job that is queued here. */
-void fair_queue_remove(struct fair_queue *p, unsigned kind, struct job *job);
+void fair_queue_remove(struct fair_queue *p, struct job *job);
 
 int fair_queue_top(const struct fair_queue *p); /* the level of the next; -1: there is none */
 
 /* Takes the next out; NULL when there is none. */
-struct job *fair_queue_take(struct fair_queue *p, unsigned kind, ao_time now);
+struct job *fair_queue_take(struct fair_queue *p, ao_time now);
 
 /* How many stand before it, for task.explain: those in higher levels, its own tenant's
  * before it in its level (counted to `max`), and those of other tenants in its level. */
@@ -69,7 +70,7 @@ struct fair_place {
     uint32_t tenants;  /* that share the level, its own included */
     bool own_is_least; /* counting stopped at `max` */
 };
-void fair_place(const struct fair_queue *p, unsigned kind, const struct job *job, uint32_t max,
+void fair_place(const struct fair_queue *p, const struct job *job, uint32_t max,
                 struct fair_place *out);
 
 #endif

@@ -14,6 +14,8 @@
  * waits for the disk. */
 enum { START_AHEAD = 32 };
 
+enum { SIDE_NONE = UINT32_MAX };
+
 struct limit_table {
     struct hash_table limits, rates, lines;
     uint64_t seed[2];
@@ -120,8 +122,43 @@ static void gate_init(struct gate *g, struct limit *limit, struct rate *rate)
 {
     g->limit = limit;
     g->rate = rate;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        pairing_init(&g->lines[kind], line_before);
+    g->sides = g->few;
+    g->side_room = sizeof g->few / sizeof g->few[0];
+}
+
+static void gate_fini(struct gate *g)
+{
+    if (g->sides != g->few)
+        free(g->sides);
+}
+
+static bool grow_sides(struct gate *g)
+{
+    uint32_t room = 2 * g->side_room;
+    struct gate_side *sides = realloc(g->sides == g->few ? NULL : g->sides, room * sizeof *sides);
+    if (!sides)
+        return false;
+    if (g->sides == g->few)
+        memcpy(sides, g->few, sizeof g->few);
+    g->sides = sides;
+    g->side_room = room;
+    return true;
+}
+
+/* The number of the pool's side, made if there is none; SIDE_NONE without memory. */
+static uint32_t side_of(struct gate *g, uint32_t pool)
+{
+    uint32_t i = 0;
+    while (i < g->side_count && g->sides[i].pool != pool)
+        i++;
+    if (i < g->side_count)
+        return i;
+    if (i == g->side_room && !grow_sides(g))
+        return SIDE_NONE;
+    struct gate_side *side = &g->sides[g->side_count++];
+    *side = (struct gate_side){.pool = pool};
+    pairing_init(&side->lines, line_before);
+    return i;
 }
 
 /* --- Made and dropped --- */
@@ -156,8 +193,10 @@ struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span 
 
 static void drop_limit(struct limit_table *t, struct limit *limit)
 {
-    if (limit && limit->refs == 0)
-        drop(&t->limits, &limit->key);
+    if (!limit || limit->refs > 0)
+        return;
+    gate_fini(&limit->gate);
+    drop(&t->limits, &limit->key);
 }
 
 void rate_drop(struct limit_table *t, struct rate *r)
@@ -169,44 +208,52 @@ void rate_drop(struct limit_table *t, struct rate *r)
 size_t rate_bytes(const struct rate *r)
 {
     bool few = r->starts.marks == r->starts.few;
-    return sizeof *r + r->key.name.len + (few ? 0 : r->starts.room * sizeof(struct start_mark));
+    size_t sides = r->gate.sides == r->gate.few ? 0 : r->gate.side_room * sizeof(struct gate_side);
+    size_t marks = few ? 0 : r->starts.room * sizeof(struct start_mark);
+    return sizeof *r + r->key.name.len + marks + sides;
 }
 
 void rate_free(struct rate *r)
 {
     start_window_fini(&r->starts);
+    gate_fini(&r->gate);
     free(r);
 }
 
-static uint64_t hash_of(const struct limit *limit, const struct rate *rate, unsigned kind)
+static uint64_t hash_of(const struct limit *limit, const struct rate *rate, uint32_t pool)
 {
     uint64_t mixed = ((uintptr_t)limit >> 4) * UINT64_C(0x9e3779b97f4a7c15);
     mixed = (mixed ^ ((uintptr_t)rate >> 4)) * UINT64_C(0x9e3779b97f4a7c15);
-    return (mixed ^ mixed >> 32) + kind;
+    return (mixed ^ mixed >> 32) + pool;
 }
 
 static struct line *find_line(struct limit_table *t, const struct limit *limit,
-                              const struct rate *rate, unsigned kind)
+                              const struct rate *rate, uint32_t pool)
 {
-    struct hash_link *link = hash_first(&t->lines, hash_of(limit, rate, kind));
+    struct hash_link *link = hash_first(&t->lines, hash_of(limit, rate, pool));
     for (; link; link = hash_next(link)) {
         struct line *line = (struct line *)link;
-        if (line->limit == limit && line->rate == rate && line->kind == kind)
+        if (line->limit == limit && line->rate == rate && line->pool == pool)
             return line;
     }
     return NULL;
 }
 
 static struct line *make_line(struct limit_table *t, struct limit *limit, struct rate *rate,
-                              unsigned kind)
+                              uint32_t pool)
 {
-    struct line *line = calloc(1, sizeof *line);
+    uint32_t limit_side = limit ? side_of(&limit->gate, pool) : 0;
+    uint32_t rate_side = rate ? side_of(&rate->gate, pool) : 0;
+    bool sides = limit_side != SIDE_NONE && rate_side != SIDE_NONE;
+    struct line *line = sides ? calloc(1, sizeof *line) : NULL;
     if (!line)
         return NULL;
-    line->link.hash = hash_of(limit, rate, kind);
+    line->link.hash = hash_of(limit, rate, pool);
     line->limit = limit;
     line->rate = rate;
-    line->kind = kind;
+    line->pool = pool;
+    line->limit_side = limit_side;
+    line->rate_side = rate_side;
     line->step = t->step;
     pairing_init(&line->jobs, job_before);
     hash_add(&t->lines, &line->link);
@@ -218,7 +265,7 @@ static struct line *make_line(struct limit_table *t, struct limit *limit, struct
 }
 
 struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
-                      unsigned kind, ao_time now)
+                      uint32_t pool, ao_time now)
 {
     const struct start_rate of = {spec->rate, spec->rate_per};
     bool limited = spec->limit_key.len > 0, rated = spec->rate_key.len > 0;
@@ -226,9 +273,9 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
     if (limited && !limit)
         return NULL;
     struct rate *rate = rated ? rate_get(t, tenant, spec->rate_key, of, now) : NULL;
-    struct line *line = rated && !rate ? NULL : find_line(t, limit, rate, kind);
+    struct line *line = rated && !rate ? NULL : find_line(t, limit, rate, pool);
     if (!line && (rate || !rated))
-        line = make_line(t, limit, rate, kind);
+        line = make_line(t, limit, rate, pool);
     if (line) {
         line->refs++;
         return line;
@@ -272,11 +319,17 @@ static bool rate_has_room(struct rate *r, uint32_t called, ao_time now)
     return start_window_free(&r->starts, r->of, (uint64_t)r->held + called) > 0;
 }
 
-/* May one more of this kind be called? */
-static bool is_open(const struct gate *g, unsigned kind, ao_time now)
+/* May one more of this side be called? */
+static bool is_open(const struct gate *g, const struct gate_side *side, ao_time now)
 {
-    return g->limit ? limit_has_room(g->limit, g->called[kind])
-                    : rate_has_room(g->rate, g->called[kind], now);
+    return g->limit ? limit_has_room(g->limit, side->called)
+                    : rate_has_room(g->rate, side->called, now);
+}
+
+/* That of its pool. */
+static struct gate_side *side_at(const struct line *line, const struct gate *g)
+{
+    return &g->sides[g->limit ? line->limit_side : line->rate_side];
 }
 
 /* --- A line at its gate --- */
@@ -284,10 +337,10 @@ static bool is_open(const struct gate *g, unsigned kind, ao_time now)
 static void stand_at(struct line *line, struct gate *g)
 {
     if (line->at)
-        pairing_remove(&line->at->lines[line->kind], &line->place);
+        pairing_remove(&side_at(line, line->at)->lines, &line->place);
     line->at = g;
     if (g)
-        pairing_add(&g->lines[line->kind], &line->place);
+        pairing_add(&side_at(line, g)->lines, &line->place);
 }
 
 static struct gate *other_gate(const struct line *line, const struct gate *g)
@@ -324,9 +377,9 @@ static void take_out(struct job *job)
 static void count_call(const struct line *line, uint32_t one)
 {
     if (line->limit)
-        line->limit->gate.called[line->kind] += one;
+        side_at(line, &line->limit->gate)->called += one;
     if (line->rate)
-        line->rate->gate.called[line->kind] += one;
+        side_at(line, &line->rate->gate)->called += one;
 }
 
 void line_leave(struct job *job)
@@ -397,8 +450,8 @@ void rate_use(struct job *job, ao_time at)
 static uint32_t waiting_at(const struct gate *g, uint32_t max)
 {
     uint32_t count = 0;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        for (const struct pairing_node *at = g->lines[kind].root; at && count < max;
+    for (uint32_t i = 0; i < g->side_count; i++)
+        for (const struct pairing_node *at = g->sides[i].lines.root; at && count < max;
              at = pairing_next(at))
             count += line_of(at)->count;
     return count < max ? count : max;
@@ -422,22 +475,31 @@ uint32_t rate_wants(struct rate *r, ao_time now)
 
 bool gate_has_lines(const struct gate *g)
 {
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        if (g->lines[kind].root)
+    for (uint32_t i = 0; i < g->side_count; i++)
+        if (g->sides[i].lines.root)
             return true;
     return false;
 }
 
-struct line *gate_next(struct gate *g, unsigned kind, ao_time now)
+uint32_t gate_called(const struct gate *g)
 {
-    struct pairing_node *first = g->lines[kind].root;
-    return first && is_open(g, kind, now) ? line_of(first) : NULL;
+    uint32_t called = 0;
+    for (uint32_t i = 0; i < g->side_count; i++)
+        called += g->sides[i].called;
+    return called;
+}
+
+struct line *gate_next(struct gate *g, uint32_t side, ao_time now)
+{
+    const struct gate_side *of = &g->sides[side];
+    struct pairing_node *first = of->lines.root;
+    return first && is_open(g, of, now) ? line_of(first) : NULL;
 }
 
 struct job *line_call(struct line *line, ao_time now)
 {
     struct gate *other = other_gate(line, line->at);
-    if (other && !is_open(other, line->kind, now)) {
+    if (other && !is_open(other, side_at(line, other), now)) {
         stand_at(line, other);
         return NULL;
     }

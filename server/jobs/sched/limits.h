@@ -3,14 +3,14 @@
  *
  * A job takes a permit of its limit and a token of its rate in one, when it is picked to begin;
  * before, it has neither.  One that finds its limit or its rate closed waits in a *line*, with all
- * that have the same limit, rate and kind of executor.  A line is a heap: priority first, which
+ * that have the same limit, rate and pool of executors.  A line is a heap: priority first, which
  * rises with the time as it does in the queue, then arrival.  It stands at one *gate*: of its
  * limit, when that is closed, else of its rate.
  *
  * When a gate opens, the best of all lines there is *called*: it goes back into the queue, and
  * takes permit and token when it is picked.  A call reserves nothing.  Another job that is picked
- * earlier, since it has the higher priority, or since executors of its kind are free, may begin in
- * its place; then the called one waits again, where it stood.  For each kind as many are called as
+ * earlier, since it has the higher priority, or since executors of its pool are free, may begin in
+ * its place; then the called one waits again, where it stood.  For each pool as many are called as
  * may begin; so no limit is idle while somebody waits for it.  If the best of a gate finds the
  * other gate of its line closed, the whole line moves there, by one step, however long it is. */
 #ifndef ERGON_JOBS_LIMITS_H
@@ -31,12 +31,20 @@ struct limit_key {
     struct tenant *tenant; /* of a rate: counted by admission.c */
 };
 
-/* Where lines stand. */
+/* The lines of one pool at a gate. */
+struct gate_side {
+    uint32_t pool;   /* its index */
+    uint32_t called; /* of it, and in no line: they stand in the queue, or go there */
+    struct pairing_heap lines;
+};
+
+/* Where lines stand.  It has a side for each pool of which there was a line, in no order. */
 struct gate {
     struct limit *limit; /* whose gate it is: one of the two */
     struct rate *rate;
-    struct pairing_heap lines[JOB_KINDS];
-    uint32_t called[JOB_KINDS]; /* of it, and in no line: they stand in the queue, or go there */
+    struct gate_side *sides; /* `few`, or malloc'ed */
+    uint32_t side_count, side_room;
+    struct gate_side few[2];
 };
 
 struct limit {
@@ -67,6 +75,7 @@ struct rate {
     struct gate gate;
     struct start_rate of;        /* as the newest spec of this key says */
     struct start_window starts;  /* within `of.per` */
+    size_t weighed;              /* bytes of it that are counted; admission.c */
     uint32_t held;               /* tokens that jobs have, and have not used */
     uint32_t refs;               /* lines; without any it stays until its last start is past */
     struct rate_note note;       /* what the file knows of it */
@@ -74,18 +83,19 @@ struct rate {
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
-/* The jobs of one limit, rate and kind. */
+/* The jobs of one limit, rate and pool. */
 struct line {
-    struct hash_link link;     /* first */
-    struct limit *limit;       /* NULL: none */
-    struct rate *rate;         /* NULL: none */
-    unsigned kind;             /* of executor */
-    uint32_t refs;             /* jobs that name it */
-    uint32_t count;            /* of `jobs` */
-    struct pairing_heap jobs;  /* that wait */
-    struct pairing_node place; /* at `at`, while somebody waits */
-    struct gate *at;           /* NULL: nobody waits */
-    ao_time step;              /* of a priority, in time that was waited */
+    struct hash_link link;          /* first */
+    struct limit *limit;            /* NULL: none */
+    struct rate *rate;              /* NULL: none */
+    uint32_t pool;                  /* its index */
+    uint32_t limit_side, rate_side; /* which are those of its pool, at both gates */
+    uint32_t refs;                  /* jobs that name it */
+    uint32_t count;                 /* of `jobs` */
+    struct pairing_heap jobs;       /* that wait */
+    struct pairing_node place;      /* at `at`, while somebody waits */
+    struct gate *at;                /* NULL: nobody waits */
+    ao_time step;                   /* of a priority, in time that was waited */
 };
 
 /* Where a job stands between its pick and its begin: job_more.stands. */
@@ -105,7 +115,7 @@ struct rate *limit_table_rate(const struct limit_table *t, const struct rate *be
  * the caller calls who may go on now.  The timer and scheduler of a new rate are zero: admission.c
  * makes them.  NULL without memory. */
 struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
-                      unsigned kind, ao_time now);
+                      uint32_t pool, ao_time now);
 /* Gives the reference back.  The last one frees the line, and its limit with the last line of that;
  * the rate stays, also without lines, until rate_drop(). */
 void line_unref(struct limit_table *t, struct line *line);
@@ -129,11 +139,13 @@ void limit_give(struct job *job);
 void rate_give(struct job *job);
 void rate_use(struct job *job, ao_time at);
 
-/* The line whose first is to be called; NULL: the gate is closed, or nobody waits there. */
-struct line *gate_next(struct gate *g, unsigned kind, ao_time now);
+/* The line of this side, by number, whose first is to be called; NULL: the gate is closed, or
+ * nobody waits there. */
+struct line *gate_next(struct gate *g, uint32_t side, ao_time now);
 /* Calls the first of a line that gate_next() found.  NULL: the line moved to its other gate. */
 struct job *line_call(struct line *line, ao_time now);
 bool gate_has_lines(const struct gate *g);
+uint32_t gate_called(const struct gate *g); /* of all sides */
 
 /* How many starts more the file has to be promised before those who wait may begin: 0, none. */
 uint32_t rate_wants(struct rate *r, ao_time now);

@@ -21,8 +21,8 @@ uint32_t limits_before(const struct job *job, uint32_t max)
 {
     uint32_t count = 0;
     const struct gate *g = waits(job) ? job->more->line->at : NULL;
-    for (unsigned kind = 0; g && kind < JOB_KINDS; kind++)
-        for (const struct pairing_node *at = g->lines[kind].root; at && count < max;
+    for (uint32_t i = 0; g && i < g->side_count; i++)
+        for (const struct pairing_node *at = g->sides[i].lines.root; at && count < max;
              at = pairing_next(at))
             count += pairing_before(&line_at(at)->jobs, &job->more->in_line, max - count);
     return count;
@@ -31,8 +31,6 @@ uint32_t limits_before(const struct job *job, uint32_t max)
 ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now)
 {
     const struct rate *r = job->more->line->rate;
-    uint32_t called = 0;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        called += r->gate.called[kind];
+    uint32_t called = gate_called(&r->gate);
     return start_window_opens(&r->starts, r->of, (uint64_t)r->held + called, before, now);
 }

@@ -12,15 +12,9 @@ enum {
     LOOKS_MAX = 10 /* each further look comes after twice the time, so many times */
 };
 
-/* The kind that it was picked as. */
-static unsigned assigned_kind(const struct scheduler *s, const struct job *job)
-{
-    return job->list == &s->assigned[0] ? 0 : 1;
-}
-
 static void leave_assigned(struct scheduler *s, struct job *job)
 {
-    s->assigned_at[assigned_kind(s, job)][job->level]--;
+    pool_table_of(&s->pools, job)->assigned_at[job->level]--;
     job_list_remove(job);
 }
 
@@ -36,9 +30,9 @@ static void look_later(struct scheduler *s, struct job *job)
 
 void out_add(struct scheduler *s, struct job *job)
 {
-    unsigned kind = job_kind(job);
-    job_list_push(&s->assigned[kind], job);
-    s->assigned_at[kind][job->level]++;
+    struct pool_jobs *pool = pool_table_of(&s->pools, job);
+    job_list_push(&pool->assigned, job);
+    pool->assigned_at[job->level]++;
     look_later(s, job);
 }
 
@@ -107,8 +101,8 @@ void out_show_all(struct scheduler *s)
     struct job *next;
     for (struct job *job = s->running.first; job; job = job->next)
         out_show(s, job);
-    for (unsigned k = 0; k < JOB_KINDS; k++)
-        for (struct job *job = s->assigned[k].first; job; job = next) {
+    for (uint32_t i = 0; i < s->pools.room; i++)
+        for (struct job *job = out_first_assigned(s, i); job; job = next) {
             next = job->next;
             out_show(s, job);
         }
@@ -136,38 +130,39 @@ void out_requeue(struct scheduler *s, struct job *job)
 
 void out_recall_all(struct scheduler *s)
 {
-    for (unsigned k = 0; k < JOB_KINDS; k++)
-        while (s->assigned[k].first)
-            out_requeue(s, s->assigned[k].first);
+    struct job *job;
+    for (uint32_t i = 0; i < s->pools.room; i++)
+        while ((job = out_first_assigned(s, i)))
+            out_requeue(s, job);
 }
 
 /* The last first: each is held before the others. */
 void out_recall_queue(struct scheduler *s, const struct job_queue *queue)
 {
+    const struct pool_jobs *pool = pool_table_find(&s->pools, queue_pool(queue));
     struct job *before;
-    for (unsigned k = 0; k < JOB_KINDS; k++)
-        for (struct job *job = s->assigned[k].last; job; job = before) {
-            before = job->prev;
-            if (job->queue == queue)
-                out_requeue(s, job);
-        }
+    for (struct job *job = pool ? pool->assigned.last : NULL; job; job = before) {
+        before = job->prev;
+        if (job->queue == queue)
+            out_requeue(s, job);
+    }
 }
 
-static bool is_overtaken(const struct scheduler *s, unsigned kind, int top)
+static bool is_overtaken(const struct pool_jobs *pool, int top)
 {
     uint32_t lower = 0;
     for (int level = 0; level < top; level++)
-        lower += s->assigned_at[kind][level];
+        lower += pool->assigned_at[level];
     return lower > 0;
 }
 
-void out_overtake(struct scheduler *s, unsigned kind)
+void out_overtake(struct scheduler *s, const struct pool_jobs *pool)
 {
     struct job *next;
-    int top = fair_queue_top(&s->queues[kind]);
-    if (!s->full[kind] || !is_overtaken(s, kind, top))
+    int top = fair_queue_top(&pool->queue);
+    if (!pool->full || !is_overtaken(pool, top))
         return;
-    for (struct job *job = s->assigned[kind].first; job; job = next) {
+    for (struct job *job = pool->assigned.first; job; job = next) {
         next = job->next;
         if (job->level < top)
             out_requeue(s, job);

@@ -18,7 +18,15 @@
 
 static inline bool out_is_assigned(const struct scheduler *s, const struct job *job)
 {
-    return job->list && (job->list == &s->assigned[0] || job->list == &s->assigned[1]);
+    const struct pool_jobs *pool = job->list ? pool_table_of(&s->pools, job) : NULL;
+    return pool && job->list == &pool->assigned;
+}
+
+/* The first that is assigned of a pool, by the pool's index; NULL: none is. */
+static inline struct job *out_first_assigned(const struct scheduler *s, uint32_t pool)
+{
+    const struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
+    return jobs ? jobs->assigned.first : NULL;
 }
 
 /* Picked: its next attempt is about to be given. */
@@ -39,12 +47,12 @@ void out_show_all(struct scheduler *s);
  * it has begun, and is running from now on. */
 bool out_recall(struct scheduler *s, struct job *job);
 /* Takes back this one, if it has not begun; all; those of a queue that was paused; or those of a
- * kind that somebody in the queue goes before, where no executor has room.  They are granted, so
+ * pool that somebody in its queue goes before, where no executor has room.  They are granted, so
  * that scheduler_admit() sends them where they belong. */
 void out_requeue(struct scheduler *s, struct job *job);
 void out_recall_all(struct scheduler *s);
 void out_recall_queue(struct scheduler *s, const struct job_queue *queue);
-void out_overtake(struct scheduler *s, unsigned kind);
+void out_overtake(struct scheduler *s, const struct pool_jobs *pool);
 
 /* The attempt that is out does not count any more: it is flagged, and its return is awaited.  It
  * keeps permit and place until then. */

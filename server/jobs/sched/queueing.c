@@ -17,7 +17,7 @@ void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason 
 
 void job_enqueue(struct scheduler *s, struct job *job, bool front)
 {
-    unsigned kind = job_kind(job);
+    uint32_t pool = queue_pool(job->queue);
     if (!front)
         admission_arrive(s, job);
     if (!queue_runs(job->queue)) {
@@ -29,7 +29,8 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
         admission_release(s, job); /* others of its keys go on */
         return;
     }
-    if (!fair_queue_add(&s->queues[kind], kind, job, front, table_now(s->table))) {
+    struct pool_jobs *jobs = pool_table_get(&s->pools, pool, s->ageing);
+    if (!jobs || !fair_queue_add(&jobs->queue, job, front, table_now(s->table))) {
         job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
         quarantine_leave(s, job);
@@ -38,15 +39,14 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
     }
     job_mark(job, JOB_ENQUEUED);
     job_set_state(s->table, job, JOB_QUEUED, s->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
-    job_source_wake(s->tasks, kind);
-    out_overtake(s, kind);
+    job_source_wake(s->tasks, pool);
+    out_overtake(s, jobs);
 }
 
 void job_unplace(struct scheduler *s, struct job *job)
 {
     if (job_is(job, JOB_ENQUEUED)) {
-        unsigned kind = job_kind(job);
-        fair_queue_remove(&s->queues[kind], kind, job);
+        fair_queue_remove(&pool_table_of(&s->pools, job)->queue, job);
         job_unmark(job, JOB_ENQUEUED);
     }
     job_list_remove(job);

@@ -92,12 +92,11 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
     *s = (struct scheduler){.table = options->table,
                             .tasks = options->tasks,
                             .ao = options->ao,
+                            .ageing = options->ageing,
                             .crashes_max = options->crashes_max,
                             .kept_bytes_max = options->kept_bytes_max,
                             .keep_failed = options->keep_failed,
                             .keeps_rates = options->keeps_rates};
-    for (unsigned i = 0; i < JOB_KINDS; i++)
-        fair_queue_init(&s->queues[i], options->ageing);
     s->limits = limit_table_new(s->table->seed, options->ageing);
     return s->limits ? 0 : -1;
 }
@@ -107,6 +106,7 @@ void scheduler_fini(struct scheduler *s)
     if (s->limits)
         admission_fini(s);
     limit_table_free(s->limits);
+    pool_table_fini(&s->pools);
 }
 
 void scheduler_forget(struct scheduler *s, struct job *job)

@@ -15,8 +15,8 @@
 #define ERGON_JOBS_SCHEDULER_H
 
 #include "server/jobs/core/transitions.h"
-#include "server/jobs/sched/fair_queue.h"
 #include "server/jobs/sched/limits.h"
+#include "server/jobs/sched/pool_jobs.h"
 
 struct board;
 struct tasks;
@@ -30,13 +30,11 @@ struct scheduler {
     ao_time keep_failed;     /* how long those are kept that failed, unless their spec says it */
     bool stopping;           /* nothing is started any more */
 
-    struct fair_queue queues[JOB_KINDS];
-    struct job_list assigned[JOB_KINDS]; /* their attempt is out, and not known to have begun */
-    uint32_t assigned_at[JOB_KINDS][FAIR_LEVELS]; /* so many of them, by level */
+    struct pool_table pools; /* what is queued and what is assigned */
+    ao_time ageing;
     struct job_list running; /* their current attempt has begun, in the order in which that was
                               * learned */
     struct board *board;     /* borrowed; NULL: no job is durable */
-    bool full[JOB_KINDS];    /* executors, as the manager last said */
 
     struct limit_table *limits;
     struct rate *to_note;     /* rates of which the file is to be told: persist/rates.c does it */

@@ -48,8 +48,7 @@ static struct until until(const struct jobs *jobs, ao_time when)
 
 static void place_of(struct jobs *jobs, const struct job *job, struct fair_place *at)
 {
-    unsigned kind = job_kind(job);
-    fair_place(&jobs->sched.queues[kind], kind, job, PLACE_MAX, at);
+    fair_place(&pool_table_of(&jobs->sched.pools, job)->queue, job, PLACE_MAX, at);
 }
 
 /* Who asks, of whom. */
@@ -176,26 +175,37 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
+struct named {
+    const struct job *jobs[NAMED_MAX];
+    uint32_t count;
+};
+
+/* Those of a list, from this one on, that are of the limit. */
+static void name_holders(const struct question *q, const struct job *of, const struct job *first,
+                         struct named *n)
+{
+    const struct limit *limit = of->more->line->limit;
+
+    for (const struct job *job = first; job && n->count < NAMED_MAX; job = job->next)
+        if (may_name(q, of, job) && job->more && job->more->line && job->more->line->limit == limit)
+            n->jobs[n->count++] = job;
+}
+
 /* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
  * what is missing here. */
 static void pack_holders(const struct question *q, const struct job *of, struct pack *p)
 {
-    const struct limit *limit = of->more->line->limit;
     const struct scheduler *s = &q->jobs->sched;
-    const struct job_list *lists[] = {&s->running, &s->assigned[0], &s->assigned[1]};
-    const struct job *named[NAMED_MAX];
+    struct named n = {.count = 0};
     char id[ID_TEXT_SIZE];
-    uint32_t count = 0;
 
-    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        for (const struct job *job = lists[i]->first; job && count < NAMED_MAX; job = job->next)
-            if (may_name(q, of, job) && job->more && job->more->line &&
-                job->more->line->limit == limit)
-                named[count++] = job;
+    name_holders(q, of, s->running.first, &n);
+    for (uint32_t i = 0; i < s->pools.room; i++)
+        name_holders(q, of, out_first_assigned(s, i), &n);
     pack_str(p, "running");
-    pack_array(p, count);
-    for (uint32_t i = 0; i < count; i++)
-        pack_str(p, id_text(named[i]->id, id));
+    pack_array(p, n.count);
+    for (uint32_t i = 0; i < n.count; i++)
+        pack_str(p, id_text(n.jobs[i]->id, id));
 }
 
 static void pack_limit(const struct question *q, struct job *job, struct pack *p)
@@ -507,8 +517,9 @@ static enum job_reason reason_of(struct jobs *jobs, const struct job *job)
     if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
     place_of(jobs, job, &at);
-    return jobs->sched.full[job_kind(job)] && at.higher == 0 && at.own == 0 ? JOB_WHY_EXECUTORS
-                                                                            : JOB_WHY_TURN;
+    return pool_table_of(&jobs->sched.pools, job)->full && at.higher == 0 && at.own == 0
+               ? JOB_WHY_EXECUTORS
+               : JOB_WHY_TURN;
 }
 
 static void serve(struct jobs *jobs, struct operation *op)

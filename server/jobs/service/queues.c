@@ -263,7 +263,8 @@ static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job
         return JOB_WHY_PAUSED;
     if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
-    if (jobs->sched.full[q->method->handler->kind == ERGON_STEPPED ? 0 : 1])
+    const struct pool_jobs *pool = pool_table_find(&jobs->sched.pools, queue_pool(q));
+    if (pool && pool->full)
         return JOB_WHY_EXECUTORS;
     return JOB_WHY_TURN;
 }

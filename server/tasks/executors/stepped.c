@@ -19,8 +19,7 @@
  * make longer by one quantum in all; and each of these gets its step, in turn. */
 #include "server/tasks/executors/stepped.h"
 
-#include <stdlib.h>
-
+#include "base/grow.h"
 #include "base/log.h"
 #include "server/accounts/tally.h"
 #include "server/runtime/object/behind.h"
@@ -36,8 +35,7 @@
 
 enum {
     STARTS_A_STEP = 64, /* tasks; so that connections stay responsive */
-    PARTIES_LEAST = 16,
-    DROPS_A_STEP = 256 /* tasks that are looked at, or dropped; likewise */
+    DROPS_A_STEP = 256  /* tasks that are looked at, or dropped; likewise */
 };
 static const ao_time start_budget = AO_US(500); /* of measured service, a round */
 static const ao_time quantum = BEHIND_QUANTUM;  /* that a task holds the executor, and goes on */
@@ -94,17 +92,10 @@ static void step_aside(struct stepped *s, struct task *t)
 /* NULL: there is no memory for one, and it stands with all who have none. */
 static struct behind *new_party(struct stepped *s, uint32_t index)
 {
-    uint32_t room = s->party_room ? s->party_room : PARTIES_LEAST;
-    while (room <= index)
-        room *= 2;
-    if (room > s->party_room) {
-        struct behind **parties = realloc(s->parties, room * sizeof *parties);
-        if (!parties)
-            return NULL;
-        memset(parties + s->party_room, 0, (room - s->party_room) * sizeof *parties);
-        s->parties = parties;
-        s->party_room = room;
-    }
+    struct behind **parties = grow_pointers(s->parties, &s->party_room, index);
+    if (!parties)
+        return NULL;
+    s->parties = parties;
     struct behind *party = malloc(sizeof *party);
     if (party)
         behind_init(party);

@@ -13,8 +13,8 @@
 #include "server/tasks/manager/manager.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/grow.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
@@ -29,8 +29,7 @@ enum {
     ASIDE_BUDGET = 64,  /* lines set aside, a pass or a step of one */
     SWEEP_BUDGET = 512, /* tasks of one queue looked at whether somebody wants them, a step */
     LANE_IN = 1024,     /* tasks on their way from one home; more overflow */
-    LANE_OUT = 64,      /* flagged tasks on their way to one home; more overflow */
-    POOLS_LEAST = 4
+    LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
 
 /* Nobody wants its result: it need not run. */
@@ -483,14 +482,10 @@ static void wake_manager(void *arg)
 
 struct pool *manager_add_pool(struct manager *m, uint32_t most)
 {
-    if (m->pool_count == m->pool_room) {
-        uint32_t room = m->pool_room ? 2 * m->pool_room : POOLS_LEAST;
-        struct pool **pools = realloc(m->pools, room * sizeof *pools);
-        if (!pools)
-            return NULL;
-        m->pools = pools;
-        m->pool_room = room;
-    }
+    struct pool **pools = grow_pointers(m->pools, &m->pool_room, m->pool_count);
+    if (!pools)
+        return NULL;
+    m->pools = pools;
     struct pool *p = pool_new(m->pool_count, most, wake_manager, &m->shared->inbox);
     if (p)
         m->pools[m->pool_count++] = p;

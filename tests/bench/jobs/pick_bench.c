@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/sched/fair_queue.h"
 #include "tests/bench/runtime/bench.h"
 #include "tests/bench/support/report.h"
 
-enum { KIND = 0, OPERATIONS = 1000000, TENANTS_MAX = 1000, ENTRIES_MAX = 1000000 };
+enum { POOL = 0, OPERATIONS = 1000000, TENANTS_MAX = 1000, ENTRIES_MAX = 1000000 };
 
 struct queue {
     struct fair_queue pick;
@@ -20,7 +21,7 @@ struct queue {
 
 static void put(struct queue *q, struct job *e)
 {
-    if (!fair_queue_add(&q->pick, KIND, e, false, q->now))
+    if (!fair_queue_add(&q->pick, e, false, q->now))
         exit(1);
 }
 
@@ -28,7 +29,7 @@ static void take_and_add(void *arg)
 {
     struct queue *q = arg;
     for (uint32_t i = 0; i < OPERATIONS; i++) {
-        struct job *e = fair_queue_take(&q->pick, KIND, q->now);
+        struct job *e = fair_queue_take(&q->pick, q->now);
         e->id += q->entry_count;
         q->now += 1000;
         put(q, e);
@@ -53,11 +54,11 @@ static double measure(struct queue *q, uint32_t entries, uint32_t tenants, bool 
 {
     q->entry_count = entries;
     q->tenant_count = tenants < entries ? tenants : entries;
-    fair_queue_init(&q->pick, priorities ? AO_MS(1) : 0);
+    fair_queue_init(&q->pick, POOL, priorities ? AO_MS(1) : 0);
     fill(q, priorities);
     double ns = bench_best(take_and_add, q, OPERATIONS);
     for (uint32_t i = 0; i < q->tenant_count; i++)
-        free(q->tenants[i].shares[KIND]);
+        tenant_free_shares(&q->tenants[i]);
     return ns;
 }
 

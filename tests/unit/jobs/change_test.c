@@ -202,7 +202,7 @@ JOBS_TEST(what_is_assigned_and_has_not_begun_is_changed)
     stage_says(set_priority(w, id, 9), "'state': 'queued', 'priority': 9, 'due': nil}");
     jobs_world_pass(w, 0);
     assert_int_equal(world_state(w, id), JOB_ASSIGNED);
-    assert_int_equal(w->jobs->sched.assigned_at[1][9], 1);
+    assert_int_equal(w->jobs->sched.pools.pools[POOL_BLOCKING]->assigned_at[9], 1);
     assert_int_equal(delay(w, id, AO_S(1))->reply.error, ERGON_OK);
     w->holds = false;
     assert_int_equal(world_state(w, id), JOB_DELAYED);
@@ -211,7 +211,7 @@ JOBS_TEST(what_is_assigned_and_has_not_begun_is_changed)
     assert_int_equal(world_job(w, id)->attempt, 1);
     end_run(w, id);
     for (unsigned level = 0; level < FAIR_LEVELS; level++)
-        assert_int_equal(w->jobs->sched.assigned_at[1][level], 0);
+        assert_int_equal(w->jobs->sched.pools.pools[POOL_BLOCKING]->assigned_at[level], 0);
 }
 
 /* --- Its history --- */

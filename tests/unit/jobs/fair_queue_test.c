@@ -1,11 +1,12 @@
 /* The order of the fair queue: priority with ageing, tenants in turn by weight, arrival. */
 #include <stdlib.h>
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/sched/fair_queue.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/random.h"
 
-enum { KIND = 1, TENANTS = 8, ENTRIES = 400 };
+enum { POOL = 40, TENANTS = 8, ENTRIES = 400 };
 
 struct world {
     struct fair_queue pick;
@@ -18,7 +19,7 @@ struct world {
 static void world_init(struct world *w, ao_time ageing)
 {
     *w = (struct world){.now = 1, .next_id = 1, .random = 12345};
-    fair_queue_init(&w->pick, ageing);
+    fair_queue_init(&w->pick, POOL, ageing);
     for (int i = 0; i < TENANTS; i++)
         w->tenants[i].weight = 1;
 }
@@ -26,18 +27,18 @@ static void world_init(struct world *w, ao_time ageing)
 static void world_fini(struct world *w)
 {
     for (int i = 0; i < TENANTS; i++)
-        free(w->tenants[i].shares[KIND]);
+        tenant_free_shares(&w->tenants[i]);
 }
 
 static void add(struct world *w, struct job *e, int tenant, uint8_t priority)
 {
     *e = (struct job){.id = w->next_id++, .tenant = &w->tenants[tenant], .priority = priority};
-    assert_true(fair_queue_add(&w->pick, KIND, e, false, w->now));
+    assert_true(fair_queue_add(&w->pick, e, false, w->now));
 }
 
 static struct job *take(struct world *w)
 {
-    return fair_queue_take(&w->pick, KIND, w->now);
+    return fair_queue_take(&w->pick, w->now);
 }
 
 static struct job *many(struct world *w, uint32_t count, int tenant, uint8_t priority)
@@ -115,7 +116,8 @@ static void counts_agree(const struct world *w, const struct model *m)
         for (const struct job *e = level->oldest; e; e = e->younger, aged++)
             assert_true(e->level == i && (!e->younger || e->younger->entered >= e->entered));
         for (int t = 0; t < TENANTS; t++) {
-            const struct fair_share *s = w->tenants[t].shares[KIND];
+            const struct tenant *tenant = &w->tenants[t];
+            const struct fair_share *s = tenant->shares ? tenant->shares[POOL] : NULL;
             uint32_t has = s ? s[i].again.count + s[i].risen.count + s[i].born.count : 0;
             assert_true(!s || (has > 0) == (s[i].ring != NULL));
             shared += has;
@@ -149,7 +151,7 @@ static void model_new(struct world *w, struct model *m)
 
 static void model_again(struct world *w, struct model *m, struct job *e)
 {
-    assert_true(fair_queue_add(&w->pick, KIND, e, true, w->now));
+    assert_true(fair_queue_add(&w->pick, e, true, w->now));
     model_note(w, m, e, true);
 }
 
@@ -170,7 +172,7 @@ static void model_remove(struct world *w, struct model *m)
     if (m->count == 0)
         return;
     int at = (int)chance(&w->random, (uint64_t)m->count);
-    fair_queue_remove(&w->pick, KIND, m->inside[at]);
+    fair_queue_remove(&w->pick, m->inside[at]);
     assert_null(m->inside[at]->list);
     free(m->inside[at]);
     forget(m, at);
@@ -355,8 +357,7 @@ TEST(who_had_its_turn_goes_first)
     assert_int_equal(e[0].level, 4);
     add(&w, &e[2], 0, 4);
     add(&w, &e[3], 0, 5);
-    assert_true(
-        fair_queue_add(&w.pick, KIND, &e[0], true, w.now)); /* to the level that it had reached */
+    assert_true(fair_queue_add(&w.pick, &e[0], true, w.now)); /* to the level that it had reached */
     assert_ptr_equal(take(&w), &e[3]);
     assert_ptr_equal(take(&w), &e[0]);
     assert_ptr_equal(take(&w), &e[1]);
@@ -378,16 +379,16 @@ TEST(the_place_says_what_is_ahead)
         add(&w, &e[i], 0, 5);
     add(&w, &e[6], 1, 5);
     add(&w, &e[7], 2, 4);
-    fair_place(&w.pick, KIND, &e[5], 100, &at);
+    fair_place(&w.pick, &e[5], 100, &at);
     assert_int_equal(at.higher, 2);
     assert_int_equal(at.own, 3);
     assert_int_equal(at.others, 1);
     assert_int_equal(at.tenants, 2);
     assert_false(at.own_is_least);
-    fair_place(&w.pick, KIND, &e[5], 2, &at);
+    fair_place(&w.pick, &e[5], 2, &at);
     assert_int_equal(at.own, 2);
     assert_true(at.own_is_least);
-    fair_place(&w.pick, KIND, &e[7], 2, &at);
+    fair_place(&w.pick, &e[7], 2, &at);
     assert_int_equal(at.higher, 7);
     assert_int_equal(at.own, 0);
     world_fini(&w);

@@ -116,11 +116,11 @@ static struct job *asks(struct asking *a, struct line *line, uint8_t priority, a
     return &a->job;
 }
 
-static struct job *call_at(struct gate *g, unsigned kind, ao_time now)
+static struct job *call_at(struct gate *g, uint32_t side, ao_time now)
 {
     struct line *line;
     struct job *job = NULL;
-    while (!job && (line = gate_next(g, kind, now)))
+    while (!job && (line = gate_next(g, side, now)))
         job = line_call(line, now);
     return job;
 }
@@ -138,6 +138,7 @@ static struct job *next_at(struct gate *g, ao_time now)
 
 /* --- Limits --- */
 
+enum { POOLS = 5 };
 enum where { OUT, HAS, WAITS, CALLED };
 
 struct limit_world {
@@ -159,32 +160,34 @@ static bool goes_before(const struct limit_world *w, int a, int b)
 static void call_all(struct limit_world *w)
 {
     struct job *job;
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++)
-        while ((job = call_at(&w->limit->gate, kind, w->now))) {
+    for (uint32_t side = 0; side < POOLS; side++)
+        while ((job = call_at(&w->limit->gate, side, w->now))) {
             int i = (int)(ao_of(job, struct asking, job) - w->jobs);
             assert_int_equal(w->where[i], WAITS);
             for (int other = 0; other < JOBS; other++)
                 assert_true(w->where[other] != WAITS || other == i ||
-                            w->jobs[other].more.line->kind != kind || goes_before(w, i, other));
+                            w->jobs[other].more.line->limit_side != side ||
+                            goes_before(w, i, other));
             w->where[i] = CALLED;
         }
 }
 
 static void check_limit(const struct limit_world *w)
 {
-    uint32_t has = 0, waits[JOB_KINDS] = {0}, called[JOB_KINDS] = {0};
+    uint32_t has = 0, waits[POOLS] = {0}, called[POOLS] = {0};
     for (int i = 0; i < JOBS; i++) {
-        unsigned kind = w->jobs[i].more.line->kind;
+        uint32_t side = w->jobs[i].more.line->limit_side;
         has += w->where[i] == HAS;
-        waits[kind] += w->where[i] == WAITS;
-        called[kind] += w->where[i] == CALLED;
+        waits[side] += w->where[i] == WAITS;
+        called[side] += w->where[i] == CALLED;
         assert_true(job_is(&w->jobs[i].job, JOB_HAS_PERMIT) == (w->where[i] == HAS));
         assert_true((w->jobs[i].more.stands == STANDS_IN_LINE) == (w->where[i] == WAITS));
     }
     assert_int_equal(has, w->limit->taken);
-    for (unsigned kind = 0; kind < JOB_KINDS; kind++) {
-        assert_int_equal(called[kind], w->limit->gate.called[kind]);
-        assert_true(has + called[kind] >= w->limit->max || waits[kind] == 0);
+    assert_int_equal(w->limit->gate.side_count, POOLS);
+    for (uint32_t side = 0; side < POOLS; side++) {
+        assert_int_equal(called[side], w->limit->gate.sides[side].called);
+        assert_true(has + called[side] >= w->limit->max || waits[side] == 0);
     }
 }
 
@@ -216,7 +219,7 @@ static uint32_t waiting(const struct limit_world *w)
     return n;
 }
 
-/* The place that explain tells: how many of all kinds go before. */
+/* The place that explain tells: how many of all pools go before. */
 static void check_place(const struct limit_world *w, int i)
 {
     uint32_t before = 0;
@@ -232,7 +235,7 @@ LIMITS_TEST(as_many_are_called_as_may_begin)
     struct job_spec spec = of_limit("gpu", 3);
     uint64_t waited = 0;
     for (int i = 0; i < JOBS; i++)
-        w.jobs[i].more.line = line_get(t, &tenant, &spec, (unsigned)i % JOB_KINDS, 0);
+        w.jobs[i].more.line = line_get(t, &tenant, &spec, (uint32_t)(i % POOLS) * 1000, 0);
     w.limit = w.jobs[0].more.line->limit;
     for (int i = 0; i < 100000; i++) {
         w.now += chance(&random_state, 3);
