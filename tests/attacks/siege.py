@@ -32,7 +32,7 @@ class Broken(AssertionError):
 
 
 class NoFigure(Exception):
-    """Nothing was lost, but the load generator ran too late to say how long the calls took: the machine is busy otherwise."""
+    """Nothing was lost, but the generators ran too late, so that it does not say how long calls take: the machine is busy otherwise."""
 
 
 def measured(process, out, errors):
