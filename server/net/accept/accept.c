@@ -36,7 +36,8 @@ static bool has_place_kept(const struct listener *l, int fd)
 
 bool acceptor_has_room(const struct acceptor *a)
 {
-    return a->limits.connections == 0 || a->open - a->kept < a->limits.connections;
+    return a->limits.connections == 0 ||
+           a->open - a->kept + nameless_places(&a->nameless) < a->limits.connections;
 }
 
 static bool is_better(const struct loop_link *one, const struct loop_link *other)
@@ -99,7 +100,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
     struct loop_link *link = &a->links[loop];
 
     slot->message.loop = (uint16_t)loop;
-    LIST_INSERT_HEAD(&slot->crowd->slots, slot, of_crowd);
+    LIST_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
     a->open++;
     link->open++;
     message_send(&link->loop->from_acceptor, &slot->message);
@@ -161,23 +162,32 @@ static struct caller user_of_machine(uint32_t uid, const char *name)
     return caller;
 }
 
-static void await_name(struct listener *l, int fd, uint32_t uid)
+void accept_user(struct listener *l, int fd, uint32_t uid, const char *name)
 {
-    struct acceptor *a = l->acceptor;
+    const struct caller caller = user_of_machine(uid, name);
 
-    a->nameless[a->nameless_count++] = (struct nameless){.listener = l, .fd = fd, .uid = uid};
+    take_caller(l, fd, &caller);
+}
+
+void refuse_user(int fd, uint32_t uid, const char *why)
+{
+    refuse(fd, user_of_machine(uid, NULL).peer, why);
+}
+
+const char *user_over_limit(const struct listener *l, uint32_t uid)
+{
+    return over_limit(l, peer_key_of_user(uid));
 }
 
 static void take_user(struct listener *l, int fd, uint32_t uid)
 {
     struct acceptor *a = l->acceptor;
     const char *name = l->names ? users_find(a->users, uid, activator_clock(a->activator)) : NULL;
-    const struct caller caller = user_of_machine(uid, name);
 
     if (l->names && name == NULL)
-        await_name(l, fd, uid);
+        nameless_wait(l, fd, uid);
     else
-        take_caller(l, fd, &caller);
+        accept_user(l, fd, uid, name);
 }
 
 static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
@@ -191,42 +201,6 @@ static void take_connection(struct listener *l, int fd, const struct sockaddr_st
     }
     peer_text(from, caller.peer, sizeof caller.peer);
     take_caller(l, fd, &caller);
-}
-
-/* --- Users' names --- */
-
-bool listener_accepts(const struct listener *l)
-{
-    return !l->names || l->acceptor->nameless_count < NAMELESS_MAX;
-}
-
-void accept_named(struct acceptor *a, struct loop_message *answer)
-{
-    uint32_t uid, kept = 0;
-
-    if (users_ask_again(a->users, answer))
-        return;
-    const char *name = users_answered(a->users, answer, activator_clock(a->activator), &uid);
-    const struct caller caller = user_of_machine(uid, name);
-
-    for (uint32_t i = 0; i < a->nameless_count; i++) {
-        struct nameless n = a->nameless[i];
-        if (n.uid != uid)
-            a->nameless[kept++] = n;
-        else if (a->draining)
-            refuse(n.fd, caller.peer, "the server stops");
-        else if (name == NULL)
-            refuse(n.fd, caller.peer, "the system does not say what its user is called");
-        else
-            take_caller(n.listener, n.fd, &caller);
-    }
-    a->nameless_count = kept;
-}
-
-void nameless_drop(struct acceptor *a)
-{
-    while (a->nameless_count > 0)
-        close(a->nameless[--a->nameless_count].fd);
 }
 
 /* --- Accepting --- */
@@ -249,16 +223,11 @@ static bool is_shortage(int code)
     return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
 }
 
-static bool may_accept(const struct listener *l)
-{
-    return claims_may_begin(l->acceptor) && listener_accepts(l);
-}
-
 void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && may_accept(l); i++) {
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && claims_may_begin(l->acceptor); i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;
         int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);

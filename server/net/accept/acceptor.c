@@ -35,7 +35,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     a->kept -= slot->kept;
     slot->rules->kept -= slot->kept;
     --slot->rules->open;
-    LIST_REMOVE(slot, of_crowd);
+    LIST_REMOVE(&slot->of_crowd, link);
     crowds_leave(&a->crowds, slot->crowd);
 }
 
@@ -58,7 +58,7 @@ static void take_back(struct acceptor *a, struct loop_message *message)
     else if (message->kind == LOOP_YIELD)
         claim_answered(a, ao_of(message, struct yield, message));
     else if (message->kind == LOOP_USER)
-        accept_named(a, message);
+        nameless_answered(a, message);
     else
         come_home(a, ao_of(message, struct conn_slot, message));
 }
@@ -88,6 +88,7 @@ static void do_chores(struct acceptor *a)
 {
     acceptor_handle_commands(a);
     take_all_back(a);
+    nameless_go_on(a);
     if (a->paused && activator_clock(a->activator) >= a->pause_end)
         a->paused = false;
 }
@@ -101,11 +102,19 @@ static void accept_reported(struct acceptor *a)
 {
     for (uint32_t i = 0; i < a->listener_count && accepts(a); i++) {
         struct listener *l = a->listeners[i];
-        if (!l->ready || !listener_accepts(l))
+        if (!l->ready)
             continue;
         l->ready = false;
         accept_some(l);
     }
+}
+
+/* When it has something to do though nothing comes. */
+static ao_time next_time(const struct acceptor *a)
+{
+    ao_time names = nameless_next(a), pause = a->paused ? a->pause_end : AO_NEVER;
+
+    return names < pause ? names : pause;
 }
 
 static enum ao_verdict acceptor_step(struct ao *self)
@@ -120,14 +129,14 @@ static enum ao_verdict acceptor_step(struct ao *self)
     if (a->draining)
         listeners_close(a);
     acceptor_report_drained(a);
-    bool more = message_waits(&a->returns), paused = a->paused;
-    ao_time pause_end = a->pause_end;
+    bool more = message_waits(&a->returns);
+    ao_time next = next_time(a);
     acceptor_let_go(a);
     if (more)
         return AO_AGAIN;
-    if (!paused)
+    if (next == AO_NEVER)
         return AO_DONE;
-    ao_sleep_until(self, pause_end);
+    ao_sleep_until(self, next);
     return AO_PARK;
 }
 
@@ -148,7 +157,7 @@ uint32_t acceptor_poll_fds(struct acceptor *a, struct pollfd *fds)
     if (all_are_away(a) || !acceptor_take(a))
         return 0;
     for (uint32_t i = 0; i < a->listener_count && accepts(a); i++)
-        if (a->listeners[i]->fd >= 0 && listener_accepts(a->listeners[i]))
+        if (a->listeners[i]->fd >= 0)
             fds[count++] = (struct pollfd){.fd = a->listeners[i]->fd, .events = POLLIN};
     acceptor_let_go(a);
     return count;
@@ -199,6 +208,7 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     for (int i = 0; i < 2; i++)
         a->penalties.seed[i] = activator_random(a->activator);
     crowds_init(&a->crowds, a->penalties.seed);
+    nameless_init(&a->nameless, a->penalties.seed);
     penalties_init(&a->penalties, limits->penalty * 5 / 2); /* with the third wrong token */
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);

@@ -14,6 +14,7 @@
 
 #include "base/url.h"
 #include "server/net/accept/claims.h"
+#include "server/net/accept/nameless.h"
 #include "server/net/accept/penalties.h"
 #include "server/net/accept/users.h"
 #include "server/net/connection/crowds.h"
@@ -27,7 +28,8 @@ enum {
     LISTENERS_MAX = ACCEPTOR_FDS_MAX,
     LISTENER_URL_MAX = 300
 };
-#define ACCEPT_PAUSE AO_MS(100) /* when the system has no fd left */
+#define ACCEPT_PAUSE   AO_MS(100) /* when the system has no fd left */
+#define NAMES_PATIENCE AO_S(2)    /* at set-up, for the names of who runs the server */
 
 struct listener { /* the acceptor's */
     struct acceptor *acceptor;
@@ -52,14 +54,6 @@ struct loop_link {
     uint32_t claims; /* that it is asked for a place by */
     struct loop_message drain, abort;
 };
-
-/* A connection that waits for the name of its user. */
-struct nameless {
-    struct listener *listener;
-    int fd;
-    uint32_t uid;
-};
-enum { NAMELESS_MAX = USERS_ASKED_MAX };
 
 /* What other threads ask of the acceptor. */
 struct command {
@@ -98,8 +92,7 @@ struct acceptor {
     uint32_t claim_count; /* of these in use */
     struct penalty_table penalties;
     struct users *users; /* NULL: no listener needs names */
-    struct nameless nameless[NAMELESS_MAX];
-    uint32_t nameless_count;
+    struct nameless nameless;
     bool paused;       /* no fd was left; the listeners are not watched */
     ao_time pause_end; /* time; valid while paused */
     bool draining;
@@ -143,11 +136,13 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
 
 /* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);
-/* It may be: there is room for what has to wait. */
-bool listener_accepts(const struct listener *l);
-/* A user's name has come, or the answer that there is none: those who wait for it go on. */
-void accept_named(struct acceptor *a, struct loop_message *answer);
-void nameless_drop(struct acceptor *a); /* the end: closes those that wait */
+/* A connection of a user of this machine, whose name is known: gives it a place, claims one, or
+ * refuses it.  The name is NULL where nobody asks for it.  Only while claims_may_begin(). */
+void accept_user(struct listener *l, int fd, uint32_t uid, const char *name);
+/* The same, for whoever is over a limit that nobody makes room at: why; NULL: it is not. */
+const char *user_over_limit(const struct listener *l, uint32_t uid);
+/* Says why in the log, and closes its socket. */
+void refuse_user(int fd, uint32_t uid, const char *why);
 
 /* --- control.c; more of it stands in net.h --- */
 

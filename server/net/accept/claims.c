@@ -66,11 +66,12 @@ static bool ask_newcomers(struct acceptor *a, struct claim *c)
 /* The n-th youngest of a crowd that can be asked; NULL: there are not so many. */
 static struct conn_slot *youngest(const struct acceptor *a, const struct crowd *crowd, uint32_t n)
 {
-    struct conn_slot *slot;
+    const struct crowd_member *member;
     uint32_t looks = 0;
 
-    LIST_FOREACH(slot, &crowd->slots, of_crowd)
+    LIST_FOREACH(member, &crowd->members, link)
     {
+        struct conn_slot *slot = ao_of(member, struct conn_slot, of_crowd);
         if (looks++ == CLAIM_LOOKS + CLAIMS_MAX + KEPT_PLACES)
             break;
         if (!slot->asked && !slot->kept && may_ask(&a->links[slot->message.loop]) && n-- == 0)
@@ -103,6 +104,12 @@ static void end(struct acceptor *a, struct claim *c)
     a->claim_count--;
 }
 
+/* At once, asking no loop. */
+static bool can_have_place(struct acceptor *a, const struct conn_slot *slot)
+{
+    return acceptor_has_room(a) || nameless_yield(a, slot->crowd->count);
+}
+
 static void go_on(struct acceptor *a, struct claim *c)
 {
     struct conn_slot *slot = c->slot;
@@ -110,7 +117,7 @@ static void go_on(struct acceptor *a, struct claim *c)
     if (a->draining) {
         end(a, c);
         slot_refuse(a, slot, "the server stops");
-    } else if (acceptor_has_room(a)) {
+    } else if (can_have_place(a, slot)) {
         end(a, c);
         slot_send(a, slot);
     } else if (!ask_newcomers(a, c) && !ask_largest(a, c)) {
@@ -121,7 +128,12 @@ static void go_on(struct acceptor *a, struct claim *c)
 
 bool claims_may_begin(const struct acceptor *a)
 {
-    return a->claim_count < CLAIMS_MAX;
+    if (a->claim_count < CLAIMS_A_LOOP || a->claim_count >= CLAIMS_MAX)
+        return a->claim_count < CLAIMS_MAX;
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        if (may_ask(&a->links[i]))
+            return true;
+    return false;
 }
 
 static struct claim *claim_new(struct acceptor *a, struct conn_slot *slot)
@@ -138,9 +150,9 @@ static struct claim *claim_new(struct acceptor *a, struct conn_slot *slot)
 
 void claim_place(struct acceptor *a, struct conn_slot *slot)
 {
-    if (acceptor_has_room(a))
+    if (can_have_place(a, slot))
         slot_send(a, slot);
-    else if (!claims_may_begin(a) || (a->claim_count >= CLAIMS_MAX / 2 && !has_few(a, slot)))
+    else if (a->claim_count >= CLAIMS_MAX / 2 && !has_few(a, slot))
         slot_refuse(a, slot, is_full);
     else
         go_on(a, claim_new(a, slot));

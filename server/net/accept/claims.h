@@ -1,7 +1,8 @@
 /* Claims: connections that have come when all places (limits.connections) were taken, and that
  * somebody may make room for.
  *
- * First newcomers give way, who have not said who they are.  Then the youngest connection of the
+ * First those give way that wait for the name of their user (nameless.h), and newcomers, who have
+ * not said who they are.  Then the youngest connection of the
  * address, or the user of this machine, that has the most does, in favour of one that has under a
  * quarter of that: so nobody fills the server alone, and two that have many do not throw each other
  * out in turn.  Of its youngest CLAIM_LOOKS one that has nothing at work is preferred.
@@ -43,12 +44,12 @@ struct claim {
 };
 
 /* Sends the slot, which no loop has, to a loop; or claims a place for it, and then does; or refuses
- * it, if nobody has to make room, or so many claim one already: those who waited for a name come
- * several at a time, and past claims_may_begin().  It is taken over. */
+ * it, if nobody has to make room.  It is taken over.  Only while claims_may_begin(). */
 void claim_place(struct acceptor *a, struct conn_slot *slot);
 /* A loop has done what a claim asked for. */
 void claim_answered(struct acceptor *a, struct yield *y);
-bool claims_may_begin(const struct acceptor *a); /* there is room for one more */
+/* There is room for one more, and a loop that it may ask. */
+bool claims_may_begin(const struct acceptor *a);
 /* The end, when no loop runs any more: what waits is closed and freed. */
 void claims_drop(struct acceptor *a);
 

@@ -267,7 +267,7 @@ static bool open_users(struct listener *l)
 
     l->names = l->url.scheme == URL_UNIX && l->rules.auth != LISTENER_AUTH_TOKEN;
     if (l->names && a->users == NULL)
-        a->users = users_open(&a->returns, users_ask_system);
+        a->users = users_open(&a->returns, users_ask_system, a->penalties.seed, NAMES_PATIENCE);
     return !l->names || a->users != NULL;
 }
 
@@ -280,6 +280,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     l->ready = true;
+    ao_wake(&l->acceptor->ao); /* it may sleep until somebody has waited long enough for a name */
     ao_activate(&l->acceptor->ao);
 }
 
@@ -312,14 +313,13 @@ void listeners_watch(struct acceptor *a, bool watch)
 {
     for (uint32_t i = 0; i < a->listener_count; i++) {
         struct listener *l = a->listeners[i];
-        bool wanted = watch && listener_accepts(l);
-        if (l->fd < 0 || l->watched == wanted)
+        if (l->fd < 0 || l->watched == watch)
             continue;
-        if (wanted)
+        if (watch)
             event_add(&l->event, NULL);
         else
             event_del(&l->event);
-        l->watched = wanted;
+        l->watched = watch;
     }
 }
 

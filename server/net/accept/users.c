@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/siphash.h"
 #include "server/runtime/thread.h"
 
 enum {
     SPACE_LEAST = 1024,
     SPACE_MOST = 1 << 20, /* bytes of an entry of the system's; a group of thousands has less */
-    PATIENCE = 1          /* seconds, at the end */
+    USER_SETS = USERS_KEPT / USER_WAYS
 };
+#define PATIENCE AO_S(1) /* at the end */
 
 /* Whose it is at any time: the acceptor's, the thread's from ask() until it is sent to `answers`.
  */
@@ -31,8 +34,9 @@ struct question {
 
 struct user {
     uint32_t uid;
-    bool known; /* else the entry is empty */
-    ao_time at; /* when it was asked */
+    bool known;   /* else the entry is empty */
+    ao_time at;   /* when it was asked */
+    ao_time used; /* when it was last found */
     char name[USER_NAME_MAX];
 };
 
@@ -40,7 +44,9 @@ struct users {
     user_look_up *look_up;
 
     /* The acceptor's. */
-    struct user kept[USERS_KEPT];
+    struct user own[2]; /* of who runs the server: root, and its user; known */
+    struct user kept[USER_SETS][USER_WAYS];
+    uint64_t seed[2];
     uint32_t generation; /* one more whenever they were forgotten */
     struct question questions[USERS_ASKED_MAX];
     pthread_t thread;
@@ -122,6 +128,7 @@ static void *thread_main(void *arg)
         u->busy = false;
         if (u->answers != NULL)
             message_send(u->answers, &q->message);
+        pthread_cond_broadcast(&u->changed);
     }
     bool frees = u->left_behind;
     pthread_cond_broadcast(&u->changed);
@@ -131,9 +138,44 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* --- The acceptor --- */
+/* --- Set-up --- */
 
-struct users *users_open(struct message_list *answers, user_look_up *look_up)
+/* Until the thread does nothing, but no longer than `patience`; and if `all`, has nothing to do.
+ * Under the lock. */
+static void wait_for_thread(struct users *u, bool all, ao_time patience)
+{
+    struct timespec end;
+    int error = 0;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    ao_time ns = (ao_time)end.tv_nsec + patience;
+    end.tv_sec += (time_t)(ns / AO_S(1));
+    end.tv_nsec = (long)(ns % AO_S(1));
+    while ((u->busy || (all && !STAILQ_EMPTY(&u->asked))) && error == 0)
+        error = pthread_cond_timedwait(&u->changed, &u->lock, &end);
+}
+
+static void ask_for_own(struct users *u)
+{
+    users_ask(u, u->own[0].uid);
+    users_ask(u, u->own[1].uid);
+}
+
+static void init(struct users *u, const uint64_t seed[2])
+{
+    STAILQ_INIT(&u->asked);
+    pthread_mutex_init(&u->lock, NULL);
+    pthread_cond_init(&u->changed, NULL);
+    memcpy(u->seed, seed, sizeof u->seed);
+    u->own[1].uid = geteuid();
+    for (struct user *own = u->own; own < u->own + 2; own++) {
+        own->known = true;
+        snprintf(own->name, sizeof own->name, "%u", own->uid);
+    }
+}
+
+struct users *users_open(struct message_list *answers, user_look_up *look_up,
+                         const uint64_t seed[2], ao_time patience)
 {
     struct users *u = calloc(1, sizeof *u);
 
@@ -141,15 +183,18 @@ struct users *users_open(struct message_list *answers, user_look_up *look_up)
         return NULL;
     u->look_up = look_up;
     u->answers = answers;
-    STAILQ_INIT(&u->asked);
-    pthread_mutex_init(&u->lock, NULL);
-    pthread_cond_init(&u->changed, NULL);
+    init(u, seed);
     int error = thread_start_undisturbed(&u->thread, thread_main, u);
-    if (error == 0)
-        return u;
-    users_free(u);
-    errno = error;
-    return NULL;
+    if (error != 0) {
+        users_free(u);
+        errno = error;
+        return NULL;
+    }
+    ask_for_own(u);
+    pthread_mutex_lock(&u->lock);
+    wait_for_thread(u, true, patience);
+    pthread_mutex_unlock(&u->lock);
+    return u;
 }
 
 void users_hush(struct users *u)
@@ -164,17 +209,11 @@ void users_hush(struct users *u)
 
 void users_close(struct users *u)
 {
-    struct timespec end;
-
     if (u == NULL)
         return;
     users_hush(u);
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += PATIENCE;
     pthread_mutex_lock(&u->lock);
-    int error = 0;
-    while (u->busy && error == 0)
-        error = pthread_cond_timedwait(&u->changed, &u->lock, &end);
+    wait_for_thread(u, false, PATIENCE);
     u->left_behind = u->busy;
     bool joins = !u->left_behind;
     pthread_t thread = u->thread;
@@ -187,9 +226,42 @@ void users_close(struct users *u)
     users_free(u);
 }
 
+/* --- The acceptor --- */
+
+static struct user *set_of(struct users *u, uint32_t uid)
+{
+    return u->kept[siphash(u->seed, span_of(&uid, sizeof uid)) % USER_SETS];
+}
+
+/* NULL: it is none of who runs the server. */
+static struct user *own_of(struct users *u, uint32_t uid)
+{
+    return uid == u->own[0].uid ? &u->own[0] : uid == u->own[1].uid ? &u->own[1] : NULL;
+}
+
+/* NULL: there is none, whatever its age. */
 static struct user *entry_of(struct users *u, uint32_t uid)
 {
-    return &u->kept[uid % USERS_KEPT];
+    struct user *set = set_of(u, uid);
+
+    for (struct user *entry = set; entry < set + USER_WAYS; entry++)
+        if (entry->known && entry->uid == uid)
+            return entry;
+    return own_of(u, uid); /* which is in no set */
+}
+
+/* The user's own; or an empty one; or that of who was not seen for the longest time. */
+static struct user *entry_for(struct users *u, uint32_t uid)
+{
+    struct user *set = set_of(u, uid), *entry = entry_of(u, uid);
+
+    if (entry != NULL)
+        return entry;
+    entry = set;
+    for (struct user *other = set; other < set + USER_WAYS && entry->known; other++)
+        if (!other->known || other->used < entry->used)
+            entry = other;
+    return entry;
 }
 
 /* NULL: it was not asked for, or all are. */
@@ -213,18 +285,26 @@ static void ask(struct users *u, struct question *q, uint32_t uid)
     pthread_mutex_unlock(&u->lock);
 }
 
+bool users_ask(struct users *u, uint32_t uid)
+{
+    if (question_of(u, true, uid) != NULL)
+        return true;
+    struct question *q = question_of(u, false, uid);
+    if (q != NULL)
+        ask(u, q, uid);
+    return q != NULL;
+}
+
 const char *users_find(struct users *u, uint32_t uid, ao_time now)
 {
-    const struct user *entry = entry_of(u, uid);
+    struct user *entry = entry_of(u, uid);
 
-    if (entry->known && entry->uid == uid && now - entry->at < USER_AGE)
-        return entry->name;
-    if (question_of(u, true, uid) == NULL) {
-        struct question *q = question_of(u, false, uid);
-        assert(q != NULL); /* each has somebody who waits for it, and of these there are no more */
-        ask(u, q, uid);
-    }
-    return NULL;
+    if (entry == NULL || (now - entry->at >= USER_TRUSTED && own_of(u, uid) == NULL))
+        return NULL;
+    entry->used = now;
+    if (now - entry->at >= USER_AGE)
+        users_ask(u, uid);
+    return entry->name;
 }
 
 bool users_ask_again(struct users *u, struct loop_message *message)
@@ -241,20 +321,21 @@ const char *users_answered(struct users *u, struct loop_message *message, ao_tim
                            uint32_t *uid)
 {
     struct question *q = ao_of(message, struct question, message);
-    struct user *entry = entry_of(u, q->uid);
 
     q->open = false;
     *uid = q->uid;
     if (!q->known)
         return NULL;
-    *entry = (struct user){.uid = q->uid, .known = true, .at = now};
+    struct user *entry = entry_for(u, q->uid);
+    *entry = (struct user){.uid = q->uid, .known = true, .at = now, .used = now};
     memcpy(entry->name, q->name, sizeof entry->name);
     return entry->name;
 }
 
 void users_forget(struct users *u)
 {
-    for (struct user *entry = u->kept; entry < u->kept + USERS_KEPT; entry++)
-        entry->known = false;
+    for (int i = 0; i < USERS_KEPT; i++)
+        u->kept[i / USER_WAYS][i % USER_WAYS].known = false;
     u->generation++;
+    ask_for_own(u);
 }

@@ -1,10 +1,17 @@
 /* The names of this machine's users, by their ids, as the system has them.
  *
  * To ask for one may take as long as a name service likes to (LDAP, sssd), so a thread of its own
- * does it, and no loop waits.  What it has answered counts for USER_AGE: whose name changes, or who
- * gets the id of somebody else, is known by the new name within that time, and at once after a
- * reload.  There is room for USERS_KEPT; of two that fall together the one asked for last stays, so
- * that more of them only ask more often.
+ * does it, and no loop waits.  What it has answered counts for USER_AGE.  After that, until
+ * USER_TRUSTED is over, the user is known by the old name while the system is asked anew: so who
+ * comes often waits for no name service, nor is shut out when it is down for a while; and whose
+ * name changes, or who gets the id of somebody else, is known by the new one at the latest after
+ * that time, as a rule after USER_AGE and one connection more, and at once after a reload.  There
+ * is room for USERS_KEPT: who was not seen for the longest time goes first, of USER_WAYS that fall
+ * together.
+ *
+ * The names of who runs the server, root and its own user, are asked for at set-up, and are not
+ * forgotten: these two are never asked to wait.  Where the system has not said what they are
+ * called, their ids in digits are their names.
  *
  * Where the system answers that there is no such user, or its name is a number and so could be
  * taken for an id, the user is known by the id in digits.  Where it gives no answer (an error, no
@@ -21,35 +28,46 @@ struct users;
 
 enum {
     USERS_KEPT = 256,
-    USERS_ASKED_MAX = 16, /* users at once; the caller sees to it */
+    USER_WAYS = 8,
+    USERS_ASKED_MAX = 16, /* users at once */
     USER_NAME_MAX = 256   /* bytes, with the end */
 };
-#define USER_AGE AO_S(60)
+#define USER_AGE     AO_S(60)
+#define USER_TRUSTED AO_S(3600)
 
 /* Puts the name of a user into `name`.  False: there is no answer.  May block; on the names'
  * thread. */
 typedef bool user_look_up(uint32_t uid, char *name, size_t size);
 user_look_up users_ask_system;
 
-/* Starts the thread.  What it finds goes to `answers`, a message LOOP_USER each.  NULL with errno:
- * no memory, or no thread.  Set-up. */
-struct users *users_open(struct message_list *answers, user_look_up *look_up);
+/* Starts the thread.  What it finds goes to `answers`, a message LOOP_USER each; the first are
+ * those of who runs the server, for which this waits, for `patience` at most.  The seed keeps
+ * people from choosing ids that fall together; it is copied.  NULL with errno: no memory, or no
+ * thread.  Set-up.
+ */
+struct users *users_open(struct message_list *answers, user_look_up *look_up,
+                         const uint64_t seed[2], ao_time patience);
 /* Nothing goes to `answers` any more.  NULL is fine.  Set-up. */
 void users_hush(struct users *u);
 /* Ends it, when no answer is on its way any more.  A look-up that does not end within a second is
  * left behind, with its thread.  NULL is fine.  Set-up. */
 void users_close(struct users *u);
 
-/* The name, borrowed until the next call of any of these; or NULL: it is asked for, once for all
- * who want to know, and users_answered() will tell. */
+/* The name, borrowed until the next call of any of these; or NULL: it is not known, and
+ * users_ask() asks for it. */
 const char *users_find(struct users *u, uint32_t uid, ao_time now);
+/* The system is asked for it, or was already, once for all who want to know, and users_answered()
+ * will tell.  False: it is asked for USERS_ASKED_MAX others; after the next answer there is room.
+ */
+bool users_ask(struct users *u, uint32_t uid);
 /* True: the answer is from before users_forget(), and does not count; it is asked for again, and
  * there will be another.  Else users_answered() has it. */
 bool users_ask_again(struct users *u, struct loop_message *message);
 /* An answer: the name, borrowed likewise, or NULL: there is none. */
 const char *users_answered(struct users *u, struct loop_message *message, ao_time now,
                            uint32_t *uid);
-/* All will be asked for again, those that are being asked for too. */
+/* All will be asked for again, those that are being asked for too; those of who runs the server at
+ * once, and they serve until then. */
 void users_forget(struct users *u);
 
 #endif

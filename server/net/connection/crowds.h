@@ -1,6 +1,7 @@
 /* Crowds: how many connections come from each address, or of each user of the machine, and who has
  * the most.  The one table that counts by address: the acceptor counts all connections, a loop
- * those of its own that have not said who they are, and those that shake hands.
+ * those of its own that have not said who they are, and those that shake hands, and the acceptor
+ * those that wait for their users' names.
  *
  * An IPv6 address counts with all of its /64 (peer_key()).  There is one entry for each address
  * that has a connection, and none for others: so a table has no more entries than there may be
@@ -14,7 +15,10 @@
 #include "base/list.h"
 #include "base/pairing_heap.h"
 
-struct conn_slot;
+/* One that is counted and stands in its crowd's list. */
+struct crowd_member {
+    LIST_ENTRY(crowd_member) link;
+};
 
 struct crowd { /* the table's */
     struct hash_link link;
@@ -22,7 +26,7 @@ struct crowd { /* the table's */
     uint64_t key;   /* peer_key() */
     uint64_t order; /* of its making: among those of equal size the older goes first */
     uint32_t count;
-    LIST_HEAD(, conn_slot) slots; /* the acceptor's: those with a loop, the youngest first */
+    LIST_HEAD(, crowd_member) members; /* the owner's, who puts in whom it wants to find */
 };
 
 struct crowds {

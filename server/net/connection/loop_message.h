@@ -12,11 +12,11 @@
 #define ERGON_NET_LOOP_MESSAGE_H
 
 #include "base/list.h"
+#include "server/net/connection/crowds.h"
 #include "server/net/net.h"
 #include "server/runtime/threads/mpsc.h"
 
 struct connection;
-struct crowd;
 struct tls_context;
 
 /* The rules of one listener as its connections see them.  Immutable while the server runs, but for
@@ -69,12 +69,13 @@ struct conn_slot {
 
     const char *user; /* name of the one of a Unix socket, behind `peer`; NULL: nobody asked */
 
-    struct crowd *crowd;            /* the acceptor's: of that key */
-    LIST_ENTRY(conn_slot) of_crowd; /* the same: while it is counted and a loop has it */
-    bool left;                      /* the same: it has given up its place, and is not counted */
-    bool kept;                      /* the same: in a place that is kept beyond the limits */
-    bool asked;                     /* the same: a claim asks for its place, and holds on to it */
-    bool home;                      /* the same: it came home while it was asked for */
+    struct crowd *crowd;          /* the acceptor's: of that key */
+    struct crowd_member of_crowd; /* the same: while it is counted and a loop has it; the youngest
+                                   * is first */
+    bool left;                    /* the same: it has given up its place, and is not counted */
+    bool kept;                    /* the same: in a place that is kept beyond the limits */
+    bool asked;                   /* the same: a claim asks for its place, and holds on to it */
+    bool home;                    /* the same: it came home while it was asked for */
 
     uint8_t offences;              /* the loop's: weights of enum offence, added up */
     struct connection *connection; /* the loop's; NULL: there is none, any more or at all */

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ergon/activator.h>
 
@@ -17,6 +18,7 @@
 
 static _Atomic uint32_t looks; /* that have begun */
 static _Atomic bool slow;      /* looks do not end */
+static _Atomic bool fails;     /* there is no answer */
 static _Atomic uint32_t version;
 
 static bool look(uint32_t uid, char *name, size_t size)
@@ -24,7 +26,7 @@ static bool look(uint32_t uid, char *name, size_t size)
     atomic_fetch_add(&looks, 1);
     while (atomic_load(&slow))
         sched_yield();
-    if (uid == 13)
+    if (uid == 13 || atomic_load(&fails))
         return false;
     snprintf(name, size, "user%u-%u", uid, atomic_load(&version));
     return true;
@@ -43,16 +45,35 @@ static struct ao receiver;
 static struct message_list answers;
 static struct users *users;
 
-static int open_users(void **state)
+static const char *answer(ao_time now);
+
+static int open_with(bool answers_at_once, ao_time patience)
 {
-    atomic_store(&looks, 0);
-    atomic_store(&slow, false);
+    atomic_store(&slow, !answers_at_once);
     atomic_store(&version, 1);
+    atomic_store(&fails, false);
     virtual_init(&world);
     ao_init(&receiver, &idle_class, virtual_open(&world, "loop"));
     assert_int_equal(message_list_init(&answers, &receiver), 0);
-    users = users_open(&answers, look);
+    users = users_open(&answers, look, (const uint64_t[2]){1, 2}, patience);
     return users == NULL;
+}
+
+/* Those of who runs the server, which are asked for first. */
+static void take_own(ao_time now)
+{
+    answer(now);
+    if (geteuid() != 0)
+        answer(now);
+}
+
+static int open_users(void **state)
+{
+    if (open_with(true, AO_S(600)) != 0)
+        return -1;
+    take_own(AO_S(1));
+    atomic_store(&looks, 0);
+    return 0;
 }
 
 static int close_users(void **state)
@@ -88,7 +109,8 @@ USERS_TEST(a_name_is_asked_for_once_and_kept)
 {
     atomic_store(&slow, true);
     assert_null(users_find(users, 7, AO_S(1)));
-    assert_null(users_find(users, 7, AO_S(1)));
+    assert_true(users_ask(users, 7));
+    assert_true(users_ask(users, 7));
     assert_null(message_take(&answers)); /* nobody waited for it */
     atomic_store(&slow, false);
     assert_string_equal(answer(AO_S(2)), "user7-1");
@@ -96,66 +118,151 @@ USERS_TEST(a_name_is_asked_for_once_and_kept)
     assert_int_equal(atomic_load(&looks), 1);
 }
 
-USERS_TEST(after_a_minute_it_is_asked_for_again)
+USERS_TEST(after_a_minute_it_is_asked_for_again_and_serves_meanwhile)
 {
-    users_find(users, 7, AO_S(1));
+    users_ask(users, 7);
     answer(AO_S(1));
     atomic_store(&version, 2);
     assert_string_equal(users_find(users, 7, AO_S(60)), "user7-1");
-    assert_null(users_find(users, 7, AO_S(61)));
-    assert_string_equal(answer(AO_S(61)), "user7-2");
+    assert_int_equal(atomic_load(&looks), 1);
+    atomic_store(&slow, true);
+    assert_string_equal(users_find(users, 7, AO_S(61)), "user7-1");
+    assert_string_equal(users_find(users, 7, AO_S(62)), "user7-1");
+    atomic_store(&slow, false);
+    assert_string_equal(answer(AO_S(63)), "user7-2");
+    assert_string_equal(users_find(users, 7, AO_S(63)), "user7-2");
+    assert_int_equal(atomic_load(&looks), 2);
 }
+
+/* The id may be somebody else's by then. */
+USERS_TEST(after_an_hour_an_old_name_serves_no_more)
+{
+    users_ask(users, 7);
+    answer(AO_S(1));
+    assert_non_null(users_find(users, 7, AO_S(3600)));
+    answer(AO_S(1)); /* as if it had been asked for then */
+    assert_null(users_find(users, 7, AO_S(3601)));
+}
+
+USERS_TEST(an_old_name_serves_where_the_system_fails)
+{
+    users_ask(users, 7);
+    answer(AO_S(1));
+    atomic_store(&fails, true);
+    assert_non_null(users_find(users, 7, AO_S(100)));
+    assert_string_equal(answer(AO_S(100)), "-");
+    assert_string_equal(users_find(users, 7, AO_S(101)), "user7-1");
+    assert_string_equal(answer(AO_S(101)), "-"); /* asked for again */
+}
+
+/* --- Who runs the server --- */
+
+USERS_TEST(who_runs_the_server_is_known_from_the_start_and_for_good)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "user%u-1", geteuid());
+    assert_string_equal(users_find(users, 0, AO_S(1)), "user0-1");
+    assert_string_equal(users_find(users, geteuid(), AO_S(1)), name);
+    assert_int_equal(atomic_load(&looks), 0);
+    atomic_store(&slow, true);
+    atomic_store(&version, 2);
+    users_forget(users);
+    assert_string_equal(users_find(users, 0, AO_S(1000000)), "user0-1");
+    atomic_store(&slow, false);
+    take_own(AO_S(1000001));
+    assert_string_equal(users_find(users, 0, AO_S(1000001)), "user0-2");
+}
+
+static int open_slow_users(void **state)
+{
+    return open_with(false, 0);
+}
+
+TEST_WITH(open_slow_users, close_users, who_runs_the_server_has_its_id_for_a_name_until_it_comes)
+{
+    assert_string_equal(users_find(users, 0, AO_S(1000)), "0");
+    atomic_store(&slow, false);
+    take_own(AO_S(1000));
+    assert_string_equal(users_find(users, 0, AO_S(1000)), "user0-1");
+}
+
+/* --- Reload, and failures --- */
 
 USERS_TEST(what_was_kept_can_be_forgotten)
 {
-    users_find(users, 7, AO_S(1));
+    users_ask(users, 7);
     answer(AO_S(1));
     atomic_store(&version, 2);
     users_forget(users);
+    take_own(AO_S(2));
     assert_null(users_find(users, 7, AO_S(2)));
+    users_ask(users, 7);
     assert_string_equal(answer(AO_S(2)), "user7-2");
 }
 
 USERS_TEST(what_is_being_asked_for_is_forgotten_too)
 {
-    users_find(users, 7, AO_S(1));
+    users_ask(users, 7);
     while (!message_waits(&answers))
         sched_yield();
     atomic_store(&version, 2);
     users_forget(users);
+    take_own(AO_S(2));
     assert_null(users_find(users, 7, AO_S(2)));
+    users_ask(users, 7);
     assert_string_equal(answer(AO_S(2)), "user7-2");
     assert_string_equal(users_find(users, 7, AO_S(3)), "user7-2");
-    assert_int_equal(atomic_load(&looks), 2);
+    assert_int_equal(atomic_load(&looks), geteuid() == 0 ? 3 : 4);
 }
 
 USERS_TEST(no_answer_is_no_name_and_is_not_kept)
 {
-    assert_null(users_find(users, 13, AO_S(1)));
+    users_ask(users, 13);
     assert_string_equal(answer(AO_S(1)), "-");
     assert_null(users_find(users, 13, AO_S(1)));
+    users_ask(users, 13);
     assert_string_equal(answer(AO_S(1)), "-");
     assert_int_equal(atomic_load(&looks), 2);
 }
 
-/* Of two that fall together each is known by its own name. */
+static const char *find(uint32_t uid, ao_time now)
+{
+    const char *name = users_find(users, uid, now);
+
+    if (name != NULL)
+        return name;
+    assert_true(users_ask(users, uid));
+    return answer(now);
+}
+
+/* Each is known by its own name, and who comes all the time is not forgotten for who came once. */
 USERS_TEST(there_is_room_for_so_many_and_nobody_is_taken_for_another)
 {
-    users_find(users, 7, AO_S(1));
-    answer(AO_S(1));
-    assert_null(users_find(users, 7 + USERS_KEPT, AO_S(1)));
-    assert_string_equal(answer(AO_S(1)), "user263-1");
-    assert_string_equal(users_find(users, 7 + USERS_KEPT, AO_S(1)), "user263-1");
-    assert_null(users_find(users, 7, AO_S(1)));
-    assert_string_equal(answer(AO_S(1)), "user7-1");
+    enum { MANY = 4 * USERS_KEPT };
+    char expected[32];
+    uint32_t known = 0;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(expected, sizeof expected, "user%u-1", 100 + i);
+        assert_string_equal(find(100 + i, AO_S(1) + i), expected);
+        assert_string_equal(users_find(users, 100, AO_S(1) + i), "user100-1");
+    }
+    for (uint32_t i = 0; i < MANY; i++)
+        known += users_find(users, 100 + i, AO_S(2)) != NULL;
+    assert_in_range(known, USERS_KEPT / 2, USERS_KEPT);
 }
 
 USERS_TEST(many_are_answered_in_their_order)
 {
     char expected[32];
 
+    atomic_store(&slow, true);
     for (uint32_t i = 0; i < USERS_ASKED_MAX; i++)
-        assert_null(users_find(users, 100 + i, AO_S(1)));
+        assert_true(users_ask(users, 100 + i));
+    assert_false(users_ask(users, 99));
+    assert_true(users_ask(users, 100)); /* it is asked already */
+    atomic_store(&slow, false);
     for (uint32_t i = 0; i < USERS_ASKED_MAX; i++) {
         snprintf(expected, sizeof expected, "user%u-1", 100 + i);
         assert_string_equal(answer(AO_S(1)), expected);
@@ -167,7 +274,7 @@ USERS_TEST(an_end_in_between_leaves_nothing)
 {
     atomic_store(&slow, true);
     for (uint32_t i = 0; i < 3; i++)
-        users_find(users, i, AO_S(1));
+        users_ask(users, 100 + i);
     while (atomic_load(&looks) == 0)
         sched_yield();
     users_hush(users);

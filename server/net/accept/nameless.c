@@ -1,0 +1,278 @@
+#include "server/net/accept/nameless.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/auth/peer.h"
+
+static const char is_full[] = "the limit of connections is reached (limits.connections)";
+static const char too_many_wait[] =
+    "too many connections wait for their users' names (limits.connections)";
+static const char too_late[] =
+    "the system did not say in time what its user is called (limits.auth_timeout)";
+static const char no_name[] = "the system does not say what its user is called";
+static const char stops[] = "the server stops";
+
+enum stage { UNASKED, ASKED, READY };
+
+struct name_wait {
+    TAILQ_ENTRY(name_wait) in_all;
+    TAILQ_ENTRY(name_wait) in_stage; /* but for ASKED */
+    struct crowd_member of_user;     /* the youngest first */
+    struct crowd *user;
+    struct listener *listener;
+    const char *why; /* it is to be refused; constant.  NULL: it is not */
+    ao_time since;
+    int fd;
+    uint32_t uid;
+    enum stage stage;
+};
+
+void nameless_init(struct nameless *n, const uint64_t seed[2])
+{
+    TAILQ_INIT(&n->all);
+    TAILQ_INIT(&n->unasked);
+    TAILQ_INIT(&n->ready);
+    crowds_init(&n->users, seed);
+}
+
+static struct name_waits *queue_of(struct nameless *n, enum stage stage)
+{
+    return stage == UNASKED ? &n->unasked : stage == READY ? &n->ready : NULL;
+}
+
+/* Out of its queue, into the other one, before `next` (NULL: at its end). */
+static void change(struct nameless *n, struct name_wait *w, enum stage stage,
+                   struct name_wait *next)
+{
+    struct name_waits *from = queue_of(n, w->stage), *to = queue_of(n, stage);
+
+    if (from != NULL)
+        TAILQ_REMOVE(from, w, in_stage);
+    w->stage = stage;
+    if (to != NULL && next == NULL)
+        TAILQ_INSERT_TAIL(to, w, in_stage);
+    else if (to != NULL)
+        TAILQ_INSERT_BEFORE(next, w, in_stage);
+}
+
+/* It waits no more, and is counted no more; its socket is the caller's. */
+static void leave(struct nameless *n, struct name_wait *w)
+{
+    change(n, w, ASKED, NULL);
+    TAILQ_REMOVE(&n->all, w, in_all);
+    LIST_REMOVE(&w->of_user, link);
+    crowds_leave(&n->users, w->user);
+    w->listener->rules.open--;
+    n->count--;
+    free(w);
+}
+
+static void refuse_wait(struct acceptor *a, struct name_wait *w, const char *why)
+{
+    int fd = w->fd;
+    uint32_t uid = w->uid;
+
+    leave(&a->nameless, w);
+    refuse_user(fd, uid, why);
+}
+
+/* Of those that come first, as many as there may be questions. */
+static void ask_some(struct acceptor *a)
+{
+    struct name_wait *w;
+
+    while ((w = TAILQ_FIRST(&a->nameless.unasked)) != NULL && users_ask(a->users, w->uid))
+        change(&a->nameless, w, ASKED, NULL);
+}
+
+/* --- Places --- */
+
+uint32_t nameless_places(const struct nameless *n)
+{
+    return n->count <= NAMELESS_MORE ? 0 : n->count - NAMELESS_MORE;
+}
+
+static struct name_wait *youngest(const struct crowd *user)
+{
+    return ao_of(LIST_FIRST(&user->members), struct name_wait, of_user);
+}
+
+/* Closes one of the user that has the most, and more than `count`. */
+static bool close_one(struct acceptor *a, uint32_t count)
+{
+    const struct crowd *most = crowds_largest(&a->nameless.users);
+
+    if (most == NULL || most->count <= count)
+        return false;
+    refuse_wait(a, youngest(most), too_many_wait);
+    return true;
+}
+
+bool nameless_yield(struct acceptor *a, uint32_t count)
+{
+    return nameless_places(&a->nameless) > 0 && close_one(a, count);
+}
+
+static bool has_room(struct acceptor *a, uint32_t uid)
+{
+    const struct nameless *n = &a->nameless;
+    const struct crowd *user = crowds_find(&n->users, peer_key_of_user(uid));
+
+    return n->count < NAMELESS_MORE || acceptor_has_room(a) ||
+           close_one(a, user == NULL ? 1 : user->count + 1);
+}
+
+/* --- Their life --- */
+
+/* NULL without memory. */
+static struct name_wait *wait_new(struct listener *l, int fd, uint32_t uid)
+{
+    struct acceptor *a = l->acceptor;
+    struct name_wait *w = malloc(sizeof *w);
+    struct crowd *user = w == NULL ? NULL : crowds_join(&a->nameless.users, peer_key_of_user(uid));
+
+    if (user == NULL) {
+        free(w);
+        return NULL;
+    }
+    *w = (struct name_wait){.user = user,
+                            .listener = l,
+                            .since = activator_clock(a->activator),
+                            .fd = fd,
+                            .uid = uid,
+                            .stage = ASKED};
+    return w;
+}
+
+void nameless_wait(struct listener *l, int fd, uint32_t uid)
+{
+    struct acceptor *a = l->acceptor;
+    struct nameless *n = &a->nameless;
+    const char *why = user_over_limit(l, uid);
+
+    if (why == NULL && !has_room(a, uid))
+        why = too_many_wait;
+    struct name_wait *w = why == NULL ? wait_new(l, fd, uid) : NULL;
+    if (w == NULL) {
+        refuse_user(fd, uid, why == NULL ? "out of memory" : why);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&n->all, w, in_all);
+    LIST_INSERT_HEAD(&w->user->members, &w->of_user, link);
+    l->rules.open++;
+    n->count++;
+    change(n, w, UNASKED, NULL);
+    ask_some(a);
+}
+
+static void make_ready(struct nameless *n, const struct crowd *user, const char *why)
+{
+    const struct crowd_member *member;
+    struct name_wait *next = NULL;
+
+    LIST_FOREACH(member, &user->members, link)
+    {
+        struct name_wait *w = ao_of(member, struct name_wait, of_user);
+        if (w->stage == READY)
+            continue;
+        w->why = why;
+        change(n, w, READY, next);
+        next = w; /* that which came before it goes on before it */
+    }
+}
+
+void nameless_answered(struct acceptor *a, struct loop_message *answer)
+{
+    ao_time now = activator_clock(a->activator);
+    uint32_t uid;
+
+    if (users_ask_again(a->users, answer))
+        return;
+    const char *why = users_answered(a->users, answer, now, &uid) == NULL ? no_name : NULL;
+    const struct crowd *user = crowds_find(&a->nameless.users, peer_key_of_user(uid));
+    if (user != NULL)
+        make_ready(&a->nameless, user, why);
+    ask_some(a);
+}
+
+static ao_time end_of(const struct acceptor *a, const struct name_wait *w)
+{
+    return w->since + (a->limits.auth_timeout > 0 ? a->limits.auth_timeout : NAME_WAIT);
+}
+
+/* NULL: none has waited for too long. */
+static struct name_wait *first_late(const struct acceptor *a, ao_time now)
+{
+    struct name_wait *w = TAILQ_FIRST(&a->nameless.all);
+
+    return w != NULL && (a->draining || end_of(a, w) <= now) ? w : NULL;
+}
+
+static const char *reason(const struct acceptor *a, const struct name_wait *w)
+{
+    if (a->draining)
+        return stops;
+    return w->stage == READY ? is_full : too_late;
+}
+
+static bool may_go_on(const struct acceptor *a, const struct name_wait *w)
+{
+    return w != NULL && !a->draining && (w->why != NULL || claims_may_begin(a));
+}
+
+static void go_on(struct acceptor *a, struct name_wait *w, ao_time now)
+{
+    struct listener *l = w->listener;
+    const char *name = w->why == NULL ? users_find(a->users, w->uid, now) : NULL;
+    int fd = w->fd;
+    uint32_t uid = w->uid;
+
+    if (w->why != NULL) {
+        refuse_wait(a, w, w->why);
+    } else if (name == NULL) { /* others have come in between, or all names were forgotten */
+        change(&a->nameless, w, UNASKED, NULL);
+        ask_some(a);
+    } else {
+        leave(&a->nameless, w);
+        accept_user(l, fd, uid, name);
+    }
+}
+
+void nameless_go_on(struct acceptor *a)
+{
+    ao_time now = activator_clock(a->activator);
+
+    for (int i = 0; i < NAMELESS_A_STEP; i++) {
+        struct name_wait *late = first_late(a, now), *w = TAILQ_FIRST(&a->nameless.ready);
+        if (may_go_on(a, w))
+            go_on(a, w, now);
+        else if (late != NULL)
+            refuse_wait(a, late, reason(a, late));
+        else
+            break;
+    }
+}
+
+ao_time nameless_next(const struct acceptor *a)
+{
+    const struct name_wait *first = TAILQ_FIRST(&a->nameless.all);
+
+    if (a->draining && first != NULL)
+        return 0;
+    if (may_go_on(a, TAILQ_FIRST(&a->nameless.ready)))
+        return 0;
+    return first == NULL ? AO_NEVER : end_of(a, first);
+}
+
+void nameless_drop(struct acceptor *a)
+{
+    struct name_wait *w;
+
+    while ((w = TAILQ_FIRST(&a->nameless.all)) != NULL) {
+        close(w->fd);
+        leave(&a->nameless, w);
+    }
+    crowds_fini(&a->nameless.users);
+}

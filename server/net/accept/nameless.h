@@ -1,0 +1,66 @@
+/* Connections that wait for the name of their user, whom the system is asked for (users.h).
+ *
+ * Whose name is known never comes here, so nobody who is known waits behind one who is not, and
+ * accepting goes on whoever waits.  All of one user wait for one look-up, and go on together, in
+ * the order in which they came.  Who has waited for limits.auth_timeout (NAME_WAIT where that is
+ * off) is refused: it is not served by its id instead, because it might then do more than by its
+ * name, where a role says less than the listener, and what it submits would belong to somebody
+ * else.
+ *
+ * Each has a place among limits.connections, but for NAMELESS_MORE of them, which may be beyond.
+ * When no place is left the user that has most of these makes room, the youngest first: for who is
+ * known, or waits for another name, and has fewer.  So neither shuts out the other.
+ *
+ * Where all claims are taken (claims.h) those whose names have come wait here on, until one is
+ * free.
+ *
+ * Thread: the acceptor's.  Nothing here fails. */
+#ifndef ERGON_NET_NAMELESS_H
+#define ERGON_NET_NAMELESS_H
+
+#include "server/net/accept/users.h"
+#include "server/net/connection/crowds.h"
+
+struct acceptor;
+struct listener;
+struct name_wait;
+
+enum {
+    NAMELESS_MORE = USERS_ASKED_MAX, /* beyond limits.connections */
+    NAMELESS_A_STEP = 256            /* that go on, or are refused */
+};
+#define NAME_WAIT AO_S(10) /* where limits.auth_timeout is off */
+
+TAILQ_HEAD(name_waits, name_wait);
+
+struct nameless {
+    struct name_waits all;     /* in the order in which they came */
+    struct name_waits unasked; /* of these, whose users the system was not asked for yet */
+    struct name_waits ready;   /* of these, that need not wait for a name any more */
+    struct crowds users;       /* all of them by user */
+    uint32_t count;
+};
+
+void nameless_init(struct nameless *n, const uint64_t seed[2]);
+
+/* Takes over a connection of a user whose name users_find() did not know: it waits, or is refused,
+ * at a limit or without memory. */
+void nameless_wait(struct listener *l, int fd, uint32_t uid);
+/* A name has come, or the answer that there is none (LOOP_USER). */
+void nameless_answered(struct acceptor *a, struct loop_message *answer);
+/* Whose name has come gets its place, whose time is over is refused, a few at a time; while the
+ * server drains, all are. */
+void nameless_go_on(struct acceptor *a);
+/* When nameless_go_on() has something to do though nothing comes; AO_NEVER: nobody waits. */
+ao_time nameless_next(const struct acceptor *a);
+
+/* Of limits.connections, that these take. */
+uint32_t nameless_places(const struct nameless *n);
+/* Closes one, so that a place is free, of the user that has most of them and more than `count`.
+ * False: there is none. */
+bool nameless_yield(struct acceptor *a, uint32_t count);
+
+/* The end: closes those that wait. */
+void nameless_drop(struct acceptor *a);
+
+#endif

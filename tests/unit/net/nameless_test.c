@@ -1,0 +1,472 @@
+/* Who waits for the name of its user, and who does not; over real sockets, with a name service that
+ * answers when the test says so. */
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/auth/peer.h"
+#include "server/net/connection/conn_private.h"
+#include "tests/support/heap.h"
+#include "tests/support/net_server.h"
+
+enum { ALICE = 70001, BOB, CAROL, DAVE };
+
+/* --- A system with users --- */
+
+static _Atomic bool slow;      /* look-ups of others than who runs the server do not end */
+static _Atomic bool fails;     /* and have no answer */
+static _Atomic uint32_t looks; /* that have ended */
+static uint32_t caller;        /* who connects */
+
+/* In place of the C library's. */
+int getpwuid_r(uid_t uid, struct passwd *entry, char *space, size_t size, struct passwd **found)
+{
+    *found = NULL;
+    if (uid == 0 || uid == geteuid())
+        return 0;
+    while (atomic_load(&slow))
+        sched_yield();
+    atomic_fetch_add(&looks, 1);
+    if (atomic_load(&fails))
+        return EIO;
+    snprintf(space, size, "user%u", uid);
+    *entry = (struct passwd){.pw_name = space};
+    *found = entry;
+    return 0;
+}
+
+/* The same: the peer of a Unix socket is the caller. */
+int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
+{
+    long code = syscall(SYS_getsockopt, fd, level, option, value, size);
+
+    if (code == 0 && option == SO_PEERCRED)
+        ((struct ucred *)value)->uid = caller;
+    return (int)code;
+}
+
+/* --- The server --- */
+
+static char directory[40], url[80];
+
+static int open_server(void **state)
+{
+    server_open(state);
+    snprintf(directory, sizeof directory, "/tmp/ergon-nameless-XXXXXX");
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    snprintf(url, sizeof url, "unix://%s/s", directory);
+    atomic_store(&slow, true);
+    atomic_store(&fails, false);
+    atomic_store(&looks, 0);
+    caller = ALICE;
+    server.limits.auth_timeout = AO_S(1000000);
+    return 0;
+}
+
+static int close_server(void **state)
+{
+    atomic_store(&slow, false);
+    server_close(state);
+    return rmdir(directory);
+}
+
+#define NAMELESS_TEST(name) TEST_WITH(open_server, close_server, name)
+
+static void listens(uint32_t connections)
+{
+    server.limits.connections = connections;
+    assert_non_null(server_listen((struct listener_options){.url = url, .unix_mode = 0600}));
+}
+
+static uint32_t waiting(void)
+{
+    return server.acceptor->nameless.count;
+}
+
+static bool is_at_end(int fd)
+{
+    uint8_t byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK);
+
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+static int count_open(const int *fds, int count)
+{
+    int open = 0;
+
+    for (int i = 0; i < count; i++)
+        open += !is_at_end(fds[i]);
+    return open;
+}
+
+static void close_all(const int *fds, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+static int comes_as(uint32_t uid)
+{
+    caller = uid;
+    return net_client_connect(url);
+}
+
+/* They have been accepted, and wait. */
+static void wait_as(uint32_t uid, int *fds, int count)
+{
+    uint32_t before = waiting();
+
+    for (int i = 0; i < count; i++) {
+        fds[i] = comes_as(uid);
+        SERVER_UNTIL(waiting() == before + (uint32_t)i + 1);
+    }
+}
+
+static bool is_served(int fd)
+{
+    net_client_request(fd, 1);
+    SERVER_UNTIL(net_client_answered(fd, 1) || is_at_end(fd));
+    return !is_at_end(fd);
+}
+
+/* Its name is known from now on. */
+static void make_known(uint32_t uid)
+{
+    atomic_store(&slow, false);
+    int fd = comes_as(uid);
+    assert_true(is_served(fd));
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8);
+    atomic_store(&slow, true);
+}
+
+/* --- Nobody stands in another's way --- */
+
+NAMELESS_TEST(who_is_known_waits_behind_nobody)
+{
+    int fds[4 * USERS_ASKED_MAX];
+
+    listens(1000);
+    const char *tcp = server_listen((struct listener_options){0});
+    make_known(BOB);
+    for (uint32_t i = 0; i < 4 * USERS_ASKED_MAX; i++)
+        wait_as(80000 + i, &fds[i], 1);
+    int known = comes_as(BOB), root = comes_as(0), other = net_client_connect(tcp);
+    assert_true(is_served(known));
+    caller = 0;
+    assert_true(is_served(root));
+    assert_true(is_served(other));
+    assert_int_equal(waiting(), 4 * USERS_ASKED_MAX);
+    assert_int_equal(count_open(fds, 4 * USERS_ASKED_MAX), 4 * USERS_ASKED_MAX);
+    atomic_store(&slow, false);
+    for (int i = 0; i < 4 * USERS_ASKED_MAX; i++)
+        assert_true(is_served(fds[i]));
+    assert_int_equal(waiting(), 0);
+    close_all(fds, 4 * USERS_ASKED_MAX);
+    close(known);
+    close(root);
+    close(other);
+}
+
+NAMELESS_TEST(all_of_one_user_share_one_look_up)
+{
+    enum { MANY = 2 * NAMELESS_A_STEP };
+    int fds[MANY];
+
+    listens(1000);
+    wait_as(ALICE, fds, MANY);
+    atomic_store(&slow, false);
+    for (int i = 0; i < MANY; i++)
+        assert_true(is_served(fds[i]));
+    assert_int_equal(atomic_load(&looks), 1);
+    assert_int_equal(waiting(), 0);
+    close_all(fds, MANY);
+}
+
+NAMELESS_TEST(they_go_on_in_the_order_in_which_they_came)
+{
+    const struct connection *c;
+    int fds[3], last = INT_MAX;
+
+    listens(1000);
+    wait_as(ALICE, fds, 3);
+    atomic_store(&slow, false);
+    SERVER_UNTIL(server_total() == 3);
+    LIST_FOREACH(c, &server.loops[0]->all, link) /* the youngest first; so are descriptors */
+    {
+        assert_true(c->stream.fd < last);
+        last = c->stream.fd;
+    }
+    close_all(fds, 3);
+}
+
+/* --- It has an end --- */
+
+static void waits_no_longer_than(ao_time limit)
+{
+    int fds[2];
+
+    listens(1000);
+    wait_as(ALICE, fds, 1);
+    server.now += limit / 2;
+    wait_as(BOB, fds + 1, 1);
+    server.now += limit / 2 - AO_MS(100);
+    server_turn(100);
+    assert_int_equal(waiting(), 2);
+    server.now += AO_MS(100);
+    SERVER_UNTIL(waiting() == 1);
+    assert_true(is_at_end(fds[0]));
+    assert_false(is_at_end(fds[1]));
+    atomic_store(&slow, false); /* and the answer is kept */
+    assert_true(is_served(fds[1]));
+    int again = comes_as(ALICE);
+    assert_true(is_served(again));
+    assert_int_equal(atomic_load(&looks), 2);
+    close(again);
+    close_all(fds, 2);
+}
+
+NAMELESS_TEST(who_waits_for_too_long_is_refused)
+{
+    server.limits.auth_timeout = AO_S(1000);
+    waits_no_longer_than(AO_S(1000));
+}
+
+NAMELESS_TEST(there_is_a_limit_where_newcomers_have_none)
+{
+    int fd;
+
+    server.limits.auth_timeout = 0;
+    listens(1000);
+    wait_as(ALICE, &fd, 1);
+    server.now += NAME_WAIT - AO_MS(100);
+    server_turn(100);
+    assert_int_equal(waiting(), 1);
+    server.now += AO_MS(100);
+    SERVER_UNTIL(is_at_end(fd));
+    close(fd);
+}
+
+NAMELESS_TEST(without_an_answer_all_of_the_user_are_refused)
+{
+    int fds[5], other;
+
+    listens(1000);
+    atomic_store(&fails, true);
+    wait_as(ALICE, fds, 5);
+    wait_as(BOB, &other, 1);
+    atomic_store(&slow, false);
+    SERVER_UNTIL(waiting() == 0);
+    assert_int_equal(count_open(fds, 5), 0);
+    assert_true(is_at_end(other));
+    close(other);
+    close_all(fds, 5);
+}
+
+static void note(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+NAMELESS_TEST(a_drain_waits_for_no_names)
+{
+    bool drained = false;
+    int fds[2 * NAMELESS_A_STEP];
+
+    listens(1000);
+    wait_as(ALICE, fds, 2 * NAMELESS_A_STEP);
+    net_drain(server.acceptor, note, &drained);
+    SERVER_UNTIL(drained && waiting() == 0);
+    assert_int_equal(count_open(fds, 2 * NAMELESS_A_STEP), 0);
+    close_all(fds, 2 * NAMELESS_A_STEP);
+}
+
+NAMELESS_TEST(the_end_closes_those_that_wait)
+{
+    int fds[3];
+
+    listens(1000);
+    wait_as(ALICE, fds, 2);
+    wait_as(BOB, fds + 2, 1);
+    atomic_store(&slow, false);
+    server_close(NULL);
+    assert_int_equal(count_open(fds, 3), 0);
+    close_all(fds, 3);
+}
+
+static void forget_names(void)
+{
+    char error[100];
+
+    assert_int_equal(net_reload(server.acceptor, NULL, error, sizeof error), 0);
+}
+
+NAMELESS_TEST(a_reload_asks_again_for_those_that_wait)
+{
+    int fd;
+
+    listens(1000);
+    wait_as(ALICE, &fd, 1);
+    forget_names();
+    server_turn(8);
+    atomic_store(&slow, false);
+    assert_true(is_served(fd));
+    assert_int_equal(atomic_load(&looks), 2);
+    close(fd);
+}
+
+NAMELESS_TEST(without_memory_one_is_refused_and_nothing_else)
+{
+    int fd;
+
+    listens(1000);
+    for (int at = 1; at <= 2; at++) {
+        fd = comes_as(ALICE);
+        heap_fail_at(at);
+        SERVER_UNTIL(is_at_end(fd));
+        assert_true(heap_failed());
+        close(fd);
+    }
+    assert_int_equal(waiting(), 0);
+    assert_int_equal(server.acceptor->listeners[0]->rules.open, 0);
+    wait_as(ALICE, &fd, 1);
+    atomic_store(&slow, false);
+    assert_true(is_served(fd));
+    close(fd);
+}
+
+/* --- Places --- */
+
+enum { PLACES = 40 };
+
+NAMELESS_TEST(a_listener_counts_them)
+{
+    int fds[5], more;
+
+    server.limits.connections = 1000;
+    assert_non_null(
+        server_listen((struct listener_options){.url = url, .unix_mode = 0600, .connections = 5}));
+    wait_as(ALICE, fds, 5);
+    more = comes_as(BOB);
+    SERVER_UNTIL(is_at_end(more));
+    atomic_store(&slow, false);
+    for (int i = 0; i < 5; i++)
+        assert_true(is_served(fds[i])); /* each has the place that it had */
+    close(more);
+    close_all(fds, 5);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8);
+    assert_int_equal(server.acceptor->listeners[0]->rules.open, 0);
+}
+
+/* They take all places, and those beyond; who is known gets in all the same. */
+NAMELESS_TEST(of_those_that_wait_the_youngest_give_way_to_who_is_known)
+{
+    int fds[PLACES + NAMELESS_MORE], known[2], same;
+
+    listens(PLACES);
+    const char *tcp = server_listen((struct listener_options){0});
+    make_known(BOB);
+    wait_as(ALICE, fds, PLACES + NAMELESS_MORE);
+    assert_int_equal(nameless_places(&server.acceptor->nameless), PLACES);
+    same = comes_as(ALICE); /* one more of those that are the most */
+    SERVER_UNTIL(is_at_end(same));
+    known[0] = comes_as(BOB);
+    assert_true(is_served(known[0]));
+    known[1] = net_client_connect_from(tcp, 2);
+    assert_true(is_served(known[1]));
+    assert_int_equal(waiting(), PLACES + NAMELESS_MORE - 2);
+    assert_true(is_at_end(fds[PLACES + NAMELESS_MORE - 1]));
+    assert_true(is_at_end(fds[PLACES + NAMELESS_MORE - 2]));
+    atomic_store(&slow, false);
+    SERVER_UNTIL(waiting() == 0); /* their places are theirs, and those beyond have none */
+    SERVER_UNTIL(server.acceptor->claim_count == 0);
+    assert_int_equal(count_open(fds, PLACES + NAMELESS_MORE), PLACES - 2);
+    assert_int_equal(server.acceptor->open, PLACES);
+    close(same);
+    close_all(known, 2);
+    close_all(fds, PLACES + NAMELESS_MORE);
+}
+
+NAMELESS_TEST(of_two_that_wait_neither_shuts_out_the_other)
+{
+    enum { ALL = PLACES + NAMELESS_MORE };
+    int fds[ALL], others[ALL];
+
+    listens(PLACES);
+    wait_as(ALICE, fds, ALL);
+    for (int i = 0; i < ALL; i++) {
+        others[i] = comes_as(BOB);
+        server_turn(8);
+    }
+    assert_int_equal(waiting(), ALL);
+    assert_int_equal(count_open(fds, ALL), ALL / 2);
+    assert_int_equal(count_open(others, ALL), ALL / 2);
+    close_all(fds, ALL);
+    close_all(others, ALL);
+}
+
+/* Their names come together, and there are more of them than claims. */
+NAMELESS_TEST(those_whose_names_come_wait_for_claims)
+{
+    enum { MANY = 20 * CLAIMS_MAX, FEW = NAMELESS_MORE };
+    int crowd[MANY], good[FEW];
+
+    listens(MANY);
+    const char *tcp = server_listen((struct listener_options){0});
+    for (int i = 0; i < MANY; i++) {
+        crowd[i] = net_client_connect_from(tcp, 1);
+        SERVER_UNTIL(server_total() == (uint64_t)i + 1);
+    }
+    wait_as(ALICE, good, FEW / 2);
+    wait_as(BOB, good + FEW / 2, FEW / 2);
+    for (int i = 0; i < CLAIMS_MAX; i++) /* as if other callers waited for a loop */
+        server.acceptor->claim_count++;
+    atomic_store(&slow, false);
+    SERVER_UNTIL(atomic_load(&looks) == 2);
+    server_turn(1000);
+    assert_int_equal(waiting(), FEW);
+    assert_int_equal(count_open(good, FEW), FEW);
+    server.acceptor->claim_count = 0;
+    forget_names(); /* in between they are forgotten */
+    for (int i = 0; i < FEW; i++)
+        assert_true(is_served(good[i]));
+    assert_int_equal(waiting(), 0);
+    assert_int_equal(server_total(), MANY);
+    close_all(good, FEW);
+    close_all(crowd, MANY);
+}
+
+/* A claim that hangs: who waits for it is not kept for ever. */
+NAMELESS_TEST(who_waits_for_a_claim_for_too_long_is_refused)
+{
+    int place, fd;
+
+    server.limits.auth_timeout = AO_S(1000);
+    listens(1);
+    const char *tcp = server_listen((struct listener_options){0});
+    place = net_client_connect_from(tcp, 1);
+    SERVER_UNTIL(server_total() == 1);
+    wait_as(ALICE, &fd, 1);
+    server.acceptor->claim_count = CLAIMS_MAX;
+    atomic_store(&slow, false);
+    SERVER_UNTIL(atomic_load(&looks) == 1);
+    server_turn(100);
+    assert_false(is_at_end(fd));
+    server.now += AO_S(1000);
+    SERVER_UNTIL(is_at_end(fd));
+    server.acceptor->claim_count = 0;
+    close(fd);
+    close(place);
+}
