@@ -45,8 +45,9 @@ type Client struct {
 	cancel  context.CancelFunc
 	done    chan struct{} // nobody connects any more
 
-	mu      sync.Mutex // of up, which keep() changes
+	mu      sync.Mutex // of up, which keep() changes, and serving
 	up      *next
+	serving *serving      // who answers requests of the server; nil: nobody
 	tried   chan struct{} // closed when the first attempt is over
 	failure error         // how that went
 }
@@ -158,9 +159,7 @@ func (c *Client) keep() {
 	defer close(c.done)
 	var first sync.Once
 	for attempt := 0; c.stop.Err() == nil; attempt++ {
-		ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
-		s, err := open(ctx, c.address, &c.options)
-		cancel()
+		s, err := c.connect()
 		first.Do(func() {
 			c.failure = err
 			close(c.tried)
@@ -181,6 +180,20 @@ func (c *Client) keep() {
 		sleep(c.stop, pause(attempt, c.options.BackoffMin, c.options.BackoffMax))
 	}
 	c.settle(nil, fail(ErrClosed, "the client is closed"))
+}
+
+// connect makes a session that is ready, what we serve included.
+func (c *Client) connect() (*session, error) {
+	ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
+	defer cancel()
+	s, err := open(ctx, c.address, &c.options, c.asked)
+	if v := c.served(); err == nil && v != nil {
+		err = v.start(ctx, s)
+		if broke(err) || err == errUnsent || err != nil && ctx.Err() != nil {
+			err = fail(ErrUnreachable, "%s: %v", c.address.url, err)
+		}
+	}
+	return s, err
 }
 
 // settle lets those that wait go on, with a session or an error.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -39,6 +38,11 @@ type session struct {
 	out        chan []byte   // to the goroutine that writes
 	over       chan struct{}
 	notified   func(method string, params []any)
+	asked      asker
+	base       context.Context // of what the server asks for over it; it ends with the session
+	cancel     context.CancelFunc
+	begun      sync.Once // the server has been told what we serve
+	beginning  error     // how that went
 
 	mu       sync.Mutex
 	calls    map[int64]chan answer // by id, each with room for its answer; nil: it has ended
@@ -47,14 +51,15 @@ type session struct {
 }
 
 // open connects, says how we want to be answered, and who we are: ErrUnreachable, ErrRefused, or the context's error.
-func open(ctx context.Context, a *address, o *Options) (*session, error) {
+func open(ctx context.Context, a *address, o *Options, asked asker) (*session, error) {
 	conn, err := a.dial(ctx)
 	if err != nil {
 		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
 	}
 	s := &session{conn: conn, messageMax: o.MessageMax,
 		sending: make(chan struct{}, 1), out: make(chan []byte), over: make(chan struct{}),
-		notified: o.OnNotification, calls: map[int64]chan answer{}}
+		notified: o.OnNotification, asked: asked, calls: map[int64]chan answer{}}
+	s.base, s.cancel = context.WithCancel(context.Background())
 	go s.write()
 	go s.read()
 	if err = s.introduce(ctx, a.token, o.OnNotification != nil); err == nil {
@@ -220,7 +225,7 @@ func (s *session) take(message any) error {
 		s.settle(id, parts[2], parts[3])
 		return nil
 	case kind == messageRequest && len(parts) == 4 && isText(parts[2]):
-		return s.refuse(parts[1], parts[2].(string))
+		return s.asked(s, parts[1], parts[2].(string), parts[3])
 	case kind == messageNotification && len(parts) == 3 && isText(parts[1]):
 		if params, ok := parts[2].([]any); ok && s.notified != nil {
 			s.notified(parts[1].(string), params)
@@ -252,14 +257,13 @@ func (s *session) settle(id int64, err, result any) {
 }
 
 // refuse answers a request of the server: who asks must be answered. Reading does not wait for that.
-func (s *session) refuse(id any, method string) error {
+func (s *session) refuse(id any, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusals++; s.refusals > refusalsMax {
 		return rubbish("it asks, and does not read our answers")
 	}
 	go func() {
-		why := fmt.Sprintf("NO_METHOD: a client has no method %.80s", method)
 		s.send(context.Background(), []any{messageResponse, id, why, nil})
 		s.mu.Lock()
 		s.refusals--
@@ -278,6 +282,7 @@ func (s *session) end(why string) {
 		return
 	}
 	close(s.over)
+	s.cancel()
 	for _, call := range calls {
 		call <- answer{nil, fail(ErrBroken, "the connection broke, and the call may have run or not: %s", why)}
 	}

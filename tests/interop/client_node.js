@@ -4,7 +4,8 @@
 const assert = require('assert');
 const crypto = require('crypto');
 const readline = require('readline');
-const { Client, Ext, ErgonError, connect } = require('ergon-client');
+const { Client, Ext, ErgonError, SERVE, connect } = require('ergon-client');
+const { Serving } = require('ergon-client/lib/serving.js');
 
 const { ERGON_URL: URL, ERGON_CA: ca, ERGON_TOKEN: token, ...env } = process.env;
 
@@ -214,6 +215,44 @@ const scenarios = {
         await fails('BROKEN', ergon.submit('echo', [1]));
         assert.strictEqual((await ergon.submit('echo', [1], { key: 'k' })).id, 't1'); // asked again
         await ergon.close();
+    },
+
+    /** A server asks, and loses the connection under two requests; at last a third is open when the client closes. */
+    serve: async () => {
+        let [held, lost, release, quit] = [[], 0, undefined, undefined];
+        const gone = new Promise((resolve) => (quit = resolve));
+        const handlers = {
+            echo: async (params) => params,
+            fail: async ([code, text]) => {
+                throw new ErgonError(code, text);
+            },
+            raise: () => {
+                throw new TypeError('no luck');
+            },
+            odd: () => Symbol('odd'),
+            hold: (_, signal) =>
+                new Promise((resolve, reject) => {
+                    held.push(() => resolve('held'));
+                    signal.addEventListener('abort', () => {
+                        lost++;
+                        reject(signal.reason);
+                    });
+                }),
+            lost: async () => lost,
+            quit: async () => quit(),
+        };
+        const told = (method, params) => {
+            assert.deepStrictEqual([method, params], ['release', []]);
+            for (const go of held.splice(0)) go();
+        };
+        const register = (session, signal) => session.request('worker.register', [['echo'], { slots: 2 }], signal);
+        const ergon = new Client(URL, { backoff: [1, 10], onNotification: told });
+        const serving = new Serving((method, params, signal) => handlers[method](params, signal), 2, register);
+        await ergon.connect();
+        await fails('BUSY', ergon[SERVE](serving)); // and it goes on by itself
+        await gone;
+        await ergon.close();
+        assert.strictEqual(lost, 3);
     },
 
     restart: () =>

@@ -9,6 +9,7 @@ import msgpack
 
 import ergon_client
 from ergon_client import aio
+from ergon_client.serving import Serving
 
 URL = os.environ["ERGON_URL"]
 CA = os.environ.get("ERGON_CA")
@@ -273,6 +274,55 @@ async def rubbish():
         await fails("BROKEN", ergon.submit("echo", 1))
         check.assertEqual((await ergon.submit("echo", 1, key="k")).id, "t1")  # asked again
         await ergon.close()
+
+
+async def serve():
+    """A server asks, and loses the connection under two requests; at last a third is open when the client closes."""
+    held, lost, release, quit = [], [], asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            lost.append(1)
+            raise
+        held.append(1)
+        if len(held) == 2:
+            release.clear()
+        return "held"
+
+    async def handle(method, params):
+        match method, params:
+            case "echo", _:
+                return params
+            case "fail", [code, text]:
+                raise ergon_client.RemoteError(code, text)
+            case "raise", []:
+                raise ValueError("no luck")
+            case "odd", []:
+                return object()
+            case "hold", []:
+                return await hold()
+            case "lost", []:
+                return len(lost)
+            case "quit", []:
+                quit.set()
+                return None
+        raise AssertionError((method, params))
+
+    def told(method, params):
+        check.assertEqual((method, params), ("release", []))
+        release.set()
+
+    async def register(session):
+        await session.request("worker.register", [["echo"], {"slots": 2}])
+
+    ergon = aio.Client(URL, backoff=(0.001, 0.01), on_notification=told)
+    await ergon._serve(Serving(handle, 2, register))  # when the server has taken note, on the second connection
+    await quit.wait()
+    await ergon.close()
+    check.assertEqual(len(lost), 3)
+    check.assertEqual(len(asyncio.all_tasks()), 1)
 
 
 async def restart():

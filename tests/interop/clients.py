@@ -131,6 +131,120 @@ class Rubbish:
         self.thread.join()
 
 
+class Peer:
+    """One connection of Asker's: whole messages to a client and back."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sock.settimeout(LIMIT)
+        self.unpacker = msgpack.Unpacker(raw=False, max_buffer_size=1 << 26)
+
+    def say(self, *messages):
+        self.sock.sendall(b"".join(map(msgpack.packb, messages)))
+
+    def hear(self):
+        """The next message; None: the client has closed."""
+        while True:
+            for message in self.unpacker:
+                return message
+            got = self.sock.recv(1 << 16)
+            if not got:
+                return None
+            self.unpacker.feed(got)
+
+    def answers(self, count):
+        """So many answers, as they come: (id, error, result)."""
+        heard = [self.hear() for _ in range(count)]
+        assert all(m is not None and m[0] == 1 for m in heard), heard
+        return [tuple(m[1:]) for m in heard]
+
+    def greet(self, error=None):
+        """Until the client has told what it serves, which is answered."""
+        while True:
+            kind, number, method, params = self.hear()
+            assert kind == 0, (kind, number, method, params)
+            if method == "worker.register":
+                self.say([1, number, error, None if error else {"worker": "w1"}])
+                return params
+            self.say([1, number, "NO_METHOD: what is that?", None])
+
+
+class Asker:
+    """A server that asks. A program serves `echo`, `fail [code, text]`, `raise`, `odd` (a result that is not for MessagePack),
+    `hold` (until it is told `release`, or its connection is lost), `lost` (how many it was lost under, once there are two), and
+    `quit`, in two slots. What went wrong here is kept for the test."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(LIMIT)
+        self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.fault = None
+        self.registered = []
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        try:
+            for play in (self.refuse, self.ask, self.ask_again):
+                sock, _ = self.listener.accept()
+                with sock:
+                    play(Peer(sock))
+        except Exception as fault:
+            self.fault = fault
+
+    def refuse(self, peer):
+        """Who is not told what it serves is no server: the client comes back."""
+        peer.greet("BUSY: later")
+        assert peer.hear() is None
+
+    def ask(self, peer):
+        self.registered.append(peer.greet())
+        peer.say([0, 1, "echo", [1, "two"]])
+        assert peer.answers(1) == [(1, None, [1, "two"])]
+        peer.say([0, 2, "fail", ["NO_SPACE", "disk full"]])
+        assert peer.answers(1) == [(2, "NO_SPACE: disk full", None)]
+        peer.say([0, 3, "raise", []])
+        (number, error, _), = peer.answers(1)
+        assert number == 3 and error.startswith("FAILED: ") and "no luck" in error, error
+        peer.say([0, 4, "odd", []])
+        (number, error, _), = peer.answers(1)
+        assert number == 4 and error.startswith("INTERNAL: "), error
+        peer.say([0, 5, "echo", 7])
+        peer.say([0, 6, "echo", None])
+        assert sorted(peer.answers(2)) == [(5, None, [7]), (6, None, [])]
+        self.ask_slots(peer)
+        large = bytes(10 << 20)
+        peer.say([0, 30, "echo", [large]])
+        assert peer.answers(1) == [(30, None, [large])]
+        peer.say([0, 40, "hold", []], [0, 41, "hold", []])  # and then the connection is lost
+        peer.say([0, 42, "echo", []])
+        assert peer.answers(1)[0][0] == 42
+
+    def ask_slots(self, peer):
+        """More than the slots are refused at once, also under an id that is taken."""
+        peer.say([0, 20, "hold", []], [0, 20, "hold", []], [0, 20, "echo", []])
+        (number, error, _), = peer.answers(1)
+        assert number == 20 and error.startswith("BUSY: "), error
+        peer.say([2, "release", []])
+        assert peer.answers(2) == [(20, None, "held"), (20, None, "held")]
+        for number in range(100):  # and the slots are free again
+            peer.say([0, number, "echo", [number]])
+            assert peer.answers(1) == [(number, None, [number])]
+
+    def ask_again(self, peer):
+        self.registered.append(peer.greet())
+        peer.say([0, 1, "lost", []])
+        assert peer.answers(1) == [(1, None, 2)]
+        peer.say([0, 2, "hold", []], [0, 3, "quit", []])
+        heard = peer.hear()
+        assert heard is None or heard[1] == 3, heard  # it may still have said so
+        assert heard is None or peer.hear() is None
+
+    def close(self):
+        self.listener.close()
+        self.thread.join()
+
+
 class Clients:
     """The scenarios, for a subclass that has COMMAND, the words that run its program, and VERSION, that of its package, if it has one."""
 
@@ -222,6 +336,15 @@ class Clients:
         for kind, number, error, _ in rubbish.refusals:
             self.assertEqual((kind, number), (1, 7))
             self.assertRegex(error, "^NO_METHOD: ")
+
+    def test_requests_of_the_server_are_answered(self):
+        asker = Asker()
+        self.addCleanup(asker.close)
+        self.play("serve", asker.url)
+        asker.close()
+        if asker.fault is not None:
+            raise asker.fault
+        self.assertEqual(asker.registered, [[["echo"], {"slots": 2}]] * 2)
 
     def test_the_server_is_killed_and_comes_back(self):
         socket_path = os.path.join(self.folder, "again")

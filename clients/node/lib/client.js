@@ -16,6 +16,8 @@ const PAUSE = [100, 10000]; // ms before a server that refuses is asked again
 const STOPPING = ['DRAINING'];
 const FULL = ['DRAINING', 'BUSY', 'MEMORY'];
 
+const SERVE = Symbol('serve'); // for this package alone
+
 const closed = () => new ErgonError('CLOSED', 'the client is closed');
 
 /** Milliseconds: doubled at each attempt, and the upper half by chance, so that not all clients come back at once. */
@@ -123,6 +125,7 @@ class Client {
     #keeper = null; // the promise of what connects, and what follows belongs to it
     #up = deferred(); // of the next session, or of the one that is up
     #tried = deferred(); // the first attempt is over
+    #serving; // who answers requests of the server
 
     constructor(url, options = {}) {
         this.#address = new Address(url, options);
@@ -168,6 +171,7 @@ class Client {
         for (let attempt = 0; ; attempt++) {
             try {
                 const session = await this.#open();
+                await this.#begin(session);
                 attempt = 0;
                 this.#tried.resolve();
                 if (session.ended === null) {
@@ -189,7 +193,9 @@ class Client {
 
     async #open() {
         const { connectTimeout, messageMax, onNotification } = this.#options;
-        const session = new Session(this.#address, { messageMax, onNotification, onEnd: () => this.#down(session) });
+        const onRequest = (...request) => this.#asked(...request);
+        const onEnd = () => this.#down(session);
+        const session = new Session(this.#address, { messageMax, onNotification, onRequest, onEnd });
         const stop = { timeout: connectTimeout, signal: this.#stop.signal };
         try {
             await within(stop, '', (signal) => session.introduce(onNotification !== undefined, signal));
@@ -203,6 +209,7 @@ class Client {
 
     /** A session has ended: from now on calls wait for the next one. */
     #down(session) {
+        this.#serving?.lost(session);
         if (this.#up.session === session && !this.#stop.signal.aborted) this.#up = deferred();
     }
 
@@ -217,6 +224,35 @@ class Client {
                 if (!(error instanceof Unsent)) throw error;
             }
         }
+    }
+
+    // ---- requests of the server ----
+
+    #asked(session, id, method, params) {
+        this.#serving?.take(session, id, method, params);
+        return this.#serving !== undefined;
+    }
+
+    /** Tells the server what we serve, if anything; what prevents that ends the connection. */
+    async #begin(session) {
+        const stop = { timeout: this.#options.connectTimeout, signal: this.#stop.signal };
+        if (this.#serving === undefined) return;
+        try {
+            await within(stop, 'the first words', (signal) => this.#serving.begin(session, signal));
+        } catch (error) {
+            session.end(`the server was not told what we serve: ${error.message}`);
+            throw error;
+        }
+    }
+
+    /**
+     * Answers them from now on, on this connection and those that follow. Returns when the server has been told so; throws what
+     * prevents that on this connection, and then it is tried on the next.
+     */
+    async [SERVE](serving) {
+        this.#serving = serving;
+        this.#start();
+        await this.#begin(await this.#up.promise);
     }
 
     // ---- calls ----
@@ -369,4 +405,4 @@ function connect(url, options) {
     return new Client(url, options).connect();
 }
 
-module.exports = { Client, Task, ErgonError, Ext, connect };
+module.exports = { Client, Task, ErgonError, Ext, SERVE, connect };

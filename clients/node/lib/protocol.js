@@ -63,17 +63,17 @@ class Address {
 }
 
 /**
- * A connection. `onNotification(method, params)` is called for each notification of the server, `onEnd()` once when it has
- * ended, after its calls have failed.
+ * A connection. `onNotification(method, params)` is called for each notification of the server, `onRequest(session, id, method,
+ * params)` for each request, which it refuses by returning false, `onEnd()` once when it has ended, after its calls have failed.
  */
 class Session {
-    constructor(address, { messageMax, onNotification, onEnd }) {
+    constructor(address, { messageMax, onNotification, onRequest, onEnd }) {
         this.limits = {}; // as server.hello told them
         this.ended = null; // why, once it has
         this.calls = new Map(); // id: {resolve, reject} of its answer
         this.last = 0;
         this.waiting = []; // those that want to write, while the socket is full
-        Object.assign(this, { address, messageMax, onNotification, onEnd, scanner: new Scanner(messageMax) });
+        Object.assign(this, { address, messageMax, onNotification, onRequest, onEnd, scanner: new Scanner(messageMax) });
         const [socket, connected] = address.dial();
         this.socket = socket;
         this.connected = new Promise((resolve) => socket.once(connected, resolve));
@@ -147,6 +147,18 @@ class Session {
         this.write([NOTIFICATION, method, params]);
     }
 
+    /** Answers a request of the server, when the socket is not full. As write(). */
+    async answer(id, error, result) {
+        while (this.full) await this.drained(new AbortController().signal);
+        this.write([RESPONSE, id, error, result]);
+    }
+
+    /** Answers it at once, from within onRequest(). */
+    refuse(id, why) {
+        if (this.socket.writableLength > this.messageMax) throw new RangeError('it asks, and does not read our answers');
+        this.write([RESPONSE, id, why, null]);
+    }
+
     // ---- receiving ----
 
     receive(bytes) {
@@ -168,8 +180,7 @@ class Session {
             if (rest[0] === null) call.resolve(rest[1]);
             else call.reject(remoteError(rest[0]));
         } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
-            if (this.socket.writableLength > this.messageMax) throw new RangeError('it asks, and does not read our answers');
-            this.write([RESPONSE, id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`, null]);
+            if (!this.onRequest(this, id, ...rest)) this.refuse(id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`);
         } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') {
             // What it throws is not ours.
             if (this.onNotification) queueMicrotask(() => this.onNotification(id, rest[0]));

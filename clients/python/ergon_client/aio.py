@@ -64,6 +64,7 @@ class Client:
         self._up = None  # the future of the next session, or of the one that is up
         self._tried = None  # an event: the first attempt is over, or the client closed
         self._failure = None  # how that went
+        self._serving = None  # who answers requests of the server
 
     # ---- the connection ----
 
@@ -94,6 +95,8 @@ class Client:
         else:
             self._refuse(Closed())
         await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._serving is not None:
+            await self._serving.over()
 
     async def __aenter__(self):
         return await self.connect()
@@ -135,8 +138,10 @@ class Client:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 reader, writer = await self._address.dial()
-                session = Session(reader, writer, self._message_max, self._on_notification, self._down)
+                session = Session(reader, writer, self._message_max, self._on_notification, self._asked, self._down)
                 await session.introduce(self._address.token, self._on_notification is not None)
+                if self._serving is not None:
+                    await self._serving.begin(session)
                 return session
         except BaseException as error:
             if session is not None:
@@ -147,8 +152,10 @@ class Client:
                 raise
             raise Unreachable(f"{self._address.url}: {error}") from None
 
-    def _down(self):
+    def _down(self, session):
         """A session has ended: from now on calls wait for the next one."""
+        if self._serving is not None:
+            self._serving.lost(session)
         if self._up.done() and not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
@@ -158,6 +165,25 @@ class Client:
         self._up.exception()  # there may be none
         if not self._closed:
             self._up = asyncio.get_running_loop().create_future()
+
+    # ---- requests of the server ----
+
+    def _asked(self, session, number, method, params):
+        if self._serving is not None:
+            self._serving.take(session, number, method, params)
+        return self._serving is not None
+
+    async def _serve(self, serving):
+        """Answers them from now on, on this connection and those that follow.  Returns when the server has been told so;
+        raises what prevents that on this connection, and then it is tried on the next."""
+        self._serving = serving
+        self._start()
+        session = await asyncio.shield(self._up)
+        try:
+            await serving.begin(session)
+        except ErgonError:
+            session.drop()
+            raise
 
     # ---- calls ----
 

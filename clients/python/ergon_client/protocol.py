@@ -87,11 +87,12 @@ def as_dict(pairs):
 class Session:
     """A connection that is up.  All of it belongs to one event loop.
 
-    `on_notification(method, params)` is called for each notification of the server.  `on_end()` is called once, when
-    the connection has ended, after all its calls have been failed.
+    `on_notification(method, params)` is called for each notification of the server, and `on_request(session, number,
+    method, params)` for each request, which it refuses by returning False.  `on_end(session)` is called once, when the connection
+    has ended, after all its calls have been failed.
     """
 
-    def __init__(self, reader, writer, message_max, on_notification, on_end):
+    def __init__(self, reader, writer, message_max, on_notification, on_request, on_end):
         self.limits = {}  # as server.hello told them
         self.ended = None  # why, once it has
         self._reader, self._writer = reader, writer
@@ -99,7 +100,7 @@ class Session:
         self._calls = {}  # id: the future of its answer
         self._last = 0
         self._message_max = message_max
-        self._on_notification, self._on_end = on_notification, on_end
+        self._on_notification, self._on_request, self._on_end = on_notification, on_request, on_end
         self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
                                           object_pairs_hook=as_dict, max_buffer_size=message_max)
         self._task = asyncio.create_task(self._receive())
@@ -171,6 +172,18 @@ class Session:
             self._write([NOTIFICATION, method, params])
             await self._drain()
 
+    async def answer(self, number, error, result):
+        """Answers a request of the server, and returns when the socket has taken that.  As _write()."""
+        async with self._writing:
+            self._write([RESPONSE, number, error, result])
+            await self._drain()
+
+    def refuse(self, number, why):
+        """Answers it at once, from within on_request."""
+        if self._writer.transport.get_write_buffer_size() > self._message_max:
+            raise ValueError("it asks, and does not read our answers")
+        self._write([RESPONSE, number, why, None])
+
     # ---- receiving ----
 
     async def _receive(self):
@@ -190,10 +203,9 @@ class Session:
 
     def _take(self, message):
         match message:
-            case [0, number, str() as method, _]:
-                if self._writer.transport.get_write_buffer_size() > self._message_max:
-                    raise ValueError("it asks, and does not read our answers")
-                self._write([RESPONSE, number, f"NO_METHOD: a client has no method {method[:80]}", None])
+            case [0, number, str() as method, params]:
+                if not self._on_request(self, number, method, params):
+                    self.refuse(number, f"NO_METHOD: a client has no method {method[:80]}")
             case [1, int() as number, error, result]:
                 answer = self._calls.pop(number, None)
                 if answer is None or answer.done():
@@ -217,7 +229,7 @@ class Session:
         for answer in calls.values():
             if not answer.done():
                 answer.set_exception(Broken(why))
-        self._on_end()
+        self._on_end(self)
 
     async def over(self):
         """Returns when the connection has ended."""
