@@ -288,39 +288,45 @@ static void name_stuck(const struct executor *e)
               LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
 }
 
+/* True: it has ended. */
+static bool join(struct executor *e, const struct ao_clock *clock, ao_time until)
+{
+    ao_time now = clock->now(clock->arg);
+    if (!e->cls->join || e->cls->join(e, until > now ? until - now : 0))
+        return true;
+    name_stuck(e);
+    return false;
+}
+
 uint32_t tasks_stop(struct tasks *t, ao_time limit)
 {
-    const struct executor_group *g = &t->shared.local[POOL_BLOCKING]->group;
     const struct ao_clock *clock = t->shared.clock;
-    uint32_t stuck = 0;
+    uint32_t count = t->shared.plan.executor_count, stuck = 0;
     ao_time until = clock->now(clock->arg) + limit;
-    for (uint32_t i = 0; i < g->count; i++)
-        blocking_stop(blocking_of(g->list[i]));
-    for (uint32_t i = 0; i < g->count; i++) {
-        ao_time now = clock->now(clock->arg);
-        if (blocking_join(blocking_of(g->list[i]), until > now ? until - now : 0))
-            continue;
-        name_stuck(g->list[i]);
-        stuck++;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (t->executors[i]->cls->stop)
+            t->executors[i]->cls->stop(t->executors[i]);
+    for (uint32_t i = 0; i < count; i++)
+        stuck += !join(t->executors[i], clock, until);
     return stuck;
+}
+
+static void clear(struct executor *e)
+{
+    if (e && e->cls->clear)
+        e->cls->clear(e);
 }
 
 void tasks_clear(struct tasks *t)
 {
-    const struct executor_group *g = &t->shared.local[POOL_STEPPED]->group;
-    for (uint32_t i = 0; i < g->count; i++)
-        stepped_clear(stepped_of(g->list[i]));
+    for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
+        clear(t->executors[i]);
 }
 
 static void free_executor(struct executor *e)
 {
-    if (!e)
-        return;
-    if (e->plan.kind == ERGON_STEPPED)
-        stepped_fini(stepped_of(e));
-    else
-        blocking_fini(blocking_of(e));
+    if (e)
+        e->cls->fini(e);
     free(e); /* the base stands first in both */
 }
 _Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
@@ -332,7 +338,7 @@ void tasks_free(struct tasks *t)
 {
     if (!t)
         return;
-    if (t->shared.local[POOL_STEPPED])
+    if (t->executors)
         tasks_clear(t);
     for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);

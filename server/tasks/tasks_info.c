@@ -66,7 +66,8 @@ static ao_time cpu_under_way(const struct executor *e)
     return now > mark ? now - mark : 0;
 }
 
-static void add_blocking(struct method_info *out, const struct executor *e, const struct method *m)
+/* Only of a blocking executor is it known. */
+static void add_running(struct method_info *out, const struct executor *e, const struct method *m)
 {
     if (atomic_load_explicit(&e->running, memory_order_relaxed) != m)
         return;
@@ -89,8 +90,7 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         out->steps += counter_read(&f->steps);
         out->busy_ns += counter_read(&f->busy_ns);
         out->cpu_ns += counter_read(&f->cpu_ns);
-        if (e->plan.kind == ERGON_BLOCKING)
-            add_blocking(out, e, m);
+        add_running(out, e, m);
     }
     if (m->handler->kind == ERGON_STEPPED)
         out->cpu_ns = out->busy_ns;
@@ -100,7 +100,6 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
 {
     const struct executor *e = t->executors[index];
     const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
-    bool stepped = e->plan.kind == ERGON_STEPPED;
     struct snapshot now;
     executor_snapshot(e, &now);
     *out = (struct executor_info){.kind = e->plan.kind,
@@ -110,8 +109,8 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .parked = (uint32_t)counter_read(&e->parked),
                                   .turning = now.turning,
                                   .weight = e->plan.weight,
-                                  .loop = stepped ? (int32_t)e->plan.loop : -1,
-                                  .core = stepped ? -1 : e->plan.core,
+                                  .loop = e->activator ? (int32_t)e->plan.loop : -1,
+                                  .core = e->activator ? -1 : e->plan.core,
                                   .priority = e->plan.priority,
                                   .done = counter_read(&e->done),
                                   .failed = counter_read(&e->failed),

@@ -14,7 +14,8 @@
 #include "server/tasks/task_result.h"
 
 enum {
-    RETRY_MS = 1 /* a home takes nothing and its lane is full: how long until the next try */
+    RETRY_MS = 1,      /* a home takes nothing and its lane is full: how long until the next try */
+    GUESS_NS = 1000000 /* service of one that has measured nothing yet */
 };
 
 /* One handler that waits on the executor's stack: for a nested call, or for permits. */
@@ -205,7 +206,7 @@ static void settle_thread(struct executor *e)
     clockid_t cpu = 0;
     pthread_getcpuclockid(pthread_self(), &cpu); /* without it a run under way shows none */
     atomic_store_explicit(&e->cpu_clock, cpu, memory_order_relaxed);
-    snprintf(name, sizeof name, "blocking %u", e->index);
+    executor_name(e, name, sizeof name);
     thread_settle(name, e->plan.core, e->plan.priority);
 }
 
@@ -559,6 +560,50 @@ bool blocking_want(struct blocking *b, bool wanted)
 
 /* --- Set-up --- */
 
+/* A task that runs for longer than the mean says more than the mean. */
+static uint64_t expects(const struct executor *e)
+{
+    uint64_t mean = counter_read(&e->service_ns);
+    if (atomic_load_explicit(&e->running, memory_order_relaxed)) {
+        ao_time since = counter_read(&e->running_since), now = executor_clock(e);
+        if (now > since && now - since > mean)
+            return now - since;
+    }
+    return mean ? mean : GUESS_NS;
+}
+
+/* Whose handler begins now looks at the flag after it has shown itself. */
+static void notify(struct executor *e, uint64_t number)
+{
+    if (atomic_load_explicit(&e->running_number, memory_order_seq_cst) != number)
+        return;
+    counter_set(&e->unwanted_number, number);
+    waker_notify(e->waker);
+}
+
+static void stop(struct executor *e)
+{
+    blocking_stop(blocking_of(e));
+}
+
+static bool join(struct executor *e, ao_time limit)
+{
+    return blocking_join(blocking_of(e), limit);
+}
+
+static void fini(struct executor *e)
+{
+    blocking_fini(blocking_of(e));
+}
+
+static const struct executor_class blocking_executor = {.name = "blocking",
+                                                        .turns_after = AO_NEVER,
+                                                        .expects = expects,
+                                                        .notify = notify,
+                                                        .stop = stop,
+                                                        .join = join,
+                                                        .fini = fini};
+
 static void ring_bell(void *arg)
 {
     struct poller *poller = arg;
@@ -568,6 +613,7 @@ static void ring_bell(void *arg)
 int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t index)
 {
     struct executor *e = &b->base;
+    e->cls = &blocking_executor;
     sem_init(&b->ended, 0, 0); /* cannot fail: the value is small */
     b->poller = poller_eventfd_new();
     if (!b->poller)

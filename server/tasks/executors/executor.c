@@ -4,31 +4,15 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "server/runtime/object/behind.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 
 enum {
-    SAMPLE = 16,                /* one of so many brief tasks is measured */
-    BRIEF_NS = 2000,            /* methods that take longer are measured each time */
-    CPU_BRIEF_NS = 50000,       /* the same for processor time, whose clock takes a microsecond */
-    BLOCKING_GUESS_NS = 1000000 /* service of a blocking executor that has measured nothing yet */
+    SAMPLE = 16,         /* one of so many brief tasks is measured */
+    BRIEF_NS = 2000,     /* methods that take longer are measured each time */
+    CPU_BRIEF_NS = 50000 /* the same for processor time, whose clock takes a microsecond */
 };
-
-/* A task that runs for longer than the mean says more than the mean. */
-static uint64_t expected_service(const struct executor *e)
-{
-    uint64_t mean = counter_read(&e->service_ns);
-    if (e->plan.kind == ERGON_STEPPED)
-        return mean;
-    if (atomic_load_explicit(&e->running, memory_order_relaxed)) {
-        ao_time since = counter_read(&e->running_since), now = executor_clock(e);
-        if (now > since && now - since > mean)
-            return now - since;
-    }
-    return mean ? mean : BLOCKING_GUESS_NS;
-}
 
 static uint32_t bound(const struct executor *e, uint64_t service_ns, uint64_t hand_over_ns)
 {
@@ -47,7 +31,7 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
     e->activator = activator;
     e->trace = activator_trace(shared->plan.manager);
     mpsc_init(&e->returns);
-    counter_set(&e->bound, bound(e, expected_service(e), 0));
+    counter_set(&e->bound, bound(e, e->cls->expects(e), 0));
     e->home_count = shared->plan.loop_count + 1; /* the manager's is the last */
     e->out = task_lanes_new(e->home_count);
     e->figures = calloc(shared->method_count + 1, sizeof *e->figures);
@@ -73,7 +57,7 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
                              .weight = e->plan.weight,
                              .priority = e->plan.priority,
                              .turning = (uint32_t)counter_read(&e->turning),
-                             .service_ns = expected_service(e),
+                             .service_ns = e->cls->expects(e),
                              .hand_over_ns = counter_read(&e->hand_over_ns)};
     out->bound = bound(e, out->service_ns, out->hand_over_ns);
 }
@@ -90,15 +74,7 @@ void executors_notify(const struct executor_group *group, uint64_t number)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         struct executor *e = group->list[i];
-        if (e->waker) {
-            if (atomic_load_explicit(&e->running_number, memory_order_seq_cst) != number)
-                continue; /* whose handler begins now looks at the flag after it has shown itself */
-            counter_set(&e->unwanted_number, number);
-            waker_notify(e->waker);
-            continue;
-        }
-        atomic_store_explicit(&e->notified, true, memory_order_release);
-        ao_post(e->handle, AO_POST_ACTIVATE);
+        e->cls->notify(e, number);
     }
 }
 
@@ -127,10 +103,10 @@ static void trace_end(const struct executor *e, const struct task *t)
     trace_write(e->trace, now_of_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
 }
 
-/* For how long others waited for it: from its quantum on it only takes turns. */
+/* For how long others waited for it. */
 static ao_time held(const struct executor *e, const struct task *t)
 {
-    return e->plan.kind == ERGON_STEPPED && t->busy > BEHIND_QUANTUM ? BEHIND_QUANTUM : t->busy;
+    return t->busy > e->cls->turns_after ? e->cls->turns_after : t->busy;
 }
 
 void executor_book(struct executor *e, struct task *t)
@@ -227,5 +203,5 @@ void executor_note_step(struct executor *e, const struct method *m, ao_time took
 
 void executor_name(const struct executor *e, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s %u", e->plan.kind == ERGON_STEPPED ? "stepped" : "blocking", e->index);
+    snprintf(buf, size, "%s %u", e->cls->name, e->index);
 }

@@ -1,4 +1,4 @@
-/* What every executor is, whatever its kind: a lane that the manager fills, lanes that lead home,
+/* What every executor is, whatever its class: a lane that the manager fills, lanes that lead home,
  * and counters.  It knows neither manager nor home: it posts to the manager's inbox, and a task
  * that has ended goes into a lane.
  *
@@ -38,8 +38,29 @@ struct method_figures {
     counter cpu_ns;  /* processor time of that; of a blocking handler */
 };
 
+struct executor;
+
+/* In what executors differ, for who has any of them. */
+struct executor_class {
+    const char *name;    /* "blocking" */
+    ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
+    /* Any thread: ns that the next task that it is given is expected to take; 0: not known. */
+    uint64_t (*expects)(const struct executor *e);
+    /* Any thread: the task of that number, which this one may run, was flagged. */
+    void (*notify)(struct executor *e, uint64_t number);
+    /* The thread that takes apart, in this order.  It is to begin nothing more; NULL: it runs on an
+     * activator, whose run has ended. */
+    void (*stop)(struct executor *e);
+    /* Has it come to an end, within `limit` ns?  NULL with `stop`. */
+    bool (*join)(struct executor *e, ao_time limit);
+    /* What lives on there is cleaned up and freed; NULL: nothing does. */
+    void (*clear)(struct executor *e);
+    void (*fini)(struct executor *e); /* all but its memory */
+};
+
 struct executor {
     /* Read-only once started. */
+    const struct executor_class *cls;
     struct tasks_shared *shared; /* borrowed */
     uint32_t index;              /* in the plan */
     struct executor_plan plan;
@@ -88,7 +109,7 @@ struct executor {
     /* Its loop does not finish its round, says whoever watches it: it is given nothing.  Orders
      * nothing (relaxed), as `accepting`. */
     _Atomic bool away;
-    /* Release in executors_notify(), acquire in a stepped one's step: flags set before are seen. */
+    /* Release in a stepped one's notify(), acquire in its step: flags set before are seen. */
     _Atomic bool notified;
     counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs;                  /* executor's own: picks the tasks that are measured */
@@ -100,9 +121,9 @@ struct executor_group {
     uint32_t count;
 };
 
-/* Set-up: all but `in`, `handle` and `waker`, and the lanes of `out`, which whoever knows the homes
- * opens.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
- * executor_fini() must follow. */
+/* Set-up, once `cls` is set: all but `in`, `handle` and `waker`, and the lanes of `out`, which
+ * whoever knows the homes opens.  `activator` NULL: it runs on a plain thread.  0, or -1 without
+ * memory: then too executor_fini() must follow. */
 int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
                   struct activator *activator);
 void executor_fini(struct executor *e); /* tasks that are left in its lanes are freed */

@@ -554,10 +554,43 @@ static enum ao_verdict stepped_step(struct ao *self)
 
 static const struct ao_class stepped_class = {.name = "executor", .step = stepped_step};
 
+/* --- As the tasks know it --- */
+
+static uint64_t expects(const struct executor *e)
+{
+    return counter_read(&e->service_ns);
+}
+
+/* Nobody says which task: it looks at all. */
+static void notify(struct executor *e, uint64_t number)
+{
+    (void)number;
+    atomic_store_explicit(&e->notified, true, memory_order_release);
+    ao_post(e->handle, AO_POST_ACTIVATE);
+}
+
+static void clear_all(struct executor *e)
+{
+    stepped_clear(stepped_of(e));
+}
+
+static void fini(struct executor *e)
+{
+    stepped_fini(stepped_of(e));
+}
+
+static const struct executor_class stepped_executor = {.name = "stepped",
+                                                       .turns_after = BEHIND_QUANTUM,
+                                                       .expects = expects,
+                                                       .notify = notify,
+                                                       .clear = clear_all,
+                                                       .fini = fini};
+
 int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
                  struct home **homes)
 {
     struct executor *e = &s->base;
+    e->cls = &stepped_executor;
     s->homes = homes;
     s->home = homes[shared->plan.executors[index].loop];
     LIST_INIT(&s->started);
