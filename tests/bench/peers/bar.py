@@ -13,6 +13,7 @@ from servers import Broken, Ergon, ErgonTls, Haproxy, Memcached
 
 PLAIN_HELD, TLS_HELD, MANY_HELD, ACTIVE = 10000, 2000, 15000, 100
 SETTLE_SECONDS = 30
+LARGE = 15 << 20  # bytes: as much as a message takes beside what is around it
 CERTIFICATES = {"ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["-newkey", "rsa:2048"]}
 ECHO = b"\x94\x00\x01\xa4echo\x91\xc4\x40" + 64 * b"x"
 ANSWER = len(b"\x94\x01\x01\xc0\xc4\x40") + 64
@@ -22,8 +23,8 @@ def certify(work):
     """A file for each kind, with certificate and key."""
     for name, kind in CERTIFICATES.items():
         pem = os.path.join(work, f"{name}.pem")
-        subprocess.run(["openssl", "req", "-x509", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost", "-out", pem,
-                        "-keyout", pem + ".key"], check=True, capture_output=True)
+        subprocess.run(["openssl", "req", "-x509", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-out", pem, "-keyout", pem + ".key"], check=True, capture_output=True)
         with open(pem, "a", encoding="ascii") as to, open(pem + ".key", encoding="ascii") as key:
             to.write(key.read())
 
@@ -178,7 +179,24 @@ def growth(options):
         held=MANY_HELD - ACTIVE)
 
 
-ROWS = {"tls": tls, "handshakes": handshakes, "memory": memory, "growth": growth, "idle": idle}
+def older(options):
+    """TLS as it was: the same loads on `--older`, another release build's ergond."""
+
+    def against(keys, load, driver=Driver, **kinds):
+        ours, peer = ErgonTls(options, **kinds), ErgonTls(options, **kinds)
+        peer.name, peer.other = "ergon, older", options.older
+        return paired("at most 1.04", keys, ours, peer, load, options, driver)
+
+    for load in ("64x16:64", "1000x1:64", f"1x1:{LARGE}"):
+        yield f"TLS, {Row(load)}, of an older build's: server us; rate", lambda row=Row(load): against(["server_us", "rate"], row)
+    for certificate in CERTIFICATES:
+        for asks in (False, True):
+            for kind in ("full", "resumed"):
+                yield (f"handshake, {kind}, {certificate}{', both show one' * asks}, of an older build's: server us; rate",
+                       lambda c=certificate, a=asks, k=kind: against(["server_us", "rate"], k, Handshakes, certificate=c, asks=a))
+
+
+ROWS = {"tls": tls, "handshakes": handshakes, "memory": memory, "growth": growth, "idle": idle, "older": older}
 HEAD = ("row", "bar", "median (least-highest)", "ours", "theirs", "others")
 
 
@@ -191,7 +209,7 @@ def cells(what, result):
 
 
 def measured(options):
-    for name in options.row or ROWS:
+    for name in options.row or (row for row in ROWS if row != "older" or options.older):
         for what, measure in ROWS[name](options):
             try:
                 result = measure()
@@ -204,6 +222,7 @@ def measured(options):
 def arguments():
     a = argparse.ArgumentParser(prog="run.sh --bar", description=__doc__)
     a.add_argument("--row", action="append", choices=list(ROWS), help="repeat it (all)")
+    a.add_argument("--older", metavar="ERGOND", type=os.path.abspath, help="another release build, for the row of this name")
     a.add_argument("--idle", type=float, default=60, help="seconds of an idle server (60)")
     return program.parse(a, windows=5, window=1, pins=False)
 

@@ -92,7 +92,7 @@ class Handshakes(Driver):
     program = "handshakes"
 
     def load(self, server, row, options):
-        return ["--resumed"] if row == "resumed" else []
+        return ["--resumed"] * (row == "resumed") + ["--cert", server.work(f"{server.certificate}.pem")] * server.asks
 
 
 def highest_rate(peer, row, options):

@@ -67,7 +67,7 @@ class Peer:
     name = what = package = ""
     protocol = "msgpack-rpc"
     method = None
-    tls = False
+    tls = asks = False  # whether it has TLS, and asks for certificates of clients
     open_loop = False  # fast enough that an open loop at its rate says something about ours
 
     def __init__(self, place):
@@ -138,12 +138,16 @@ class Peer:
 class Ergon(Peer):
     name = "ergon"
     what = "a call, whole: checked, limited, run by an executor"
+    other = None  # another ergond than this build's
+
+    def ergond(self):
+        return self.other or self.built("server/ergond")
 
     def argv(self):
-        return [self.built("server/ergond"), "--listen", f"ergon://127.0.0.1:{self.port}", *self.place.ergon]
+        return [self.ergond(), "--listen", f"ergon://127.0.0.1:{self.port}", *self.place.ergon]
 
     def version(self):
-        said = subprocess.run([self.built("server/ergond"), "--version"], capture_output=True, text=True).stdout.strip()
+        said = subprocess.run([self.ergond(), "--version"], capture_output=True, text=True).stdout.strip()
         commit = subprocess.run(["git", "-C", HERE, "log", "-1", "--format=%h"], capture_output=True, text=True)
         return f"{said} {commit.stdout.strip()}"
 
@@ -160,14 +164,14 @@ class ErgonTls(Ergon):
     name, tls = "ergon, TLS", True
     what = "the same, over TLS 1.3"
 
-    def __init__(self, place, certificate="ecdsa"):
+    def __init__(self, place, certificate="ecdsa", asks=False):
         super().__init__(place)
-        self.certificate = certificate
+        self.certificate, self.asks = certificate, asks
 
     def argv(self):
         pem = self.work(f"{self.certificate}.pem")
-        return [self.built("server/ergond"), "--listen", f"ergons://127.0.0.1:{self.port}", "--tls-cert", pem,
-                "--tls-key", pem, *self.place.ergon]
+        return [self.ergond(), "--listen", f"ergons://127.0.0.1:{self.port}", "--tls-cert", pem, "--tls-key", pem,
+                *(["--tls-client-ca", pem] * self.asks), *self.place.ergon]
 
 
 class Haproxy(Peer):

@@ -3,7 +3,7 @@
  * is done, and no data is sent.  A "task" of its output is one of them, its processor time that of
  * a connection from accept to close.
  *
- *     handshakes --port PORT [--resumed] [--window SECONDS] [--pid PID]
+ *     handshakes --port PORT [--resumed] [--cert PEM] [--window SECONDS] [--pid PID]
  *
  * Each line of its input starts one window. */
 #include <errno.h>
@@ -33,6 +33,7 @@ struct peer {
 struct shaker {
     uint16_t port;
     bool resumed;
+    const char *cert;   /* a file of a client's certificate and its key; NULL: none is shown */
     SSL_CTX *context;   /* TLS 1.3; the server's certificate is not looked at */
     SSL_SESSION *fresh; /* the last ticket that came; NULL: none */
     struct histogram times;
@@ -54,6 +55,9 @@ static bool shaker_init(struct shaker *s)
         s->peers[i].fd = -1;
     s->context = SSL_CTX_new(TLS_client_method());
     if (!s->context || !histogram_init(&s->times))
+        return false;
+    if (s->cert && (SSL_CTX_use_certificate_chain_file(s->context, s->cert) != 1 ||
+                    SSL_CTX_use_PrivateKey_file(s->context, s->cert, SSL_FILETYPE_PEM) != 1))
         return false;
     SSL_CTX_set_app_data(s->context, s);
     SSL_CTX_set_min_proto_version(s->context, TLS1_3_VERSION);
@@ -167,14 +171,12 @@ static bool paced(struct shaker *s, const struct window_options *o)
     return true;
 }
 
-enum { OPT_PORT = 1, OPT_RESUMED, OPT_WINDOW, OPT_PID };
+enum { OPT_PORT = 1, OPT_RESUMED, OPT_CERT, OPT_WINDOW, OPT_PID };
 
 static const struct option options[] = {
-    {"port", required_argument, NULL, OPT_PORT},
-    {"resumed", no_argument, NULL, OPT_RESUMED},
-    {"window", required_argument, NULL, OPT_WINDOW},
-    {"pid", required_argument, NULL, OPT_PID},
-    {NULL, 0, NULL, 0},
+    {"port", required_argument, NULL, OPT_PORT}, {"resumed", no_argument, NULL, OPT_RESUMED},
+    {"cert", required_argument, NULL, OPT_CERT}, {"window", required_argument, NULL, OPT_WINDOW},
+    {"pid", required_argument, NULL, OPT_PID},   {NULL, 0, NULL, 0},
 };
 
 static bool take(struct shaker *s, struct window_options *o, int option)
@@ -184,6 +186,8 @@ static bool take(struct shaker *s, struct window_options *o, int option)
         return (s->port = (uint16_t)atoi(optarg)) != 0;
     case OPT_RESUMED:
         return s->resumed = true;
+    case OPT_CERT:
+        return (s->cert = optarg) != NULL;
     case OPT_WINDOW:
         return (o->seconds = atof(optarg)) > 0;
     case OPT_PID:
