@@ -2,6 +2,9 @@
 
 import argparse
 import os
+import re
+import resource
+import signal
 import socket
 import ssl
 import subprocess
@@ -11,7 +14,8 @@ import program
 from pairs import SHARED_CORES, Driver, Handshakes, Row, compared, machine, windows_of, with_spread
 from servers import Broken, Ergon, ErgonTls, Haproxy, Memcached
 
-PLAIN_HELD, TLS_HELD, MANY_HELD, ACTIVE = 10000, 2000, 15000, 100
+PLAIN_HELD, TLS_HELD, MANY_HELD, VERIFIED_HELD, ACTIVE = 10000, 2000, 15000, 100000, 100
+STILL_SECONDS, BUSY_SHARE = 0.5, 0.5  # a server is still that used less of a processor for so long
 SETTLE_SECONDS = 30
 LARGE = 15 << 20  # bytes: as much as a message takes beside what is around it
 CERTIFICATES = {"ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["-newkey", "rsa:2048"]}
@@ -20,13 +24,15 @@ ANSWER = len(b"\x94\x01\x01\xc0\xc4\x40") + 64
 
 
 def certify(work):
-    """A file for each kind, with certificate and key."""
+    """Two files for each kind, with certificate and key: a server's, which vouches for itself, and a client's, which it vouches for."""
     for name, kind in CERTIFICATES.items():
-        pem = os.path.join(work, f"{name}.pem")
-        subprocess.run(["openssl", "req", "-x509", *kind, "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-out", pem, "-keyout", pem + ".key"], check=True, capture_output=True)
-        with open(pem, "a", encoding="ascii") as to, open(pem + ".key", encoding="ascii") as key:
-            to.write(key.read())
+        authority = os.path.join(work, f"{name}.pem")
+        for pem, signed in ((authority, []), (os.path.join(work, f"{name}.client.pem"), ["-CA", authority, "-CAkey", authority])):
+            subprocess.run(["openssl", "req", "-x509", *kind, *signed, "-nodes", "-days", "2", "-subj", f"/CN={len(signed)}",
+                            "-addext", "subjectAltName=DNS:localhost", "-out", pem, "-keyout", pem + ".key"],
+                           check=True, capture_output=True)
+            with open(pem, "a", encoding="ascii") as to, open(pem + ".key", encoding="ascii") as key:
+                to.write(key.read())
 
 
 # ---- what the kernel says of a process ----
@@ -59,6 +65,8 @@ class Held:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if server.tls else None
         if context:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if server.asks:
+            context.load_cert_chain(server.client_pem())
         before = open_files(self.pid)
         self.sockets = []
         for _ in range(count):
@@ -70,9 +78,9 @@ class Held:
                 raise Broken(f"{server.name}: of {count} connections, {open_files(self.pid) - before} were accepted")
             time.sleep(0.1)
 
-    def use(self):
+    def use(self, sockets=None):
         """A task on each, answered."""
-        for s in self.sockets:
+        for s in sockets or self.sockets:
             s.sendall(ECHO)
             got = 0
             while got < ANSWER:
@@ -179,6 +187,47 @@ def growth(options):
         held=MANY_HELD - ACTIVE)
 
 
+def reload(options):
+    def spent(held, server):
+        """Seconds by the clock and ns of processor time until a reload is over, and the slowest of the calls meanwhile, in s."""
+        began, before = time.monotonic(), processor_ns(held.pid)
+        slowest, ended, now = 0, began, before
+        server.processes.running[0].send_signal(signal.SIGHUP)
+        while time.monotonic() < ended + STILL_SECONDS:
+            asked = time.monotonic()
+            held.use(held.sockets[-1:])
+            slowest = max(slowest, time.monotonic() - asked)
+            last, now = now, processor_ns(held.pid)
+            if now - last > BUSY_SHARE * (time.monotonic() - asked) * 1e9:
+                ended = time.monotonic()
+            time.sleep(0.005)
+        return ended - began, now - before, slowest
+
+    def longest_step(log):
+        took = [float(ms) for ms in re.findall(r"step too long.* took=([0-9.]+)ms", log)]
+        return f"longest step {max(took):.1f} ms" if took else "no step over 1 ms"
+
+    def row():
+        server, held = ErgonTls(options, asks=True, flags=["--loops", "1", "--step-limit", "1ms"]), None
+        count = min(VERIFIED_HELD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+        try:
+            held = Held(running(server, options), count)
+            server.trust("rsa")
+            with open(server.log(), encoding="utf-8") as log:
+                log.seek(0, os.SEEK_END)
+                seconds, ns, slowest = spent(held, server)
+                steps = longest_step(log.read())
+            held.use()  # none was closed
+            said = f"{ns / 1e3 / count:.0f} us each; {seconds:.2f} s for {count}; slowest call {slowest * 1e3:.1f} ms; {steps}"
+            return {"bar": "a call at most 20 ms", "ours": said, "theirs": "", "value": said}
+        finally:
+            if held:
+                held.close()
+            server.stop()
+
+    yield "reload that verifies the certificates of all connections anew", row
+
+
 def older(options):
     """TLS as it was: the same loads on `--older`, another release build's ergond."""
 
@@ -196,7 +245,7 @@ def older(options):
                        lambda c=certificate, a=asks, k=kind: against(["server_us", "rate"], k, Handshakes, certificate=c, asks=a))
 
 
-ROWS = {"tls": tls, "handshakes": handshakes, "memory": memory, "growth": growth, "idle": idle, "older": older}
+ROWS = {"tls": tls, "handshakes": handshakes, "memory": memory, "growth": growth, "idle": idle, "reload": reload, "older": older}
 HEAD = ("row", "bar", "median (least-highest)", "ours", "theirs", "others")
 
 

@@ -92,7 +92,7 @@ class Handshakes(Driver):
     program = "handshakes"
 
     def load(self, server, row, options):
-        return ["--resumed"] * (row == "resumed") + ["--cert", server.work(f"{server.certificate}.pem")] * server.asks
+        return ["--resumed"] * (row == "resumed") + (["--cert", server.client_pem()] if server.asks else [])
 
 
 def highest_rate(peer, row, options):

@@ -110,7 +110,7 @@ class Peer:
 
     def start(self, processors):
         self.port = free_port()
-        self.processes = Processes(self.work(self.name + ".log"))
+        self.processes = Processes(self.log())
         server = self.processes.start(self.argv(), processors)
         until = time.monotonic() + START_SECONDS
         while not listens(self.port):
@@ -123,8 +123,11 @@ class Peer:
             if worker.stdout.readline() != b"ready\n":
                 raise Broken(f"{self.name}: a worker did not start: {self.last_words()}")
 
+    def log(self):
+        return self.work(self.name + ".log")
+
     def last_words(self):
-        with open(self.work(self.name + ".log"), encoding="utf-8", errors="replace") as log:
+        with open(self.log(), encoding="utf-8", errors="replace") as log:
             return log.read()[-400:].strip()
 
     def pids(self):
@@ -164,14 +167,32 @@ class ErgonTls(Ergon):
     name, tls = "ergon, TLS", True
     what = "the same, over TLS 1.3"
 
-    def __init__(self, place, certificate="ecdsa", asks=False):
+    def __init__(self, place, certificate="ecdsa", asks=False, flags=()):
         super().__init__(place)
-        self.certificate, self.asks = certificate, asks
+        self.certificate, self.asks, self.flags = certificate, asks, flags
 
     def argv(self):
         pem = self.work(f"{self.certificate}.pem")
-        return [self.ergond(), "--listen", f"ergons://127.0.0.1:{self.port}", "--tls-cert", pem, "--tls-key", pem,
-                *(["--tls-client-ca", pem] * self.asks), *self.place.ergon]
+        url = f"ergons://127.0.0.1:{self.port}"
+        if not self.asks:
+            return [self.ergond(), "--listen", url, "--tls-cert", pem, "--tls-key", pem, *self.flags, *self.place.ergon]
+        trusted = self.trust()
+        with open(self.work("asks.yaml"), "w", encoding="utf-8") as f:
+            f.write(f"listen:\n  - url: {url}\n    tls: {{cert: {pem}, key: {pem}, client_ca: {trusted}, client_cert: required}}\n")
+        return [self.ergond(), "--config", self.work("asks.yaml"), *self.flags, *self.place.ergon]
+
+    def client_pem(self):
+        """What a client shows."""
+        return self.work(f"{self.certificate}.client.pem")
+
+    def trust(self, *more):
+        """It believes its own certificate, which vouches for the client's, and these, once it has read them again."""
+        path = self.work("trusted.pem")
+        with open(path, "w", encoding="ascii") as to:
+            for name in (self.certificate, *more):
+                with open(self.work(f"{name}.pem"), encoding="ascii") as pem:
+                    to.write(pem.read())
+        return path
 
 
 class Haproxy(Peer):
