@@ -19,10 +19,11 @@ def bomb():
     return gzip.compress(b"\0" * (MESSAGE_MAX - 64))
 
 
-class Memory(unittest.TestCase):
+class Beside(unittest.TestCase):
+    """alice, who is served, whatever mallory makes the server hold."""
+
     def setUp(self):
-        self.server = Server("--tokens", write_tokens(scratch(self.addCleanup), RIGHTS), "--limits-memory", "256m",
-                             "--loops", "2")
+        self.server = Server("--tokens", write_tokens(scratch(self.addCleanup), RIGHTS), *self.FLAGS, "--loops", "2")
         self.addCleanup(self.server.discard)
         self.alice = self.connect("alice")
         self.peak = 0
@@ -64,6 +65,10 @@ class Memory(unittest.TestCase):
             moved = taken()
             return self.memory()["stopped"] > 0 and not moved or min(offsets) == len(data)
         eventually(stuck, "the server takes no more")
+
+
+class Memory(Beside):
+    FLAGS = ("--limits-memory", "256m")
 
     def test_results_that_nobody_reads(self):
         data = b"".join(msgpack.packb([0, i, "decompress", [bomb()]]) for i in range(400))
@@ -184,6 +189,24 @@ class Nested(unittest.TestCase):
         self.assertEqual(alice.call("connection.kill", {"principal": "token:mallory"})["killed"], 1)
         eventually(lambda: alice.call("server.info")["memory"]["bytes"] < size, "all is given back")
         self.assertEqual(alice.call("echo", 1), 1)
+
+
+class OfOne(Beside):
+    """What one connection holds, and one principal by all of its connections, has a limit each, as they are configured."""
+    FLAGS = ("--limits-memory", "64m", "--limits-principal-memory", "6m", "--limits-connection-memory", "2m")
+    PIECE = 64 << 10  # of a call
+    BATCH = 2 << 20  # of all loops in one round, which is allowed beside a limit
+
+    def test_what_is_not_read_stays_below_both(self):
+        memory = self.memory()
+        self.assertEqual([memory[k] for k in ("limit", "principal_limit", "connection_limit")], [64 << 20, 6 << 20, 2 << 20])
+        data = b"".join(msgpack.packb([0, i, "echo", [b"x" * self.PIECE]]) for i in range(800))
+        self.flood([self.connect("mallory") for _ in range(8)], data)
+        rows = self.alice.call("connection.list", {"principal": "token:mallory"})["connections"]
+        self.assertEqual(len(rows), 8)
+        self.assertLessEqual(max(row["bytes"] for row in rows), (2 << 20) + self.BATCH)
+        self.assertGreater(rows[0]["principal_bytes"], 4 << 20)
+        self.assertLessEqual(rows[0]["principal_bytes"], (6 << 20) + self.BATCH)
 
 
 if __name__ == "__main__":

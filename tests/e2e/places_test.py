@@ -5,6 +5,7 @@ import contextlib
 import os
 import resource
 import socket
+import ssl
 import subprocess
 import sys
 import unittest
@@ -90,6 +91,38 @@ class Places(unittest.TestCase):
             with server.connect(context=context) as watcher, self.crowd(server, context=context):
                 self.are_there(watcher, PLACES + 1)
                 self.are_served(server, watcher, context=context)
+
+    def test_of_handshakes_that_have_begun_so_many(self):
+        most, begun = 4, 7
+        cert, key = self_signed(self.folder)
+        flags = ("--loops", "1", "--limits-handshakes", str(most), "--limits-handshake-timeout", "1h", "--tls-cert", cert, "--tls-key", key)
+        with self.start(*flags, listen=("ergons://127.0.0.1:0",)) as server, contextlib.ExitStack() as stack:
+            context = trusting(cert)
+            watcher = stack.enter_context(server.connect(context=context))
+            hello = ssl.MemoryBIO()
+            with self.assertRaises(ssl.SSLWantReadError):
+                context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+            hello, bad = hello.read(), []
+            for _ in range(begun):
+                bad.append(stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT,
+                                                                        source_address=(ELSEWHERE, 0))))
+                bad[-1].sendall(hello)
+                bad[-1].setblocking(False)
+
+            def ended(sock):
+                try:
+                    return not sock.recv(1 << 16)
+                except BlockingIOError:
+                    return False
+                except ConnectionError:
+                    return True
+            over = set()
+            eventually(lambda: over.update(s for s in bad if ended(s)) or len(over) >= begun - most, "the last ones are closed")
+            with server.connect(context=context) as good:
+                self.assertEqual(good.call("echo", "beside"), "beside")
+            # One more gave way where the good one had begun; it had not where its answer came before the server looked again.
+            self.assertIn(watcher.call("server.info")["connections"]["gave_way"], (begun - most, begun - most + 1))
+            self.assertIn("limits.handshakes", server.log_text())
 
     def test_over_tls_without_a_word(self):
         cert, key = self_signed(self.folder)
