@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A server asks, and loses the connection under two requests; at last a third is open when the client closes.
+// A server asks, and the connection is lost under two requests, and once more; at last one is open when the client closes.
 func Test_serve(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
-	release, lost, quit := make(chan bool), make(chan bool, 3), make(chan bool, 1)
+	release, lost, quit := make(chan bool), make(chan bool, 5), make(chan bool, 1)
 	handle := func(ctx context.Context, method string, params []any) (any, error) {
 		switch method {
 		case "echo":
@@ -32,9 +32,10 @@ func Test_serve(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		case "lost":
-			<-lost
-			<-lost
-			return 2, nil
+			for i := 0; i < 4; i++ {
+				<-lost
+			}
+			return 4, nil
 		case "quit":
 			quit <- true
 			return nil, nil

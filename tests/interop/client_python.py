@@ -277,7 +277,7 @@ async def rubbish():
 
 
 async def serve():
-    """A server asks, and loses the connection under two requests; at last a third is open when the client closes."""
+    """A server asks, and the connection is lost under two requests, and once more; at last one is open when the client closes."""
     held, lost, release, quit = [], [], asyncio.Event(), asyncio.Event()
 
     async def hold():
@@ -317,12 +317,67 @@ async def serve():
     async def register(session):
         await session.request("worker.register", [["echo"], {"slots": 2}])
 
-    ergon = aio.Client(URL, backoff=(0.001, 0.01), on_notification=told)
+    ergon = aio.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=told)
     await ergon._serve(Serving(handle, 2, register))  # when the server has taken note, on the second connection
     await quit.wait()
     await ergon.close()
-    check.assertEqual(len(lost), 3)
+    check.assertEqual(len(lost), 5)
     check.assertEqual(len(asyncio.all_tasks()), 1)
+
+
+async def serve_on_threads():
+    await asyncio.to_thread(serve_blocking)
+
+
+def serve_blocking():
+    """The same, with a handler that blocks."""
+    change = threading.Condition()
+    count = {"held": 0, "free": 0, "lost": 0, "quit": 0}
+
+    def add(what, more=1):
+        with change:
+            count[what] += more
+            change.notify_all()
+
+    def hold(gone):
+        with change:
+            while count["free"] == 0 and not gone.is_set():
+                change.wait(0.01)
+            count["lost" if gone.is_set() else "held"] += 1
+            count["free"] -= not gone.is_set()
+            change.notify_all()
+        return "held"
+
+    def handle(method, params, gone):
+        match method, params:
+            case "echo", _:
+                return params
+            case "fail", [code, text]:
+                raise ergon_client.RemoteError(code, text)
+            case "raise", []:
+                raise ValueError("no luck")
+            case "odd", []:
+                return object()
+            case "hold", []:
+                return hold(gone)
+            case "lost", []:
+                return count["lost"]
+            case "quit", []:
+                add("quit")
+
+    async def register(session):
+        await session.request("worker.register", [["echo"], {"slots": 2}])
+
+    with ergon_client.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20,
+                             on_notification=lambda method, params: add("free", 2)) as ergon:
+        try:
+            ergon._serve(handle, 2, register)
+            check.fail("the server refuses it on the first connection")
+        except ergon_client.RemoteError as error:
+            check.assertEqual(error.code, "BUSY")  # and it goes on by itself
+        with change:
+            check.assertTrue(change.wait_for(lambda: count["quit"], 50))
+    check.assertEqual(count, {"held": 2, "free": 0, "lost": 5, "quit": 1})
 
 
 async def restart():

@@ -24,6 +24,7 @@ def install():
 class Python(clients.Clients, unittest.TestCase):
     ENVIRONMENT = {"PYTHONPATH": INSTALLED, "PYTHONASYNCIODEBUG": "", "PYTHONWARNINGS": "error"}
     COMMAND = (sys.executable, os.path.join(HERE, "client_python.py"))
+    SERVING = ("serve", "serve_on_threads")
 
     @classmethod
     def setUpClass(cls):

@@ -171,7 +171,7 @@ class Peer:
 
 class Asker:
     """A server that asks. A program serves `echo`, `fail [code, text]`, `raise`, `odd` (a result that is not for MessagePack),
-    `hold` (until it is told `release`, or its connection is lost), `lost` (how many it was lost under, once there are two), and
+    `hold` (until it is told `release`, or its connection is lost), `lost` (how many it was lost under, once there are four), and
     `quit`, in two slots. What went wrong here is kept for the test."""
 
     def __init__(self):
@@ -185,7 +185,7 @@ class Asker:
 
     def serve(self):
         try:
-            for play in (self.refuse, self.ask, self.ask_again):
+            for play in (self.refuse, self.ask, self.flood, self.ask_again):
                 sock, _ = self.listener.accept()
                 with sock:
                     play(Peer(sock))
@@ -231,10 +231,21 @@ class Asker:
             peer.say([0, number, "echo", [number]])
             assert peer.answers(1) == [(number, None, [number])]
 
+    def flood(self, peer):
+        """More refusals than a client keeps for a server that does not read: it gives up, and comes back."""
+        self.registered.append(peer.greet())
+        requests = msgpack.packb([0, 7, "hold", []]) * 10_000
+        try:
+            for _ in range(1000):
+                peer.sock.sendall(requests)
+        except ConnectionError:
+            return
+        raise AssertionError("the client goes on for ever")
+
     def ask_again(self, peer):
         self.registered.append(peer.greet())
         peer.say([0, 1, "lost", []])
-        assert peer.answers(1) == [(1, None, 2)]
+        assert peer.answers(1) == [(1, None, 4)]
         peer.say([0, 2, "hold", []], [0, 3, "quit", []])
         heard = peer.hear()
         assert heard is None or heard[1] == 3, heard  # it may still have said so
@@ -251,6 +262,7 @@ class Clients:
     COMMAND = ()
     VERSION = ""
     ENVIRONMENT = {}
+    SERVING = ("serve",)  # scenarios
 
     @classmethod
     def setUpClass(cls):
@@ -338,13 +350,15 @@ class Clients:
             self.assertRegex(error, "^NO_METHOD: ")
 
     def test_requests_of_the_server_are_answered(self):
-        asker = Asker()
-        self.addCleanup(asker.close)
-        self.play("serve", asker.url)
-        asker.close()
-        if asker.fault is not None:
-            raise asker.fault
-        self.assertEqual(asker.registered, [[["echo"], {"slots": 2}]] * 2)
+        for scenario in self.SERVING:
+            with self.subTest(scenario):
+                asker = Asker()
+                self.addCleanup(asker.close)
+                self.play(scenario, asker.url)
+                asker.close()
+                if asker.fault is not None:
+                    raise asker.fault
+                self.assertEqual(asker.registered, [[["echo"], {"slots": 2}]] * 3)
 
     def test_the_server_is_killed_and_comes_back(self):
         socket_path = os.path.join(self.folder, "again")

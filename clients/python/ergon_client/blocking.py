@@ -1,12 +1,14 @@
 """The client for programs that do one thing after the other, and for threads: the asyncio client on a thread of its own."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import sys
 import threading
 
 from . import aio
 from .errors import Closed
+from .serving import Serving
 
 
 class Client:
@@ -19,6 +21,7 @@ class Client:
         self._thread = threading.Thread(target=self._loop.run_forever, name="ergon-client", daemon=True)
         self._gate = threading.Lock()  # what is given to the loop is given before it ends, or not at all
         self._closing = False
+        self._handlers = None  # threads, of who serves
         try:
             self._client = aio.Client(url, **options)
         except BaseException:
@@ -62,12 +65,20 @@ class Client:
     async def _end(self):
         await self._client.close()
         await settle()
+        if self._handlers is not None:
+            self._handlers.shutdown()
 
     def __enter__(self):
         return self.connect()
 
     def __exit__(self, *_):
         self.close()
+
+    def _serve(self, handler, slots, begin):
+        """As aio.Client._serve(). handler(method, params, gone) runs on threads of its own, one for each slot; `gone`, a
+        threading.Event, is set when nobody waits for its answer any more. close() waits for it."""
+        self._handlers = concurrent.futures.ThreadPoolExecutor(slots, "ergon-handler")
+        self._run(self._client._serve(Serving(on_threads(self._handlers, handler), slots, begin)))
 
     def request(self, method, params=(), *, timeout=None, again=False):
         """As aio.Client.request()."""
@@ -149,6 +160,20 @@ class Task:
     def forget(self):
         """As aio.Task.forget()."""
         return self._client._run(self._task.forget())
+
+
+def on_threads(pool, handler):
+    """A handler that blocks, as a coroutine function. Who cancels it waits until it has ended."""
+    async def handle(method, params):
+        gone = threading.Event()
+        work = asyncio.get_running_loop().run_in_executor(pool, handler, method, params, gone)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            gone.set()
+            await asyncio.wait([work])
+            raise
+    return handle
 
 
 async def following(events):
