@@ -75,9 +75,9 @@ const (
 
 // Errors after which what does no harm is asked again, and those after which a long poll is.
 var (
-	never    = func(string) bool { return false }
-	stopping = func(code string) bool { return code == "BROKEN" || code == "DRAINING" }
-	full     = func(code string) bool { return stopping(code) || code == "BUSY" || code == "MEMORY" }
+	never    = func(error) bool { return false }
+	stopping = func(err error) bool { return errors.Is(err, ErrBroken) || Code(err) == "DRAINING" }
+	full     = func(err error) bool { return stopping(err) || Code(err) == "BUSY" || Code(err) == "MEMORY" }
 )
 
 func pause(attempt int, least, most time.Duration) time.Duration {
@@ -229,7 +229,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 			return up.err
 		}
 		err := use(up.session)
-		if broke(err) && c.stop.Err() != nil {
+		if errors.Is(err, ErrBroken) && c.stop.Err() != nil {
 			return fail(ErrClosed, "the client is closed")
 		}
 		if err != errUnsent {
@@ -245,8 +245,8 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 
 // ---- calls ----
 
-// request returns the answer, asked for again after errors with these codes.
-func (c *Client) request(ctx context.Context, turns chan struct{}, again func(code string) bool, method string,
+// request returns the answer, asked for again after these errors.
+func (c *Client) request(ctx context.Context, turns chan struct{}, again func(err error) bool, method string,
 	params ...any) (result any, err error) {
 	select {
 	case turns <- struct{}{}:
@@ -259,11 +259,10 @@ func (c *Client) request(ctx context.Context, turns chan struct{}, again func(co
 			result, err = s.request(ctx, method, params)
 			return err
 		})
-		handlers := errors.Is(err, ErrBroken) && !broke(err)
-		if err == nil || handlers || !again(Code(err)) {
+		if err == nil || !again(err) {
 			return result, err
 		}
-		if !broke(err) {
+		if !errors.Is(err, ErrBroken) {
 			err = sleep(ctx, pause(attempt, pauseMin, pauseMax))
 		}
 		if ctx.Err() != nil {

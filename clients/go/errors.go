@@ -17,14 +17,15 @@ type Error struct {
 	own bool // the client's, not what a handler failed with, which may have the same code
 }
 
-// Errors that do not come from the server, for errors.Is; ErrRefused is that of a token.
+// Errors that do not come from the server, for errors.Is: it is false for what a handler failed with under the same name, but
+// for ErrTooLarge, which servers say too. ErrRefused is that of a token.
 var (
-	ErrBroken      = &Error{Code: "BROKEN"}      // the connection broke while the call was in flight: it may have run or not
-	ErrUnreachable = &Error{Code: "UNREACHABLE"} // no connection, or no trust in it: nothing was sent
-	ErrRefused     = &Error{Code: "AUTH"}        // the server refused the token: nothing else was sent
-	ErrClosed      = &Error{Code: "CLOSED"}      // the client was closed
-	ErrProtocol    = &Error{Code: "PROTOCOL"}    // the answer is not what the method answers
-	ErrTooLarge    = &Error{Code: "TOO_LARGE"}   // the message is larger than the server takes, or the result than it keeps
+	ErrBroken      = &Error{Code: "BROKEN", own: true}      // the connection broke under the call: it may have run or not
+	ErrUnreachable = &Error{Code: "UNREACHABLE", own: true} // no connection, or no trust in it: nothing was sent
+	ErrRefused     = &Error{Code: "AUTH", own: true}        // the server refused the token: nothing else was sent
+	ErrClosed      = &Error{Code: "CLOSED", own: true}      // the client was closed
+	ErrProtocol    = &Error{Code: "PROTOCOL", own: true}    // the answer is not what the method answers
+	ErrTooLarge    = &Error{Code: "TOO_LARGE"}              // a message is more than the server takes, or a result than it keeps
 )
 
 func (e *Error) Error() string {
@@ -34,10 +35,10 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Text
 }
 
-// Is says whether the target has the same code.
+// Is says whether the target has the same code, and, where the target is an error of the client, e is one too.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
-	return ok && other.Code == e.Code
+	return ok && other.Code == e.Code && (e.own || !other.own)
 }
 
 // Code is that of an Error, and "" of any other error.
@@ -47,12 +48,6 @@ func Code(err error) string {
 		return e.Code
 	}
 	return ""
-}
-
-// broke says that the connection broke, and not that a handler failed with an error of that name.
-func broke(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.own && e.Code == ErrBroken.Code
 }
 
 // fail makes an error of the same code as kind.

@@ -81,14 +81,14 @@ func (s *session) introduce(ctx context.Context, token string, push bool) error 
 	}()
 	if token != "" {
 		_, err := s.request(ctx, "server.auth", []any{token})
-		if e := (*Error)(nil); errors.As(err, &e) && e.Code != "BROKEN" {
+		if e := (*Error)(nil); errors.As(err, &e) && !errors.Is(err, ErrBroken) {
 			return fail(ErrRefused, "the server refused the token: %v", err)
 		} else if err != nil {
 			return err
 		}
 	}
 	said := <-told
-	if e := (*Error)(nil); errors.As(said.err, &e) && e.Code != "BROKEN" {
+	if e := (*Error)(nil); errors.As(said.err, &e) && !errors.Is(said.err, ErrBroken) {
 		return nil // another server of MessagePack-RPC need not know server.hello
 	}
 	if result, ok := said.result.(map[string]any); ok {

@@ -139,7 +139,12 @@ func errs() {
 	holds("the text names it", strings.Contains(e.Text, "no.such.method"))
 	check(call("NO_SPACE", "fail", "NO_SPACE", "the disk is full").Error(), "NO_SPACE: the disk is full")
 	result, err := c.CallAgain(ctx, "fail", "BROKEN", "a leg") // it is the handler's, and not asked again
-	fails("BROKEN", result, err)
+	own := fails("BROKEN", result, err)
+	holds("a handler's error is no broken connection", !errors.Is(own, ergon.ErrBroken) && errors.Is(own, &ergon.Error{Code: "BROKEN"}))
+	for code, client := range map[string]error{"UNREACHABLE": ergon.ErrUnreachable, "AUTH": ergon.ErrRefused,
+		"CLOSED": ergon.ErrClosed, "PROTOCOL": ergon.ErrProtocol} {
+		holds("a handler's "+code+" is not the client's", !errors.Is(call(code, "fail", code, "its own"), client))
+	}
 	call("BAD_PARAMS", "sum", "three")
 	result, err = c.CallWith(ctx, ergon.With{"prioritee": 1}, "echo")
 	fails("BAD_PARAMS", result, err)
@@ -366,7 +371,7 @@ func rubbish() {
 			check(result, "hi")
 			break
 		}
-		holds("it is not to be repeated", !fails("BROKEN", result, err).Retryable)
+		holds("it is not to be repeated", !fails("BROKEN", result, err).Retryable && errors.Is(err, ergon.ErrBroken))
 		broken++
 	}
 	holds("some broke", broken >= 5)

@@ -70,7 +70,10 @@ const scenarios = {
             error = await fails('NO_SPACE', ergon.call('fail', ['NO_SPACE', 'the disk is full']));
             assert.deepStrictEqual([error.text, error.message], ['the disk is full', 'NO_SPACE: the disk is full']);
             // It is the handler's, and not asked again.
-            assert.strictEqual((await fails('BROKEN', ergon.request('fail', ['BROKEN', 'a leg'], { again: true }))).text, 'a leg');
+            error = await fails('BROKEN', ergon.request('fail', ['BROKEN', 'a leg'], { again: true }));
+            assert.deepStrictEqual([error.text, error.remote], ['a leg', true]);
+            for (const code of ['AUTH', 'CLOSED', 'TIMEOUT', 'UNREACHABLE'])
+                assert.ok((await fails(code, ergon.call('fail', [code, 'its own']))).remote);
             for (const timeout of [2 ** 31, Infinity])
                 assert.strictEqual(await ergon.call('sleep', ['50ms'], { timeout }).then(() => 'slept'), 'slept');
             await fails('BAD_PARAMS', ergon.call('sum', ['three']));
@@ -207,7 +210,7 @@ const scenarios = {
         for (;;) {
             const answer = await ergon.call('echo', ['hi']).catch((error) => error);
             if (answer === 'hi') break;
-            assert.deepStrictEqual([answer.code, answer.retryable], ['BROKEN', false], answer);
+            assert.deepStrictEqual([answer.code, answer.retryable, answer.remote], ['BROKEN', false, false], answer);
             broken++;
         }
         assert.ok(broken >= 5);

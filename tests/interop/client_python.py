@@ -62,6 +62,9 @@ async def errors():
         check.assertIn("no.such.method", error.text)
         error = await fails("NO_SPACE", ergon.call("fail", "NO_SPACE", "the disk is full"))
         check.assertEqual((error.text, str(error)), ("the disk is full", "NO_SPACE: the disk is full"))
+        for code in ("AUTH", "BROKEN", "CLOSED", "TIMEOUT", "UNREACHABLE"):  # the handler's, and not the client's own
+            error = await fails(code, ergon.request("fail", [code, "its own"], again=True), ergon_client.RemoteError)
+            check.assertNotIsInstance(error, OSError)
         await fails("BAD_PARAMS", ergon.call("sum", "three"))
         await fails("BAD_PARAMS", ergon.call("echo", prioritee=1))
         await fails("DEADLINE", ergon.call("sleep", "60s", deadline=20))

@@ -52,6 +52,7 @@ export interface TaskEvent {
  * `code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later. Codes that
  * do not come from the server: BROKEN (the connection broke, and the call may have run or not), TIMEOUT, UNREACHABLE (nothing was
  * sent), CLOSED, PROTOCOL; and AUTH, of a token that was refused.
+ * A handler may fail with an error of the same name: `remote` tells.
  */
 export class ErgonError extends Error {
     code: string;
@@ -60,6 +61,8 @@ export class ErgonError extends Error {
     number: number | null;
     /** What the server said beside; of a task that ended otherwise than done, the task. */
     data: any;
+    /** The server answered it, or a task ended with it; false: it is the client's own. */
+    remote: boolean;
 }
 
 /** A MessagePack extension. */

@@ -267,7 +267,7 @@ class Client {
                 } catch (error) {
                     if (error instanceof Broken && this.#stop.signal.aborted) throw closed();
                     if (error instanceof Broken && again !== undefined) continue;
-                    if (!again?.includes(error.code)) throw error;
+                    if (!error.remote || !again?.includes(error.code)) throw error;
                 }
                 await sleep(pause(attempt, PAUSE), signal);
             }
@@ -331,7 +331,7 @@ class Client {
                 return await within({ timeout: POLL_LONGEST, signal }, method, (inner) =>
                     this.#once(method, params, inner, this.#polls, FULL));
             } catch (error) {
-                if (signal.aborted || error.code !== 'TIMEOUT') throw error;
+                if (signal.aborted || error.code !== 'TIMEOUT' || error.remote) throw error;
             }
         }
     }

@@ -10,18 +10,20 @@ const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'UNREACHABLE'];
  * `code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later,
  * `number` and `data` are what the server said beside, or null. Codes that do not come from the server: BROKEN (the connection
  * broke, and the call may have run or not), TIMEOUT, UNREACHABLE (nothing was sent), CLOSED, PROTOCOL; and AUTH, of a token
- * that was refused.
+ * that was refused. A handler may fail with an error of the same name: `remote` says that the server answered it, or that a task
+ * ended with it.
  */
 class ErgonError extends Error {
-    constructor(code, text, { retryable = RETRYABLE.includes(code), number = null, data = null } = {}) {
+    constructor(code, text, { retryable = RETRYABLE.includes(code), number = null, data = null, remote = false } = {}) {
         super(code ? `${code}: ${text}` : text);
         this.name = 'ErgonError';
-        Object.assign(this, { code, text, retryable, number, data });
+        Object.assign(this, { code, text, retryable, number, data, remote });
     }
 }
 
-/** "NAME: text" as an error. */
+/** "NAME: text", which the server said, as an error. */
 function named(text, more) {
+    more = { ...more, remote: true };
     const match = /^([A-Z_][A-Z0-9_]*): ?([^]*)$/.exec(text);
     return match ? new ErgonError(match[1], match[2], more) : new ErgonError('', text, more);
 }
@@ -31,7 +33,7 @@ function remoteError(value) {
     if (typeof value === 'string') return named(value);
     if (Array.isArray(value) && typeof value[1] === 'string') return named(value[1], { number: value[0] });
     const { code: number, message, retryable, data } = value ?? {};
-    if (typeof message !== 'string') return new ErgonError('', inspect(value));
+    if (typeof message !== 'string') return new ErgonError('', inspect(value), { remote: true });
     return named(message, { number, retryable, data });
 }
 
