@@ -21,7 +21,8 @@ struct which_options {
 };
 
 static const struct option_spec WHICH_OPTIONS[] = {
-    {0, "principal", "NAME", "of this principal: its full name, as the list shows it (token:alice)",
+    {0, "principal", "NAME",
+     "of this principal: its full name, as the list shows it (token:alice, cert:, unix:, address:)",
      OPTION_TEXT, offsetof(struct which_options, principal)},
     {0, "nobody", NULL, "that have not said who they are", OPTION_FLAG,
      offsetof(struct which_options, nobody)},
@@ -55,10 +56,17 @@ static bool means_all(const struct which_options *o)
 /* A name without its mechanism would match nobody, and look as if nobody were there. */
 static bool is_full_name(const struct which_options *o)
 {
-    if (o->principal == NULL || strchr(o->principal, ':') != NULL)
+    static const char *const mechanisms[] = {"token:", "cert:", "unix:", "address:"};
+    const char *name = o->principal;
+
+    for (size_t i = 0; name != NULL && i < sizeof mechanisms / sizeof mechanisms[0]; i++)
+        if (strncmp(name, mechanisms[i], strlen(mechanisms[i])) == 0)
+            return true;
+    if (name == NULL)
         return true;
-    complain("--principal takes the full name, as the list shows it: token:%s, not %s",
-             o->principal, o->principal);
+    complain("--principal takes the full name, as the list shows it, and not %s: token:%s, "
+             "cert:%s (a certificate), unix:%s (a user), or address:%s (who was not asked)",
+             name, name, name, name, name);
     return false;
 }
 

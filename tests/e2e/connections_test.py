@@ -158,7 +158,11 @@ class Connections(unittest.TestCase):
         self.settle(2)
         eventually(lambda: [c["in_flight"] for c in listed("--principal", name)] == [20], "all are in flight")
         for act in "list", "kill":
-            self.assertEqual(ergon("connection", act, "--principal", "alice")[0], USAGE)
+            for part in ("alice", "alice.example", "user:alice", "127.0.0.1", "2001:db8::/64"):
+                code, _, said = run_ergon(url, "connection", act, "--principal", part, env={"ERGON_TOKEN": token_of("root")})
+                self.assertEqual(code, USAGE)
+                for full in (f"token:{part}", f"cert:{part}", f"unix:{part}", f"address:{part}"):
+                    self.assertIn(full, said)
         self.assertEqual(ergon("connection", "kill", "--principal", name, "--dry-run"),
                          (OK, "1 connection would be killed\n"))
         self.assertEqual(ergon("connection", "kill", "--principal", name), (OK, "1 connection killed\n"))
