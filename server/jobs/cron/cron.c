@@ -201,17 +201,14 @@ struct cron **crons_place(struct crons *all, struct span tenant, struct span nam
     return at;
 }
 
-static uint32_t count_of(const struct cron *first, struct span tenant)
-{
-    uint32_t count = 0;
-    for (const struct cron *c = first; c; c = c->next)
-        count += span_equal(c->spec.task.tenant, tenant);
-    return count;
-}
-
 uint32_t crons_of(const struct crons *all, struct span tenant)
 {
-    return count_of(all->first, tenant) + count_of(all->arriving, tenant);
+    uint32_t count = 0;
+    for (const struct cron *c = all->first; c; c = c->next)
+        count += span_equal(c->spec.task.tenant, tenant);
+    for (const struct cron *c = all->arriving; c; c = c->next)
+        count += c->counts && span_equal(c->spec.task.tenant, tenant);
+    return count;
 }
 
 /* One block of memory for everything that the spec's spans point at. */

@@ -32,6 +32,7 @@ struct cron {
     enum ergon_error error;  /* of the last try */
     char error_text[JOB_TEXT_MAX];
     bool refused;     /* and it was logged */
+    bool counts;      /* it arrives, and is the one of its name that is counted */
     uint32_t leaving; /* deletes on their way to the file: it is not written meanwhile */
     uint32_t refs;    /* the list, and operations of the store that point at its bytes */
 };
@@ -40,7 +41,7 @@ struct crons {
     struct cron *first;
     struct cron *arriving; /* on their way to the store, linked by `next` */
     uint32_t count;
-    uint32_t arrivals; /* how many are arriving */
+    uint32_t arrivals; /* names that are arriving and none of `first` has */
 };
 
 /* --- One cron --- */
@@ -68,7 +69,7 @@ void crons_free(struct crons *all); /* NULL is fine */
 struct cron **crons_place(struct crons *all, struct span tenant, struct span name);
 bool cron_is(const struct cron *c, struct span tenant, struct span name);
 uint32_t crons_of(const struct crons *all,
-                  struct span tenant);              /* so many, with those that arrive */
+                  struct span tenant);              /* so many names, with those that arrive */
 void crons_link(struct crons *all, struct cron *c); /* in place of one of its name */
 void crons_unlink(struct crons *all, struct cron **at);
 

@@ -66,22 +66,40 @@ static bool may_know(const struct operation *op, const struct cron *c)
 
 /* --- Those that are being written --- */
 
+/* Each name is counted once: those of a name that is linked are not, nor is the second of one that
+ * is not.  After each change to one of the name. */
+static void count_once(struct crons *all, struct span tenant, struct span name)
+{
+    bool counted = *crons_place(all, tenant, name) != NULL;
+
+    for (struct cron *c = all->arriving; c; c = c->next) {
+        if (!cron_is(c, tenant, name))
+            continue;
+        all->arrivals -= c->counts;
+        c->counts = !counted;
+        all->arrivals += c->counts;
+        counted = true;
+    }
+}
+
 static void arrive(struct crons *all, struct cron *c)
 {
     c->next = all->arriving;
     all->arriving = c;
-    all->arrivals++;
+    count_once(all, c->spec.task.tenant, c->spec.name);
 }
 
+/* It is the caller's, who has the others of its name counted. */
 static void arrived(struct crons *all, struct cron *c)
 {
+    all->arrivals -= c->counts;
+    c->counts = false;
     struct cron **at = &all->arriving;
 
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
     c->next = NULL;
-    all->arrivals--;
 }
 
 /* The last that is on its way of this name; NULL: none. */
@@ -121,7 +139,8 @@ static bool is_foreign(const struct jobs *jobs, const struct operation *op)
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
     const struct cron_spec *spec = &op->cron;
-    const struct cron *before = *crons_place(jobs->crons, spec->task.tenant, spec->name);
+    bool is_new = *crons_place(jobs->crons, spec->task.tenant, spec->name) == NULL &&
+                  arriving(jobs->crons, spec->task.tenant, spec->name) == NULL;
 
     if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
@@ -131,10 +150,10 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_DENIED,
                          "there is a cron of this name, and it is none that you may replace: a "
                          "role's `queues` have to name its method");
-    else if (jobs->crons->count + jobs->crons->arrivals >= CRONS_MAX && !before)
+    else if (jobs->crons->count + jobs->crons->arrivals >= CRONS_MAX && is_new)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
-    else if (!before && !is_share(jobs, spec->task.tenant))
+    else if (is_new && !is_share(jobs, spec->task.tenant))
         operation_refuse(op, ERGON_E_BUSY,
                          "the tenant has its share of the %d crons that there may be "
                          "(tasks.tenant_share); delete one first",
@@ -188,12 +207,13 @@ static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op
                          enum store_error error)
 {
     arrived(jobs->crons, c);
-    if (error == STORE_OK) {
+    if (error == STORE_OK)
         put_in_place(jobs, c, op);
-        return;
-    }
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
-    put_in_vain(c);
+    else
+        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    count_once(jobs->crons, c->spec.task.tenant, c->spec.name);
+    if (error != STORE_OK)
+        put_in_vain(c);
 }
 
 /* --- cron.delete --- */
@@ -245,6 +265,7 @@ static void delete_returned(struct jobs *jobs, struct operation *op, enum store_
     if (error == STORE_OK) {
         if (c)
             crons_unlink(jobs->crons, at);
+        count_once(jobs->crons, op->named.tenant, op->named.name);
         answer_delete(op, c != NULL); /* else another was faster */
         return;
     }

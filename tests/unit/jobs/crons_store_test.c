@@ -276,6 +276,85 @@ STORED_TEST(those_that_are_being_written_count)
     w->jobs->crons->count -= OTHERS;
 }
 
+/* What comes behind these comes back a step later. */
+static void fill_a_step(struct jobs_world *w)
+{
+    for (unsigned i = 0; i < JOURNAL_BATCH; i++)
+        jobs_world_submit(w, &WORK(.durable = DURABLE_ASYNC, .delay = AO_S(3600)));
+}
+
+/* Answered, and nothing behind it was. */
+static void comes_alone(struct jobs_world *w, struct operation *op, struct operation *next)
+{
+    for (int rounds = 0; !world_answered(w, op); rounds++) {
+        assert_true(rounds < 100);
+        virtual_round(&w->v, w->manager);
+        virtual_round(&w->v, w->loop);
+        w->v.now += AO_US(100);
+    }
+    assert_false(world_answered(w, next));
+}
+
+/* Of one name, put again before the first is there: neither fills the tenant's share twice, nor all
+ * that there may be. */
+STORED_TEST(one_that_is_put_again_while_it_is_written_counts_once)
+{
+    struct crons *crons = w->jobs->crons;
+    struct operation *first, *second, *gone, *third;
+    const struct span ann = span_text("ann");
+
+    w->quiet = true;
+    first = put_for(w, "ann", "every 10s", DURABLE_FSYNC);
+    crons->count += CRONS_MAX - 1; /* as if they were there */
+    fill_a_step(w);
+    second = put_for(w, "ann", "every 20s", DURABLE_FSYNC);
+    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons->arrivals, 1);
+    assert_int_equal(put_for(w, "bob", "@yearly", DURABLE_FSYNC)->reply.error, ERGON_E_BUSY);
+    comes_alone(w, first, second);
+    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons->arrivals, 0);
+    crons->count -= CRONS_MAX - 1;
+    jobs_world_pass(w, AO_MS(10));
+    assert_true(world_answered(w, second) && second->reply.error == ERGON_OK);
+    gone = world_operation(w, &operation_cron_delete);
+    gone->named.name = span_text("tick");
+    gone->named.tenant = ann;
+    world_give(w, gone);
+    fill_a_step(w);
+    third = put_for(w, "ann", "every 30s", DURABLE_FSYNC);
+    assert_int_equal(crons_of(crons, ann), 1);
+    comes_alone(w, gone, third);
+    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons->arrivals, 1);
+    jobs_world_pass(w, AO_MS(10));
+    assert_true(world_answered(w, third) && third->reply.error == ERGON_OK);
+    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons->arrivals, 0);
+    lists(w, "every 30s");
+}
+
+/* The one that counted could not be written; the one behind it counts then. */
+STORED_TEST(one_that_fails_leaves_its_count_to_the_next)
+{
+    struct crons *crons = w->jobs->crons;
+    const struct span ann = span_text("ann");
+
+    w->quiet = true;
+    w->store->error = STORE_FULL;
+    struct operation *first = put_for(w, "ann", "every 10s", DURABLE_FSYNC);
+    fill_a_step(w);
+    struct operation *second = put_for(w, "ann", "every 20s", DURABLE_FSYNC);
+    comes_alone(w, first, second);
+    assert_int_equal(first->reply.error, ERGON_E_STORE);
+    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons->arrivals, 1);
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(second->reply.error, ERGON_E_STORE);
+    assert_int_equal(crons_of(crons, ann), 0);
+    assert_int_equal(crons->arrivals, 0);
+}
+
 JOBS_TEST(one_tenant_leaves_crons_to_others)
 {
     enum { GREEDY = 40, OTHERS = 9950 };
