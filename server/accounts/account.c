@@ -11,6 +11,7 @@
  * What was posted takes back its W1 first; so it looks, and if it lacks room still it announces
  * itself again, and looks again behind that (room.c). */
 #include "server/accounts/account.h"
+#include "server/accounts/account_room.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -169,18 +170,37 @@ struct account *account_open(struct accounts *all, const char *name)
     if (!a)
         a = make(all, hash, name);
     if (a)
-        a->references++;
+        account_ref(a);
     pthread_mutex_unlock(&all->lock);
     return a;
+}
+
+struct account *account_ref(struct account *a)
+{
+    atomic_fetch_add_explicit(&a->references, 1, memory_order_relaxed);
+    return a;
+}
+
+/* One reference less, without the lock.  False: it is the last, and there is none less. */
+static bool one_less(struct account *a)
+{
+    uint32_t count = atomic_load_explicit(&a->references, memory_order_relaxed);
+
+    while (count > 1)
+        if (atomic_compare_exchange_weak_explicit(&a->references, &count, count - 1,
+                                                  memory_order_release, memory_order_relaxed))
+            return true;
+    return false;
 }
 
 void account_close(struct account *a)
 {
     struct accounts *all = a->all;
 
-    pthread_mutex_lock(&all->lock);
-    assert(a->references > 0);
-    if (--a->references == 0) {
+    if (one_less(a))
+        return;
+    pthread_mutex_lock(&all->lock); /* another may open it meanwhile, and then keeps it */
+    if (atomic_fetch_sub_explicit(&a->references, 1, memory_order_acq_rel) == 1) {
         assert(atomic_load_explicit(&a->bytes, memory_order_relaxed) == 0);
         assert(atomic_load_explicit(&a->input, memory_order_relaxed) == 0);
         assert(atomic_load_explicit(&a->calls, memory_order_relaxed) == 0);

@@ -16,8 +16,8 @@
  * as much as it has: somebody who comes later finds room, however many have come before (Choudhury
  * and Hahne, "Dynamic queue length thresholds in a shared memory ATM switch", 1996).
  *
- * Thread: any.  Opening and closing take a lock, for a few instructions, and happen when a loop
- * first meets a principal and when it has seen the last of it; the sums are atomic. */
+ * Thread: any.  Opening and the last closing take a lock, for a few instructions: as a loop meets a
+ * principal for the first time, and as nobody knows it any more; the sums are atomic. */
 #ifndef ERGON_ACCOUNTS_ACCOUNT_H
 #define ERGON_ACCOUNTS_ACCOUNT_H
 
@@ -36,14 +36,16 @@ struct account_limits {
 
 extern const struct account_limits unlimited_accounts;
 
-struct accounts;  /* all of a server */
-struct ao_handle; /* ergon/ao.h */
+struct accounts; /* all of a server */
 
 struct account {
     struct hash_link link; /* under the lock of `all` */
     struct accounts *all;
-    uint32_t references; /* under that lock too */
-    uint32_t index;      /* small, and no other open account's */
+    /* The last is given back under that lock, where others take the first; all between is the
+     * word's alone.  Release and acquire in account_close(): what others settled is seen by who
+     * closes last. */
+    _Atomic uint32_t references;
+    uint32_t index; /* small, and no other open account's */
     /* What was settled.  They order nothing (relaxed): each is a figure that is right by itself,
      * and a decision by one that is a round old is as good. */
     _Atomic uint64_t bytes;
@@ -64,14 +66,6 @@ struct account_change {
     int32_t calls;
 };
 
-/* One who waits for room, of any account: a loop, whose object is posted when there may be some.
- * Private to account.c but for the handle, the owner's; zeroed at first. */
-struct account_room {
-    struct account_room *next;
-    struct ao_handle *handle;
-    bool waits;
-};
-
 /* `seed`: a secret, since names come from strangers.  The limits are copied.  NULL without memory.
  */
 struct accounts *accounts_new(const struct account_limits *limits, const uint64_t seed[2]);
@@ -90,6 +84,8 @@ bool accounts_several(const struct accounts *all);
 /* The account of this name, which is opened where it is not yet: each account_open() wants its
  * account_close().  NULL without memory. */
 struct account *account_open(struct accounts *all, const char *name);
+/* Returns `a`, which the caller knows to be open: it wants one account_close() more.  No lock. */
+struct account *account_ref(struct account *a);
 /* Whoever closes last has settled to nothing: asserted. */
 void account_close(struct account *a);
 
@@ -119,15 +115,6 @@ bool account_calls_full(const struct account *a, const struct account_change *un
  * those of the same task, which may go on where nothing else is held.  False: it does not, nothing
  * was added, and it is counted as refused. */
 bool account_take(struct account *a, uint64_t bytes, uint64_t own);
-
-/* --- Who waits for room --- */
-
-/* From here on accounts_wait() may be called with it.  `handle` must outlive it. */
-void accounts_add_room(struct accounts *all, struct account_room *room);
-void accounts_remove_room(struct accounts *all, struct account_room *room);
-/* Its object is activated once by what makes room from here on: look at the sums behind this call,
- * and not before. */
-void accounts_wait(struct accounts *all, struct account_room *room);
 
 /* Counts one that was stopped for want of room. */
 void accounts_note_stopped(struct accounts *all);

@@ -78,8 +78,7 @@ static struct tally *make(struct tally_book *book, struct account *a)
 
 struct tally *tally_open_alone(struct account *a)
 {
-    struct account *own = account_open(a->all, a->name); /* it is open: no other one is made */
-    struct tally *t = make(NULL, own);
+    struct tally *t = make(NULL, account_ref(a));
 
     return t ? tally_ref(t) : NULL;
 }

@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "server/accounts/account.h"
+#include "server/accounts/account_room.h"
 
 TAILQ_HEAD(room_queue, room_waiter);
 TAILQ_HEAD(tally_queue, tally);

@@ -1,6 +1,7 @@
 /* Accounts: one for a name, however often it is opened; sums; and when one is full. */
 #include "server/accounts/account.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "tests/support/accounts_stage.h"
@@ -32,6 +33,47 @@ ACCOUNTS_TEST(a_name_has_one_account, .bytes_in_all = 1000, .bytes = 1000)
     assert_string_equal(alice->name, "token:alice"); /* still open */
     account_close(alice);
     account_close(cert);
+}
+
+ACCOUNTS_TEST(each_reference_keeps_it_open, .bytes_in_all = 1000, .bytes = 1000)
+{
+    struct account *a = account_open(all, "a");
+    assert_ptr_equal(account_ref(a), a);
+    account_close(a);
+    settle(a, 1);
+    assert_ptr_equal(account_open(all, "a"), a);
+    account_close(a);
+    settle(a, -1);
+    account_close(a);
+    struct account *b = account_open(all, "b"); /* whose place is free again */
+    assert_int_equal(b->index, 0);
+    account_close(b);
+}
+
+enum { TURNS = 20000 };
+
+static void *open_and_close(void *arg)
+{
+    for (int i = 0; i < TURNS; i++) {
+        struct account *a = account_open(arg, "a");
+        settle(account_ref(a), 1);
+        account_close(a);
+        settle(a, -1);
+        account_close(a);
+    }
+    return NULL;
+}
+
+/* It ends many times meanwhile, and never under somebody. */
+ACCOUNTS_TEST(the_last_of_several_threads_closes_it, .bytes_in_all = 1000, .bytes = 1000)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, all), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(accounts_bytes(all), 0);
+    assert_int_equal(accounts_reach(all), 1);
 }
 
 ACCOUNTS_TEST(an_index_is_used_again, .bytes_in_all = 1000, .bytes = 1000)
