@@ -324,6 +324,7 @@ static struct census *census_new(struct rpc_request *rq, bool kill)
     n->walk = (struct conn_walk){.loops = rq->loop->shared->net_loops,
                                  .loop_count = rq->loop->shared->loop_count,
                                  .home = own_index(rq->loop),
+                                 .closes = kill,
                                  .visit = visit,
                                  .end = ended,
                                  .drop = dropped};

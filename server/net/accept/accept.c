@@ -83,7 +83,6 @@ static struct conn_slot *slot_new(struct listener *l, int fd, const struct calle
         return NULL;
     }
     *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
-                               .id = ++a->next_id,
                                .rules = &l->rules,
                                .key = caller->key,
                                .crowd = crowd};
@@ -100,6 +99,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
     struct loop_link *link = &a->links[loop];
 
     slot->message.loop = (uint16_t)loop;
+    slot->id = ++a->next_id;
     LIST_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
     a->open++;
     link->open++;

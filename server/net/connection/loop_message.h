@@ -63,7 +63,7 @@ enum offence {
  * acceptor's wherever it is, others the loop's; each only touches its own. */
 struct conn_slot {
     struct loop_message message;
-    uint64_t id; /* of the connection */
+    uint64_t id; /* of the connection; each loop is given them in their order */
     struct listener_rules *rules;
     uint64_t key; /* of its peer (peer_key()) */
 

@@ -171,6 +171,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
     newcomers_init(l);
+    walks_init(&l->walks);
     if (!room_open(l->tallies, holdings_go_on) || !partial_budget_open(l)) {
         newcomers_fini(l);
         free(l->scratch);

@@ -66,7 +66,7 @@ struct net_loop {
     uint32_t abandoned;      /* calls whose connection was reported gone in this round */
 
     LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
-    LIST_HEAD(, conn_walk) walks;
+    struct walks walks;
     struct conn_walk renewal;    /* renewal.h */
     struct net_loop *self;       /* the one loop of that walk */
     uint32_t generation, walked; /* of rights; that for which the walk was begun */

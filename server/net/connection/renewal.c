@@ -66,8 +66,12 @@ static void walk(struct net_loop *l)
     l->renewing = true;
     l->walked = l->generation;
     l->self = l;
-    l->renewal = (struct conn_walk){
-        .loops = &l->self, .loop_count = 1, .visit = visit, .end = ended, .drop = dropped};
+    l->renewal = (struct conn_walk){.loops = &l->self,
+                                    .loop_count = 1,
+                                    .closes = true,
+                                    .visit = visit,
+                                    .end = ended,
+                                    .drop = dropped};
     conn_walk_start(&l->renewal);
 }
 

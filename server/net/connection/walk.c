@@ -12,10 +12,21 @@ static bool is_away(const struct net_loop *l)
     return atomic_load_explicit(&l->away, memory_order_relaxed);
 }
 
+void walks_init(struct walks *w)
+{
+    TAILQ_INIT(&w->looking);
+    TAILQ_INIT(&w->closing);
+}
+
+static struct walk_turns *turns_of(struct net_loop *l, const struct conn_walk *w)
+{
+    return w->closes ? &l->walks.closing : &l->walks.looking;
+}
+
 static void arrive(struct net_loop *l, struct conn_walk *w)
 {
     w->next = LIST_FIRST(&l->all);
-    LIST_INSERT_HEAD(&l->walks, w, link);
+    TAILQ_INSERT_TAIL(turns_of(l, w), w, link);
 }
 
 /* From `here`, by whose thread, to the next loop that is not away; and home at last. */
@@ -70,7 +81,7 @@ static uint32_t look(struct conn_walk *w)
 
 static void leave(struct net_loop *l, struct conn_walk *w)
 {
-    LIST_REMOVE(w, link);
+    TAILQ_REMOVE(turns_of(l, w), w, link);
     if (!w->enough) {
         w->at++;
         w->below = w->last = 0;
@@ -78,34 +89,64 @@ static void leave(struct net_loop *l, struct conn_walk *w)
     travel(w, l);
 }
 
+/* NULL: there is none. */
+static struct conn_walk *whose_turn(struct walks *walks)
+{
+    struct conn_walk *looking = TAILQ_FIRST(&walks->looking),
+                     *closing = TAILQ_FIRST(&walks->closing);
+    bool looks = looking != NULL && (walks->looks || closing == NULL);
+
+    walks->looks = !looks;
+    return looks ? looking : closing;
+}
+
+/* Returns what it has cost, at least 1. */
+static uint32_t take_turn(struct net_loop *l, struct conn_walk *w)
+{
+    uint32_t cost = 0;
+
+    while (cost < WALK_COST_A_TURN && w->next != NULL && !w->enough)
+        cost += look(w);
+    if (w->next == NULL || w->enough) {
+        leave(l, w);
+        return cost + 1;
+    }
+    TAILQ_REMOVE(turns_of(l, w), w, link);
+    TAILQ_INSERT_TAIL(turns_of(l, w), w, link);
+    return cost;
+}
+
 bool walks_run(struct net_loop *l)
+{
+    struct walks *walks = &l->walks;
+    struct conn_walk *w;
+
+    for (uint32_t cost = 0; cost < WALK_COST_A_STEP && (w = whose_turn(walks)) != NULL;)
+        cost += take_turn(l, w);
+    return !TAILQ_EMPTY(&walks->looking) || !TAILQ_EMPTY(&walks->closing);
+}
+
+static void pass_over(struct walk_turns *turns, const struct connection *c)
 {
     struct conn_walk *w;
 
-    for (uint32_t cost = 0; cost < WALK_COST_A_STEP && (w = LIST_FIRST(&l->walks)) != NULL;) {
-        if (w->next == NULL || w->enough)
-            leave(l, w);
-        else
-            cost += look(w);
-    }
-    return !LIST_EMPTY(&l->walks);
+    TAILQ_FOREACH(w, turns, link)
+    if (w->next == c)
+        w->next = LIST_NEXT(c, link);
 }
 
 void walks_leave(struct net_loop *l, const struct connection *c)
 {
-    struct conn_walk *w;
-
-    LIST_FOREACH(w, &l->walks, link)
-    if (w->next == c)
-        w->next = LIST_NEXT(c, link);
+    pass_over(&l->walks.looking, c);
+    pass_over(&l->walks.closing, c);
 }
 
 void walks_drop(struct net_loop *l)
 {
     struct conn_walk *w;
 
-    while ((w = LIST_FIRST(&l->walks)) != NULL) {
-        LIST_REMOVE(w, link);
+    while ((w = whose_turn(&l->walks)) != NULL) {
+        TAILQ_REMOVE(turns_of(l, w), w, link);
         w->drop(w);
     }
 }

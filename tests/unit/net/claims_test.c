@@ -256,6 +256,45 @@ SERVER_TEST(one_that_is_closed_but_for_its_calls_gives_way)
     close(good);
 }
 
+/* It has waited for its place while another was given one: it comes behind that, or a list of
+ * connections in pages, which goes by ids, would leave out those that came meanwhile. */
+SERVER_TEST(ids_are_given_in_the_order_of_places)
+{
+    int crowd[PLACES], waits, other;
+    uint64_t last = UINT64_MAX;
+    const struct connection *c;
+
+    const char *url = open_server(LISTENER_AUTH_NONE);
+    take_places(url, 1, crowd, PLACES); /* the youngest is on the second loop */
+    waits = net_client_connect_from(url, 2);
+    for (int i = 0; i < 100; i++)
+        activator_round(server.activators[0], false);
+    assert_int_equal(server.acceptor->claim_count, 1);
+    for (int i = 0; i < PLACES; i += 2) /* all of the first loop */
+        close(crowd[i]);
+    for (int i = 0; server_connections(0) > 0; i++) {
+        assert_true(i < NET_SERVER_TURNS);
+        activator_round(server.activators[0], false);
+        server.now += AO_US(60);
+    }
+    other = net_client_connect_from(url, 3);
+    for (int i = 0; server_connections(0) == 0; i++) {
+        assert_true(i < NET_SERVER_TURNS);
+        activator_round(server.activators[0], false);
+        server.now += AO_US(60);
+    }
+    SERVER_UNTIL(server_connections(0) == 2);
+    LIST_FOREACH(c, &server.loops[0]->all, link)
+    {
+        assert_true(conn_id(c) < last);
+        last = conn_id(c);
+    }
+    close(waits);
+    close(other);
+    for (int i = 1; i < PLACES; i += 2)
+        close(crowd[i]);
+}
+
 /* More at once than claims: the others wait in the backlog, and get in. */
 static void many_get_in(uint32_t loops)
 {

@@ -150,6 +150,63 @@ SERVER_TEST(a_loop_that_is_away_is_passed_over)
     close_all(fds, 30);
 }
 
+/* Walks of those that look again and again. */
+enum { LOOKERS = 8, COST = 16 };
+static struct conn_walk lookers[LOOKERS];
+
+static uint32_t look_on(struct conn_walk *w, struct connection *c)
+{
+    return COST;
+}
+
+static void look_again(struct conn_walk *w)
+{
+    if (LIST_EMPTY(&server.loops[0]->all))
+        return;
+    w->at = 0;
+    conn_walk_start(w);
+}
+
+/* Returns in how many rounds one has ended that comes when these look already. */
+static uint32_t rounds_beside_lookers(bool closes)
+{
+    int fds[FDS];
+    uint32_t rounds = 0;
+
+    server.count = 1;
+    connect_many(fds, FDS);
+    for (int i = 0; i < LOOKERS; i++) {
+        lookers[i] = (struct conn_walk){
+            .loops = server.loops, .loop_count = 1, .visit = look_on, .end = look_again};
+        conn_walk_start(&lookers[i]);
+    }
+    server_turn(3);
+    prepare(0);
+    seen.cost = COST;
+    seen.walk.closes = closes;
+    conn_walk_start(&seen.walk);
+    for (; !seen.ended; rounds++) {
+        assert_true(rounds < 10 * FDS);
+        server_turn(1);
+    }
+    assert_int_equal(seen.count, FDS);
+    close_all(fds, FDS);
+    server_turn(FDS); /* until nobody looks any more */
+    return rounds;
+}
+
+enum { ROUNDS_ALONE = FDS * COST / WALK_COST_A_STEP + 1 };
+
+SERVER_TEST(looks_take_turns)
+{
+    assert_in_range(rounds_beside_lookers(false), 1, (LOOKERS + 1) * ROUNDS_ALONE + 1);
+}
+
+SERVER_TEST(closings_take_half_of_the_turns)
+{
+    assert_in_range(rounds_beside_lookers(true), 1, 2 * ROUNDS_ALONE + 1);
+}
+
 SERVER_TEST(as_the_server_ends_a_walk_is_dropped)
 {
     int fds[10];
