@@ -100,7 +100,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
 
     slot->message.loop = (uint16_t)loop;
     slot->id = ++a->next_id;
-    LIST_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
+    TAILQ_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
     a->open++;
     link->open++;
     message_send(&link->loop->from_acceptor, &slot->message);

@@ -35,7 +35,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     a->kept -= slot->kept;
     slot->rules->kept -= slot->kept;
     --slot->rules->open;
-    LIST_REMOVE(&slot->of_crowd, link);
+    TAILQ_REMOVE(&slot->crowd->members, &slot->of_crowd, link);
     crowds_leave(&a->crowds, slot->crowd);
 }
 

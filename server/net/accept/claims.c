@@ -69,7 +69,7 @@ static struct conn_slot *youngest(const struct acceptor *a, const struct crowd *
     const struct crowd_member *member;
     uint32_t looks = 0;
 
-    LIST_FOREACH(member, &crowd->members, link)
+    TAILQ_FOREACH(member, &crowd->members, link)
     {
         struct conn_slot *slot = ao_of(member, struct conn_slot, of_crowd);
         if (looks++ == CLAIM_LOOKS + CLAIMS_MAX + KEPT_PLACES)

@@ -62,7 +62,7 @@ static void leave(struct nameless *n, struct name_wait *w)
 {
     change(n, w, ASKED, NULL);
     TAILQ_REMOVE(&n->all, w, in_all);
-    LIST_REMOVE(&w->of_user, link);
+    TAILQ_REMOVE(&w->user->members, &w->of_user, link);
     crowds_leave(&n->users, w->user);
     w->listener->rules.open--;
     n->count--;
@@ -96,7 +96,7 @@ uint32_t nameless_places(const struct nameless *n)
 
 static struct name_wait *youngest(const struct crowd *user)
 {
-    return ao_of(LIST_FIRST(&user->members), struct name_wait, of_user);
+    return ao_of(TAILQ_FIRST(&user->members), struct name_wait, of_user);
 }
 
 /* Closes one of the user that has the most, and more than `count`. */
@@ -160,7 +160,7 @@ void nameless_wait(struct listener *l, int fd, uint32_t uid)
         return;
     }
     TAILQ_INSERT_TAIL(&n->all, w, in_all);
-    LIST_INSERT_HEAD(&w->user->members, &w->of_user, link);
+    TAILQ_INSERT_HEAD(&w->user->members, &w->of_user, link);
     l->rules.open++;
     n->count++;
     change(n, w, UNASKED, NULL);
@@ -172,7 +172,7 @@ static void make_ready(struct nameless *n, const struct crowd *user, const char 
     const struct crowd_member *member;
     struct name_wait *next = NULL;
 
-    LIST_FOREACH(member, &user->members, link)
+    TAILQ_FOREACH(member, &user->members, link)
     {
         struct name_wait *w = ao_of(member, struct name_wait, of_user);
         if (w->stage == READY)

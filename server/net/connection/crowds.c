@@ -67,6 +67,7 @@ struct crowd *crowds_join(struct crowds *c, uint64_t key)
         return NULL;
     *crowd =
         (struct crowd){.link.hash = hash_of(c, key), .key = key, .order = c->made++, .count = 1};
+    TAILQ_INIT(&crowd->members);
     hash_add(&c->by_key, &crowd->link);
     pairing_add(&c->by_count, &crowd->node);
     return crowd;

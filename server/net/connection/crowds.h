@@ -5,7 +5,7 @@
  *
  * An IPv6 address counts with all of its /64 (peer_key()).  There is one entry for each address
  * that has a connection, and none for others: so a table has no more entries than there may be
- * connections, however many addresses somebody has, and each takes 80 bytes.
+ * connections, however many addresses somebody has, and each takes 88 bytes.
  *
  * Thread: the owner's. */
 #ifndef ERGON_NET_CROWDS_H
@@ -17,8 +17,9 @@
 
 /* One that is counted and stands in its crowd's list. */
 struct crowd_member {
-    LIST_ENTRY(crowd_member) link;
+    TAILQ_ENTRY(crowd_member) link;
 };
+TAILQ_HEAD(crowd_members, crowd_member);
 
 struct crowd { /* the table's */
     struct hash_link link;
@@ -26,7 +27,7 @@ struct crowd { /* the table's */
     uint64_t key;   /* peer_key() */
     uint64_t order; /* of its making: among those of equal size the older goes first */
     uint32_t count;
-    LIST_HEAD(, crowd_member) members; /* the owner's, who puts in whom it wants to find */
+    struct crowd_members members; /* the owner's, who puts in whom it wants to find */
 };
 
 struct crowds {

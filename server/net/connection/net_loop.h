@@ -34,6 +34,8 @@ STAILQ_HEAD(conn_queue, connection);
 /* Connections of which there may be only so many, and of which one gives way to the next. */
 struct place {
     TAILQ_ENTRY(place) link;
+    struct crowd_member of_crowd; /* the youngest first */
+    struct crowd *crowd;          /* that it is counted in; NULL: in none, for want of memory */
 };
 struct places {
     TAILQ_HEAD(place_queue, place) all; /* who came first is first */

@@ -44,31 +44,6 @@ static const struct crowd *crowd_of(const struct places *p)
     return crowd == NULL || crowd->count <= p->count / CROWD_PART ? NULL : crowd;
 }
 
-static bool is_of(const struct connection *c, const struct crowd *crowd)
-{
-    return crowd == NULL || c->slot->key == crowd->key;
-}
-
-/* Of all, where there is no crowd.  A crowd is so large a part of the list that it is met soon, and
- * never more than the list is walked through. */
-static struct connection *first_of(const struct places *p, of_place *of, const struct crowd *crowd)
-{
-    struct place *at = TAILQ_FIRST(&p->all);
-
-    while (!is_of(of(at), crowd))
-        at = TAILQ_NEXT(at, link);
-    return of(at);
-}
-
-static struct connection *last_of(const struct places *p, of_place *of, const struct crowd *crowd)
-{
-    struct place *at = TAILQ_LAST(&p->all, place_queue);
-
-    while (!is_of(of(at), crowd))
-        at = TAILQ_PREV(at, place_queue, link);
-    return of(at);
-}
-
 /* Closes one, if there is one; of up to `spared` of one address only one that had time to speak.
  * NULL: none. */
 static struct connection *give_way(const struct places *p, of_place *of, uint32_t spared,
@@ -78,13 +53,13 @@ static struct connection *give_way(const struct places *p, of_place *of, uint32_
 
     if (p->count == 0)
         return NULL;
-    struct connection *c = first_of(p, of, crowd);
+    struct connection *c = of(places_first(p, crowd));
     if (is_silent(c))
         conn_slot_offend(c->slot, OFFENCE_SILENT);
     else if (spared > 0 && (crowd == NULL || crowd->count <= spared))
         return NULL;
     else
-        c = last_of(p, of, crowd);
+        c = of(places_last(p, crowd));
     conn_give_way(c, why);
     return c;
 }

@@ -27,18 +27,32 @@ void places_join(struct places *p, struct place *place, uint64_t key)
 {
     TAILQ_INSERT_TAIL(&p->all, place, link);
     p->count++;
-    crowds_join(&p->crowds, key);
+    place->crowd = crowds_join(&p->crowds, key);
+    if (place->crowd != NULL)
+        TAILQ_INSERT_HEAD(&place->crowd->members, &place->of_crowd, link);
 }
 
-/* One that came while there was no memory was not counted, and so another's is given back early. */
-void places_leave(struct places *p, struct place *place, uint64_t key)
+void places_leave(struct places *p, struct place *place)
 {
-    struct crowd *crowd = crowds_find(&p->crowds, key);
-
     TAILQ_REMOVE(&p->all, place, link);
     p->count--;
-    if (crowd)
-        crowds_leave(&p->crowds, crowd);
+    if (place->crowd == NULL)
+        return;
+    TAILQ_REMOVE(&place->crowd->members, &place->of_crowd, link);
+    crowds_leave(&p->crowds, place->crowd);
+}
+
+struct place *places_first(const struct places *p, const struct crowd *crowd)
+{
+    return crowd == NULL
+               ? TAILQ_FIRST(&p->all)
+               : ao_of(TAILQ_LAST(&crowd->members, crowd_members), struct place, of_crowd);
+}
+
+struct place *places_last(const struct places *p, const struct crowd *crowd)
+{
+    return crowd == NULL ? TAILQ_LAST(&p->all, place_queue)
+                         : ao_of(TAILQ_FIRST(&crowd->members), struct place, of_crowd);
 }
 
 static void become_newcomer(struct connection *c)
@@ -76,7 +90,7 @@ void newcomer_remove(struct connection *c)
         return;
     c->newcomer = false;
     c->scan = &l->limits.scan;
-    places_leave(&l->newcomers.places, &c->place, c->slot->key);
+    places_leave(&l->newcomers.places, &c->place);
     counter_add(&l->counters.newcomers, (uint64_t)-1);
 }
 
@@ -85,7 +99,7 @@ void newcomer_shook(struct connection *c)
     if (!c->shakes)
         return;
     c->shakes = false;
-    places_leave(&c->loop->newcomers.shaking, &c->shaking, c->slot->key);
+    places_leave(&c->loop->newcomers.shaking, &c->shaking);
 }
 
 ao_time newcomer_deadline(const struct connection *c)

@@ -39,7 +39,11 @@ ao_time newcomer_deadline(const struct connection *c);
 
 /* A connection of this key (peer_key()) has a place among these, or has it no more. */
 void places_join(struct places *p, struct place *place, uint64_t key);
-void places_leave(struct places *p, struct place *place, uint64_t key);
+void places_leave(struct places *p, struct place *place);
+/* Who came first of this crowd, and who last; NULL: of all, where there are some.  O(1), or who has
+ * many addresses could have each newcomer looked for among all others. */
+struct place *places_first(const struct places *p, const struct crowd *crowd);
+struct place *places_last(const struct places *p, const struct crowd *crowd);
 
 /* --- newcomer_places.c --- */
 

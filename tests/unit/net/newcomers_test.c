@@ -1,7 +1,10 @@
 /* Who has not said who it is gets little: time, bytes, places. */
 #include "server/net/connection/newcomers.h"
 
+#include <sys/mman.h>
+
 #include "server/net/auth/principal.h"
+#include "tests/support/heap.h"
 #include "tests/support/net_world.h"
 
 static void asks_for_tokens(void)
@@ -264,4 +267,56 @@ NET_TEST(handshakes_take_places_too_and_give_them_back)
     assert_true(first.closed);
     assert_true(is_open(&second));
     assert_int_equal(net.loop->newcomers.places.count, 0);
+}
+
+/* --- Places --- */
+
+enum { CROWD = 100, OTHERS = 1000 };
+
+/* The choice touches none of the others, however many there are. */
+TEST(of_a_crowd_the_first_and_the_last_are_found_at_once)
+{
+    const size_t size = OTHERS * sizeof(struct place);
+    struct place *others = heap_pages(size), crowd[CROWD];
+    struct places p = {.count = 0};
+
+    TAILQ_INIT(&p.all);
+    crowds_init(&p.crowds, (const uint64_t[2]){1, 2});
+    for (uint64_t i = 0; i < OTHERS; i++)
+        places_join(&p, &others[i], 1000 + i);
+    for (int i = 0; i < CROWD; i++)
+        places_join(&p, &crowd[i], 7);
+    assert_ptr_equal(places_first(&p, NULL), &others[0]);
+    assert_ptr_equal(places_last(&p, NULL), &crowd[CROWD - 1]);
+    assert_int_equal(mprotect(others, size, PROT_NONE), 0);
+    for (int i = 0; i < CROWD / 2; i++) {
+        const struct crowd *largest = crowds_largest(&p.crowds);
+        assert_int_equal(largest->key, 7);
+        assert_ptr_equal(places_first(&p, largest), &crowd[0]);
+        assert_ptr_equal(places_last(&p, largest), &crowd[CROWD - 1 - i]);
+        places_leave(&p, &crowd[CROWD - 1 - i]);
+    }
+    assert_int_equal(mprotect(others, size, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(p.count, OTHERS + CROWD / 2);
+    crowds_fini(&p.crowds);
+    munmap(others, size);
+}
+
+/* One that came while there was no memory is in no crowd, and leaves none. */
+TEST(who_could_not_be_counted_is_not_counted_down)
+{
+    struct places p = {.count = 0};
+    struct place uncounted, counted;
+
+    TAILQ_INIT(&p.all);
+    crowds_init(&p.crowds, (const uint64_t[2]){1, 2});
+    heap_fail_at(1);
+    places_join(&p, &uncounted, 7);
+    places_join(&p, &counted, 7);
+    places_leave(&p, &uncounted);
+    assert_int_equal(crowds_find(&p.crowds, 7)->count, 1);
+    assert_ptr_equal(places_first(&p, crowds_find(&p.crowds, 7)), &counted);
+    places_leave(&p, &counted);
+    assert_null(crowds_find(&p.crowds, 7));
+    crowds_fini(&p.crowds);
 }
