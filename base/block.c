@@ -46,6 +46,14 @@ bool block_grow(struct block *b, size_t size)
     return true;
 }
 
+/* It stays one of pages, as block_free() takes it for. */
+void block_trim(struct block *b, size_t size)
+{
+    size_t to = size < BLOCK_PAGES ? BLOCK_PAGES : size;
+    if (to < b->size && mremap(b->at, b->size, to, 0) == b->at)
+        b->size = to;
+}
+
 void block_free(struct block *b)
 {
     if (b->size < BLOCK_PAGES)

@@ -22,6 +22,9 @@ struct block block_new(size_t size);
 /* To so many bytes, which are no fewer; may move it, and copies less than BLOCK_PAGES.  False
  * without memory: then it is as it was. */
 bool block_grow(struct block *b, size_t size);
+/* Gives back what lies beyond so many bytes, as far as that is pages; the bytes stay where they
+ * are. */
+void block_trim(struct block *b, size_t size);
 void block_free(struct block *b); /* it is none then; none is fine */
 
 #endif

@@ -68,8 +68,9 @@ struct job_result {
     char *text;
 };
 
-/* What few tasks have.  Spans lie in the job's body. */
+/* What few tasks have.  Spans lie in the job's body, or in its message. */
 struct job_more {
+    struct block message;          /* in which the body lies, too; none: it has memory of its own */
     struct key_link key, coalesce; /* name.len 0: none */
     struct line *line;             /* of its limit and its rate; NULL: it has neither */
     struct pairing_node in_line;   /* while it waits there */

@@ -8,6 +8,7 @@
 
 #include <ergon/ao.h>
 
+#include "base/block.h"
 #include "base/span.h"
 #include "server/jobs/core/states.h"
 
@@ -51,6 +52,7 @@ struct job_spec {
     uint8_t durable;        /* enum job_durable */
     ao_time keep;           /* how long it is kept after its end; SPEC_KEEP_UNSAID */
     uint64_t keep_size;     /* a larger result is not kept: bytes */
+    struct block *message;  /* in which all spans lie: a new job takes it over; NULL: it copies */
 };
 
 /* What a spec holds of which nothing is said; no method. */

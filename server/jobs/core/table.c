@@ -101,6 +101,38 @@ void job_timer_retired(struct ao *timer)
 
 /* --- A job of a spec --- */
 
+static bool takes_message(const struct job_spec *spec)
+{
+    return spec->message && spec->message->at;
+}
+
+/* All spans of the spec stay where they are. */
+static bool take_message(struct job *job, const struct job_spec *spec)
+{
+    struct job_more *more = job_more(job);
+    if (!more)
+        return false;
+    more->message = *spec->message;
+    *spec->message = (struct block){0};
+    job->body = (uint8_t *)(uintptr_t)spec->params.at;
+    return true;
+}
+
+static void give_up_message(struct job *job)
+{
+    if (!job->more || !job->more->message.at)
+        return;
+    block_free(&job->more->message);
+    job->body = (uint8_t *)(job + 1);
+}
+
+static void copy_params(struct job *job, const struct job_spec *spec, size_t names)
+{
+    job->body_len = (uint32_t)(spec->params.len + names);
+    if (spec->params.len > 0)
+        memcpy(job->body, spec->params.at, spec->params.len);
+}
+
 static bool wants_more(const struct job_spec *spec)
 {
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
@@ -109,8 +141,10 @@ static bool wants_more(const struct job_spec *spec)
            spec->keep != SPEC_KEEP_UNSAID || spec->keep_size != SPEC_KEEP_SIZE;
 }
 
-static struct span append(uint8_t **at, struct span bytes)
+static struct span put_name(uint8_t **at, struct span bytes)
 {
+    if (!*at)
+        return bytes;
     struct span copy = span_of(*at, bytes.len);
     if (bytes.len > 0)
         memcpy(*at, bytes.at, bytes.len);
@@ -135,6 +169,7 @@ static bool keep_after(struct job_more *more, const struct job_spec *spec)
     return true;
 }
 
+/* `names`: where these are copied to; NULL: they stay. */
 static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *names)
 {
     struct job_more *more = job_more(job);
@@ -143,11 +178,11 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
     job_set_policy(more, spec);
     more->waiters = 1;
     more->key = (struct key_link){
-        .job = job, .tenant = job->tenant->name, .name = append(&names, spec->key)};
+        .job = job, .tenant = job->tenant->name, .name = put_name(&names, spec->key)};
     more->coalesce = (struct key_link){.job = job,
                                        .tenant = job->tenant->name,
                                        .scope = job->queue->name,
-                                       .name = append(&names, spec->coalesce)};
+                                       .name = put_name(&names, spec->coalesce)};
     return keep_after(more, spec);
 }
 
@@ -169,8 +204,9 @@ static void fill(struct job *job, const struct job_spec *spec)
 
 struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id)
 {
+    bool stays = takes_message(spec);
     size_t names = spec->key.len + spec->coalesce.len;
-    struct job *job = make(table, spec->params.len + names);
+    struct job *job = make(table, stays ? 0 : spec->params.len + names);
     if (!job)
         return NULL;
     ao_init(&job->timer, table->timer_class, table->activator);
@@ -178,14 +214,15 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
     job->table = table;
     job->state = job->row = job->saved = job->counted = JOB_NEW;
     job->params_len = (uint32_t)spec->params.len;
-    job->body_len = (uint32_t)(spec->params.len + names);
-    if (spec->params.len > 0)
-        memcpy(job->body, spec->params.at, spec->params.len);
+    if (!stays)
+        copy_params(job, spec, names);
+    else if (!take_message(job, spec))
+        goto fail;
     job->queue = table_queue(table, spec->method);
     if (!job->queue || !(job->tenant = table_tenant(table, spec->tenant)))
         goto fail;
     job->tenant->jobs++;
-    if (wants_more(spec) && !fill_more(job, spec, job->body + spec->params.len))
+    if (wants_more(spec) && !fill_more(job, spec, stays ? NULL : job->body + spec->params.len))
         goto fail;
     fill(job, spec);
     return job;
@@ -202,6 +239,7 @@ void job_free(struct job_table *table, struct job *job)
         assert(!job->more->line && !job->more->after);
         free(job->more->after_ids);
         free(job->more->progress_text);
+        give_up_message(job);
         free(job->more);
     }
     job_result_free(job);

@@ -137,7 +137,8 @@ void table_look_at_clock(struct job_table *table);
 /* --- Jobs --- */
 
 /* A job of this spec, in no state yet and in no table; its limit, rate and dependencies are the
- * caller's affair.  The spec's spans are copied.  NULL without memory. */
+ * caller's affair.  The spec's spans are copied, or its message is the job's, which is freed with
+ * it. NULL without memory. */
 struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id);
 
 /* Frees a job that nothing refers to any more and that has no effects. */

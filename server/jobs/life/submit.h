@@ -24,9 +24,9 @@ struct submitter {
 };
 
 /* `who` NULL: the server itself, which may join any, and wait for any.
- * ERGON_OK: `out` is filled; the spec's spans were copied.  A durable job is on disk when it gets
- * EFFECT_SAVED.  Else no job was made, and a text says what is wrong and what to do; but to make
- * room, jobs that have ended may have been forgotten:
+ * ERGON_OK: `out` is filled; the spec's spans were copied, or its message is a new job's.  A
+ * durable job is on disk when it gets EFFECT_SAVED.  Else no job was made, and a text says what is
+ * wrong and what to do; but to make room, jobs that have ended may have been forgotten:
  *
  *   DRAINING    the server stops, or the queue is drained
  *   DENIED      the spec's key is that of a job which `who` may not join

@@ -159,7 +159,7 @@ struct operation {
     struct span tenant;   /* of the rights; empty: none */
     uint32_t line;        /* in which it waits for its turn: of the principal; 0: nobody's */
     struct block memory;  /* of the arguments; none: `room` is enough */
-    struct block message; /* that came in it, and holds arguments; none: they were copied */
+    struct block message; /* in which arguments lie; a job may take it; none: they were copied */
 
     /* --- The jobs', while they have it --- */
     struct jobs_channel *channel;

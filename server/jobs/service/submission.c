@@ -55,6 +55,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     jobs_worked(jobs, TASK_WORK + EDGE_WORK * ((size_t)spec->after_count + spec->after_any_count));
     if (spec->tenant.len == 0)
         spec->tenant = op->tenant;
+    if (op->submission.count == 1)
+        spec->message = &op->message;
     const struct submitter who = {
         .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
     enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);

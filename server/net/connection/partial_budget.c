@@ -34,7 +34,9 @@ bool conn_take_message(struct connection *c, struct span params, struct block *o
 {
     if (c->partial == NULL || !stands_alone(c->partial, params))
         return false;
+    size_t used = (size_t)(params.at + params.len - (const uint8_t *)c->partial);
     *out = partial_release(&c->loop->partials, c->partial);
+    block_trim(out, used);
     forget(c);
     return true;
 }

@@ -67,6 +67,26 @@ TEST(a_long_one_is_pages_that_are_not_copied)
     block_free(&b);
 }
 
+TEST(what_lies_beyond_is_given_back)
+{
+    struct block b = block_new(4 << 20);
+    void *at = b.at;
+    fill(&b, 0);
+    block_trim(&b, 1000001);
+    assert_ptr_equal(b.at, at);
+    assert_int_equal(b.size, 1000001);
+    assert_filled(&b, b.size);
+    assert_true(block_grow(&b, 2 << 20));
+    assert_filled(&b, 1000001);
+    block_trim(&b, 10);
+    assert_int_equal(b.size, BLOCK_PAGES);
+    block_free(&b);
+    b = block_new(100);
+    block_trim(&b, 10);
+    assert_int_equal(b.size, 100);
+    block_free(&b);
+}
+
 TEST(without_memory_it_stays)
 {
     static const size_t sizes[] = {10, BLOCK_PAGES - 10, BLOCK_PAGES, 2 * BLOCK_PAGES};

@@ -2,6 +2,7 @@
  * copied, whether it is taken or refused. */
 #include "base/block.h"
 #include "proto/encoder.h"
+#include "server/jobs/jobs_parts.h"
 #include "tests/support/rpc_stage.h"
 
 enum { LONG = 900000, ROUNDS = 30 };
@@ -65,7 +66,33 @@ RPC_TEST(neither_a_taken_nor_a_refused_one_is_copied)
         expect_no_input();
     }
     assert_true(taken && refused);
+    const struct job *job = stage.jobs->table.last;
+    assert_non_null(job->more);
+    const uint8_t *block = job->more->message.at;
+    assert_in_range(job->more->message.size, LONG, LONG + 2 * 4096);
+    assert_int_equal(job_params(job).len, LONG + 6);
+    assert_in_range(job_params(job).at - block, 0, 4096);
+    assert_memory_equal(job_params(job).at + 6, message + 100, LONG - 100);
     assert_int_equal(accounts_bytes(net.accounts), 0);
+}
+
+/* Its names lie in its message, too, and are gone with it. */
+RPC_TEST(a_job_keeps_its_message_until_it_is_forgotten)
+{
+    size_t len = request("task.submit");
+
+    memcpy(message + len - 9, "\xa3key\xa5names", 10);
+    for (int i = 0; i < 2; i++) {
+        script_send(&peer, span_of(message, len + 1));
+        stage_run_ms(net.v.now / AO_MS(1));
+        assert_non_null(
+            strstr(stage_said_to(&peer), i == 0 ? "'duplicate': false" : "'duplicate': true"));
+        assert_int_equal(stage.jobs->table.count, 1);
+        expect_no_input();
+    }
+    stage_run_ms(net.v.now / AO_MS(1) + 3 * 3600 * 1000);
+    assert_int_equal(stage.jobs->table.count, 0);
+    assert_int_equal(stage.jobs->table.bytes, 0);
 }
 
 RPC_TEST(one_that_is_wrong_is_given_up_with_its_block)
