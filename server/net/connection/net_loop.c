@@ -202,6 +202,7 @@ void net_loop_free(struct net_loop *l)
     ao_deactivate(&l->intake);
     ao_fini(&l->intake);
     partial_budget_close(l);
+    partial_list_fini(&l->partials);
     newcomers_fini(l);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);

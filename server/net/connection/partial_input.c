@@ -16,7 +16,49 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
 
 static struct block block_of(struct partial_input *p)
 {
-    return (struct block){.at = p, .size = partial_size(p)};
+    return (struct block){.at = p, .size = sizeof *p + p->room};
+}
+
+static bool spare_serves(const struct partial_list *list, size_t size)
+{
+    return size >= BLOCK_PAGES && list->spare.size >= size;
+}
+
+static struct block take_spare(struct partial_list *list)
+{
+    struct block block = list->spare;
+    list->spare = (struct block){0};
+    return block;
+}
+
+static struct block new_block(struct partial_list *list, size_t size)
+{
+    return spare_serves(list, size) ? take_spare(list) : block_new(size);
+}
+
+static bool grow_block(struct partial_list *list, struct block *b, size_t size)
+{
+    if (size <= b->size)
+        return true;
+    if (b->size >= BLOCK_PAGES || !spare_serves(list, size))
+        return block_grow(b, size);
+    struct block block = take_spare(list);
+    memcpy(block.at, b->at, b->size);
+    block_free(b);
+    *b = block;
+    return true;
+}
+
+/* The larger of the two stays. */
+static void free_block(struct partial_list *list, struct block *b)
+{
+    if (b->size >= BLOCK_PAGES && b->size > list->spare.size && list->spare.size < PARTIAL_SPARE) {
+        struct block smaller = list->spare;
+        list->spare = *b;
+        block_trim(&list->spare, PARTIAL_SPARE);
+        *b = smaller;
+    }
+    block_free(b);
 }
 
 /* Of `bytes`, and room for a little more. */
@@ -54,7 +96,8 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
                                   struct span bytes, const struct scanner *scanner)
 {
     size_t capacity = first_capacity(bytes.len);
-    struct partial_input *p = block_new(sizeof *p + capacity).at;
+    struct block block = new_block(list, sizeof(struct partial_input) + capacity);
+    struct partial_input *p = block.at;
 
     if (p == NULL) {
         give(list, sizeof *p + capacity);
@@ -64,6 +107,7 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
     p->start = 0;
     p->end = bytes.len;
     p->capacity = capacity;
+    p->room = block.size - sizeof *p;
     p->waits_since = 0;
     partial_copy_scanner(&p->scanner, scanner);
     memcpy(p->bytes, bytes.at, bytes.len);
@@ -89,10 +133,11 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
     size_t capacity = next_capacity(p, bytes), more = capacity - p->capacity;
     LIST_REMOVE(p, link);
     struct block block = block_of(p);
-    bool grown = block_grow(&block, sizeof *p + capacity);
+    bool grown = grow_block(list, &block, sizeof *p + capacity);
     p = block.at;
     if (grown) {
         p->capacity = capacity;
+        p->room = block.size - sizeof *p;
         list->total += more;
     } else {
         give(list, more);
@@ -121,5 +166,11 @@ void partial_free(struct partial_list *list, struct partial_input *p)
     if (p == NULL)
         return;
     struct block block = partial_release(list, p);
-    block_free(&block);
+    free_block(list, &block);
+}
+
+void partial_list_fini(struct partial_list *list)
+{
+    assert(LIST_EMPTY(&list->all));
+    block_free(&list->spare);
 }

@@ -19,7 +19,8 @@ struct partial_input {
     LIST_ENTRY(partial_input) link; /* all of one loop */
     struct connection *owner;
     size_t start, end;      /* the bytes are bytes[start .. end) */
-    size_t capacity;        /* of `bytes` */
+    size_t capacity;        /* of `bytes`, as far as it is counted */
+    size_t room;            /* of `bytes`: more than `capacity` in a block that was spare */
     ao_time waits_since;    /* for room in the budget: partial_budget.h; 0: it does not */
     struct scanner scanner; /* of the value at `start` */
     uint8_t bytes[];
@@ -30,7 +31,12 @@ struct partial_list {
     LIST_HEAD(, partial_input) all;
     uint64_t total;              /* bytes of memory that they take */
     struct input_budget *budget; /* from which they are taken; borrowed.  NULL: there is none */
+    /* The pages of the last long one that went, as far as PARTIAL_SPARE, for the next: to have them
+     * made and given back for each costs more than to read and answer it.  Not counted above. */
+    struct block spare;
 };
+
+enum { PARTIAL_SPARE = 4 << 20 /* bytes that a loop keeps so at most */ };
 
 static inline struct span partial_span(const struct partial_input *p)
 {
@@ -69,6 +75,9 @@ void partial_append(struct partial_input *p, struct span bytes);
  * where they are, which is the caller's then; or that is freed, too. */
 struct block partial_release(struct partial_list *list, struct partial_input *p);
 void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
+
+/* The spare block goes; all of the list have gone. */
+void partial_list_fini(struct partial_list *list);
 
 /* Copies the part of a scanner that is in use. */
 void partial_copy_scanner(struct scanner *to, const struct scanner *from);

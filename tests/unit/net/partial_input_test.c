@@ -70,6 +70,46 @@ TEST(all_are_counted)
     assert_int_equal(list.total, 0);
 }
 
+/* The pages of a long one serve the next, and those beyond what is kept are given back. */
+TEST(the_pages_of_the_last_long_one_serve_the_next)
+{
+    static uint8_t bytes[3 * PARTIAL_SPARE];
+    struct partial_list list = {0};
+    struct scanner scanner;
+
+    memset(bytes, 7, sizeof bytes);
+    scanner_init(&scanner);
+    struct partial_input *p = partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner);
+    const void *pages = p;
+    partial_free(&list, p);
+    assert_int_equal(list.total, 0);
+    assert_ptr_equal(list.spare.at, pages);
+    assert_int_equal(list.spare.size, PARTIAL_SPARE);
+
+    p = partial_new(&list, NULL, span_of("abc", 3), &scanner);
+    assert_ptr_equal(list.spare.at, pages);
+    heap_fail_at(1); /* nothing is allocated */
+    p = grow(&list, p, span_of(bytes, BLOCK_PAGES));
+    heap_fail_at(0);
+    assert_ptr_equal(p, pages);
+    assert_null(list.spare.at);
+    assert_int_equal(list.total, partial_size(p));
+    assert_in_range(p->capacity, BLOCK_PAGES, 2 * BLOCK_PAGES);
+    p = grow(&list, p, span_of(bytes, PARTIAL_SPARE / 2));
+    assert_ptr_equal(p, pages);
+    assert_int_equal(list.total, partial_size(p));
+    assert_memory_equal(p->bytes, "abc", 3);
+    assert_memory_equal(p->bytes + 3, bytes, BLOCK_PAGES + PARTIAL_SPARE / 2);
+    p = grow(&list, p, span_of(bytes, PARTIAL_SPARE));
+    assert_memory_equal(p->bytes + 3, bytes, BLOCK_PAGES + PARTIAL_SPARE / 2 + PARTIAL_SPARE);
+
+    struct partial_input *other = partial_new(&list, NULL, span_of(bytes, BLOCK_PAGES), &scanner);
+    partial_free(&list, other);
+    partial_free(&list, p);
+    assert_int_equal(list.spare.size, PARTIAL_SPARE);
+    partial_list_fini(&list);
+}
+
 TEST(without_memory_it_stays_as_it_was)
 {
     static uint8_t bytes[5000];
@@ -120,5 +160,6 @@ TEST(what_it_takes_is_taken_before)
     assert_int_equal(input_budget_bytes(&budget), total);
     partial_free(&list, p);
     assert_int_equal(input_budget_bytes(&budget), 0);
+    partial_list_fini(&list);
     input_budget_fini(&budget);
 }
