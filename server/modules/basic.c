@@ -1,7 +1,8 @@
 /* echo, sum: brief handlers, stepped. */
 #include <ergon/handler.h>
 
-/* Its one parameter; of several, the array; of none, nil. */
+/* Its one parameter, which is all that is left: to read it would be to walk through a list of
+ * millions in one step; of several, the array; of none, nil. */
 static enum ao_verdict echo(struct ao *self, struct ergon_task *task, void *state)
 {
     struct ergon_reader r;
@@ -10,10 +11,10 @@ static enum ao_verdict echo(struct ao *self, struct ergon_task *task, void *stat
 
     (void)self;
     (void)state;
-    if (count != 1)
+    if (count == 1)
+        value = (struct ergon_bytes){.at = r.at, .len = (size_t)(r.end - r.at)};
+    else
         value = ergon_params(task);
-    else if (!ergon_read_any(&r, &value))
-        return AO_DONE;
     if (count > 0)
         ergon_result_raw(task, value.at, value.len);
     return AO_DONE;

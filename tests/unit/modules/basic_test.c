@@ -64,3 +64,25 @@ BUILTIN_TEST(echo_without_memory)
     uint8_t *head = enc_bin_head(enc_array(large, 1), sizeof large - 10);
     builtin_call_without_memory("echo", span_of(large, (size_t)(head - large) + sizeof large - 10));
 }
+
+/* By the linker, in place of the function that walks through a value. */
+size_t __real_value_length(struct span bytes);
+size_t __wrap_value_length(struct span bytes);
+
+static int walks;
+
+size_t __wrap_value_length(struct span bytes)
+{
+    walks++;
+    return __real_value_length(bytes);
+}
+
+BUILTIN_TEST(what_is_echoed_is_not_walked_through)
+{
+    struct span all = numbers(MANY);
+    walks = 0;
+    assert_int_equal(builtin_call("echo", all), 0);
+    assert_int_equal(builtin.result_len, all.len - 1);
+    assert_memory_equal(builtin.result, all.at + 1, all.len - 1);
+    assert_int_equal(walks, 0);
+}
