@@ -189,7 +189,7 @@ func (c *Client) connect() (*session, error) {
 	s, err := open(ctx, c.address, &c.options, c.asked)
 	if v := c.served(); err == nil && v != nil {
 		err = v.start(ctx, s)
-		if broke(err) || err == errUnsent || err != nil && ctx.Err() != nil {
+		if errors.Is(err, ErrBroken) || err == errUnsent || err != nil && ctx.Err() != nil {
 			err = fail(ErrUnreachable, "%s: %v", c.address.url, err)
 		}
 	}
