@@ -218,10 +218,21 @@ class Unix(Folder):
             with server.connect() as client:
                 self.assertEqual(client.call("server.hello")["principal"], "unix:" + pwd.getpwuid(os.getuid()).pw_name)
 
+    @staticmethod
+    def as_nobody(server):
+        """Whose connection asks for a name that nobody knows yet."""
+        os.seteuid(65534)
+        try:
+            return server.connect()
+        finally:
+            os.seteuid(0)
+
     @unittest.skipIf(SANITIZED, "a sanitizer wants to be loaded first")
+    @unittest.skipUnless(os.getuid() == 0, "only root can be another user")
     def test_who_waits_for_a_name_holds_up_nobody(self):
-        """The name service gives no answer until a file is there."""
-        gate, path = self.path("gate"), self.path("ergon.sock")
+        """The name service gives no answer about others than root until a file is there."""
+        gate, path = self.path("gate"), f"/tmp/ergon-names-{os.getpid()}.sock"
+        config = self.path("ergond.yaml", f"listen:\n  - url: unix://{path}\n    mode: 0666\n  - url: ergon://127.0.0.1:0\n")
         source = self.path("slow.c", """
 #include <errno.h>
 #include <pwd.h>
@@ -229,8 +240,12 @@ class Unix(Folder):
 #include <unistd.h>
 int getpwuid_r(uid_t uid, struct passwd *entry, char *space, size_t size, struct passwd **found)
 {
-    static char name[] = "late", refused[] = "REFUSED";
-    (void)uid, (void)space, (void)size;
+    static char name[] = "late", refused[] = "REFUSED", root[] = "root";
+    (void)space, (void)size;
+    *found = entry;
+    entry->pw_name = root;
+    if (uid == 0)
+        return 0;
     while (access(getenv("GATE"), F_OK) != 0)
         usleep(1000);
     *found = getenv(refused) ? NULL : entry;
@@ -241,8 +256,10 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *space, size_t size, struct
         build_module(source, self.path("slow.so"), "-fPIC")
         for refused in ({}, {"REFUSED": "1"}):
             env = {"LD_PRELOAD": self.path("slow.so"), "GATE": gate, **refused}
-            with Server("--loops", "1", listen=("unix://" + path, "ergon://127.0.0.1:0"), env=env) as server:
-                with server.connect(server.urls[1]) as client, server.connect() as late:
+            with Server("--loops", "1", "--config", config, listen=(), env=env) as server:
+                server.urls += [server.process.stdout.readline().strip() for _ in range(2)]
+                with server.connect(server.urls[1]) as client, self.as_nobody(server) as late, server.connect() as root:
+                    self.assertEqual(root.call("server.hello")["principal"], "unix:root")
                     hello = late.send("server.hello")
                     for n in range(100):
                         self.assertEqual(client.call("echo", n), n)

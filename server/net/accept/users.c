@@ -313,6 +313,9 @@ bool users_ask_again(struct users *u, struct loop_message *message)
 
     if (q->generation == u->generation)
         return false;
+    struct user *own = own_of(u, q->uid);
+    if (own != NULL && q->known) /* until there is a newer one */
+        memcpy(own->name, q->name, sizeof own->name);
     ask(u, q, q->uid);
     return true;
 }

@@ -174,6 +174,23 @@ USERS_TEST(who_runs_the_server_is_known_from_the_start_and_for_good)
     assert_string_equal(users_find(users, 0, AO_S(1000001)), "user0-2");
 }
 
+static int open_unheard_users(void **state)
+{
+    return open_with(true, AO_S(600));
+}
+
+/* As the server starts: its configuration is loaded before anybody has heard the first answers. */
+TEST_WITH(open_unheard_users, close_users, a_reload_leaves_who_runs_the_server_what_was_answered)
+{
+    while (!message_waits(&answers))
+        sched_yield();
+    atomic_store(&slow, true);
+    users_forget(users);
+    assert_true(users_ask_again(users, message_take(&answers)));
+    assert_string_equal(users_find(users, 0, AO_S(1)), "user0-1");
+    atomic_store(&slow, false);
+}
+
 static int open_slow_users(void **state)
 {
     return open_with(false, 0);
