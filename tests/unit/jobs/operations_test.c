@@ -218,6 +218,24 @@ OPERATIONS_TEST(who_is_due_may_still_be_dropped)
     assert_true(world_answered(w, op));
 }
 
+/* The first push is on its way as it gives up. */
+OPERATIONS_TEST(who_gave_up_is_pushed_nothing)
+{
+    struct operation *op = watch(w, submit(w, ""), 0, AO_NEVER);
+    op->watch.push = true;
+    channel_give(w->channel, op);
+    virtual_round(&w->v, w->loop); /* it leaves */
+    for (int i = 0; !op->push.events; i++) {
+        assert_true(i < 10);
+        virtual_round(&w->v, w->manager);
+    }
+    channel_drop(w->channel, op);
+    jobs_world_settle(w);
+    assert_int_equal(w->pushed, 0);
+    assert_null(op->push.events);
+    assert_true(world_answered(w, op));
+}
+
 /* The next batch comes when the last was taken, and no watcher gets two at a time. */
 OPERATIONS_TEST(pushes_come_in_batches)
 {
