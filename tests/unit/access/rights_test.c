@@ -2,6 +2,7 @@
 
 #include "server/access/rights.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 #define S(text) span_text(text)
 
@@ -40,6 +41,24 @@ TEST(a_right_over_others_is_granted_by_its_own_name_only)
     assert_false(
         rights_cover(r, S("task.get"), &(struct rights_object){.tenant = S("other")}, false));
     rights_unref(r);
+}
+
+static int make_roles(void *arg)
+{
+    const struct role roles[] = {
+        {.name = "cancels", .members = "token:a", .methods = "task.cancel", .tenants = "x,y-*"},
+        {.name = "limits", .members = "token:a", .queues = "mail", .keys = "l-*"},
+    };
+    struct role_table *table = role_table_new(roles, 2);
+
+    (void)arg;
+    role_table_unref(table);
+    return table ? 0 : -1;
+}
+
+TEST(roles_meet_each_failure)
+{
+    heap_fail_each(make_roles, NULL);
 }
 
 TEST(roles_are_not_mixed)

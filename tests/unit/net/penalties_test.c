@@ -1,6 +1,7 @@
 #include "server/net/accept/penalties.h"
 
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 
 enum { ALICE = 1, MALLORY = 2 };
 
@@ -67,4 +68,15 @@ TABLE_TEST(the_table_is_bounded_and_forgets)
     for (uint64_t key = 0; key < PENALTY_ADDRESSES_MAX; key++)
         penalties_add(&table, MALLORY, AO_S(1), AO_S(100 + key));
     assert_true(table.penalties.count <= 2);
+}
+
+/* It is kept out by what it does later, when there is some. */
+TABLE_TEST(without_memory_nobody_is_noted)
+{
+    heap_fail_at(1);
+    assert_false(penalties_add(&table, MALLORY, AO_S(20), AO_S(1)));
+    assert_true(heap_failed());
+    heap_fail_at(0);
+    assert_int_equal(penalties_left(&table, MALLORY, AO_S(1)), 0);
+    assert_true(penalties_add(&table, MALLORY, AO_S(20), AO_S(1)));
 }
