@@ -5,11 +5,13 @@
 #include "base/log.h"
 #include "server/store/store_parts.h"
 
-/* One that runs, as its row says, has begun no further: the next begins when the row says that this
+/* Beyond the last number there is none (JOB_COUNT_MAX): such a task does not begin again.
+ *
+ * One that runs, as its row says, has begun no further: the next begins when the row says that this
  * one is over.  The first state is "queued". */
-static const char raise_lives[] =
-    "UPDATE lives SET attempt = ifnull(attempt, 0) + 1 WHERE ifnull(state, ?1) = ?1 AND "
-    "id IN (SELECT id FROM submissions WHERE durable = 'fsync')";
+static const char raise_lives[] = "UPDATE lives SET attempt = min(ifnull(attempt, 0) + 1, "
+                                  "2147483647) WHERE ifnull(state, ?1) = ?1 AND "
+                                  "id IN (SELECT id FROM submissions WHERE durable = 'fsync')";
 static const char raise_new[] =
     "INSERT INTO lives (id, state, attempt) SELECT id, ?1, 1 FROM submissions "
     "WHERE durable = 'fsync' AND id NOT IN (SELECT id FROM lives)";

@@ -149,7 +149,7 @@ void memory_rows_raise(struct memory_rows *m)
     for (uint32_t i = 0; i < m->row_count; i++) {
         struct store_task *t = &m->rows[i].task;
         if (m->rows[i].there && t->state == JOB_QUEUED && t->durable == DURABLE_FSYNC)
-            t->attempt++;
+            t->attempt += t->attempt < INT32_MAX;
     }
 }
 

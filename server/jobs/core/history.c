@@ -110,7 +110,7 @@ uint32_t history_add(struct job *job, const struct history_event *event, uint32_
     uint16_t text = (uint16_t)utf8_cut(event->text, HISTORY_TEXT_MAX).len;
     uint32_t data = event->data.len <= HISTORY_DATA_MAX ? (uint32_t)event->data.len : 0;
     uint32_t bytes = record_bytes(text, data);
-    if (!h)
+    if (!h || h->next > JOB_COUNT_MAX)
         return history_next(job);
     while (h->count > 0 && (h->count >= max || h->end - h->start + bytes > HISTORY_BYTES_MAX))
         drop_oldest(h);

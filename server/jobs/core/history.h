@@ -1,7 +1,8 @@
 /* The history of one job: a bounded log, from which the oldest events are dropped first.  Sequence
  * numbers start at 1 (the submission, which needs no memory) and never go back.
  *
- * Thread: the jobs'.  Without memory an event is lost, and the gap shows in the numbers. */
+ * Thread: the jobs'.  Without memory an event is lost, and the gap shows in the numbers;
+ * so is one behind JOB_COUNT_MAX others. */
 #ifndef ERGON_JOBS_HISTORY_H
 #define ERGON_JOBS_HISTORY_H
 

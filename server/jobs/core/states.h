@@ -18,6 +18,7 @@
 #define ERGON_JOBS_STATES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* X(NAME, "name", open) */
 #define JOB_STATES(X)                                                                              \
@@ -32,6 +33,10 @@
     X(CANCELLED, "cancelled", false)                                                               \
     X(EXPIRED, "expired", false)                                                                   \
     X(DEAD, "dead", false)
+
+/* Attempts and events of a task, and what it counts of them, have numbers up to this one: the file
+ * knows no more (row_check.c), and none begins again. */
+enum { JOB_COUNT_MAX = INT32_MAX };
 
 enum job_state {
 #define X(name, text, open) JOB_##name,

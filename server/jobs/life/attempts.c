@@ -64,6 +64,10 @@ static bool may_start(struct scheduler *s, struct job *job)
         job_end(s, job, JOB_EXPIRED, "DEADLINE", "its deadline passed before it was done");
         return false;
     }
+    if (job->attempt >= JOB_COUNT_MAX) {
+        job_end(s, job, JOB_DEAD, "ATTEMPTS", "it has had as many attempts as there are numbers");
+        return false;
+    }
     if (job->queue->paused) {
         job_hold(s, job, false, JOB_WHY_PAUSED);
         admission_release(s, job); /* others of its keys go on */

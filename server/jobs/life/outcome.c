@@ -56,7 +56,7 @@ void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, c
 {
     char line[JOB_LINE_MAX];
     snprintf(line, sizeof line, "%s: %s", code, text);
-    job->failures++;
+    job->failures += job->failures < JOB_COUNT_MAX;
     job_note(s->table, job, what, line);
     if (job->retries == 0 || backoff_is_permanent(code)) {
         job_end(s, job, JOB_FAILED, code, text);

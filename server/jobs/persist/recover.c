@@ -191,7 +191,7 @@ static bool begun(void *arg, struct board_place *place)
     struct jobs *jobs = arg;
     const struct board_slot *slot = place->slot;
     struct job *job = table_find(&jobs->table, slot->id);
-    if (!job || slot->attempt <= job->saved_attempt)
+    if (!job || slot->attempt <= job->saved_attempt || slot->attempt > JOB_COUNT_MAX)
         return false;
     if (slot->attempt >= job->attempt) {
         job->attempt = slot->attempt;

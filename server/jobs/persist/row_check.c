@@ -3,9 +3,9 @@
 #include "proto/job_options.h"
 #include "proto/scanner.h"
 #include "server/jobs/core/job_spec.h"
+#include "server/jobs/core/states.h"
 
-/* Attempts, failures, crashes and events: more are no count, and the next one must be a number. */
-enum { COUNT_MAX = INT32_MAX, JITTER_MAX = 100 };
+enum { JITTER_MAX = 100 };
 
 /* Nothing, or one value and no byte more: it goes to handlers and peers as it is. */
 static bool is_value(struct span raw)
@@ -54,7 +54,8 @@ const char *row_check_task(const struct store_task *row)
         return "its state is none";
     if (row->durable == DURABLE_NONE)
         return "it is in the file, and its durability says that it is not";
-    if (row->attempt > COUNT_MAX || row->failures > COUNT_MAX || row->crashes > COUNT_MAX)
+    if (row->attempt > JOB_COUNT_MAX || row->failures > JOB_COUNT_MAX ||
+        row->crashes > JOB_COUNT_MAX)
         return "it counts more attempts, failures or crashes than there can be";
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
@@ -65,7 +66,7 @@ const char *row_check_task(const struct store_task *row)
 
 const char *row_check_event(const struct store_event *row)
 {
-    if (row->seq == 0 || row->seq > COUNT_MAX || row->attempt > COUNT_MAX)
+    if (row->seq == 0 || row->seq > JOB_COUNT_MAX || row->attempt > JOB_COUNT_MAX)
         return "its number is none";
     if (!is_value(row->data))
         return "its data are no MessagePack";

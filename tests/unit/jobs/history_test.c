@@ -145,3 +145,18 @@ TEST(with_a_bound_of_none_the_numbers_go_on)
     assert_int_equal(history_next(&e), 4);
     history_free(&e);
 }
+
+TEST(behind_the_last_number_there_is_none)
+{
+    struct job_table *l = table_of(10);
+    struct job e = {0};
+    struct history_event event;
+    history_skip(&e, JOB_COUNT_MAX);
+    assert_int_equal(add(l, &e, "last", 0), JOB_COUNT_MAX);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(add(l, &e, "more", 0), (uint32_t)JOB_COUNT_MAX + 1);
+    assert_true(history_get(&e, 2, &event));
+    assert_int_equal(event.seq, JOB_COUNT_MAX);
+    assert_false(history_get(&e, event.seq + 1, &event));
+    history_free(&e);
+}

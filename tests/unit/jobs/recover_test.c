@@ -220,6 +220,25 @@ STORED_TEST(numbers_of_progress_are_not_given_out_again)
 
 /* --- Memory --- */
 
+/* As one that runs again every millisecond has, in some weeks: what it wrote can be read. */
+STORED_TEST(who_has_had_all_numbers_begins_no_more)
+{
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(1), .retries = UINT32_MAX));
+    jobs_world_settle(w);
+    world_job(w, id)->attempt = JOB_COUNT_MAX - 1;
+    world_job(w, id)->failures = JOB_COUNT_MAX;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_job(w, id)->attempt, JOB_COUNT_MAX);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_S(10000));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(world_state(w, id), JOB_DEAD);
+        assert_int_equal(world_job(w, id)->attempt, JOB_COUNT_MAX);
+        jobs_world_crash(w);
+    }
+}
+
 /* What was read by then goes with the jobs, and leaves nothing behind. */
 STORED_TEST(memory_that_fails_while_the_store_is_read)
 {
