@@ -15,7 +15,10 @@
 #include "server/jobs/service/view.h"
 #include "server/tasks/tasks.h"
 
-enum { NAMED_MAX = 16, PLACE_MAX = 100000 /* jobs counted before "at least" */ };
+enum {
+    NAMED_MAX = 16,
+    PLACE_MAX = 10000 /* jobs that are looked at: what is not counted to its end is "at least" */
+};
 
 static uint64_t ms_of(struct jobs *jobs, ao_time when)
 {
@@ -46,42 +49,47 @@ static struct until until(const struct jobs *jobs, ao_time when)
 
 /* --- It stands in the queue. --- */
 
-static void place_of(struct jobs *jobs, const struct job *job, struct fair_place *at)
-{
-    fair_place(&pool_table_of(&jobs->sched.pools, job)->queue, job, PLACE_MAX, at);
-}
-
-/* Who asks, of whom. */
+/* Who asks, of whom, and what was counted for that: once, since it takes time. */
 struct question {
     struct jobs *jobs;
     const struct operation *op; /* what it may see stands there */
+    struct fair_place place;    /* of one that stands in the queue and waits for its turn */
+    uint32_t before;            /* of one that waits at a gate: at most PLACE_MAX */
 };
+
+static void count_before(struct question *q, const struct job *job)
+{
+    if (job->reason == JOB_WHY_TURN)
+        fair_place(&pool_table_of(&q->jobs->sched.pools, job)->queue, job, PLACE_MAX, &q->place);
+    q->before = limits_before(job, PLACE_MAX);
+    jobs_worked(q->jobs, (size_t)q->place.own + q->before);
+}
+
+static const char *at_least(uint32_t count)
+{
+    return count >= PLACE_MAX ? "at least " : "";
+}
 
 static void pack_ahead(const struct question *q, struct job *job, struct pack *p)
 {
-    struct jobs *jobs = q->jobs;
-    struct fair_place at;
-
-    place_of(jobs, job, &at);
     pack_str(p, "ahead");
     pack_map(p, 5);
-    pack_key_uint(p, "higher", at.higher);
-    pack_key_uint(p, "own", at.own);
-    pack_key_uint(p, "others", at.others);
-    pack_key_uint(p, "tenants", at.tenants);
+    pack_key_uint(p, "higher", q->place.higher);
+    pack_key_uint(p, "own", q->place.own);
+    pack_key_uint(p, "others", q->place.others);
+    pack_key_uint(p, "tenants", q->place.tenants);
     pack_key_uint(p, "level", job->level);
 }
 
 static void say_turn(const struct question *q, struct job *job, char *text, size_t size)
 {
-    struct jobs *jobs = q->jobs;
-    struct fair_place at;
+    const struct fair_place *at = &q->place;
 
-    place_of(jobs, job, &at);
+    (void)job;
     snprintf(text, size,
              "%" PRIu32 " of higher priority and %s%" PRIu32
              " of its own tenant go before it; with %" PRIu32 " of other tenants it takes turns",
-             at.higher, at.own_is_least ? "at least " : "", at.own, at.others);
+             at->higher, at->own_is_least ? "at least " : "", at->own, at->others);
 }
 
 static enum ergon_kind kind_of(const struct job *job)
@@ -178,6 +186,7 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
 struct named {
     const struct job *jobs[NAMED_MAX];
     uint32_t count;
+    uint32_t seen; /* jobs that were looked at */
 };
 
 /* Those of a list, from this one on, that are of the limit. */
@@ -186,7 +195,8 @@ static void name_holders(const struct question *q, const struct job *of, const s
 {
     const struct limit *limit = of->more->line->limit;
 
-    for (const struct job *job = first; job && n->count < NAMED_MAX; job = job->next)
+    for (const struct job *job = first; job && n->count < NAMED_MAX && n->seen < PLACE_MAX;
+         job = job->next, n->seen++)
         if (may_name(q, of, job) && job->more && job->more->line && job->more->line->limit == limit)
             n->jobs[n->count++] = job;
 }
@@ -202,6 +212,7 @@ static void pack_holders(const struct question *q, const struct job *of, struct 
     name_holders(q, of, s->running.first, &n);
     for (uint32_t i = 0; i < s->pools.room; i++)
         name_holders(q, of, out_first_assigned(s, i), &n);
+    jobs_worked(q->jobs, n.seen);
     pack_str(p, "running");
     pack_array(p, n.count);
     for (uint32_t i = 0; i < n.count; i++)
@@ -215,7 +226,7 @@ static void pack_limit(const struct question *q, struct job *job, struct pack *p
     pack_key_span(p, "key", limit->key.name);
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
-    pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
+    pack_key_uint(p, "before", q->before);
     pack_holders(q, job, p);
 }
 
@@ -223,17 +234,16 @@ static void say_limit(const struct question *q, struct job *job, char *text, siz
 {
     const struct limit *limit = job->more->line->limit;
 
-    (void)q;
     snprintf(text, size,
-             "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %" PRIu32
+             "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %s%" PRIu32
              " wait before it",
              limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
-             limits_before(job, PLACE_MAX));
+             at_least(q->before), q->before);
 }
 
-static ao_time refill_of(struct jobs *jobs, const struct job *job)
+static ao_time refill_of(const struct question *q, const struct job *job)
 {
-    return limits_token_at(job, limits_before(job, PLACE_MAX), table_now(&jobs->table));
+    return limits_token_at(job, q->before, table_now(&q->jobs->table));
 }
 
 static void pack_rate(const struct question *q, struct job *job, struct pack *p)
@@ -244,8 +254,8 @@ static void pack_rate(const struct question *q, struct job *job, struct pack *p)
     pack_key_span(p, "key", r->key.name);
     pack_key_uint(p, "rate", r->of.max);
     pack_key_uint(p, "per", (r->of.per + AO_MS(1) / 2) / AO_MS(1));
-    pack_key_uint(p, "before", limits_before(job, PLACE_MAX));
-    pack_key_uint(p, "refill", ms_of(jobs, refill_of(jobs, job)));
+    pack_key_uint(p, "before", q->before);
+    pack_key_uint(p, "refill", ms_of(jobs, refill_of(q, job)));
 }
 
 static void say_rate(const struct question *q, struct job *job, char *text, size_t size)
@@ -255,9 +265,10 @@ static void say_rate(const struct question *q, struct job *job, char *text, size
 
     snprintf(text, size,
              "%" PRIu64 " of at most %" PRIu32
-             " starts of rate \"%.*s\" lie within its time; this task may start in %s",
+             " starts of rate \"%.*s\" lie within its time; this task may start in %s%s",
              r->starts.count + r->held, r->of.max, (int)r->key.name.len,
-             (const char *)r->key.name.at, until(jobs, refill_of(jobs, job)).text);
+             (const char *)r->key.name.at, until(jobs, refill_of(q, job)).text,
+             q->before >= PLACE_MAX ? ", or later" : "");
 }
 
 static uint32_t count_after(const struct job *job, bool any)
@@ -508,18 +519,16 @@ static const struct detail details[JOB_REASON_COUNT] = {
 
 /* What stands in the queue has one reason more than was recorded with it: those that count for the
  * whole queue were recorded there. */
-static enum job_reason reason_of(struct jobs *jobs, const struct job *job)
+static enum job_reason reason_of(const struct question *q, const struct job *job)
 {
-    struct fair_place at;
+    const struct scheduler *s = &q->jobs->sched;
 
     if (job->reason != JOB_WHY_TURN)
         return limits_reason(job);
-    if (jobs->sched.stopping)
+    if (s->stopping)
         return JOB_WHY_STOPPING;
-    place_of(jobs, job, &at);
-    return pool_table_of(&jobs->sched.pools, job)->full && at.higher == 0 && at.own == 0
-               ? JOB_WHY_EXECUTORS
-               : JOB_WHY_TURN;
+    bool next = q->place.higher == 0 && q->place.own == 0;
+    return next && pool_table_of(&s->pools, job)->full ? JOB_WHY_EXECUTORS : JOB_WHY_TURN;
 }
 
 static void serve(struct jobs *jobs, struct operation *op)
@@ -527,11 +536,13 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct job *job = operation_find_job(jobs, op, op->job.id);
     char id[ID_TEXT_SIZE], text[EXPLAIN_TEXT_MAX];
     struct pack *p = &op->reply.result;
-    const struct question q = {.jobs = jobs, .op = op};
+    struct question q = {.jobs = jobs, .op = op};
     if (!job)
         return;
     view_stage(jobs, job);
-    enum job_reason reason = reason_of(jobs, job);
+    count_before(&q, job);
+    jobs_worked(jobs, dependencies_open(job));
+    enum job_reason reason = reason_of(&q, job);
     const struct detail *d = &details[reason];
     if (d->say)
         d->say(&q, job, text, sizeof text);

@@ -311,6 +311,38 @@ JOBS_TEST(explains_ended)
     stage_holds(explain(w, id), "it is failed after attempt 1: ODD: not today");
 }
 
+static struct operation *give_explain(struct jobs_world *w, uint64_t id, uint32_t line)
+{
+    struct operation *op = world_about(w, &operation_explain, id);
+    op->line = line;
+    channel_give(w->channel, op);
+    return op;
+}
+
+/* Counting is work, which is bounded, and which whoever asks pays for with turns. */
+JOBS_TEST(counts_no_further_than_it_may, .quiet = true)
+{
+    enum { MOST = 10000, ASKED = 20 };
+    uint64_t last = 0, held = 0;
+    w->room[1] = 2;
+    for (unsigned i = 0; i < MOST + 10; i++)
+        held = jobs_world_submit(w, &WORK(.limit_key = span_text("l"), .limit = 1));
+    jobs_world_settle(w);
+    gives(w, held, "waiting", "limit");
+    stage_holds(explain(w, held), "at least 10000 wait before it");
+    for (unsigned i = 0; i < MOST + 10; i++)
+        last = jobs_world_submit(w, &WORK());
+    jobs_world_settle(w);
+    for (unsigned i = 0; i < ASKED; i++)
+        give_explain(w, last, 1);
+    const struct operation *other = give_explain(w, last, 2);
+    jobs_world_settle(w);
+    assert_true(w->operations[w->answered - ASKED] == other ||
+                w->operations[w->answered - ASKED - 1] == other);
+    stage_holds(explain(w, last), "'own': 10000");
+    stage_holds(explain(w, last), "at least 10000 of its own tenant");
+}
+
 JOBS_TEST(an_unknown_task_is_not_found)
 {
     struct operation *op = world_about(w, &operation_explain, 1);
