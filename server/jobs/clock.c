@@ -1,7 +1,7 @@
 #include "server/jobs/clock.h"
 
 #include "base/log.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/codec.h"
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
@@ -310,7 +310,7 @@ void jobs_free(struct jobs *jobs)
     answer_all(jobs);
     channels_flush(jobs);
     channels_free(jobs);
-    crons_free(jobs->crons);
+    crons_free(jobs);
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);

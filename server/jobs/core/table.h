@@ -41,9 +41,10 @@ struct job_queue {
 struct tenant {
     struct hash_link link; /* first */
     uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
-    uint32_t jobs;         /* that name it */
+    uint32_t jobs;         /* that name it; and rates, and names of crons */
+    uint32_t crons;        /* names that it has given to crons */
     uint32_t open;         /* of these, those that do not count as ended: see tenant_count_open() */
-    uint64_t open_bytes;   /* that these take, and its rates */
+    uint64_t open_bytes;   /* that these take, and its rates and crons */
     struct kept kept;      /* the others */
     struct span name;
     /* By the pool's index: FAIR_LEVELS each, malloc'ed; NULL: not yet. */
@@ -158,7 +159,7 @@ struct job *table_find(const struct job_table *table, uint64_t id);
  * was, and is. */
 void table_weigh(struct job_table *table, const struct job *job, size_t was);
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is);
-/* What a tenant has beside jobs, a rate for instance: it counts with its open jobs, whose share it
+/* What a tenant has beside jobs, a rate or a cron: it counts with its open jobs, whose share it
  * takes from. */
 void table_weigh_other(struct job_table *table, struct tenant *tenant, size_t was, size_t is);
 

@@ -15,12 +15,12 @@
 #include "server/jobs/life/submit.h"
 #include "server/jobs/persist/codec.h"
 
-enum { NS_A_SECOND = 1000000000, CATCH_UP_MOST = 1000 };
+enum { NS_A_SECOND = 1000000000 };
 
 static const ao_time again_after = AO_S(1);     /* a job spec was refused: BUSY, or the store */
 static const ao_time longest_sleep = AO_S(300); /* the wall clock may be set meanwhile */
 
-static uint64_t next_after(const struct cron *c, uint64_t unix_ns)
+uint64_t cron_next_after(const struct cron *c, uint64_t unix_ns)
 {
     int64_t at = schedule_next(&c->schedule, c->zone, (int64_t)(unix_ns / NS_A_SECOND));
     return at < 0 ? 0 : (uint64_t)at * NS_A_SECOND;
@@ -46,7 +46,7 @@ void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
 {
     ao_time jitter = c->spec.jitter;
 
-    c->next_at = next_after(c, after);
+    c->next_at = cron_next_after(c, after);
     c->spread = jitter > 0 ? activator_random(jobs->activator) % jitter : 0;
 }
 
@@ -105,8 +105,7 @@ static bool may_fire(struct jobs *jobs, struct cron *c)
     return true;
 }
 
-/* False: refused, and to be tried again soon. */
-static bool fire(struct jobs *jobs, struct cron *c, uint64_t at)
+bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
 {
     struct job_spec spec = c->spec.task;
     struct submitted out;
@@ -162,7 +161,7 @@ static enum ao_verdict cron_step(struct ao *self)
     if (jobs->sched.stopping)
         return AO_DONE; /* what comes now is missed, as what comes while the server is down */
     if (table_wall(&jobs->table) >= at + c->spread) {
-        if (!fire(jobs, c, at)) {
+        if (!cron_fire(jobs, c, at)) {
             refuse_once(c);
             ao_sleep_for(self, again_after);
             return AO_PARK;
@@ -186,30 +185,7 @@ static void cron_retired(struct ao *self)
 static const struct ao_class cron_class = {
     .name = "cron", .step = cron_step, .retired = cron_retired};
 
-/* --- The list --- */
-
-bool cron_is(const struct cron *c, struct span tenant, struct span name)
-{
-    return span_equal(c->spec.name, name) && span_equal(c->spec.task.tenant, tenant);
-}
-
-struct cron **crons_place(struct crons *all, struct span tenant, struct span name)
-{
-    struct cron **at = &all->first;
-    while (*at && !cron_is(*at, tenant, name))
-        at = &(*at)->next;
-    return at;
-}
-
-uint32_t crons_of(const struct crons *all, struct span tenant)
-{
-    uint32_t count = 0;
-    for (const struct cron *c = all->first; c; c = c->next)
-        count += span_equal(c->spec.task.tenant, tenant);
-    for (const struct cron *c = all->arriving; c; c = c->next)
-        count += c->counts && span_equal(c->spec.task.tenant, tenant);
-    return count;
-}
+/* --- Made --- */
 
 /* One block of memory for everything that the spec's spans point at. */
 struct copy {
@@ -237,6 +213,7 @@ static bool keep_spec(struct cron *c, const struct cron_spec *spec)
         size += spans[i]->len;
     struct copy copy = {malloc(size)};
     c->memory = copy.at;
+    c->bytes = sizeof *c + size;
     if (!copy.at)
         return false;
     for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)
@@ -270,7 +247,8 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
                  (int)(spec->zone.len < 64 ? spec->zone.len : 64), (const char *)spec->zone.at);
         goto failed;
     }
-    if (next_after(c, table_wall(&jobs->table)) > 0) {
+    cron_plan(jobs, c, table_wall(&jobs->table));
+    if (c->next_at > 0) {
         ao_init(&c->timer, &cron_class, jobs->activator);
         return c;
     }
@@ -278,120 +256,4 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
 failed:
     cron_drop(c);
     return NULL;
-}
-
-void crons_unlink(struct crons *all, struct cron **at)
-{
-    struct cron *c = *at;
-    *at = c->next;
-    all->count--;
-    ao_retire(&c->timer); /* frees it, when nothing else refers to it */
-}
-
-void crons_link(struct crons *all, struct cron *c)
-{
-    struct cron **at = crons_place(all, c->spec.task.tenant, c->spec.name);
-    if (*at)
-        crons_unlink(all, at);
-    c->next = *at;
-    *at = c;
-    all->count++;
-}
-
-/* --- The clock --- */
-
-/* When it was set back, times come that have been before; and what a leap forward missed is made up
- * for as after a restart. */
-static bool is_another(const struct cron *c, uint64_t now, int64_t by)
-{
-    return by < 0 || (c->spec.catch_up == CRON_CATCH_NONE && c->next_at + c->spread < now);
-}
-
-void crons_leapt(struct jobs *jobs, int64_t by)
-{
-    uint64_t now = table_wall(&jobs->table);
-    for (struct cron *c = jobs->crons->first; c; c = c->next) {
-        if (ao_current() == &c->timer || ao_state(&c->timer) != AO_STATE_SLEEPING)
-            continue; /* it looks at the clock itself */
-        ao_deactivate(&c->timer);
-        if (is_another(c, now, by)) {
-            cron_plan(jobs, c, now);
-            cron_save(jobs, c, cron_saved, NULL);
-        }
-        cron_arm(jobs, c);
-    }
-}
-
-/* --- After a start --- */
-
-bool crons_recover(struct jobs *jobs, const struct store_cron *row)
-{
-    struct cron_spec spec = {
-        .name = row->name, .schedule = row->schedule, .zone = row->zone, .made_by = row->made_by};
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
-    job_spec_init(&spec.task);
-    spec.task.method = row->method;
-    spec.task.params = row->params;
-    spec.task.tenant = row->tenant;
-    spec.task.durable = DURABLE_FSYNC; /* what it was unless its options say otherwise */
-    if (row->options.len > 0 && !jobs->options.read_cron_options(row->options, &spec))
-        return true; /* of a newer server: left in the store as it is */
-    struct cron *c = cron_new(jobs, &spec, &error, text, sizeof text);
-    if (!c) {
-        log_error("a cron of the store cannot be used", LOG_STR("why", text));
-        return error != ERGON_E_MEMORY;
-    }
-    c->next_at = row->next_at;
-    c->last_at = row->last_at;
-    c->last_task = row->last_task;
-    crons_link(jobs->crons, c);
-    return true;
-}
-
-/* What was missed while the server was down. */
-static void catch_up(struct jobs *jobs, struct cron *c)
-{
-    uint64_t now = table_wall(&jobs->table), at = c->next_at;
-    unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
-
-    if (at > now && jobs->clock_was_set_back)
-        cron_plan(jobs, c, now);
-    if (at == 0 || at >= now)
-        return;
-    if (c->spec.catch_up != CRON_CATCH_NONE)
-        for (; at > 0 && at < now && left > 0 && fire(jobs, c, at); left--)
-            at = next_after(c, at);
-    if (c->error == ERGON_E_NO_METHOD || c->error == ERGON_E_NO_EXECUTOR)
-        return; /* to be made up for after a start with its module, or with an executor */
-    cron_plan(jobs, c, now);
-    cron_save(jobs, c, cron_saved, NULL);
-}
-
-void crons_start(struct jobs *jobs)
-{
-    for (struct cron *c = jobs->crons->first; c; c = c->next) {
-        catch_up(jobs, c);
-        cron_arm(jobs, c);
-    }
-}
-
-struct crons *crons_new(void)
-{
-    return calloc(1, sizeof(struct crons));
-}
-
-void crons_free(struct crons *all)
-{
-    if (!all)
-        return;
-    while (all->first) {
-        struct cron *c = all->first;
-        all->first = c->next;
-        ao_deactivate(&c->timer);
-        ao_fini(&c->timer);
-        c->refs = 1;
-        cron_drop(c);
-    }
-    free(all);
 }

@@ -43,25 +43,25 @@ bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
 }
 
 /* What has ended does not count, since it makes room for what is new. */
-static enum ergon_error check_share(struct jobs *jobs, const struct job_spec *spec, size_t weight,
-                                    char *text, size_t size)
+static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint32_t tasks,
+                                    size_t weight, char *text, size_t size)
 {
     const struct job_table *table = &jobs->table;
-    const struct tenant *t = table_tenant_find(&jobs->table, spec->tenant);
+    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
     uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
-    uint64_t free = left_of(open_max(jobs), table->open + 1),
+    uint64_t free = left_of(open_max(jobs), table->open + tasks),
              free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
-    const char *limit = !room_is_shared(jobs, count + 1, free)              ? "tasks.max"
-                        : !room_is_shared(jobs, bytes + weight, free_bytes) ? "tasks.bytes"
-                                                                            : NULL;
+    const char *limit = tasks > 0 && !room_is_shared(jobs, count + tasks, free) ? "tasks.max"
+                        : !room_is_shared(jobs, bytes + weight, free_bytes)     ? "tasks.bytes"
+                                                                                : NULL;
     if (!limit)
         return ERGON_OK;
     snprintf(text, size,
-             "tenant \"%.*s\" has %" PRIu64 " open tasks, and with its rates %" PRIu64
+             "tenant \"%.*s\" has %" PRIu64 " open tasks, and with its rates and crons %" PRIu64
              " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
              " %%); let some end, or cancel some",
-             (int)(spec->tenant.len < 64 ? spec->tenant.len : 64), (const char *)spec->tenant.at,
-             count, bytes, limit, jobs->options.tenant_share);
+             (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
+             jobs->options.tenant_share);
     return ERGON_E_BUSY;
 }
 
@@ -87,35 +87,48 @@ static enum ergon_error too_much(const char *which, uint64_t bytes, uint64_t mos
 }
 
 /* What has ended goes before something new is refused. */
-static enum ergon_error evict(struct jobs *jobs, size_t weight, char *text, size_t size)
+static enum ergon_error evict(struct jobs *jobs, uint32_t tasks, size_t weight, char *text,
+                              size_t size)
 {
     const struct job_table *table = &jobs->table;
     uint64_t most = jobs->options.tasks_max, bytes_most = jobs->options.bytes_max;
-    while (table->count >= most || table->bytes + weight > bytes_most)
+    while ((tasks > 0 && table->count >= most) || table->bytes + weight > bytes_most)
         if (!retention_evict(&jobs->sched))
-            return table->count >= most ? too_many(table->count, text, size)
-                                        : too_much("", table->bytes, bytes_most, text, size);
+            return tasks > 0 && table->count >= most
+                       ? too_many(table->count, text, size)
+                       : too_much("", table->bytes, bytes_most, text, size);
     return ERGON_OK;
 }
 
-enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size)
+static enum ergon_error make(struct jobs *jobs, struct span tenant, uint32_t tasks, size_t weight,
+                             char *text, size_t size)
 {
     const struct job_table *table = &jobs->table;
     uint64_t bytes_most = open_bytes_max(jobs);
-    size_t weight = weight_of(spec);
     if (weight > bytes_most) {
         snprintf(text, size,
-                 "the task takes %zu bytes, and all open tasks together may take %" PRIu64
+                 "it takes %zu bytes, and all open tasks together may take %" PRIu64
                  " (tasks.bytes, without what is left to tasks that have ended)",
                  weight, bytes_most);
         return ERGON_E_TOO_LARGE;
     }
-    enum ergon_error wrong = check_share(jobs, spec, weight, text, size);
+    enum ergon_error wrong = check_share(jobs, tenant, tasks, weight, text, size);
     if (wrong != ERGON_OK)
         return wrong;
-    if (table->open >= open_max(jobs))
+    if (tasks > 0 && table->open >= open_max(jobs))
         return too_many(table->open, text, size);
     if (table->open_bytes + weight > bytes_most)
         return too_much("open ", table->open_bytes, bytes_most, text, size);
-    return evict(jobs, weight, text, size);
+    return evict(jobs, tasks, weight, text, size);
+}
+
+enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size)
+{
+    return make(jobs, spec->tenant, 1, weight_of(spec), text, size);
+}
+
+enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t bytes, char *text,
+                                 size_t size)
+{
+    return make(jobs, tenant, 0, bytes, text, size);
 }

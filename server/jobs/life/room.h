@@ -12,6 +12,10 @@
  * its share, and what is too large, cost no other job its place. */
 enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size);
 
+/* The same for so many bytes that a tenant is to have beside tasks. */
+enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t bytes, char *text,
+                                 size_t size);
+
 /* May a tenant hold `held` of something, while so much is `free`?  With a share of 80 %, four times
  * as much as is free: alone it gets 80 % of all, of two each gets four ninths, and whatever the
  * others hold, who comes later finds room. */

@@ -7,6 +7,7 @@
 
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
+#include "server/jobs/cron/cron_walk.h"
 #include "server/jobs/life/change.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
@@ -99,6 +100,12 @@ struct sweep_arguments {
 
 /* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of
  * which tenant's */
+/* operation_cron_list: the jobs' own. */
+struct cron_list_arguments {
+    struct cron_walk walk;
+    uint32_t count; /* so far */
+};
+
 struct name_arguments {
     struct span name, tenant;
 };

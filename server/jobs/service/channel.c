@@ -189,7 +189,7 @@ static bool complete(void *arg, struct operation_item *item)
 {
     struct jobs *jobs = arg;
     const struct operation *op = operation_of(item);
-    if (item->kind != ITEM_OPERATION || !op->cls->serve_part || op->submission.taken == 0)
+    if (item->kind != ITEM_OPERATION || !op->begun)
         return false;
     while (!serve_item(jobs, item))
         ;

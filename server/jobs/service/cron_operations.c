@@ -1,11 +1,13 @@
 /* cron.*: put, list, delete. */
 #include "server/jobs/core/ids.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/room.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
+
+enum { PUT_WORK = 100 /* see jobs_worked() */ };
 
 static void returned(struct jobs *jobs, struct store_op *write);
 
@@ -33,20 +35,13 @@ static bool is_stored(const struct jobs *jobs, const struct cron *c)
 
 /* --- cron.put --- */
 
-/* Never linked. */
-static void put_in_vain(struct cron *c)
-{
-    ao_fini(&c->timer);
-    cron_drop(c);
-}
-
 /* What the one before wrote of itself meanwhile stands over its row. */
 static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    const struct cron *before = *crons_place(jobs->crons, c->spec.task.tenant, c->spec.name);
+    const struct cron *before = c->named->placed;
     bool again = before && before->refs > 1;
 
-    crons_link(jobs->crons, c);
+    crons_link(jobs, c);
     cron_arm(jobs, c);
     if (again && c->leaving == 0 && !cron_save(jobs, c, cron_saved, NULL))
         forget(jobs, c, NULL);
@@ -64,73 +59,22 @@ static bool may_know(const struct operation *op, const struct cron *c)
         op, &(struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method});
 }
 
-/* --- Those that are being written --- */
-
-/* Each name is counted once: those of a name that is linked are not, nor is the second of one that
- * is not.  After each change to one of the name. */
-static void count_once(struct crons *all, struct span tenant, struct span name)
-{
-    bool counted = *crons_place(all, tenant, name) != NULL;
-
-    for (struct cron *c = all->arriving; c; c = c->next) {
-        if (!cron_is(c, tenant, name))
-            continue;
-        all->arrivals -= c->counts;
-        c->counts = !counted;
-        all->arrivals += c->counts;
-        counted = true;
-    }
-}
-
-static void arrive(struct crons *all, struct cron *c)
-{
-    c->next = all->arriving;
-    all->arriving = c;
-    count_once(all, c->spec.task.tenant, c->spec.name);
-}
-
-/* It is the caller's, who has the others of its name counted. */
-static void arrived(struct crons *all, struct cron *c)
-{
-    all->arrivals -= c->counts;
-    c->counts = false;
-    struct cron **at = &all->arriving;
-
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    c->next = NULL;
-}
-
-/* The last that is on its way of this name; NULL: none. */
-static struct cron *arriving(const struct crons *all, struct span tenant, struct span name)
-{
-    struct cron *c = all->arriving;
-
-    while (c && !cron_is(c, tenant, name))
-        c = c->next;
-    return c;
-}
-
 /* A tenant may have so many as leaves some to others. */
 static bool is_share(const struct jobs *jobs, struct span tenant)
 {
-    uint32_t all = jobs->crons->count + jobs->crons->arrivals + 1;
+    uint32_t all = jobs->crons->count + 1;
 
-    return room_is_shared(jobs, (uint64_t)crons_of(jobs->crons, tenant) + 1,
+    return room_is_shared(jobs, (uint64_t)crons_of(jobs, tenant) + 1,
                           all < CRONS_MAX ? CRONS_MAX - all : 0);
 }
 
 /* Is there one of this name, or on its way to the store, that it may not replace? */
-static bool is_foreign(const struct jobs *jobs, const struct operation *op)
+static bool is_foreign(const struct operation *op, const struct cron_name *named)
 {
-    struct span tenant = op->cron.task.tenant, name = op->cron.name;
-    const struct cron *before = *crons_place(jobs->crons, tenant, name);
-
-    if (before && !may_know(op, before))
+    if (named && named->placed && !may_know(op, named->placed))
         return true;
-    for (const struct cron *c = jobs->crons->arriving; c; c = c->next)
-        if (cron_is(c, tenant, name) && !may_know(op, c))
+    for (const struct cron *c = named ? named->arriving : NULL; c; c = c->next)
+        if (!may_know(op, c))
             return true;
     return false;
 }
@@ -139,21 +83,20 @@ static bool is_foreign(const struct jobs *jobs, const struct operation *op)
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
     const struct cron_spec *spec = &op->cron;
-    bool is_new = *crons_place(jobs->crons, spec->task.tenant, spec->name) == NULL &&
-                  arriving(jobs->crons, spec->task.tenant, spec->name) == NULL;
+    const struct cron_name *named = crons_find(jobs, spec->task.tenant, spec->name);
 
     if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);
-    else if (is_foreign(jobs, op))
+    else if (is_foreign(op, named))
         operation_refuse(op, ERGON_E_DENIED,
                          "there is a cron of this name, and it is none that you may replace: a "
                          "role's `queues` have to name its method");
-    else if (jobs->crons->count + jobs->crons->arrivals >= CRONS_MAX && is_new)
+    else if (jobs->crons->count >= CRONS_MAX && !named)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
-    else if (is_new && !is_share(jobs, spec->task.tenant))
+    else if (!named && !is_share(jobs, spec->task.tenant))
         operation_refuse(op, ERGON_E_BUSY,
                          "the tenant has its share of the %d crons that there may be "
                          "(tasks.tenant_share); delete one first",
@@ -168,37 +111,49 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
 }
 
 /* Then what comes has to come behind it. */
-static bool is_or_will_be_stored(const struct jobs *jobs, const struct cron_spec *spec)
+static bool is_or_will_be_stored(const struct jobs *jobs, const struct cron_name *named)
 {
-    struct span tenant = spec->task.tenant;
+    return is_stored(jobs, named->placed) || named->arriving;
+}
 
-    return is_stored(jobs, *crons_place(jobs->crons, tenant, spec->name)) ||
-           arriving(jobs->crons, tenant, spec->name);
+/* What is to be put; NULL: answered. */
+static struct cron *make(struct jobs *jobs, struct operation *op)
+{
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    struct cron *c = cron_new(jobs, &op->cron, &error, text, sizeof text);
+
+    if (!c) {
+        operation_refuse(op, error, "%s", text);
+        return NULL;
+    }
+    error = room_make_bytes(jobs, c->spec.task.tenant, c->bytes, text, sizeof text);
+    if (error == ERGON_OK && crons_name(jobs, c))
+        return c;
+    crons_refuse(jobs, c);
+    if (error == ERGON_OK)
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    else
+        operation_refuse(op, error, "%s", text);
+    return NULL;
 }
 
 static void serve_put(struct jobs *jobs, struct operation *op)
 {
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
-
-    if (!may_be_put(jobs, op))
+    jobs_worked(jobs, PUT_WORK);
+    struct cron *c = may_be_put(jobs, op) ? make(jobs, op) : NULL;
+    if (!c)
         return;
-    struct cron *c = cron_new(jobs, &op->cron, &error, text, sizeof text);
-    if (!c) {
-        operation_refuse(op, error, "%s", text);
-        return;
-    }
-    cron_plan(jobs, c, table_wall(&jobs->table));
-    bool stored = is_stored(jobs, c), was_stored = is_or_will_be_stored(jobs, &op->cron);
+    bool stored = is_stored(jobs, c), was_stored = is_or_will_be_stored(jobs, c->named);
     if (!stored && !was_stored) {
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
         put_in_place(jobs, c, op);
     } else if (stored ? cron_save(jobs, c, returned, op) : forget(jobs, c, op)) {
-        arrive(jobs->crons, c);
+        crons_arrive(c);
     } else {
         operation_refuse_plain(op, ERGON_E_MEMORY);
-        put_in_vain(c);
+        crons_refuse(jobs, c);
     }
 }
 
@@ -206,14 +161,13 @@ static void serve_put(struct jobs *jobs, struct operation *op)
 static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op,
                          enum store_error error)
 {
-    arrived(jobs->crons, c);
-    if (error == STORE_OK)
+    crons_arrived(c);
+    if (error == STORE_OK) {
         put_in_place(jobs, c, op);
-    else
-        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
-    count_once(jobs->crons, c->spec.task.tenant, c->spec.name);
-    if (error != STORE_OK)
-        put_in_vain(c);
+        return;
+    }
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    crons_refuse(jobs, c);
 }
 
 /* --- cron.delete --- */
@@ -227,30 +181,27 @@ static void answer_delete(struct operation *op, bool found)
 
 /* All of its name that were put before are not written any more, so that none of them writes itself
  * back behind the delete; or one delete less holds that up. */
-static void leave(struct crons *all, const struct name_arguments *which)
+static void leave(const struct cron_name *named)
 {
-    struct cron *c = *crons_place(all, which->tenant, which->name);
-
-    if (c)
+    if (named->placed)
+        named->placed->leaving++;
+    for (struct cron *c = named->arriving; c; c = c->next)
         c->leaving++;
-    for (c = all->arriving; c; c = c->next)
-        c->leaving += cron_is(c, which->tenant, which->name);
 }
 
 static void serve_delete(struct jobs *jobs, struct operation *op)
 {
     const struct name_arguments *which = &op->named;
-    struct cron **at = crons_place(jobs->crons, which->tenant, which->name);
-    struct cron *last = arriving(jobs->crons, which->tenant, which->name);
+    const struct cron_name *named = crons_find(jobs, which->tenant, which->name);
+    struct cron *last = !named ? NULL : named->arriving ? named->arriving : named->placed;
 
-    last = last ? last : *at;
     if (!last || !may_know(op, last)) {
         answer_delete(op, false);
-    } else if (last == *at && !is_stored(jobs, last)) {
-        crons_unlink(jobs->crons, at);
+    } else if (last == named->placed && !is_stored(jobs, last)) {
+        crons_unlink(jobs, last);
         answer_delete(op, true);
     } else if (forget(jobs, last, op)) {
-        leave(jobs->crons, which);
+        leave(named);
     } else {
         operation_refuse_plain(op, ERGON_E_MEMORY);
     }
@@ -260,12 +211,12 @@ static void serve_delete(struct jobs *jobs, struct operation *op)
  * way, when the delete went. */
 static void delete_returned(struct jobs *jobs, struct operation *op, enum store_error error)
 {
-    struct cron **at = crons_place(jobs->crons, op->named.tenant, op->named.name), *c = *at;
+    const struct cron_name *named = crons_find(jobs, op->named.tenant, op->named.name);
+    struct cron *c = named ? named->placed : NULL;
 
     if (error == STORE_OK) {
         if (c)
-            crons_unlink(jobs->crons, at);
-        count_once(jobs->crons, op->named.tenant, op->named.name);
+            crons_unlink(jobs, c);
         answer_delete(op, c != NULL); /* else another was faster */
         return;
     }
@@ -288,7 +239,11 @@ static void returned(struct jobs *jobs, struct store_op *write)
 
 /* --- cron.list --- */
 
-enum { LIST_BYTES = 1 << 20 /* of the answer, beyond which parameters and options are left out */ };
+enum {
+    LIST_BYTES = 1 << 20, /* of the answer, beyond which parameters and options are left out */
+    LIST_HEAD = 5,        /* bytes of an array's head that tells any number */
+    SHOW_WORK = 30        /* see jobs_worked() */
+};
 
 static void pack_cron(struct pack *p, const struct cron *c)
 {
@@ -317,21 +272,48 @@ static void pack_cron(struct pack *p, const struct cron *c)
     pack_key_str(p, "error", c->error != ERGON_OK ? c->error_text : NULL);
 }
 
-static void serve_list(struct jobs *jobs, struct operation *op)
+/* How many there will be is known at the end: the array's head is written then. */
+static void begin_list(struct jobs *jobs, struct operation *op)
 {
-    uint32_t count = 0;
-
-    for (const struct cron *c = jobs->crons->first; c; c = c->next)
-        count += may_know(op, c);
+    static const uint8_t head[LIST_HEAD] = {0xdd};
+    op->begun = true;
+    op->crons.count = 0;
+    crons_walk_begin(jobs->crons, &op->crons.walk);
     pack_init(&op->reply.result);
-    pack_array(&op->reply.result, count);
-    for (const struct cron *c = jobs->crons->first; c; c = c->next)
-        if (may_know(op, c))
-            pack_cron(&op->reply.result, c);
+    pack_raw(&op->reply.result, span_of(head, sizeof head));
+}
+
+static void end_list(struct jobs *jobs, struct operation *op)
+{
+    struct pack *p = &op->reply.result;
+    crons_walk_end(jobs->crons, &op->crons.walk);
+    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
+        p->buffer.data[i] = (char)(op->crons.count >> (8 * (LIST_HEAD - 1 - i)));
     operation_finish(op);
 }
 
+static bool serve_list(struct jobs *jobs, struct operation *op)
+{
+    struct cron *c = NULL;
+    uint32_t begun = jobs->work;
+
+    if (!op->begun)
+        begin_list(jobs, op);
+    while (jobs->work - begun < TURN_WORK && (c = crons_walk_next(&op->crons.walk))) {
+        bool shown = may_know(op, c);
+        jobs_worked(jobs, shown ? SHOW_WORK : 1);
+        op->crons.count += shown;
+        if (shown)
+            pack_cron(&op->reply.result, c);
+    }
+    if (op->crons.walk.at)
+        return false;
+    end_list(jobs, op);
+    return true;
+}
+
 const struct operation_class operation_cron_put = {.method = "cron.put", .serve = serve_put};
-const struct operation_class operation_cron_list = {.method = "cron.list", .serve = serve_list};
+const struct operation_class operation_cron_list = {.method = "cron.list",
+                                                    .serve_part = serve_list};
 const struct operation_class operation_cron_delete = {.method = "cron.delete",
                                                       .serve = serve_delete};

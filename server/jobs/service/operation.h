@@ -164,6 +164,7 @@ struct operation {
     /* --- The jobs', while they have it --- */
     struct jobs_channel *channel;
     struct operation *next; /* of those that wait for the same row of the store */
+    bool begun;             /* a part of it was served, and it is not done */
     struct waiting waiting; /* for jobs: waiters.h */
 
     struct operation_reply reply; /* zeroed up to `code` */
@@ -179,6 +180,7 @@ struct operation {
         struct sweep_arguments sweep;
         struct name_arguments named;
         struct cron_spec cron; /* operation_cron_put -> {name, next} */
+        struct cron_list_arguments crons;
     };
     struct long_poll poll; /* waiters.h */
     struct sync_wait sync; /* sync.h */

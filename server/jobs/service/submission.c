@@ -240,8 +240,9 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
 {
     const struct submission_arguments *s = &op->submission;
     uint32_t begun = jobs->work;
-    if (s->taken == 0 && !submission_begin(op))
+    if (!op->begun && !submission_begin(op))
         return true;
+    op->begun = true;
     while (s->taken < s->count && jobs->work - begun < TURN_WORK)
         take_next(jobs, op);
     if (s->taken < s->count)

@@ -1,6 +1,6 @@
 /* The wall clock is set, the machine sleeps, a thread is put aside between two looks at a clock. */
 #include "tests/support/cmocka_env.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "tests/support/jobs_stage.h"
 
 #define DAY AO_S(24 * 3600)

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/reader.h"
 #include "server/access/rights.h"
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -272,7 +273,7 @@ STORED_TEST(those_that_are_being_written_count)
     assert_true(world_answered(w, second));
     assert_int_equal(second->reply.error, ERGON_E_BUSY);
     comes(w, first, ERGON_OK);
-    assert_int_equal(w->jobs->crons->arrivals, 0);
+    assert_int_equal(w->jobs->crons->count, OTHERS + 1);
     w->jobs->crons->count -= OTHERS;
 }
 
@@ -308,12 +309,10 @@ STORED_TEST(one_that_is_put_again_while_it_is_written_counts_once)
     crons->count += CRONS_MAX - 1; /* as if they were there */
     fill_a_step(w);
     second = put_for(w, "ann", "every 20s", DURABLE_FSYNC);
-    assert_int_equal(crons_of(crons, ann), 1);
-    assert_int_equal(crons->arrivals, 1);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     assert_int_equal(put_for(w, "bob", "@yearly", DURABLE_FSYNC)->reply.error, ERGON_E_BUSY);
     comes_alone(w, first, second);
-    assert_int_equal(crons_of(crons, ann), 1);
-    assert_int_equal(crons->arrivals, 0);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     crons->count -= CRONS_MAX - 1;
     jobs_world_pass(w, AO_MS(10));
     assert_true(world_answered(w, second) && second->reply.error == ERGON_OK);
@@ -323,21 +322,18 @@ STORED_TEST(one_that_is_put_again_while_it_is_written_counts_once)
     world_give(w, gone);
     fill_a_step(w);
     third = put_for(w, "ann", "every 30s", DURABLE_FSYNC);
-    assert_int_equal(crons_of(crons, ann), 1);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     comes_alone(w, gone, third);
-    assert_int_equal(crons_of(crons, ann), 1);
-    assert_int_equal(crons->arrivals, 1);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     jobs_world_pass(w, AO_MS(10));
     assert_true(world_answered(w, third) && third->reply.error == ERGON_OK);
-    assert_int_equal(crons_of(crons, ann), 1);
-    assert_int_equal(crons->arrivals, 0);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     lists(w, "every 30s");
 }
 
 /* The one that counted could not be written; the one behind it counts then. */
 STORED_TEST(one_that_fails_leaves_its_count_to_the_next)
 {
-    struct crons *crons = w->jobs->crons;
     const struct span ann = span_text("ann");
 
     w->quiet = true;
@@ -347,12 +343,10 @@ STORED_TEST(one_that_fails_leaves_its_count_to_the_next)
     struct operation *second = put_for(w, "ann", "every 20s", DURABLE_FSYNC);
     comes_alone(w, first, second);
     assert_int_equal(first->reply.error, ERGON_E_STORE);
-    assert_int_equal(crons_of(crons, ann), 1);
-    assert_int_equal(crons->arrivals, 1);
+    assert_int_equal(crons_of(w->jobs, ann), 1);
     jobs_world_pass(w, AO_MS(10));
     assert_int_equal(second->reply.error, ERGON_E_STORE);
-    assert_int_equal(crons_of(crons, ann), 0);
-    assert_int_equal(crons->arrivals, 0);
+    assert_int_equal(crons_of(w->jobs, ann), 0);
 }
 
 JOBS_TEST(one_tenant_leaves_crons_to_others)
@@ -374,4 +368,91 @@ JOBS_TEST(one_tenant_leaves_crons_to_others)
     }
     assert_int_equal(put_for(w, "other", "@yearly", DURABLE_NONE)->reply.error, ERGON_OK);
     w->jobs->crons->count -= OTHERS;
+}
+
+STORED_TEST(a_name_counts_once_however_many_of_it_are_on_their_way)
+{
+    struct operation *first = put_for(w, "ann", "@yearly", DURABLE_FSYNC);
+    struct operation *second = put_for(w, "ann", "every 10s", DURABLE_FSYNC);
+    assert_false(world_answered(w, first) || world_answered(w, second));
+    assert_int_equal(w->jobs->crons->count, 1);
+    assert_int_equal(crons_of(w->jobs, span_text("ann")), 1);
+    comes(w, second, ERGON_OK);
+    assert_int_equal(crons_of(w->jobs, span_text("ann")), 1);
+    lists(w, "every 10s");
+    assert_null(strstr(list(w), "@yearly"));
+}
+
+static struct operation *put_large(struct jobs_world *w, const char *tenant, const char *name)
+{
+    static uint8_t params[60000];
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text(name), .schedule = span_text("@yearly"), .task = world_spec("work")};
+    op->cron.task.tenant = span_text(tenant);
+    op->cron.task.params = span_of(params, sizeof params);
+    op->cron.task.durable = DURABLE_NONE;
+    world_give(w, op);
+    return op;
+}
+
+/* What they take counts for their tenant, until they go. */
+JOBS_TEST(crons_leave_memory_to_others)
+{
+    char name[16];
+    unsigned count = 0;
+    struct operation *op;
+    w->jobs->options.tenant_share = 80;
+    w->jobs->options.bytes_max = 100 * 60000;
+    do {
+        snprintf(name, sizeof name, "c%u", count);
+        op = put_large(w, "greedy", name);
+    } while (op->reply.error == ERGON_OK && ++count < 100);
+    assert_int_equal(op->reply.error, ERGON_E_BUSY);
+    stage_holds(op->reply.text, "its share of tasks.bytes");
+    assert_in_range(count, 50, 80);
+    assert_int_equal(put_large(w, "other", "c")->reply.error, ERGON_OK);
+    struct tenant *greedy = table_tenant_find(&w->jobs->table, span_text("greedy"));
+    assert_in_range(greedy->open_bytes, count * 60000, count * 62000);
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "c%u", i);
+        op = world_operation(w, &operation_cron_delete);
+        op->named = (struct name_arguments){.name = span_text(name), .tenant = span_text("greedy")};
+        world_give(w, op);
+    }
+    assert_int_equal(greedy->open_bytes, 0);
+    assert_int_equal(greedy->crons, 0);
+    assert_int_equal(w->jobs->crons->count, 1);
+}
+
+/* The list goes on while others are served, and while what it shows next is deleted. */
+JOBS_TEST(they_are_listed_in_parts)
+{
+    enum { COUNT = 200 };
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "c%03u", i);
+        put_large(w, "greedy", name);
+    }
+    uint32_t before = w->answered;
+    struct operation *all = world_operation(w, &operation_cron_list), *gone[3];
+    all->line = 1;
+    channel_give(w->channel, all);
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const names[] = {"c017", "c018", "c199"};
+        gone[i] = world_operation(w, &operation_cron_delete);
+        gone[i]->named =
+            (struct name_arguments){.name = span_text(names[i]), .tenant = span_text("greedy")};
+        gone[i]->line = 2;
+        channel_give(w->channel, gone[i]);
+    }
+    jobs_world_settle(w);
+    assert_int_equal(w->answered - before, 4);
+    assert_ptr_equal(w->operations[w->answered - 1], all);
+    struct reader r = {0};
+    uint32_t count = 0;
+    read_params(operation_result(all), &r, &count);
+    assert_in_range(count, COUNT - 3, COUNT - 1);
+    assert_int_equal(w->jobs->crons->count, COUNT - 3);
+    assert_null(w->jobs->crons->walks);
 }

@@ -1,7 +1,7 @@
 /* Crons on the virtual clock, whose wall time begins on 2020-09-13 at 12:26:40 UTC. */
 #include <stdio.h>
 
-#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/crons.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"

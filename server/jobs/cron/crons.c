@@ -1,0 +1,284 @@
+#include "server/jobs/cron/crons.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/siphash.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/jobs_parts.h"
+
+enum { CATCH_UP_MOST = 1000 };
+
+/* --- Names --- */
+
+static uint64_t hash_of(const struct job_table *table, const struct tenant *tenant,
+                        struct span name)
+{
+    const uint64_t seed[2] = {table->seed[0] ^ (uintptr_t)tenant, table->seed[1]};
+    return siphash(seed, name);
+}
+
+static struct cron_name *find(const struct crons *all, const struct tenant *tenant,
+                              struct span name, uint64_t hash)
+{
+    struct hash_link *link = hash_first(&all->names, hash);
+    for (; link; link = hash_next(link)) {
+        struct cron_name *n = (struct cron_name *)link;
+        if (n->tenant == tenant && span_equal(n->name, name))
+            return n;
+    }
+    return NULL;
+}
+
+struct cron_name *crons_find(const struct jobs *jobs, struct span tenant, struct span name)
+{
+    struct tenant *t = table_tenant_find((struct job_table *)&jobs->table, tenant);
+    return t ? find(jobs->crons, t, name, hash_of(&jobs->table, t, name)) : NULL;
+}
+
+uint32_t crons_of(const struct jobs *jobs, struct span tenant)
+{
+    const struct tenant *t = table_tenant_find((struct job_table *)&jobs->table, tenant);
+    return t ? t->crons : 0;
+}
+
+static struct cron_name *make(struct crons *all, struct tenant *tenant, struct span name,
+                              uint64_t hash)
+{
+    struct cron_name *n = calloc(1, sizeof *n + name.len);
+    if (!n)
+        return NULL;
+    if (name.len > 0)
+        memcpy(n + 1, name.at, name.len);
+    n->name = span_of(n + 1, name.len);
+    n->tenant = tenant;
+    n->link.hash = hash;
+    hash_add(&all->names, &n->link);
+    all->count++;
+    tenant->crons++;
+    tenant->jobs++;
+    return n;
+}
+
+bool crons_name(struct jobs *jobs, struct cron *c)
+{
+    struct tenant *tenant = table_tenant(&jobs->table, c->spec.task.tenant);
+    if (!tenant)
+        return false;
+    uint64_t hash = hash_of(&jobs->table, tenant, c->spec.name);
+    struct cron_name *n = find(jobs->crons, tenant, c->spec.name, hash);
+    if (!n)
+        n = make(jobs->crons, tenant, c->spec.name, hash);
+    if (!n)
+        return false;
+    n->crons++;
+    c->named = n;
+    table_weigh_other(&jobs->table, tenant, 0, c->bytes);
+    return true;
+}
+
+static void unname(struct jobs *jobs, struct cron *c)
+{
+    struct cron_name *n = c->named;
+    struct tenant *tenant = n->tenant;
+    c->named = NULL;
+    table_weigh_other(&jobs->table, tenant, c->bytes, 0);
+    if (--n->crons > 0)
+        return;
+    assert(!n->placed && !n->arriving);
+    hash_remove(&jobs->crons->names, &n->link);
+    free(n);
+    jobs->crons->count--;
+    tenant->crons--;
+    table_tenant_unref(&jobs->table, tenant);
+}
+
+void crons_refuse(struct jobs *jobs, struct cron *c)
+{
+    if (c->named)
+        unname(jobs, c);
+    ao_fini(&c->timer);
+    cron_drop(c);
+}
+
+/* --- On their way --- */
+
+void crons_arrive(struct cron *c)
+{
+    c->next = c->named->arriving;
+    c->named->arriving = c;
+}
+
+void crons_arrived(struct cron *c)
+{
+    struct cron **at = &c->named->arriving;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->next = NULL;
+}
+
+/* --- In place --- */
+
+/* What walks stand at goes on behind it. */
+static void take_out(struct crons *all, struct cron *c)
+{
+    for (struct cron_walk *w = all->walks; w; w = w->next)
+        if (w->at == c)
+            w->at = c->next;
+    *(c->prev ? &c->prev->next : &all->first) = c->next;
+    *(c->next ? &c->next->prev : &all->last) = c->prev;
+    c->prev = c->next = NULL;
+    c->named->placed = NULL;
+}
+
+void crons_unlink(struct jobs *jobs, struct cron *c)
+{
+    take_out(jobs->crons, c);
+    unname(jobs, c);
+    ao_retire(&c->timer); /* frees it, when nothing else refers to it */
+}
+
+void crons_link(struct jobs *jobs, struct cron *c)
+{
+    struct crons *all = jobs->crons;
+    struct cron *before = c->named->placed;
+    c->prev = before ? before : all->last;
+    c->next = before ? before->next : NULL;
+    *(c->prev ? &c->prev->next : &all->first) = c;
+    *(c->next ? &c->next->prev : &all->last) = c;
+    if (before)
+        crons_unlink(jobs, before);
+    c->named->placed = c;
+}
+
+void crons_walk_begin(struct crons *all, struct cron_walk *walk)
+{
+    *walk = (struct cron_walk){.next = all->walks, .at = all->first};
+    all->walks = walk;
+}
+
+struct cron *crons_walk_next(struct cron_walk *walk)
+{
+    struct cron *c = walk->at;
+    if (c)
+        walk->at = c->next;
+    return c;
+}
+
+void crons_walk_end(struct crons *all, struct cron_walk *walk)
+{
+    struct cron_walk **at = &all->walks;
+    while (*at != walk)
+        at = &(*at)->next;
+    *at = walk->next;
+}
+
+/* --- The clock --- */
+
+/* When it was set back, times come that have been before; and what a leap forward missed is made up
+ * for as after a restart. */
+static bool is_another(const struct cron *c, uint64_t now, int64_t by)
+{
+    return by < 0 || (c->spec.catch_up == CRON_CATCH_NONE && c->next_at + c->spread < now);
+}
+
+void crons_leapt(struct jobs *jobs, int64_t by)
+{
+    uint64_t now = table_wall(&jobs->table);
+    for (struct cron *c = jobs->crons->first; c; c = c->next) {
+        if (ao_current() == &c->timer || ao_state(&c->timer) != AO_STATE_SLEEPING)
+            continue; /* it looks at the clock itself */
+        ao_deactivate(&c->timer);
+        if (is_another(c, now, by)) {
+            cron_plan(jobs, c, now);
+            cron_save(jobs, c, cron_saved, NULL);
+        }
+        cron_arm(jobs, c);
+    }
+}
+
+/* --- After a start --- */
+
+bool crons_recover(struct jobs *jobs, const struct store_cron *row)
+{
+    struct cron_spec spec = {
+        .name = row->name, .schedule = row->schedule, .zone = row->zone, .made_by = row->made_by};
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    job_spec_init(&spec.task);
+    spec.task.method = row->method;
+    spec.task.params = row->params;
+    spec.task.tenant = row->tenant;
+    spec.task.durable = DURABLE_FSYNC; /* what it was unless its options say otherwise */
+    if (row->options.len > 0 && !jobs->options.read_cron_options(row->options, &spec))
+        return true; /* of a newer server: left in the store as it is */
+    struct cron *c = cron_new(jobs, &spec, &error, text, sizeof text);
+    if (!c) {
+        log_error("a cron of the store cannot be used", LOG_STR("why", text));
+        return error != ERGON_E_MEMORY;
+    }
+    if (!crons_name(jobs, c)) {
+        crons_refuse(jobs, c);
+        return false;
+    }
+    c->next_at = row->next_at;
+    c->spread = 0;
+    c->last_at = row->last_at;
+    c->last_task = row->last_task;
+    crons_link(jobs, c);
+    return true;
+}
+
+/* What was missed while the server was down. */
+static void catch_up(struct jobs *jobs, struct cron *c)
+{
+    uint64_t now = table_wall(&jobs->table), at = c->next_at;
+    unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
+
+    if (at > now && jobs->clock_was_set_back)
+        cron_plan(jobs, c, now);
+    if (at == 0 || at >= now)
+        return;
+    if (c->spec.catch_up != CRON_CATCH_NONE)
+        for (; at > 0 && at < now && left > 0 && cron_fire(jobs, c, at); left--)
+            at = cron_next_after(c, at);
+    if (c->error == ERGON_E_NO_METHOD || c->error == ERGON_E_NO_EXECUTOR)
+        return; /* to be made up for after a start with its module, or with an executor */
+    cron_plan(jobs, c, now);
+    cron_save(jobs, c, cron_saved, NULL);
+}
+
+void crons_start(struct jobs *jobs)
+{
+    for (struct cron *c = jobs->crons->first; c; c = c->next) {
+        catch_up(jobs, c);
+        cron_arm(jobs, c);
+    }
+}
+
+struct crons *crons_new(void)
+{
+    struct crons *all = calloc(1, sizeof *all);
+    if (all)
+        hash_table_init(&all->names);
+    return all;
+}
+
+void crons_free(struct jobs *jobs)
+{
+    struct crons *all = jobs->crons;
+    struct cron *c;
+    while (all && (c = all->first)) {
+        take_out(all, c);
+        unname(jobs, c);
+        ao_deactivate(&c->timer);
+        ao_fini(&c->timer);
+        c->refs = 1;
+        cron_drop(c);
+    }
+    if (all)
+        hash_table_fini(&all->names);
+    free(all);
+}

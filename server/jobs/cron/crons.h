@@ -1,0 +1,63 @@
+/* All crons, by tenant and name: those that are in place, and those that are on their way to the
+ * store.
+ *
+ * Each counts, with its bytes, for its tenant, whose share of both is room.h's.  Thread: the jobs'.
+ */
+#ifndef ERGON_JOBS_CRONS_H
+#define ERGON_JOBS_CRONS_H
+
+#include "base/hash_table.h"
+#include "server/jobs/cron/cron.h"
+#include "server/jobs/cron/cron_walk.h"
+
+enum { CRONS_MAX = 10000 };
+
+/* A name of a tenant, while there is a cron of it. */
+struct cron_name {
+    struct hash_link link; /* first */
+    struct tenant *tenant;
+    struct cron *placed;   /* NULL: none yet */
+    struct cron *arriving; /* the last that is on its way, linked by next; NULL: none */
+    uint32_t crons;        /* these */
+    struct span name;      /* behind this, in its memory */
+};
+
+struct crons {
+    struct hash_table names;
+    struct cron *first, *last; /* in place */
+    struct cron_walk *walks;
+    uint32_t count; /* names */
+};
+
+struct crons *crons_new(void);      /* none yet; NULL without memory */
+void crons_free(struct jobs *jobs); /* with all that are in place; none arrives any more */
+
+/* NULL: there is none. */
+struct cron_name *crons_find(const struct jobs *jobs, struct span tenant, struct span name);
+/* How many names the tenant has. */
+uint32_t crons_of(const struct jobs *jobs, struct span tenant);
+
+/* Gives it its name, and counts it: before it arrives, or is put in place.  False without memory.
+ */
+bool crons_name(struct jobs *jobs, struct cron *c);
+/* The opposite, of one that neither arrives nor is in place, and never will be; it drops it. */
+void crons_refuse(struct jobs *jobs, struct cron *c);
+
+void crons_arrive(struct cron *c);
+void crons_arrived(struct cron *c);                   /* it does not arrive any more */
+void crons_link(struct jobs *jobs, struct cron *c);   /* in place of one of its name */
+void crons_unlink(struct jobs *jobs, struct cron *c); /* and drops it */
+
+void crons_walk_begin(struct crons *all, struct cron_walk *walk);
+struct cron *crons_walk_next(struct cron_walk *walk); /* NULL: that was all */
+void crons_walk_end(struct crons *all, struct cron_walk *walk);
+
+/* A row of the store becomes a cron; one that cannot be used stays in the store as it is,
+ * and the log says why, unless a newer server wrote it.  False without memory, and for no other
+ * reason. */
+bool crons_recover(struct jobs *jobs, const struct store_cron *row);
+/* The wall clock leapt, by so many ns. */
+void crons_leapt(struct jobs *jobs, int64_t by);
+void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
+
+#endif
