@@ -16,7 +16,9 @@ uint32_t plan_loops(const struct config *c)
 /* Beside a message that grows in doubling blocks: what was read behind it, and the block's head. */
 enum {
     PARTIAL_BESIDE = 128 << 10,
-    NEWCOMERS_LEAST = 16,       /* a loop: several may come at once */
+    PARTIAL_OWN_LEAST =
+        16 << 10,         /* of a loop: more than a short read may leave behind a short rest */
+    NEWCOMERS_LEAST = 16, /* a loop: several may come at once */
     HANDSHAKE_BYTES = 46 << 10, /* that one takes; docs/performance.md */
     HANDSHAKES_MOST = 2048,     /* in all */
     HANDSHAKES_LEAST = 32       /* the same */
@@ -32,13 +34,17 @@ static uint64_t memory_of_connection(const struct config *c)
     return c->limits.connection_memory > 0 ? c->limits.connection_memory : memory_in_all(c) / 8;
 }
 
-/* Of all loops; never so small that one message of the limit's size would not fit. */
-static uint64_t partial_bytes(const struct config *c)
+/* An eighth of it is the loops' own.  Of the rest never so little that one message of the limit's
+ * size would not fit. */
+static struct input_limits partial_limits(const struct config *c, uint32_t loops)
 {
     uint64_t most = memory_in_all(c) / 4, least = 2 * c->limits.message + PARTIAL_BESIDE;
     uint64_t all = c->limits.partial < most ? c->limits.partial : most;
+    uint64_t own = all / 8 / loops;
 
-    return all > least ? all : least;
+    own = own > PARTIAL_OWN_LEAST ? own : PARTIAL_OWN_LEAST;
+    uint64_t shared = all > own * loops ? all - own * loops : 0;
+    return (struct input_limits){.shared = shared > least ? shared : least, .own = own};
 }
 
 /* Of each loop.  `connections` 0: there is no limit to take a part of. */
@@ -74,8 +80,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .in_flight = c->limits.in_flight,
         .output_max = c->limits.output,
         .connection_bytes = memory_of_connection(c),
-        .partial_total = partial_bytes(c),
-        .partial_part = partial_bytes(c) / loops,
+        .partial = partial_limits(c, loops),
         .connections = connections,
         .connections_per_address = c->limits.connections_per_address,
         .newcomers = newcomers_share(c, connections, loops),

@@ -359,12 +359,12 @@ struct input_budget *accounts_input(struct accounts *all)
     return &all->unfinished;
 }
 
-struct accounts_figures accounts_figures(const struct accounts *all)
+struct accounts_figures accounts_figures(struct accounts *all)
 {
     return (struct accounts_figures){
         .bytes = accounts_bytes(all),
         .input = at_least_nothing(sum_of(&all->input)),
-        .unfinished = input_budget_bytes(&all->unfinished),
+        .unfinished = input_budget_in_all(&all->unfinished),
         .stopped = atomic_load_explicit(&all->stopped, memory_order_relaxed),
         .refused = atomic_load_explicit(&all->refused, memory_order_relaxed),
     };

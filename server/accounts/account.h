@@ -133,6 +133,6 @@ struct accounts_figures {
     uint64_t stopped, refused;
 };
 /* Any thread; relaxed figures. */
-struct accounts_figures accounts_figures(const struct accounts *all);
+struct accounts_figures accounts_figures(struct accounts *all);
 
 #endif

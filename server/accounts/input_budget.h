@@ -1,12 +1,18 @@
-/* The memory that messages take which are not whole yet, of all connections of all loops: it is
+/* The memory that messages take which are not whole yet, of all connections of all loops.  It is
  * taken here before it is allocated, at once, and not settled at a round's end, since such messages
- * are few and large.  So all together never have more than the limit, at no moment.
+ * are few and large.
  *
- * Which of them gives way is the business of the loops that keep them: one that finds too little
- * left asks the others to look whether they have more than their part.  Where one that is within
- * its own part asks, it presses them: then not even a message that is alone stays beyond a part.
+ * Each loop has a little that is its own, and that no other takes; all the rest is shared.  What is
+ * its own a loop counts by itself, and only shows it here.  So all together never have more than
+ * what is shared and what is each one's own, at no moment:
  *
- * Thread: any. */
+ *     bytes <= limits.shared, and for each keeper own <= limits.own.
+ *
+ * Who gives way where nothing is left of what is shared: the loop that has most of it.  One that
+ * finds too little asks, and at most one is asked at a time, so that a need closes one message, and
+ * not one on each loop.
+ *
+ * Thread: any, but for what a keeper's owner alone may do. */
 #ifndef ERGON_ACCOUNTS_INPUT_BUDGET_H
 #define ERGON_ACCOUNTS_INPUT_BUDGET_H
 
@@ -18,12 +24,20 @@
 
 struct ao_handle; /* ergon/ao.h */
 
+/* Bytes. */
+struct input_limits {
+    uint64_t shared; /* of all loops together */
+    uint64_t own;    /* of each loop beside */
+};
+
 /* One who keeps such messages: a loop, whose object is posted when it is asked.  Its memory, which
  * stays until it is removed; `next` is private. */
 struct input_keeper {
     struct input_keeper *next;
     struct ao_handle *handle; /* borrowed; it outlives this */
-    bool pressed;             /* private, by the budget's lock: input_budget_was_pressed() */
+    /* Order nothing (relaxed): its thread alone writes them, and others choose by them who is asked
+     * (input_budget_ask()), or show them; a figure that is a moment old is as good. */
+    _Atomic uint64_t shared, own;
 };
 
 /* Private. */
@@ -33,25 +47,34 @@ struct input_budget {
     _Atomic uint64_t bytes;
     pthread_mutex_t lock; /* over what follows */
     struct input_keeper *keepers;
+    struct input_keeper *asked; /* and has not answered yet; NULL: nobody is */
+    uint64_t wanted;            /* bytes, for which it was */
 };
 
 void input_budget_init(struct input_budget *b);
 /* When all is given back, and all keepers are removed: asserted. */
 void input_budget_fini(struct input_budget *b);
 
-/* So many bytes more, unless all would then be more than `limit`: false, and nothing was taken. */
-bool input_budget_take(struct input_budget *b, size_t bytes, uint64_t limit);
-void input_budget_give(struct input_budget *b, size_t bytes);
-/* How many are taken. */
+/* So many bytes more of what is shared, unless all would then be more than `limit`: false, and
+ * nothing was taken.  Both: the keeper's thread. */
+bool input_budget_take(struct input_budget *b, struct input_keeper *k, size_t bytes,
+                       uint64_t limit);
+void input_budget_give(struct input_budget *b, struct input_keeper *k, size_t bytes);
+/* How many are taken of what is shared. */
 uint64_t input_budget_bytes(const struct input_budget *b);
+/* The same, and what is each one's own. */
+uint64_t input_budget_in_all(struct input_budget *b);
 
-/* From here on it is asked. */
+/* From here on it may be asked. */
 void input_budget_add(struct input_budget *b, struct input_keeper *keeper);
 void input_budget_remove(struct input_budget *b, struct input_keeper *keeper);
-/* Activates the objects of all keepers but this one, or wakes those that sleep; `press`: they are
- * pressed from here on. */
-void input_budget_ask(struct input_budget *b, const struct input_keeper *but, bool press);
-/* Whether it was pressed since the last call, or since it was added. */
-bool input_budget_was_pressed(struct input_budget *b, struct input_keeper *keeper);
+/* `k` has found too little for `wanted` bytes more.  True: another has most of what is shared, even
+ * if `k` had them too, and was asked, or is already; it may look again in a while.  False: it is
+ * the one itself. */
+bool input_budget_ask(struct input_budget *b, struct input_keeper *k, size_t wanted);
+/* Whether it is asked, and there is still too little: then it gives way with one message.  Either
+ * way it says input_budget_answer() when it is done. */
+bool input_budget_is_asked(struct input_budget *b, const struct input_keeper *k, uint64_t limit);
+void input_budget_answer(struct input_budget *b, const struct input_keeper *k);
 
 #endif

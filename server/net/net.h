@@ -11,6 +11,7 @@
 #include <ergon/poller.h>
 
 #include "proto/scanner.h"
+#include "server/accounts/input_budget.h"
 #include "server/net/connection.h"
 #include "server/net/stream/tls.h"
 
@@ -25,12 +26,10 @@ struct net_limits {
     uint32_t in_flight;        /* calls of one connection before it stops being read */
     uint64_t output_max;       /* bytes waiting to be written before it stops being read */
     uint64_t connection_bytes; /* that one holds before it stops being read; 0: any number */
-    /* Bytes of memory of partial messages, over all connections of all loops: there are never more;
-     * the connection that has most of them is closed, of the principal that has most. */
-    uint64_t partial_total;
-    /* Of these, the part of one loop, which may use what the others have left until it is wanted.
-     */
-    uint64_t partial_part;
+    /* Of memory of partial messages, over all connections of all loops: there are never more; on
+     * the loop that has most of it, the connection that has most is closed, of the principal that
+     * has most. */
+    struct input_limits partial;
     /* In all: beyond it newcomers give way, then the address with the most.  0: no limit. */
     uint32_t connections;
     uint32_t connections_per_address; /* 0: no limit; users of Unix sockets have none */

@@ -24,7 +24,7 @@ struct rpc_shared {
     struct activator **loops;
     uint32_t loop_count;
     struct net_limits limits;
-    const struct accounts *accounts;
+    struct accounts *accounts;
     ao_time started;  /* of ao_clock_monotonic */
     const char *idle; /* name of the idle mode */
     struct jobs *jobs;

@@ -40,7 +40,7 @@ int server_open(void **state)
     server.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                         .in_flight = 1000,
                                         .output_max = 1 << 20,
-                                        .partial_total = 1 << 26,
+                                        .partial = {.shared = 1 << 26, .own = 1 << 20},
                                         .handshake_timeout = AO_S(10),
                                         .auth_failures = 3};
     return 0;

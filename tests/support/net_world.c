@@ -50,7 +50,7 @@ int net_open(void **state)
     net.limits = (struct net_limits){.scan = {.message_max = 1 << 20, .depth_max = 32},
                                      .in_flight = 1000,
                                      .output_max = 1 << 20,
-                                     .partial_total = 1 << 30,
+                                     .partial = {.shared = 1 << 30, .own = 1 << 20},
                                      .connection_bytes = net_wish.connection_bytes,
                                      .auth_failures = 3};
     net_wish = (struct net_wish){0};

@@ -147,7 +147,7 @@ static int open_with(enum listener_auth auth, struct token_table *table)
     net.v.trace.line = keep_some;
     net.rules.auth = auth;
     net.limits.scan.message_max = MESSAGE_MAX;
-    net.limits.output_max = net.limits.partial_total = 4 * MESSAGE_MAX;
+    net.limits.output_max = net.limits.partial.shared = 4 * MESSAGE_MAX;
     open_server();
     net.loop->tokens = table;
     stage.conn = net_connect(&peer);

@@ -5,13 +5,29 @@ enum { PEERS = 4 };
 
 static const uint8_t head[] = {0x94, 0, 1, 0xa4, 'e', 'c', 'h', 'o', 0xc6, 0, 0x08, 0, 0};
 
+static uint8_t zeros[1 << 20];
+
+static void set_limits(uint64_t shared, uint64_t own)
+{
+    net.limits.partial = (struct input_limits){.shared = shared, .own = own};
+}
+
+/* Half a megabyte is announced, and so much of it comes. */
+static struct connection *begin(struct script *k, size_t bytes)
+{
+    struct connection *c = net_connect(k);
+
+    script_send(k, span_of(head, sizeof head));
+    script_send(k, span_of(zeros, bytes));
+    return c;
+}
+
 NET_TEST(the_largest_holder_is_closed)
 {
-    static uint8_t zeros[40000];
     static struct script peers[PEERS];
     static struct script good;
 
-    net.limits.partial_total = 100000;
+    set_limits(100000, 16384);
     for (int i = 0; i < PEERS; i++) {
         net_connect(&peers[i]);
         script_send(&peers[i], span_of(head, sizeof head)); /* half a megabyte is announced */
@@ -23,7 +39,7 @@ NET_TEST(the_largest_holder_is_closed)
         script_send(&peers[i], span_of(zeros, (size_t)(10000 * (i + 1))));
         net_run_ms((uint64_t)(2 + i));
     }
-    assert_true(net.loop->partials.total <= net.limits.partial_total);
+    assert_true(net.loop->partials.total <= 100000 + 16384);
     net_send(&good, 1, "echo", "");
     net_run_ms(10);
     assert_string_equal(net_answered(&good), "1");
@@ -41,159 +57,189 @@ NET_TEST(the_largest_holder_is_closed)
     assert_int_equal(stats.protocol_errors, 1);
 }
 
-/* A loop gives way where it has more than its part: another, which is the test, finds little left,
- * and asks.  One that has no more than its part keeps it. */
-NET_TEST(what_is_more_than_a_loops_part_is_given_back)
-{
-    static uint8_t zeros[40000];
-    static struct script peers[PEERS];
-    struct input_budget *budget = accounts_input(net.accounts);
+/* Another loop, played by the test: it keeps what it is told to, and counts how often it is asked.
+ */
+static struct other_loop {
+    struct ao ao;
+    struct input_keeper keeper;
+    unsigned asked;
+    size_t keeps;
+} other;
 
-    net.limits.partial_total = 200000;
-    net.limits.partial_part = 100000;
-    for (int i = 0; i < PEERS; i++) {
-        net_connect(&peers[i]);
-        script_send(&peers[i], span_of(head, sizeof head));
-        script_send(&peers[i], span_of(zeros, sizeof zeros));
-    }
-    net_run_ms(1);
-    assert_in_range(net.loop->partials.total, 160000, 175000);
-    input_budget_ask(budget, NULL, true);
-    net_run_ms(2);
-    assert_in_range(net.loop->partials.total, 160000, 175000); /* there is enough for all */
-    assert_true(input_budget_take(budget, 25000, net.limits.partial_total));
-    input_budget_ask(budget, NULL, true);
-    net_run_ms(3);
-    assert_in_range(net.loop->partials.total, 120000, 140000); /* there is enough again */
-    assert_true(input_budget_take(budget, 60000, net.limits.partial_total) ||
-                input_budget_take(budget, 30000, net.limits.partial_total));
-    input_budget_ask(budget, NULL, true);
-    net_run_ms(4);
-    assert_in_range(net.loop->partials.total, 80000, 100000);
-    while (input_budget_take(budget, 1000, net.limits.partial_total)) {
-    }
-    input_budget_ask(budget, NULL, true);
-    net_run_ms(5);
-    assert_in_range(net.loop->partials.total, 80000, 100000);
-    input_budget_give(budget, input_budget_bytes(budget) - net.loop->partials.total);
+static enum ao_verdict other_is_asked(struct ao *self)
+{
+    (void)self;
+    other.asked++;
+    return AO_DONE;
 }
 
-/* Others hold so much that what the peer goes on with does not fit, though it is within the part of
- * its loop. */
-static struct connection *wants_what_others_hold(void)
+static struct input_budget *budget(void)
 {
-    static uint8_t zeros[40000];
+    return accounts_input(net.accounts);
+}
 
-    net.limits.partial_total = net.limits.partial_part = 100000;
-    struct connection *c = net_connect(&peer);
-    script_send(&peer, span_of(head, sizeof head));
-    script_send(&peer, span_of(zeros, 20000));
+static void other_opens(size_t keeps)
+{
+    static const struct ao_class other_class = {.name = "other loop", .step = other_is_asked};
+
+    net_start();
+    other = (struct other_loop){.keeps = keeps};
+    ao_init(&other.ao, &other_class, net.loop->activator);
+    other.keeper.handle = ao_handle_new(&other.ao);
+    assert_non_null(other.keeper.handle);
+    input_budget_add(budget(), &other.keeper);
+    assert_true(input_budget_take(budget(), &other.keeper, keeps, net.limits.partial.shared));
+}
+
+static void other_gives(size_t bytes)
+{
+    input_budget_give(budget(), &other.keeper, bytes);
+    other.keeps -= bytes;
+    input_budget_answer(budget(), &other.keeper);
+}
+
+static void other_closes(void)
+{
+    other_gives(other.keeps);
+    input_budget_remove(budget(), &other.keeper);
+    ao_deactivate(&other.ao);
+    ao_fini(&other.ao);
+    ao_handle_unref(other.keeper.handle);
+}
+
+/* The other has so much that what the peer goes on with does not fit. */
+static struct connection *wants_what_another_has(void)
+{
+    set_limits(400000, 100000);
+    other_opens(300000);
+    struct connection *c = begin(&peer, 60000);
     net_run_ms(1);
-    assert_true(input_budget_take(accounts_input(net.accounts), 70000, net.limits.partial_total));
-    script_send(&peer, span_of(zeros, sizeof zeros));
+    script_send(&peer, span_of(zeros, 40000));
     net_run_ms(2);
-    assert_true(conn_open(c) && c->stopped);
-    assert_in_range(input_budget_bytes(accounts_input(net.accounts)), 90000, 100000);
+    assert_true(conn_open(c) && c->stopped && c->awaits_input);
+    assert_int_equal(other.asked, 1);
     return c;
 }
 
-NET_TEST(who_is_within_its_loops_part_waits_until_others_give_way)
+NET_TEST(who_wants_what_a_larger_one_has_waits_until_that_gives_way)
 {
-    const struct connection *c = wants_what_others_hold();
+    const struct connection *c = wants_what_another_has();
 
-    input_budget_give(accounts_input(net.accounts), 70000);
+    other_gives(300000);
     net_run_ms(30);
     assert_true(conn_open(c) && !c->stopped);
-    assert_in_range(input_budget_bytes(accounts_input(net.accounts)), 60000, 100000);
+    assert_in_range(input_budget_bytes(budget()), 100000, 200000);
+    other_closes();
+}
+
+/* One is asked at a time, and once for what it is asked for. */
+NET_TEST(who_is_asked_is_not_asked_again_before_it_answers)
+{
+    const struct connection *c = wants_what_another_has();
+
+    net_run_ms(202);
+    assert_true(conn_open(c) && c->stopped);
+    assert_int_equal(other.asked, 1);
+    other_gives(10); /* too little */
+    net_run_ms(402);
+    assert_true(conn_open(c) && c->stopped);
+    assert_int_equal(other.asked, 2);
+    other_closes();
 }
 
 /* There is never more than the limit: what nobody gives is not there, and who asks for it goes. */
 NET_TEST(it_does_not_wait_for_ever)
 {
-    wants_what_others_hold();
+    wants_what_another_has();
     net_run_ms(900);
     assert_false(peer.shut);
     net_run_ms(1100);
     assert_true(peer.shut);
-    assert_int_equal(input_budget_bytes(accounts_input(net.accounts)), 70000);
-    input_budget_give(accounts_input(net.accounts), 70000);
+    assert_int_equal(input_budget_in_all(budget()), 300000);
+    other_closes();
 }
 
 /* What goes on otherwise, calls and answers, does not make the wait anew. */
 NET_TEST(calls_and_answers_do_not_renew_the_wait)
 {
-    struct connection *c = wants_what_others_hold();
+    struct connection *c = wants_what_another_has();
 
     for (uint64_t ms = 100; ms <= 2000 && !peer.shut; ms += 100) {
         net_run_ms(ms);
         c->since = activator_now(c->loop->activator); /* as at the end of a call */
     }
     assert_true(peer.shut);
-    input_budget_give(accounts_input(net.accounts), 70000);
+    other_closes();
 }
 
-/* A part may be less than one message: one alone stays beyond it as long as only such as have more
- * than their part ask, and goes when one asks that has not. */
-NET_TEST(a_message_that_is_alone_gives_way_to_who_has_less_than_its_part)
+/* One that is alone in its loop gives way like others: it has most. */
+NET_TEST(a_lone_large_message_gives_way_where_a_smaller_one_wants_room)
 {
-    static uint8_t zeros[40000];
-    struct input_budget *budget = accounts_input(net.accounts);
-
-    net.limits.partial_total = 100000;
-    net.limits.partial_part = 20000;
-    const struct connection *c = net_connect(&peer);
-    script_send(&peer, span_of(head, sizeof head));
-    script_send(&peer, span_of(zeros, sizeof zeros));
+    set_limits(100000, 16384);
+    other_opens(20000);
+    const struct connection *c = begin(&peer, 60000);
     net_run_ms(1);
-    assert_true(net.loop->partials.total > net.limits.partial_part);
-    input_budget_ask(budget, NULL, true); /* there is enough for all */
+    assert_in_range(net.loop->partials.total, 60000, 65000);
+    assert_true(input_budget_ask(budget(), &other.keeper, 100));
     net_run_ms(2);
-    assert_true(conn_open(c));
-    assert_true(input_budget_take(budget, 55000, net.limits.partial_total));
-    input_budget_ask(budget, NULL, false);
+    assert_true(conn_open(c)); /* there is room */
+    assert_true(input_budget_ask(budget(), &other.keeper, 30000));
     net_run_ms(3);
-    assert_true(conn_open(c));
-    input_budget_ask(budget, NULL, true);
-    net_run_ms(4);
     assert_true(peer.shut);
-    assert_int_equal(input_budget_bytes(budget), 55000);
-    input_budget_give(budget, 55000);
+    assert_int_equal(input_budget_in_all(budget()), 20000);
+    other_closes();
 }
 
-/* Another loop, whose connections wait too: whenever it is asked, it asks back. */
-static struct other_loop {
-    struct ao ao;
-    struct input_keeper keeper;
-    unsigned asked;
-} other;
-
-static enum ao_verdict ask_back(struct ao *self)
+NET_TEST(one_need_closes_one_message)
 {
-    (void)self;
-    if (++other.asked < 1000) /* it ends, so that a fault is told */
-        input_budget_ask(accounts_input(net.accounts), &other.keeper, true);
-    return AO_DONE;
+    static struct script peers[PEERS];
+
+    set_limits(300000, 16384);
+    other_opens(70000);
+    for (int i = 0; i < PEERS; i++)
+        begin(&peers[i], 50000 + 1000 * (size_t)i);
+    net_run_ms(1);
+    assert_true(input_budget_ask(budget(), &other.keeper, 30000));
+    assert_true(input_budget_ask(budget(), &other.keeper, 30000)); /* asked already */
+    net_run_ms(20);
+    for (int i = 0; i < PEERS; i++)
+        assert_int_equal(peers[i].shut, i == PEERS - 1);
+    other_closes();
 }
 
-NET_TEST(loops_that_wait_do_not_keep_each_other_awake)
+/* All is taken, to the last byte: a short message finds room in what is the loop's own; where that
+ * is taken too, it is not read before another has given way; nobody is closed for it. */
+NET_TEST(a_short_message_meets_a_budget_that_is_full)
 {
-    static const struct ao_class other_class = {.name = "other loop", .step = ask_back};
-    struct input_budget *budget = accounts_input(net.accounts);
+    static struct script fills, good;
+    uint8_t bytes[64];
+    size_t len = net_request(bytes, 1, "echo", "short");
 
-    const struct connection *c = wants_what_others_hold();
-    other.asked = 0;
-    ao_init(&other.ao, &other_class, net.loop->activator);
-    other.keeper.handle = ao_handle_new(&other.ao);
-    assert_non_null(other.keeper.handle);
-    input_budget_add(budget, &other.keeper);
-    net_run_ms(202);
-    assert_true(conn_open(c) && c->stopped);
-    assert_in_range(other.asked, 5, 11); /* every 20 ms */
-    input_budget_remove(budget, &other.keeper);
-    ao_deactivate(&other.ao);
-    ao_fini(&other.ao);
-    ao_handle_unref(other.keeper.handle);
-    input_budget_give(budget, 70000);
+    set_limits(100000, 16384);
+    other_opens(100000);
+    net_connect(&good);
+    script_send(&good, span_of(bytes, 5));
+    net_run_ms(1);
+    assert_true(net.loop->partials.own > 0);
+    script_send(&good, span_of(bytes + 5, len - 5));
+    net_run_ms(2);
+    assert_string_equal(net_answered(&good), "1");
+    assert_int_equal(other.asked, 0);
+
+    begin(&fills, 8000);
+    net_run_ms(30);
+    script_send(&good, span_of(bytes, 5));
+    net_run_ms(60);
+    assert_int_equal(other.asked, 1);
+    assert_int_equal(good.in_len, 5); /* not read */
+    other_gives(50000);
+    net_run_ms(90);
+    assert_int_equal(good.in_len, 0);
+    script_send(&good, span_of(bytes + 5, len - 5));
+    net_run_ms(120);
+    assert_string_equal(net_answered(&good), "1 1");
+    assert_false(fills.shut);
+    other_closes();
 }
 
 NET_TEST(a_message_too_large_is_answered_and_ends_it)

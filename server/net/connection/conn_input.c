@@ -19,12 +19,11 @@
 #include "server/runtime/rounds.h"
 
 enum {
-    ERROR_ROOM = 256,     /* bytes of a whole error response */
-    RESERVE_BYTES = 4096, /* read at once while at the limit of calls in flight, or of a newcomer */
-    READ_A_ROUND = 256,   /* messages or pieces, of one account on one loop */
-    READ_PIECE = 4096,    /* bytes */
-    DISCARDS_A_STEP = 4,  /* reads of a lingering connection */
-    WIDE_MESSAGES = 16    /* fewer of them in a whole read are large ones */
+    ERROR_ROOM = 256,    /* bytes of a whole error response */
+    READ_A_ROUND = 256,  /* messages or pieces, of one account on one loop */
+    READ_PIECE = 4096,   /* bytes */
+    DISCARDS_A_STEP = 4, /* reads of a lingering connection */
+    WIDE_MESSAGES = 16   /* fewer of them in a whole read are large ones */
 };
 
 /* --- Input that is no message --- */
@@ -217,8 +216,6 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
 
     if (end == INPUT_LEFT || used == bytes.len)
         return end;
-    if (!partial_budget_take(c, bytes.len - used))
-        return INPUT_LEFT;
     c->partial = partial_new(&l->partials, c, span_behind(bytes, used), &l->scanner);
     if (c->partial == NULL) {
         conn_out_of_memory(c);
@@ -226,8 +223,7 @@ static enum input_end run_scratch(struct connection *c, struct span bytes)
     }
     c->partial_whole = end != INPUT_REST;
     holdings_settle(c);
-    partial_budget_grown(c);
-    return conn_open(c) ? end : INPUT_LEFT;
+    return end;
 }
 
 /* What is kept begins a message so long that its rest is read to its place. */
@@ -239,10 +235,7 @@ static bool holds_long(const struct connection *c)
 static enum input_end run_longer(struct connection *c)
 {
     holdings_settle(c);
-    enum input_end end = run_partial(c);
-    if (c->partial)
-        partial_budget_grown(c);
-    return conn_open(c) ? end : INPUT_LEFT;
+    return run_partial(c);
 }
 
 /* `n` fresh bytes stand in the scratch buffer behind the headroom. */
@@ -316,6 +309,11 @@ static bool note_read(struct connection *c, ssize_t n, size_t size, enum input_e
     return true;
 }
 
+static enum input_end not_now(const struct connection *c)
+{
+    return conn_open(c) ? INPUT_STOPPED : INPUT_LEFT;
+}
+
 /* To where they belong, behind what is kept, and not beyond the end of the message. */
 static enum input_end read_longer(struct connection *c, size_t size)
 {
@@ -324,10 +322,8 @@ static enum input_end read_longer(struct connection *c, size_t size)
     size_t room = missing < size ? missing : size;
     enum input_end end;
 
-    if (partial_budget_waits(c, room))
-        return INPUT_STOPPED;
     if (!partial_budget_take(c, room))
-        return INPUT_LEFT;
+        return not_now(c);
     struct partial_input *p = partial_reserve(&l->partials, c->partial, room);
     if (p == NULL) {
         conn_out_of_memory(c);
@@ -343,16 +339,24 @@ static enum input_end read_longer(struct connection *c, size_t size)
 
 static enum input_end read_fresh(struct connection *c, size_t size)
 {
+    struct net_loop *l = c->loop;
     enum input_end end;
-    ssize_t n = c->stream.cls->read(&c->stream, c->loop->scratch + HEADROOM, size);
 
-    return note_read(c, n, size, &end) ? run_read(c, (size_t)n, size) : end;
+    bool fits = partial_fits(&l->partials, HEADROOM + size);
+    if (!fits && !partial_budget_admits(c, &size))
+        return not_now(c);
+    ssize_t n = c->stream.cls->read(&c->stream, l->scratch + HEADROOM, size);
+    if (note_read(c, n, size, &end))
+        end = run_read(c, (size_t)n, size);
+    if (!fits)
+        partial_settle(&l->partials);
+    return end;
 }
 
 static enum input_end read_and_run(struct connection *c)
 {
     bool at_limit = c->in_flight >= c->loop->limits.in_flight || c->newcomer;
-    size_t size = at_limit ? RESERVE_BYTES : c->wide ? READ_WIDE : READ_SIZE;
+    size_t size = at_limit ? READ_SHORT : c->wide ? READ_WIDE : READ_SIZE;
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;

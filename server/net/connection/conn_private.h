@@ -67,6 +67,7 @@ struct connection {
     bool put_back : 1;      /* the message that is handed over waits for room */
     bool unlimited : 1;     /* conn_unlimited() */
     bool mortal : 1;        /* its principal ends, at `expires` */
+    bool awaits_input : 1;  /* OPEN: what it would read finds no room; it looks again soon */
     bool unread : 1;        /* OPEN: pushed events wait to be read, since `unread_since` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
     uint32_t whole; /* bytes of the message that was put back, and stands first; 0: none was */

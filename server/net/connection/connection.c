@@ -16,6 +16,7 @@
 #include "server/runtime/object/trace.h"
 
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
+#define LOOK_AGAIN AO_MS(20)      /* for room to read: nobody tells of it */
 enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
@@ -85,7 +86,7 @@ static bool timed_out(struct connection *c)
     if (may_stay(c))
         return false;
     ao_time now = activator_now(c->loop->activator);
-    if (conn_answerable(c) && (c->in_flight + c->polls > 0 || c->waits))
+    if (conn_answerable(c) && (c->in_flight + c->polls > 0 || c->waits || c->awaits_input))
         c->since = now;
     if (c->mortal && conn_answerable(c) && now >= c->expires)
         admit_again(c);
@@ -196,9 +197,13 @@ static enum ao_verdict rest_until(struct connection *c, unsigned what)
 {
     if (!conn_watch(c, what))
         return AO_AGAIN;
-    if (may_stay(c))
+    if (may_stay(c) && !c->awaits_input)
         return AO_DONE;
     ao_time until = time_is_over(c);
+    if (c->awaits_input) {
+        ao_time look = activator_now(c->loop->activator) + LOOK_AGAIN;
+        until = look < until ? look : until;
+    }
     if (until == AO_NEVER)
         return AO_DONE;
     ao_sleep_until(&c->ao, until);
@@ -300,6 +305,7 @@ static enum ao_verdict in_open(struct connection *c)
         return AO_AGAIN;
     if (!conn_open(c))
         return AO_AGAIN;
+    c->awaits_input = false;
     enum input_end end = c->drain ? input_run_partial(c) : input_run(c);
     if (end == INPUT_LEFT || !conn_open(c))
         return AO_AGAIN;

@@ -18,6 +18,8 @@
 #include "server/net/stream/stream.h"
 
 enum {
+    READ_SHORT = 4096,  /* bytes of one read: at the limit of calls in flight, of a newcomer, or
+                           where little may be kept */
     READ_SIZE = 65536,  /* bytes of one read */
     READ_WIDE = 262144, /* bytes of one read from a peer that sends large messages */
     HEADROOM = 4096     /* bytes before the read buffer: a short rest is put there */
@@ -76,11 +78,8 @@ struct net_loop {
     struct newcomer_list newcomers;
     struct chunk_pool pool;
     struct partial_list partials;
-    struct input_keeper keeper; /* partial_budget.h: another loop asks */
-    struct ao shrinks;          /* whether it has more than its part */
-    bool awaits_input_room;     /* some connections do not read until others have given way, */
-    ao_time look_again;         /* or until then */
-    ao_time ask_again;          /* not before does it ask other loops for room */
+    struct input_keeper keeper; /* partial_budget.h: another loop asks, */
+    struct ao gives_way;        /* and this one closes a connection */
     struct scanner scanner;     /* of what stands in `scratch` */
     uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 

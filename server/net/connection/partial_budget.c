@@ -6,8 +6,7 @@
 
 enum { LONG_MESSAGE = 65536 /* bytes; what is shorter is copied soon enough */ };
 
-#define PATIENCE   AO_S(1)   /* with other loops, before our own connections pay */
-#define LOOK_AGAIN AO_MS(20) /* since room that comes by itself is not told */
+#define PATIENCE AO_S(1) /* with other loops, before our own connections pay */
 
 static void forget(struct connection *c)
 {
@@ -71,20 +70,34 @@ static bool holds_more(const struct holder *a, const struct holder *b)
     return a->own > b->own;
 }
 
-/* There is one that holds, or one that wants. */
+/* Of those that hold something of what is shared, and the one that wants something, if anything
+ * does. NULL: there is none of either. */
 static struct connection *largest(struct net_loop *l, struct connection *wants, size_t cost)
 {
-    struct connection *first = wants ? wants : LIST_FIRST(&l->partials.all)->owner;
-    struct holder most = holder_of(first, wants, cost);
+    struct holder most = {0};
     struct partial_input *p;
 
+    if (wants)
+        most = holder_of(wants, wants, cost);
     LIST_FOREACH(p, &l->partials.all, link)
     {
         struct holder h = holder_of(p->owner, wants, cost);
-        if (holds_more(&h, &most))
+        if (!p->is_own && (!most.c || holds_more(&h, &most)))
             most = h;
     }
     return most.c;
+}
+
+/* Wherever it has them from.  NULL: none has any. */
+static struct connection *largest_newcomer(struct net_loop *l)
+{
+    const struct partial_input *p;
+    struct connection *most = NULL;
+
+    LIST_FOREACH(p, &l->partials.all, link)
+    if (p->owner->newcomer && (!most || partial_size(p) > partial_size(most->partial)))
+        most = p->owner;
+    return most;
 }
 
 static void close_for_budget(struct connection *c)
@@ -94,132 +107,102 @@ static void close_for_budget(struct connection *c)
     input_drop(c);
 }
 
-/* Nearly all that there is is taken. */
-static bool is_tight(const struct net_loop *l)
-{
-    uint64_t all = l->limits.partial_total;
+/* --- Before a read whose rest may have to be kept --- */
 
-    return input_budget_bytes(l->partials.budget) > all - all / 8;
+static bool has_room(struct net_loop *l, size_t *size)
+{
+    if (partial_has_room(&l->partials, HEADROOM + *size))
+        return true;
+    if (*size <= READ_SHORT || !partial_has_room(&l->partials, HEADROOM + READ_SHORT))
+        return false;
+    *size = READ_SHORT;
+    return true;
 }
 
-/* Others ask back, so each asks now and then, and not at each read. */
-static void ask_others(struct net_loop *l)
+bool partial_budget_admits(struct connection *c, size_t *size)
 {
-    ao_time now = activator_now(l->activator);
+    struct net_loop *l = c->loop;
+    struct connection *goes;
+    bool asked = false;
 
-    if (now < l->ask_again)
-        return;
-    l->ask_again = now + LOOK_AGAIN;
-    input_budget_ask(l->partials.budget, &l->keeper, l->partials.total <= l->limits.partial_part);
+    while (conn_open(c) && !has_room(l, size)) {
+        goes = largest_newcomer(l);
+        if (!goes && !asked)
+            asked = input_budget_ask(l->partials.budget, &l->keeper,
+                                     partial_cost(HEADROOM + READ_SHORT));
+        if (!goes && !asked)
+            goes = largest(l, NULL, 0);
+        if (!goes) {
+            c->awaits_input = true;
+            return false;
+        }
+        close_for_budget(goes);
+    }
+    return conn_open(c);
+}
+
+/* --- Before a long one is read on --- */
+
+/* Others have more, and are asked, and are given a moment. */
+static bool others_give_way(struct connection *c, size_t need)
+{
+    struct net_loop *l = c->loop;
+    ao_time now = activator_now(l->activator);
+    ao_time *since = &c->partial->waits_since;
+
+    if (c->newcomer || (*since != 0 && now - *since >= PATIENCE) ||
+        !input_budget_ask(l->partials.budget, &l->keeper, need))
+        return false;
+    if (*since == 0)
+        *since = now;
+    c->awaits_input = true;
+    return true;
 }
 
 bool partial_budget_take(struct connection *c, size_t bytes)
 {
     struct net_loop *l = c->loop;
-    size_t cost = partial_cost(c->partial, bytes);
+    size_t need = partial_need(c->partial, bytes);
 
-    while (!partial_take(&l->partials, cost, l->limits.partial_total)) {
-        ask_others(l); /* too late for this one, but not for the next */
-        struct connection *goes = largest(l, c, cost);
+    while (!partial_take(&l->partials, c->partial, bytes)) {
+        if (others_give_way(c, need))
+            return false;
+        struct connection *goes = largest(l, c, need);
         close_for_budget(goes);
         if (goes == c)
             return false;
     }
-    if (c->partial)
-        c->partial->waits_since = 0;
+    c->partial->waits_since = 0;
     return true;
 }
 
-/* A part may be less than one message may be: one alone stays, unless another loop that has less
- * than its part wants the memory. */
-static bool has_more_than_its_part(const struct net_loop *l, bool pressed)
+/* --- For other loops --- */
+
+/* One need closes one message. */
+static enum ao_verdict give_way_step(struct ao *self)
 {
-    const struct partial_input *first = LIST_FIRST(&l->partials.all);
+    struct net_loop *l = ao_of(self, struct net_loop, gives_way);
+    struct input_budget *b = l->partials.budget;
+    struct connection *goes;
 
-    return l->partials.total > l->limits.partial_part && first &&
-           (pressed || LIST_NEXT(first, link));
-}
-
-/* True: some gave way. */
-static bool shrink(struct net_loop *l, bool pressed)
-{
-    bool any = false;
-
-    for (; is_tight(l) && has_more_than_its_part(l, pressed); any = true)
-        close_for_budget(largest(l, NULL, 0));
-    return any;
-}
-
-void partial_budget_grown(struct connection *c)
-{
-    struct net_loop *l = c->loop;
-
-    if (!is_tight(l))
-        return;
-    shrink(l, false);
-    if (is_tight(l)) /* so it is others that have too much */
-        ask_others(l);
-}
-
-bool partial_budget_waits(struct connection *c, size_t bytes)
-{
-    struct net_loop *l = c->loop;
-    uint64_t cost = partial_cost(c->partial, bytes);
-    ao_time now = activator_now(l->activator);
-    ao_time *since = &c->partial->waits_since;
-
-    if (cost == 0 || input_budget_bytes(l->partials.budget) + cost <= l->limits.partial_total ||
-        l->partials.total + cost > l->limits.partial_part ||
-        (*since != 0 && now - *since >= PATIENCE))
-        return false;
-    if (*since == 0)
-        *since = now;
-    ask_others(l);
-    if (!l->awaits_input_room)
-        l->look_again = now + LOOK_AGAIN;
-    l->awaits_input_room = true;
-    if (ao_state(&l->shrinks) == AO_STATE_INACTIVE)
-        ao_sleep_until(&l->shrinks, l->look_again);
-    return true;
-}
-
-static void let_them_read(struct net_loop *l)
-{
-    struct partial_input *p;
-
-    l->awaits_input_room = false;
-    LIST_FOREACH(p, &l->partials.all, link)
-    if (p->owner->stopped)
-        conn_kick(p->owner);
-}
-
-/* Another loop asks, or has given way, or those who wait are to look again. */
-static enum ao_verdict shrink_step(struct ao *self)
-{
-    struct net_loop *l = ao_of(self, struct net_loop, shrinks);
-
-    if (shrink(l, input_budget_was_pressed(l->partials.budget, &l->keeper)))
-        input_budget_ask(l->partials.budget, &l->keeper, false);
-    if (!l->awaits_input_room)
-        return AO_DONE;
-    /* Who reads in vain asks again: two loops that wait would keep each other awake. */
-    if (is_tight(l) && activator_now(l->activator) < l->look_again) {
-        ao_sleep_until(self, l->look_again);
-        return AO_PARK;
-    }
-    let_them_read(l);
+    if (input_budget_is_asked(b, &l->keeper, l->limits.partial.shared) &&
+        (goes = largest(l, NULL, 0)) != NULL)
+        close_for_budget(goes);
+    input_budget_answer(b, &l->keeper);
     return AO_DONE;
 }
 
-static const struct ao_class shrink_class = {.name = "input budget", .step = shrink_step};
+static const struct ao_class give_way_class = {.name = "input budget", .step = give_way_step};
 
 bool partial_budget_open(struct net_loop *l)
 {
     l->partials.budget = accounts_input(l->tallies->accounts);
-    ao_init(&l->shrinks, &shrink_class, l->activator);
-    l->keeper.handle = ao_handle_new(&l->shrinks);
+    l->partials.keeper = &l->keeper;
+    l->partials.limits = &l->limits.partial;
+    ao_init(&l->gives_way, &give_way_class, l->activator);
+    l->keeper.handle = ao_handle_new(&l->gives_way);
     if (l->keeper.handle == NULL) {
-        ao_fini(&l->shrinks);
+        ao_fini(&l->gives_way);
         return false;
     }
     input_budget_add(l->partials.budget, &l->keeper);
@@ -229,7 +212,7 @@ bool partial_budget_open(struct net_loop *l)
 void partial_budget_close(struct net_loop *l)
 {
     input_budget_remove(l->partials.budget, &l->keeper);
-    ao_deactivate(&l->shrinks);
-    ao_fini(&l->shrinks);
+    ao_deactivate(&l->gives_way);
+    ao_fini(&l->gives_way);
     ao_handle_unref(l->keeper.handle);
 }

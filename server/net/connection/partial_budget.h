@@ -1,15 +1,16 @@
 /* Which connections give way so that the messages that are not whole stay within their limit, over
  * all loops (server/accounts/input_budget.h).
  *
- * Each loop has a part of the limit, and may use what the others have left.  A connection whose
- * message grows takes the memory first; where it is not there, the connections of its own loop that
- * hold most are closed for it, or it is closed itself.  So that it does not come to that, a loop
- * that has more than its part gives way before: when all together have nearly all that there is, it
- * closes those of its own that hold most, by itself or since another asks.  A part may be less than
- * one message may be: a message that is alone in its loop stays beyond it while nobody else wants
- * the memory, and goes when a loop that is within its part asks.
+ * What a read may leave over has its room before the read: it is taken from the little that is the
+ * loop's own, and only beyond that from what all loops share.  So nobody is closed because of what
+ * it has just sent, and a short message finds room whatever long ones hold.  A long one takes what
+ * it grows by from what is shared, before each read.
  *
- * Who has not said who it is goes before all others, and then it goes by principal.
+ * Where there is no room, the largest goes: the loop that holds most of what is shared closes one,
+ * of the principal that holds most there the largest.  That is this loop, counted with what it
+ * wants, or another, which is asked; then the connection is not read until it has given way, which
+ * costs it no more than a moment.  A long message of a loop that others did not make room for in
+ * PATIENCE makes it among its own.  Who has not said who it is goes before all others.
  *
  * Thread: the loop's. */
 #ifndef ERGON_NET_PARTIAL_BUDGET_H
@@ -26,16 +27,13 @@ bool partial_budget_open(struct net_loop *l);
 /* When its connections are gone. */
 void partial_budget_close(struct net_loop *l);
 
-/* Before `bytes` are read for a message that is long: the memory is not there, though the loop has
- * no more than its part.  The others are asked; the connection is not read until they have given
- * way, or for a moment, and then true. */
-bool partial_budget_waits(struct connection *c, size_t bytes);
-/* Takes what the connection's input needs for `bytes` more: partial_cost().  False: it is the one
- * that holds most, and was closed. */
+/* Both, before bytes are read.  False: it is not to be read now; it waits, `awaits_input`, and is
+ * to try again in a while, or it held most, and was closed. */
+/* `size` bytes, which may become fewer, of which any number may have to be kept behind a short
+ * rest: partial_settle() is owed for it. */
+bool partial_budget_admits(struct connection *c, size_t *size);
+/* `bytes` more behind what is long already: partial_reserve() may follow. */
 bool partial_budget_take(struct connection *c, size_t bytes);
-/* The loop's input grew: where all have nearly all that there is, some of its connections may be
- * closed, this one too. */
-void partial_budget_grown(struct connection *c);
 
 /* Frees what the connection keeps, if anything. */
 void input_drop(struct connection *c);

@@ -2,10 +2,8 @@
 
 #include <assert.h>
 
-#include "server/accounts/input_budget.h"
-
 enum {
-    PARTIAL_MIN = 256, /* bytes; room for a message that drips in */
+    SHORT_REST = 8192, /* bytes: what a short read may leave behind a short rest */
     STEP_MAX = 1 << 20 /* bytes by which a block grows at once, unless it needs more */
 };
 
@@ -76,44 +74,130 @@ static size_t next_capacity(const struct partial_input *p, size_t bytes)
     return used <= p->capacity ? p->capacity : capacity < used ? used : capacity;
 }
 
-size_t partial_cost(const struct partial_input *p, size_t bytes)
+size_t partial_cost(size_t bytes)
 {
-    return p == NULL ? sizeof *p + first_capacity(bytes) : next_capacity(p, bytes) - p->capacity;
+    return sizeof(struct partial_input) + first_capacity(bytes);
 }
 
-bool partial_take(struct partial_list *list, size_t cost, uint64_t limit)
+/* --- Where it is taken from --- */
+
+static bool take_shared(struct partial_list *list, size_t cost)
 {
-    return cost == 0 || list->budget == NULL || input_budget_take(list->budget, cost, limit);
+    return cost == 0 || !list->budget ||
+           input_budget_take(list->budget, list->keeper, cost, list->limits->shared);
 }
 
-static void give(struct partial_list *list, size_t cost)
+static void give_shared(struct partial_list *list, size_t cost)
 {
-    if (list->budget != NULL)
-        input_budget_give(list->budget, cost);
+    if (list->budget && cost > 0)
+        input_budget_give(list->budget, list->keeper, cost);
+}
+
+static bool own_has_room(const struct partial_list *list, size_t cost)
+{
+    return list->budget && list->own + cost <= list->limits->own;
+}
+
+static void set_own(struct partial_list *list, uint64_t bytes)
+{
+    assert(bytes <= list->limits->own);
+    list->own = bytes;
+    atomic_store_explicit(&list->keeper->own, bytes, memory_order_relaxed);
+}
+
+bool partial_has_room(struct partial_list *list, size_t bytes)
+{
+    size_t cost = partial_cost(bytes);
+
+    assert(list->credit == 0);
+    if (partial_fits(list, bytes))
+        return true;
+    if (!take_shared(list, cost))
+        return false;
+    list->credit = cost;
+    return true;
+}
+
+void partial_settle(struct partial_list *list)
+{
+    give_shared(list, list->credit);
+    list->credit = 0;
+}
+
+/* A long one leaves to short ones what is the loop's own, as far as it can.  False: there is no
+ * room, which cannot be behind partial_has_room(). */
+static bool place(struct partial_list *list, size_t cost, bool *is_own)
+{
+    *is_own = false;
+    if (cost > partial_cost(SHORT_REST) && list->credit == 0 && take_shared(list, cost))
+        return true;
+    if (own_has_room(list, cost)) {
+        *is_own = true;
+        set_own(list, list->own + cost);
+    } else if (list->credit >= cost) {
+        list->credit -= cost;
+    } else {
+        return take_shared(list, cost);
+    }
+    return true;
+}
+
+static void give(struct partial_list *list, size_t cost, bool is_own)
+{
+    if (is_own)
+        set_own(list, list->own - cost);
+    else
+        give_shared(list, cost);
 }
 
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner)
 {
-    size_t capacity = first_capacity(bytes.len);
-    struct block block = new_block(list, sizeof(struct partial_input) + capacity);
-    struct partial_input *p = block.at;
+    size_t cost = partial_cost(bytes.len);
+    bool is_own;
 
+    if (!place(list, cost, &is_own))
+        return NULL;
+    struct block block = new_block(list, cost);
+    struct partial_input *p = block.at;
     if (p == NULL) {
-        give(list, sizeof *p + capacity);
+        give(list, cost, is_own);
         return NULL;
     }
     p->owner = owner;
     p->start = 0;
     p->end = bytes.len;
-    p->capacity = capacity;
+    p->capacity = first_capacity(bytes.len);
     p->room = block.size - sizeof *p;
     p->waits_since = 0;
+    p->is_own = is_own;
     partial_copy_scanner(&p->scanner, scanner);
     memcpy(p->bytes, bytes.at, bytes.len);
     LIST_INSERT_HEAD(&list->all, p, link);
     list->total += partial_size(p);
     return p;
+}
+
+/* --- A long one grows --- */
+
+size_t partial_need(const struct partial_input *p, size_t bytes)
+{
+    size_t more = next_capacity(p, bytes) - p->capacity;
+
+    return more > 0 && p->is_own ? partial_size(p) + more : more;
+}
+
+bool partial_take(struct partial_list *list, struct partial_input *p, size_t bytes)
+{
+    size_t need = partial_need(p, bytes);
+
+    if (!take_shared(list, need))
+        return false;
+    if (need > 0 && p->is_own) {
+        set_own(list, list->own - partial_size(p));
+        p->is_own = false;
+    }
+    return true;
 }
 
 static void move_to_front(struct partial_input *p)
@@ -140,7 +224,7 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
         p->room = block.size - sizeof *p;
         list->total += more;
     } else {
-        give(list, more);
+        give_shared(list, more);
     }
     LIST_INSERT_HEAD(&list->all, p, link);
     return grown ? p : NULL;
@@ -157,7 +241,7 @@ struct block partial_release(struct partial_list *list, struct partial_input *p)
 {
     LIST_REMOVE(p, link);
     list->total -= partial_size(p);
-    give(list, partial_size(p));
+    give(list, partial_size(p), p->is_own);
     return block_of(p);
 }
 

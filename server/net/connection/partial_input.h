@@ -11,9 +11,11 @@
 #include "base/block.h"
 #include "base/list.h"
 #include "proto/scanner.h"
+#include "server/accounts/input_budget.h"
 
 struct connection;
-struct input_budget; /* server/accounts/input_budget.h */
+
+enum { PARTIAL_MIN = 256 }; /* bytes; room for a message that drips in */
 
 struct partial_input {
     LIST_ENTRY(partial_input) link; /* all of one loop */
@@ -22,6 +24,7 @@ struct partial_input {
     size_t capacity;        /* of `bytes`, as far as it is counted */
     size_t room;            /* of `bytes`: more than `capacity` in a block that was spare */
     ao_time waits_since;    /* for room in the budget: partial_budget.h; 0: it does not */
+    bool is_own;            /* taken from what the loop alone has, not from what is shared */
     struct scanner scanner; /* of the value at `start` */
     uint8_t bytes[];
 };
@@ -29,8 +32,13 @@ struct partial_input {
 /* All of one loop. */
 struct partial_list {
     LIST_HEAD(, partial_input) all;
-    uint64_t total;              /* bytes of memory that they take */
-    struct input_budget *budget; /* from which they are taken; borrowed.  NULL: there is none */
+    uint64_t total;  /* bytes of memory that they take */
+    uint64_t own;    /* of these, of what the loop alone has */
+    uint64_t credit; /* taken of what is shared, for the rest of a read that goes on */
+    /* From which they are taken, all borrowed.  NULL: there is no limit. */
+    struct input_budget *budget;
+    struct input_keeper *keeper;
+    const struct input_limits *limits;
     /* The pages of the last long one that went, as far as PARTIAL_SPARE, for the next: to have them
      * made and given back for each costs more than to read and answer it.  Not counted above. */
     struct block spare;
@@ -54,19 +62,29 @@ static inline size_t partial_size(const struct partial_input *p)
     return sizeof *p + p->capacity;
 }
 
-/* Bytes of memory that partial_reserve() takes for `bytes` more; without `p`, that partial_new()
- * takes for so many. */
-size_t partial_cost(const struct partial_input *p, size_t bytes);
-/* Takes so many from the budget, for the one call that has this cost.  False: all would have more
- * than `limit`. */
-bool partial_take(struct partial_list *list, size_t cost, uint64_t limit);
-
-/* Both, behind partial_take(): without memory, what was taken is given back. */
-/* Copies `bytes` and the state of `scanner`.  NULL without memory. */
+/* Bytes of memory that partial_new() takes for so many. */
+size_t partial_cost(size_t bytes);
+/* Before a read of which `bytes` may be left over: what the loop alone has is enough for that. */
+static inline bool partial_fits(const struct partial_list *list, size_t bytes)
+{
+    return list->own + sizeof(struct partial_input) + bytes + PARTIAL_MIN <= list->limits->own;
+}
+/* The same where it is not: it is taken of what is shared, until partial_settle().  False: there is
+ * none. */
+bool partial_has_room(struct partial_list *list, size_t bytes);
+/* What was taken for a read, and not used. */
+void partial_settle(struct partial_list *list);
+/* Copies `bytes` and the state of `scanner`.  NULL without memory, or room. */
 struct partial_input *partial_new(struct partial_list *list, struct connection *owner,
                                   struct span bytes, const struct scanner *scanner);
-/* Room for `bytes` more behind the last, at p->bytes + p->end; may move the block.  NULL without
- * memory: then `p` is as it was. */
+
+/* Of what is shared, how many bytes partial_reserve() needs for `bytes` more: all of them where it
+ * is the loop's own, which it is not any more then. */
+size_t partial_need(const struct partial_input *p, size_t bytes);
+/* Takes them.  False: there are too few. */
+bool partial_take(struct partial_list *list, struct partial_input *p, size_t bytes);
+/* Behind it: room for `bytes` more behind the last, at p->bytes + p->end; may move the block.  NULL
+ * without memory: then `p` has what it had. */
 struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *p,
                                       size_t bytes);
 /* Behind the last, where there is room. */

@@ -46,7 +46,7 @@ static const struct net_limits limits = {
     .scan = {.message_max = 16u << 20, .depth_max = 32},
     .in_flight = 1024,
     .output_max = 16u << 20,
-    .partial_total = 256u << 20,
+    .partial = {.shared = 256u << 20, .own = 1 << 20},
     .handshake_timeout = AO_S(10),
     .auth_failures = 3,
 };

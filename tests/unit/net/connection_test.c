@@ -28,7 +28,7 @@ static void lower_limits(void)
     net.limits.output_max = 300;
     net.limits.idle_timeout = AO_MS(500);
     net.limits.handshake_timeout = AO_MS(50);
-    net.limits.partial_total = 2000;
+    net.limits.partial = (struct input_limits){.shared = 9000, .own = 500};
 }
 
 /* One thing that a peer, a handler or the server does. */

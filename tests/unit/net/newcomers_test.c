@@ -123,10 +123,10 @@ NET_TEST(its_bytes_are_the_first_to_go)
 {
     static struct script known, newcomers[4];
     asks_for_tokens();
-    net.limits.partial_total = 40000;
+    net.limits.partial = (struct input_limits){.shared = 140000, .own = 10000};
     struct connection *c = net_connect(&known);
     says_who(c);
-    send_long(&known, 100000, 30000);
+    send_long(&known, 100000, 95000);
     net_run_ms(1);
     for (int i = 0; i < 4; i++) {
         net_connect(&newcomers[i]);
@@ -136,7 +136,7 @@ NET_TEST(its_bytes_are_the_first_to_go)
     assert_true(is_open(&known));
     assert_false(is_open(&newcomers[0]) && is_open(&newcomers[1]) && is_open(&newcomers[2]) &&
                  is_open(&newcomers[3]));
-    assert_true(net.loop->partials.total <= net.limits.partial_total);
+    assert_true(net.loop->partials.total <= 150000);
 }
 
 static void two_may_be_there(void)

@@ -128,38 +128,116 @@ TEST(without_memory_it_stays_as_it_was)
     partial_free(&list, p);
 }
 
-/* What it costs is said before it is taken, to the byte, and all of it is given back; a long one
+static uint8_t zeros[5 << 20];
+
+/* A list with limits, and what it takes from; the budget's keeper is never asked here. */
+static struct limited {
+    struct input_budget budget;
+    struct input_keeper keeper;
+    struct input_limits limits;
+    struct partial_list list;
+    struct scanner scanner;
+} limited;
+
+static struct partial_list *limit(uint64_t shared, uint64_t own)
+{
+    limited = (struct limited){.limits = {.shared = shared, .own = own}};
+    limited.list = (struct partial_list){
+        .budget = &limited.budget, .keeper = &limited.keeper, .limits = &limited.limits};
+    input_budget_init(&limited.budget);
+    input_budget_add(&limited.budget, &limited.keeper);
+    scanner_init(&limited.scanner);
+    return &limited.list;
+}
+
+static struct partial_input *keep(size_t len)
+{
+    return partial_new(&limited.list, NULL, span_of(zeros, len), &limited.scanner);
+}
+
+static void expect_all_given_back(void)
+{
+    assert_int_equal(limited.list.total, 0);
+    partial_list_fini(&limited.list);
+    assert_int_equal(input_budget_in_all(&limited.budget), 0);
+    input_budget_remove(&limited.budget, &limited.keeper);
+    input_budget_fini(&limited.budget);
+}
+
+/* What it needs is said before it is taken, to the byte, and all of it is given back; a long one
  * grows by a MiB at most. */
 TEST(what_it_takes_is_taken_before)
 {
-    static uint8_t bytes[5 << 20];
-    struct input_budget budget;
-    struct partial_list list = {.budget = &budget};
-    struct scanner scanner;
-    uint64_t limit = 4 << 20;
+    struct partial_list *list = limit(4 << 20, 0);
 
-    scanner_init(&scanner);
-    input_budget_init(&budget);
-    assert_true(partial_take(&list, partial_cost(NULL, 100), limit));
-    struct partial_input *p = partial_new(&list, NULL, span_of(bytes, 100), &scanner);
-    for (size_t len = 5000; partial_take(&list, partial_cost(p, len), limit); len += 5000) {
-        p = grow(&list, p, span_of(bytes, len));
-        assert_int_equal(input_budget_bytes(&budget), list.total);
+    struct partial_input *p = keep(100);
+    for (size_t len = 5000; partial_take(list, p, len); len += 5000) {
+        p = grow(list, p, span_of(zeros, len));
+        assert_int_equal(input_budget_bytes(&limited.budget), list->total);
         assert_in_range(partial_slack(p), 0, (1 << 20) + len);
     }
-    assert_in_range(list.total, limit - (2 << 20), limit);
-    assert_true(list.total + partial_cost(p, sizeof bytes) > limit);
+    assert_in_range(list->total, 2 << 20, 4 << 20);
+    assert_true(list->total + partial_need(p, sizeof zeros) > 4 << 20);
 
-    uint64_t total = list.total;
-    assert_true(partial_take(&list, partial_cost(p, sizeof bytes), UINT64_MAX));
+    uint64_t total = list->total;
+    limited.limits.shared = UINT64_MAX;
+    assert_true(partial_take(list, p, sizeof zeros));
     heap_fail_at(1);
-    assert_null(partial_reserve(&list, p, sizeof bytes));
-    assert_true(partial_take(&list, partial_cost(NULL, 10), UINT64_MAX));
+    assert_null(partial_reserve(list, p, sizeof zeros));
     heap_fail_at(1);
-    assert_null(partial_new(&list, NULL, span_of(bytes, 10), &scanner));
-    assert_int_equal(input_budget_bytes(&budget), total);
-    partial_free(&list, p);
-    assert_int_equal(input_budget_bytes(&budget), 0);
-    partial_list_fini(&list);
-    input_budget_fini(&budget);
+    assert_null(keep(10));
+    assert_int_equal(input_budget_bytes(&limited.budget), total);
+    partial_free(list, p);
+    expect_all_given_back();
+}
+
+/* Short ones stand in what is the loop's own; a long one does when nothing else is left, and leaves
+ * it as it grows. */
+TEST(what_is_the_loops_own_is_for_short_ones)
+{
+    struct partial_list *list = limit(100000, 50000);
+
+    struct partial_input *brief = keep(3000), *large = keep(60000), *late = keep(40000);
+    assert_true(brief->is_own && !large->is_own && late->is_own);
+    assert_int_equal(list->own, partial_size(brief) + partial_size(late));
+    assert_int_equal(input_budget_in_all(&limited.budget), list->total);
+    assert_false(partial_take(list, late, 1000));
+    assert_true(late->is_own);
+    partial_free(list, large);
+    assert_true(partial_take(list, late, 1000));
+    late = grow(list, late, span_of(zeros, 1000));
+    assert_false(late->is_own);
+    assert_int_equal(list->own, partial_size(brief));
+    assert_int_equal(input_budget_bytes(&limited.budget), partial_size(late));
+    heap_fail_at(1);
+    assert_null(keep(10));
+    partial_free(list, brief);
+    partial_free(list, late);
+    expect_all_given_back();
+}
+
+/* What a read may leave over has its room before, or is not read. */
+TEST(the_rest_of_a_read_has_its_room_before)
+{
+    struct partial_list *list = limit(70000, 10000);
+
+    assert_true(partial_has_room(list, 8192));
+    assert_int_equal(list->credit, 0); /* it is the loop's own */
+    assert_true(partial_has_room(list, 65536));
+    assert_true(input_budget_bytes(&limited.budget) > 65536);
+    struct partial_input *p = keep(9000), *q = NULL;
+    assert_true(p->is_own);
+    partial_settle(list);
+    assert_int_equal(input_budget_bytes(&limited.budget), 0);
+    assert_true(partial_has_room(list, 65536));
+    assert_true(input_budget_bytes(&limited.budget) > 65536);
+    q = keep(20000);
+    assert_false(q->is_own);
+    partial_settle(list);
+    assert_int_equal(input_budget_bytes(&limited.budget), partial_size(q));
+    assert_false(partial_has_room(list, 65536));
+    assert_int_equal(list->credit, 0);
+    partial_free(list, p);
+    partial_free(list, q);
+    expect_all_given_back();
 }

@@ -92,7 +92,8 @@ SCRATCH_TEST(limits_are_taken_over)
     assert_int_equal(l.connections_per_address, 7);
     assert_int_equal(l.in_flight, 50);
     assert_int_equal(l.output_max, 64 << 10);
-    assert_int_equal(l.partial_part, 4 << 20); /* each loop's part */
+    assert_int_equal(l.partial.shared, 7 << 20);
+    assert_int_equal(l.partial.own, 1 << 19); /* of each loop */
     assert_int_equal(l.handshake_timeout, AO_S(3));
     assert_int_equal(l.idle_timeout, AO_S(4));
     assert_int_equal(l.auth_failures, 2);
@@ -102,9 +103,9 @@ SCRATCH_TEST(there_is_room_for_one_whole_message)
 {
     struct config *c = configure("limits: {message: 1m, partial: 2m}\n");
 
-    assert_int_equal(plan_limits(c, 64).partial_total, (2 << 20) + (128 << 10));
-    assert_int_equal(plan_limits(c, 1).partial_part, (2 << 20) + (128 << 10));
-    assert_int_equal(plan_limits(c, 64).partial_part, (32 << 10) + (2 << 10));
+    assert_int_equal(plan_limits(c, 64).partial.shared, (2 << 20) + (128 << 10));
+    assert_int_equal(plan_limits(c, 1).partial.own, 256 << 10);
+    assert_int_equal(plan_limits(c, 64).partial.own, 16 << 10);
 }
 
 static uint32_t handshakes_of(const char *limits, uint32_t loops)
