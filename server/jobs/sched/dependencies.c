@@ -123,15 +123,40 @@ enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
     return wrong == ERGON_OK ? join(s, job, spec, who, true, text, size) : wrong;
 }
 
+static struct span key_of(const struct job *job)
+{
+    return job->more ? job->more->key.name : (struct span){0};
+}
+
+/* Rights go by tenant, queue and key: whoever may know the one may know the other.  What is said of
+ * a job is kept with it, for all who read it, so only then does it name another. */
+static bool may_name(const struct job *job, const struct job *on)
+{
+    return on && on->tenant == job->tenant && on->queue == job->queue &&
+           span_equal(key_of(on), key_of(job));
+}
+
+enum { NAME_SIZE = sizeof "task " + ID_TEXT_SIZE };
+
+static const char *name_of(const struct job *job, const struct job *on, char buf[static NAME_SIZE])
+{
+    char id[ID_TEXT_SIZE];
+
+    if (!may_name(job, on))
+        return "a task";
+    snprintf(buf, NAME_SIZE, "task %s", id_text(on->id, id));
+    return buf;
+}
+
 enum ergon_error dependencies_check_durable(const struct job *job, char *text, size_t size)
 {
-    char id[ID_TEXT_SIZE], on[ID_TEXT_SIZE];
+    char id[ID_TEXT_SIZE], on[NAME_SIZE];
     for (const struct dependency *edge = NULL; (edge = dependency_behind(job, edge));)
         if (edge->on->durable == DURABLE_NONE) {
             snprintf(text, size,
                      "task %s, which is there already, cannot become durable, since it waits for "
-                     "task %s, which is kept in memory only",
-                     id_text(job->id, id), id_text(edge->on->id, on));
+                     "%s, which is kept in memory only",
+                     id_text(job->id, id), name_of(job, edge->on, on));
             return ERGON_E_BAD_PARAMS;
         }
     return ERGON_OK;
@@ -255,7 +280,7 @@ void dependencies_settle(struct scheduler *s, struct job *job)
 void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size)
 {
     const struct job *on = table_find(s->table, job->more->after_failed);
-    char id[ID_TEXT_SIZE];
-    snprintf(text, size, "task %s, which had to be done first, %s",
-             id_text(job->more->after_failed, id), how_it_ended(on));
+    char name[NAME_SIZE];
+    snprintf(text, size, "%s, which had to be done first, %s", name_of(job, on, name),
+             how_it_ended(on));
 }

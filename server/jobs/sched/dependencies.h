@@ -52,7 +52,8 @@ static inline uint32_t dependencies_open(const struct job *job)
     return job->more && job->more->after ? job->more->after->open : 0;
 }
 
-/* Why a job fails whose `after_failed` is set. */
+/* Why a job fails whose `after_failed` is set.  It names that one where whoever may know the job
+ * may know it, too; task.explain asks who reads. */
 void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size);
 
 #endif

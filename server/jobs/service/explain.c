@@ -469,12 +469,22 @@ static void say_out(const struct question *q, struct job *job, char *text, size_
              job_reason_meaning((enum job_reason)job->reason));
 }
 
+/* That it had to come after, and why it failed.  NULL: there is none that may be named. */
+static const struct job *first_that_failed(const struct question *q, const struct job *job)
+{
+    uint64_t id = job->more ? job->more->after_failed : 0;
+    const struct job *on = id ? table_find(&q->jobs->table, id) : NULL;
+
+    return on && may_name(q, job, on) ? on : NULL;
+}
+
 static void pack_end(const struct question *q, struct job *job, struct pack *p)
 {
-    char text[EXPLAIN_TEXT_MAX];
+    char text[EXPLAIN_TEXT_MAX], id[ID_TEXT_SIZE];
 
-    (void)q;
     pack_key_str(p, "last_error", last_error(job, text, sizeof text));
+    const struct job *failed = first_that_failed(q, job);
+    pack_key_str(p, "after_failed", failed ? id_text(failed->id, id) : NULL);
 }
 
 static void say_end(const struct question *q, struct job *job, char *text, size_t size)
@@ -512,7 +522,7 @@ static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_ASSIGNED] = {3, pack_out, say_out},
     [JOB_WHY_RUNNING] = {3, pack_out, say_out},
     [JOB_WHY_PARKED] = {3, pack_out, say_out},
-    [JOB_WHY_ENDED] = {1, pack_end, say_end},
+    [JOB_WHY_ENDED] = {2, pack_end, say_end},
 };
 
 /* --- The answer --- */

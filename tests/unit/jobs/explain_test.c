@@ -341,6 +341,66 @@ JOBS_TEST(counts_no_further_than_it_may, .quiet = true)
                 w->operations[w->answered - ASKED - 1] == other);
     stage_holds(explain(w, last), "'own': 10000");
     stage_holds(explain(w, last), "at least 10000 of its own tenant");
+
+/* The text of an end is the same for all who read it. */
+static bool end_names(struct jobs_world *w, uint64_t id, uint64_t other)
+{
+    char name[ID_TEXT_SIZE];
+    const struct job *job = world_job(w, id);
+
+    assert_int_equal(job->state, JOB_FAILED);
+    assert_string_equal(job->end->code, "AFTER");
+    assert_non_null(strstr(job->end->text, "which had to be done first, failed"));
+    return strstr(job->end->text, id_text(other, name)) != NULL;
+}
+
+/* One that comes after `first`, which fails. */
+static uint64_t fails_after(struct jobs_world *w, uint64_t first, struct job_spec spec)
+{
+    spec.after = &first;
+    spec.after_count = 1;
+    uint64_t id = submit(w, &spec);
+    world_fail(world_run_of(w, first), "ODD", "not today");
+    jobs_world_settle(w);
+    return id;
+}
+
+JOBS_TEST(what_had_to_be_done_first_is_named_to_who_may_know_it)
+{
+    char text[ID_TEXT_SIZE], wanted[64];
+    uint64_t first = submit_work(w), id = fails_after(w, first, WORK());
+    snprintf(wanted, sizeof wanted, "'after_failed': '%s'", id_text(first, text));
+    assert_true(end_names(w, id, first));
+    stage_holds(explain(w, id), wanted);
+
+    first = submit(w, &WORK(.tenant = span_text("other")));
+    id = fails_after(w, first, WORK());
+    assert_false(end_names(w, id, first));
+    stage_holds(explain(w, id), "'after_failed': nil");
+    assert_null(strstr(explain(w, id), id_text(first, text)));
+
+    first = submit(w, &WORK(.key = span_text("secret"))); /* a role may have no right to it */
+    id = fails_after(w, first, WORK());
+    assert_false(end_names(w, id, first));
+    snprintf(wanted, sizeof wanted, "'after_failed': '%s'", id_text(first, text));
+    stage_holds(explain(w, id), wanted);
+}
+
+/* Nor is it in why one that is there already cannot become durable. */
+STORED_TEST(who_joins_hears_of_no_task_of_another_tenant)
+{
+    char text[ID_TEXT_SIZE];
+    uint64_t first = submit(w, &WORK(.tenant = span_text("other")));
+    struct job_spec spec = WORK(.coalesce = span_text("report"));
+    spec.after = &first;
+    spec.after_count = 1;
+    submit(w, &spec);
+    struct job_spec joins = WORK(.coalesce = span_text("report"), .durable = DURABLE_ASYNC);
+    const struct operation *op = stage_call(w, &joins);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    assert_non_null(strstr(op->reply.text, "since it waits for a task"));
+    assert_null(strstr(op->reply.text, id_text(first, text)));
 }
 
 JOBS_TEST(an_unknown_task_is_not_found)
