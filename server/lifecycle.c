@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "server/notify.h"
+#include "server/plan.h"
 #include "server/reload.h"
 #include "base/audit.h"
 #include "base/clock.h"
@@ -167,6 +168,10 @@ static bool reload_all(struct server *s, const char *by)
     const struct reload_wish wish = {.by = by, .taken = on_taken, .arg = s};
     bool good = reload(s->config, s->input, s->topology->acceptor, &wish);
     s->reloads += good;
+    if (good) {
+        const struct jobs_options options = plan_jobs(*s->config);
+        jobs_set_limits(s->topology->jobs, &options);
+    }
     return good && reopened;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/jobs/bounds.h"
 #include "server/jobs/clock.h"
 #include "base/log.h"
 #include "server/jobs/core/ids.h"
@@ -88,6 +89,7 @@ static bool set_weights(struct jobs *jobs)
 static bool init_parts(struct jobs *jobs)
 {
     const struct jobs_options *o = &jobs->options;
+    bool bounds = bounds_init(jobs);
     bool table =
         table_init(&jobs->table,
                    &(struct job_table_options){
@@ -109,7 +111,7 @@ static bool init_parts(struct jobs *jobs)
                                                             .keep_failed = o->keep_failed,
                                                             .keeps_rates = o->store != NULL}) == 0;
     jobs->crons = crons_new();
-    return table && sched && jobs->crons && set_weights(jobs);
+    return bounds && table && sched && jobs->crons && set_weights(jobs);
 }
 
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
@@ -318,6 +320,7 @@ void jobs_free(struct jobs *jobs)
     ao_fini(&jobs->clock_watch);
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
+    bounds_fini(jobs);
     scheduler_fini(&jobs->sched);
     event_batches_fini(&jobs->batches);
     board_free(jobs->board);
@@ -343,13 +346,11 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     *out = (struct jobs_info){.tasks = counter_read(&jobs->table.shown_tasks),
                               .bytes = counter_read(&jobs->table.shown_bytes),
                               .kept_bytes = counter_read(&jobs->table.kept.shown),
-                              .tasks_max = jobs->options.tasks_max,
-                              .bytes_max = jobs->options.bytes_max,
-                              .kept_bytes_max = jobs->options.kept_bytes_max,
                               .submitted = counter_read(&jobs->table.submitted),
                               .starts = counter_read(&jobs->sched.starts),
                               .retries = counter_read(&jobs->sched.retries),
                               .fenced = counter_read(&jobs->sched.fenced)};
+    bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);
     if (jobs->store)

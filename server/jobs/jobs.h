@@ -62,6 +62,11 @@ int jobs_start(struct jobs *jobs);
 void jobs_stop(struct jobs *jobs);
 void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
 
+/* Any thread, once they run: from a step that comes soon they go by the limits of these options:
+ * tasks_max, bytes_max, tenant_share, kept_bytes_max, keep_failed.  Nothing else of them is looked
+ * at. */
+void jobs_set_limits(struct jobs *jobs, const struct jobs_options *options);
+
 /* Any thread; figures. */
 struct jobs_info {
     uint64_t tasks, bytes; /* held */

@@ -8,11 +8,13 @@
  *     effects   what follows from what has happened, in one stated order
  *     service/  the operations of the loops, and who waits for what
  *     cron/     jobs by calendar
+ *     bounds    limits that a reload changes
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
+#include "server/jobs/bounds.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
@@ -46,6 +48,7 @@ struct jobs {
     struct audit *audit; /* under way; NULL: none */
     struct turns sweeps; /* under way */
     struct sync sync;
+    struct bounds bounds;
 };
 
 enum {
