@@ -304,7 +304,10 @@ static void answered(void *arg, struct operation *op)
 
     if (op->reply.result.failed && op->reply.error == ERGON_OK)
         op->reply.error = ERGON_E_MEMORY;
-    trail_end(op->act, op->reply.error == ERGON_OK ? "ok" : error_name(op->reply.error));
+    if (operation_met_own_only(op))
+        trail_forget(op->act);
+    else
+        trail_end(op->act, op->reply.error == ERGON_OK ? "ok" : error_name(op->reply.error));
     op->act = NULL;
     if (!op->gone) {
         call_unlink(&op->call);

@@ -31,7 +31,7 @@ enum rpc_access {
 enum rpc_audit {
     RPC_USES,    /* no: it only reads, or concerns what is the caller's own */
     RPC_SUBMITS, /* in the name of another tenant than the caller's own */
-    RPC_STEERS,  /* of whoever may use it on tasks of another tenant than its own */
+    RPC_STEERS,  /* on tasks of another tenant than its own, or on none, of who may reach such */
     RPC_RULES    /* always */
 };
 

@@ -28,7 +28,7 @@ static const char *name_of(const struct rpc_request *rq)
 }
 
 /* Whether the object will turn out to be the caller's own is not known before it is found, which
- * is on another thread: who may reach those of others leaves a record in any case. */
+ * is on another thread: until then the record has its room, and then it may be forgotten. */
 static bool reaches_others(const struct rpc_request *rq, const struct rpc_method *own)
 {
     const struct principal *who = conn_principal(rq->conn);
@@ -62,8 +62,7 @@ static struct act *act_new(const struct rpc_request *rq, const struct rpc_method
     return a;
 }
 
-/* Nothing was done: the message waits for room, and is served when there is some. */
-static void forget(struct act *a)
+void trail_forget(struct act *a)
 {
     if (a)
         audit_release();
@@ -98,7 +97,7 @@ void trail_serve(struct rpc_request *rq, const struct rpc_method *own)
     if (loop->outcome)
         trail_end(trail_take(loop), loop->outcome);
     else
-        forget(trail_take(loop));
+        trail_forget(trail_take(loop)); /* it waits for room, and is served when there is some */
 }
 
 /* --- Submissions --- */

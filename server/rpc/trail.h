@@ -29,6 +29,9 @@ void trail_submission_denied(const struct rpc_request *rq);
 struct act *trail_take(struct rpc_loop *loop);
 /* How it has ended; `outcome` is "ok" or the name of an error.  Frees it; NULL is fine. */
 void trail_end(struct act *act, const char *outcome);
+/* It has turned out to be about nothing but the caller's own, and so to be none.  Frees it; NULL is
+ * fine. */
+void trail_forget(struct act *act);
 /* The server ends before it has. */
 void trail_drop(struct act *act);
 

@@ -16,7 +16,7 @@ TARGET = "target"    # the right to the method that is run
 # Whether it is an administrative act, which the audit log records.
 NEVER = "USES"       # it reads, or is about what is the caller's own
 NAMED = "SUBMITS"    # in the name of another tenant
-REACHING = "STEERS"  # of whoever may use it on tasks of another tenant
+REACHING = "STEERS"  # on tasks of another tenant
 ALWAYS = "RULES"
 
 # method: (access, parameters for a thing of `owner`, outcome of another's, whether it is an act).  `t`: the id of its task, `c`: the name of its

@@ -30,7 +30,7 @@ def documented_acts():
     """Method: when it is an act, by the table of PROTOCOL.md."""
     section = text("proto", "PROTOCOL.md").split("### Administrative acts\n")[1].split("\n#")[0]
     rows = re.findall(r"^\| (\w+)[^|]*\| ([^|]*)\|", section, re.M)
-    when = {"always": roles_table.ALWAYS, "of": roles_table.REACHING, "in": roles_table.NAMED}
+    when = {"always": roles_table.ALWAYS, "on": roles_table.REACHING, "in": roles_table.NAMED}
     return {m: when[first] for first, cell in rows if first in when for m in re.findall(r"`([a-z_.]+)`", cell)}
 
 

@@ -152,12 +152,22 @@ bool operation_may_queue(const struct operation *op, struct span queue)
     return !op->rights || rights_cover_queue(op->rights, span_text(op->cls->method), queue);
 }
 
+void operation_meet(struct operation *op, const struct job *job)
+{
+    bool is_own = span_equal(job->tenant->name, op->tenant);
+
+    op->met_own |= is_own;
+    op->met_others |= !is_own;
+}
+
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id)
 {
     struct job *job = table_find(&jobs->table, id);
     char text[ID_TEXT_SIZE];
-    if (job && operation_may_know(op, job))
+    if (job && operation_may_know(op, job)) {
+        operation_meet(op, job);
         return job;
+    }
     operation_refuse(op, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
                      id_text(id, text));
     return NULL;

@@ -156,6 +156,8 @@ struct operation {
         *rights;          /* a reference; NULL: nobody's, or the server's own, which may all */
     const char *allow;    /* patterns of what may be called where it came from; NULL: all */
     bool others;          /* rights over others count */
+    bool met_own;         /* it was about a job of its own tenant, */
+    bool met_others;      /* or of another: operation_meet() */
     struct span tenant;   /* of the rights; empty: none */
     uint32_t line;        /* in which it waits for its turn: of the principal; 0: nobody's */
     struct block memory;  /* of the arguments; none: `room` is enough */
@@ -215,6 +217,14 @@ void operation_finish(struct operation *op);
 void operation_refuse(struct operation *op, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void operation_refuse_plain(struct operation *op, enum ergon_error error); /* with its meaning */
+
+/* The operation is about the job, which it may know. */
+void operation_meet(struct operation *op, const struct job *job);
+/* All that it was about belongs to the tenant of who asked, and it was about something. */
+static inline bool operation_met_own_only(const struct operation *op)
+{
+    return op->met_own && !op->met_others;
+}
 
 /* May the operation's method be used on the job; else it does not exist for it. */
 bool operation_may_know(const struct operation *op, const struct job *job);

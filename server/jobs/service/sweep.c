@@ -87,6 +87,7 @@ static int visit(struct jobs *jobs, struct operation *op, struct job *job)
     struct sweep_arguments *sweep = &op->sweep;
     if (!filter_fits(jobs, op, &sweep->filter, job, sweep->now))
         return 0;
+    operation_meet(op, job);
     sweep->matched++;
     if (!sweep->kind->may(op, job) || (sweep->kind == &forgets && !is_free(jobs, job)))
         return 0;

@@ -184,6 +184,22 @@ TRAIL_TEST(without_room_nothing_is_submitted_for_others)
     assert_null(strstr(stage_answer("task.list", "[{'tenant': 'bob'}]"), "echo"));
 }
 
+/* Known when the task is found: what is one's own is forgotten, room for its record and all. */
+TRAIL_TEST(what_was_found_to_be_ones_own_is_no_act)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    stage_answer("queue.pause", "['echo']");
+    stage_answer("task.submit", "['echo']");
+    stage_answer("task.cancel", "[{'tenant': 'alice', 'all': true}]");
+    assert_int_equal(times("task.cancel"), 0);
+    stage_answer("task.submit", "['echo', [], {'tenant': 'bob'}]");
+    stage_answer("task.submit", "['echo']");
+    stage_answer("task.cancel", "[{'tenant': 'nobody', 'all': true}]");
+    assert_int_equal(times("\"task.cancel\",\"outcome\":\"ok\""), 1);
+    stage_answer("task.cancel", "[{'all': true}]");
+    assert_int_equal(times("\"task.cancel\",\"outcome\":\"ok\""), 2);
+}
+
 /* Whatever an act waits for when the server ends, it is recorded, and freed. */
 TRAIL_TEST(what_is_under_way_at_the_end_is_recorded)
 {
@@ -191,6 +207,7 @@ TRAIL_TEST(what_is_under_way_at_the_end_is_recorded)
     stage_answer("queue.pause", "['echo']");
     for (int i = 0; i < 600; i++)
         stage_answer("task.submit", "['echo']");
+    stage_answer("task.submit", "['echo', [], {'tenant': 'bob'}]");
     stage_ask(&peer, 2, "task.cancel", "[{'all': true}]");
     stage_ask(&peer, 3, "queue.resume", "['echo']");
     stage_ask(&peer, 4, "connection.kill", "[{'nobody': true}]");
