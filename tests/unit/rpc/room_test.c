@@ -252,3 +252,24 @@ NESTED_TEST(a_nested_call_finds_no_room_and_is_busy)
     stage_ask(&peer, 3, "server.cancel", "[1]");
     expect_nothing_held();
 }
+
+static int open_one_at_a_time(void **state)
+{
+    net_wish.accounts =
+        (struct account_limits){.bytes_in_all = 1 << 22, .bytes = 1 << 20, .calls = 1};
+    return stage_open(state);
+}
+
+/* Its parent is the one call that its principal may have in flight. */
+TEST_WITH(open_one_at_a_time, stage_close, a_nested_call_is_not_refused_because_of_its_parent)
+{
+    static char params[LARGE + 100];
+
+    stage_answer("large", "[100000]"); /* so many bytes the next takes room for */
+    assert_non_null(strstr(stage_answer("outer", "['large', [100000]]"), "1: "));
+    snprintf(params, sizeof params, "['outer', ['large', [100000]]]");
+    assert_non_null(strstr(stage_answer("outer", params), "1: "));
+    stage_answer("managed", "[1]");
+    assert_non_null(strstr(stage_answer("outer", "['large', [100000]]"), "1: "));
+    expect_nothing_held();
+}
