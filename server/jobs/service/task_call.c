@@ -1,4 +1,5 @@
 /* task.call: a job is submitted, and its end is the answer. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "server/jobs/jobs_parts.h"
@@ -109,13 +110,13 @@ static void serve(struct jobs *jobs, struct operation *op)
         job_mark(job, JOB_FOREGROUND);
     if (!job_state_open((enum job_state)job->state) && !outcome->hardens) {
         answer(jobs, op, job);
-    } else if (!waiters_join(op, job)) {
-        if (takes_along(op, job)) /* one that was another's before stays */
-            job_cancel(&jobs->sched, job);
-        operation_refuse_plain(op, ERGON_E_MEMORY);
-    } else if (!outcome->hardens) {
-        operation_drop_arguments(op);
+        return;
     }
+    bool waits = waiters_join(op, job);
+    assert(waits); /* for one job alone: that takes no memory */
+    (void)waits;
+    if (!outcome->hardens)
+        operation_drop_arguments(op);
 }
 
 const struct operation_class operation_call = {.method = "task.call",

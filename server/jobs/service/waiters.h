@@ -48,7 +48,7 @@ struct long_poll {
 /* --- For operations --- */
 
 /* Makes the operation stand at the job, if it does not yet.  It joins all that it waits for in one
- * go.  False without memory: it stands where it stood before. */
+ * go; the first takes no memory.  False without memory: it stands where it stood before. */
 bool waiters_join(struct operation *op, struct job *job);
 
 /* The operation stands at no job any more, and its time does not run. */
