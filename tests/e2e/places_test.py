@@ -73,7 +73,7 @@ class Places(unittest.TestCase):
             connections = watcher.call("server.info")["connections"]
             self.assertGreaterEqual(connections["gave_way"], GOOD - kept)
             self.assertLessEqual(connections["open"], PLACES + 1 + kept)
-        self.assertIn("limits.connections", server.log_text())
+        eventually(lambda: "limits.connections" in server.log_text(), "the log says which limit it was")
 
     def are_there(self, watcher, count):
         eventually(lambda: watcher.call("server.info")["connections"]["open"] >= count, f"{count} are there")

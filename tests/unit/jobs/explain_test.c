@@ -341,6 +341,7 @@ JOBS_TEST(counts_no_further_than_it_may, .quiet = true)
                 w->operations[w->answered - ASKED - 1] == other);
     stage_holds(explain(w, last), "'own': 10000");
     stage_holds(explain(w, last), "at least 10000 of its own tenant");
+}
 
 /* The text of an end is the same for all who read it. */
 static bool end_names(struct jobs_world *w, uint64_t id, uint64_t other)
