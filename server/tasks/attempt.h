@@ -14,12 +14,11 @@
 
 /* In the task's own memory, before the handler's state and result. */
 struct attempt {
-    void *owner;                     /* the source's; borrowed until the attempt has returned */
-    uint64_t id;                     /* of the job */
-    const struct executor *executor; /* the manager's: it was given to; NULL: in the common queue */
-    struct attempt_mark *mark;       /* the source's; or NULL */
-    ao_time timeout;                 /* ns, from its begin; AO_NEVER */
-    ao_time after;                   /* ns; valid with `again` */
+    void *owner;               /* the source's; borrowed until the attempt has returned */
+    uint64_t id;               /* of the job */
+    struct attempt_mark *mark; /* the source's; or NULL */
+    ao_time timeout;           /* ns, from its begin; AO_NEVER */
+    ao_time after;             /* ns; valid with `again` */
     uint32_t attempt;
     bool again;       /* the handler asked for it */
     bool cancel_seen; /* the handler knows that it is cancelled */

@@ -41,6 +41,12 @@ struct tasks_shared {
     _Atomic uint32_t waiting;
 };
 
+/* How many homes there are: one a loop, and the manager's, which is the last. */
+static inline uint32_t shared_homes(const struct tasks_shared *s)
+{
+    return s->plan.loop_count + 1;
+}
+
 /* The one for what runs so. */
 static inline struct pool *local_pool(const struct tasks_shared *s, enum ergon_kind kind)
 {

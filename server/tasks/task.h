@@ -65,7 +65,8 @@ struct task {
         LIST_ENTRY(task) living; /* of a started task that lives on: which list it stands in */
     };
     struct method *method;
-    struct executor *executor; /* that runs it; undefined before it was started */
+    struct executor *executor; /* that has it or had it; of an attempt NULL in the queue, of others
+                                  undefined there */
     struct span params;        /* raw; in place, in `memory`, or in params_block */
     void *state;               /* of a stepped handler; undefined when it has none */
 

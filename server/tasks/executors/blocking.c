@@ -11,6 +11,7 @@
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
+#include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
 
 enum {
@@ -133,7 +134,6 @@ static void run_task(struct blocking *b, struct task *t)
     assert(t->owner == TASK_OF_EXECUTOR);
     executor_note_hand_over(e, t);
     const struct task *outer = running_here;
-    t->executor = e;
     running_here = t;
     show(e, t);
     /* After the number was stored: see executors_notify(). */
@@ -171,8 +171,8 @@ static bool is_wanted(const struct blocking *b)
 bool blocking_round(struct blocking *b)
 {
     take_returns(b);
-    struct lane_item *item = lane_take(&b->base.in);
-    lane_release(&b->base.in);
+    struct lane_item *item = lane_take(&b->in);
+    lane_release(&b->in);
     if (!item)
         return false;
     struct task *t = ao_of(item, struct task, item);
@@ -196,7 +196,7 @@ static bool must_stop(struct blocking *b)
 
 static bool has_work(struct blocking *b)
 {
-    return blocking_stopping(b) || lane_ready(&b->base.in) || !mpsc_empty(&b->base.returns) ||
+    return blocking_stopping(b) || lane_ready(&b->in) || !mpsc_empty(&b->base.returns) ||
            (is_wanted(b) && !is_present(b));
 }
 
@@ -318,8 +318,8 @@ static bool step_aside(struct blocking_frame *f)
 static void serve_lane(struct blocking *b, struct blocking_frame *f)
 {
     struct executor *e = &b->base;
-    struct lane_item *item = lane_take(&e->in);
-    lane_release(&e->in);
+    struct lane_item *item = lane_take(e->in);
+    lane_release(e->in);
     if (!item)
         return;
     struct task *t = ao_of(item, struct task, item);
@@ -341,7 +341,7 @@ static bool has_answer(const struct blocking_frame *f)
 static bool anything(struct blocking *b)
 {
     return blocking_stopping(b) || has_answer(b->frames) || !mpsc_empty(&b->base.returns) ||
-           lane_ready(&b->base.in) || task_flagged(b->frames->parent);
+           lane_ready(&b->in) || task_flagged(b->frames->parent);
 }
 
 /* Until the answer is there, or nobody wants it any more: then the reason. */
@@ -361,7 +361,7 @@ static enum ergon_error await_answer(struct blocking *b, struct blocking_frame *
         ao_time now = executor_clock(e);
         if (now >= f->deadline)
             return ERGON_E_DEADLINE;
-        if (lane_ready(&e->in))
+        if (lane_ready(e->in))
             serve_lane(b, f);
         else
             sleep_until(b, anything, f->deadline == AO_NEVER ? AO_NEVER : f->deadline - now);
@@ -618,14 +618,16 @@ int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t inde
     b->poller = poller_eventfd_new();
     if (!b->poller)
         return -1;
+    e->in = &b->in;
+    e->out = b->out = task_lanes_new(shared_homes(shared));
     waker_init(&b->waker, ring_bell, b->poller);
     e->waker = &b->waker;
     bool spare = shared->plan.executors[index].spare;
     atomic_init(&b->present, !spare);
     atomic_init(&b->wanted, !spare);
     atomic_init(&e->accepting, spare ? ACCEPTS_NONE : ACCEPTS_ALL);
-    if (executor_init(e, shared, index, NULL) == 0 &&
-        lane_init_thread(&e->in, EXECUTOR_LANE_IN, shared->plan.manager, &b->waker) == 0)
+    if (b->out && executor_init(e, shared, index, NULL) == 0 &&
+        lane_init_thread(&b->in, EXECUTOR_LANE_IN, shared->plan.manager, &b->waker) == 0)
         return 0;
     blocking_fini(b);
     return -1;
@@ -634,6 +636,8 @@ int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t inde
 void blocking_fini(struct blocking *b)
 {
     take_returns(b);
+    task_lanes_free(b->out, b->base.home_count);
+    task_lane_close(&b->in);
     executor_fini(&b->base);
     sem_destroy(&b->ended);
     poller_eventfd_free(b->poller);

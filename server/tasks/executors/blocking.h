@@ -27,6 +27,7 @@ struct blocking_frame;
 
 struct blocking {
     struct executor base;
+    struct lane in, *out;  /* its own */
     struct poller *poller; /* where its thread sleeps */
     struct waker waker;
     struct blocking_frame *frames; /* innermost */

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_lanes.h"
 
 enum {
     SAMPLE = 16,         /* one of so many brief tasks is measured */
@@ -32,16 +31,13 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
     e->trace = activator_trace(shared->plan.manager);
     mpsc_init(&e->returns);
     counter_set(&e->bound, bound(e, e->cls->expects(e), 0));
-    e->home_count = shared->plan.loop_count + 1; /* the manager's is the last */
-    e->out = task_lanes_new(e->home_count);
+    e->home_count = shared_homes(shared);
     e->figures = calloc(shared->method_count + 1, sizeof *e->figures);
-    return e->out && e->figures ? 0 : -1;
+    return e->figures ? 0 : -1;
 }
 
 void executor_fini(struct executor *e)
 {
-    task_lanes_free(e->out, e->home_count);
-    task_lane_close(&e->in);
     free(e->figures);
 }
 

@@ -69,10 +69,11 @@ struct executor {
     struct ao_handle *handle;    /* of a stepped one's object, which owns it */
     struct waker *waker;         /* of a blocking one's thread, which owns it; else NULL */
     struct trace *trace;         /* NULL: no trace */
-    struct lane *out;            /* by index of home; not open where home is on the same thread */
-    uint32_t home_count;
+    /* Whose lanes these are says who makes the executor: they need not be for this one alone. */
+    struct lane *in;     /* from the manager */
+    struct lane *out;    /* by index of home; not open where home is on the same thread */
+    uint32_t home_count; /* of `out` */
 
-    struct lane in;      /* from the manager */
     struct mpsc returns; /* of a blocking one: nested calls that come home */
 
     /* Manager's side. */
@@ -121,12 +122,12 @@ struct executor_group {
     uint32_t count;
 };
 
-/* Set-up, once `cls` is set: all but `in`, `handle` and `waker`, and the lanes of `out`, which
- * whoever knows the homes opens.  `activator` NULL: it runs on a plain thread.  0, or -1 without
- * memory: then too executor_fini() must follow. */
+/* Set-up, once `cls`, `in` and `out` are set: all but `handle` and `waker`, and the opening of the
+ * lanes.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
+ * executor_fini() must follow. */
 int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
                   struct activator *activator);
-void executor_fini(struct executor *e); /* tasks that are left in its lanes are freed */
+void executor_fini(struct executor *e); /* all but the lanes */
 
 /* --- Any thread --- */
 

@@ -30,6 +30,7 @@
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/shared.h"
+#include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 
@@ -47,7 +48,7 @@ static struct task *task_of_ao(struct ao *ao)
 
 static bool has_more(struct stepped *s)
 {
-    return lane_ready(&s->base.in);
+    return lane_ready(&s->in);
 }
 
 static void enter_active(struct stepped *s)
@@ -373,7 +374,6 @@ void stepped_make_class(struct method *m)
 static bool make_ready(struct stepped *s, struct task *t)
 {
     struct activator *a = s->base.activator;
-    t->executor = &s->base;
     if (t->method->handler->state_size > 0 && !task_make_state(t)) {
         task_fail(t, ERGON_E_MEMORY, NULL, span_text("no memory for the handler's state"));
         return false;
@@ -440,6 +440,7 @@ bool stepped_idle(const struct stepped *s, const struct method *m)
 bool stepped_run_in_place(struct stepped *s, struct task *t)
 {
     task_pass(t, TASK_OF_HOME, TASK_OF_EXECUTOR);
+    t->executor = &s->base;
     if (!begin_steps(s, t, false))
         return false;
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
@@ -534,12 +535,12 @@ static bool took_long(struct stepped *s)
 static bool start_some(struct stepped *s)
 {
     for (unsigned n = 0; n < STARTS_A_STEP && s->active == 0 && !took_long(s); n++) {
-        struct lane_item *item = lane_take(&s->base.in);
+        struct lane_item *item = lane_take(&s->in);
         if (!item)
             break;
         start(s, ao_of(item, struct task, item));
     }
-    lane_release(&s->base.in);
+    lane_release(&s->in);
     return !took_long(s);
 }
 
@@ -591,6 +592,8 @@ int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
 {
     struct executor *e = &s->base;
     e->cls = &stepped_executor;
+    e->in = &s->in;
+    e->out = s->out = task_lanes_new(shared_homes(shared));
     s->homes = homes;
     s->home = homes[shared->plan.executors[index].loop];
     LIST_INIT(&s->started);
@@ -598,8 +601,8 @@ int stepped_init(struct stepped *s, struct tasks_shared *shared, uint32_t index,
     s->rested.run = take_calls_again;
     ao_init(&s->ao, &stepped_class, s->home->activator);
     e->handle = ao_handle_new(&s->ao);
-    if (e->handle && executor_init(e, shared, index, s->home->activator) == 0 &&
-        lane_init(&e->in, EXECUTOR_LANE_IN, shared->plan.manager, &s->ao) == 0)
+    if (s->out && e->handle && executor_init(e, shared, index, s->home->activator) == 0 &&
+        lane_init(&s->in, EXECUTOR_LANE_IN, shared->plan.manager, &s->ao) == 0)
         return 0;
     stepped_fini(s);
     return -1;
@@ -610,6 +613,8 @@ void stepped_fini(struct stepped *s)
     if (s->rested.armed)
         activator_forget_hook(s->home->activator, &s->rested);
     free_parties(s);
+    task_lanes_free(s->out, s->base.home_count);
+    task_lane_close(&s->in);
     executor_fini(&s->base);
     if (ao_state(&s->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&s->ao);

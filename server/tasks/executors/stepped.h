@@ -18,6 +18,7 @@ struct home;
 
 struct stepped {
     struct executor base;     /* first */
+    struct lane in, *out;     /* its own */
     struct home **homes;      /* all, by index; borrowed */
     struct home *home;        /* of its loop */
     struct ao ao;             /* receives what the manager gives, and starts it */

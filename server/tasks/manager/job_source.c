@@ -146,6 +146,7 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
         return NULL;
     task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
     task_set(t, TASK_ATTEMPT);
+    t->executor = NULL;
     t->attempt = task_own_memory(t, sizeof *t->attempt); /* the first in it: it fits */
     *t->attempt = (struct attempt){.owner = run->owner,
                                    .id = run->id,
@@ -263,7 +264,7 @@ bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attemp
 
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
 {
-    const struct executor *e = attempt->attempt->executor;
+    const struct executor *e = attempt->executor;
     (void)t;
     buf[0] = '\0';
     if (e)

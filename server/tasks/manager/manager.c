@@ -53,12 +53,6 @@ static void drop(struct manager *m, struct task *t)
     send_home(m, t);
 }
 
-static void note_executor(struct task *t, struct executor *e)
-{
-    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
-        t->attempt->executor = e;
-}
-
 static void enqueue(struct manager *m, struct task *t)
 {
     struct pool *p = t->method->pool;
@@ -68,7 +62,7 @@ static void enqueue(struct manager *m, struct task *t)
     }
     if (task_is(t, TASK_RETURNED)) {
         task_clear(t, TASK_RETURNED);
-        note_executor(t, NULL);
+        t->executor = NULL;
         task_queue_push_front(&p->queue, t);
     } else {
         task_queue_push(&p->queue, t);
@@ -246,9 +240,9 @@ static void give(struct manager *m, struct pool *p, int chosen, struct task *t)
     p->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
-    note_executor(t, e);
+    t->executor = e;
     task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
-    lane_push(&e->in, &t->item);
+    lane_push(e->in, &t->item);
 }
 
 /* Drops what nobody wants any more, until one is to be given: the first, or NULL. */

@@ -348,8 +348,8 @@ static const struct item *given_back(void)
 
     tasks_world_wake_source();
     virtual_run(&w.v);
-    executor_give_back(e, ao_of(lane_take(&e->in), struct task, item));
-    lane_release(&e->in);
+    executor_give_back(e, ao_of(lane_take(e->in), struct task, item));
+    lane_release(e->in);
     return it;
 }
 

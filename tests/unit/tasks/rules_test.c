@@ -30,7 +30,8 @@ static void give_it(void *arg)
 static void run_it(void *arg)
 {
     struct task *t = arg;
-    lane_push(&w.tasks->executors[t->method->handler->kind == ERGON_STEPPED ? 0 : 1]->in, &t->item);
+    t->executor = w.tasks->executors[t->method->handler->kind == ERGON_STEPPED ? 0 : 1];
+    lane_push(t->executor->in, &t->item);
     tasks_world_run();
 }
 

@@ -24,7 +24,7 @@ void __wrap_waker_announce(struct waker *waker)
     if (armed && waker == &w.tasks->shared.local[POOL_BLOCKING]->waiting_for_room) {
         armed = false;
         full = executor_outstanding(blocking_one());
-        lane_flush(&blocking_one()->in); /* else what it was given in this round were still here */
+        lane_flush(blocking_one()->in); /* else what it was given in this round were still here */
         assert_true(blocking_round(blocking_of(blocking_one())));
         assert_int_equal(executor_outstanding(blocking_one()), 0);
     }
