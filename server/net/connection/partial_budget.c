@@ -7,6 +7,10 @@
 enum { LONG_MESSAGE = 65536 /* bytes; what is shorter is copied soon enough */ };
 
 #define PATIENCE AO_S(1) /* with other loops, before our own connections pay */
+#define LOOK_AGAIN                                                                                 \
+    AO_MS(5) /* for one who gives way, since that is to look at all who hold anything */
+
+enum { CLOSED_AT_ONCE = 4 /* messages, for one that needs room; then others have a turn */ };
 
 static void forget(struct connection *c)
 {
@@ -119,6 +123,14 @@ static bool has_room(struct net_loop *l, size_t *size)
     return true;
 }
 
+/* In vain, and so it would be again. */
+static bool looked_lately(const struct net_loop *l)
+{
+    ao_time at = l->partials.looked_at;
+
+    return at != 0 && activator_now(l->activator) - at < LOOK_AGAIN;
+}
+
 bool partial_budget_admits(struct connection *c, size_t *size)
 {
     struct net_loop *l = c->loop;
@@ -126,6 +138,10 @@ bool partial_budget_admits(struct connection *c, size_t *size)
     bool asked = false;
 
     while (conn_open(c) && !has_room(l, size)) {
+        if (looked_lately(l)) {
+            c->awaits_input = true;
+            return false;
+        }
         goes = largest_newcomer(l);
         if (!goes && !asked)
             asked = input_budget_ask(l->partials.budget, &l->keeper,
@@ -133,6 +149,7 @@ bool partial_budget_admits(struct connection *c, size_t *size)
         if (!goes && !asked)
             goes = largest(l, NULL, 0);
         if (!goes) {
+            l->partials.looked_at = activator_now(l->activator);
             c->awaits_input = true;
             return false;
         }
@@ -164,9 +181,13 @@ bool partial_budget_take(struct connection *c, size_t bytes)
     struct net_loop *l = c->loop;
     size_t need = partial_need(c->partial, bytes);
 
-    while (!partial_take(&l->partials, c->partial, bytes)) {
+    for (unsigned closed = 0; !partial_take(&l->partials, c->partial, bytes); closed++) {
         if (others_give_way(c, need))
             return false;
+        if (closed == CLOSED_AT_ONCE) {
+            c->awaits_input = true;
+            return false;
+        }
         struct connection *goes = largest(l, c, need);
         close_for_budget(goes);
         if (goes == c)

@@ -3,8 +3,11 @@
 #include <assert.h>
 
 enum {
-    SHORT_REST = 8192, /* bytes: what a short read may leave behind a short rest */
-    STEP_MAX = 1 << 20 /* bytes by which a block grows at once, unless it needs more */
+    SHORT_REST = 8192,  /* bytes: what a short read may leave behind a short rest */
+    STEP_MAX = 1 << 20, /* bytes by which a block grows at once, unless it needs more */
+    SPARE_PART = 4,     /* of the spare, that whoever gets it uses at once */
+    PAGE = 4096,
+    PAGE_MAX = 65536 /* of any system */
 };
 
 void partial_copy_scanner(struct scanner *to, const struct scanner *from)
@@ -17,9 +20,10 @@ static struct block block_of(struct partial_input *p)
     return (struct block){.at = p, .size = sizeof *p + p->room};
 }
 
+/* Who needs but little of it is better off with less: all of it is charged. */
 static bool spare_serves(const struct partial_list *list, size_t size)
 {
-    return size >= BLOCK_PAGES && list->spare.size >= size;
+    return size >= BLOCK_PAGES && size <= list->spare.size && size >= list->spare.size / SPARE_PART;
 }
 
 static struct block take_spare(struct partial_list *list)
@@ -38,7 +42,7 @@ static bool grow_block(struct partial_list *list, struct block *b, size_t size)
 {
     if (size <= b->size)
         return true;
-    if (b->size >= BLOCK_PAGES || !spare_serves(list, size))
+    if (b->size >= list->spare.size / SPARE_PART || !spare_serves(list, size))
         return block_grow(b, size);
     struct block block = take_spare(list);
     memcpy(block.at, b->at, b->size);
@@ -124,6 +128,20 @@ void partial_settle(struct partial_list *list)
     list->credit = 0;
 }
 
+/* What a block has beyond the `size` bytes that were taken for it is taken too, or given back: what
+ * is held is counted. */
+static size_t take_surplus(struct partial_list *list, struct block *b, size_t size, bool is_own)
+{
+    size_t surplus = b->size - size;
+
+    if (surplus < PAGE)
+        return 0;
+    if (!is_own && take_shared(list, surplus))
+        return surplus;
+    block_trim(b, size);
+    return 0;
+}
+
 /* A long one leaves to short ones what is the loop's own, as far as it can.  False: there is no
  * room, which cannot be behind partial_has_room(). */
 static bool place(struct partial_list *list, size_t cost, bool *is_own)
@@ -167,8 +185,9 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
     p->owner = owner;
     p->start = 0;
     p->end = bytes.len;
-    p->capacity = first_capacity(bytes.len);
+    p->capacity = first_capacity(bytes.len) + take_surplus(list, &block, cost, is_own);
     p->room = block.size - sizeof *p;
+    assert(p->room >= p->capacity && p->room - p->capacity < PAGE_MAX);
     p->waits_since = 0;
     p->is_own = is_own;
     partial_copy_scanner(&p->scanner, scanner);
@@ -220,9 +239,11 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
     bool grown = grow_block(list, &block, sizeof *p + capacity);
     p = block.at;
     if (grown) {
-        p->capacity = capacity;
+        size_t surplus = take_surplus(list, &block, sizeof *p + capacity, false);
+        p->capacity = capacity + surplus;
         p->room = block.size - sizeof *p;
-        list->total += more;
+        list->total += more + surplus;
+        assert(p->room >= p->capacity && p->room - p->capacity < PAGE_MAX);
     } else {
         give_shared(list, more);
     }

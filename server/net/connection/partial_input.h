@@ -40,8 +40,10 @@ struct partial_list {
     struct input_keeper *keeper;
     const struct input_limits *limits;
     /* The pages of the last long one that went, as far as PARTIAL_SPARE, for the next: to have them
-     * made and given back for each costs more than to read and answer it.  Not counted above. */
+     * made and given back for each costs more than to read and answer it.  Not counted above while
+     * they are here; whoever gets them is charged for all that it keeps of them. */
     struct block spare;
+    ao_time looked_at; /* in vain, for somebody to give way; 0: never */
 };
 
 enum { PARTIAL_SPARE = 4 << 20 /* bytes that a loop keeps so at most */ };

@@ -89,15 +89,15 @@ TEST(the_pages_of_the_last_long_one_serve_the_next)
     p = partial_new(&list, NULL, span_of("abc", 3), &scanner);
     assert_ptr_equal(list.spare.at, pages);
     heap_fail_at(1); /* nothing is allocated */
-    p = grow(&list, p, span_of(bytes, BLOCK_PAGES));
+    p = grow(&list, p, span_of(bytes, PARTIAL_SPARE / 2));
     heap_fail_at(0);
     assert_ptr_equal(p, pages);
     assert_null(list.spare.at);
     assert_int_equal(list.total, partial_size(p));
-    assert_in_range(p->capacity, BLOCK_PAGES, 2 * BLOCK_PAGES);
-    p = grow(&list, p, span_of(bytes, PARTIAL_SPARE / 2));
+    assert_int_equal(partial_size(p), PARTIAL_SPARE); /* all that it holds */
+    p = grow(&list, p, span_of(bytes, BLOCK_PAGES));
     assert_ptr_equal(p, pages);
-    assert_int_equal(list.total, partial_size(p));
+    assert_int_equal(list.total, PARTIAL_SPARE);
     assert_memory_equal(p->bytes, "abc", 3);
     assert_memory_equal(p->bytes + 3, bytes, BLOCK_PAGES + PARTIAL_SPARE / 2);
     p = grow(&list, p, span_of(bytes, PARTIAL_SPARE));
@@ -107,6 +107,27 @@ TEST(the_pages_of_the_last_long_one_serve_the_next)
     partial_free(&list, other);
     partial_free(&list, p);
     assert_int_equal(list.spare.size, PARTIAL_SPARE);
+    partial_list_fini(&list);
+}
+
+/* One that needs little of the pages that lie there does not get them: it would hold them all. */
+TEST(a_message_holds_no_more_than_it_is_charged_for)
+{
+    static uint8_t bytes[PARTIAL_SPARE];
+    struct partial_list list = {0};
+    struct scanner scanner;
+
+    scanner_init(&scanner);
+    partial_free(&list, partial_new(&list, NULL, span_of(bytes, sizeof bytes), &scanner));
+    const void *pages = list.spare.at;
+    assert_non_null(pages);
+    struct partial_input *p = partial_new(&list, NULL, span_of("abc", 3), &scanner);
+    p = grow(&list, p, span_of(bytes, BLOCK_PAGES));
+    assert_ptr_equal(list.spare.at, pages);
+    assert_in_range(partial_size(p), BLOCK_PAGES, 2 * BLOCK_PAGES);
+    assert_in_range(p->room, p->capacity, p->capacity + 4096);
+    partial_free(&list, p);
+    assert_int_equal(list.total, 0);
     partial_list_fini(&list);
 }
 
