@@ -93,11 +93,12 @@ struct pairing_node *pairing_next(const struct pairing_node *node)
     return node->child ? node->child : beside(node);
 }
 
-uint32_t pairing_before(const struct pairing_heap *h, const struct pairing_node *than, uint32_t max)
+uint32_t pairing_before(const struct pairing_heap *h, const struct pairing_node *than,
+                        uint32_t *looks)
 {
     uint32_t count = 0;
     const struct pairing_node *node = h->root;
-    while (node && count < max) {
+    for (; node && *looks > 0; --*looks) {
         bool before = node != than && h->before(node, than);
         count += before;
         node = before ? pairing_next(node) : beside(node);

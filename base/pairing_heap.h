@@ -31,10 +31,10 @@ static inline void pairing_init(struct pairing_heap *h,
 void pairing_add(struct pairing_heap *h, struct pairing_node *node);
 void pairing_remove(struct pairing_heap *h, struct pairing_node *node); /* it is in this heap */
 
-/* How many go before the node `than`, which need not be inside; counted to `max`.  Looks at these
- * and their children alone. */
+/* How many go before the node `than`, which need not be inside.  Looks at these and their children
+ * alone, which may be many more: takes one off `looks` for each, and stops when none is left. */
 uint32_t pairing_before(const struct pairing_heap *h, const struct pairing_node *than,
-                        uint32_t max);
+                        uint32_t *looks);
 
 /* The node behind `node`, in no order but each once, from the root on; NULL: it was the last. */
 struct pairing_node *pairing_next(const struct pairing_node *node);

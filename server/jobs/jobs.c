@@ -12,7 +12,7 @@
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/life/attempts.h"
-#include "server/jobs/life/retention.h"
+#include "server/jobs/life/room.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
@@ -49,7 +49,7 @@ static enum ao_verdict jobs_step(struct ao *self)
     idle &= sweep_go_on(jobs);
     effects_apply(jobs);
     idle &= audit_go_on(jobs);
-    idle &= retention_trim(&jobs->sched);
+    idle &= room_trim(jobs);
     effects_apply(jobs);
     return idle ? AO_DONE : AO_AGAIN;
 }

@@ -46,6 +46,7 @@ struct jobs {
     struct board *board;          /* NULL: none, since there is no store */
     struct crons *crons;
     struct audit *audit; /* under way; NULL: none */
+    size_t wanted;       /* bytes that a new job needs, and that are made room for: room_trim() */
     struct turns sweeps; /* under way */
     struct sync sync;
     struct bounds bounds;

@@ -339,10 +339,10 @@ class Stuck(HangTest):
 class Outlived(HangTest):
     """Blocking handlers that go on though nobody wants them: others run on further threads."""
 
-    def hold(self, client, count):
+    def hold(self, client, count, deadline="200ms"):
         """So many calls of hold that are past their deadline; the pipes that let them go."""
         pipes = [self.pipe(f"{time.monotonic_ns()}") for _ in range(count)]
-        for call in [client.send("task.call", "hold", [pipe], {"deadline": "200ms"}) for pipe in pipes]:
+        for call in [client.send("task.call", "hold", [pipe], {"deadline": deadline}) for pipe in pipes]:
             error, _ = client.response(call)
             self.assertTrue(error.startswith("DEADLINE"), error)
         return pipes
@@ -428,7 +428,7 @@ class Outlived(HangTest):
         client = self.connect(server)
         self.hold(client, 1)
         self.outlived(server, 1)
-        self.hold(client, 1)
+        self.hold(client, 1, deadline="2s")  # it has begun until then
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(), 3)
         self.assertEqual(len(self.lines(server, "blocking handler did not return")), 2)

@@ -122,11 +122,14 @@ uint64_t retention_reserve(const struct scheduler *s, uint64_t bytes_max)
 }
 
 /* With nothing that may be forgotten it is done: the next end looks again. */
-bool retention_trim(struct scheduler *s)
+bool retention_trim(struct scheduler *s, uint64_t tasks_max, uint64_t bytes_max)
 {
     struct job_table *table = s->table;
-    for (int budget = TRIM_BUDGET; budget > 0; budget--)
-        if (kept_bytes(table->kept.bytes) <= s->kept_bytes_max || !evict(table, true))
+    for (int budget = TRIM_BUDGET; budget > 0; budget--) {
+        bool fits = kept_bytes(table->kept.bytes) <= s->kept_bytes_max &&
+                    table->count <= tasks_max && table->bytes <= bytes_max;
+        if (fits || !evict(table, true))
             return true;
+    }
     return false;
 }

@@ -31,7 +31,8 @@ bool retention_may_forget(const struct job *job);
 bool retention_evict(struct scheduler *s);
 /* Bytes that open jobs leave to those that have ended, of all that there are. */
 uint64_t retention_reserve(const struct scheduler *s, uint64_t bytes_max);
-/* A small step towards the room that ended jobs may take.  True: nothing is left to do. */
-bool retention_trim(struct scheduler *s);
+/* A small step towards the room that ended jobs may take, and to so many jobs and bytes in all.
+ * True: nothing is left to do. */
+bool retention_trim(struct scheduler *s, uint64_t tasks_max, uint64_t bytes_max);
 
 #endif

@@ -6,6 +6,11 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/life/retention.h"
 
+enum {
+    EVICT_MAX = 2048, /* jobs that go at once for a new one */
+    EVICT_WORK = 10   /* of each; see jobs_worked() */
+};
+
 static size_t weight_of(const struct job_spec *spec)
 {
     return sizeof(struct job) + spec->params.len + spec->key.len + spec->coalesce.len +
@@ -86,17 +91,22 @@ static enum ergon_error too_much(const char *which, uint64_t bytes, uint64_t mos
     return ERGON_E_BUSY;
 }
 
-/* What has ended goes before something new is refused. */
+/* What has ended goes before something new is refused; where very much would have to go, the jobs'
+ * own steps make the room (room_trim()), and it is refused until then. */
 static enum ergon_error evict(struct jobs *jobs, uint32_t tasks, size_t weight, char *text,
                               size_t size)
 {
     const struct job_table *table = &jobs->table;
     uint64_t most = jobs->options.tasks_max, bytes_most = jobs->options.bytes_max;
-    while ((tasks > 0 && table->count >= most) || table->bytes + weight > bytes_most)
-        if (!retention_evict(&jobs->sched))
+    for (uint32_t gone = 0;
+         (tasks > 0 && table->count >= most) || table->bytes + weight > bytes_most; gone++) {
+        jobs_worked(jobs, EVICT_WORK);
+        jobs->wanted = gone == EVICT_MAX ? weight : jobs->wanted;
+        if (gone == EVICT_MAX || !retention_evict(&jobs->sched))
             return tasks > 0 && table->count >= most
                        ? too_many(table->count, text, size)
                        : too_much("", table->bytes, bytes_most, text, size);
+    }
     return ERGON_OK;
 }
 
@@ -130,5 +140,15 @@ enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char 
 enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t bytes, char *text,
                                  size_t size)
 {
-    return make(jobs, tenant, 0, bytes, text, size);
+    return bytes > 0 ? make(jobs, tenant, 0, bytes, text, size) : ERGON_OK;
+}
+
+bool room_trim(struct jobs *jobs)
+{
+    const struct jobs_options *o = &jobs->options;
+    uint64_t bytes = o->bytes_max > jobs->wanted ? o->bytes_max - jobs->wanted : 0;
+    bool done = retention_trim(&jobs->sched, o->tasks_max, bytes);
+    if (done)
+        jobs->wanted = 0;
+    return done;
 }

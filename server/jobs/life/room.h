@@ -12,9 +12,13 @@
  * its share, and what is too large, cost no other job its place. */
 enum ergon_error room_make(struct jobs *jobs, const struct job_spec *spec, char *text, size_t size);
 
-/* The same for so many bytes that a tenant is to have beside tasks. */
+/* The same for so many bytes that a tenant is to have beside tasks; of none always ERGON_OK. */
 enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t bytes, char *text,
                                  size_t size);
+
+/* A small step towards the limits, which may have been lowered, and the room that was refused last
+ * since too much would have had to go at once.  True: nothing is left to do. */
+bool room_trim(struct jobs *jobs);
 
 /* May a tenant hold `held` of something, while so much is `free`?  With a share of 80 %, four times
  * as much as is free: alone it gets 80 % of all, of two each gets four ninths, and whatever the

@@ -17,14 +17,16 @@ enum job_reason limits_reason(const struct job *job)
     return job->more->line->at->limit ? JOB_WHY_LIMIT : JOB_WHY_RATE;
 }
 
-uint32_t limits_before(const struct job *job, uint32_t max)
+uint32_t limits_before(const struct job *job, uint32_t *looks)
 {
     uint32_t count = 0;
     const struct gate *g = waits(job) ? job->more->line->at : NULL;
     for (uint32_t i = 0; g && i < g->side_count; i++)
-        for (const struct pairing_node *at = g->sides[i].lines.root; at && count < max;
-             at = pairing_next(at))
-            count += pairing_before(&line_at(at)->jobs, &job->more->in_line, max - count);
+        for (const struct pairing_node *at = g->sides[i].lines.root; at && *looks > 0;
+             at = pairing_next(at)) {
+            --*looks;
+            count += pairing_before(&line_at(at)->jobs, &job->more->in_line, looks);
+        }
     return count;
 }
 

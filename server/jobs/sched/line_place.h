@@ -9,8 +9,9 @@
 /* The reason why the job waits: that of its line, which may have moved to its
  * other gate since the job came there; else the one that was recorded. */
 enum job_reason limits_reason(const struct job *job);
-/* How many wait before it at its gate, counted to `max`; of one in no line 0. */
-uint32_t limits_before(const struct job *job, uint32_t max);
+/* How many wait before it at its gate; of one in no line 0.  Takes one off `looks` for each job and
+ * line that it looks at, and stops when none is left. */
+uint32_t limits_before(const struct job *job, uint32_t *looks);
 /* When its token comes, if those before it take theirs as early as they may. */
 ao_time limits_token_at(const struct job *job, uint32_t before, ao_time now);
 

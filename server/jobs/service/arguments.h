@@ -98,14 +98,14 @@ struct sweep_arguments {
     bool durable; /* an fsync task was among them */
 };
 
-/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of
- * which tenant's */
 /* operation_cron_list: the jobs' own. */
 struct cron_list_arguments {
     struct cron_walk walk;
     uint32_t count; /* so far */
 };
 
+/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of
+ * which tenant's */
 struct name_arguments {
     struct span name, tenant;
 };

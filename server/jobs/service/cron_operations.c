@@ -7,7 +7,10 @@
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
-enum { PUT_WORK = 100 /* see jobs_worked() */ };
+enum {
+    PUT_WORK = 100,   /* see jobs_worked() */
+    ARRIVING_MAX = 64 /* of one name, on their way */
+};
 
 static void returned(struct jobs *jobs, struct store_op *write);
 
@@ -93,6 +96,9 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_DENIED,
                          "there is a cron of this name, and it is none that you may replace: a "
                          "role's `queues` have to name its method");
+    else if (named && named->crons > ARRIVING_MAX)
+        operation_refuse(op, ERGON_E_BUSY, "%d crons of this name are on their way to the store",
+                         ARRIVING_MAX);
     else if (jobs->crons->count >= CRONS_MAX && !named)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
@@ -116,6 +122,14 @@ static bool is_or_will_be_stored(const struct jobs *jobs, const struct cron_name
     return is_stored(jobs, named->placed) || named->arriving;
 }
 
+/* That it takes, beyond what goes with the one in its place. */
+static size_t more_bytes(const struct cron_name *named, const struct cron *c)
+{
+    size_t before = named && named->placed ? named->placed->bytes : 0;
+
+    return c->bytes > before ? c->bytes - before : 0;
+}
+
 /* What is to be put; NULL: answered. */
 static struct cron *make(struct jobs *jobs, struct operation *op)
 {
@@ -127,7 +141,8 @@ static struct cron *make(struct jobs *jobs, struct operation *op)
         operation_refuse(op, error, "%s", text);
         return NULL;
     }
-    error = room_make_bytes(jobs, c->spec.task.tenant, c->bytes, text, sizeof text);
+    size_t bytes = more_bytes(crons_find(jobs, c->spec.task.tenant, c->spec.name), c);
+    error = room_make_bytes(jobs, c->spec.task.tenant, bytes, text, sizeof text);
     if (error == ERGON_OK && crons_name(jobs, c))
         return c;
     crons_refuse(jobs, c);

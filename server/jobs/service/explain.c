@@ -54,20 +54,23 @@ struct question {
     struct jobs *jobs;
     const struct operation *op; /* what it may see stands there */
     struct fair_place place;    /* of one that stands in the queue and waits for its turn */
-    uint32_t before;            /* of one that waits at a gate: at most PLACE_MAX */
+    uint32_t before;            /* of one that waits at a gate */
+    bool before_is_least;       /* not all were looked at */
 };
 
 static void count_before(struct question *q, const struct job *job)
 {
     if (job->reason == JOB_WHY_TURN)
         fair_place(&pool_table_of(&q->jobs->sched.pools, job)->queue, job, PLACE_MAX, &q->place);
-    q->before = limits_before(job, PLACE_MAX);
-    jobs_worked(q->jobs, (size_t)q->place.own + q->before);
+    uint32_t looks = PLACE_MAX;
+    q->before = limits_before(job, &looks);
+    q->before_is_least = looks == 0;
+    jobs_worked(q->jobs, (size_t)q->place.own + (PLACE_MAX - looks));
 }
 
-static const char *at_least(uint32_t count)
+static const char *at_least(bool least)
 {
-    return count >= PLACE_MAX ? "at least " : "";
+    return least ? "at least " : "";
 }
 
 static void pack_ahead(const struct question *q, struct job *job, struct pack *p)
@@ -89,7 +92,7 @@ static void say_turn(const struct question *q, struct job *job, char *text, size
     snprintf(text, size,
              "%" PRIu32 " of higher priority and %s%" PRIu32
              " of its own tenant go before it; with %" PRIu32 " of other tenants it takes turns",
-             at->higher, at->own_is_least ? "at least " : "", at->own, at->others);
+             at->higher, at_least(at->own_is_least), at->own, at->others);
 }
 
 static enum ergon_kind kind_of(const struct job *job)
@@ -238,7 +241,7 @@ static void say_limit(const struct question *q, struct job *job, char *text, siz
              "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %s%" PRIu32
              " wait before it",
              limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
-             at_least(q->before), q->before);
+             at_least(q->before_is_least), q->before);
 }
 
 static ao_time refill_of(const struct question *q, const struct job *job)
@@ -268,7 +271,7 @@ static void say_rate(const struct question *q, struct job *job, char *text, size
              " starts of rate \"%.*s\" lie within its time; this task may start in %s%s",
              r->starts.count + r->held, r->of.max, (int)r->key.name.len,
              (const char *)r->key.name.at, until(jobs, refill_of(q, job)).text,
-             q->before >= PLACE_MAX ? ", or later" : "");
+             q->before_is_least ? ", or later" : "");
 }
 
 static uint32_t count_after(const struct job *job, bool any)

@@ -209,16 +209,24 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
         fail(outcome, ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
         return;
     }
-    outcome->before = job->waits->outcome; /* who joined last is the first */
-    job->waits->outcome = i + 1;
+    struct waiter *w = job->waits; /* who joined last is the first */
+    if (w->told)
+        op->waiting.open++;
+    w->told = false;
+    outcome->before = w->outcome;
+    w->outcome = i + 1;
 }
 
 static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
 {
     struct operation *op = w->op;
     const struct submission_outcome *outcomes = op->submission.outcomes;
+    if (w->outcome == 0)
+        return; /* it was told of these, and a later task of the batch may join it again */
     for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
         submission_saved(jobs, op, at - 1, w->job, error);
+    w->outcome = 0;
+    w->told = true;
     if (--op->waiting.open > 0 || op->submission.taken < op->submission.count)
         return;
     waiters_leave(op);

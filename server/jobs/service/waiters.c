@@ -7,7 +7,8 @@
 
 /* --- Joining and leaving --- */
 
-/* An operation joins all that it waits for in one go, so it came last. */
+/* An operation joins all that it waits for in one go, or in parts: where it did not come last, it
+ * stands there twice. */
 static bool stands_at(const struct operation *op, const struct job *job)
 {
     return job->waits && job->waits->op == op;

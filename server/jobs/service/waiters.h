@@ -22,7 +22,8 @@ struct waiter {
     struct job *job;
     struct waiter *prev_of_job, *next_of_job;
     struct waiter *next_of_op;
-    uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1 */
+    uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1; 0: none */
+    bool told;        /* of a submission: its outcomes know how the row of the job was written */
 };
 
 /* A place in the list of operations that are to be answered; zeroed: it stands in none. */

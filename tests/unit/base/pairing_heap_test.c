@@ -81,8 +81,11 @@ TEST(agrees_with_a_search_through_all)
         if (i % 64 == 0) {
             item = &items[chance(&seed, NODES)];
             uint32_t wanted = count_before(item);
-            assert_int_equal(pairing_before(&h, &item->node, NODES), wanted);
-            assert_int_equal(pairing_before(&h, &item->node, 7), wanted < 7 ? wanted : 7);
+            uint32_t all = NODES, few = 7;
+            assert_int_equal(pairing_before(&h, &item->node, &all), wanted);
+            assert_in_range(NODES - all, wanted < NODES ? wanted : NODES, NODES);
+            assert_true(pairing_before(&h, &item->node, &few) <= (wanted < 7 ? wanted : 7));
+            assert_true(few == 0 || NODES - all <= 7);
             assert_int_equal(count_walked(&h), count_inside());
         }
     }

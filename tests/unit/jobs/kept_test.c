@@ -182,7 +182,7 @@ JOBS_TEST(who_can_forget_nothing_is_passed_over, .quiet = true)
     jobs_world_pass(w, AO_S(2));
     uint64_t other = end_one(w, "other", LARGE, DURABLE_NONE);
     w->jobs->sched.kept_bytes_max = LARGE;
-    assert_false(retention_trim(&w->jobs->sched) && world_job(w, other));
+    assert_false(retention_trim(&w->jobs->sched, UINT64_MAX, UINT64_MAX) && world_job(w, other));
     jobs_world_settle(w);
     assert_null(world_job(w, other));
     for (unsigned i = 0; i < 3; i++)

@@ -382,3 +382,58 @@ JOBS_TEST(what_has_ended_does_not_count_for_its_tenant, .quiet = true)
     assert_int_equal(t->open_bytes, 0);
     assert_null(table_tenant_find(&w->jobs->table, span_text("nobody")));
 }
+
+static enum ergon_error submit_large(struct jobs_world *w, size_t bytes)
+{
+    static uint8_t params[4 << 20];
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    struct job_spec spec = WORK(.delay = AO_S(30 * 86400));
+    assert_true(bytes <= sizeof params);
+    spec.params = span_of(params, bytes);
+    return world_submit(w, &spec, &done, text, sizeof text);
+}
+
+/* However much would have to go for a new one, or for a limit that was lowered: it goes in small
+ * steps, and until then what is new is refused. */
+JOBS_TEST(what_is_beyond_goes_in_small_steps, .quiet = true)
+{
+    enum { KEPT = 6000, LEFT = 100 };
+    w->jobs->options.tenant_share = 100;
+    w->lasts = 0;
+    w->room[1] = 100;
+    for (unsigned i = 0; i < KEPT; i++)
+        jobs_world_submit(w, &WORK(.keep = AO_S(3600)));
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(w->jobs->table.count, KEPT);
+    w->jobs->options.tasks_max = LEFT;
+    uint64_t before = w->jobs->table.count;
+    assert_int_equal(submit_large(w, 10), ERGON_E_BUSY);
+    assert_in_range(before - w->jobs->table.count, 1000, 3000);
+    ao_activate(&w->jobs->ao);
+    before = w->jobs->table.count;
+    virtual_round(&w->v, w->manager);
+    assert_in_range(before - w->jobs->table.count, 1, 100);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(w->jobs->table.count, LEFT);
+    assert_int_equal(submit_large(w, 10), ERGON_OK);
+}
+
+/* A large one finds room, though many small ones have to go for it. */
+JOBS_TEST(room_is_made_for_what_was_refused, .quiet = true)
+{
+    enum { KEPT = 6000 };
+    w->jobs->options.tenant_share = 100;
+    w->jobs->sched.kept_bytes_max = UINT64_MAX / 4;
+    w->lasts = 0;
+    w->room[1] = 100;
+    for (unsigned i = 0; i < KEPT; i++)
+        jobs_world_submit(w, &WORK(.keep = AO_S(3600)));
+    jobs_world_pass(w, AO_S(10));
+    size_t bytes = w->jobs->table.bytes;
+    w->jobs->options.bytes_max = bytes;
+    assert_int_equal(submit_large(w, bytes * 7 / 10), ERGON_E_BUSY);
+    ao_activate(&w->jobs->ao);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(submit_large(w, bytes * 7 / 10), ERGON_OK);
+}
