@@ -1,59 +1,78 @@
 #include "base/block.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void *new_pages(size_t size)
+/* How many are pages.  It orders nothing (relaxed): a bound that may be passed by as many as there
+ * are threads. */
+static _Atomic uint32_t blocks_of_pages;
+
+static void count(uint32_t one)
+{
+    atomic_fetch_add_explicit(&blocks_of_pages, one, memory_order_relaxed);
+}
+
+static bool is_to_be_pages(size_t size)
+{
+    return size >= BLOCK_PAGES &&
+           atomic_load_explicit(&blocks_of_pages, memory_order_relaxed) < BLOCKS_OF_PAGES;
+}
+
+static struct block new_pages(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED)
+        return (struct block){0};
+    count(1);
+    return (struct block){.at = at, .size = size, .pages = true};
 }
 
-static void free_memory(const struct block *b)
+static bool copy_to_pages(struct block *b, size_t size)
 {
-    if (b->size < BLOCK_PAGES)
-        free(b->at);
-    else
-        munmap(b->at, b->size);
+    struct block to = new_pages(size);
+    if (!to.at)
+        return false;
+    memcpy(to.at, b->at, b->size);
+    block_free(b);
+    *b = to;
+    return true;
 }
 
-/* As pages. */
-static void *copied(const struct block *b, size_t size)
-{
-    void *at = new_pages(size);
-    if (!at)
-        return NULL;
-    memcpy(at, b->at, b->size);
-    free_memory(b);
-    return at;
-}
-
-static void *moved_pages(const struct block *b, size_t size)
+static bool move_pages(struct block *b, size_t size)
 {
 #ifdef __SANITIZE_THREAD__ /* it does not see that mremap() gives addresses back */
-    return copied(b, size);
+    return copy_to_pages(b, size);
 #else
     void *at = mremap(b->at, b->size, size, MREMAP_MAYMOVE);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED)
+        return false;
+    b->at = at;
+    b->size = size;
+    return true;
 #endif
 }
 
 struct block block_new(size_t size)
 {
-    void *at = size < BLOCK_PAGES ? malloc(size) : new_pages(size);
+    if (is_to_be_pages(size))
+        return new_pages(size);
+    void *at = malloc(size);
     return (struct block){.at = at, .size = at ? size : 0};
 }
 
 bool block_grow(struct block *b, size_t size)
 {
     assert(b->at && b->size <= size);
-    void *at = size < BLOCK_PAGES      ? realloc(b->at, size)
-               : b->size < BLOCK_PAGES ? copied(b, size)
-                                       : moved_pages(b, size);
+    if (b->pages)
+        return move_pages(b, size);
+    if (is_to_be_pages(size))
+        return copy_to_pages(b, size);
+    void *at = realloc(b->at, size);
     if (!at)
         return false;
     *b = (struct block){.at = at, .size = size};
@@ -66,11 +85,10 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
-/* It stays one of pages, as block_free() takes it for. */
 void block_trim(struct block *b, size_t size)
 {
     size_t to = size < BLOCK_PAGES ? BLOCK_PAGES : size;
-    if (to >= b->size)
+    if (!b->pages || to >= b->size)
         return;
     size_t kept = whole_pages(to), held = whole_pages(b->size);
     if (kept == held || munmap((uint8_t *)b->at + kept, held - kept) == 0)
@@ -79,6 +97,11 @@ void block_trim(struct block *b, size_t size)
 
 void block_free(struct block *b)
 {
-    free_memory(b);
+    if (b->pages) {
+        munmap(b->at, b->size);
+        count((uint32_t)-1);
+    } else {
+        free(b->at);
+    }
     *b = (struct block){0};
 }

@@ -4,7 +4,8 @@
  * Whoever reloads writes them down here, and posts an object on the jobs' activator, which takes
  * them over in a step of its own: so no operation goes by two of them.  What is beyond a limit that
  * was lowered stays: nothing is taken until there is less again, but tasks that have ended are
- * forgotten, in small steps. */
+ * forgotten, in small steps.  The least that a kept task counts for (core/kept.h) stays that of the
+ * start: it only orders which tenant gives way first. */
 #ifndef ERGON_JOBS_BOUNDS_H
 #define ERGON_JOBS_BOUNDS_H
 

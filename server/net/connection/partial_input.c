@@ -17,7 +17,7 @@ void partial_copy_scanner(struct scanner *to, const struct scanner *from)
 
 static struct block block_of(struct partial_input *p)
 {
-    return (struct block){.at = p, .size = sizeof *p + p->room};
+    return (struct block){.at = p, .size = sizeof *p + p->room, .pages = p->pages};
 }
 
 /* Who needs but little of it is better off with less: all of it is charged. */
@@ -54,7 +54,7 @@ static bool grow_block(struct partial_list *list, struct block *b, size_t size)
 /* The larger of the two stays. */
 static void free_block(struct partial_list *list, struct block *b)
 {
-    if (b->size >= BLOCK_PAGES && b->size > list->spare.size && list->spare.size < PARTIAL_SPARE) {
+    if (b->pages && b->size > list->spare.size && list->spare.size < PARTIAL_SPARE) {
         struct block smaller = list->spare;
         list->spare = *b;
         block_trim(&list->spare, PARTIAL_SPARE);
@@ -187,6 +187,7 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
     p->end = bytes.len;
     p->capacity = first_capacity(bytes.len) + take_surplus(list, &block, cost, is_own);
     p->room = block.size - sizeof *p;
+    p->pages = block.pages;
     assert(p->room >= p->capacity && p->room - p->capacity < PAGE_MAX);
     p->waits_since = 0;
     p->is_own = is_own;
@@ -242,6 +243,7 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
         size_t surplus = take_surplus(list, &block, sizeof *p + capacity, false);
         p->capacity = capacity + surplus;
         p->room = block.size - sizeof *p;
+        p->pages = block.pages;
         list->total += more + surplus;
         assert(p->room >= p->capacity && p->room - p->capacity < PAGE_MAX);
     } else {

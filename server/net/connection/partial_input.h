@@ -22,8 +22,9 @@ struct partial_input {
     struct connection *owner;
     size_t start, end;      /* the bytes are bytes[start .. end) */
     size_t capacity;        /* of `bytes`, as far as it is counted */
-    size_t room;            /* of `bytes`: more than `capacity` in a block that was spare */
+    size_t room;            /* of `bytes`: more than `capacity` by less than a page */
     ao_time waits_since;    /* for room in the budget: partial_budget.h; 0: it does not */
+    bool pages;             /* the block that it stands in is */
     bool is_own;            /* taken from what the loop alone has, not from what is shared */
     struct scanner scanner; /* of the value at `start` */
     uint8_t bytes[];

@@ -67,6 +67,33 @@ TEST(a_long_one_is_pages_that_are_not_copied)
     block_free(&b);
 }
 
+/* A process may have only so many mappings. */
+TEST(beyond_so_many_long_ones_are_not_pages)
+{
+    static struct block blocks[BLOCKS_OF_PAGES];
+    for (unsigned i = 0; i < BLOCKS_OF_PAGES; i++)
+        blocks[i] = block_new(BLOCK_PAGES);
+    assert_true(blocks[BLOCKS_OF_PAGES - 1].pages);
+    struct block b = block_new(BLOCK_PAGES), small = block_new(10);
+    assert_true(b.at && !b.pages);
+    fill(&b, 0);
+    assert_true(block_grow(&b, 3 * BLOCK_PAGES) && !b.pages);
+    assert_filled(&b, BLOCK_PAGES);
+    block_trim(&b, BLOCK_PAGES);
+    assert_int_equal(b.size, 3 * BLOCK_PAGES);
+    assert_true(block_grow(&small, BLOCK_PAGES) && !small.pages);
+    block_free(&blocks[0]);
+    assert_true(block_grow(&b, 4 * BLOCK_PAGES) && b.pages);
+    assert_filled(&b, BLOCK_PAGES);
+    block_free(&b);
+    block_free(&small);
+    for (unsigned i = 1; i < BLOCKS_OF_PAGES; i++)
+        block_free(&blocks[i]);
+    b = block_new(BLOCK_PAGES);
+    assert_true(b.pages);
+    block_free(&b);
+}
+
 TEST(what_lies_beyond_is_given_back)
 {
     struct block b = block_new(4 << 20);
