@@ -20,6 +20,10 @@ class Reload(unittest.TestCase):
         self.server.signal(signal.SIGHUP)
         eventually(lambda: self.server.log_text().count("msg=reloaded") > before, "the reload has been taken over")
 
+    def is_logged(self, words):
+        """The log is written by a thread of its own."""
+        eventually(lambda: words in self.server.log_text(), f"the log says {words}")
+
     def submit(self):
         return self.client.call("task.submit", "sleep", ["1h"], {"durable": "none"})
 
@@ -34,9 +38,8 @@ class Reload(unittest.TestCase):
         self.reload("modules: [demo]\ntasks: {max: 3, history: 50}\n")
         eventually(self.is_busy, "the jobs go by what is new")
         self.assertEqual(self.client.call("server.info")["kept"]["limit"], 3)
-        log = self.server.log_text()
-        self.assertIn('msg="configuration changed" key=tasks.max', log)
-        self.assertIn('msg="configuration changed, but only a restart takes it over" key=tasks.history', log)
+        self.is_logged('msg="configuration changed" key=tasks.max')
+        self.is_logged('msg="configuration changed, but only a restart takes it over" key=tasks.history')
         self.reload("modules: [demo]\ntasks: {max: 1000, history: 50}\n")
         eventually(lambda: not self.is_busy(), "and by what is newer")
 
