@@ -266,7 +266,7 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *space, size_t size, struct
                     self.path("gate", "")
                     if refused:
                         self.assertTrue(late.at_end())
-                        self.assertIn("what its user is called", server.log_text())
+                        eventually(lambda: "what its user is called" in server.log_text(), "the log says why")
                     else:
                         self.assertEqual(late.result(hello)["principal"], "unix:late")
                     self.assertEqual(client.call("echo", 1), 1)
