@@ -384,6 +384,7 @@ class Outlived(HangTest):
         client = self.connect(server)
         pipes = self.hold(client, 2)
         self.outlived(server, 2)
+        eventually(lambda: self.lines(server, "no further blocking thread"), "it says so")
         self.assertRegex(self.lines(server, "no further blocking thread")[0],
                          r"outlived=2 threads=3 hint=executors.blocking.max")
         pipes += self.hold(client, 1)
