@@ -13,7 +13,11 @@
 #include "base/span.h"
 #include "proto/scanner.h"
 
-enum { METHOD_NAME_MAX = 256, MSGID_MAX = 9 }; /* bytes */
+enum {
+    METHOD_NAME_MAX = 256, /* bytes */
+    MSGID_MAX = 9,         /* bytes */
+    ERROR_ELEMENTS = 4096  /* of the error of a response, however nested */
+};
 
 enum envelope_type { ENVELOPE_REQUEST = 0, ENVELOPE_RESPONSE = 1, ENVELOPE_NOTIFICATION = 2 };
 
@@ -36,16 +40,21 @@ struct envelope {
     struct span result; /* raw; responses only */
 };
 
-/* Reads the first three parts of a request in its most common encoding, when they stand at the
- * front of `bytes` and keep to the limits: then the scanner, which is at its start, goes on behind
- * them, and the last part is envelope_params() once it is whole.  False: nothing has happened. */
+/* Reads the first three parts of a request, or of a response without an error, in their most common
+ * encoding, when they stand at the front of `bytes` and keep to the limits: then the scanner, which
+ * is at its start, goes on behind them, and the last part is envelope_end()'s once it is whole.
+ * False: nothing has happened. */
 bool envelope_begin(struct span bytes, const struct scan_limits *limits, struct scanner *scanner,
                     struct envelope *out);
 
-static inline void envelope_params(struct envelope *e, struct span message)
+/* `message` is whole, and began so: its params, or its result, are what is left of it. */
+static inline void envelope_end(struct envelope *e, struct span message)
 {
-    e->params.at = e->method.at + e->method.len;
-    e->params.len = (size_t)(message.at + message.len - e->params.at);
+    bool request = e->type == ENVELOPE_REQUEST;
+    struct span before = request ? e->method : e->error;
+    const uint8_t *last = before.at + before.len;
+
+    *(request ? &e->params : &e->result) = span_of(last, (size_t)(message.at + message.len - last));
 }
 
 /* Reads `message`, one whole value.  On a verdict other than ENVELOPE_OK, `*why` is a constant

@@ -27,7 +27,9 @@
     X(FENCED, 12, false, "the attempt is not the current one any more")                            \
     X(STORE, 13, true, "the store cannot write: what is to last is refused")                       \
     X(AFTER, 14, false, "what had to be done first was not done")                                  \
-    X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")
+    X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")     \
+    X(WORKER_LOST, 16, false, "the worker that ran it was lost; it may have run")                  \
+    X(NO_WORKER, 17, true, "no worker offers this method now")
 
 enum ergon_error {
     ERGON_OK = 0,

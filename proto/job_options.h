@@ -37,8 +37,9 @@ enum job_option_type {
     JOB_OPTION_MOMENT,   /* Unix milliseconds, or RFC 3339 text; no bounds */
     JOB_OPTION_NAME,     /* UTF-8 of least to most bytes */
     JOB_OPTION_LEVEL,    /* of durability: "none", "async" or "fsync" */
-    JOB_OPTION_LIMIT,    /* a map of key, a name; and max, a number of least to most */
-    JOB_OPTION_RATE,     /* the same, and per, a duration of more than 0 */
+    JOB_OPTION_LIMIT,    /* a map of key, a name; max, a number of least to most; and take, up to
+                            max, if it is given */
+    JOB_OPTION_RATE,     /* a map of key and max, and per, a duration of more than 0 */
     JOB_OPTION_IDS       /* an id of a task, or a list of least to most */
 };
 
@@ -78,8 +79,9 @@ enum job_option_type {
     X(coalesce, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "coalesce", "NAME", "join an open run of this name") \
     X(limit, LIMIT, 1, UINT32_MAX, \
-      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1}, no more", \
-      0, "limit", "KEY=MAX", "at most MAX tasks of KEY run at a time") \
+      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, " \
+      "take: number from 1 to max}, take by choice, and no more", \
+      0, "limit", "KEY=MAX[/TAKE]", "at most MAX permits of KEY are taken; it takes 1") \
     X(rate, RATE, 1, UINT32_MAX, \
       "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: duration}, " \
       "no more", \

@@ -20,6 +20,7 @@ void scanner_init(struct scanner *s)
     s->depth = 0;
     s->left = 1;
     s->open = 1;
+    s->notes.count = 0;
 }
 
 void scanner_init_last(struct scanner *s, uint32_t done)
@@ -29,29 +30,48 @@ void scanner_init_last(struct scanner *s, uint32_t done)
     s->depth = 1;
     s->left = 1;
     s->open = 1;
+    s->notes.count = 0;
     s->awaited[0] = 0;
 }
 
+/* The array or map that is open on the level of large ones has ended.  Out of line: in it, it would
+ * take registers from the way of all messages. */
+static __attribute__((noinline, cold)) void note_large(struct scanner *s, uint64_t at)
+{
+    struct scan_notes *n = &s->notes;
+    uint64_t len = at - s->large;
+
+    if (len >= SCAN_LARGE_LEAST && n->count < SCAN_LARGE_MAX) {
+        n->large[n->count].at = s->large;
+        n->large[n->count++].len = (uint32_t)len;
+    }
+}
+
 /* Leaves the levels that are complete. */
-static inline void ascend(struct walk *w, const uint32_t *awaited)
+static inline void ascend(struct walk *w, struct scanner *s)
 {
     while (w->left == 0) {
         assert(w->depth > 0);
-        w->left = awaited[--w->depth];
+        w->left = s->awaited[--w->depth];
+        if (w->depth == SCAN_LARGE_LEVEL)
+            note_large(s, w->at);
     }
 }
 
 /* The element that was looked at is done with, but for its own elements. */
-static inline void pass(struct walk *w, uint32_t *awaited, const struct wire_head *h)
+static inline void pass(struct walk *w, struct scanner *s, const struct wire_head *h)
 {
-    w->at += h->size + h->body;
-    w->open += h->count - 1;
-    w->left--;
     if (h->count > 0) {
         assert(w->depth < SCAN_DEPTH_CAP);
-        awaited[w->depth++] = w->left;
+        if (w->depth == SCAN_LARGE_LEVEL)
+            s->large = (uint32_t)w->at;
+        s->awaited[w->depth++] = w->left - 1;
         w->left = (uint32_t)h->count;
+    } else {
+        w->left--;
     }
+    w->at += h->size + h->body;
+    w->open += h->count - 1;
 }
 
 /* Passes the numbers, constants and short strings that come next in this level and fit, without
@@ -103,20 +123,22 @@ static inline enum scan_verdict look(struct walk *w, const struct scan_limits *l
     return bytes.len - w->at - h->size < h->body ? SCAN_MORE : SCAN_WHOLE;
 }
 
-static inline enum scan_verdict run(struct walk *w, uint32_t *awaited,
+static inline enum scan_verdict run(struct walk *w, struct scanner *s,
                                     const struct scan_limits *limits, struct span bytes)
 {
     while (w->open > 0) {
         struct wire_head h;
-        ascend(w, awaited);
+        ascend(w, s);
         pass_small(w, limits->message_max, bytes);
         if (w->left == 0)
             continue;
         enum scan_verdict v = look(w, limits, bytes, &h);
         if (v != SCAN_WHOLE)
             return v;
-        pass(w, awaited, &h);
+        pass(w, s, &h);
     }
+    if (w->depth > SCAN_LARGE_LEVEL)
+        note_large(s, w->at);
     w->need = w->at;
     return SCAN_WHOLE;
 }
@@ -135,7 +157,7 @@ enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limit
 
     if (safe.depth_max > SCAN_DEPTH_CAP)
         safe.depth_max = SCAN_DEPTH_CAP;
-    enum scan_verdict v = run(&w, s->awaited, &safe, bytes);
+    enum scan_verdict v = run(&w, s, &safe, bytes);
 
     s->done = (uint32_t)w.at;
     s->need = clamp(w.need);
@@ -162,14 +184,23 @@ const char *scan_verdict_text(enum scan_verdict v)
     return "no scan verdict";
 }
 
-size_t value_length(struct span bytes)
+uint32_t scan_notes_find(const struct scan_notes *n, size_t at)
+{
+    for (uint32_t i = 0; i < n->count; i++)
+        if (n->large[i].at == at)
+            return n->large[i].len;
+    return 0;
+}
+
+size_t value_length_within(struct span bytes, uint64_t most)
 {
     size_t total = 0;
     struct wire_head h;
 
     for (uint64_t open = 1; open > 0; open += h.count - 1) {
-        if (!wire_element(bytes, &h))
+        if (!wire_element(bytes, &h) || h.count > most)
             return 0;
+        most -= h.count;
         size_t n = h.size + h.body;
         bytes = span_behind(bytes, n);
         total += n;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The main job on real files: ergond hashes and compresses files of this tree for the command line (over TCP, TLS and a
-# Unix socket), for Neovim and for Node; sha256sum and gunzip say whether it did.
+# Unix socket), for Neovim and for Node, and has commands do it as workers; sha256sum and gunzip say whether it did.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/server.sh
@@ -112,6 +112,38 @@ semaphore() {
     fi
 }
 
+workers_are() { [ "$(ergon "$tcp" worker list --method digest --json | grep -o '"worker":' | wc -l)" = "$1" ]; }
+
+# A shell command as a service: of its two workers one is killed while both have work, and what it had runs again.
+service() {
+    title "sha256sum as a service by two workers, one of which is killed midway"
+    for worker in 1 2; do
+        build/ergon -s "$tcp" worker --method digest --slots 2 --input raw -- sh -c 'sleep 0.2; sha256sum' 2>"$work/worker.$worker" &
+        eval "worker_$worker=$!"
+    done
+    tries=100
+    until workers_are 2 || [ "$tries" = 0 ]; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    for file in proto/*.c; do
+        ergon "$tcp" task submit digest "@$file" >"$work/digest.${file##*/}" || :
+    done
+    kill -KILL "$worker_1"
+    right=0 wrong=0
+    for file in proto/*.c; do
+        said=$(ergon "$tcp" --timeout 30s task wait --result "$(cat "$work/digest.${file##*/}")" 2>&1) || :
+        if [ "$said" = "$(sha256sum <"$file")" ]; then right=$((right + 1)); else wrong=$((wrong + 1)); fi
+    done
+    kill -TERM "$worker_2" && wait "$worker_2" || wrong=$((wrong + 1))
+    if [ "$wrong" = 0 ] && [ "$right" -gt 0 ]; then
+        good "$right files, all right"
+    else
+        bad "$right files are right, $wrong are not:"
+        cat "$work"/worker.*
+    fi
+}
+
 load() {
     title "2,000 connections for five seconds"
     if ergon "$tcp" bench --connections 2000 --in-flight 4 --duration 5s --method echo >"$work/bench" 2>"$work/bench.log"; then
@@ -139,6 +171,7 @@ good "ergond listens on $tcp, $tls and $unix"
 by_command_line
 by_foreign_clients
 semaphore
+service
 load
 finish
 [ "$failures" = 0 ]

@@ -27,6 +27,16 @@ cuts() {
     done
 }
 
+# A thousand workers that are cut off at random: ERGON_FLEET says how many, ERGON_FLEET_TASKS of how many tasks.
+fleet() {
+    ERGON_BUILD="$build" ERGON_FLEET=${ERGON_FLEET:-1000} ERGON_FLEET_TASKS=${ERGON_FLEET_TASKS:-100000} "$python" tests/e2e/fleet_test.py
+}
+
+# Ten clients at a durable semaphore of three permits, under kill -9 of them and of the server: ERGON_ACQUISITIONS says of how many.
+sems() {
+    ERGON_BUILD="$build" ERGON_ACQUISITIONS=${ERGON_ACQUISITIONS:-10000} "$python" tests/e2e/sem_killed_test.py
+}
+
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
@@ -36,7 +46,7 @@ attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attac
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts attacks tls fuzz"
+all="damages kill cuts fleet sems attacks tls fuzz"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -72,6 +72,7 @@ static int build_loop(struct topology *t, const struct config *c, uint32_t index
     l->rpc.activator = l->activator;
     t->activators[index] = l->activator;
     t->nets[index] = l->net;
+    t->rpcs[index] = &l->rpc;
     return 0;
 }
 
@@ -101,8 +102,9 @@ static int build_activators(struct topology *t, const struct config *c)
     t->loops = calloc(n, sizeof *t->loops);
     t->activators = calloc(n, sizeof *t->activators);
     t->nets = calloc(n, sizeof *t->nets);
+    t->rpcs = calloc(n, sizeof *t->rpcs);
     if (threads_init(&t->threads, n + 1) < 0 || !t->accounts || !t->loops || !t->activators ||
-        !t->nets)
+        !t->nets || !t->rpcs)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (build_loop(t, c, i) < 0)
@@ -141,6 +143,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     for (uint32_t i = 0; i < t->loop_count; i++) {
         t->loops[i].rpc.home = tasks_home(t->tasks, i);
         tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
+        rpc_serve_workers(&t->loops[i].rpc, tasks_dock(t->tasks, i));
     }
     return 0;
 }
@@ -170,6 +173,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
     options.store = t->store;
     options.tenants = tenants;
     options.read_cron_options = spec_reread_cron_options;
+    options.worker_methods = t->worker_methods;
     t->jobs = jobs_new(&options, error, size);
     free(tenants);
     return t->jobs ? 0 : -1;
@@ -215,7 +219,9 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.tasks = t->tasks;
     t->shared.jobs = t->jobs;
     t->shared.has_store = t->store != NULL;
+    t->shared.worker_methods = t->worker_methods;
     t->shared.net_loops = t->nets;
+    t->shared.rpc_loops = t->rpcs;
     t->shared.loops = t->activators;
     t->shared.loop_count = t->loop_count;
     t->shared.accounts = t->accounts;
@@ -233,6 +239,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
         return NULL;
     }
     t->loop_count = plan_loops(config);
+    if (!plan_worker_methods(config, &t->worker_methods))
+        goto failed;
     t->shared.limits = plan_limits(config, t->loop_count);
     if (build_activators(t, config) < 0)
         goto failed;

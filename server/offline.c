@@ -12,7 +12,9 @@ int offline_run(enum config_action action, const char *path)
                                         .task_fault = row_check_task,
                                         .event_fault = row_check_event,
                                         .rate_fault = row_check_rate,
-                                        .cron_fault = row_check_cron};
+                                        .cron_fault = row_check_cron,
+                                        .semaphore_fault = row_check_semaphore,
+                                        .hold_fault = row_check_hold};
     if (action == CONFIG_CHECK_STORE)
         return (int)store_check(&store, stdout, stderr);
     if (action == CONFIG_EXPORT_STORE)

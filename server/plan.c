@@ -90,6 +90,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
         .idle_timeout = c->limits.idle_timeout,
         .unread = c->limits.unread,
         .keepalive = c->limits.keepalive,
+        .silence = c->workers.silence,
         .auth_failures = c->limits.auth_failures,
         .penalty = c->limits.penalty,
     };
@@ -197,6 +198,7 @@ struct tasks_plan plan_tasks(const struct config *c)
     return (struct tasks_plan){.policy = c->placement,
                                .short_cut = c->shortcut,
                                .queue_max = c->manager.queue,
+                               .workers_max = c->workers.max,
                                .message_max = c->limits.message,
                                .step_limit = c->step_limit,
                                .dev = c->dev};
@@ -226,6 +228,7 @@ struct jobs_options plan_jobs(const struct config *c)
         .keep_failed = c->tasks.keep_failed,
         .ageing = c->tasks.ageing,
         .crashes_max = c->tasks.crashes,
+        .losses_max = c->tasks.losses,
         .history_max = c->tasks.history,
         .tenant_count = (uint32_t)c->tenant_count,
     };
@@ -311,6 +314,12 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
         .penalties = l->penalties,
     };
     return l->allow.count == 0 || out->methods != NULL;
+}
+
+bool plan_worker_methods(const struct config *c, char **out)
+{
+    *out = join(&c->workers.methods);
+    return *out || c->workers.methods.count == 0;
 }
 
 struct role_table *plan_roles(const struct config *c)

@@ -39,6 +39,9 @@ struct tasks_plan plan_tasks(const struct config *c);
 /* The limits of submitted tasks; what they stand on is the caller's to fill in. */
 struct jobs_options plan_jobs(const struct config *c);
 
+/* The patterns of methods that workers will offer, malloc'ed; NULL: none.  False without memory. */
+bool plan_worker_methods(const struct config *c, char **out);
+
 /* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
 struct jobs_tenant *plan_tenants(const struct config *c);
 

@@ -107,7 +107,9 @@ void topology_free(struct topology *t)
     }
     accounts_free(t->accounts);
     threads_fini(&t->threads);
+    free(t->worker_methods);
     free(t->nets);
+    free(t->rpcs);
     free(t->activators);
     free(t->loops);
     free(t);

@@ -34,6 +34,7 @@ struct topology {
     struct accounts *accounts;
     struct activator **activators; /* of the loops; lent to tasks and rpc */
     struct net_loop **nets;        /* of the loops; lent to acceptor and rpc */
+    struct rpc_loop **rpcs;        /* of the loops; lent to rpc */
 
     struct poller *manager_poller; /* NULL when the manager lives on loop 0 */
     struct activator *manager;
@@ -43,6 +44,7 @@ struct topology {
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct rpc_shared shared;
+    char *worker_methods; /* lent to rpc and the jobs; NULL: none */
 
     struct threads threads; /* of the manager, if it has one of its own, then of the loops */
 };

@@ -413,6 +413,7 @@ static bool take(struct generator *g, struct conn *c, const char *at, size_t n, 
     const struct load_plan *plan = g->plan;
     struct answer a;
     a.out = &g->out;
+    a.connection = c->index;
     *left = n;
     if (c->skip > 0 && !skip(g, c, left))
         return false;

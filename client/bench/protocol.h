@@ -29,6 +29,7 @@ enum answer_kind {
 
 struct answer {
     struct outgoing *out; /* the next command may be added to it, at most OUTGOING_COPY_MAX bytes */
+    uint32_t connection;  /* whose answer it is */
     size_t size;          /* of the whole message, which may reach beyond the bytes at hand */
     uint32_t slot;        /* of the request that it ends; unused when the protocol is ordered */
     char code[ANSWER_CODE_SIZE]; /* set for ANSWER_ERROR */

@@ -51,11 +51,12 @@ struct command {
     const char *summary;   /* one line, no full stop */
     const char *text;      /* what a user must know; lines of at most 79 characters */
     const char *examples;
-    const struct command *const *parts; /* of a group: its commands, NULL behind the last */
-    const struct option_spec *options;  /* its own; NULL: none */
-    const struct option_spec *shared;   /* those of several, which fill the same struct */
-    size_t options_size;                /* of the struct that they fill */
-    const void *defaults;               /* what it holds before; NULL: zeros */
+    /* Of a group: its commands, NULL behind the last.  A group with `run` is a command itself. */
+    const struct command *const *parts;
+    const struct option_spec *options; /* its own; NULL: none */
+    const struct option_spec *shared;  /* those of several, which fill the same struct */
+    size_t options_size;               /* of the struct that they fill */
+    const void *defaults;              /* what it holds before; NULL: zeros */
     int arguments_min;
     int arguments_max; /* -1: any number */
 
@@ -73,8 +74,8 @@ struct command {
     bool durable;
 };
 
-extern const struct command CALL, TASK, QUEUE, CRON, CONNECTION, AUDIT, STORE, PING, INFO, METHODS,
-    TOKEN, BENCH, COMPLETION;
+extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, CONNECTION, AUDIT, STORE,
+    PING, INFO, METHODS, TOKEN, BENCH, COMPLETION;
 
 /* The name of a command within its group: its last word. */
 const char *command_word(const struct command *c);

@@ -3,14 +3,14 @@
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
-#include "client/cli/table.h"
+#include "client/cli/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <ergon/client_connections.h>
 
-enum { CONNECTION_TIMEOUT_MS = 30 * 1000, LIST_MAX = 1000, PAGE_MAX = 1000 };
+enum { CONNECTION_TIMEOUT_MS = 30 * 1000, LIST_MAX = 1000 };
 
 /* ---- which connections ---- */
 
@@ -85,34 +85,6 @@ static const struct option_spec LIST_OPTIONS[] = {
 
 static const struct list_options LIST_DEFAULTS = {.limit = LIST_MAX};
 
-/* What a list of several pages says beside the connections. */
-struct rest {
-    bool more;       /* there would be others */
-    json_int_t away; /* loops that were not asked */
-};
-
-static enum status collect(struct session *s, const struct list_options *o, json_t *all,
-                           struct rest *rest)
-{
-    char cursor[64] = "";
-    struct ergon_connection_filter filter = filter_of_which(&o->which);
-    do {
-        json_t *page;
-        uint64_t left = o->limit - json_array_size(all);
-        filter.limit = left < PAGE_MAX ? left : PAGE_MAX;
-        filter.cursor = cursor[0] != 0 ? cursor : NULL;
-        enum status status = ask_json(s, ergon_request_connections(&filter), &page);
-        if (status != STATUS_OK)
-            return status;
-        json_array_extend(all, json_object_get(page, "connections"));
-        rest->away += json_integer_value(json_object_get(page, "away"));
-        snprintf(cursor, sizeof cursor, "%s", json_text(page, "next"));
-        json_decref(page);
-    } while (cursor[0] != 0 && json_array_size(all) < o->limit);
-    rest->more = cursor[0] != 0;
-    return STATUS_OK;
-}
-
 static const char *age_text(const json_t *object, const char *key, char *buf, size_t size)
 {
     int64_t now = now_ms();
@@ -153,51 +125,32 @@ static json_t *row_of(const json_t *c)
     return row;
 }
 
-static void print_table(const struct globals *g, const json_t *all)
+static struct ergon_request *ask_page(const void *options, uint64_t limit, const char *cursor)
+{
+    const struct list_options *o = options;
+    struct ergon_connection_filter filter = filter_of_which(&o->which);
+    filter.limit = limit;
+    filter.cursor = cursor;
+    return ergon_request_connections(&filter);
+}
+
+static enum status list(struct session *s, const void *options, int argc, char **argv)
 {
     static const char *const columns[] = {
         "id",       "peer",  "principal",       "tls",   "came",     "quiet",
         "messages", "bytes", "principal_bytes", "state", "listener", "calls",
         NULL};
-    json_t *rows = json_array();
-    json_t *c;
-    size_t i;
-    json_array_foreach(all, i, c)
-    {
-        json_array_append_new(rows, row_of(c));
-    }
-    humanize(rows, now_ms());
-    table_print(rows, columns, 0, colour_wanted(g, stdout));
-    json_decref(rows);
-}
-
-static void say_what_is_missing(const struct globals *g, const struct rest *rest)
-{
-    if (rest->more && !g->quiet)
-        complain("there are more; see --limit");
-    if (rest->away > 0)
-        complain("some are missing: a loop of the server does not answer; see ergon info");
-}
-
-static enum status list(struct session *s, const void *options, int argc, char **argv)
-{
-    struct rest rest = {0};
+    const struct list_options *o = options;
+    const struct paged_list connections = {.key = "connections",
+                                           .none = "there is no such connection",
+                                           .options = o,
+                                           .limit = o->limit,
+                                           .ask = ask_page,
+                                           .row_of = row_of,
+                                           .columns = columns};
     (void)argc;
     (void)argv;
-    if (!is_full_name(&((const struct list_options *)options)->which))
-        return STATUS_USAGE;
-    json_t *all = json_array();
-    enum status status = collect(s, options, all, &rest);
-    if (status == STATUS_OK && s->globals->json)
-        status = print_json(json_incref(all));
-    else if (status == STATUS_OK && json_array_size(all) > 0)
-        print_table(s->globals, all);
-    else if (status == STATUS_OK && !s->globals->quiet)
-        complain("there is no such connection");
-    if (status == STATUS_OK)
-        say_what_is_missing(s->globals, &rest);
-    json_decref(all);
-    return status;
+    return is_full_name(&o->which) ? pages_show(s, &connections) : STATUS_USAGE;
 }
 
 static const struct command CONNECTION_LIST = {

@@ -65,9 +65,11 @@ static bool one_of(const char *key, const char *const *names)
 /* What the value of a key is for people; NULL: it stays. */
 static json_t *readable(const char *key, const json_t *value, int64_t now)
 {
-    static const char *const moments[] = {"created", "due",  "started", "ended",  "deadline",
-                                          "oldest",  "next", "last",    "refill", NULL};
-    static const char *const durations[] = {"timeout", "per", NULL};
+    static const char *const moments[] = {"created",  "due",    "started", "ended",
+                                          "deadline", "oldest", "next",    "last",
+                                          "refill",   "since",  NULL};
+    static const char *const durations[] = {"timeout", "per",      "waited_ms",
+                                            "ends_ms", "grace_ms", NULL};
     char text[64];
     json_int_t v = json_integer_value(value);
     if (!json_is_integer(value))

@@ -13,15 +13,15 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {&CALL,  &TASK,  &QUEUE,      &CRON, &CONNECTION,
-                                          &AUDIT, &STORE, &PING,       &INFO, &METHODS,
-                                          &TOKEN, &BENCH, &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {
+    &CALL,  &TASK, &QUEUE, &CRON,    &WORKER, &SEM,   &EVENT,      &CONNECTION, &AUDIT,
+    &STORE, &PING, &INFO,  &METHODS, &TOKEN,  &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
     "Exit status: 0 good, 1 error from the server, 2 usage, 3 no connection or TLS,\n"
-    "4 not allowed, 5 time is up, 6 no such method, task, queue, cron or\n"
-    "connection, 7 busy or over a limit,\n"
+    "4 not allowed, 5 time is up, 6 no such method, task, queue, cron,\n"
+    "semaphore or connection, 7 busy or over a limit,\n"
     "130 interrupted.\n";
 
 const char *command_word(const struct command *c)
@@ -59,6 +59,11 @@ static enum status print_command_help(const struct command *c)
         puts("Options:");
         options_help(stdout, c->options);
         options_help(stdout, c->shared);
+        putchar('\n');
+    }
+    if (c->parts != NULL) {
+        puts("Commands:");
+        print_commands(stdout, c->parts);
         putchar('\n');
     }
     puts("Options of every command:");
@@ -145,11 +150,23 @@ static enum status run_alone(const struct command *c, struct globals *g, int arg
     return status;
 }
 
+/* A group that is a command itself is that where its first word names no part of it. */
+static bool names_part(const struct command *group, int argc, char **argv)
+{
+    for (const struct command *const *part = group->parts; argc > 0 && *part != NULL; part++)
+        if (strcmp(command_word(*part), argv[0]) == 0)
+            return true;
+    return false;
+}
+
 static enum status run_group(const struct command *group, struct globals *g, int argc, char **argv)
 {
     char why[256];
     struct option_set sets[] = {{GLOBAL_OPTIONS, g}};
-    if (!options_parse(sets, 1, &argc, argv, true, why, sizeof why))
+    bool good = options_parse(sets, 1, &argc, argv, true, why, sizeof why);
+    if (group->run != NULL && !(good && names_part(group, argc, argv)))
+        return run_alone(group, g, argc, argv);
+    if (!good)
         return usage_error(group, why);
     if (argc == 0)
         return print_group(g, group);

@@ -42,6 +42,14 @@ static bool parse_size(const char *text, uint64_t *out)
     return units_size(span_text(text), out);
 }
 
+static const char *append(struct option_list *list, const char *value)
+{
+    if (list->count == OPTION_LIST_MAX)
+        return "one of the 64 that there may be";
+    list->at[list->count++] = value;
+    return NULL;
+}
+
 /* NULL, or what a value of this kind looks like. */
 static const char *store(const struct option_spec *spec, void *base, const char *value)
 {
@@ -60,6 +68,8 @@ static const char *store(const struct option_spec *spec, void *base, const char 
         return parse_size(value, to) ? NULL : "a size, as 64, 64k or 1m";
     case OPTION_NUMBER:
         return parse_number(value, to) ? NULL : "a whole number from 1";
+    case OPTION_LIST:
+        return append(to, value);
     }
     return "something else";
 }

@@ -17,7 +17,15 @@ enum option_kind {
     OPTION_TEXT,     /* const char *, points into argv */
     OPTION_DURATION, /* uint64_t, nanoseconds; "5s" */
     OPTION_SIZE,     /* uint64_t, bytes; "64k", and a bare number means bytes */
-    OPTION_NUMBER    /* uint64_t, decimal, at least 1 */
+    OPTION_NUMBER,   /* uint64_t, decimal, at least 1 */
+    OPTION_LIST      /* struct option_list; the option may stand several times */
+};
+
+enum { OPTION_LIST_MAX = 64 };
+
+struct option_list {
+    const char *at[OPTION_LIST_MAX]; /* point into argv */
+    size_t count;
 };
 
 struct option_spec {

@@ -17,6 +17,7 @@ static enum status status_of_code(const char *code)
         {"BUSY", STATUS_LIMIT},
         {"TOO_LARGE", STATUS_LIMIT},
         {"DRAINING", STATUS_LIMIT},
+        {"NO_WORKER", STATUS_LIMIT},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(code, known[i].code) == 0)

@@ -12,7 +12,7 @@ enum status {
     STATUS_AUTH = 4,      /* AUTH, DENIED, or the token was refused */
     STATUS_TIMEOUT = 5,   /* --timeout, or DEADLINE */
     STATUS_NOT_FOUND = 6, /* NO_METHOD, NO_EXECUTOR, NOT_FOUND */
-    STATUS_LIMIT = 7,     /* BUSY, TOO_LARGE, DRAINING */
+    STATUS_LIMIT = 7,     /* BUSY, TOO_LARGE, DRAINING, NO_WORKER */
     STATUS_INTERRUPTED = 130
 };
 

@@ -149,6 +149,8 @@ static void print_scalar(json_t *value)
     json_t *member;
     if (!json_is_array(value)) {
         print_cell(value);
+    } else if (json_array_size(value) == 0) {
+        fputs("none", stdout);
     } else {
         json_array_foreach(value, i, member)
         {

@@ -64,18 +64,8 @@ static json_t *level(const char *text)
     return known ? json_string(text) : NULL;
 }
 
-/* KEY=MAX; a key may hold '=' too. */
-static json_t *limit(const char *text)
-{
-    const char *sign = strrchr(text, '=');
-    if (sign == NULL || sign == text)
-        return NULL;
-    return json_pack("{s:s%, s:o}", "key", text, (size_t)(sign - text), "max",
-                     whole_number(sign + 1));
-}
-
-/* KEY=MAX/TIME */
-static json_t *rate(const char *text)
+/* KEY=MAX, and what is behind a '/', if `behind` is named; a key may hold '=' too. */
+static json_t *key_of(const char *text, const char *behind, json_t *(*value)(const char *text))
 {
     char most[24];
     const char *sign = strrchr(text, '=');
@@ -84,7 +74,25 @@ static json_t *rate(const char *text)
         return NULL;
     snprintf(most, sizeof most, "%.*s", (int)(bar - sign - 1), sign + 1);
     return json_pack("{s:s%, s:o, s:o}", "key", text, (size_t)(sign - text), "max",
-                     whole_number(most), "per", duration(bar + 1));
+                     whole_number(most), behind, value(bar + 1));
+}
+
+/* KEY=MAX, KEY=MAX/TAKE */
+static json_t *limit(const char *text)
+{
+    const char *sign = strrchr(text, '=');
+    if (sign == NULL || sign == text)
+        return NULL;
+    if (strchr(sign, '/') != NULL)
+        return key_of(text, "take", whole_number);
+    return json_pack("{s:s%, s:o}", "key", text, (size_t)(sign - text), "max",
+                     whole_number(sign + 1));
+}
+
+/* KEY=MAX/TIME */
+static json_t *rate(const char *text)
+{
+    return key_of(text, "per", duration);
 }
 
 static json_t *ids(const char *text)
@@ -135,7 +143,7 @@ static void refuse(const char *text, const struct job_option *option)
         [JOB_OPTION_MOMENT] = "a moment with its offset, as 2026-11-22T09:30:00Z",
         [JOB_OPTION_NAME] = "a string of UTF-8",
         [JOB_OPTION_LEVEL] = "none, async or fsync",
-        [JOB_OPTION_LIMIT] = "KEY=MAX, as smtp=3",
+        [JOB_OPTION_LIMIT] = "KEY=MAX or KEY=MAX/TAKE, as smtp=3",
         [JOB_OPTION_RATE] = "KEY=MAX/TIME, as smtp=10/1m",
         [JOB_OPTION_IDS] = "an id, or several with commas between them",
     };

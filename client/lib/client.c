@@ -145,6 +145,11 @@ enum ergon_state ergon_client_state(const struct ergon_client *c)
     return c->state;
 }
 
+int ergon_client_socket(const struct ergon_client *c)
+{
+    return c->state == ERGON_STATE_READY ? c->connection.fd : -1;
+}
+
 void ergon_client_stats(const struct ergon_client *c, struct ergon_client_stats *out)
 {
     *out = c->stats;
@@ -410,12 +415,12 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     call_end(call, &answer);
 }
 
-static void on_message(void *owner, struct span message)
+static void on_message(void *owner, struct span message, const struct envelope *known)
 {
     struct ergon_client *c = owner;
     struct envelope e;
     const char *why = NULL;
-    if (envelope_read(message, &e, &why) != ENVELOPE_OK) {
+    if (known == NULL && envelope_read(message, &e, &why) != ENVELOPE_OK) {
         char text[160];
         snprintf(text, sizeof text, "the server does not speak MessagePack-RPC: %s", why);
         go_down(c, ERGON_END_UNREACHABLE, text);
@@ -423,16 +428,17 @@ static void on_message(void *owner, struct span message)
     }
     /* Not when it is connected: a server at its limit accepts, says nothing and closes. */
     c->attempt = 0;
-    switch (e.type) {
+    known = known != NULL ? known : &e;
+    switch (known->type) {
     case ENVELOPE_RESPONSE:
-        on_response(c, &e);
+        on_response(c, known);
         return;
     case ENVELOPE_REQUEST:
-        if (!serve_request(&c->serve, &e, c->state == ERGON_STATE_READY))
+        if (!serve_request(&c->serve, known, c->state == ERGON_STATE_READY))
             c->stats.unasked++;
         return;
     case ENVELOPE_NOTIFICATION:
-        if (!serve_notification(&c->serve, &e))
+        if (!serve_notification(&c->serve, known))
             c->stats.unasked++;
         return;
     }

@@ -186,6 +186,8 @@ static bool hand_out(struct connection *c)
         struct span bytes = buffer_span(&c->in);
         if (bytes.len == 0)
             return true;
+        struct envelope e;
+        bool begun = c->scanner.done == 0 && envelope_begin(bytes, &c->limits, &c->scanner, &e);
         enum scan_verdict v = scanner_run(&c->scanner, &c->limits, bytes);
         if (v == SCAN_MORE)
             return true;
@@ -196,7 +198,9 @@ static bool hand_out(struct connection *c)
             return false;
         }
         size_t len = c->scanner.done;
-        c->port->message(c->owner, span_of(bytes.at, len));
+        if (begun)
+            envelope_end(&e, span_of(bytes.at, len));
+        c->port->message(c->owner, span_of(bytes.at, len), begun ? &e : NULL);
         if (c->state != CONNECTION_OPEN || c->broken)
             return false;
         buffer_drop(&c->in, len);

@@ -15,14 +15,14 @@
 #include "client/lib/dial.h"
 #include "client/lib/settings.h"
 #include "client/lib/stream.h"
-#include "proto/scanner.h"
+#include "proto/envelope.h"
 
 struct connection_port {
     void (*enter)(void *owner);
     void (*up)(void *owner); /* connected, TLS included */
 
-    /* One whole value, valid during the call. */
-    void (*message)(void *owner, struct span message);
+    /* One whole value, valid during the call.  `known`: its envelope, or NULL. */
+    void (*message)(void *owner, struct span message, const struct envelope *known);
 
     /* It closed by itself; `why` stays valid until the next connection_open(). */
     void (*down)(void *owner, const char *why);

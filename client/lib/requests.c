@@ -1,4 +1,4 @@
-#include "client/lib/requests.h"
+#include "client/lib/pairs.h"
 
 #include "proto/job_options.h"
 #include "proto/reader.h"
@@ -42,6 +42,14 @@ struct ergon_raw request_params(const struct ergon_request *r)
     return (struct ergon_raw){bytes.at, bytes.len};
 }
 
+struct ergon_request *request_of_name(const char *method, const char *name)
+{
+    struct ergon_request *r = request_new(method, 1);
+    if (r != NULL)
+        pack_str(&r->params, name);
+    return request_done(r);
+}
+
 ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *r,
                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
 {
@@ -81,74 +89,17 @@ static const struct ergon_answer
 
 /* ---- maps of options ---- */
 
-/* The pairs of a map, counted while they are packed. */
-struct pairs {
-    struct pack pack;
-    size_t count;
-    const struct ergon_answer *refused; /* as of a request */
-};
-
-/* Copies an options struct of an older or newer caller: `to`, of to_size bytes, begins with a
- * size_t as `from` does.  NULL gives zeros.  False: it tells no size; zeros too. */
-static bool options_copy(void *to, size_t to_size, const void *from)
-{
-    size_t size;
-    memset(to, 0, to_size);
-    if (from == NULL)
-        return true;
-    memcpy(&size, from, sizeof size);
-    if (size < sizeof size)
-        return false;
-    memcpy(to, from, size < to_size ? size : to_size);
-    return true;
-}
-
-static void pairs_init(struct pairs *m)
-{
-    pack_init(&m->pack);
-    m->count = 0;
-    m->refused = NULL;
-}
-
-static void pairs_text(struct pairs *m, const char *key, const char *text)
-{
-    if (text == NULL)
-        return;
-    m->count++;
-    pack_key_str(&m->pack, key, text);
-}
-
-/* 0: no pair.  ERGON_ZERO: a zero. */
-static void pairs_number(struct pairs *m, const char *key, uint64_t v)
-{
-    if (v == 0)
-        return;
-    m->count++;
-    pack_key_uint(&m->pack, key, v == ERGON_ZERO ? 0 : v);
-}
-
-/* Appends the map to the parameters, and frees what was collected. */
-static void pairs_pack(struct pairs *m, struct ergon_request *r)
-{
-    struct pack *to = &r->params;
-    if (m->refused != NULL)
-        r->refused = m->refused;
-    pack_map(to, m->count);
-    if (m->count > 0)
-        pack_raw(to, pack_bytes(&m->pack));
-    to->failed |= m->pack.failed;
-    pack_fini(&m->pack);
-}
-
 static void limit(struct pairs *m, const struct ergon_task_options *o)
 {
     if (o->limit_key == NULL)
         return;
     m->count++;
     pack_str(&m->pack, "limit");
-    pack_map(&m->pack, 2);
+    pack_map(&m->pack, o->limit_take > 0 ? 3 : 2);
     pack_key_str(&m->pack, "key", o->limit_key);
     pack_key_uint(&m->pack, "max", o->limit_max);
+    if (o->limit_take > 0)
+        pack_key_uint(&m->pack, "take", o->limit_take);
 }
 
 static void rate(struct pairs *m, const struct ergon_task_options *o)
@@ -317,32 +268,24 @@ struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *o
     return request_done(r);
 }
 
-static struct ergon_request *of_name(const char *verb, const char *name)
-{
-    struct ergon_request *r = request_new(verb, 1);
-    if (r != NULL)
-        pack_str(&r->params, name);
-    return request_done(r);
-}
-
 struct ergon_request *ergon_request_cancel(const char *id)
 {
-    return of_name("task.cancel", id);
+    return request_of_name("task.cancel", id);
 }
 
 struct ergon_request *ergon_request_retry(const char *id)
 {
-    return of_name("task.retry", id);
+    return request_of_name("task.retry", id);
 }
 
 struct ergon_request *ergon_request_forget(const char *id)
 {
-    return of_name("task.forget", id);
+    return request_of_name("task.forget", id);
 }
 
 struct ergon_request *ergon_request_run_now(const char *id)
 {
-    return of_name("task.run_now", id);
+    return request_of_name("task.run_now", id);
 }
 
 struct ergon_request *ergon_request_change(const char *id, const struct ergon_task_options *options)
@@ -357,7 +300,7 @@ struct ergon_request *ergon_request_change(const char *id, const struct ergon_ta
 
 struct ergon_request *ergon_request_explain(const char *id)
 {
-    return of_name("task.explain", id);
+    return request_of_name("task.explain", id);
 }
 
 struct ergon_request *ergon_request_queues(void)
@@ -367,7 +310,7 @@ struct ergon_request *ergon_request_queues(void)
 
 struct ergon_request *ergon_request_queue_explain(const char *method)
 {
-    return of_name("queue.explain", method);
+    return request_of_name("queue.explain", method);
 }
 
 struct ergon_request *ergon_request_queue_tenants(const char *cursor)
@@ -384,17 +327,17 @@ struct ergon_request *ergon_request_queue_tenants(const char *cursor)
 
 struct ergon_request *ergon_request_queue_pause(const char *method)
 {
-    return of_name("queue.pause", method);
+    return request_of_name("queue.pause", method);
 }
 
 struct ergon_request *ergon_request_queue_resume(const char *method)
 {
-    return of_name("queue.resume", method);
+    return request_of_name("queue.resume", method);
 }
 
 struct ergon_request *ergon_request_queue_drain(const char *method)
 {
-    return of_name("queue.drain", method);
+    return request_of_name("queue.drain", method);
 }
 
 struct ergon_request *ergon_request_crons(void)
@@ -404,7 +347,7 @@ struct ergon_request *ergon_request_crons(void)
 
 struct ergon_request *ergon_request_cron_delete(const char *name)
 {
-    return of_name("cron.delete", name);
+    return request_of_name("cron.delete", name);
 }
 
 struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant)
@@ -426,14 +369,6 @@ struct ergon_request *ergon_request_audit(void)
 }
 
 /* ---- with options of their own ---- */
-
-static void pairs_flag(struct pairs *m, const char *key, bool wanted, bool value)
-{
-    if (!wanted)
-        return;
-    m->count++;
-    pack_key_bool(&m->pack, key, value);
-}
 
 struct ergon_request *ergon_request_get(const char *id, unsigned flags)
 {

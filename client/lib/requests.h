@@ -18,6 +18,9 @@ struct ergon_request {
 /* A request whose parameters are an array of `parts`, which the caller packs.  NULL: no memory. */
 struct ergon_request *request_new(const char *method, size_t parts);
 
+/* One whose only parameter is a name. */
+struct ergon_request *request_of_name(const char *method, const char *name);
+
 /* `r`, or NULL when memory was out on the way: then `r` is gone.  NULL is fine. */
 struct ergon_request *request_done(struct ergon_request *r);
 

@@ -13,7 +13,10 @@ enum {
     LEAST_ANSWER_MAX = 4096,               /* so that any error fits */
     /* Bytes of refusals between two looks.  Those of all the requests that are read in one go are
      * far fewer, so a server that reads is never taken for one that does not. */
-    REFUSED_MAX = 8 * 1024 * 1024
+    REFUSED_MAX = 8 * 1024 * 1024,
+    /* Bytes of a request that are kept until its answer has been written, since giving them back
+     * takes longer than that. */
+    KEPT_MAX = 1024
 };
 
 struct served {
@@ -24,7 +27,9 @@ struct served {
     uint8_t msgid_len;
     uint8_t msgid[MSGID_MAX];
     uint64_t end; /* SERVED_ANSWERED: where its answer ends in the stream of the connection */
-    /* Params, then the method with its NUL.  Gone from SERVED_ANSWERED on. */
+    size_t len;   /* of `bytes` */
+    /* Params, then the method with its NUL.  Not used from SERVED_ANSWERED on, and gone if they are
+     * more than KEPT_MAX. */
     uint8_t bytes[];
 };
 
@@ -137,7 +142,7 @@ static void await_writing(struct served *r)
 {
     struct serve *s = r->serve;
     list_out(s, r);
-    struct served *small = realloc(r, sizeof *r);
+    struct served *small = r->len > KEPT_MAX ? realloc(r, sizeof *r) : r;
     r = small != NULL ? small : r;
     r->end = connection_end(s->connection);
     list_in(s, r, SERVED_ANSWERED);
@@ -155,10 +160,11 @@ static struct served *served_new(struct serve *s, const struct envelope *e)
 {
     static const uint8_t none[] = {0x90};
     struct span params = e->params.len > 0 ? e->params : span_of(none, sizeof none);
-    struct served *r = malloc(sizeof *r + params.len + e->method.len + 1);
+    size_t len = params.len + e->method.len + 1;
+    struct served *r = malloc(sizeof *r + len);
     if (r == NULL)
         return NULL;
-    *r = (struct served){.serve = s, .msgid_len = (uint8_t)e->msgid.len};
+    *r = (struct served){.serve = s, .msgid_len = (uint8_t)e->msgid.len, .len = len};
     memcpy(r->msgid, e->msgid.at, e->msgid.len);
     char *method = memcpy(mempcpy(r->bytes, params.at, params.len), e->method.at, e->method.len);
     method[e->method.len] = 0;

@@ -39,9 +39,15 @@ static enum stream_verdict plain_handshake(struct stream *s)
     return STREAM_OK;
 }
 
+void stream_hang_up(int fd)
+{
+    shutdown(fd, SHUT_RDWR);
+    close(fd);
+}
+
 static void plain_close(struct stream *s)
 {
-    close(s->fd);
+    stream_hang_up(s->fd);
 }
 
 static const struct stream_ops PLAIN = {plain_handshake, stream_receive, stream_send, plain_close};

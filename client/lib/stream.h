@@ -36,6 +36,9 @@ void stream_open_plain(struct stream *s, int fd);
 /* Closes the socket; idempotent. */
 void stream_close(struct stream *s);
 
+/* For both kinds: the end of the connection, even if another process holds the socket too. */
+void stream_hang_up(int fd);
+
 /* For both kinds: recv() and send() that neither block nor raise SIGPIPE. */
 enum stream_verdict stream_receive(struct stream *s, void *to, size_t room, size_t *done);
 enum stream_verdict stream_send(struct stream *s, const void *from, size_t len, size_t *done);

@@ -254,7 +254,7 @@ static void tls_close(struct stream *s)
     ERR_clear_error();
     SSL_free(s->tls);
     s->tls = NULL;
-    close(s->fd);
+    stream_hang_up(s->fd);
 }
 
 static const struct stream_ops TLS_OPS = {tls_handshake, tls_read, tls_write, tls_close};

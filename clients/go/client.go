@@ -45,9 +45,10 @@ type Client struct {
 	cancel  context.CancelFunc
 	done    chan struct{} // nobody connects any more
 
-	mu      sync.Mutex // of up, which keep() changes, and serving
+	mu      sync.Mutex // of up, which keep() changes, worker and spent
 	up      *next
-	serving *serving      // who answers requests of the server; nil: nobody
+	worker  *worker       // who answers requests of the server; nil: nobody
+	spent   *session      // of a worker that has ended, which offers no more
 	tried   chan struct{} // closed when the first attempt is over
 	failure error         // how that went
 }
@@ -186,9 +187,9 @@ func (c *Client) keep() {
 func (c *Client) connect() (*session, error) {
 	ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
 	defer cancel()
-	s, err := open(ctx, c.address, &c.options, c.asked)
-	if v := c.served(); err == nil && v != nil {
-		err = v.start(ctx, s)
+	s, err := open(ctx, c.address, &c.options, c.asked, c.told)
+	if w := c.working(); err == nil && w != nil {
+		err = w.serving.start(ctx, s)
 		if errors.Is(err, ErrBroken) || err == errUnsent || err != nil && ctx.Err() != nil {
 			err = fail(ErrUnreachable, "%s: %v", c.address.url, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"time"
 )
 
 // Error is what a server answered, or why it did not. Time-outs and cancels are the context's own errors.
@@ -48,6 +49,22 @@ func Code(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// Again is an error of a handler: not now; the next attempt is to begin after d, and this one was no failure. 0 hands the task
+// back.
+func Again(d time.Duration) *Error {
+	text := "0"
+	if d > 0 {
+		text = fmt.Sprintf("%dms", d.Milliseconds())
+	}
+	return &Error{Code: "AGAIN", Text: text, Retryable: true}
+}
+
+// Permanent is an error of a handler: it will never succeed, and is not to be tried again. (So is one of another code that begins
+// with PERMANENT.)
+func Permanent(text string) *Error {
+	return &Error{Code: "PERMANENT", Text: text}
 }
 
 // fail makes an error of the same code as kind.

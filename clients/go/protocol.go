@@ -37,7 +37,7 @@ type session struct {
 	sending    chan struct{} // whose turn it is to pack a message, so that not each that waits has its bytes
 	out        chan []byte   // to the goroutine that writes
 	over       chan struct{}
-	notified   func(method string, params []any)
+	notified   func(s *session, method string, params []any)
 	asked      asker
 	base       context.Context // of what the server asks for over it; it ends with the session
 	cancel     context.CancelFunc
@@ -51,14 +51,14 @@ type session struct {
 }
 
 // open connects, says how we want to be answered, and who we are: ErrUnreachable, ErrRefused, or the context's error.
-func open(ctx context.Context, a *address, o *Options, asked asker) (*session, error) {
+func open(ctx context.Context, a *address, o *Options, asked asker, told func(*session, string, []any)) (*session, error) {
 	conn, err := a.dial(ctx)
 	if err != nil {
 		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
 	}
 	s := &session{conn: conn, messageMax: o.MessageMax,
 		sending: make(chan struct{}, 1), out: make(chan []byte), over: make(chan struct{}),
-		notified: o.OnNotification, asked: asked, calls: map[int64]chan answer{}}
+		notified: told, asked: asked, calls: map[int64]chan answer{}}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	go s.write()
 	go s.read()
@@ -70,32 +70,6 @@ func open(ctx context.Context, a *address, o *Options, asked asker) (*session, e
 		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
 	}
 	return nil, err
-}
-
-func (s *session) introduce(ctx context.Context, token string, push bool) error {
-	hello := map[string]any{"errors": "map", "half_close": false, "push": push}
-	told := make(chan answer, 1)
-	go func() {
-		result, err := s.request(ctx, "server.hello", []any{hello})
-		told <- answer{result, err}
-	}()
-	if token != "" {
-		_, err := s.request(ctx, "server.auth", []any{token})
-		if e := (*Error)(nil); errors.As(err, &e) && !errors.Is(err, ErrBroken) {
-			return fail(ErrRefused, "the server refused the token: %v", err)
-		} else if err != nil {
-			return err
-		}
-	}
-	said := <-told
-	if e := (*Error)(nil); errors.As(said.err, &e) && !errors.Is(said.err, ErrBroken) {
-		return nil // another server of MessagePack-RPC need not know server.hello
-	}
-	if result, ok := said.result.(map[string]any); ok {
-		limits, _ := result["limits"].(map[string]any)
-		s.limit, _ = limits["message"].(int64)
-	}
-	return said.err
 }
 
 // ---- sending ----
@@ -169,6 +143,11 @@ func (s *session) forget(id int64) bool {
 
 // request returns the result: an Error, errUnsent, or the context's error, and then the server is told to cancel.
 func (s *session) request(ctx context.Context, method string, params []any) (any, error) {
+	return s.requestLate(ctx, method, params, nil)
+}
+
+// requestLate calls late with the result of a call that was cancelled and done all the same, unless it is nil.
+func (s *session) requestLate(ctx context.Context, method string, params []any, late func(any)) (any, error) {
 	if params == nil {
 		params = []any{}
 	}
@@ -185,7 +164,14 @@ func (s *session) request(ctx context.Context, method string, params []any) (any
 		return a.result, a.err
 	case <-ctx.Done():
 	}
-	if s.forget(id) {
+	if late != nil {
+		go func() {
+			s.send(context.Background(), []any{messageNotification, "server.cancel", []any{id}})
+			if a := <-answered; a.err == nil {
+				late(a.result)
+			}
+		}()
+	} else if s.forget(id) {
 		go s.send(context.Background(), []any{messageNotification, "server.cancel", []any{id}})
 	}
 	return nil, ctx.Err()
@@ -227,8 +213,8 @@ func (s *session) take(message any) error {
 	case kind == messageRequest && len(parts) == 4 && isText(parts[2]):
 		return s.asked(s, parts[1], parts[2].(string), parts[3])
 	case kind == messageNotification && len(parts) == 3 && isText(parts[1]):
-		if params, ok := parts[2].([]any); ok && s.notified != nil {
-			s.notified(parts[1].(string), params)
+		if params, ok := parts[2].([]any); ok {
+			s.notified(s, parts[1].(string), params)
 		}
 		return nil
 	}
@@ -256,8 +242,8 @@ func (s *session) settle(id int64, err, result any) {
 	}
 }
 
-// refuse answers a request of the server: who asks must be answered. Reading does not wait for that.
-func (s *session) refuse(id any, why string) error {
+// refuse answers a request of the server with an error or nil: who asks must be answered. Reading does not wait for that.
+func (s *session) refuse(id, why any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusals++; s.refusals > refusalsMax {

@@ -5,30 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
+	"sync"
+	"time"
 )
 
 const errorMax = 4000 // bytes of the text of an error
 
-// serving answers requests that come the other way: the server asks, over whichever connection is up.
+// serving answers requests that come the other way: the server asks, over whichever connection is up. A connection on which
+// more than the slots are open is answered BUSY; what comes while handlers of a connection that was lost still hold
+// their slots waits for these.
 type serving struct {
-	// handle answers a request, as many at a time as there are slots; further ones are answered BUSY. What it returns is
-	// the answer, and a panic is an error. The context ends when the connection of the request is lost, or the client is
-	// closed; the slot is taken until the handler has returned.
-	handle func(ctx context.Context, method string, params []any) (any, error)
+	handlers map[string]Handler
 
 	// begin is called first on each connection, to tell the server what we serve. An error ends the connection, and the
 	// next one is tried after a pause.
 	begin func(ctx context.Context, s *session) error
 
-	slots chan struct{} // a place for each request
+	free chan struct{} // a place for each handler that runs
+
+	mu      sync.Mutex
+	open    map[*session]map[*Context]bool // requests that are not answered
+	running int                            // handlers, and what waits for a slot
+	idle    []chan struct{}                // closed when none is
+	closed  bool
+	last    *session // that was told
 }
 
 // asker takes a request of the server, answers or refuses it; an error ends the session.
 type asker func(s *session, id any, method string, params any) error
 
+func newServing(handlers map[string]Handler, slots int, begin func(context.Context, *session) error) *serving {
+	return &serving{handlers: handlers, begin: begin, free: make(chan struct{}, slots), open: map[*session]map[*Context]bool{}}
+}
+
 // start begins, once for each session, whoever comes first.
 func (v *serving) start(ctx context.Context, s *session) error {
 	s.begun.Do(func() {
+		v.mu.Lock()
+		v.last = s
+		v.mu.Unlock()
 		if s.beginning = v.begin(ctx, s); s.beginning != nil {
 			s.end(fmt.Sprintf("the server was not told what we serve: %v", s.beginning))
 		}
@@ -36,35 +52,166 @@ func (v *serving) start(ctx context.Context, s *session) error {
 	return s.beginning
 }
 
+// session is the last one that was told.
+func (v *serving) session() *session {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.last
+}
+
 // take answers a request, from the goroutine that reads, which does not wait for it.
 func (v *serving) take(s *session, id any, method string, params any) error {
-	select {
-	case v.slots <- struct{}{}:
-	default:
-		return s.refuse(id, "BUSY: all slots of this client are taken")
+	if method == "worker.ping" {
+		return s.refuse(id, nil)
+	}
+	handler := v.handlers[method]
+	if handler == nil {
+		return s.refuse(id, fmt.Sprintf("NO_METHOD: this worker does not offer %.80s", method))
 	}
 	list, ok := params.([]any)
-	if !ok {
-		list = []any{}
-		if params != nil {
-			list = append(list, params)
-		}
+	if !ok && params != nil {
+		list = []any{params}
 	}
-	go func() {
-		defer func() { <-v.slots }()
-		result, err := v.call(s.base, method, list)
-		s.answer(id, result, err)
-	}()
+	told := map[string]any{}
+	if last, ok := lastOf(list).(map[string]any); ok && last["call"] != nil {
+		told, list = last, list[:len(list)-1]
+	}
+	c, why := v.add(s, id, method, told)
+	if c == nil {
+		return s.refuse(id, why)
+	}
+	go v.run(c, handler, append([]any{}, list...))
 	return nil
 }
 
-func (v *serving) call(ctx context.Context, method string, params []any) (result any, err error) {
+func lastOf(list []any) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// add makes a context, or says why not.
+func (v *serving) add(s *session, id any, method string, told map[string]any) (*Context, string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return nil, errorText(Again(0))
+	}
+	if len(v.open[s]) >= cap(v.free) {
+		return nil, "BUSY: all slots of this worker are taken"
+	}
+	c := &Context{Method: method, session: s, id: id, call: id, of: v}
+	c.Task, _ = told["task"].(string)
+	c.Attempt = 1
+	if attempt, ok := told["attempt"].(int64); ok {
+		c.Attempt = attempt
+	}
+	c.Tenant, _ = told["tenant"].(string)
+	if call, ok := told["call"].(int64); ok {
+		c.call = call
+	}
+	if left, ok := told["left"].(int64); ok {
+		c.Context, c.cancel = context.WithTimeout(s.base, time.Duration(left)*time.Millisecond)
+	} else {
+		c.Context, c.cancel = context.WithCancel(s.base)
+	}
+	if v.open[s] == nil {
+		v.open[s] = map[*Context]bool{}
+	}
+	v.open[s][c] = true
+	v.running++
+	return c, ""
+}
+
+func (v *serving) run(c *Context, handler Handler, params []any) {
+	v.free <- struct{}{}
+	result, err := v.call(c, handler, params)
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if why := c.Cancelled(); ended && why != "" {
+		err = &Error{Code: "CANCELLED", Text: why}
+		if why == "draining" || why == "stopping" {
+			err = Again(0) // for another worker
+		}
+	}
+	v.answer(c, result, err)
+	<-v.free
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.running--; v.running == 0 {
+		for _, waiting := range v.idle {
+			close(waiting)
+		}
+		v.idle = nil
+	}
+}
+
+func (v *serving) call(c *Context, handler Handler, params []any) (result any, err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			err = fmt.Errorf("panic: %v", why)
 		}
 	}()
-	return v.handle(ctx, method, params)
+	if err = c.Err(); err != nil {
+		return nil, err
+	}
+	return handler(c, params)
+}
+
+// answer answers a request, unless that has been done, and returns when the goroutine that writes has taken that.
+func (v *serving) answer(c *Context, result any, failure error) {
+	v.mu.Lock()
+	answered := c.answered
+	c.answered = true
+	v.mu.Unlock()
+	if answered {
+		return
+	}
+	c.session.answer(c.id, result, failure)
+	c.cancel()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if delete(v.open[c.session], c); len(v.open[c.session]) == 0 {
+		delete(v.open, c.session)
+	}
+}
+
+// told: the server says that nobody waits for a call.
+func (v *serving) told(s *session, call int64, why string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.open[s] {
+		if c.call == call {
+			c.end(why)
+		}
+	}
+}
+
+// over is closed when no handler runs.
+func (v *serving) over() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	over := make(chan struct{})
+	if v.running == 0 {
+		close(over)
+	} else {
+		v.idle = append(v.idle, over)
+	}
+	return over
+}
+
+// close cancels what still runs, and returns it.
+func (v *serving) close() (left []*Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	for _, open := range v.open {
+		for c := range open {
+			c.end("stopping")
+			left = append(left, c)
+		}
+	}
+	return left
 }
 
 // answer answers a request of the server, and returns when the goroutine that writes has taken that.
@@ -95,33 +242,10 @@ func errorText(err error) string {
 	return cut("FAILED: " + err.Error())
 }
 
+// cut leaves whole characters.
 func cut(text string) string {
 	if len(text) > errorMax {
-		return text[:errorMax]
+		return strings.ToValidUTF8(text[:errorMax], "")
 	}
 	return text
-}
-
-// ---- the client's side ----
-
-// serve answers requests of the server from now on, on this connection and those that follow. It returns when the server
-// has been told so; an error is what prevents that on this connection, and then it is tried on the next.
-func (c *Client) serve(ctx context.Context, v *serving) error {
-	c.mu.Lock()
-	c.serving = v
-	c.mu.Unlock()
-	return c.with(ctx, func(s *session) error { return v.start(ctx, s) })
-}
-
-func (c *Client) asked(s *session, id any, method string, params any) error {
-	if v := c.served(); v != nil {
-		return v.take(s, id, method, params)
-	}
-	return s.refuse(id, fmt.Sprintf("NO_METHOD: a client has no method %.80s", method))
-}
-
-func (c *Client) served() *serving {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.serving
 }

@@ -21,6 +21,10 @@
 
 #include <ergon/ao.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct poller; /* <ergon/poller.h> */
 struct lane;   /* server/runtime/threads/lane.h */
 struct trace;  /* server/runtime/object/trace.h */
@@ -138,5 +142,9 @@ const struct ao_class *activator_stuck(const struct activator *a, ao_time *since
 struct waker;
 void activator_watch(struct activator *a, struct waker *watcher);
 bool activator_blocked(const struct activator *a);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,10 +19,17 @@
 #ifndef ERGON_AO_H
 #define ERGON_AO_H
 
+#include <assert.h>
+#ifndef __cplusplus
 #include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct activator;
 struct ao;
@@ -105,7 +112,7 @@ struct ao {
     uint8_t flags;            /* private */
     struct ao_wait *waits;    /* what it waits for; NULL when it only sleeps */
 };
-_Static_assert(sizeof(struct ao) <= 64, "a million sleeping objects is a normal day");
+static_assert(sizeof(struct ao) <= 64, "a million sleeping objects is a normal day");
 
 #define ao_of(member_ptr, type, member) ((type *)((char *)(member_ptr)-offsetof(type, member)))
 
@@ -181,5 +188,9 @@ void ao_handle_unref(struct ao_handle *handle);
  * served in the order of enum ao_post.  `post` is one or more of its bits.  0 or AO_E_CLOSED; what
  * the object itself refuses later goes to cls->refused and the log.  The handle is borrowed. */
 int ao_post(struct ao_handle *handle, enum ao_post post);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,10 @@
 #include <ergon/seq.h>
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define AO_API(X)                                                                                  \
     X(error_text)                                                                                  \
     X(init)                                                                                        \
@@ -122,5 +126,9 @@ struct ao_api {
     AO_API(X)
 #undef X
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

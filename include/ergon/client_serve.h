@@ -73,6 +73,12 @@ ERGON_API enum ergon_end ergon_client_serve(struct ergon_client *client,
 /* Slots that are taken, now. */
 ERGON_API uint32_t ergon_client_slots_taken(struct ergon_client *client);
 
+/* The socket of the connection, or -1 unless READY.  It is for a process that shall keep the
+ * connection open beyond the end of this one, and closes it when what it works on has ended: until
+ * then a server gives that work to nobody else.  The client's own end of a connection is one for
+ * all who hold it.  Who reads or writes the socket breaks the connection. */
+ERGON_API int ergon_client_socket(const struct ergon_client *client);
+
 /* Its connection was lost, or its client freed: an answer will reach nobody. */
 ERGON_API bool ergon_served_gone(const struct ergon_served *served);
 

@@ -39,8 +39,9 @@ struct ergon_task_options {
     uint64_t backoff_jitter; /* percent of the wait that are left to chance */
     const char *key;         /* while a task of this key is kept, it is the answer */
     const char *coalesce;    /* while such a run is open, others join it */
-    const char *limit_key;   /* at most limit_max tasks of this key run at a time */
+    const char *limit_key;   /* at most limit_max permits of this key are taken */
     uint64_t limit_max;
+    uint64_t limit_take;  /* of these it takes so many; 0: one */
     const char *rate_key; /* at most rate_max starts of this key in rate_per_ms */
     uint64_t rate_max;
     uint64_t rate_per_ms;
@@ -57,7 +58,8 @@ struct ergon_task_options {
     size_t after_any_count;
 };
 
-/* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. */
+/* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. C alone has it; who
+ * writes C++ fills a struct. */
 #define ERGON_TASK(...)                                                                            \
     (&(struct ergon_task_options){.size = sizeof(struct ergon_task_options), __VA_ARGS__})
 

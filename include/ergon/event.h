@@ -13,6 +13,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum ao_event_mode { AO_EVENT_AUTO, AO_EVENT_MANUAL };
 
 struct ao_event {
@@ -28,5 +32,9 @@ void ao_event_reset(struct ao_event *e);
 bool ao_event_is_set(const struct ao_event *e);
 void ao_event_await(struct ao_event *e, struct ao_wait *w); /* start function; no value */
 void ao_event_close(struct ao_event *e);                    /* settles all waiters CLOSED */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

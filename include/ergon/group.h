@@ -18,6 +18,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_group;
 
 struct ao_child {
@@ -50,5 +54,9 @@ void ao_group_await(struct ao_group *g, struct ao_wait *w);
 
 /* Deactivates those that still run, in order of their start; the waiters are settled READY. */
 void ao_group_cancel(struct ao_group *g);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -27,6 +27,10 @@
 #include <ergon/ao_api.h>
 #include <ergon/module.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The host's table: one a module, set before its init runs. */
 extern const struct ergon_host *ergon_host __attribute__((visibility("hidden")));
 
@@ -397,5 +401,9 @@ static inline enum ao_wait_outcome ergon_sem_acquire(struct ergon_task *task,
 #define ao_sem_remote_new(...)       (ergon_host->ao->sem_remote_new(__VA_ARGS__))
 #define ao_sem_remote_acquire_blocking(...)                                                        \
     (ergon_host->ao->sem_remote_acquire_blocking(__VA_ARGS__))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 #include <ergon/port.h>
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_mailbox_remote;
 struct mpsc_item; /* private to the runtime */
 
@@ -31,7 +35,7 @@ struct ao_mailbox {
     bool closed;
     bool sending; /* who waits: senders; valid while somebody does */
 };
-_Static_assert(sizeof(struct ao_mailbox) <= 24, "a million idle mailboxes is a normal day");
+static_assert(sizeof(struct ao_mailbox) <= 24, "a million idle mailboxes is a normal day");
 
 /* `bound` is at least 1: how many mails it holds at most. */
 void ao_mailbox_init(struct ao_mailbox *m, uint32_t bound);
@@ -87,5 +91,9 @@ int ao_mailbox_remote_try_send(struct ao_mailbox_remote *r, struct ao_mail *mail
  * share.  Outcomes as of ao_mailbox_send(); REFUSED: out of memory. */
 void ao_mailbox_remote_send(struct ao_mailbox_remote *r, struct ao_port *here, struct ao_mail *mail,
                             struct ao_wait *w);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 2 };
 
 enum { ERGON_TASK_ID_SIZE = 33 /* bytes of the text, with the terminator */ };
@@ -220,5 +224,9 @@ struct ergon_module_info {
 
 /* The one function that a module exports, under the name "ergon_module". */
 typedef const struct ergon_module_info *ergon_module_fn(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 
 #include <ergon/ao.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct poller {
     /* Runs what is ready, after waiting at most `timeout` ns (0: not at all, AO_NEVER: without
      * limit).  May return early.  Called on the activator's thread. */
@@ -32,5 +36,9 @@ struct event_base *poller_libevent_base(struct poller *poller);
  * connections. */
 struct poller *poller_eventfd_new(void); /* NULL and errno: ENOMEM, EMFILE, ENFILE */
 void poller_eventfd_free(struct poller *poller);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 
 #include <ergon/activator.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_port;
 
 /* Before the activator runs, or on its thread.  NULL without memory. */
@@ -21,5 +25,9 @@ struct ao_port *ao_port_new(struct activator *home);
  * semaphores of ao_sem_remote_new() are closed.  Threads that are no activator's may still use the
  * faces of which they hold a reference. */
 void ao_port_free(struct ao_port *port);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_rendezvous {
     struct ao_wait_queue waiters; /* all givers or all takers */
     bool givers;                  /* which; valid while somebody waits */
@@ -24,5 +28,9 @@ void ao_rendezvous_give(struct ao_rendezvous *r, void *value, struct ao_wait *w)
 void ao_rendezvous_take(struct ao_rendezvous *r, struct ao_wait *w);
 
 void ao_rendezvous_close(struct ao_rendezvous *r); /* settles all waiters CLOSED */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

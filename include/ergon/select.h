@@ -20,6 +20,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_select {
     struct ao_wait_listener listener;
     struct ao_wait *records; /* n, of the waiter */
@@ -37,5 +41,9 @@ bool ao_select_arm(struct ao_select *s, uint32_t i);
 void ao_select_await(struct ao_select *s, struct ao_wait *w);
 
 #define AO_SELECT(select, i, start) (ao_select_arm((select), (i)) ? (void)(start) : (void)0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -24,6 +24,10 @@
 
 #include <ergon/seq.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ao_sem_remote;
 
 struct ao_sem {
@@ -77,5 +81,9 @@ void ao_permit_release(struct ao_permit *p); /* early, all of them; idempotent *
 
 #define AO_SCOPED_ACQUIRE(self, seq, sem, permit)                                                  \
     AO_AWAIT(self, seq, &(permit)->wait, ao_sem_acquire_scoped((sem), (permit)))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

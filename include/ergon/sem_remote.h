@@ -11,6 +11,10 @@
 #include <ergon/port.h>
 #include <ergon/sem.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Counted; the caller gets one reference, and the semaphore keeps one until ao_sem_fini().  `port`
  * is that of the semaphore's home, and the same in every call for one semaphore.  Home thread; NULL
  * without memory. */
@@ -47,5 +51,9 @@ enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uin
 /* Any thread; never blocks.  Misuse: more than UINT32_MAX that home has not counted yet. */
 void ao_sem_remote_release(struct ao_sem_remote *r);
 void ao_sem_remote_release_n(struct ao_sem_remote *r, uint32_t n);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -41,6 +41,10 @@
 
 #include <ergon/wait.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Where a sequence stands; zeroed is its beginning. */
 struct ao_seq {
     uint32_t at; /* line of the macro where it goes on; 0 at the beginning */
@@ -50,10 +54,10 @@ struct ao_seq {
  * out of that switch's range. */
 #define AO_SEQ_LABEL(line) (0x5e90000000000000u | (uint64_t)(line))
 
-/* With gcc: a label in the scope of a local variable with an initial value is an error; clang's
- * -Wall finds the same.  Behind a sequence the check is off again, but gcc then prints a note where
- * a goto passes such a variable. */
-#if defined(__GNUC__) && !defined(__clang__)
+/* With gcc: a label in the scope of a local variable with an initial value is an error, as in C++
+ * anyway; clang's -Wall finds the same.  Behind a sequence the check is off again, but gcc then
+ * prints a note where a goto passes such a variable. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
 #define AO_SEQ_STRICT     _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
 #define AO_SEQ_STRICT_END _Pragma("GCC diagnostic ignored \"-Wjump-misses-init\"")
 #else
@@ -134,5 +138,9 @@ struct ao_seq {
 /* Private to the macros. */
 enum ao_verdict ao_seq_sleep(struct ao *self, ao_time duration);
 ao_time ao_seq_after(const struct ao *self, ao_time duration); /* AO_NEVER stays AO_NEVER */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

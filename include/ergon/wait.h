@@ -24,6 +24,10 @@
 
 #include <ergon/ao.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum ao_wait_outcome {
     AO_WAIT_NONE,      /* zeroed: nothing was started */
     AO_WAIT_PENDING,   /* waits; the outcome is open */
@@ -69,7 +73,7 @@ struct ao_wait {
     bool kept;                       /* stays attached when it resumes READY (a scoped permit) */
     bool held;                       /* READY, and the object has not used it yet, or keeps it */
 };
-_Static_assert(sizeof(struct ao_wait) <= 64, "a record stands in the state of every waiter");
+static_assert(sizeof(struct ao_wait) <= 64, "a record stands in the state of every waiter");
 
 /* --- For waiters; AO_AWAIT calls these three in this order --- */
 
@@ -126,5 +130,9 @@ int ao_completion_complete(struct ao_completion *c, void *value);
 
 /* It will never happen: settles everyone CLOSED.  AO_E_STATE when it is done already. */
 int ao_completion_close(struct ao_completion *c);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

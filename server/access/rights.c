@@ -6,12 +6,19 @@
 /* --- Patterns --- */
 
 static const char any_tenant[] = "task.any";
+static const char any_worker[] = "worker.any";
 static const char offers[] = "worker.offer.";
 
+/* No pattern grants it. */
 static bool is_over_others(struct span name)
 {
-    return span_is(name, any_tenant) ||
-           (name.len >= sizeof offers - 1 && memcmp(name.at, offers, sizeof offers - 1) == 0);
+    return span_is(name, any_tenant) || span_is(name, any_worker);
+}
+
+/* To offer a method, or a pattern that grants that and nothing else. */
+static bool is_of_offers(struct span name)
+{
+    return name.len >= sizeof offers - 1 && memcmp(name.at, offers, sizeof offers - 1) == 0;
 }
 
 static bool pattern_fits(struct span pattern, struct span name)
@@ -54,9 +61,21 @@ static bool list_fits(const char *list, struct span name)
     return false;
 }
 
+static bool list_offers(const char *list, struct span name)
+{
+    struct span pattern;
+
+    while (next_pattern(&list, &pattern))
+        if (is_of_offers(pattern) && pattern_fits(pattern, name))
+            return true;
+    return false;
+}
+
 bool patterns_fit(const char *patterns, struct span name)
 {
-    return is_over_others(name) ? list_names(patterns, name) : list_fits(patterns, name);
+    if (is_over_others(name))
+        return list_names(patterns, name);
+    return is_of_offers(name) ? list_offers(patterns, name) : list_fits(patterns, name);
 }
 
 bool patterns_seem_to_grant(const char *patterns)
@@ -72,7 +91,7 @@ static bool list_within(const char *list, const char *wider)
     struct span pattern;
 
     while (next_pattern(&list, &pattern))
-        if (is_over_others(pattern) ? !list_names(wider, pattern) : !list_fits(wider, pattern))
+        if (!patterns_fit(wider, pattern))
             return false;
     return true;
 }
@@ -231,7 +250,7 @@ const struct rights *rights_new(const struct rights_options *o)
 {
     size_t most = role_table_count(o->roles) + 1, tenant_size = strlen(o->tenant) + 1;
     size_t name_size = strlen(o->name) + 1;
-    const char *methods = o->everything ? "*,task.any" : o->methods;
+    const char *methods = o->everything ? "*,task.any,worker.any,worker.offer.*" : o->methods;
     size_t methods_size = methods ? strlen(methods) + 1 : 0;
     struct rights *r = calloc(1, sizeof *r + most * sizeof r->grants[0]);
 

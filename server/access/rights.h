@@ -5,8 +5,10 @@
  * may not cancel those.  A pattern is a name, or its beginning and '*'.  Lists of patterns are
  * texts with commas between them.
  *
- * What is a right over others (task.any: tasks and crons of all tenants; worker.offer.*) is granted
- * by its own full name only: no pattern fits it.
+ * What is a right over others (task.any: tasks and crons of all tenants; worker.any: workers of all
+ * principals) is granted by its own full name only: no pattern fits it.  The right to offer a
+ * method as a worker, worker.offer.METHOD, is granted by that name, or by a pattern that begins
+ * with worker.offer. itself.
  *
  * Rights and tables of roles are immutable and counted: any thread may use what it holds a
  * reference to, and take or drop references.  The last one frees. */
@@ -17,7 +19,8 @@
 
 /* --- Patterns; all pure --- */
 
-/* Does one of the patterns fit the name?  Of a right over others only its own name does. */
+/* Does one of the patterns fit the name?  Of a right over others only its own name does, of a right
+ * to offer only what begins with worker.offer. */
 bool patterns_fit(const char *patterns, struct span name);
 /* Do they seem to fit task.any, as `*` does, and do not name it? */
 bool patterns_seem_to_grant(const char *patterns);

@@ -331,6 +331,22 @@ bool account_lacks_bytes(const struct account *a, const struct account_change *u
            (bytes > limits->bytes / 2 ? own : own + bytes) > left;
 }
 
+static uint64_t less(uint64_t from, uint64_t what)
+{
+    return from > what ? from - what : 0;
+}
+
+/* What it takes is not free any more: see the head of account.h. */
+uint64_t account_bytes_left(const struct account *a, const struct account_change *unsettled)
+{
+    const struct account_limits *limits = &a->all->limits;
+    uint64_t all = at_least_nothing(sum_of(&a->all->bytes) + (uint64_t)unsettled->bytes);
+    uint64_t own = at_work(&a->bytes, &a->input, unsettled);
+    uint64_t of_all = less(less(limits->bytes_in_all, all), own) / 2;
+    uint64_t of_own = less(limits->bytes, own);
+    return of_own < of_all ? of_own : of_all;
+}
+
 bool account_take(struct account *a, uint64_t bytes, uint64_t own)
 {
     const struct account_limits *limits = &a->all->limits;

@@ -100,6 +100,10 @@ void account_settle(struct account *a, const struct account_change *change);
 bool account_lacks_bytes(const struct account *a, const struct account_change *unsettled,
                          uint64_t bytes);
 
+/* For how many bytes more, in pieces that come one by one, has it room?  Less than a piece may be
+ * left where one would fit: account_lacks_bytes() says so. */
+uint64_t account_bytes_left(const struct account *a, const struct account_change *unsettled);
+
 /* Do `held` bytes and so many more exceed a limit?  What takes more than half of it alone fits
  * beside whatever is at most half: else it would wait for as long as anything lasts, as a long poll
  * does. Pure. */

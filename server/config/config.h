@@ -156,6 +156,7 @@ struct config {
         uint64_t keep_failed; /* ns that those are kept that failed */
         uint64_t ageing;      /* ns in the queue that count as one step of priority; 0: never */
         uint32_t crashes;     /* of the server, while it ran: then it is dead; 0: never */
+        uint32_t losses;      /* of workers that had it: then it is dead; 0: never */
         uint32_t history;     /* events of one task */
     } tasks;
 
@@ -192,6 +193,12 @@ struct config {
         uint32_t auth_failures;           /* on one connection, then it is closed */
         uint64_t penalty;                 /* ns that a wrong token costs its address; 0: none */
     } limits;
+
+    struct {
+        uint32_t max;                /* registrations */
+        uint64_t silence;            /* ns in which a worker's machine may say nothing; 0: any */
+        struct config_texts methods; /* patterns of those that workers will offer */
+    } workers;
 
     bool sandbox;                      /* system calls that are not needed are denied */
     struct config_texts sandbox_allow; /* but these are not */

@@ -146,6 +146,10 @@ static const struct config_key keys[] = {
     {"tasks.crashes", "tasks-crashes", &config_count, AT(tasks.crashes), .normal = "3",
      LIMIT(1, 1000), .words = OFF,
      .help = "a task that ran in so many crashes of the server is not run again"},
+    {"tasks.losses", "tasks-losses", &config_count, AT(tasks.losses), .normal = "9",
+     LIMIT(1, 255), .words = OFF,
+     .help = "a task with so many losses of workers that had it is not run again; one that it had "
+             "alone counts as three"},
     {"tasks.history", "tasks-history", &config_count, AT(tasks.history), .normal = "100",
      LIMIT(1, 1000000), .help = "events kept of one task"},
     {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
@@ -222,6 +226,15 @@ static const struct config_key keys[] = {
     {"limits.penalty", "limits-penalty", &config_duration, AT(limits.penalty), .normal = "5s",
      LIMIT(MS, 200 * SECOND), .words = OFF,
      .help = "what a wrong token costs its address; after three it is kept out so long"},
+
+    {"workers.max", "workers-max", &config_count, AT(workers.max), .normal = "10000",
+     LIMIT(1, 100000), .help = "registrations of workers; more are answered BUSY"},
+    {"workers.silence", "workers-silence", &config_duration, AT(workers.silence),
+     .normal = "15s", LIMIT(3 * SECOND, DAY / 24), .words = OFF,
+     .help = "a worker whose machine says nothing for so long, asked or written to, is lost"},
+
+    {"workers.methods", "workers-methods", &config_namelist, AT(workers.methods),
+     .help = "pattern of methods that workers will offer: tasks of them are taken before any does"},
 
     {"drain", "drain", &config_duration, AT(drain), .normal = "8s", LIMIT(0, DAY),
      .live = true, .help = "how long a shutdown waits for work in flight"},

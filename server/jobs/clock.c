@@ -4,6 +4,7 @@
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/shared/holds.h"
 
 static void set_back_done(struct jobs *jobs, struct store_op *write)
 {
@@ -34,6 +35,7 @@ void clock_leapt(struct job_table *table, int64_t by)
     else
         set_rows_back(jobs, length);
     crons_leapt(jobs, by);
+    holds_look(jobs);
 }
 
 void clock_recover(struct jobs *jobs)
@@ -58,13 +60,14 @@ static bool anything_waits(const struct jobs *jobs)
     for (unsigned state = 0; state < JOB_STATE_COUNT; state++)
         if (job_state_open((enum job_state)state))
             open += counter_read(&jobs->table.by_state[state]);
-    return open > 0 || jobs->crons->count > 0;
+    return open > 0 || jobs->crons->count > 0 || holds_follow_wall(jobs);
 }
 
 static enum ao_verdict watch_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, clock_watch);
     table_look_at_clock(&jobs->table);
+    holds_look(jobs);
     if (!anything_waits(jobs))
         return AO_DONE;
     ao_sleep_for(self, AO_MS(CLOCK_WATCH_MS));

@@ -5,6 +5,7 @@
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
+#include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
 
 /* Its first row came back: who submitted it is answered, and then it goes on. */
@@ -89,12 +90,14 @@ void effects_apply(struct jobs *jobs)
     unsigned effects;
     do {
         scheduler_admit(&jobs->sched);
+        if (jobs->sched.called.first)
+            semaphores_settle(jobs);
         job = job_next_effect(&jobs->table, &effects);
         if (job)
             apply(jobs, job, effects);
         if (!job && jobs->sched.to_note)
             rates_write(jobs); /* without memory somebody may go on at once */
-    } while (job || jobs->sched.granted.first);
+    } while (job || jobs->sched.granted.first || jobs->sched.called.first);
 }
 
 static enum ao_verdict job_due(struct ao *self)

@@ -21,10 +21,23 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
+#include "server/jobs/service/event_operations.h"
 #include "server/jobs/service/queues.h"
 #include "server/jobs/service/sweep.h"
+#include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
+#include "server/jobs/shared/hold_recover.h"
+#include "server/jobs/shared/hold_rows.h"
+#include "server/jobs/shared/holds.h"
+#include "server/jobs/shared/named_events.h"
+#include "server/jobs/shared/shared.h"
 #include "server/jobs/source.h"
+
+static uint64_t system_suspended(void *arg)
+{
+    (void)arg;
+    return clock_suspended();
+}
 
 static uint64_t system_wall(void *arg)
 {
@@ -49,6 +62,7 @@ static enum ao_verdict jobs_step(struct ao *self)
     idle &= sweep_go_on(jobs);
     effects_apply(jobs);
     idle &= audit_go_on(jobs);
+    idle &= holds_go_on(jobs);
     idle &= room_trim(jobs);
     effects_apply(jobs);
     return idle ? AO_DONE : AO_AGAIN;
@@ -90,28 +104,33 @@ static bool init_parts(struct jobs *jobs)
 {
     const struct jobs_options *o = &jobs->options;
     bool bounds = bounds_init(jobs);
-    bool table =
-        table_init(&jobs->table,
-                   &(struct job_table_options){
-                       .activator = jobs->activator,
-                       .timer_class = &job_timer_class,
-                       .registry = o->registry,
-                       .wall = o->wall ? o->wall : system_wall,
-                       .wall_arg = o->wall_arg,
-                       .leapt = clock_leapt,
-                       .history_max = o->history_max,
-                       .kept_least = o->kept_bytes_max / (o->tasks_max ? o->tasks_max : 1)}) == 0;
-    bool sched = scheduler_init(&jobs->sched,
-                                &(struct scheduler_options){.table = &jobs->table,
-                                                            .tasks = jobs->tasks,
-                                                            .ao = &jobs->ao,
-                                                            .ageing = o->ageing,
-                                                            .crashes_max = o->crashes_max,
-                                                            .kept_bytes_max = o->kept_bytes_max,
-                                                            .keep_failed = o->keep_failed,
-                                                            .keeps_rates = o->store != NULL}) == 0;
+    table_init(&jobs->table,
+               &(struct job_table_options){.activator = jobs->activator,
+                                           .timer_class = &job_timer_class,
+                                           .registry = o->registry,
+                                           .wall = o->wall ? o->wall : system_wall,
+                                           .wall_arg = o->wall_arg,
+                                           .leapt = clock_leapt,
+                                           .history_max = o->history_max,
+                                           .kept_least = o->kept_bytes_max /
+                                                         (o->tasks_max ? o->tasks_max : 1)});
+    bool sched =
+        scheduler_init(&jobs->sched,
+                       &(struct scheduler_options){.table = &jobs->table,
+                                                   .tasks = jobs->tasks,
+                                                   .ao = &jobs->ao,
+                                                   .ageing = o->ageing,
+                                                   .crashes_max = o->crashes_max,
+                                                   .losses_max = o->losses_max,
+                                                   .kept_bytes_max = o->kept_bytes_max,
+                                                   .keep_failed = o->keep_failed,
+                                                   .keeps_rates = o->store != NULL,
+                                                   .max_changed = semaphore_max_changed}) == 0;
     jobs->crons = crons_new();
-    return bounds && table && sched && jobs->crons && set_weights(jobs);
+    jobs->shared = shared_new();
+    if (jobs->shared)
+        jobs->shared->suspended = o->suspended(o->wall_arg);
+    return bounds && sched && jobs->crons && jobs->shared && set_weights(jobs);
 }
 
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
@@ -122,6 +141,8 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
         return NULL;
     }
     jobs->options = *options;
+    if (!options->suspended)
+        jobs->options.suspended = system_suspended;
     jobs->tasks = options->tasks;
     jobs->store = options->store;
     jobs->activator = tasks_manager_activator(options->tasks);
@@ -174,6 +195,20 @@ static bool read_rate(void *arg, const struct store_rate *row)
     struct reading *r = arg;
     r->fault = row_check_rate(row);
     return !r->fault && memory(r, rates_recover(r->jobs, row));
+}
+
+static bool read_semaphore(void *arg, const struct store_semaphore *row)
+{
+    struct reading *r = arg;
+    r->fault = row_check_semaphore(row);
+    return !r->fault && memory(r, semaphore_rows_recover(r->jobs, row));
+}
+
+static bool read_hold(void *arg, const struct store_hold *row)
+{
+    struct reading *r = arg;
+    r->fault = row_check_hold(row);
+    return !r->fault && memory(r, hold_rows_recover(r->jobs, row));
 }
 
 static bool read_cron(void *arg, const struct store_cron *row)
@@ -230,10 +265,13 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
                                         .cron = read_cron,
                                         .task = read_task,
                                         .event = read_event,
-                                        .fault = &r.fault};
+                                        .fault = &r.fault,
+                                        .semaphore = read_semaphore,
+                                        .hold = read_hold};
     if (!jobs->store)
         return 0;
     clock_recover(jobs);
+    shared_number_past(jobs, store_last_fence(jobs->store));
     if (recover_board(jobs, error, size) != 0)
         return -1;
     jobs->table.recovering = true;
@@ -255,8 +293,10 @@ int jobs_start(struct jobs *jobs)
     if (store_start(jobs->store, jobs->activator, &jobs->ao) != 0)
         return -1;
     recover_go_on(jobs);
+    queues_save(jobs);
     effects_apply(jobs);
     crons_start(jobs);
+    holds_start(jobs);
     return 0;
 }
 
@@ -270,6 +310,8 @@ static void answer_all(struct jobs *jobs)
     sync_stop(jobs);
     queues_stop(jobs);
     waiters_dismiss(jobs);
+    semaphores_dismiss(jobs);
+    event_operations_stop(jobs);
 }
 
 static void commit_all(struct jobs *jobs)
@@ -313,6 +355,9 @@ void jobs_free(struct jobs *jobs)
     channels_flush(jobs);
     channels_free(jobs);
     crons_free(jobs);
+    holds_free(jobs);
+    events_free(jobs);
+    shared_free(jobs->shared);
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);
@@ -350,6 +395,10 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
                               .starts = counter_read(&jobs->sched.starts),
                               .retries = counter_read(&jobs->sched.retries),
                               .fenced = counter_read(&jobs->sched.fenced)};
+    out->semaphores = counter_read(&jobs->shared->shown_semaphores);
+    out->held = counter_read(&jobs->shared->shown_held);
+    out->waiting = counter_read(&jobs->shared->shown_waiting);
+    out->events = counter_read(&jobs->shared->shown_events);
     bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);

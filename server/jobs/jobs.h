@@ -29,6 +29,8 @@ struct jobs_options {
     struct registry *registry;   /* borrowed */
     struct store *store;         /* borrowed, opened and not started; NULL: nothing is durable */
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
+    /* Of the machine, since any time; NULL: the system's; ns.  With the same argument. */
+    uint64_t (*suspended)(void *arg);
     void *wall_arg;
     uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
     uint32_t tenant_share;         /* percent that one tenant may hold; 0, 100: no limit */
@@ -36,7 +38,11 @@ struct jobs_options {
     ao_time keep_failed;           /* how long those are kept that failed, unless they say it; ns */
     ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
     uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
+    uint32_t losses_max;  /* a task with so many losses of workers is dead: life/loss.h; 0: never */
     uint32_t history_max; /* events that are kept of one job */
+    /* Patterns, as in server/access/rights.h, of methods that workers will offer: their tasks wait
+     * for that.  Borrowed; NULL: none. */
+    const char *worker_methods;
     const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
     uint32_t tenant_count;
     /* Reads the options of a cron, a raw map as the store has it, into a spec that has its
@@ -67,6 +73,10 @@ void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
  * at. */
 void jobs_set_limits(struct jobs *jobs, const struct jobs_options *options);
 
+/* Any thread that has an attempt of the job, by its owner (job_source.h): whose the job is.  It
+ * lasts until the attempt has returned. */
+struct span jobs_owner_tenant(const void *owner);
+
 /* Any thread; figures. */
 struct jobs_info {
     uint64_t tasks, bytes; /* held */
@@ -74,7 +84,9 @@ struct jobs_info {
     uint64_t tasks_max, bytes_max, kept_bytes_max;
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t submitted, starts, retries, fenced;
-    bool has_store; /* the rest is of the store */
+    uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
+    uint64_t events;                    /* that clients have named */
+    bool has_store;                     /* the rest is of the store */
     uint64_t commits, operations, store_bytes;
     uint64_t commit_ns;      /* of the last commit */
     const char *store_error; /* why it cannot write; constant; NULL: it can */

@@ -5,6 +5,7 @@
  *     sched/    what is run next, and what holds a job back
  *     life/     submitted, started, returned, timed out, kept for a time, forgotten
  *     persist/  jobs as rows: to the store and back
+ *     shared/   semaphores and events that clients share by name
  *     effects   what follows from what has happened, in one stated order
  *     service/  the operations of the loops, and who waits for what
  *     cron/     jobs by calendar
@@ -26,6 +27,7 @@
 struct audit;
 struct board;
 struct crons;
+struct shared;
 
 struct jobs {
     struct jobs_options options;
@@ -45,9 +47,10 @@ struct jobs {
     uint32_t work;                /* of this step, see jobs_worked() */
     struct board *board;          /* NULL: none, since there is no store */
     struct crons *crons;
-    struct audit *audit; /* under way; NULL: none */
-    size_t wanted;       /* bytes that a new job needs, and that are made room for: room_trim() */
-    struct turns sweeps; /* under way */
+    struct shared *shared; /* semaphores and events */
+    struct audit *audit;   /* under way; NULL: none */
+    size_t wanted;         /* bytes that a new job needs, and that are made room for: room_trim() */
+    struct turns sweeps;   /* under way */
     struct sync sync;
     struct bounds bounds;
 };

@@ -3,6 +3,10 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/life/attempts.h"
+#include "server/jobs/sched/offers.h"
+#include "server/jobs/service/event_operations.h"
+#include "server/jobs/service/queues.h"
+#include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)
@@ -48,12 +52,23 @@ static void full(void *arg, uint32_t pool, bool is_full)
     effects_apply(jobs);
 }
 
+static void offered(void *arg, struct method *method, bool workers, struct span who)
+{
+    struct jobs *jobs = arg;
+    struct job_queue *q = offers_changed(&jobs->sched, method, workers, who);
+    if (q)
+        queues_remember(jobs, q);
+    effects_apply(jobs);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
     attempts_stop(&jobs->sched, cancel);
     effects_apply(jobs);
     waiters_server_stops(jobs, cancel);
+    semaphores_stop(jobs);
+    event_operations_stop(jobs);
 }
 
 static const char *name(uint64_t id, char *buf)
@@ -70,7 +85,14 @@ void source_connect(struct jobs *jobs)
                                       .returned = returned,
                                       .noted = noted,
                                       .full = full,
+                                      .offered = offered,
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);
+}
+
+/* Neither changes while the job is there. */
+struct span jobs_owner_tenant(const void *owner)
+{
+    return ((const struct job *)owner)->tenant->name;
 }

@@ -35,7 +35,24 @@ struct conn_port {
      * that, each time that one stops to be read whose peer has left, and of which messages still
      * come; and behind it, when conn_ends(). */
     void (*gone)(void *arg, struct connection *c);
+    /* The rest is for connections that serve (server/net/serving.h); NULL: none does.
+     *
+     * Its peer sends nothing more (FIN), so no answer will come, and it serves no longer; all that
+     * was committed has been handed to the stream.  Its own calls are still answered, as those of
+     * others that half-close.  Not called where `gone` is instead. */
+    void (*finished)(void *arg, struct connection *c);
+    /* Bytes of its output may have been handed to the stream: conn_handed() says how many, and
+     * conn_output_full() whether there is room.  More may be sent, within the call too. */
+    void (*flushed)(void *arg, struct connection *c);
+    /* Does this request or notification begin nothing that it would hold, or have in flight?  Then
+     * it is handed over beyond the limits too, and while the server drains; other requests are
+     * answered BUSY or DRAINING, other notifications are dropped.  NULL: none is. */
+    bool (*harmless)(void *arg, const struct envelope *e);
 };
+
+/* Within `message`: what the scanner has noted of the message that was handed over, and its first
+ * byte, which counts while there are notes. */
+const struct scan_notes *conn_message_notes(const struct connection *c, const uint8_t **first);
 
 /* How this peer wants to be answered: chosen by server.hello, or by the listener. */
 struct conn_mode {
@@ -71,8 +88,8 @@ uint32_t conn_polls(const struct connection *c);
 uint8_t *conn_reserve(struct connection *c, size_t room);
 void conn_commit(struct connection *c, uint8_t *end);
 /* Takes over a block instead of copying it: `release(block)` is called once it is written or
- * dropped, which may be at once.  For large results. */
-void conn_send_block(struct connection *c, void *block, struct span bytes,
+ * dropped, which may be at once.  For large results.  False: it was dropped, as above. */
+bool conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block));
 
 /* May so many bytes be pushed, which nobody asked for?  True: they count, and are to be sent now.

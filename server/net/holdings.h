@@ -26,7 +26,8 @@ struct connection;
 uint64_t conn_bytes(const struct connection *c);
 
 /* Within its port's `message`, of a call or operation that will hold so many bytes: may it begin?
- * No: nothing was done about this message; it is handed over again when there is room. */
+ * No: nothing was done about this message; it is handed over again when there is room.  Of a
+ * connection that serves it is not: it is to be refused, BUSY. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
 /* Within its port's `message`: the block in which a long message stands alone, so that who keeps it
@@ -39,7 +40,7 @@ bool conn_take_message(struct connection *c, struct span params, struct block *o
  * if the connection has others in flight, nothing more is read until there is room.  One that has
  * none would be stopped by what others do, which may be for hours, and no ping of it were answered:
  * it is read on, and its calls are refused one by one, which costs no more than to answer them.  A
- * no-op where there is room. */
+ * no-op where there is room, and of one that serves. */
 void conn_wait_for_room(struct connection *c);
 
 /* So many bytes more, or with less than 0 fewer, which are held outside of the connection for its

@@ -44,6 +44,10 @@ struct net_limits {
     ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */
     ao_time unread;       /* ns in which a peer that events are pushed to reads none; 0: any */
     ao_time keepalive;    /* ns of silence before a TCP peer is asked if it is there; 0: never */
+    /* ns in which the machine of a TCP peer that serves may say nothing, asked or written to,
+     * before it counts as lost; 0: as long as the system lets it.  A peer that does not read is not
+     * silent: its system says so. */
+    ao_time silence;
     uint32_t auth_failures;
     /* ns that a wrong token costs its address, at most 200 s; 0: none, nor anything else. */
     ao_time penalty;
@@ -129,8 +133,10 @@ void acceptor_stand_in(struct acceptor *a);
 /* --- A running server: any thread; each takes effect on every loop soon --- */
 
 /* Stops accepting; every connection stops reading, finishes what is in flight, writes it and
- * closes.  `drained(arg)` (NULL: nobody asks) is called once, on the thread that does the
- * acceptor's work, when no connection is left.  A second call does nothing. */
+ * closes, but for those that serve: these are read on, so that what they were given is answered,
+ * and what their peers ask themselves is answered DRAINING.  `drained(arg)` (NULL: nobody asks) is
+ * called once, on the thread that does the acceptor's work, when no connection is left but those
+ * that serve and have nothing in flight themselves.  A second call does nothing. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
 /* Closes every connection now. */
 void net_abort(struct acceptor *a);

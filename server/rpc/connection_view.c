@@ -4,6 +4,7 @@
 #include "server/net/connection_rights.h"
 #include "server/net/connection.h"
 #include "server/net/connection/oversight.h"
+#include "server/rpc/workers.h"
 #include "server/tasks/task.h"
 
 /* --- Which are meant --- */
@@ -80,13 +81,23 @@ static uint32_t pack_calls(struct pack *p, const struct call *list, ao_time now)
     return count;
 }
 
+static uint32_t workers_of(struct connection *c)
+{
+    const struct worker_link *link = *conn_service(c);
+    uint32_t count = 0;
+
+    for (const struct worker *w = link ? link->first : NULL; w; w = w->next)
+        count += w->counted;
+    return count;
+}
+
 uint32_t connection_pack(struct pack *p, struct connection *c)
 {
     const struct principal *who = conn_principal(c);
     struct conn_figures n;
 
     conn_figures(c, &n);
-    pack_map(p, 17);
+    pack_map(p, 18);
     pack_key_uint(p, "id", conn_id(c));
     pack_key_str(p, "peer", conn_peer(c));
     pack_key_str(p, "principal", who ? principal_name(who) : NULL);
@@ -97,6 +108,7 @@ uint32_t connection_pack(struct pack *p, struct connection *c)
     pack_key_uint(p, "idle_ms", n.idle / AO_MS(1));
     pack_key_uint(p, "in_flight", n.in_flight);
     pack_key_uint(p, "polls", n.polls);
+    pack_key_uint(p, "workers", workers_of(c));
     pack_key_uint(p, "messages", n.messages);
     pack_key_uint(p, "partial_bytes", n.partial);
     pack_key_uint(p, "output_bytes", n.output);

@@ -9,7 +9,7 @@ static bool read_names(struct job_request *jr, struct cron_spec *c)
 {
     if (jr->count >= 3 && jr->count <= 5 && option_name(&jr->r, &c->name) &&
         read_text(&jr->r, &c->schedule) && read_text(&jr->r, &c->task.method) &&
-        (jr->count < 4 || read_any(&jr->r, &c->task.params)))
+        (jr->count < 4 || rpc_read_any(jr->rq, jr->params, &jr->r, &c->task.params)))
         return true;
     rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s", put_usage);
     return false;

@@ -4,26 +4,26 @@
  *                 server's own name  -> served here  -> response
  *                 any other          -> NO_METHOD
  *   notification  the same without a response; of an unknown method: ignored, counted
- *   response      nobody here asked: ignored, counted */
+ *   response      of a worker -> the result of its task; else ignored, counted */
 #include <inttypes.h>
 
 #include <ergon/ao.h>
 
-#include "server/rpc/connection_methods.h"
+#include "server/rpc/census.h"
 #include "server/net/holdings.h"
+#include "server/net/serving.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/trail.h"
+#include "server/rpc/worker_events.h"
 #include "server/net/connection/oversight.h"
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
-    &rpc_server_methods,
-    &rpc_inspection_methods,
-    &rpc_task_methods,
-    &rpc_queue_methods,
-    &rpc_cron_methods,
-    &rpc_connection_methods,
-    NULL,
+    &rpc_server_methods, &rpc_inspection_methods,
+    &rpc_task_methods,   &rpc_queue_methods,
+    &rpc_cron_methods,   &rpc_sem_methods,
+    &rpc_event_methods,  &rpc_connection_methods,
+    &rpc_worker_methods, NULL,
 };
 
 /* A method without parameters is given none. */
@@ -87,10 +87,24 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
         dispatch(loop, c, e);
         return;
     case ENVELOPE_RESPONSE:
-        counter_add(&loop->stats.ignored, 1);
-        log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
+        worker_answered(loop, c, e);
         return;
     }
+}
+
+/* What begins nothing that its connection would hold is served beyond its limits. */
+static bool is_harmless(void *arg, const struct envelope *e)
+{
+    static const char *const names[] = {"server.ping", "server.cancel", "server.hello",
+                                        "worker.progress", "worker.partial"};
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (span_is(e->method, names[i]))
+            return true;
+    /* Its own: []. */
+    return (span_is(e->method, "worker.quiet") || span_is(e->method, "worker.resume")) &&
+           e->params.len == 1;
 }
 
 /* Nobody waits for the answer to a notification, be its peer there or not: it is left to do its
@@ -107,6 +121,7 @@ static void on_gone(void *arg, struct connection *c)
     struct rpc_loop *loop = arg;
     struct call *next;
 
+    worker_gone(c, conn_why(c));
     for (struct call *call = *conn_user(c); call; call = next) {
         next = call->next;
         if (outlives_peer(call) && !conn_ends(c) && !conn_was_killed(c))
@@ -116,15 +131,34 @@ static void on_gone(void *arg, struct connection *c)
             job_request_give_up(loop, call);
         else if (call_is_census(call))
             census_give_up(call);
+        else if (call_is_worker_wait(call))
+            worker_wait_give_up(call);
         else
             home_abandon(loop->home, call);
     }
 }
 
+static void on_finished(void *arg, struct connection *c)
+{
+    (void)arg;
+    worker_gone(c, conn_why(c));
+}
+
+static void on_flushed(void *arg, struct connection *c)
+{
+    (void)arg;
+    worker_flushed(c);
+}
+
 struct conn_port rpc_port(struct rpc_loop *loop)
 {
     loop->namespaces = namespaces;
-    return (struct conn_port){.arg = loop, .message = on_message, .gone = on_gone};
+    return (struct conn_port){.arg = loop,
+                              .message = on_message,
+                              .gone = on_gone,
+                              .finished = on_finished,
+                              .flushed = on_flushed,
+                              .harmless = is_harmless};
 }
 
 void rpc_call_opened(void *arg, struct call *call)

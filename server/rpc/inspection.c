@@ -28,6 +28,36 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
     pack_key_uint(p, "gave_way", n.gave_way);
 }
 
+/* What workers have done is that of the methods which they alone run. */
+static void pack_workers(struct pack *p, const struct rpc_shared *s,
+                         const struct method_info *handlers, uint32_t count)
+{
+    uint64_t workers = 0, slots = 0, gone = 0, strange = 0, out = 0, done = 0, failed = 0;
+
+    for (uint32_t i = 0; i < s->loop_count; i++) {
+        const struct rpc_stats *r = &s->rpc_loops[i]->stats;
+        workers += counter_read(&r->workers);
+        slots += counter_read(&r->worker_slots);
+        gone += counter_read(&r->workers_gone);
+        strange += counter_read(&r->strange);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (handlers[i].at_workers) {
+            out += handlers[i].running;
+            done += handlers[i].done;
+            failed += handlers[i].failed;
+        }
+    pack_str(p, "workers");
+    pack_map(p, 7);
+    pack_key_uint(p, "registered", workers);
+    pack_key_uint(p, "slots", slots);
+    pack_key_uint(p, "out", out);
+    pack_key_uint(p, "done", done);
+    pack_key_uint(p, "failed", failed);
+    pack_key_uint(p, "gone", gone);
+    pack_key_uint(p, "strange", strange);
+}
+
 static void pack_tasks(struct pack *p, const struct tasks_info *t)
 {
     pack_str(p, "tasks");
@@ -60,6 +90,16 @@ static void pack_kept(struct pack *p, const struct jobs_info *l)
     pack_map(p, JOB_STATE_COUNT);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         pack_key_uint(p, job_state_names[i], l->by_state[i]);
+}
+
+static void pack_shared(struct pack *p, const struct jobs_info *l)
+{
+    pack_str(p, "shared");
+    pack_map(p, 4);
+    pack_key_uint(p, "semaphores", l->semaphores);
+    pack_key_uint(p, "held", l->held);
+    pack_key_uint(p, "waiting", l->waiting);
+    pack_key_uint(p, "events", l->events);
 }
 
 static void pack_store(struct pack *p, const struct jobs_info *l)
@@ -109,11 +149,11 @@ static bool has_run(const struct method_info *m)
 }
 
 /* Those that have run, read once: how many they are must be known first. */
-static uint32_t find_handlers(const struct rpc_shared *s, struct method_info *out)
+static uint32_t find_handlers(const struct rpc_shared *s, uint32_t methods, struct method_info *out)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < registry_count(s->registry); i++) {
+    for (uint32_t i = 0; i < methods; i++) {
         tasks_method_info(s->tasks, i, &out[count]);
         count += has_run(&out[count]);
     }
@@ -151,18 +191,19 @@ static void serve_info(struct rpc_request *rq)
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
     struct jobs_info kept;
-    struct method_info *handlers = malloc((registry_count(s->registry) + 1) * sizeof *handlers);
+    uint32_t methods = registry_count(s->registry);
+    struct method_info *handlers = malloc((methods + 1) * sizeof *handlers);
     struct pack p;
 
     if (!handlers) {
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
         return;
     }
-    uint32_t count = find_handlers(s, handlers);
+    uint32_t count = find_handlers(s, methods, handlers);
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 17);
+    pack_map(&p, 19);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -171,13 +212,15 @@ static void serve_info(struct rpc_request *rq)
     pack_key_bool(&p, "draining", atomic_load_explicit(&s->draining, memory_order_relaxed));
     pack_key_uint(&p, "loops", s->loop_count);
     pack_key_uint(&p, "executors", tasks.executors);
-    pack_key_uint(&p, "methods", registry_count(s->registry));
+    pack_key_uint(&p, "methods", methods);
     pack_key_uint(&p, "no_executor", without_executor(s->registry));
     pack_connections(&p, s);
     pack_memory(&p, s);
     pack_tasks(&p, &tasks);
     pack_handlers(&p, handlers, count);
+    pack_workers(&p, s, handlers, count);
     pack_kept(&p, &kept);
+    pack_shared(&p, &kept);
     pack_store(&p, &kept);
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());
@@ -191,14 +234,15 @@ static void serve_methods(struct rpc_request *rq)
     const struct registry *registry = rq->loop->shared->registry;
     const struct rpc_methods *const *namespaces = rq->loop->namespaces;
     const struct rpc_methods *const *n;
-    size_t count = registry_count(registry);
+    uint32_t handlers = registry_count(registry);
+    size_t count = handlers;
     struct pack p;
 
     for (n = namespaces; *n; n++)
         count += (*n)->count;
     pack_init(&p);
     pack_array(&p, count);
-    for (uint32_t i = 0; i < registry_count(registry); i++)
+    for (uint32_t i = 0; i < handlers; i++)
         pack_span(&p, registry_at(registry, i)->name);
     for (n = namespaces; *n; n++)
         for (uint32_t i = 0; i < (*n)->count; i++)
@@ -206,15 +250,15 @@ static void serve_methods(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-/* Of its kind; -1: it needs none. */
+/* Of its kind; -1: it needs none, or has workers. */
 static int32_t executors_for(const struct rpc_shared *s, const struct method *m)
 {
     struct tasks_info all;
     struct executor_info e;
     int32_t count = 0;
 
-    if (!m)
-        return -1;
+    if (!m || method_of_workers(m))
+        return m && method_refuses(m) != ERGON_OK ? 0 : -1;
     tasks_info(s->tasks, &all);
     for (uint32_t i = 0; i < all.executors; i++) {
         tasks_executor_info(s->tasks, i, &e);
@@ -251,8 +295,8 @@ static void serve_describe(struct rpc_request *rq)
     const struct method *m = registry_find(rq->loop->shared->registry, name);
     const struct rpc_method *own = m ? NULL : rpc_find_own(rq->loop, name);
     if (m)
-        describe(rq, m, m->name, m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking",
-                 m->handler->summary, m->handler->params, m->module);
+        describe(rq, m, m->name, method_kind(m), m->handler->summary, m->handler->params,
+                 m->module);
     else if (own)
         describe(rq, NULL, span_text(own->name), "server", own->summary, own->params, "server");
     else
@@ -267,9 +311,10 @@ static void pack_loop(struct pack *p, const struct rpc_shared *s, uint32_t i)
 
     activator_stats(s->loops[i], &a);
     net_loop_add_stats(s->net_loops[i], &n);
-    pack_map(p, 9);
+    pack_map(p, 10);
     pack_key_str(p, "name", activator_name(s->loops[i]));
     pack_key_uint(p, "connections", n.connections);
+    pack_key_uint(p, "workers", counter_read(&s->rpc_loops[i]->stats.workers));
     pack_key_uint(p, "active", a.active);
     pack_key_uint(p, "sleeping", a.sleeping);
     pack_key_uint(p, "rounds", a.rounds);

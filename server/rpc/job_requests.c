@@ -75,7 +75,8 @@ static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
-    read_params(stays ? rq->params : put(&at, rq->params), &jr->r, &jr->count);
+    jr->params = stays ? rq->params : put(&at, rq->params);
+    read_params(jr->params, &jr->r, &jr->count);
     jr->has_room = true;
     return true;
 }
@@ -159,16 +160,7 @@ void job_request_send(struct job_request *jr, bool poll)
         refuse_memory(jr);
         return;
     }
-    c->owner = rq->conn;
-    c->list = (struct call **)conn_user(rq->conn);
-    c->msgid_len = (uint8_t)rq->msgid.len;
-    c->name = rq->loop->recent_own->name;
-    c->began = activator_now(rq->loop->activator);
-    c->tag = (uint8_t)(CALL_OPERATION | (poll ? CALL_POLL : 0));
-    if (rq->msgid.len > 0)
-        memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
-    call_link(c);
-    conn_call_began(rq->conn, !poll);
+    rpc_open_call(rq, c, CALL_OPERATION | (poll ? CALL_POLL : 0), !poll);
     jr->op->holds = sizeof *jr->op + jr->op->memory.size + jr->op->message.size + jr->answer;
     conn_hold(rq->conn, (int64_t)jr->op->holds);
     jr->op->loop = rq->loop;

@@ -19,10 +19,11 @@ enum { JOB_REQUEST_SPANS = 4 };
 struct job_request {
     struct rpc_request *rq;
     struct operation *op;
-    struct reader r; /* at the first parameter */
-    uint32_t count;  /* parameters */
-    uint64_t *ids;   /* of a submission: room for as many as there can be; moved on by its users */
-    uint32_t item;   /* of several specs: which one is being read, from 1; else 0 */
+    struct span params; /* of a submission: where they lie now */
+    struct reader r;    /* at the first parameter */
+    uint32_t count;     /* parameters */
+    uint64_t *ids; /* of a submission: room for as many as there can be; moved on by its users */
+    uint32_t item; /* of several specs: which one is being read, from 1; else 0 */
     struct span *kept[JOB_REQUEST_SPANS]; /* of its arguments: job_request_keep() */
     uint32_t kept_count;
     bool has_room; /* what it keeps is in its own memory */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/net/holdings.h"
+#include "server/net/serving.h"
 #include "server/tasks/held_bytes.h"
 
 /* --- Which method it is --- */
@@ -65,6 +66,22 @@ bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct
     return false;
 }
 
+bool rpc_read_any(const struct rpc_request *rq, struct span params, struct reader *r,
+                  struct span *raw)
+{
+    const uint8_t *first;
+    const struct scan_notes *notes = conn_message_notes(rq->conn, &first);
+    uint32_t len = 0;
+
+    if (notes->count > 0)
+        len = scan_notes_find(notes, (size_t)(rq->params.at - first + (r->at - params.at)));
+    if (len == 0)
+        return read_any(r, raw);
+    *raw = span_of(r->at, len);
+    r->at += len;
+    return true;
+}
+
 bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct option *options,
                       uint32_t count)
 {
@@ -88,7 +105,8 @@ static bool may_call(struct rpc_request *rq, struct span method, const void *las
     return v->may;
 }
 
-static bool admit(struct rpc_request *rq, struct span method, const void *lasting)
+static bool admit(struct rpc_request *rq, struct span method, const void *lasting,
+                  enum rpc_access access)
 {
     const struct principal *p = conn_principal(rq->conn);
     int len = (int)(method.len < 256 ? method.len : 256);
@@ -97,7 +115,7 @@ static bool admit(struct rpc_request *rq, struct span method, const void *lastin
         rpc_refuse(rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
         return false;
     }
-    if (may_call(rq, method, lasting))
+    if (access == RPC_KNOWN || may_call(rq, method, lasting))
         return true;
     if (principal_may(p, method))
         rpc_refuse(rq, ERGON_E_DENIED,
@@ -114,7 +132,7 @@ static bool admit(struct rpc_request *rq, struct span method, const void *lastin
 bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
                enum rpc_access access)
 {
-    return conn_unlimited(rq->conn) || access == RPC_OPEN || admit(rq, method, lasting);
+    return conn_unlimited(rq->conn) || access == RPC_OPEN || admit(rq, method, lasting, access);
 }
 
 bool rpc_others_count(const struct connection *c)
@@ -130,6 +148,12 @@ bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes)
 
     if (conn_may_begin(rq->conn, bytes))
         return true;
+    if (conn_serves(rq->conn)) {
+        rpc_refuse(rq, ERGON_E_BUSY,
+                   "there is no room for what it holds; what a worker asks is not "
+                   "kept waiting");
+        return false;
+    }
     counter_add(rq->msgid.len > 0 ? &stats->requests : &stats->notifications, (uint64_t)-1);
     rq->loop->outcome = NULL; /* it comes again */
     return false;
@@ -167,6 +191,20 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
     if (full)
         conn_wait_for_room(rq->conn);
     conn_call_ended(rq->conn, true);
+}
+
+void rpc_open_call(struct rpc_request *rq, struct call *c, unsigned tag, bool counted)
+{
+    c->owner = rq->conn;
+    c->list = (struct call **)conn_user(rq->conn);
+    c->name = rq->loop->recent_own->name;
+    c->began = activator_now(rq->loop->activator);
+    c->tag = (uint8_t)tag;
+    c->msgid_len = (uint8_t)rq->msgid.len;
+    if (rq->msgid.len > 0)
+        memcpy(c->msgid, rq->msgid.at, rq->msgid.len);
+    call_link(c);
+    conn_call_began(rq->conn, counted);
 }
 
 /* --- Answers --- */

@@ -23,6 +23,7 @@ struct rpc_request {
 
 enum rpc_access {
     RPC_OPEN,   /* before authentication too, and for everybody */
+    RPC_KNOWN,  /* for everybody who has said who it is */
     RPC_GUARDED /* the principal's patterns decide */
 };
 
@@ -32,6 +33,7 @@ enum rpc_audit {
     RPC_USES,    /* no: it only reads, or concerns what is the caller's own */
     RPC_SUBMITS, /* in the name of another tenant than the caller's own */
     RPC_STEERS,  /* on tasks of another tenant than its own, or on none, of who may reach such */
+    RPC_FOREIGN, /* on a worker of another principal */
     RPC_RULES    /* always */
 };
 
@@ -39,7 +41,8 @@ enum rpc_audit {
 enum call_tag {
     CALL_OPERATION = 1, /* job_requests.h */
     CALL_POLL = 2,      /* and may wait for long */
-    CALL_CENSUS = 4     /* connection_methods.h */
+    CALL_CENSUS = 4,    /* census.h */
+    CALL_WORKER = 8     /* workers.h */
 };
 
 struct rpc_method {
@@ -62,7 +65,10 @@ extern const struct rpc_methods rpc_inspection_methods; /* info, methods, descri
 extern const struct rpc_methods rpc_task_methods;       /* task.* */
 extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
 extern const struct rpc_methods rpc_cron_methods;       /* cron.* */
+extern const struct rpc_methods rpc_sem_methods;        /* sem.* */
+extern const struct rpc_methods rpc_event_methods;      /* event.*; sem_methods.c */
 extern const struct rpc_methods rpc_connection_methods; /* connection.* */
+extern const struct rpc_methods rpc_worker_methods;     /* worker.* */
 
 /* The server's own method of this name, or NULL. */
 const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
@@ -77,6 +83,11 @@ const char *rpc_where_else(struct span name);
  * with `usage`. */
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
                    struct span *out, const char *usage);
+
+/* The next value, which may be long, of the request's parameters, which lie at `params` now: what
+ * the scanner noted of it is not walked through once more. */
+bool rpc_read_any(const struct rpc_request *rq, struct span params, struct reader *r,
+                  struct span *raw);
 
 /* The map of options that is the last parameter, or nil in its place: as options_take().  False:
  * the request was answered BAD_PARAMS. */
@@ -93,13 +104,18 @@ bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
 bool rpc_others_count(const struct connection *c);
 
 /* Is there room in its account for what this will hold?  No: it is handed over again, as if it had
- * not come, when there is; nothing is answered. */
+ * not come, when there is; nothing is answered.  Or, of a connection that serves, it was answered
+ * BUSY. */
 bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes);
 
 /* Hands a call of a handler to the loop's home, which answers it when it ends.  If the home refuses
  * it (home_call() says why), the request is answered so here.  Where there is no room for it, as
  * rpc_may_begin(). */
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
+
+/* A request of one of the server's own methods becomes a call of its connection, which is answered
+ * later: `c`, zeroed, is filled in and linked.  `counted`: as conn_call_began(). */
+void rpc_open_call(struct rpc_request *rq, struct call *c, unsigned tag, bool counted);
 
 /* The one answer of a request; of a notification nothing.  rpc_refuse() counts it as refused; a
  * text is cut at 400 bytes. */

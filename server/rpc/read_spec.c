@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "server/access/rights.h"
 #include "server/rpc/trail.h"
 
 void spec_defaults(const struct job_request *jr, struct job_spec *spec)
@@ -38,8 +39,9 @@ bool spec_may_run(struct job_request *jr, struct span method)
         return false;
     if (m && m->no_executor)
         return spec_refuse(jr, ERGON_E_NO_EXECUTOR, "%s", error_meaning(ERGON_E_NO_EXECUTOR));
-    if (m)
-        return true;
+    const char *expected = jr->rq->loop->shared->worker_methods;
+    if (m || (expected && patterns_fit(expected, method)))
+        return true; /* whether a worker has ever offered it, the jobs know */
     return spec_refuse(jr, ERGON_E_NO_METHOD, "no handler \"%.*s\"; %s",
                        (int)(method.len < 256 ? method.len : 256), (const char *)method.at,
                        rpc_where_else(method));
@@ -76,7 +78,7 @@ bool spec_options(struct job_request *jr, struct job_spec *spec)
 bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage)
 {
     if (count < 1 || count > 3 || !read_text(&jr->r, &spec->method) ||
-        (count > 1 && !read_any(&jr->r, &spec->params)))
+        (count > 1 && !rpc_read_any(jr->rq, jr->params, &jr->r, &spec->params)))
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
     return spec_may_run(jr, spec->method) && (count < 3 || spec_options(jr, spec)) &&
            spec_may_share(jr, spec);

@@ -21,6 +21,7 @@ struct rpc_shared {
     struct registry *registry;
     struct tasks *tasks;
     struct net_loop **net_loops;
+    struct rpc_loop **rpc_loops;
     struct activator **loops;
     uint32_t loop_count;
     struct net_limits limits;
@@ -28,13 +29,17 @@ struct rpc_shared {
     ao_time started;  /* of ao_clock_monotonic */
     const char *idle; /* name of the idle mode */
     struct jobs *jobs;
-    bool has_store; /* what is submitted can be durable */
+    bool has_store;             /* what is submitted can be durable */
+    const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
 };
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
     _Atomic uint64_t requests, notifications, ignored, refused;
+    /* Of workers: registered now, and their slots; gone in all, and answers that nobody asked for.
+     */
+    _Atomic uint64_t workers, worker_slots, workers_gone, strange;
 };
 
 struct act;
@@ -45,6 +50,7 @@ enum { RPC_VERDICTS = 256 };
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
+    struct dock *dock;            /* of its workers; set by rpc_serve_workers() */
     struct jobs_channel *channel; /* its port is that of job_requests.h */
     struct activator *activator;
     const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
@@ -66,6 +72,9 @@ struct rpc_loop {
 
 /* The port of this loop's connections; `arg` is the rpc_loop, which must outlive them.  Set-up. */
 struct conn_port rpc_port(struct rpc_loop *loop);
+
+/* Peers of this loop may be workers, whose tasks come by this dock.  Set-up. */
+void rpc_serve_workers(struct rpc_loop *loop, struct dock *dock);
 
 /* A call of this loop's home has ended: the answer goes to the connection that owns it.  A
  * call_ended_fn; `arg` is the rpc_loop; the outcome stays the caller's, but for a block that is

@@ -1,8 +1,10 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
-#include "server/rpc/connection_methods.h"
+#include "server/rpc/census.h"
 #include "server/net/auth/token.h"
 #include "server/rpc/job_requests.h"
+#include "server/net/serving.h"
 #include "server/rpc/trail.h"
+#include "server/rpc/worker_events.h"
 #include "base/log.h"
 
 static bool read_shape(struct reader *r, void *out)
@@ -92,6 +94,13 @@ static void serve_auth(struct rpc_request *rq)
         conn_auth_failed(rq->conn);
         return;
     }
+    if (conn_serves(rq->conn) &&
+        strcmp(principal_name(who), principal_name(conn_principal(rq->conn))) != 0) {
+        rpc_refuse(rq, ERGON_E_DENIED,
+                   "workers are registered on this connection for %s: it stays that",
+                   principal_name(conn_principal(rq->conn)));
+        return;
+    }
     conn_set_principal(rq->conn, who);
     trail_authenticated(rq);
     log_info("authenticated", LOG_UINT("conn", conn_id(rq->conn)),
@@ -107,14 +116,9 @@ static void serve_ping(struct rpc_request *rq)
     rpc_answer(rq, span_text("\xa4pong"));
 }
 
-/* A client packs an id as it likes, so ids are compared by value where both are integers. */
-static struct call *call_of_msgid(struct call *list, struct span raw)
+/* A client packs an id as it likes, so ids are compared by value. */
+static struct call *call_of_msgid(struct call *list, uint64_t id)
 {
-    struct reader wanted = reader_of(raw);
-    uint64_t id;
-
-    if (!read_uint(&wanted, &id))
-        return call_find(list, raw);
     for (struct call *c = list; c; c = c->next) {
         struct reader r = reader_of(span_of(c->msgid, c->msgid_len));
         uint64_t other;
@@ -127,11 +131,18 @@ static struct call *call_of_msgid(struct call *list, struct span raw)
 /* server.cancel [msgid]: a call of this very connection, which is answered CANCELLED. */
 static void serve_cancel(struct rpc_request *rq)
 {
-    struct span msgid;
+    struct reader r;
+    uint32_t count;
+    uint64_t msgid;
 
-    if (!rpc_read_only(rq, read_any, &msgid, "server.cancel takes [msgid]"))
+    read_params(rq->params, &r, &count);
+    if (count != 1) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.cancel takes [msgid]");
         return;
-    struct call *call = call_of_msgid(*conn_user(rq->conn), msgid);
+    }
+    struct call *call = read_uint(&r, &msgid) ? call_of_msgid(*conn_user(rq->conn), msgid) : NULL;
+    if (call && call_is_worker_wait(call))
+        call = NULL; /* what the manager was told cannot be taken back */
     if (call && call_is_operation(call))
         job_request_cancel(rq->loop, call);
     else if (call && call_is_census(call))

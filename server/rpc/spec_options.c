@@ -98,21 +98,22 @@ static bool take_part(struct reader *r, const struct part *parts, uint32_t count
     return false;
 }
 
-/* A map with exactly these parts. */
-static bool read_parts(struct reader *r, const struct part *parts, uint32_t count)
+/* A map of these parts and no more, of which the first so many have to be there. */
+static bool read_parts(struct reader *r, const struct part *parts, uint32_t count, uint32_t needed)
 {
-    uint32_t pairs, seen = 0;
-    bool good = read_map(r, &pairs) && pairs == count;
+    uint32_t pairs, seen = 0, all = (1u << needed) - 1;
+    bool good = read_map(r, &pairs) && pairs <= count;
     for (uint32_t i = 0; good && i < pairs; i++)
         good = take_part(r, parts, count, &seen);
-    return good;
+    return good && (seen & all) == all;
 }
 
 static bool read_limit(struct reader *r, struct job_spec *spec)
 {
     const struct part parts[] = {{"key", option_name, &spec->limit_key},
-                                 {"max", option_count, &spec->limit}};
-    return read_parts(r, parts, 2);
+                                 {"max", option_count, &spec->limit},
+                                 {"take", option_count, &spec->take}};
+    return read_parts(r, parts, 3, 2) && spec->take <= spec->limit;
 }
 
 static bool read_rate(struct reader *r, struct job_spec *spec)
@@ -120,7 +121,7 @@ static bool read_rate(struct reader *r, struct job_spec *spec)
     const struct part parts[] = {{"key", option_name, &spec->rate_key},
                                  {"max", option_count, &spec->rate},
                                  {"per", read_positive, &spec->rate_per}};
-    return read_parts(r, parts, 3);
+    return read_parts(r, parts, 3, 3);
 }
 
 static bool read_ids(struct reader *r, uint64_t **room, const uint64_t **ids, uint32_t *read)

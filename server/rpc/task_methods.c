@@ -27,7 +27,7 @@ static bool is_short(struct rpc_request *rq, struct short_call *out)
     *out = (struct short_call){.params = span_text("\xc0"), .within = UINT64_MAX};
     read_params(rq->params, &r, &count);
     if (count < 1 || count > 3 || !read_text(&r, &out->name) ||
-        (count > 1 && !read_any(&r, &out->params)))
+        (count > 1 && !rpc_read_any(rq, rq->params, &r, &out->params)))
         return false;
     if (count < 3 || read_nil(&r))
         return true;
@@ -84,7 +84,12 @@ static void serve_submit(struct rpc_request *rq)
     serve_one(rq, &operation_submit, submit_usage);
 }
 
-enum { MANY_MAX = 16384 /* jobs of a request */ };
+enum {
+    MANY_MAX = 16384, /* jobs of a request */
+    /* Elements of all its arrays and maps: where each spec ends is only known by walking through
+     * them, at once, 3 ns each. */
+    MANY_ELEMENTS = 1 << 18
+};
 
 /* How many specs the request holds; 0: it is not of that shape. */
 static uint32_t count_specs(struct rpc_request *rq)
@@ -105,19 +110,16 @@ static bool read_item(struct job_request *jr, struct job_spec *spec)
     return spec_read(jr, spec, parts, many_usage);
 }
 
-/* The options of all stand behind the specs, and each spec starts from them. */
-static bool read_common(struct job_request *jr, struct job_spec *common, uint32_t specs)
+/* The options of all stand behind the array of specs, and each spec starts from them. */
+static bool read_common(struct job_request *jr, struct job_spec *common)
 {
     struct job_request ahead = *jr;
-    struct span skipped;
+    struct span specs;
 
     spec_defaults(jr, common);
     if (jr->count < 2)
         return true;
-    for (uint32_t i = 0; i < specs; i++)
-        if (!read_any(&ahead.r, &skipped))
-            break;
-    bool good = spec_options(&ahead, common);
+    bool good = rpc_read_any(jr->rq, jr->params, &ahead.r, &specs) && spec_options(&ahead, common);
     jr->ids = ahead.ids;
     return good;
 }
@@ -127,7 +129,7 @@ static bool read_many(struct job_request *jr, uint32_t specs)
     struct job_spec common;
     uint32_t count;
 
-    if (!read_array(&jr->r, &count) || !read_common(jr, &common, specs))
+    if (!read_common(jr, &common) || !read_array(&jr->r, &count))
         return false;
     for (uint32_t i = 0; i < specs; i++) {
         jr->op->submission.specs[i] = common;
@@ -150,6 +152,13 @@ static void serve_submit_many(struct rpc_request *rq)
     }
     if (specs > MANY_MAX) {
         rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
+        return;
+    }
+    if (value_length_within(rq->params, MANY_ELEMENTS) == 0) {
+        rpc_refuse(rq, ERGON_E_TOO_LARGE,
+                   "the arrays and maps of one request have at most %d elements together: submit "
+                   "tasks with long ones one by one, or pack these as bin",
+                   MANY_ELEMENTS);
         return;
     }
     if (!job_request_begin(&jr, rq, &operation_submit_many, specs))

@@ -148,6 +148,11 @@ bool trail_submission(struct rpc_request *rq, struct span method, struct span te
     return true;
 }
 
+bool trail_begin(struct rpc_request *rq)
+{
+    return rq->loop->act || begin(rq, rq->loop->recent_own);
+}
+
 struct act *trail_take(struct rpc_loop *loop)
 {
     struct act *a = loop->act;
@@ -206,6 +211,8 @@ void trail_submission_denied(const struct rpc_request *rq)
 
 static bool administrates(const struct rpc_request *rq, const struct rpc_method *own)
 {
+    if (own->audit == RPC_FOREIGN)
+        return conn_may(rq->conn, span_text("worker.any"));
     return own->audit == RPC_RULES ? conn_may(rq->conn, span_text(own->name))
                                    : own->audit == RPC_STEERS && reaches_others(rq, own);
 }

@@ -24,6 +24,10 @@ bool trail_submission(struct rpc_request *rq, struct span method, struct span te
 /* The caller may not submit for the tenant that it named. */
 void trail_submission_denied(const struct rpc_request *rq);
 
+/* What is being served has turned out to be an act, of RPC_FOREIGN: it is recorded.  False: the
+ * request was refused, BUSY or MEMORY. */
+bool trail_begin(struct rpc_request *rq);
+
 /* The act that is being served goes on behind its request: whoever takes it ends it.  NULL: what is
  * served need not be recorded. */
 struct act *trail_take(struct rpc_loop *loop);

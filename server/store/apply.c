@@ -73,10 +73,11 @@ static int remove_cron(struct store *s, const struct store_cron *cron)
 /* What were before 1970 is due at once. */
 static int set_back(struct store *s, uint64_t by)
 {
-    static const enum statement both[] = {STATEMENT_DUE_BACK, STATEMENT_DEADLINES_BACK};
+    static const enum statement all[] = {STATEMENT_DUE_BACK, STATEMENT_DEADLINES_BACK,
+                                         STATEMENT_HOLDS_BACK};
     int rc = SQLITE_OK;
-    for (unsigned i = 0; i < 2 && rc == SQLITE_OK; i++)
-        rc = statement_run_id(&s->statements, both[i], by < INT64_MAX ? by : INT64_MAX);
+    for (unsigned i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
+        rc = statement_run_id(&s->statements, all[i], by < INT64_MAX ? by : INT64_MAX);
     return rc;
 }
 
@@ -88,6 +89,14 @@ uint64_t store_committed_at(struct store *s)
     uint64_t at = sqlite3_step(st) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
     sqlite3_reset(st);
     return at;
+}
+
+uint64_t store_last_fence(struct store *s)
+{
+    sqlite3_stmt *st = s->statements.all[STATEMENT_LAST_FENCE];
+    uint64_t last = sqlite3_step(st) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
+    sqlite3_reset(st);
+    return last;
 }
 
 /* Numbers, none of them below zero, and room for many more ids. */
@@ -144,6 +153,7 @@ int store_add_counts(struct store *s)
     for (int n = 0; n < (int)(sizeof numbers / sizeof *numbers); n++)
         sqlite3_bind_int64(st, n + 1, numbers[n]);
     sqlite3_bind_int64(st, 8, (sqlite3_int64)clock_wall());
+    sqlite3_bind_int64(st, 9, (sqlite3_int64)s->last_fence);
     return statement_run(st);
 }
 
@@ -197,13 +207,21 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_CRON_REMOVE:
         return remove_cron(s, &op->cron);
     case STORE_QUEUE:
-        return op->queue.paused || op->queue.draining
+        return op->queue.paused || op->queue.draining || op->queue.offered_at
                    ? insert(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
                    : remove_queue(s, op->queue.method);
     case STORE_RATE_PUT:
         return insert(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
     case STORE_RATE_REMOVE:
         return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
+    case STORE_SEMAPHORE_PUT:
+        return insert(s, STATEMENT_SEMAPHORE_PUT, &row_semaphores, &op->semaphore);
+    case STORE_SEMAPHORE_REMOVE:
+        return statement_run_id(&s->statements, STATEMENT_SEMAPHORE_REMOVE, op->semaphore.id);
+    case STORE_HOLD_PUT:
+        return insert(s, STATEMENT_HOLD_PUT, &row_holds, &op->hold);
+    case STORE_HOLD_REMOVE:
+        return statement_run_id(&s->statements, STATEMENT_HOLD_REMOVE, op->hold.id);
     case STORE_SYNC:
         return SQLITE_OK;
     case STORE_SET_BACK:
@@ -230,6 +248,8 @@ static void account(struct store *s, const struct store_op *op)
     add_up(&s->add, &op->add);
     if (op->kind == STORE_PUT && op->task.id > s->last_id)
         s->last_id = op->task.id;
+    if (op->kind == STORE_HOLD_PUT && op->hold.id > s->last_fence)
+        s->last_fence = op->hold.id;
 }
 
 int store_apply(struct store *s, uint32_t count)

@@ -109,6 +109,27 @@ static bool rate_row(void *arg, sqlite3_stmt *st)
     return r->reader->rate(r->reader->arg, &rate) || refused(r, "rate", rate.id);
 }
 
+static bool semaphore_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_semaphore semaphore = {0};
+    const struct row_column *bad = row_read(st, 0, &row_semaphores, &semaphore, &r->store->names);
+    if (bad)
+        return bad_name(r, row_semaphores.table, semaphore.name, bad);
+    return r->reader->semaphore(r->reader->arg, &semaphore) ||
+           refused(r, "semaphore", semaphore.id);
+}
+
+static bool hold_row(void *arg, sqlite3_stmt *st)
+{
+    struct reading *r = arg;
+    struct store_hold hold = {0};
+    const struct row_column *bad = row_read(st, 0, &row_holds, &hold, &r->store->names);
+    if (bad)
+        return bad_name(r, row_holds.table, hold.name, bad);
+    return r->reader->hold(r->reader->arg, &hold) || refused(r, "hold", hold.id);
+}
+
 static bool cron_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
@@ -251,7 +272,9 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     if (sound != SQLITE_OK)
         return sound == SOUND_NOT ? -1 : fail(s, error, size);
     if (counts(&r) != 0 || table(&r, &row_queues, queue_row) || table(&r, &row_rates, rate_row) ||
-        table(&r, &row_crons, cron_row) || tasks(&r) || table(&r, &row_events, event_row))
+        (reader->semaphore && table(&r, &row_semaphores, semaphore_row)) ||
+        (reader->hold && table(&r, &row_holds, hold_row)) || table(&r, &row_crons, cron_row) ||
+        tasks(&r) || table(&r, &row_events, event_row))
         return -1;
     return 0;
 }

@@ -6,6 +6,8 @@
 #define QUEUE(kind, f) COLUMN_##kind, offsetof(struct store_queue, f), 0, false
 #define RATE(kind, f)  COLUMN_##kind, offsetof(struct store_rate, f), 0, false
 #define CRON(kind, f)  COLUMN_##kind, offsetof(struct store_cron, f), 0, false
+#define SEM(kind, f)   COLUMN_##kind, offsetof(struct store_semaphore, f), 0, false
+#define HOLD(kind, f)  COLUMN_##kind, offsetof(struct store_hold, f), 0, false
 #define EVENT(kind, f) COLUMN_##kind, offsetof(struct store_event, f), 0, false
 #define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false
 #define MAP(t, o, c)                                                                               \
@@ -44,6 +46,7 @@ static const struct row_column option_columns[] = {
     {"keep_size", TASK(U64, keep_size)},
     {"after", TASK(BLOB, after)},
     {"after_any", TASK(BLOB, after_any)},
+    {"limit_take", TASK(U32, take)},
 };
 const struct row_map row_options = MAP("options", "id", option_columns);
 
@@ -60,6 +63,8 @@ static const struct row_column life_columns[] = {
     {"error_code", TASK(TEXT, error_code)},
     {"error_text", TASK(TEXT, error_text)},
     {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true},
+    {"losses", TASK(U32, losses)},
+    {"lost", TASK(U32, lost)},
 };
 const struct row_map row_lives = MAP("lives", "id", life_columns);
 
@@ -67,6 +72,7 @@ static const struct row_column queue_columns[] = {
     {"method", QUEUE(TEXT, method)},
     {"paused", QUEUE(U8, paused)},
     {"draining", QUEUE(U8, draining)},
+    {"offered_at", QUEUE(U64, offered_at)},
 };
 const struct row_map row_queues = MAP("queues", "method", queue_columns);
 
@@ -81,6 +87,29 @@ static const struct row_column rate_columns[] = {
     {"starts", RATE(BLOB, starts)},
 };
 const struct row_map row_rates = MAP("rates", "id", rate_columns);
+
+static const struct row_column semaphore_columns[] = {
+    {"id", SEM(U64, id)},
+    {"tenant", SEM(TEXT, tenant)},
+    {"name", SEM(TEXT, name)},
+    {"permits", SEM(U32, permits)},
+};
+const struct row_map row_semaphores = MAP("semaphores", "id", semaphore_columns);
+
+static const struct row_column hold_columns[] = {
+    {"id", HOLD(U64, id)},
+    {"tenant", HOLD(TEXT, tenant)},
+    {"name", HOLD(TEXT, name)},
+    {"secret", HOLD(BLOB, secret)},
+    {"principal", HOLD(TEXT, principal)},
+    {"permits", HOLD(U32, permits)},
+    {"of_permits", HOLD(U32, of)},
+    {"since_at", HOLD(U64, since_at)},
+    {"ends_at", HOLD(U64, ends_at)},
+    {"ttl_ns", HOLD(U64, ttl)},
+    {"grace_ns", HOLD(U64, grace)},
+};
+const struct row_map row_holds = MAP("holds", "id", hold_columns);
 
 static const struct row_column cron_columns[] = {
     {"id", CRON(U64, id)},
@@ -110,8 +139,9 @@ const struct row_map row_events = MAP("events", "task, seq", event_columns);
 #f, COLUMN_U64, offsetof(struct row_counters, f), 0, false                                 \
     }
 static const struct row_column counter_columns[] = {
-    COUNTER(submitted), COUNTER(done),    COUNTER(failed),  COUNTER(cancelled),   COUNTER(expired),
-    COUNTER(dead),      COUNTER(last_id), COUNTER(commits), COUNTER(committed_at)};
+    COUNTER(submitted),    COUNTER(done),      COUNTER(failed),  COUNTER(cancelled),
+    COUNTER(expired),      COUNTER(dead),      COUNTER(last_id), COUNTER(commits),
+    COUNTER(committed_at), COUNTER(last_fence)};
 const struct row_map row_counters = MAP("counters", "submitted", counter_columns);
 
 /* By enum job_durable. */
@@ -128,7 +158,8 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count)
 bool row_has_life(const struct store_task *t)
 {
     return t->state || t->attempt || t->failures || t->crashes || t->cancel_asked || t->due_at ||
-           t->started_at || t->ended_at || t->error_code.len || t->error_text.len || t->result.len;
+           t->started_at || t->ended_at || t->error_code.len || t->error_text.len ||
+           t->result.len || t->losses || t->lost;
 }
 
 /* --- Structures into rows --- */

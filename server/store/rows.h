@@ -47,11 +47,12 @@ struct row_map {
 /* A task is a row of the first, one of the second if it has options, and one of the third if it has
  * been anything but queued: most have neither when they come. */
 extern const struct row_map row_submissions, row_options, row_lives;
-extern const struct row_map row_queues, row_rates, row_crons, row_events;
+extern const struct row_map row_queues, row_rates, row_crons, row_events, row_semaphores, row_holds;
 
 /* The one row of `counters`, for who reads all of it. */
 struct row_counters {
-    uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at;
+    uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at,
+        last_fence;
 };
 extern const struct row_map row_counters;
 static inline uint64_t row_counters_ended(const struct row_counters *c)

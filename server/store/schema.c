@@ -49,7 +49,16 @@ static const char *const upgrades[SCHEMA_VERSION] = {
           "INSERT INTO crons SELECT NULL, tenant, name, schedule, zone, method, NULL, next_at,"
           " last_at, last_task, params, options FROM old_crons ORDER BY name;"
           "DROP TABLE old_crons;"
-          "CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);"};
+          "CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);",
+    [6] = "ALTER TABLE lives ADD COLUMN losses INTEGER; ALTER TABLE lives ADD COLUMN lost INTEGER;"
+          "ALTER TABLE queues ADD COLUMN offered_at INTEGER;"
+          "ALTER TABLE options ADD COLUMN limit_take INTEGER;"
+          "CREATE TABLE semaphores (id INTEGER PRIMARY KEY, tenant TEXT, name TEXT NOT NULL,"
+          " permits INTEGER);"
+          "CREATE TABLE holds (id INTEGER PRIMARY KEY, tenant TEXT, name TEXT NOT NULL,"
+          " secret BLOB, principal TEXT, permits INTEGER, of_permits INTEGER, since_at INTEGER,"
+          " ends_at INTEGER, ttl_ns INTEGER, grace_ns INTEGER);"
+          "ALTER TABLE counters ADD COLUMN last_fence INTEGER;"};
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"

@@ -33,7 +33,8 @@ CREATE TABLE options (
     keep_ns INTEGER,             -- -1: none was said
     keep_size INTEGER,           -- bytes
     after BLOB,                  -- ids of those that must be done first, 8 bytes each, big endian
-    after_any BLOB               -- of those that must have ended, likewise
+    after_any BLOB,              -- of those that must have ended, likewise
+    limit_take INTEGER           -- how many permits of its limit it takes; NULL: one
 );
 
 -- Of those that have been anything but queued.
@@ -49,7 +50,9 @@ CREATE TABLE lives (
     ended_at INTEGER,
     error_code TEXT,
     error_text TEXT,
-    result BLOB
+    result BLOB,
+    losses INTEGER,              -- of workers that had it, since one of them answered: counted as for `tasks.losses`
+    lost INTEGER                 -- how many workers they were
 );
 
 CREATE TABLE events (
@@ -79,11 +82,12 @@ CREATE TABLE crons (
 );
 CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);
 
--- Of those that are not open.
+-- Of those that are not open, and of methods that workers have offered.
 CREATE TABLE queues (
     method TEXT PRIMARY KEY NOT NULL,
     paused INTEGER,              -- 1: it starts nothing
-    draining INTEGER             -- 1: it takes no new tasks
+    draining INTEGER,            -- 1: it takes no new tasks
+    offered_at INTEGER           -- when workers last began or ceased to offer the method, to the hour
 ) WITHOUT ROWID;
 
 -- The last starts of each rate that is in use, so that it holds across a restart.
@@ -98,6 +102,29 @@ CREATE TABLE rates (
     starts BLOB                  -- how long before noted_at (ns, 8 bytes), and how many then (8 bytes), the oldest first
 );
 
+-- Semaphores that stay, though nobody needs them.
+CREATE TABLE semaphores (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT,
+    name TEXT NOT NULL,
+    permits INTEGER
+);
+
+-- What clients hold of durable semaphores; the number is the fence.
+CREATE TABLE holds (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT,
+    name TEXT NOT NULL,
+    secret BLOB,
+    principal TEXT,
+    permits INTEGER,
+    of_permits INTEGER,          -- how many the semaphore has
+    since_at INTEGER,
+    ends_at INTEGER,             -- when it is taken back in any case
+    ttl_ns INTEGER,
+    grace_ns INTEGER             -- how long it stays without a connection
+);
+
 -- One row: submitted = done + failed + cancelled + expired + dead + the rows of `tasks` that are open.
 CREATE TABLE counters (
     submitted INTEGER NOT NULL,
@@ -108,6 +135,7 @@ CREATE TABLE counters (
     dead INTEGER NOT NULL,
     last_id INTEGER NOT NULL,    -- the highest that `tasks` ever had
     commits INTEGER NOT NULL,
-    committed_at INTEGER         -- the time of the last commit, by the clock of then
+    committed_at INTEGER,        -- the time of the last commit, by the clock of then
+    last_fence INTEGER           -- the highest that a row of `holds` ever had
 );
-INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0, NULL);
+INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL);

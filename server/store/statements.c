@@ -16,6 +16,10 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_DUE_BACK] = "UPDATE lives SET due_at = max(due_at - ?1, 1) WHERE due_at > 0",
     [STATEMENT_DEADLINES_BACK] =
         "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0",
+    [STATEMENT_HOLDS_BACK] = "UPDATE holds SET ends_at = max(ends_at - ?1, 1) WHERE ends_at > 0",
+    [STATEMENT_SEMAPHORE_REMOVE] = "DELETE FROM semaphores WHERE id = ?1",
+    [STATEMENT_HOLD_REMOVE] = "DELETE FROM holds WHERE id = ?1",
+    [STATEMENT_LAST_FENCE] = "SELECT last_fence FROM counters",
     [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
     [STATEMENT_CRON_REMOVE] =
         "DELETE FROM crons WHERE name = ?1 AND ifnull(tenant, '') = ifnull(?2, '')",
@@ -31,7 +35,7 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
                       "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
                       "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1, "
-                      "committed_at = ?8"};
+                      "committed_at = ?8, last_fence = nullif(max(ifnull(last_fence, 0), ?9), 0)"};
 
 int statement_prepare(struct statements *s, enum statement which, const char *sql)
 {
@@ -56,6 +60,10 @@ int statements_open(struct statements *s, sqlite3 *db)
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_EVENT, sql);
     row_insert_sql(&row_rates, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_RATE_PUT, sql);
+    row_insert_sql(&row_semaphores, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_SEMAPHORE_PUT, sql);
+    row_insert_sql(&row_holds, "REPLACE", sql);
+    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_HOLD_PUT, sql);
     row_insert_sql(&row_crons, "REPLACE", sql);
     return rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CRON_PUT, sql);
 }

@@ -61,6 +61,7 @@ struct store_task {
     uint64_t rate_per;                            /* ns */
     uint64_t keep_size;                           /* bytes */
     uint32_t retries, limit, rate;
+    uint32_t take; /* permits of the limit; 0: one */
     /* --- Life: what changes. */
     uint8_t state;        /* as options.states: stored as its name; 0: queued */
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
@@ -69,16 +70,19 @@ struct store_task {
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */
+    uint32_t losses;      /* of workers that had it, as the jobs count them */
+    uint32_t lost;        /* how many workers they were */
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;
 };
 
-/* A queue that is not open. */
+/* A queue that is not open, or whose method workers have offered. */
 struct store_queue {
     struct span method;
     uint8_t paused, draining; /* 1 or 0 */
+    uint64_t offered_at;      /* when workers last began or ceased to offer it */
 };
 
 /* The last starts of a rate. */
@@ -91,6 +95,26 @@ struct store_rate {
     uint64_t noted_at;  /* Unix ns */
     struct span starts; /* pairs, oldest first: ns before noted_at, how many; 8 bytes each, big
                            endian */
+};
+
+/* A semaphore that stays, though nobody needs it. */
+struct store_semaphore {
+    uint64_t id;
+    struct span tenant, name;
+    uint32_t permits;
+};
+
+enum { STORE_SECRET = 16 /* bytes */ };
+
+/* Permits of a semaphore that somebody holds. */
+struct store_hold {
+    uint64_t id; /* its fence: a later one is higher */
+    struct span tenant, name;
+    struct span secret, principal;
+    uint32_t permits, of; /* of: so many has the semaphore */
+    uint64_t since_at;
+    uint64_t ends_at;    /* by its time to live; 0: it has none */
+    uint64_t ttl, grace; /* ns */
 };
 
 struct store_cron {
@@ -120,18 +144,22 @@ struct store_counts {
 };
 
 enum store_kind {
-    STORE_PUT,         /* task: a new one */
-    STORE_CHANGE,      /* task: its life, and with `anew` more; the result only if not empty */
-    STORE_REMOVE,      /* task.id: its rows and its history */
-    STORE_EVENT,       /* event */
-    STORE_CRON_PUT,    /* cron: new, or in place of the one of its tenant and name */
-    STORE_CRON_REMOVE, /* cron.tenant, cron.name */
-    STORE_QUEUE,       /* queue: remembered; one that is open is forgotten */
-    STORE_RATE_PUT,    /* rate: new, or in place of the one of its id */
-    STORE_RATE_REMOVE, /* rate.id */
-    STORE_SYNC,        /* nothing: it comes back when all before it is on disk */
-    STORE_SET_BACK,    /* back: all that is due, and all deadlines, are so much earlier */
-    STORE_COUNT        /* fills `audit` by counting some rows */
+    STORE_PUT,           /* task: a new one */
+    STORE_CHANGE,        /* task: its life, and with `anew` more; the result only if not empty */
+    STORE_REMOVE,        /* task.id: its rows and its history */
+    STORE_EVENT,         /* event */
+    STORE_CRON_PUT,      /* cron: new, or in place of the one of its tenant and name */
+    STORE_CRON_REMOVE,   /* cron.tenant, cron.name */
+    STORE_QUEUE,         /* queue: remembered; one of which there is nothing to say is forgotten */
+    STORE_RATE_PUT,      /* rate: new, or in place of the one of its id */
+    STORE_RATE_REMOVE,   /* rate.id */
+    STORE_SEMAPHORE_PUT, /* semaphore: new, or in place of the one of its id */
+    STORE_SEMAPHORE_REMOVE, /* semaphore.id */
+    STORE_HOLD_PUT,         /* hold: likewise */
+    STORE_HOLD_REMOVE,      /* hold.id */
+    STORE_SYNC,             /* nothing: it comes back when all before it is on disk */
+    STORE_SET_BACK,         /* back: all that is due, all deadlines and ends are so much earlier */
+    STORE_COUNT             /* fills `audit` by counting some rows */
 };
 
 enum { STORE_COUNT_ROWS = 10000 /* a count: a few ms, since all others wait meanwhile */ };
@@ -157,6 +185,8 @@ struct store_op {
     union {
         struct store_task task;
         struct store_rate rate;
+        struct store_semaphore semaphore;
+        struct store_hold hold;
         struct store_cron cron;
         struct store_event event;
         struct store_queue queue;
@@ -213,8 +243,9 @@ void *store_board_segment(struct store *s, uint32_t n, bool grow);
 /* After store_stop(): the process stops in order, and the file tells all that the board does. */
 void store_board_close(struct store *s);
 
-/* What reads the whole file, in this order: counters, queues, rates, crons, tasks by id, events by
- * id and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
+/* What reads the whole file, in this order: counters, queues, rates, semaphores, holds, crons,
+ * tasks by id, events by id and seq.  Spans are valid during the call.  A callback that returns
+ * false ends the reading. */
 struct store_reader {
     void *arg;
     void (*counts)(void *arg, const struct store_counts *counts);
@@ -226,6 +257,9 @@ struct store_reader {
     /* NULL, or where a callback that returns false may say, as a constant text, in which way the
      * row is damaged: it goes into the text of the error. */
     const char *const *fault;
+    /* NULL: those are not read. */
+    bool (*semaphore)(void *arg, const struct store_semaphore *semaphore);
+    bool (*hold)(void *arg, const struct store_hold *hold);
 };
 
 /* Before store_start(), on the thread that opened; looks at every page of the file first.  0, or -1
@@ -235,6 +269,9 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
 
 /* The highest id that was ever put.  Before store_start(). */
 uint64_t store_last_id(struct store *s);
+
+/* The highest fence of a hold that was ever put.  Before store_start(). */
+uint64_t store_last_fence(struct store *s);
 
 /* Before store_start(), on the thread that opened.  The Unix time in ns of the last commit, by the
  * clock of then; 0: there was none, or it cannot be read. */

@@ -72,6 +72,7 @@ struct store {
     uint32_t put_at, put_end;  /* of the batch: what a statement that puts tasks reads */
     struct store_counts add;   /* of the batch */
     uint64_t last_id;          /* of the batch; 0: none */
+    uint64_t last_fence;       /* likewise */
     enum store_error broken;   /* STORE_OK: it works */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
     ao_time retry_at;          /* broken: the next try; then: when the log says that it works */

@@ -22,6 +22,7 @@ struct attempt {
     uint32_t attempt;
     bool again;       /* the handler asked for it */
     bool cancel_seen; /* the handler knows that it is cancelled */
+    uint8_t loss;     /* enum attempt_loss; of a lost one the task's text says why */
     /* enum attempt_stage.  Its executor and who withdraws it leave ASSIGNED by compare-and-swap, so
      * that one of them does.  Release in attempt_claim(), so that `began` is before it; acquire in
      * attempt_stage() and in a withdrawal that fails. */

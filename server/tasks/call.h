@@ -66,7 +66,8 @@ typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome
 typedef void call_opened_fn(void *arg, struct call *call);
 
 /* ERGON_OK: the call is accepted, and `ended` has been or will be called.  Else it is refused, and
- * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, MEMORY. */
+ * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, NO_WORKER (no worker offers
+ * it now), MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
 
 /* Has this principal (NULL: nobody) as many calls in flight as it may?  Then home_call() answers
@@ -85,8 +86,5 @@ void home_abandon(struct home *h, struct call *call);
  * linked by their owner. */
 void call_link(struct call *c);
 void call_unlink(struct call *c);
-
-/* The call of this message id in an owner's list; NULL: there is none. */
-struct call *call_find(struct call *list, struct span msgid);
 
 #endif

@@ -48,9 +48,19 @@ struct attempt_spec {
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
 };
 
+/* Was the worker lost that had the attempt?  Then its outcome says nothing. */
+enum attempt_loss {
+    LOSS_NONE,
+    LOSS_UNSENT,     /* before its request was handed to the stream: it has not begun */
+    LOSS_IN_COMPANY, /* with others that the worker had: it may have run */
+    LOSS_ALONE       /* it was the only one that the worker had */
+};
+
 /* How an attempt ended. */
 struct attempt_end {
     void *owner;
+    enum attempt_loss loss;
+    struct span why; /* of a loss, for people: "worker w17 at 10.0.0.7: connection reset" */
     uint32_t attempt;
     struct attempt_mark *mark; /* as it was given */
     ao_time began;             /* when its handler did */
@@ -86,6 +96,10 @@ struct job_source {
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
     /* The executors of this pool are full, or have room again: what explains a wait. */
     void (*full)(void *arg, uint32_t pool, bool full);
+    /* From now on there are workers that offer this method, or none any more.  `who`, for people:
+     * the last one that went, and why ("worker w17 at 10.0.0.7: connection reset"); empty: that is
+     * not known.  Before the first `true` nothing of the method's pool is asked. */
+    void (*offered)(void *arg, struct method *method, bool workers, struct span who);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
@@ -111,6 +125,15 @@ bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attemp
 
 enum attempt_stage attempt_stage(const struct task *attempt);
 ao_time attempt_began(const struct task *attempt); /* of one that is not ASSIGNED any more */
+/* For people: a worker, by the name that attempt_executor() has of it. */
+struct source_worker {
+    char name[24];
+    uint32_t outstanding, slots;
+};
+/* Those that offer the method, at most `most` of them; returns how many there are in all. */
+uint32_t job_source_workers(struct tasks *t, const struct method *m, struct source_worker *out,
+                            uint32_t most);
+
 /* The executor that has it, for people: "blocking 3". */
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size);
 

@@ -1,18 +1,23 @@
-/* The methods that this server runs, by name, and the modules that bring them.
+/* The methods that can be called, by name: those that modules bring, and those that workers offer.
  *
- * Thread: filled by the one that sets up, before the others start; read-only afterwards, for any.
- * A registry owns its methods; handlers, names and modules are the modules' own, for ever. */
+ * Thread: methods are added by one thread, that of who sets up, and after the start the manager's;
+ * any thread finds them meanwhile.  None is ever removed, so who has found one may keep it.
+ * A registry owns its methods; handlers and modules are the modules' own, for ever. */
 #ifndef ERGON_TASKS_REGISTRY_H
 #define ERGON_TASKS_REGISTRY_H
 
 #include <ergon/module.h>
 
 #include "base/span.h"
+#include "proto/errors.h"
 
 struct pool;
 struct registry;
 
-enum { SMALL_PARAMS = 4096 /* bytes */ };
+enum {
+    SMALL_PARAMS = 4096,    /* bytes */
+    METHODS_OFFERED = 10000 /* so many names that no module has */
+};
 
 /* What a handler did against the rules; said once of each method. */
 enum complaint {
@@ -26,13 +31,20 @@ enum complaint {
 };
 
 struct method {
-    struct span name;
-    const struct ergon_handler *handler; /* the module's, for ever */
-    const char *module;                  /* name of the module that brought it */
-    uint32_t index;                      /* dense, from 0, in order of registration */
-    struct ao_class task_class;          /* of its stepped tasks; names the method */
-    struct pool *pool; /* that runs it, and belongs to the manager; set by tasks_new() */
-    bool no_executor;  /* the pool has none: it is not called.  Set by tasks_new() */
+    struct span name; /* with a terminator behind it */
+    /* The module's, for ever.  Where workers alone offer it, one that nobody runs, which is neither
+     * stepped nor blocking: method_of_workers(). */
+    const struct ergon_handler *handler;
+    const char *module;         /* name of the module that brought it; "workers" */
+    uint32_t index;             /* dense, from 0, in order of registration */
+    struct ao_class task_class; /* of its stepped tasks; names the method */
+    /* That runs it, and belongs to the manager.  Set by tasks_new(), or by who was told that the
+     * method is made: registry_on_intern(). */
+    struct pool *pool;
+    bool no_executor; /* the pool has none, and never will: it is not called.  Set by tasks_new() */
+    /* enum ergon_error: with what a call is refused now; ERGON_OK: it is not.  Orders nothing
+     * (relaxed): who sees an old value is answered by the manager. */
+    _Atomic uint8_t refuses;
     /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
      * choice of an executor reads it (relaxed on both sides). */
     _Atomic uint64_t service_ns;
@@ -49,24 +61,65 @@ struct method {
     _Atomic uint8_t complained;
 };
 
+/* Any thread. */
+static inline enum ergon_error method_refuses(const struct method *m)
+{
+    return (enum ergon_error)atomic_load_explicit(&m->refuses, memory_order_relaxed);
+}
+
 /* Any thread.  True for the first who says this of the method: it is to be logged. */
 static inline bool method_complain(struct method *m, enum complaint what)
 {
     return !(atomic_fetch_or_explicit(&m->complained, (uint8_t)what, memory_order_relaxed) & what);
 }
 
+static inline const char *method_name(const struct method *m)
+{
+    return (const char *)m->name.at;
+}
+
+/* No handler of this process: whoever registers as a worker may offer it. */
+static inline bool method_of_workers(const struct method *m)
+{
+    return m->handler->kind != ERGON_STEPPED && m->handler->kind != ERGON_BLOCKING;
+}
+
+/* What runs it: "stepped", "blocking" or "worker".  Constant. */
+static inline const char *method_kind(const struct method *m)
+{
+    if (method_of_workers(m))
+        return "worker";
+    return m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
+}
+
 struct registry *registry_new(void); /* NULL without memory */
 void registry_free(struct registry *r);
 
-/* 0, or -1 and a text in `error`: a bad or taken name, a prefix of the server's own, a handler that
- * is neither stepped nor blocking or both, too much state, no memory. */
+/* The writer's thread.  0, or -1 and a text in `error`: a bad or taken name, a prefix of the
+ * server's own, a handler that is neither stepped nor blocking or both, too much state, no memory.
+ */
 int registry_add(struct registry *r, const char *module, const struct ergon_handler *handler,
                  char *error, size_t size);
 
-/* NULL: there is none. */
-struct method *registry_find(const struct registry *r, struct span name);
+/* The writer's thread: the method of this name, which is made if there is none, as one that workers
+ * offer; the name is copied.  ERGON_OK; or BAD_PARAMS (no name that a method may have), BUSY
+ * (METHODS_OFFERED, or too many whose names are put in one place), MEMORY: then *out is NULL. */
+enum ergon_error registry_intern(struct registry *r, struct span name, struct method **out);
+
+/* Set-up: `made(arg, m)` is told of each method that registry_intern() makes, on its thread, before
+ * anybody can find it: it gives it what a call needs.  False: no memory, and there is no method. */
+void registry_on_intern(struct registry *r, bool (*made)(void *arg, struct method *m), void *arg);
+
+/* --- Any thread --- */
+
+struct method *registry_find(const struct registry *r, struct span name); /* NULL: there is none */
+
+/* How many there are; it only grows, and more than these may be there when it returns. */
 uint32_t registry_count(const struct registry *r);
-struct method *registry_at(const struct registry *r, uint32_t index);
+struct method *registry_at(const struct registry *r, uint32_t index); /* NULL: there is none yet */
+
+/* Any thread.  May a method have this name? */
+bool registry_may_name(struct span name);
 
 /* True for names below server. task. queue. cron. worker. sem. event. actor. */
 bool registry_reserved(struct span name);

@@ -10,7 +10,7 @@ bool task_running_here(struct running_task *out)
         t = stepped_running_here();
     if (!t)
         return false;
-    out->method = t->method->handler->name;
+    out->method = method_name(t->method);
     out->module = t->method->module;
     task_own_name(t, out->name);
     return true;

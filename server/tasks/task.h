@@ -54,6 +54,15 @@ enum task_owner { TASK_OF_HOME, TASK_OF_MANAGER, TASK_OF_EXECUTOR };
 
 LIST_HEAD(task_list, task);
 
+/* Of a task that is at a worker, which has it in place of the parts of `ao` before its home. */
+struct task_out {
+    LIST_ENTRY(task) beside; /* of those that its worker has */
+    uint32_t request;        /* of the port (remote.h): the number of its request */
+    bool begun;              /* its request was handed to the stream */
+    bool unwanted;           /* the port was told that nobody wants it any more */
+};
+_Static_assert(sizeof(struct task_out) <= offsetof(struct ao, home), "a home says what is valid");
+
 /* Fields that one stop on the way touches stand together, line by line. */
 struct task {
     alignas(CACHE_LINE) union {
@@ -105,6 +114,7 @@ struct task {
         struct ao ao; /* of a stepped task; at home on its executor's activator */
         /* Of a blocking one that is TASK_CHARGED: of `reserved`, what is for nested_block. */
         uint16_t reserved_nested;
+        struct task_out out; /* `ao.home` is NULL then */
     };
 
     ao_time busy;            /* ns of service until now; TASK_TIMED */

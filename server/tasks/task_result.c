@@ -1,8 +1,11 @@
 #include "server/tasks/task_result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/units.h"
 #include "base/utf8.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/held_bytes.h"
 
 static const uint8_t nil[] = {0xc0};
@@ -136,6 +139,19 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
     at[code_len] = '\0';
     text_len = utf8_clean(at + code_len + 1, text_len, text);
     t->text = span_of(at + code_len + 1, text_len);
+}
+
+void task_run_again(struct task *t, uint64_t ns)
+{
+    char text[120], after[32];
+    if (task_is(t, TASK_ATTEMPT)) {
+        t->attempt->again = true;
+        t->attempt->after = ns;
+        return;
+    }
+    snprintf(text, sizeof text, "ask again in %s; a task that is submitted is run again by itself",
+             units_duration_text(ns, after, sizeof after));
+    task_fail(t, ERGON_E_BUSY, NULL, span_text(text));
 }
 
 void task_outcome(struct task *t, struct outcome *out)

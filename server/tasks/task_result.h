@@ -24,6 +24,10 @@ static inline bool task_in_params(const struct task *t, const uint8_t *at, size_
  * and cut. */
 void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
 
+/* Who runs it wants it to be run again, `ns` from now: an attempt of a job is, and costs no retry;
+ * of another the caller is told to ask again, BUSY. */
+void task_run_again(struct task *t, uint64_t ns);
+
 /* How it ended; points into the task, or what it was made of.  The block of a large result may be
  * taken: see struct outcome, and task_take_back(). */
 void task_outcome(struct task *t, struct outcome *out);

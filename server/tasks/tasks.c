@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/held_bytes.h"
+#include "server/tasks/manager/hires.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
@@ -38,13 +39,16 @@ static void mark_methods(const struct tasks *t)
     const struct tasks_plan *plan = &t->shared.plan;
     for (uint32_t i = 0; i < registry_count(plan->registry); i++) {
         struct method *m = registry_at(plan->registry, i);
+        if (method_of_workers(m))
+            continue;
         m->pool = local_pool(&t->shared, m->handler->kind);
         m->no_executor = m->pool->group.count == 0;
+        atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)
             method_expect_results(m, plan->message_max);
         if (m->no_executor)
             log_warn("no executor runs this method: its calls answer NO_EXECUTOR",
-                     LOG_STR("method", m->handler->name), LOG_STR("module", m->module),
+                     LOG_STR("method", method_name(m)), LOG_STR("module", m->module),
                      LOG_STR("needs", m->handler->kind == ERGON_STEPPED ? "a stepped one"
                                                                         : "a blocking one"));
     }
@@ -79,7 +83,7 @@ static int make_homes(struct tasks *t)
         if (!h)
             return -1;
         t->homes[t->home_count++] = h;
-        if (home_init(h, &t->shared, i, a, plan->executor_count + 1) != 0)
+        if (home_init(h, &t->shared, i, a, plan->executor_count + plan->loop_count + 1) != 0)
             return -1;
         h->ended = own ? NULL : plan->ended;
         h->opened = own ? NULL : plan->opened;
@@ -140,6 +144,24 @@ static int make_executors(struct tasks *t)
     return stand_ins_init(&t->stand_ins, &t->shared);
 }
 
+static int make_docks(struct tasks *t)
+{
+    const struct tasks_plan *plan = &t->shared.plan;
+    t->docks = calloc(plan->loop_count, sizeof(struct executor *));
+    if (!t->docks)
+        return -1;
+    t->shared.docks = (struct executor_group){t->docks, plan->loop_count};
+    for (uint32_t i = 0; i < plan->loop_count; i++) {
+        struct dock *d = new_aligned(alignof(struct dock), sizeof *d);
+        if (!d)
+            return -1;
+        t->docks[i] = &d->base;
+        if (dock_init(d, &t->shared, i, t->homes) != 0 || connect_executor(t, &d->base) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* The first stepped executor of each loop is the one of its home. */
 static int make_short_cuts(struct tasks *t)
 {
@@ -165,8 +187,8 @@ static int make_short_cuts(struct tasks *t)
 static int assemble(struct tasks *t)
 {
     if (manager_init(&t->manager, &t->shared) != 0 || make_homes(t) != 0 ||
-        make_executors(t) != 0 || manager_connect(&t->manager, t->homes, t->home_count) != 0 ||
-        make_short_cuts(t) != 0)
+        make_executors(t) != 0 || make_docks(t) != 0 ||
+        manager_connect(&t->manager, t->homes, t->home_count) != 0 || make_short_cuts(t) != 0)
         return -1;
     return 0;
 }
@@ -181,11 +203,14 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
         return NULL;
     }
     t->shared.plan = *plan;
+    if (plan->workers_max == 0)
+        t->shared.plan.workers_max = WORKERS_MAX;
     t->shared.method_count = registry_count(plan->registry);
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
     if (plan->dev == (t->dev != NULL) && assemble(t) == 0) {
         mark_methods(t);
+        registry_on_intern(plan->registry, hires_method_made, &t->manager);
         return t;
     }
     fail(error, size, "no memory for the task system");
@@ -228,12 +253,18 @@ bool tasks_stand_in(struct tasks *t)
     return stand_ins_called(&t->stand_ins);
 }
 
+struct dock *tasks_dock(struct tasks *t, uint32_t loop)
+{
+    return dock_of(t->docks[loop]);
+}
+
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
 {
     const struct executor_group *g = &t->shared.local[POOL_STEPPED]->group;
     for (uint32_t i = 0; i < g->count; i++)
         if (g->list[i]->plan.loop == loop)
             atomic_store_explicit(&g->list[i]->away, away, memory_order_relaxed);
+    atomic_store_explicit(&t->docks[loop]->away, away, memory_order_relaxed);
     manager_ask(&t->shared.inbox); /* there may be room again */
 }
 
@@ -259,8 +290,9 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
     struct method *m = registry_find(t->shared.plan.registry, method);
     if (!m)
         return ERGON_E_NO_METHOD;
-    if (m->no_executor)
-        return ERGON_E_NO_EXECUTOR;
+    enum ergon_error refused = method_refuses(m);
+    if (refused != ERGON_OK)
+        return refused;
     if (!manager_admit(in, m->pool, NULL, false))
         return ERGON_E_BUSY;
     struct task *task = task_new_alone(m, params, deadline);
@@ -283,8 +315,7 @@ static void name_stuck(const struct executor *e)
     struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
     executor_name(e, name, sizeof name);
     log_error("blocking handler did not return", LOG_STR("executor", name),
-              LOG_STR("method", m ? m->handler->name : NULL),
-              LOG_STR("module", m ? m->module : NULL),
+              LOG_STR("method", m ? method_name(m) : NULL), LOG_STR("module", m ? m->module : NULL),
               LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
 }
 
@@ -321,15 +352,18 @@ void tasks_clear(struct tasks *t)
 {
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
         clear(t->executors[i]);
+    for (uint32_t i = 0; i < t->shared.docks.count; i++)
+        clear(t->docks[i]);
 }
 
 static void free_executor(struct executor *e)
 {
     if (e)
         e->cls->fini(e);
-    free(e); /* the base stands first in both */
+    free(e); /* the base stands first in all */
 }
-_Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
+_Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0 &&
+                   offsetof(struct dock, base) == 0,
                "an executor is freed by its base");
 
 /* In this order: handlers let go of what they hold, lanes give up the tasks inside, then the memory
@@ -343,6 +377,9 @@ void tasks_free(struct tasks *t)
     for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
+    for (uint32_t i = 0; i < t->shared.docks.count; i++)
+        free_executor(t->docks[i]);
+    free(t->docks);
     stand_ins_fini(&t->stand_ins);
     manager_fini(&t->manager);
     for (uint32_t i = 0; i < t->home_count; i++) {

@@ -12,7 +12,10 @@
 #include "server/tasks/call.h"
 #include "server/tasks/registry.h"
 
+struct dock;
 struct tasks;
+
+enum { WORKERS_MAX = 10000 };
 
 /* What the choice of an executor goes by; see placement.h. */
 enum placement_policy {
@@ -37,7 +40,7 @@ struct executor_plan {
 };
 
 struct tasks_plan {
-    struct registry *registry; /* complete */
+    struct registry *registry; /* with all that modules bring */
     struct activator **loops;  /* one home each */
     uint32_t loop_count;
     struct activator *manager; /* where the manager lives: a loop, or an activator of its own */
@@ -46,6 +49,7 @@ struct tasks_plan {
     enum placement_policy policy;
     bool short_cut;
     uint32_t queue_max;           /* tasks in the common queue, all kinds together */
+    uint32_t workers_max;         /* registrations of workers; 0: WORKERS_MAX */
     uint64_t message_max;         /* bytes of a result */
     ao_time step_limit;           /* of a handler's step; 0 none */
     bool dev;                     /* handlers are checked for more: see dev_checks.h */
@@ -63,6 +67,7 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
 /* What `ended` and `opened` are given for calls of this loop's home. */
 void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
+struct dock *tasks_dock(struct tasks *t, uint32_t loop); /* its workers' (executors/remote.h) */
 
 /* Starts the threads of blocking executors, but for the spares.  0, or -1 and errno of
  * pthread_create(). */
@@ -105,7 +110,8 @@ void tasks_free(struct tasks *t);
 
 /* Any outside thread of the process: adds a task; the parameters are copied.  `ended` is called on
  * the manager's thread, once; the outcome is valid during the call.  ERGON_OK, or BUSY (the
- * common queue is full), NO_METHOD, NO_EXECUTOR, MEMORY: then `ended` is not called.  Never blocks.
+ * common queue is full), NO_METHOD, NO_EXECUTOR, NO_WORKER, MEMORY: then `ended` is not called.
+ * Never blocks.
  */
 enum ergon_error tasks_add(struct tasks *t, struct span method, struct span params,
                            ao_time deadline,
@@ -128,8 +134,13 @@ struct method_info {
     const char *name;
     uint64_t running; /* tasks that have begun and do not wait, but for those in their first step */
     uint64_t parked;  /* tasks that wait for something */
-    uint64_t steps;   /* of brief stepped handlers an estimate; of blocking ones runs */
-    uint64_t busy_ns; /* in its handler, the run under way included; the same */
+    uint64_t steps; /* of brief stepped handlers an estimate; of blocking ones, and workers, runs */
+    uint64_t busy_ns; /* in its handler, the run under way included; the same.  At workers: until
+                       * they answered */
+    bool at_workers;  /* they alone run it: */
+    uint64_t done, failed; /* the same */
+    bool no_worker;        /* the same: none offers it now */
+    uint64_t service_ns;   /* mean time of a task; 0: not known */
     /* Processor time of that: of a blocking handler by its thread's clock, without what nested
      * calls use; of brief ones an estimate.  A stepped one never waits in a step: busy_ns. */
     uint64_t cpu_ns;

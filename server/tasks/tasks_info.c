@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "server/tasks/manager/crews.h"
 #include "server/tasks/tasks_parts.h"
 
 static void add_home(struct tasks_info *out, const struct home *h)
@@ -77,10 +78,31 @@ static void add_running(struct method_info *out, const struct executor *e, const
     out->cpu_ns += cpu_under_way(e);
 }
 
+/* Where workers run it. */
+static void add_docks(struct method_info *out, const struct tasks *t, const struct method *m)
+{
+    const struct offer_figures *figures = m->pool->staff->figures;
+    for (uint32_t i = 0; i < t->shared.docks.count; i++) {
+        out->running += counter_read(&figures[i].running);
+        out->done += counter_read(&figures[i].done);
+        out->failed += counter_read(&figures[i].failed);
+        out->busy_ns += counter_read(&figures[i].busy_ns);
+    }
+    out->steps = out->done + out->failed;
+    out->at_workers = true;
+    out->no_worker = method_refuses(m) != ERGON_OK;
+}
+
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out)
 {
     const struct method *m = registry_at(t->shared.plan.registry, index);
-    *out = (struct method_info){.name = m->handler->name};
+    *out = (struct method_info){.name = method_name(m),
+                                .service_ns =
+                                    atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
+    if (method_of_workers(m)) {
+        add_docks(out, t, m);
+        return;
+    }
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++) {
         const struct executor *e = t->executors[i];
         const struct method_figures *f = &e->figures[index];
@@ -115,7 +137,7 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .done = counter_read(&e->done),
                                   .failed = counter_read(&e->failed),
                                   .busy_ns = counter_read(&e->busy_ns),
-                                  .running = m ? m->handler->name : NULL,
+                                  .running = m ? method_name(m) : NULL,
                                   .state = state_of(e)};
     executor_name(e, out->name, sizeof out->name);
 }

@@ -6,6 +6,7 @@
 #define ERGON_TASKS_TASKS_PARTS_H
 
 #include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/dock.h"
 #include "server/tasks/executors/stand_in.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"
@@ -18,6 +19,7 @@ struct tasks {
     struct home **homes; /* those of the loops, then the manager's */
     uint32_t home_count;
     struct executor **executors; /* by index in the plan */
+    struct executor **docks;     /* by index of the loop */
     struct stand_ins stand_ins;
     struct dev_checks *dev; /* NULL: not wanted */
 };

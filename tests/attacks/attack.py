@@ -9,6 +9,7 @@ of your own.
 """
 import argparse
 import gzip
+import itertools
 import json
 import os
 import select
@@ -22,6 +23,8 @@ import msgpack
 HOUR = "1h"
 IN_FLIGHT = 1024  # a connection's requests, as limits.in_flight has it
 LARGE = 15 << 20  # bytes of a large value
+# Bytes handed to the kernel at once: it copies them, and passes them on, before anybody else has that processor, be it the good client.
+PIECE = 1 << 16
 ATTACKS = {}  # name: the function
 
 
@@ -94,7 +97,7 @@ class Attacker:
         while sent < len(data):
             self.check_time()
             try:
-                sent += s.send(view[sent:sent + (1 << 18)])
+                sent += s.send(view[sent:sent + PIECE])
             except BlockingIOError:
                 if not select.select([], [s], [], 1)[1]:
                     self.count("not taken")
@@ -125,6 +128,47 @@ class Attacker:
         self.check_time()
         self.count("closed")
         raise Refused
+
+    def worker(self, method, slots=64):
+        """A new connection, registered as a worker."""
+        s = self.connect()
+        if self.call(s, "worker.register", [method], {"slots": slots}) is None:
+            raise Refused
+        self.count("workers")
+        return s
+
+    def workers(self, count, method):
+        """So many of them, or as many as there were to be had."""
+        found = []
+        for _ in range(count):
+            try:
+                found.append(self.worker(method))
+            except Refused:
+                pass
+        return found
+
+    def pour(self, sockets, messages, reads=False, under_way=1000):
+        """Sends the messages on all of them, in turn and again and again, whatever they take, and reads the answers or
+        not; it is under way once so many times some were ready."""
+        left = dict.fromkeys(sockets, b"")
+        turn = itertools.cycle(memoryview(message) for message in messages)
+        for s in sockets:
+            s.setblocking(False)
+        for n in itertools.count():
+            if n == under_way:
+                self.under_way()
+            self.check_time()
+            readable, writable, _ = select.select(sockets if reads else [], sockets, [], 0.1)
+            try:
+                for s in readable:
+                    s.recv(1 << 18)
+                for s in writable:
+                    left[s] = left[s] or next(turn)
+                    sent = s.send(left[s][:PIECE])
+                    self.count("bytes", sent)
+                    left[s] = left[s][sent:]
+            except OSError:
+                raise Refused from None
 
     def drop(self):
         """All connections are gone at once, without a word."""
@@ -241,6 +285,15 @@ def kept_bytes(a):
     a.hold(1)
 
 
+@attack
+def elements(a):
+    """submissions and calls whose parameters are 11 million numbers, one after the other on 4 connections"""
+    numbers = b"\xdd" + struct.pack(">I", 11 << 20) + bytes(11 << 20)
+    options = msgpack.packb({"delay": HOUR, "deadline": "1ms", "keep": 0, "durable": "none"})
+    many = [b"\x94\x00\x01" + msgpack.packb(method) + b"\x93" + msgpack.packb("echo") + numbers + options for method in ("task.submit", "task.call")]
+    a.pour([a.connect() for _ in range(4)], many, reads=True, under_way=200)
+
+
 # ---- turns ----
 
 
@@ -347,24 +400,121 @@ def after(a):
     first = a.connect()
     ids = [a.call(first, "task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"] for _ in range(1000)]
     many = b"".join(request(i, "task.submit", "echo", [1], {"after_any": ids, "deadline": "1s", "keep": 0, "durable": "none"}) for i in range(100))
-    sockets = [a.connect() for _ in range(16)]
-    left = dict.fromkeys(sockets, memoryview(many))
+    a.pour([a.connect() for _ in range(16)], [many], reads=True)
+
+
+# ---- workers ----
+
+
+def feed(a, method, count, size):
+    """So many calls, with a parameter of so many bytes, of which no answer is read."""
+    try:
+        a.send(a.connect(), b"".join(request(i, method, bytes(size)) for i in range(count)))
+    except Refused:
+        pass
+
+
+@attack
+def worker_unread(a):
+    """50 workers that never read, and 1,000 calls of 64 KiB for them"""
+    a.workers(50, "trap")
+    feed(a, "trap", 1000, 1 << 16)
+    a.under_way()
+    a.hold(2)
+    a.drop()
+
+
+@attack
+def worker_drips(a):
+    """20 workers that read a byte at a time, and 1,000 calls of 64 KiB for them"""
+    sockets = a.workers(20, "trap")
+    for s in sockets:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    feed(a, "trap", 1000, 1 << 16)
+    a.under_way()
+    for _ in range(2000):
+        for s in select.select(sockets, [], [], 0.1)[0]:
+            if not s.recv(1):
+                raise Refused
+            a.count("bytes read")
+        a.check_time()
+        time.sleep(0.001)
+    a.drop()
+
+
+@attack
+def worker_answers(a):
+    """16 workers that answer what nobody asked, as fast as it is taken"""
+    a.pour(a.workers(16, "trap"), [b"".join(msgpack.packb([1, i, None, "nothing"]) for i in range(10000))])
+
+
+@attack
+def worker_asks(a):
+    """16 workers that ask as fast as they can, and read no answer; who is closed comes again"""
+    many = b"".join(request(i, "server.describe") for i in range(20000))
+    for s in a.workers(16, "trap"):
+        try:
+            a.send(s, many)
+        except Refused:
+            pass
+    a.under_way()
+    a.hold(1)
+    a.drop()
+
+
+@attack
+def worker_halves(a):
+    """32 workers whose answers of 8 MiB never end"""
+    answer = b"\x94\x01\x01\xc0\xc6" + struct.pack(">I", 8 << 20) + bytes(int(7.9 * (1 << 20)))
+    for s in a.workers(32, "trap"):
+        try:
+            a.send(s, answer)
+        except Refused:
+            pass
+    a.under_way()
+    a.hold(2)
+    a.drop()
+
+
+@attack
+def worker_results(a):
+    """8 workers with 64 slots each, whose answers are 4 MiB, and 1,000 calls for them whose answers nobody reads"""
+    sockets = a.workers(8, "trap")
+    readers = {s: msgpack.Unpacker() for s in sockets}
+    left = {s: memoryview(b"") for s in sockets}
+    body = msgpack.packb(bytes(4 << 20))
+    feed(a, "trap", 1000, 1)
+    a.under_way()
+    due = {s: [] for s in sockets}
     for s in sockets:
         s.setblocking(False)
-    for n in range(1 << 30):
-        if n == 1000:
-            a.under_way()
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
         a.check_time()
-        readable, writable, _ = select.select(sockets, sockets, [], 0.1)
+        busy = [s for s in sockets if left[s] or due[s]]
+        readable, writable, _ = select.select(sockets, busy, [], 0.1)
         try:
             for s in readable:
-                s.recv(1 << 18)
+                readers[s].feed(s.recv(1 << 16))
+                due[s] += [m[1] for m in readers[s] if m[0] == 0]
             for s in writable:
-                sent = s.send(left[s][:1 << 16])
-                a.count("bytes", sent)
-                left[s] = left[s][sent:] or memoryview(many)
+                if not left[s]:
+                    left[s] = memoryview(b"\x94\x01" + msgpack.packb(due[s].pop()) + b"\xc0" + body)
+                    a.count("answers")
+                left[s] = left[s][s.send(left[s][:PIECE]):]
         except OSError:
             raise Refused from None
+    a.drop()
+
+
+@attack
+def worker_silent(a):
+    """1,000 workers that say nothing more; who is closed comes again"""
+    a.workers(1000, "trap")
+    a.under_way()
+    a.workers(500, "trap")
+    a.hold(2)
+    a.drop()
 
 
 def main():

@@ -22,7 +22,8 @@ BEHIND = 10  # how nice an attacker is to the good client, whose processor it ma
 # Of the server, that make the attack's size count: what it may hold is no more than what a server in 256 MiB gives itself.
 SMALL = ("--limits-memory", "128m", "--tasks-bytes", "64m")
 FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m"),
-         "kept-bytes": SMALL, "after": SMALL}
+         "kept-bytes": SMALL, "elements": SMALL, "after": SMALL, "worker-unread": SMALL, "worker-drips": SMALL, "worker-asks": SMALL, "worker-halves": SMALL,
+         "worker-results": SMALL, "worker-silent": ("--limits-connections", "1000")}
 ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
 LARGE = 15 << 20  # bytes
 
@@ -129,7 +130,7 @@ class Siege:
         self.tokens = os.path.join(folder, "tokens")
         for name in ("good", "evil"):
             with open(self.path(name), "w") as f:
-                subprocess.run([ERGON, "token", name, "--file", self.tokens], stdout=f, check=True)
+                subprocess.run([ERGON, "token", name, "--methods", "*,worker.offer.*", "--file", self.tokens], stdout=f, check=True)
 
     def path(self, name):
         return os.path.join(self.folder, name)

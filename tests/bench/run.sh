@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
 done
 
 all='runtime/runtime_steps_bench runtime/runtime_timers_bench runtime/runtime_rings_bench runtime/runtime_wakes_bench
-primitives/bench_primitives primitives/bench_parked proto/proto_bench tasks/bench_tasks tasks/bench_idle tasks/bench_drain
+primitives/bench_primitives primitives/bench_parked proto/proto_bench tasks/bench_tasks tasks/bench_workers tasks/bench_idle tasks/bench_drain
 store/bench_store jobs/bench_pick sched/bench_sched_measures sched/bench_sched_policies sched/bench_sched'
 
 picked() {

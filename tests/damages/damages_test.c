@@ -112,6 +112,20 @@ static bool take_rate(void *arg, const struct store_rate *rate)
     return !told->fault;
 }
 
+static bool take_semaphore(void *arg, const struct store_semaphore *semaphore)
+{
+    struct told *told = arg;
+    told->fault = row_check_semaphore(semaphore);
+    return !told->fault;
+}
+
+static bool take_hold(void *arg, const struct store_hold *hold)
+{
+    struct told *told = arg;
+    told->fault = row_check_hold(hold);
+    return !told->fault;
+}
+
 static bool take_queue(void *arg, const struct store_queue *queue)
 {
     return true;
@@ -127,8 +141,9 @@ static bool is_read(const char *path, struct told *told)
     char error[TEXT] = "";
     const struct store_options options = {
         .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
-    const struct store_reader reader = {told,      take_counts, take_queue, take_rate,
-                                        take_cron, take_task,   take_event, &told->fault};
+    const struct store_reader reader = {told,           take_counts, take_queue, take_rate,
+                                        take_cron,      take_task,   take_event, &told->fault,
+                                        take_semaphore, take_hold};
     struct store *s = store_open(&options, error, sizeof error);
     bool read = s && store_load(s, &reader, error, sizeof error) == 0;
     store_close(s);
@@ -229,6 +244,8 @@ static struct store_offline offline(const char *path)
                                   .task_fault = row_check_task,
                                   .event_fault = row_check_event,
                                   .rate_fault = row_check_rate,
+                                  .semaphore_fault = row_check_semaphore,
+                                  .hold_fault = row_check_hold,
                                   .cron_fault = row_check_cron};
 }
 

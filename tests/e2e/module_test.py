@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from harness import (BUILD, ERGOND, LIMIT, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_module, eventually, install,
-                     scratch)
+                     module_compiler, scratch)
 
 EXAMPLES = os.path.join(SOURCE, "examples", "module")
 NAMES = ("hello", "permits", "tour")
@@ -92,6 +92,86 @@ class Symbols(unittest.TestCase):
             if name != "client.h":  # needs libevent's
                 subprocess.run(["cc", "-fsyntax-only", "-x", "c", "-Wall", "-Wextra", "-Werror", *cflags(), "-"],
                                input=f"#include <ergon/{name}>\n", text=True, check=True)
+
+
+class CPlusPlus(ServerTest):
+    """A module may be written in C++, whose stepped handlers sleep between statements like those of C."""
+
+    TEXT = """
+#include <ergon/handler.h>
+#include <string>
+
+struct nap_state {
+    ao_seq seq;
+    uint64_t naps;
+};
+
+static ao_verdict nap(ao *self, ergon_task *task, void *state)
+{
+    nap_state *s = static_cast<nap_state *>(state);
+    AO_BEGIN(&s->seq);
+    while (s->naps++ < 3)
+        AO_SLEEP(self, &s->seq, 1000000);
+    ergon_result_int(task, static_cast<int64_t>(s->naps));
+    AO_END(&s->seq);
+}
+
+static void greet(ergon_task *task)
+{
+    std::string text = "hello from C++";
+    ergon_result_str(task, text.data(), text.size());
+}
+
+ERGON_MODULE(plus_module, "plus", "1.0")
+{
+    static ergon_handler handlers[2];
+    for (ergon_handler &handler : handlers) {
+        handler.size = sizeof handler;
+        handler.summary = "";
+        handler.params = "[]";
+    }
+    handlers[0].kind = ERGON_STEPPED, handlers[0].name = "plus.nap";
+    handlers[0].step = nap, handlers[0].state_size = sizeof(nap_state);
+    handlers[1].kind = ERGON_BLOCKING, handlers[1].name = "plus.greet", handlers[1].run = greet;
+    return ergon_register(module, &handlers[0]) == 0 ? ergon_register(module, &handlers[1]) : -1;
+}
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        source = os.path.join(place, "plus.cc")
+        with open(source, "w") as f:
+            f.write(cls.TEXT)
+        subprocess.run(["c++", *module_compiler()[1:], "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", *cflags(),
+                        source, "-o", module("plus")], check=True)
+        cls.FLAGS = ("--module", module("plus"))
+        super().setUpClass()
+
+    def test_it_is_loaded_and_called(self):
+        self.assertEqual(self.client.call("plus.nap"), 4)
+        self.assertEqual(self.client.call("plus.greet"), "hello from C++")
+
+
+class Worker(ServerTest):
+    """A worker in C, by `pkg-config --libs ergon`."""
+
+    def test_it_serves_and_ends_in_good_order(self):
+        program = os.path.join(place, "worker")
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "ergon", "libevent_core", "msgpack"], env=environment,
+                               check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run([*module_compiler(), "-Wall", "-Wextra", "-Werror", os.path.join(SOURCE, "examples", "worker", "worker.c"),
+                        *flags, "-o", program], check=True)
+        libraries = {"LD_LIBRARY_PATH": os.path.dirname(os.path.dirname(installed("**/ergon-module.pc")))}
+        worker = subprocess.Popen([program, self.server.urls[0]], env={**os.environ, **libraries})
+        self.addCleanup(worker.wait)
+        self.addCleanup(worker.kill)
+        eventually(lambda: self.client.call("worker.list")["workers"], "it has registered")
+        self.assertEqual(self.client.call("lines", "one\ntwo\n"), 2)
+        self.assertEqual(self.client.call("lines", "x\n" * 70_000), 70_000)
+        with self.refused("BAD_PARAMS"):
+            self.client.call("lines", 7)
+        worker.terminate()
+        self.assertEqual(worker.wait(LIMIT), 0)
 
 
 class Examples(ServerTest):

@@ -10,6 +10,7 @@ NONE = None           # the method is about no thing that belongs to a tenant
 
 # What the method asks for.
 OPEN = "open"        # nothing: also before anybody has said who he is
+KNOWN = "known"      # to have said who one is
 GUARDED = "guarded"  # a right of its own name
 TARGET = "target"    # the right to the method that is run
 
@@ -17,6 +18,7 @@ TARGET = "target"    # the right to the method that is run
 NEVER = "USES"       # it reads, or is about what is the caller's own
 NAMED = "SUBMITS"    # in the name of another tenant
 REACHING = "STEERS"  # on tasks of another tenant
+FOREIGN = "FOREIGN"  # on a worker of another principal
 ALWAYS = "RULES"
 
 # method: (access, parameters for a thing of `owner`, outcome of another's, whether it is an act).  `t`: the id of its task, `c`: the name of its
@@ -33,6 +35,12 @@ ROWS = {
     "server.audit": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.list": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.kill": (GUARDED, lambda o: [{"principal": "token:none", "dry_run": True}], NONE, ALWAYS),
+    "worker.register": (KNOWN, lambda o: [[]], NONE, NEVER),
+    "worker.quiet": (KNOWN, lambda o: [], NONE, FOREIGN),
+    "worker.resume": (KNOWN, lambda o: [], NONE, FOREIGN),
+    "worker.list": (GUARDED, lambda o: [], NONE, NEVER),
+    "worker.progress": (KNOWN, lambda o: [1, 1], NONE, NEVER),
+    "worker.partial": (KNOWN, lambda o: [1, 1], NONE, NEVER),
     "task.submit": (TARGET, lambda o: ["echo", [], {"delay": "1h", "tenant": o["tenant"]}], DENIED, NAMED),
     "task.submit_many": (TARGET, lambda o: [[["echo"]], {"delay": "1h", "tenant": o["tenant"]}], DENIED, NAMED),
     "task.call": (TARGET, lambda o: ["echo", [], {"priority": 1, "tenant": o["tenant"]}], DENIED, NAMED),
@@ -54,5 +62,15 @@ ROWS = {
     "queue.resume": (GUARDED, lambda o: ["echo"], NONE, ALWAYS),
     "cron.put": (GUARDED, lambda o: [o["c"], "@yearly", "echo", [], {"durable": "none", "tenant": o["tenant"]}], DENIED, ALWAYS),
     "cron.list": (GUARDED, lambda o: [], ABSENT, NEVER),
+    "sem.create": (GUARDED, lambda o: ["k-roles", 1], NONE, NEVER),
+    "sem.acquire": (GUARDED, lambda o: ["k-roles", {"of": 1, "wait": 0}], NONE, NEVER),
+    "sem.release": (GUARDED, lambda o: ["k-roles", "0" * 32], NONE, NEVER),
+    "sem.renew": (GUARDED, lambda o: ["k-roles", "0" * 32], NONE, NEVER),
+    "sem.resume": (GUARDED, lambda o: ["k-roles", "0" * 32], NONE, NEVER),
+    "sem.delete": (GUARDED, lambda o: ["k-roles"], NONE, NEVER),
+    "sem.list": (GUARDED, lambda o: [], NONE, NEVER),
+    "sem.explain": (GUARDED, lambda o: ["k-roles"], NONE, NEVER),
+    "event.set": (GUARDED, lambda o: ["k-roles"], NONE, NEVER),
+    "event.wait": (GUARDED, lambda o: ["k-roles", {"timeout": 0}], NONE, NEVER),
     "cron.delete": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], SPARED, ALWAYS),
 }

@@ -37,6 +37,8 @@ def fill(server):
             client.call("task.wait", ids[name], {"timeout": "10s"})
         client.call("queue.pause", "hash")
         client.call("cron.put", "nightly", "0 3 * * *", "echo", ["x"], {"zone": "Europe/Berlin"})
+        client.call("sem.create", "gate", 2)
+        client.call("sem.acquire", "gate", {"grace": "1h"})
     return ids
 
 

@@ -339,7 +339,7 @@ class Stuck(HangTest):
 class Outlived(HangTest):
     """Blocking handlers that go on though nobody wants them: others run on further threads."""
 
-    def hold(self, client, count, deadline="200ms"):
+    def hold(self, client, count, deadline="1s"):
         """So many calls of hold that are past their deadline; the pipes that let them go."""
         pipes = [self.pipe(f"{time.monotonic_ns()}") for _ in range(count)]
         for call in [client.send("task.call", "hold", [pipe], {"deadline": deadline}) for pipe in pipes]:

@@ -165,9 +165,10 @@ static void check_begin(struct span bytes, enum scan_verdict v, const struct sca
     struct span message = span_of(bytes.at, s.done);
     CHECK(s.done == plain->done);
     CHECK(envelope_read(message, &whole, &why) == ENVELOPE_OK);
-    envelope_params(&begun, message);
+    envelope_end(&begun, message);
     CHECK(whole.type == begun.type && span_equal(whole.msgid, begun.msgid));
     CHECK(span_equal(whole.method, begun.method) && span_equal(whole.params, begun.params));
+    CHECK(span_equal(whole.error, begun.error) && span_equal(whole.result, begun.result));
 }
 
 void fuzz_input(const uint8_t *data, size_t size)

@@ -381,6 +381,180 @@ func rubbish() {
 	check(good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1)).ID, "t1") // asked again
 }
 
+// A server asks, and the connection is lost under two requests, and once more; at last one is open when the work ends.
+func serve() {
+	ending, stop := context.WithCancel(ctx)
+	release, why := make(chan bool), make(chan string, 10)
+	pushed := func(method string, params []any) {
+		check([]any{method, params}, []any{"release", []any{}})
+		release <- true
+		release <- true
+	}
+	handlers := map[string]ergon.Handler{
+		"hold": func(ctx *ergon.Context, params []any) (any, error) {
+			ctx.Progress(0, 0, "")
+			select {
+			case <-release:
+				return "held", nil
+			case <-ctx.Done():
+				why <- ctx.Cancelled()
+				return nil, ctx.Err()
+			}
+		},
+		"echo": func(ctx *ergon.Context, params []any) (any, error) { return params, nil },
+		"fail": func(ctx *ergon.Context, params []any) (any, error) {
+			return nil, &ergon.Error{Code: params[0].(string), Text: params[1].(string)}
+		},
+		"raise": func(ctx *ergon.Context, params []any) (any, error) { panic("no luck") },
+		"odd":   func(ctx *ergon.Context, params []any) (any, error) { return make(chan bool), nil },
+		"again": func(ctx *ergon.Context, params []any) (any, error) {
+			return nil, ergon.Again(time.Duration(params[0].(int64)) * time.Millisecond)
+		},
+		"permanent": func(ctx *ergon.Context, params []any) (any, error) { return nil, ergon.Permanent(params[0].(string)) },
+		"told": func(ctx *ergon.Context, params []any) (any, error) {
+			until, ok := ctx.Deadline()
+			return []any{ctx.Method, ctx.Task, ctx.Attempt, ctx.Tenant, ok && time.Until(until) < time.Minute}, nil
+		},
+		"steps": func(ctx *ergon.Context, params []any) (any, error) {
+			return "whole", good(ctx.Progress(1, 2, "half"), ctx.Partial([]any{7}))
+		},
+		"why": func(ctx *ergon.Context, params []any) (any, error) {
+			reasons := []any{}
+			for i := 0; i < 4; i++ {
+				reasons = append(reasons, <-why)
+			}
+			return reasons, nil
+		},
+		"quit": func(ctx *ergon.Context, params []any) (any, error) {
+			stop()
+			return nil, nil
+		},
+	}
+	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond, MessageMax: 12 << 20,
+		OnNotification: pushed})
+	troubles := []string{}
+	options := ergon.WorkOptions{Slots: 2, Name: "hand", Version: "1.2", Grace: 200 * time.Millisecond,
+		OnTrouble: func(err error) { troubles = append(troubles, err.Error()) }}
+	working := make(chan error)
+	go func() { working <- c.Work(ending, options, handlers) }()
+	check(<-working, nil)
+	c.Close()
+	check([]string{<-why}, []string{"stopping"})
+	check(troubles, []string{"not registered: BUSY: later"})
+}
+
+// A client works three times, one after the other, and calls in the end.
+func again() {
+	c, caller := dial(ergon.Options{}), dial(ergon.Options{})
+	defer c.Close()
+	defer caller.Close()
+	for i := 0; i < 3; i++ {
+		ending, stop := context.WithCancel(ctx)
+		leave := func(ctx *ergon.Context, params []any) (any, error) {
+			stop()
+			return ctx.Method, nil
+		}
+		working := make(chan error)
+		go func() { working <- c.Work(ending, ergon.WorkOptions{}, map[string]ergon.Handler{"go.leave": leave}) }()
+		there := func() bool {
+			list := good(caller.Call(ctx, "worker.list", map[string]any{"method": "go.leave"}))
+			for _, worker := range list.(map[string]any)["workers"].([]any) {
+				if worker.(map[string]any)["state"] == "open" {
+					return true
+				}
+			}
+			return false
+		}
+		for !there() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		check(good(caller.Call(ctx, "go.leave")), "go.leave")
+		check(<-working, nil)
+		result, err := caller.Call(ctx, "go.leave")
+		fails("NO_WORKER", result, err)
+	}
+	check(good(c.Call(ctx, "echo", 1)), int64(1))
+}
+
+func share() {
+	one, other := dial(ergon.Options{}), dial(ergon.Options{})
+	defer one.Close()
+	defer other.Close()
+	acquire := func(c *ergon.Client, o ergon.SemOptions) (*ergon.Hold, error) { return c.Acquire(ctx, "go", o) }
+	got, err := acquire(one, ergon.SemOptions{})
+	fails("NOT_FOUND", got, err)
+	first := good(acquire(one, ergon.SemOptions{Permits: 2, Of: 3}))
+	got, err = acquire(other, ergon.SemOptions{Permits: 2, Wait: -1})
+	fails("DEADLINE", got, err)
+	got, err = acquire(other, ergon.SemOptions{Permits: 4})
+	fails("BAD_PARAMS", got, err)
+	within, stop := context.WithCancel(ctx)
+	givenUp := make(chan error, 1)
+	go func() {
+		_, err := other.Acquire(within, "go", ergon.SemOptions{Permits: 3})
+		givenUp <- err
+	}()
+	waiting := make(chan *ergon.Hold)
+	go func() { waiting <- good(acquire(other, ergon.SemOptions{Permits: 2})) }()
+	waiters := func(count int) {
+		for len(good(one.Call(ctx, "sem.explain", "go")).(map[string]any)["waiters"].([]any)) != count {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	waiters(2)
+	stop()
+	holds("the context's error", errors.Is(<-givenUp, context.Canceled))
+	waiters(1)
+	check([]bool{first.Release(), first.Release()}, []bool{true, false})
+	second := <-waiting
+	holds("fences grow", second.Fence > first.Fence)
+	check(second.Renew(ctx), nil)
+	check(second.Release(), true)
+	heard := make(chan int64, 1)
+	go func() {
+		seq, _, err := other.EventWait(ctx, "go", 0)
+		heard <- good(seq, err)
+	}()
+	last := int64(0)
+	for len(heard) == 0 { // it may not wait yet
+		last = good(one.EventSet(ctx, "go", last))
+	}
+	holds("it was set", <-heard <= last)
+	seq, _, err := other.EventWait(ctx, "go", last)
+	check([]any{seq, err}, []any{last, nil})
+	_, _, err = other.EventWait(soon(50*time.Millisecond), "go", 0)
+	late(0, err)
+}
+
+func hold() {
+	told := make(chan string, 10)
+	o := ergon.SemOptions{Permits: 2, Of: 3, Grace: 900 * time.Millisecond}
+	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond,
+		OnNotification: func(method string, params []any) { told <- method }})
+	defer c.Close()
+	check(c.Sem(ctx, "gpu", o, func(ctx context.Context, hold *ergon.Hold) error {
+		check(hold.Fence, int64(7))
+		check(<-told, "go on")
+		return ctx.Err()
+	}), nil)
+	err := c.Sem(ctx, "gpu", o, func(ctx context.Context, hold *ergon.Hold) error {
+		check(hold.Fence, int64(8))
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	fails("FENCED", 0, err)
+	waiting, stop := context.WithCancel(ctx)
+	go func() {
+		check(<-told, "give up")
+		stop()
+	}()
+	_, err = c.Acquire(waiting, "gpu", o)
+	holds("the context's error", errors.Is(err, context.Canceled))
+	check(good(c.EventSet(ctx, "e", 5)), int64(41))
+	seq, value, err := c.EventWait(ctx, "e", 0)
+	check([]any{seq, value, err}, []any{int64(43), "v", nil})
+}
+
 func restart() {
 	c := dial(ergon.Options{BackoffMin: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond})
 	defer c.Close()
@@ -420,5 +594,5 @@ func restart() {
 
 func main() {
 	map[string]func(){"values": values, "errors": errs, "large": large, "tls": tls, "token": token, "cancel": cancel, "many": many,
-		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart}[os.Args[1]]()
+		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart, "serve": serve, "hold": hold, "share": share, "again": again}[os.Args[1]]()
 }

@@ -43,15 +43,13 @@ def install():
     race = ("-race",) if SANITIZE == "thread" else ()
     build("client_go", ".", *race)
     build("example", "ergon-client/example")
-    # What the package keeps for itself is tested from inside.
-    package = os.path.join(clients.PLACE, "go")
-    clients.shutil.copy(os.path.join(HERE, "client_go_serving_test.go"), os.path.join(package, "serving_test.go"))
-    done = go("test", "-c", *race, "-o", os.path.join(PROGRAM, "serving_test"), cwd=package)
-    assert done.returncode == 0, done.stdout
+    for what in ("worker", "caller"):
+        build("example_" + what, "ergon-client/example/" + what, *race)
 
 
 class Go(clients.Clients, unittest.TestCase):
     COMMAND = (os.path.join(PROGRAM, "client_go"),)
+    WORKER, CALLER = ((os.path.join(PROGRAM, "example_" + what),) for what in ("worker", "caller"))
 
     @classmethod
     def setUpClass(cls):
@@ -61,10 +59,6 @@ class Go(clients.Clients, unittest.TestCase):
     def test_the_example(self):
         self.COMMAND = (os.path.join(PROGRAM, "example"),)
         super().test_the_example()
-
-    def test_requests_of_the_server_are_answered(self):
-        self.COMMAND = (os.path.join(PROGRAM, "serving_test"), "-test.run")
-        super().test_requests_of_the_server_are_answered()
 
     def test_vet_and_format(self):
         for place in (PROGRAM, os.path.join(clients.PLACE, "go")):

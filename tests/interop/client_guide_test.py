@@ -1,5 +1,5 @@
-"""docs/clients.md is true: its programs, and its `console` blocks with them, are run as they stand, in a folder with what a clone has
-after ./run build."""
+"""docs/clients.md and docs/workers.md are true: their programs, and their `console` blocks with them, are run as they stand, in a
+folder with what a clone has after ./run build."""
 import importlib.util
 import os
 import re
@@ -13,10 +13,7 @@ from documents_test import PROGRAMS, Document
 PROGRAM = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", re.M | re.S)
 
 
-class Clients(Document, unittest.TestCase):
-    PAGE = "docs/clients.md"
-    LEAST = 16
-
+class Guide(Document):
     def prepare(self, place):
         os.mkdir(os.path.join(place, "build"))
         for program in PROGRAMS:
@@ -28,6 +25,16 @@ class Clients(Document, unittest.TestCase):
         # Debian's Python comes first, whatever else is installed.
         return {"GOPROXY": "off", "PATH": "/usr/bin:" + os.environ["PATH"], "PIP_ROOT_USER_ACTION": "ignore",
                 "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+class Clients(Guide, unittest.TestCase):
+    PAGE = "docs/clients.md"
+    LEAST = 16
+
+
+class Workers(Guide, unittest.TestCase):
+    PAGE = "docs/workers.md"
+    LEAST = 25
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 
 const assert = require('assert');
 const crypto = require('crypto');
+const { EventEmitter, once } = require('events');
 const readline = require('readline');
-const { Client, Ext, ErgonError, SERVE, connect } = require('ergon-client');
-const { Serving } = require('ergon-client/lib/serving.js');
+const { Again, Client, Ext, ErgonError, Permanent, connect } = require('ergon-client');
 
 const { ERGON_URL: URL, ERGON_CA: ca, ERGON_TOKEN: token, ...env } = process.env;
 
@@ -220,42 +220,130 @@ const scenarios = {
         await ergon.close();
     },
 
-    /** A server asks, and the connection is lost under two requests, and once more; at last one is open when the client closes. */
+    /** A server asks, and the connection is lost under two requests, and once more; at last one is open when the work ends. */
     serve: async () => {
-        let [held, lost, release, quit] = [[], 0, undefined, undefined];
-        const gone = new Promise((resolve) => (quit = resolve));
+        const [held, why] = [[], []];
+        let ergon;
+        const hold = (context) =>
+            new Promise((resolve, reject) => {
+                held.push(() => resolve('held'));
+                context.signal.addEventListener('abort', () => {
+                    why.push(context.cancelled);
+                    reject(context.signal.reason);
+                });
+                context.progress(0);
+            });
         const handlers = {
-            echo: async (params) => params,
-            fail: async ([code, text]) => {
+            hold,
+            echo: async (context, ...params) => params,
+            fail: async (context, code, text) => {
                 throw new ErgonError(code, text);
             },
             raise: () => {
                 throw new TypeError('no luck');
             },
             odd: () => Symbol('odd'),
-            hold: (_, signal) =>
-                new Promise((resolve, reject) => {
-                    held.push(() => resolve('held'));
-                    signal.addEventListener('abort', () => {
-                        lost++;
-                        reject(signal.reason);
-                    });
-                }),
-            lost: async () => lost,
-            quit: async () => quit(),
+            again: async (context, ms) => {
+                throw new Again(ms);
+            },
+            permanent: (context, text) => Promise.reject(new Permanent(text)),
+            told: ({ method, task, attempt, tenant, left }) => [method, task, attempt, tenant, left > 0 && left < 60000],
+            steps: async (context) => {
+                await context.progress(1, 2, 'half');
+                await context.partial([7]);
+                return 'whole';
+            },
+            why: () => why,
+            quit: () => ergon.stop(),
         };
-        const told = (method, params) => {
+        const onNotification = (method, params) => {
             assert.deepStrictEqual([method, params], ['release', []]);
             for (const go of held.splice(0)) go();
         };
-        const register = (session, signal) => session.request('worker.register', [['echo'], { slots: 2 }], signal);
-        const ergon = new Client(URL, { backoff: [1, 10], messageMax: 12 << 20, onNotification: told });
-        const serving = new Serving((method, params, signal) => handlers[method](params, signal), 2, register);
-        await ergon.connect();
-        await fails('BUSY', ergon[SERVE](serving)); // and it goes on by itself
-        await gone;
+        const troubles = [];
+        ergon = await connect(URL, { backoff: [1, 10], messageMax: 12 << 20, onNotification });
+        await assert.rejects(ergon.work({ hold: 7 }), /hold/);
+        const options = { slots: 2, name: 'hand', version: '1.2', grace: 200, onTrouble: (error) => troubles.push(error) };
+        const working = ergon.work(handlers, options);
+        await assert.rejects(ergon.work(handlers), /works already/);
+        await working;
         await ergon.close();
-        assert.strictEqual(lost, 5);
+        assert.deepStrictEqual(why, ['deadline', 'draining', 'lost', 'lost', 'stopping']);
+        assert.deepStrictEqual(troubles.map(String), ['ErgonError: BUSY: later', 'TypeError: no luck']);
+    },
+
+    /** A client works three times, one after the other, and calls in the end. */
+    again: () =>
+        using({}, (ergon) => using({}, async (caller) => {
+            const leave = (context) => {
+                ergon.stop();
+                return context.method;
+            };
+            const list = async () => (await caller.call('worker.list', [{ method: 'node.leave' }])).workers;
+            const there = async () => (await list()).some(({ state }) => state === 'open');
+            for (let i = 0; i < 3; i++) {
+                const working = ergon.work({ 'node.leave': leave });
+                while (!(await there())) await caller.call('sleep', ['10ms']);
+                assert.strictEqual(await caller.call('node.leave'), 'node.leave');
+                await working;
+                await fails('NO_WORKER', caller.call('node.leave'));
+            }
+            assert.strictEqual(await ergon.call('echo', [1]), 1);
+        })),
+
+    share: () =>
+        using({}, (one) => using({}, async (other) => {
+            await fails('NOT_FOUND', one.acquire('node'));
+            const first = await one.acquire('node', { permits: 2, of: 3 });
+            await fails('DEADLINE', other.acquire('node', { permits: 2, wait: 0 }));
+            await fails('BAD_PARAMS', other.acquire('node', { permits: 4 }));
+            const stop = new AbortController();
+            const givenUp = assert.rejects(other.acquire('node', { permits: 3, signal: stop.signal }), { name: 'AbortError' });
+            const waiting = other.acquire('node', { permits: 2 });
+            const waiters = async (count) => {
+                while ((await one.call('sem.explain', ['node'])).waiters.length !== count) await one.call('sleep', ['10ms']);
+            };
+            await waiters(2);
+            stop.abort();
+            await givenUp;
+            await waiters(1);
+            assert.deepStrictEqual([await first.release(), await first.release()], [true, false]);
+            const second = await waiting;
+            assert.ok(second.fence > first.fence);
+            await second.renew();
+            assert.ok(await second.release());
+            let heard;
+            const news = other.eventWait('node').then((event) => (heard = event));
+            const seqs = [];
+            while (heard === undefined) seqs.push(await one.eventSet('node', { n: seqs.length })); // it may not wait yet
+            const { seq, value } = await news;
+            assert.deepStrictEqual(value, { n: seqs.indexOf(seq) });
+            assert.strictEqual((await other.eventWait('node', { from: seqs.at(-1) })).seq, seqs.at(-1));
+            await fails('TIMEOUT', other.eventWait('node', { timeout: 50 }));
+        })),
+
+    hold: async () => {
+        const told = new EventEmitter();
+        const options = { permits: 2, of: 3, grace: 900 };
+        const ergon = await connect(URL, { backoff: [1, 10], onNotification: (method) => told.emit(method) });
+        const goOn = once(told, 'go on');
+        await ergon.sem('gpu', options, async (hold) => {
+            assert.deepStrictEqual([hold.fence, hold.permits], [7, 2]);
+            await goOn;
+        });
+        let lost;
+        const losing = ergon.sem('gpu', options, async (hold) => {
+            lost = hold;
+            await once(hold.signal, 'abort');
+        });
+        assert.ok((await fails('FENCED', losing)).remote);
+        assert.deepStrictEqual([lost.lost.code, lost.fence], ['FENCED', 8]);
+        const stop = new AbortController();
+        told.once('give up', () => stop.abort());
+        await assert.rejects(ergon.acquire('gpu', { ...options, signal: stop.signal }), { name: 'AbortError' });
+        assert.strictEqual(await ergon.eventSet('e', 5), 41);
+        assert.deepStrictEqual(await ergon.eventWait('e'), { seq: 43, value: 'v' });
+        await ergon.close();
     },
 
     restart: () =>

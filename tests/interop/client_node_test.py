@@ -31,6 +31,8 @@ def install():
 class Node(clients.Clients, unittest.TestCase):
     ENVIRONMENT = {"NODE_PATH": MODULES, "NODE_OPTIONS": "--trace-warnings --unhandled-rejections=strict"}
     COMMAND = ("node", os.path.join(HERE, "client_node.js"))
+    WORKER, CALLER = (("node", os.path.join(clients.SOURCE, "clients", "node", f"example_{what}.js"))
+                      for what in ("worker", "caller"))
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,7 @@
 """Plays a scenario of clients.py with the Python package: first with asyncio, then, where that differs, with the face that blocks."""
 import asyncio
+import concurrent.futures
+import logging
 import os
 import sys
 import threading
@@ -9,7 +11,6 @@ import msgpack
 
 import ergon_client
 from ergon_client import aio
-from ergon_client.serving import Serving
 
 URL = os.environ["ERGON_URL"]
 CA = os.environ.get("ERGON_CA")
@@ -280,51 +281,69 @@ async def rubbish():
 
 
 async def serve():
-    """A server asks, and the connection is lost under two requests, and once more; at last one is open when the client closes."""
-    held, lost, release, quit = [], [], asyncio.Event(), asyncio.Event()
+    """A server asks, and the connection is lost under two requests, and once more; at last one is open when the work ends."""
+    held, why, release = [], [], asyncio.Event()
 
-    async def hold():
+    async def hold(context):
         try:
+            await context.progress(0)
             await release.wait()
         except asyncio.CancelledError:
-            lost.append(1)
+            why.append(context.cancelled)
             raise
         held.append(1)
         if len(held) == 2:
             release.clear()
         return "held"
 
-    async def handle(method, params):
-        match method, params:
-            case "echo", _:
-                return params
-            case "fail", [code, text]:
-                raise ergon_client.RemoteError(code, text)
-            case "raise", []:
-                raise ValueError("no luck")
-            case "odd", []:
-                return object()
-            case "hold", []:
-                return await hold()
-            case "lost", []:
-                return len(lost)
-            case "quit", []:
-                quit.set()
-                return None
-        raise AssertionError((method, params))
+    async def echo(context, *params):
+        return params
 
-    def told(method, params):
+    async def fail(context, code, text):
+        raise ergon_client.RemoteError(code, text)
+
+    async def luckless(context):
+        raise ValueError("no luck")
+
+    async def odd(context):
+        return object()
+
+    async def again(context, ms):
+        raise ergon_client.Again(ms / 1000)
+
+    async def permanent(context, text):
+        raise ergon_client.Permanent(text)
+
+    async def told(context):
+        return [context.method, context.task, context.attempt, context.tenant, 0 < context.left < 60]
+
+    async def steps(context):
+        await context.progress(1, 2, "half")
+        await context.partial([7])
+        return "whole"
+
+    async def reasons(context):
+        return why
+
+    async def quit(context):
+        ergon.stop()
+
+    def pushed(method, params):
         check.assertEqual((method, params), ("release", []))
         release.set()
 
-    async def register(session):
-        await session.request("worker.register", [["echo"], {"slots": 2}])
-
-    ergon = aio.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=told)
-    await ergon._serve(Serving(handle, 2, register))  # when the server has taken note, on the second connection
-    await quit.wait()
-    await ergon.close()
-    check.assertEqual(len(lost), 5)
+    logging.disable()  # what handlers raise
+    handlers = {"hold": hold, "echo": echo, "fail": fail, "raise": luckless, "odd": odd, "again": again, "permanent": permanent,
+                "told": told, "steps": steps, "why": reasons, "quit": quit}
+    async with aio.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=pushed) as ergon:
+        with check.assertRaisesRegex(TypeError, "hold"):
+            await ergon.work({"hold": lambda context: None})
+        working = asyncio.create_task(ergon.work(handlers, slots=2, name="hand", version="1.2", grace=0.2))
+        await asyncio.sleep(0)
+        with check.assertRaisesRegex(RuntimeError, "works already"):
+            await ergon.work(handlers)
+        await working
+    check.assertEqual(why, ["deadline", "draining", "lost", "lost", "stopping"])
     check.assertEqual(len(asyncio.all_tasks()), 1)
 
 
@@ -333,54 +352,175 @@ async def serve_on_threads():
 
 
 def serve_blocking():
-    """The same, with a handler that blocks."""
-    change = threading.Condition()
-    count = {"held": 0, "free": 0, "lost": 0, "quit": 0}
+    """The same, with handlers that block."""
+    change, free, held, why = threading.Condition(), [], [], []
 
-    def add(what, more=1):
+    def hold(context):
+        context.progress(0)
         with change:
-            count[what] += more
-            change.notify_all()
-
-    def hold(gone):
-        with change:
-            while count["free"] == 0 and not gone.is_set():
+            while not free and not context.cancelling.is_set():
                 change.wait(0.01)
-            count["lost" if gone.is_set() else "held"] += 1
-            count["free"] -= not gone.is_set()
-            change.notify_all()
+            if context.cancelled is not None:
+                why.append(context.cancelled)
+                change.notify_all()
+                context.check()
+            free.pop()
+            held.append(1)
         return "held"
 
-    def handle(method, params, gone):
-        match method, params:
-            case "echo", _:
-                return params
-            case "fail", [code, text]:
-                raise ergon_client.RemoteError(code, text)
-            case "raise", []:
-                raise ValueError("no luck")
-            case "odd", []:
-                return object()
-            case "hold", []:
-                return hold(gone)
-            case "lost", []:
-                return count["lost"]
-            case "quit", []:
-                add("quit")
+    def echo(context, *params):
+        return params
 
-    async def register(session):
-        await session.request("worker.register", [["echo"], {"slots": 2}])
+    def fail(context, code, text):
+        raise ergon_client.RemoteError(code, text)
 
-    with ergon_client.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20,
-                             on_notification=lambda method, params: add("free", 2)) as ergon:
-        try:
-            ergon._serve(handle, 2, register)
-            check.fail("the server refuses it on the first connection")
-        except ergon_client.RemoteError as error:
-            check.assertEqual(error.code, "BUSY")  # and it goes on by itself
+    def luckless(context):
+        raise ValueError("no luck")
+
+    def odd(context):
+        return object()
+
+    def again(context, ms):
+        raise ergon_client.Again(ms / 1000)
+
+    def permanent(context, text):
+        raise ergon_client.Permanent(text)
+
+    def told(context):
+        return [context.method, context.task, context.attempt, context.tenant, 0 < context.left < 60]
+
+    def steps(context):
+        context.progress(1, 2, "half")
+        context.partial([7])
+        return "whole"
+
+    def reasons(context):
         with change:
-            check.assertTrue(change.wait_for(lambda: count["quit"], 50))
-    check.assertEqual(count, {"held": 2, "free": 0, "lost": 5, "quit": 1})
+            check.assertTrue(change.wait_for(lambda: len(why) == 4, 50))
+            return why
+
+    def quit(context):
+        ergon.stop()
+
+    def pushed(method, params):
+        with change:
+            free.extend([1, 2])
+            change.notify_all()
+
+    logging.disable()
+    handlers = {"hold": hold, "echo": echo, "fail": fail, "raise": luckless, "odd": odd, "again": again, "permanent": permanent,
+                "told": told, "steps": steps, "why": reasons, "quit": quit}
+    with ergon_client.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=pushed) as ergon:
+        ergon.work(handlers, slots=2, name="hand", version="1.2", grace=0.2)
+    check.assertEqual(why, ["deadline", "draining", "lost", "lost", "stopping"])
+    check.assertEqual((len(held), free), (2, []))
+
+
+async def again():
+    """A client works three times, one after the other, and calls in the end."""
+    async with aio.Client(URL) as ergon, aio.Client(URL) as caller:
+        async def leave(context):
+            ergon.stop()
+            return context.method
+
+        for _ in range(3):
+            working = asyncio.create_task(ergon.work({"python.leave": leave}))
+            while "open" not in [w["state"] for w in (await caller.call("worker.list", {"method": "python.leave"}))["workers"]]:
+                await asyncio.sleep(0.01)
+            check.assertEqual(await caller.call("python.leave"), "python.leave")
+            await working
+            await fails("NO_WORKER", caller.call("python.leave"))
+        check.assertEqual(await ergon.call("echo", 1), 1)
+
+
+async def share():
+    async with aio.Client(URL) as one, aio.Client(URL) as other:
+        await fails("NOT_FOUND", one.acquire("python"))
+        first = await one.acquire("python", permits=2, of=3)
+        await fails("DEADLINE", other.acquire("python", permits=2, wait=0))
+        await fails("BAD_PARAMS", other.acquire("python", permits=4))
+        given_up = asyncio.create_task(other.acquire("python", permits=3))
+        waiting = asyncio.create_task(other.acquire("python", permits=2))
+
+        async def waiters():
+            return len((await one.call("sem.explain", "python"))["waiters"])
+        while await waiters() < 2:
+            await asyncio.sleep(0.01)
+        given_up.cancel()
+        while await waiters() > 1:
+            await asyncio.sleep(0.01)
+        check.assertFalse(waiting.done())
+        check.assertTrue(await first.release())
+        check.assertFalse(await first.release())
+        second = await waiting
+        check.assertGreater(second.fence, first.fence)
+        await second.renew()
+        check.assertTrue(await second.release())
+        news = asyncio.create_task(other.event_wait("python", timeout=50))
+        seqs = []
+        while not news.done():  # it may not wait yet
+            seqs.append(await one.event_set("python", {"n": len(seqs)}))
+        seq, value = await news
+        check.assertEqual(value, {"n": seqs.index(seq)})
+        check.assertEqual((await other.event_wait("python", seqs[-1]))[0], seqs[-1])
+        await fails("TIMEOUT", other.event_wait("python", timeout=0.05))
+    with ergon_client.Client(URL) as ergon:
+        with ergon.sem("python", of=1) as held:
+            check.assertGreater(held.fence, second.fence)
+            held.renew()
+        check.assertEqual(ergon.event_wait("python", ergon.event_set("python"))[1], None)
+
+
+async def hold():
+    told = asyncio.Queue()
+    options = {"permits": 2, "of": 3, "grace": 0.9}
+    async with aio.Client(URL, backoff=(0.001, 0.01), on_notification=lambda method, _: told.put_nowait(method)) as ergon:
+        async with ergon.sem("gpu", **options) as held:
+            check.assertEqual((held.fence, held.permits), (7, 2))
+            check.assertEqual(await told.get(), "go on")
+        with check.assertRaises(ergon_client.RemoteError) as caught:
+            async with ergon.sem("gpu", **options) as held:
+                await asyncio.sleep(1000)
+        check.assertEqual((caught.exception.code, held.lost, held.fence), ("FENCED", caught.exception, 8))
+        waiting = asyncio.create_task(ergon.acquire("gpu", **options))
+        check.assertEqual(await told.get(), "give up")
+        waiting.cancel()
+        check.assertTrue(isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError))
+        check.assertEqual(await ergon.event_set("e", 5), 41)
+        check.assertEqual(await ergon.event_wait("e"), (43, "v"))
+    await asyncio.sleep(0)
+    check.assertEqual(len(asyncio.all_tasks()), 1)
+
+
+async def hold_on_threads():
+    await asyncio.to_thread(hold_blocking)
+
+
+def hold_blocking():
+    go_on = threading.Event()
+    options = {"permits": 2, "of": 3, "grace": 0.9}
+
+    def told(method, _):
+        if method == "go on":
+            go_on.set()
+        else:  # on the client's own thread: nobody else can give it up
+            for task in asyncio.all_tasks():
+                if "acquire" in repr(task.get_coro()):
+                    task.cancel()
+
+    with ergon_client.Client(URL, backoff=(0.001, 0.01), on_notification=told) as ergon:
+        with ergon.sem("gpu", **options) as held:
+            check.assertEqual((held.fence, held.permits), (7, 2))
+            check.assertTrue(go_on.wait(50))
+            held.check()
+        with check.assertRaises(ergon_client.RemoteError) as caught:
+            with ergon.sem("gpu", **options) as held:
+                check.assertTrue(held.losing.wait(50))
+        check.assertEqual((caught.exception.code, held.fence), ("FENCED", 8))
+        with check.assertRaises(concurrent.futures.CancelledError):
+            ergon.acquire("gpu", **options)
+        check.assertEqual(ergon.event_set("e", 5), 41)
+        check.assertEqual(ergon.event_wait("e"), (43, "v"))
 
 
 async def restart():

@@ -25,6 +25,9 @@ class Python(clients.Clients, unittest.TestCase):
     ENVIRONMENT = {"PYTHONPATH": INSTALLED, "PYTHONASYNCIODEBUG": "", "PYTHONWARNINGS": "error"}
     COMMAND = (sys.executable, os.path.join(HERE, "client_python.py"))
     SERVING = ("serve", "serve_on_threads")
+    HOLDING = ("hold", "hold_on_threads")
+    WORKER, CALLER = ((sys.executable, os.path.join(clients.SOURCE, "clients", "python", f"example_{what}.py"))
+                      for what in ("worker", "caller"))
 
     @classmethod
     def setUpClass(cls):

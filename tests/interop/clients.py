@@ -10,11 +10,12 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 
 import msgpack
 
 import interop  # where the harness is
-from harness import BUILD, ERGOND, LIMIT, SOURCE, Server, make_token, scratch, self_signed
+from harness import BUILD, ERGOND, LIMIT, SOURCE, RemoteError, Server, eventually, make_token, scratch, self_signed
 
 PLACE = os.path.abspath(os.path.join(BUILD, "tests", "interop", "clients"))
 
@@ -22,7 +23,7 @@ CONFIG = """
 tokens_file: {folder}/tokens
 listen:
   - {{url: "ergon://127.0.0.1:0", auth: none}}
-  - {{url: "unix://{folder}/socket", auth: none}}
+  - {{url: "unix://{folder}/socket", auth: none, allow: ["*", "worker.offer.*"]}}
   - {{url: "ergons://127.0.0.1:0", auth: none, tls: {{cert: "{cert}", key: "{key}"}}}}
   - {{url: "ergons://127.0.0.1:0", auth: cert, tls: {{cert: "{cert}", key: "{key}", client_ca: "{own}", client_cert: required}}}}
   - {{url: "ergon://127.0.0.1:0", auth: token}}
@@ -65,6 +66,7 @@ class Rubbish:
         self.borne = []  # what a client did not close over
         self.submissions = 0
         self.refusals = []  # what clients answered to a request of ours
+        self.behind = []  # answers that come behind that: a client that has its own may end
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.serve)
@@ -94,6 +96,8 @@ class Rubbish:
             for message in unpacker:
                 if message[0] == 1:
                     self.refusals.append(message)
+                    peer.sendall(b"".join(map(msgpack.packb, self.behind)))
+                    self.behind = []
                 if message[0] == 0 and not self.answer(peer, message, data):
                     return
 
@@ -120,8 +124,8 @@ class Rubbish:
                 return False
             answers = [[1, number, None, {"id": "t1"}]]
         else:
-            answers = [[2, "nobody.asked", [1]], [0, 7, "what.is.this", []], [1, 4_000_000_000, None, "whose?"],
-                       [1, number, None, params[0]], [1, number, None, "again"]]
+            answers = [[2, "nobody.asked", [1]], [0, 7, "what.is.this", []], [1, 4_000_000_000, None, "whose?"]]
+            self.behind += [[1, number, None, params[0]], [1, number, None, "again"]]
         peer.sendall(b"".join(map(msgpack.packb, answers)))
         return True
 
@@ -158,6 +162,24 @@ class Peer:
         assert all(m is not None and m[0] == 1 for m in heard), heard
         return [tuple(m[1:]) for m in heard]
 
+    def ask(self, number, method, *params, **told):
+        """A request, whose last parameter is the context."""
+        self.say([0, number, method, [*params, {"call": number, "task": None, "attempt": None, "left": None, "tenant": "", **told}]])
+
+    def asked(self, number, method, *params, **told):
+        """The answer to a request, the only one that is open: (error, result)."""
+        self.ask(number, method, *params, **told)
+        (answered, error, result), = self.answers(1)
+        assert answered == number, answered
+        return error, result
+
+    def hold(self, *numbers):
+        """Requests that last, and have begun."""
+        for number in numbers:
+            self.ask(number, "hold")
+        heard = [self.hear() for _ in numbers]
+        assert heard == [[2, "worker.progress", [number, 0, 0, ""]] for number in numbers], heard
+
     def greet(self, error=None):
         """Until the client has told what it serves, which is answered."""
         while True:
@@ -165,14 +187,24 @@ class Peer:
             assert kind == 0, (kind, number, method, params)
             if method == "worker.register":
                 self.say([1, number, error, None if error else {"worker": "w1"}])
-                return params
+                return [sorted(params[0]), *params[1:]]
             self.say([1, number, "NO_METHOD: what is that?", None])
 
 
 class Asker:
-    """A server that asks. A program serves `echo`, `fail [code, text]`, `raise`, `odd` (a result that is not for MessagePack),
-    `hold` (until it is told `release`, or its connection is lost), `lost` (how many it was lost under, once there are four), and
-    `quit`, in two slots. What went wrong here is kept for the test."""
+    """A server that asks. A program works these methods in two slots, named and with a version, and its grace is short:
+
+    echo, fail [code, text], raise, odd (its result is not for MessagePack), again [ms], permanent [text]
+    told        what its context says: [method, task, attempt, tenant, whether less than a minute is left]
+    steps       progress 1 of 2, "half", then a partial result [7], then its result
+    hold        progress 0, and then until the server tells `release`, or it is cancelled
+    why         why those were cancelled that were, in order, once there are four
+    quit        ends the work: then a hold is open
+
+    What went wrong here is kept for the test."""
+
+    METHODS = ["again", "echo", "fail", "hold", "odd", "permanent", "quit", "raise", "steps", "told", "why"]
+    REGISTRATION = [METHODS, {"slots": 2, "context": True, "name": "hand", "version": "1.2"}]
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -199,42 +231,62 @@ class Asker:
 
     def ask(self, peer):
         self.registered.append(peer.greet())
-        peer.say([0, 1, "echo", [1, "two"]])
-        assert peer.answers(1) == [(1, None, [1, "two"])]
-        peer.say([0, 2, "fail", ["NO_SPACE", "disk full"]])
-        assert peer.answers(1) == [(2, "NO_SPACE: disk full", None)]
-        peer.say([0, 3, "raise", []])
-        (number, error, _), = peer.answers(1)
-        assert number == 3 and error.startswith("FAILED: ") and "no luck" in error, error
-        peer.say([0, 4, "odd", []])
-        (number, error, _), = peer.answers(1)
-        assert number == 4 and error.startswith("INTERNAL: "), error
-        peer.say([0, 5, "echo", 7])
-        peer.say([0, 6, "echo", None])
-        assert sorted(peer.answers(2)) == [(5, None, [7]), (6, None, [])]
+        assert peer.asked(1, "echo", 1, "two") == (None, [1, "two"])
+        self.ask_errors(peer)
+        told = peer.asked(11, "told", task="t7", attempt=2, tenant="anna", left=59_999)
+        assert told == (None, ["told", "t7", 2, "anna", True]), told
+        peer.say([0, 12, "worker.ping", []], [0, 13, "no.such", []])
+        pinged, (number, error, _) = sorted(peer.answers(2))
+        assert pinged == (12, None, None), pinged
+        assert number == 13 and error.startswith("NO_METHOD: "), error
+        peer.ask(14, "steps")
+        heard = [peer.hear() for _ in range(3)]
+        assert heard == [[2, "worker.progress", [14, 1, 2, "half"]], [2, "worker.partial", [14, [7]]], [1, 14, None, "whole"]], heard
+        peer.say([0, 15, "echo", 7])  # by a server that has no context for us
+        peer.say([0, 16, "echo", None])
+        assert sorted(peer.answers(2)) == [(15, None, [7]), (16, None, [])]
         self.ask_slots(peer)
+        self.cancel(peer)
         large = bytes(10 << 20)
-        peer.say([0, 30, "echo", [large]])
-        assert peer.answers(1) == [(30, None, [large])]
-        peer.say([0, 40, "hold", []], [0, 41, "hold", []])  # and then the connection is lost
-        peer.say([0, 42, "echo", []])
+        assert peer.asked(30, "echo", large) == (None, [large])
+        peer.hold(40, 41)  # and then the connection is lost
+        peer.ask(42, "echo")
         assert peer.answers(1)[0][0] == 42
+
+    def ask_errors(self, peer):
+        assert peer.asked(2, "fail", "NO_SPACE", "disk full") == ("NO_SPACE: disk full", None)
+        error, _ = peer.asked(3, "raise")
+        assert error.startswith("FAILED: ") and "no luck" in error, error
+        error, _ = peer.asked(4, "odd")
+        assert error.startswith("INTERNAL: "), error
+        assert peer.asked(5, "again", 1500) == ("AGAIN: 1500ms", None)
+        assert peer.asked(6, "again", 0) == ("AGAIN: 0", None)
+        assert peer.asked(7, "permanent", "never") == ("PERMANENT: never", None)
 
     def ask_slots(self, peer):
         """More than the slots are refused at once, also under an id that is taken."""
-        peer.say([0, 20, "hold", []], [0, 20, "hold", []], [0, 20, "echo", []])
+        peer.hold(20, 20)
+        peer.ask(20, "echo")
         (number, error, _), = peer.answers(1)
         assert number == 20 and error.startswith("BUSY: "), error
         peer.say([2, "release", []])
         assert peer.answers(2) == [(20, None, "held"), (20, None, "held")]
         for number in range(100):  # and the slots are free again
-            peer.say([0, number, "echo", [number]])
-            assert peer.answers(1) == [(number, None, [number])]
+            assert peer.asked(number, "echo", number) == (None, [number])
+
+    def cancel(self, peer):
+        """Only that call is cancelled, and of a server that ends others shall have the task."""
+        peer.hold(50, 51)
+        peer.say([2, "worker.cancel", [49, "cancelled"]], [2, "worker.cancel", [51, "deadline"]])
+        assert peer.answers(1) == [(51, "CANCELLED: deadline", None)]
+        assert peer.asked(52, "echo", 1) == (None, [1])
+        peer.say([2, "worker.cancel", [50, "draining"]])
+        assert peer.answers(1) == [(50, "AGAIN: 0", None)]
 
     def flood(self, peer):
         """More refusals than a client keeps for a server that does not read: it gives up, and comes back."""
         self.registered.append(peer.greet())
-        requests = msgpack.packb([0, 7, "hold", []]) * 10_000
+        requests = msgpack.packb([0, 7, "no.such", []]) * 10_000
         try:
             for _ in range(1000):
                 peer.sock.sendall(requests)
@@ -243,13 +295,105 @@ class Asker:
         raise AssertionError("the client goes on for ever")
 
     def ask_again(self, peer):
+        """In the end a handler is open: the server is told first that no more is taken, and then it is handed back."""
         self.registered.append(peer.greet())
-        peer.say([0, 1, "lost", []])
-        assert peer.answers(1) == [(1, None, 4)]
-        peer.say([0, 2, "hold", []], [0, 3, "quit", []])
-        heard = peer.hear()
-        assert heard is None or heard[1] == 3, heard  # it may still have said so
-        assert heard is None or peer.hear() is None
+        assert peer.asked(1, "why") == (None, ["deadline", "draining", "lost", "lost"])
+        peer.hold(2)
+        peer.ask(3, "quit")
+        heard = [peer.hear(), peer.hear()]
+        assert [1, 3, None, None] in heard, heard
+        (kind, number, *quiet), = [m for m in heard if m[0] == 0]
+        assert quiet == ["worker.quiet", []], quiet
+        peer.say([1, number, None, {"worker": "w1", "out": 1}])
+        assert peer.answers(1) == [(2, "AGAIN: 0", None)]
+        assert peer.hear() is None
+
+    def close(self):
+        self.listener.close()
+        self.thread.join()
+
+
+class Granter:
+    """A server with a semaphore, `gpu`, and an event, `e`. A program takes two permits of three, with a grace of 900 ms:
+
+    1. It keeps them over a lost connection, and releases them when it is told `go on`.
+       Its resume is answered BUSY, and asked for again: only who has resumed them may renew them.
+    2. It takes them again. They come late, so it renews them at once; that is answered BUSY: it gives them back, and asks
+       again. It loses them: what it does under them is ended.
+    3. It asks for them, and gives that up when it is told `give up`; they are granted all the same, and it gives them back.
+    4. It sets the event to 5, and waits for the next."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(LIMIT)
+        self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.fault = None
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        try:
+            for play in (self.grant, self.resume):
+                sock, _ = self.listener.accept()
+                with sock:
+                    play(Peer(sock))
+        except Exception as fault:
+            self.fault = fault
+
+    def expect(self, peer, method, *params, also=()):
+        """The next request, (id, parameters), but for those in `also`, which are answered."""
+        while True:
+            kind, number, asked, given = peer.hear()
+            assert kind == 0, (kind, number, asked, given)
+            if asked == method:
+                assert not params or given == list(params), (asked, given)
+                return number, given
+            assert asked in ("server.hello", *also), (asked, given)
+            peer.say([1, number, "NO_METHOD: ?", None] if asked == "server.hello" else [1, number, None, {"fence": 7}])
+
+    def acquired(self, peer, hold, fence, also=()):
+        number, (name, options) = self.expect(peer, "sem.acquire", also=also)
+        options = {key: value for key, value in options.items() if key != "wait" or value == 0}
+        assert (name, options) == ("gpu", {"permits": 2, "of": 3, "grace": 900}), (name, options)
+        if hold is not None:
+            peer.say([1, number, None, {"hold": hold, "fence": fence, "permits": 2}])
+        return number
+
+    def grant(self, peer):
+        self.acquired(peer, "h1", 7)
+        number, _ = self.expect(peer, "sem.renew", "gpu", "h1", {})
+        peer.say([1, number, None, {"fence": 7}])
+
+    def resume(self, peer):
+        for error in ("BUSY: too many", "MEMORY: no memory", None):
+            number, _ = self.expect(peer, "sem.resume", "gpu", "h1", {})
+            peer.say([1, number, error, None if error else {"fence": 7}])
+        peer.say([2, "go on", []])
+        number, _ = self.expect(peer, "sem.release", "gpu", "h1", also=("sem.renew",))
+        peer.say([1, number, None, True])
+        number = self.acquired(peer, None, None)
+        late = time.monotonic() + 0.4  # more than a third of the grace
+        eventually(lambda: time.monotonic() > late, "some time passes")
+        peer.say([1, number, None, {"hold": "late", "fence": 8, "permits": 2}])
+        number, _ = self.expect(peer, "sem.renew", "gpu", "late", {})
+        peer.say([1, number, "BUSY: too many", None])
+        (_, again, asked, _), (_, number, released, given) = sorted((peer.hear(), peer.hear()), key=lambda message: message[2])
+        assert (asked, released, given) == ("sem.acquire", "sem.release", ["gpu", "late"]), (asked, released, given)
+        peer.say([1, number, None, True], [1, again, None, {"hold": "h2", "fence": 8, "permits": 2}])
+        number, _ = self.expect(peer, "sem.renew", "gpu", "h2", {})
+        peer.say([1, number, "FENCED: others have them", None])
+        number = self.acquired(peer, None, None)
+        peer.say([2, "give up", []])
+        cancel, (_, setting, *event) = sorted((peer.hear(), peer.hear()), key=lambda message: -message[0])
+        assert (cancel, event) == ([2, "server.cancel", [number]], ["event.set", ["e", 5]]), (cancel, event)
+        peer.say([1, number, None, {"hold": "h3", "fence": 9, "permits": 2}])
+        number, _ = self.expect(peer, "sem.release", "gpu", "h3")
+        peer.say([1, number, None, True], [1, setting, None, {"seq": 41}])
+        number, _ = self.expect(peer, "event.wait", "e", {"timeout": 0})
+        peer.say([1, number, None, {"seq": 41, "timeout": True}])
+        number, _ = self.expect(peer, "event.wait", "e", {"timeout": 30_000, "from": 42})
+        peer.say([1, number, None, {"seq": 43, "value": "v"}])
+        assert peer.hear() is None
 
     def close(self):
         self.listener.close()
@@ -263,6 +407,8 @@ class Clients:
     VERSION = ""
     ENVIRONMENT = {}
     SERVING = ("serve",)  # scenarios
+    HOLDING = ("hold",)
+    WORKER, CALLER = (), ()  # the words that run the examples
 
     @classmethod
     def setUpClass(cls):
@@ -344,7 +490,7 @@ class Clients:
         self.assertEqual(rubbish.left, [])
         self.assertEqual(rubbish.borne, [])
         self.assertEqual(rubbish.submissions, 3)
-        self.assertGreater(len(rubbish.refusals), 0)
+        self.assertTrue(rubbish.refusals)
         for kind, number, error, _ in rubbish.refusals:
             self.assertEqual((kind, number), (1, 7))
             self.assertRegex(error, "^NO_METHOD: ")
@@ -358,7 +504,22 @@ class Clients:
                 asker.close()
                 if asker.fault is not None:
                     raise asker.fault
-                self.assertEqual(asker.registered, [[["echo"], {"slots": 2}]] * 3)
+                self.assertEqual(asker.registered, [asker.REGISTRATION] * 3)
+
+    def test_permits_and_events_between_clients(self):
+        self.play("share", self.unix)
+
+    def test_permits_are_kept_and_lost(self):
+        for scenario in self.HOLDING:
+            with self.subTest(scenario):
+                granter = Granter()
+                self.addCleanup(granter.close)
+                try:
+                    self.play(scenario, granter.url)
+                finally:
+                    granter.close()
+                    if granter.fault is not None:
+                        raise granter.fault
 
     def test_the_server_is_killed_and_comes_back(self):
         socket_path = os.path.join(self.folder, "again")
@@ -382,6 +543,46 @@ class Clients:
             f.write("abc")
         said = self.play(path, self.unix, example="1")
         self.assertIn("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  " + path, said)
+
+    def start_worker(self, url):
+        """The example, and what it and its caller have in their environment."""
+        environment = {**os.environ, **self.ENVIRONMENT, "ERGON_URL": url}
+        worker = subprocess.Popen(self.WORKER, env=environment, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(worker.wait)
+        self.addCleanup(worker.kill)
+        self.addCleanup(worker.stderr.close)
+        return worker, environment
+
+    def test_a_worker_registers_again(self):
+        """With the server that comes after one that was killed; and as often as its program works."""
+        path = os.path.join(self.folder, "again.yaml")
+        with open(path, "w") as f:
+            f.write(f"listen: [{{url: 'unix://{self.folder}/worker', allow: ['*', 'worker.offer.*']}}]\n")
+        worker = None
+        for _ in range(3):
+            with Server("--config", path, listen=()).until_killed() as server:
+                url = server.process.stdout.readline().strip()
+                worker = worker or self.start_worker(url)[0]
+                with server.connect(url) as watching:
+                    eventually(lambda: worker.poll() is not None or watching.call("worker.list")["workers"], "it is back")
+                    self.assertEqual(watching.call("words", "a b a"), {"a": 2, "b": 1})
+        self.play("again", self.unix)
+
+    def test_the_examples_of_workers(self):
+        """Each language's caller, with the worker of the same."""
+        path = os.path.join(self.folder, "words")
+        with open(path, "w") as f:
+            f.write("to be or\nNot to be\n")
+        worker, environment = self.start_worker(self.unix)
+        with self.server.connect(self.unix) as watching:
+            eventually(lambda: worker.poll() is not None or watching.call("worker.list")["workers"], "it is there, or has ended")
+            said = subprocess.run([*self.CALLER, path], env=environment, capture_output=True, text=True, timeout=LIMIT)
+            self.assertEqual((said.stdout, said.stderr), (path + " 4\n", ""))
+            self.assertEqual(watching.call("words", "a b a"), {"a": 2, "b": 1})
+            with self.assertRaisesRegex(RemoteError, "PERMANENT: this is no text"):
+                watching.call("words", "\0")
+        worker.terminate()
+        self.assertEqual(worker.wait(LIMIT), 0)
 
     def test_the_version_is_the_servers(self):
         if self.VERSION == "":

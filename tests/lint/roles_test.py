@@ -21,7 +21,7 @@ def served():
     found = {}
     for name in sorted(os.listdir(os.path.join(TOP, "server", "rpc"))):
         if name.endswith(".c"):
-            for row in re.findall(r'\{"([a-z]+\.[a-z_]+)",\s*RPC_(OPEN|GUARDED),\s*RPC_(\w+)', text("server", "rpc", name)):
+            for row in re.findall(r'\{"([a-z]+\.[a-z_]+)",\s*RPC_(OPEN|KNOWN|GUARDED),\s*RPC_(\w+)', text("server", "rpc", name)):
                 found[row[0]] = row[1:]
     return found
 
@@ -30,7 +30,7 @@ def documented_acts():
     """Method: when it is an act, by the table of PROTOCOL.md."""
     section = text("proto", "PROTOCOL.md").split("### Administrative acts\n")[1].split("\n#")[0]
     rows = re.findall(r"^\| (\w+)[^|]*\| ([^|]*)\|", section, re.M)
-    when = {"always": roles_table.ALWAYS, "on": roles_table.REACHING, "in": roles_table.NAMED}
+    when = {"always": roles_table.ALWAYS, "on": roles_table.REACHING, "in": roles_table.NAMED, "about": roles_table.FOREIGN}
     return {m: when[first] for first, cell in rows if first in when for m in re.findall(r"`([a-z_.]+)`", cell)}
 
 
@@ -39,8 +39,9 @@ rows, methods = roles_table.ROWS, served()
 wrong = [f"{m} has no row in tests/e2e/roles_table.py" for m in sorted((documented | set(methods)) - set(rows))]
 wrong += [f"{m} has a row, and is no method" for m in sorted(set(rows) - set(methods))]
 wrong += [f"{m} does not stand in proto/PROTOCOL.md" for m in sorted(set(methods) - documented)]
+access = {"OPEN": (roles_table.OPEN, roles_table.TARGET), "KNOWN": (roles_table.KNOWN,), "GUARDED": (roles_table.GUARDED,)}
 wrong += [f"{m} is {a[0]} in server/rpc, and {rows[m][0]} in the table" for m, a in sorted(methods.items())
-          if m in rows and (rows[m][0] == roles_table.GUARDED) != (a[0] == "GUARDED")]
+          if m in rows and rows[m][0] not in access[a[0]]]
 wrong += [f"{m} is {a[1]} in server/rpc, and {rows[m][3]} in the table" for m, a in sorted(methods.items())
           if m in rows and rows[m][3] != a[1]]
 acts = documented_acts()

@@ -32,11 +32,21 @@ CLIENT_WIDTH = 130
 # file: how many lines it has at most
 SHORT = {
     "clients/python/ergon_client/protocol.py": 300,
+    "clients/python/ergon_client/serving.py": 300,
     "clients/python/example.py": 40,
+    "clients/python/example_worker.py": 40,
+    "clients/python/example_caller.py": 40,
     "clients/node/lib/protocol.js": 300,
+    "clients/node/lib/serving.js": 300,
     "clients/node/example.js": 40,
+    "clients/node/example_worker.js": 40,
+    "clients/node/example_caller.js": 40,
     "clients/go/protocol.go": 300,
+    "clients/go/serving.go": 300,
     "clients/go/example/main.go": 40,
+    "clients/go/example/worker/main.go": 40,
+    "clients/go/example/caller/main.go": 40,
+    "examples/worker/worker.c": 80,
 }
 
 OPEN = re.compile(r"^\{\s*$")

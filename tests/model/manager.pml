@@ -22,7 +22,7 @@
  * step: E0 server/tasks/executors/executor.c executor_publish  load relaxed own
  * step: E1 server/tasks/executors/executor.c executor_publish  store release
  * step: E2 server/tasks/executors/executor.c executor_publish  call manager_on_capacity
- * step: E3 server/tasks/manager/manager_inbox.c manager_on_capacity  call waker_notify
+ * step: E3 server/tasks/manager/manager_inbox.c tell_of_room  call waker_notify
  * step: P2 server/runtime/threads/waker.c asleep  fence seq_cst
  * step: P3 server/runtime/threads/waker.c asleep  load relaxed
  * step: N1 server/runtime/threads/waker.c waker_notify  call asleep

@@ -1,3 +1,3 @@
-foreach(name tasks nested)
+foreach(name tasks nested workers)
     ergon_test(${name}_stress.c DEPS ergon_tasks_test_support LABELS stress)
 endforeach()

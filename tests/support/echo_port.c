@@ -4,6 +4,7 @@
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
+#include "server/net/serving.h"
 
 static void answer(struct connection *c, struct span msgid, struct span result)
 {
@@ -92,9 +93,37 @@ static void on_gone(void *arg, struct connection *c)
     struct echo_port *e = arg;
 
     e->gone++;
+    e->why = conn_why(c);
+}
+
+static void on_finished(void *arg, struct connection *c)
+{
+    struct echo_port *e = arg;
+
+    e->finished++;
+    e->why = conn_why(c);
+}
+
+static void on_flushed(void *arg, struct connection *c)
+{
+    struct echo_port *e = arg;
+
+    e->flushed++;
+    if (e->on_flushed)
+        e->on_flushed(c);
+}
+
+static bool is_harmless(void *arg, const struct envelope *m)
+{
+    return span_is(m->method, "note");
 }
 
 struct conn_port echo_port(struct echo_port *e)
 {
-    return (struct conn_port){.arg = e, .message = on_message, .gone = on_gone};
+    return (struct conn_port){.arg = e,
+                              .message = on_message,
+                              .gone = on_gone,
+                              .finished = on_finished,
+                              .flushed = on_flushed,
+                              .harmless = is_harmless};
 }

@@ -5,6 +5,7 @@
  *   poll   the same, and not counted
  *   big    [bytes]: answers a bin of that length, as a block
  *   close  conn_close()
+ *   note   begins nothing: harmless
  *
  * Thread: the loop's. */
 #ifndef ERGON_TESTS_ECHO_PORT_H
@@ -24,6 +25,9 @@ struct echo_held {
 struct echo_port {
     uint64_t requests, notifications, responses;
     uint64_t gone; /* connections */
+    uint64_t finished, flushed;
+    const char *why; /* of the last that was gone, or finished: conn_why() */
+    void (*on_flushed)(struct connection *c); /* NULL: nothing is done */
     uint32_t held_count;
     struct echo_held held[ECHO_HELD_MAX]; /* in order of arrival */
 };

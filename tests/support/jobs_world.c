@@ -12,46 +12,86 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world_lives.h"
 
-/* --- Two methods; a registry of the tree would bring the whole task system with it --- */
+/* --- Methods; a registry of the tree would bring the whole task system with it --- */
 
 struct registry {
-    struct method methods[2];
+    struct method methods[WORLD_METHODS];
+    uint32_t count;
+    struct pool *pools;
+    char names[WORLD_METHODS][80];
 };
 
 static const struct ergon_handler work = {
     .size = sizeof work, .name = "work", .kind = ERGON_BLOCKING};
 static const struct ergon_handler step = {
     .size = sizeof step, .name = "step", .kind = ERGON_STEPPED};
+static const struct ergon_handler nobody = {.size = sizeof nobody, .name = ""};
+
+static struct method *add(struct registry *r, struct span name, const struct ergon_handler *handler,
+                          uint32_t pool)
+{
+    struct method *m = &r->methods[r->count];
+    assert_true(r->count < WORLD_METHODS && name.len < sizeof r->names[0]);
+    memcpy(r->names[r->count], name.at, name.len);
+    *m = (struct method){.name = span_of(r->names[r->count], name.len),
+                         .handler = handler,
+                         .index = r->count,
+                         .pool = &r->pools[pool]};
+    r->count++;
+    return m;
+}
 
 static struct registry *two_methods(struct pool *pools)
 {
     struct registry *r = calloc(1, sizeof *r);
     assert_non_null(r);
-    pools[POOL_STEPPED].index = POOL_STEPPED;
-    pools[POOL_BLOCKING].index = POOL_BLOCKING;
-    r->methods[0] = (struct method){
-        .name = span_text("work"), .handler = &work, .index = 0, .pool = &pools[POOL_BLOCKING]};
-    r->methods[1] = (struct method){
-        .name = span_text("step"), .handler = &step, .index = 1, .pool = &pools[POOL_STEPPED]};
+    r->pools = pools;
+    for (uint32_t i = 0; i < WORLD_POOLS; i++)
+        pools[i].index = i;
+    add(r, span_text("work"), &work, POOL_BLOCKING);
+    add(r, span_text("step"), &step, POOL_STEPPED);
     return r;
 }
 
 struct method *registry_find(const struct registry *r, struct span name)
 {
-    for (unsigned i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < r->count; i++)
         if (span_equal(r->methods[i].name, name))
             return (struct method *)&r->methods[i];
     return NULL;
 }
 
+/* All of workers share a pool. */
+enum ergon_error registry_intern(struct registry *r, struct span name, struct method **out)
+{
+    *out = registry_find(r, name);
+    if (*out)
+        return ERGON_OK;
+    if (!registry_may_name(name) || r->count == WORLD_METHODS)
+        return registry_may_name(name) ? ERGON_E_BUSY : ERGON_E_BAD_PARAMS;
+    *out = add(r, name, &nobody, POOL_OF_WORKERS);
+    return ERGON_OK;
+}
+
+bool registry_may_name(struct span name)
+{
+    return name.len > 0 && name.len <= 64 && memchr(name.at, ' ', name.len) == NULL;
+}
+
 uint32_t registry_count(const struct registry *r)
 {
-    return 2;
+    return r->count;
 }
 
 struct method *registry_at(const struct registry *r, uint32_t index)
 {
     return (struct method *)&r->methods[index];
+}
+
+/* The next process knows no more than what it is told. */
+static void forget_offers(struct registry *r)
+{
+    r->count = 2;
 }
 
 /* --- The world --- */
@@ -72,9 +112,15 @@ static uint64_t wall(void *arg)
     return now;
 }
 
+static uint64_t suspended(void *arg)
+{
+    const struct jobs_world *w = arg;
+    return w->slept;
+}
+
 void jobs_world_init(struct jobs_world *w)
 {
-    *w = (struct jobs_world){.room = {1, 1}, .lasts = AO_NEVER};
+    *w = (struct jobs_world){.room = {1, 1, 1}, .lasts = AO_NEVER};
     virtual_init(&w->v);
     virtual_silence();
     w->record = w->v.trace.line;
@@ -84,6 +130,7 @@ void jobs_world_init(struct jobs_world *w)
     w->options = (struct jobs_options){.tasks = (struct tasks *)w,
                                        .registry = w->registry,
                                        .wall = wall,
+                                       .suspended = suspended,
                                        .wall_arg = w,
                                        .tasks_max = 1000000,
                                        .bytes_max = (uint64_t)1 << 30,
@@ -91,6 +138,7 @@ void jobs_world_init(struct jobs_world *w)
                                        .keep_failed = AO_S(7 * 86400),
                                        .ageing = AO_S(10),
                                        .crashes_max = 3,
+                                       .losses_max = 9,
                                        .history_max = 100,
                                        .read_cron_options = spec_reread_cron_options};
     w->manager = virtual_open(&w->v, "manager");
@@ -137,6 +185,7 @@ void jobs_world_die(struct jobs_world *w)
         world_store_crash(w->store, w->jobs);
     jobs_free(w->jobs);
     w->jobs = NULL;
+    forget_offers(w->registry);
     world_drop_runs(w);
     ao_deactivate(&w->pump);
     ao_fini(&w->pump);

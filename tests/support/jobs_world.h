@@ -27,21 +27,25 @@
 #include "tests/support/virtual.h"
 #include "tests/support/world_store.h"
 
+/* One pool more, of all methods of workers. */
+enum { POOL_OF_WORKERS = POOLS_LOCAL, WORLD_POOLS, WORLD_METHODS = 40 };
+
 struct jobs_world {
     struct virtual v;
     struct activator *manager, *loop;
     struct registry *registry;
-    struct pool pools[POOLS_LOCAL]; /* of its methods */
+    struct pool pools[WORLD_POOLS]; /* of its methods */
     struct jobs_options options;    /* change it before jobs_world_open() */
     struct jobs *jobs;
     struct jobs_channel *channel;
     struct store *store; /* NULL: none; of world_store.h */
     struct job_source source;
     struct ao pump;
-    uint32_t room[POOLS_LOCAL]; /* attempts that may be out at once */
-    uint32_t out[POOLS_LOCAL];
-    bool full[POOLS_LOCAL];             /* as the jobs were told */
+    uint32_t room[WORLD_POOLS]; /* attempts that may be out at once */
+    uint32_t out[WORLD_POOLS];
+    bool full[WORLD_POOLS];             /* as the jobs were told */
     struct world_run *runs, *runs_last; /* as they were given */
+    bool workers;                       /* some offer something */
     bool stubborn;                      /* handlers do not obey their flag */
     bool holds;    /* what is given does not begin before the test says world_begin() */
     ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */
@@ -53,13 +57,15 @@ struct jobs_world {
     struct operation *operations[4096]; /* that came back, in order */
     uint32_t answered, pushed, pushes;  /* events, and the batches that they came in */
     uint64_t first_id;
-    int64_t leap;  /* ns: the wall clock was set by so much, or went on while the machine slept */
-    ao_time takes; /* ns: a look at the wall clock takes so long */
+    int64_t leap;   /* ns: the wall clock was set by so much, or went on while the machine slept */
+    uint64_t slept; /* ns: of that, so long it slept */
+    ao_time takes;  /* ns: a look at the wall clock takes so long */
     bool quiet;
     void (*record)(void *arg, const char *line);
 };
 
-/* Methods: "work" (blocking), "step" (stepped); room for one attempt of each. */
+/* Methods: "work" (blocking), "step" (stepped), and any that workers offer; room for one attempt of
+ * each. */
 void jobs_world_init(struct jobs_world *w);
 void jobs_world_keep_store(struct jobs_world *w); /* with a store; before the opening */
 void jobs_world_open(struct jobs_world *w);

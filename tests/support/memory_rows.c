@@ -125,6 +125,8 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     now.attempt = t->attempt;
     now.failures = t->failures;
     now.crashes = t->crashes;
+    now.losses = t->losses;
+    now.lost = t->lost;
     now.due_at = t->due_at;
     now.started_at = t->started_at;
     now.ended_at = t->ended_at;
@@ -220,6 +222,7 @@ static void forget_queue(struct memory_rows *m, struct span method)
 /* False without memory. */
 static bool keep_queue(struct memory_rows *m, const struct store_queue *queue)
 {
+    assert_true(m->queue_count < sizeof m->queues / sizeof m->queues[0]);
     char *name = strndup((const char *)queue->method.at, queue->method.len);
     if (!name)
         return false;
@@ -251,6 +254,60 @@ static bool keep_rate(struct memory_rows *m, const struct store_rate *rate)
     copy_spans(spans, 3, block);
     kept->starts.at = block;
     m->rate_count++;
+    return true;
+}
+
+static void forget_semaphore(struct memory_rows *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->semaphore_count; i++)
+        if (m->semaphores[i].id == id) {
+            free((void *)m->semaphores[i].name.at);
+            m->semaphores[i] = m->semaphores[--m->semaphore_count];
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_semaphore(struct memory_rows *m, const struct store_semaphore *semaphore)
+{
+    assert_true(m->semaphore_count < sizeof m->semaphores / sizeof m->semaphores[0]);
+    struct store_semaphore *kept = &m->semaphores[m->semaphore_count];
+    *kept = *semaphore;
+    struct span *spans[] = {&kept->name, &kept->tenant};
+    void *block = malloc(copy_spans(spans, 2, NULL) + 1);
+    if (!block)
+        return false;
+    copy_spans(spans, 2, block);
+    kept->name.at = block;
+    m->semaphore_count++;
+    return true;
+}
+
+static void forget_hold(struct memory_rows *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->hold_count; i++)
+        if (m->holds[i].id == id) {
+            free((void *)m->holds[i].name.at);
+            m->hold_count--; /* the others stay in order */
+            memmove(&m->holds[i], &m->holds[i + 1], (m->hold_count - i) * sizeof m->holds[0]);
+            return;
+        }
+}
+
+/* False without memory. */
+static bool keep_hold(struct memory_rows *m, const struct store_hold *hold)
+{
+    assert_true(m->hold_count < sizeof m->holds / sizeof m->holds[0]);
+    struct store_hold *kept = &m->holds[m->hold_count];
+    *kept = *hold;
+    struct span *spans[] = {&kept->name, &kept->tenant, &kept->secret, &kept->principal};
+    void *block = malloc(copy_spans(spans, 4, NULL) + 1);
+    if (!block)
+        return false;
+    copy_spans(spans, 4, block);
+    kept->name.at = block;
+    m->hold_count++;
+    m->last_fence = hold->id > m->last_fence ? hold->id : m->last_fence;
     return true;
 }
 
@@ -307,7 +364,8 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return true;
     case STORE_QUEUE:
         forget_queue(m, op->queue.method);
-        return !(op->queue.paused || op->queue.draining) || keep_queue(m, &op->queue);
+        return !(op->queue.paused || op->queue.draining || op->queue.offered_at) ||
+               keep_queue(m, &op->queue);
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;
@@ -319,6 +377,18 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return keep_rate(m, &op->rate);
     case STORE_RATE_REMOVE:
         forget_rate(m, op->rate.id);
+        return true;
+    case STORE_SEMAPHORE_PUT:
+        forget_semaphore(m, op->semaphore.id);
+        return keep_semaphore(m, &op->semaphore);
+    case STORE_SEMAPHORE_REMOVE:
+        forget_semaphore(m, op->semaphore.id);
+        return true;
+    case STORE_HOLD_PUT:
+        forget_hold(m, op->hold.id);
+        return keep_hold(m, &op->hold);
+    case STORE_HOLD_REMOVE:
+        forget_hold(m, op->hold.id);
         return true;
     case STORE_CRON_PUT:
         forget_cron(m, &op->cron);
@@ -351,6 +421,12 @@ bool memory_rows_read(const struct memory_rows *m, const struct store_reader *re
     for (uint32_t i = 0; i < m->rate_count; i++)
         if (!reader->rate(reader->arg, &m->rates[i]))
             return false;
+    for (uint32_t i = 0; reader->semaphore && i < m->semaphore_count; i++)
+        if (!reader->semaphore(reader->arg, &m->semaphores[i]))
+            return false;
+    for (uint32_t i = 0; reader->hold && i < m->hold_count; i++)
+        if (!reader->hold(reader->arg, &m->holds[i]))
+            return false;
     for (uint32_t i = 0; i < m->cron_count; i++)
         if (!reader->cron(reader->arg, &m->crons[i].cron))
             return false;
@@ -375,6 +451,10 @@ void memory_rows_fini(struct memory_rows *m)
         free((void *)m->queues[i].method.at);
     for (uint32_t i = 0; i < m->rate_count; i++)
         free((void *)m->rates[i].starts.at);
+    while (m->semaphore_count > 0)
+        forget_semaphore(m, m->semaphores[0].id);
+    while (m->hold_count > 0)
+        forget_hold(m, m->holds[0].id);
     for (uint32_t i = 0; i < m->cron_count; i++)
         free(m->crons[i].block);
     free(m->rows);

@@ -32,11 +32,16 @@ struct memory_rows {
     struct memory_event *events;
     uint32_t event_count, event_room;
     struct store_counts counts;
-    uint32_t count_rows;          /* of an audit, at a time */
-    struct store_queue queues[8]; /* that are not open; names malloc'ed */
+    uint32_t count_rows;           /* of an audit, at a time */
+    struct store_queue queues[16]; /* that are not open, or were offered; names malloc'ed */
     uint32_t queue_count;
     struct store_rate rates[64]; /* spans are copies, malloc'ed with `starts` */
     uint32_t rate_count;
+    struct store_semaphore semaphores[16]; /* spans are copies, malloc'ed with `name` */
+    uint32_t semaphore_count;
+    struct store_hold holds[64]; /* spans are copies, malloc'ed with `name` */
+    uint32_t hold_count;
+    uint64_t last_fence;
     struct memory_cron crons[8];
     uint32_t cron_count;
 };

@@ -189,6 +189,11 @@ const struct memory_row *memory_store_row(const struct store *s, uint64_t id)
     return memory_rows_find(&s->rows, id);
 }
 
+uint64_t store_last_fence(struct store *s)
+{
+    return s->rows.last_fence;
+}
+
 uint64_t store_last_id(struct store *s)
 {
     return memory_rows_last_id(&s->rows);

@@ -56,14 +56,27 @@ enum attempt_stage attempt_stage(const struct task *attempt)
     return run_of(attempt)->stage;
 }
 
-void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
-{
-    snprintf(buf, size, "blocking 1");
-}
-
 static uint32_t pool_of(const struct world_run *r)
 {
     return r->run.method->pool->index;
+}
+
+void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)
+{
+    bool worker = pool_of(run_of(attempt)) == POOL_OF_WORKERS;
+    snprintf(buf, size, "%s", worker ? "worker 1" : "blocking 1");
+}
+
+/* One, that takes all. */
+uint32_t job_source_workers(struct tasks *t, const struct method *m, struct source_worker *out,
+                            uint32_t most)
+{
+    const struct jobs_world *w = (const struct jobs_world *)t;
+    if (w->workers && most > 0)
+        out[0] = (struct source_worker){.name = "worker 1",
+                                        .outstanding = w->out[POOL_OF_WORKERS],
+                                        .slots = w->room[POOL_OF_WORKERS]};
+    return w->workers;
 }
 
 static void leave(struct world_run *r)
@@ -94,8 +107,8 @@ void world_return(struct world_run *r, struct attempt_end *end)
     end->owner = r->run.owner;
     end->mark = r->run.mark;
     end->began = r->began;
-    assert_int_not_equal(r->stage, ATTEMPT_ASSIGNED);
-    if (r->run.mark)
+    assert_true(r->stage != ATTEMPT_ASSIGNED || end->loss == LOSS_UNSENT);
+    if (r->run.mark && end->loss == LOSS_NONE)
         atomic_store_explicit(&r->run.mark->stage, MARK_OVER, memory_order_relaxed);
     end->attempt = r->run.attempt;
     leave(r);
@@ -143,6 +156,13 @@ void world_again(struct world_run *r, ao_time after)
 {
     struct outcome outcome = {.error = ERGON_OK};
     struct attempt_end end = {.again = true, .after = after, .outcome = &outcome};
+    world_return(r, &end);
+}
+
+void world_lose(struct world_run *r, enum attempt_loss loss, const char *why)
+{
+    struct outcome outcome = {.error = ERGON_E_WORKER_LOST, .text = span_text(why)};
+    struct attempt_end end = {.loss = loss, .why = span_text(why), .outcome = &outcome};
     world_return(r, &end);
 }
 
@@ -228,8 +248,10 @@ static void tell_full(struct jobs_world *w, uint32_t k)
 static enum ao_verdict pump_step(struct ao *self)
 {
     struct jobs_world *w = ao_of(self, struct jobs_world, pump);
-    for (uint32_t k = 0; k < POOLS_LOCAL; k++) {
+    for (uint32_t k = 0; k < WORLD_POOLS; k++) {
         struct attempt_spec what;
+        if (k == POOL_OF_WORKERS && !w->workers)
+            continue;
         while (w->out[k] < w->room[k] &&
                w->source.ready(w->source.arg, k, w->room[k] - w->out[k]) &&
                w->source.take(w->source.arg, k, &what))
@@ -237,6 +259,16 @@ static enum ao_verdict pump_step(struct ao *self)
         tell_full(w, k);
     }
     return AO_DONE;
+}
+
+void world_offer(struct jobs_world *w, const char *name, bool workers, const char *who)
+{
+    struct method *m;
+    assert_int_equal(registry_intern(w->registry, span_text(name), &m), ERGON_OK);
+    w->workers = workers;
+    w->source.offered(w->source.arg, m, workers, span_text(who));
+    ao_activate(&w->pump);
+    jobs_world_settle(w);
 }
 
 const struct ao_class jobs_pump_class = {.name = "pump", .step = pump_step};
@@ -251,6 +283,7 @@ void world_drop_runs(struct jobs_world *w)
         free(r);
     }
     w->runs = w->runs_last = NULL;
-    w->out[0] = w->out[1] = 0;
-    w->full[0] = w->full[1] = false;
+    memset(w->out, 0, sizeof w->out);
+    memset(w->full, 0, sizeof w->full);
+    w->workers = false;
 }

@@ -92,6 +92,7 @@ static void open_tasks(void)
         fail_msg("%s", error);
     stage.rpc.home = tasks_home(stage.tasks, 0);
     tasks_set_owner(stage.tasks, 0, &stage.rpc);
+    rpc_serve_workers(&stage.rpc, tasks_dock(stage.tasks, 0));
 }
 
 static void open_jobs(void)
@@ -128,11 +129,13 @@ static void open_server(void)
     net.port = rpc_port(&stage.rpc);
     net_start();
     stage.nets[0] = net.loop;
+    stage.rpcs[0] = &stage.rpc;
     stage.shared = (struct rpc_shared){.registry = stage.registry,
                                        .accounts = net.accounts,
                                        .tasks = stage.tasks,
                                        .jobs = stage.jobs,
                                        .net_loops = stage.nets,
+                                       .rpc_loops = stage.rpcs,
                                        .loops = stage.loops,
                                        .loop_count = 1,
                                        .limits = net.limits,
@@ -238,23 +241,54 @@ void stage_run(void)
     } while (run_blocking());
 }
 
+static size_t add_line(char *buf, size_t size, const char *format, const char *first,
+                       const char *second, const char *third)
+{
+    int n = snprintf(buf, size, format, first, second, third);
+
+    assert_true(n > 0 && (size_t)n < size);
+    return (size_t)n;
+}
+
+/* Of a worker: what it is asked, and told. */
+static size_t say_request(struct span message, bool notification, char *buf, size_t size)
+{
+    struct reader r = reader_of(message);
+    struct span msgid = {0}, method = {0}, params = {0};
+    char id[32] = "", name[128], values[2048];
+    uint32_t count;
+    uint64_t type;
+
+    if (!read_array(&r, &count) || !read_uint(&r, &type) ||
+        (!notification && !read_any(&r, &msgid)) || !read_any(&r, &method) ||
+        !read_any(&r, &params))
+        fail_msg("no message: %s", notation_show(message, buf, size));
+    if (!notification)
+        notation_show(msgid, id, sizeof id);
+    notation_show(method, name, sizeof name);
+    notation_show(params, values, sizeof values);
+    return add_line(buf, size, notification ? "tells%s: %s %s\n" : "asks %s: %s %s\n", id, name,
+                    values);
+}
+
 static size_t say_response(struct span response, char *buf, size_t size)
 {
     struct reader r = reader_of(response);
     struct span msgid = {0}, error = {0}, result = {0};
     char id[32], value[2048];
     uint32_t count;
-    uint64_t type;
+    uint64_t type = 0;
 
-    if (!read_array(&r, &count) || count != 4 || !read_uint(&r, &type) || type != 1 ||
-        !read_any(&r, &msgid) || !read_any(&r, &error) || !read_any(&r, &result))
+    if (!read_array(&r, &count) || !read_uint(&r, &type))
+        fail_msg("no message: %s", notation_show(response, buf, size));
+    if (type != 1)
+        return say_request(response, type == 2, buf, size);
+    if (count != 4 || !read_any(&r, &msgid) || !read_any(&r, &error) || !read_any(&r, &result))
         fail_msg("not a response: %s", notation_show(response, buf, size));
     bool good = error.len == 1 && *error.at == 0xc0;
     notation_show(msgid, id, sizeof id);
     notation_show(good ? result : error, value, sizeof value);
-    int n = snprintf(buf, size, good ? "%s: %s\n" : "%s failed: %s\n", id, value);
-    assert_true(n > 0 && (size_t)n < size);
-    return (size_t)n;
+    return add_line(buf, size, good ? "%s%s: %s\n" : "%s%s failed: %s\n", id, "", value);
 }
 
 const char *stage_said_to(struct script *k)

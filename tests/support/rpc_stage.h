@@ -17,6 +17,7 @@ struct rpc_stage {
     struct jobs *jobs; /* without a store */
     struct activator *loops[1];
     struct net_loop *nets[1];
+    struct rpc_loop *rpcs[1];
     struct rpc_shared shared;
     struct rpc_loop rpc;
     struct connection *conn; /* of `peer`, until it is freed */
@@ -47,7 +48,8 @@ void stage_run(void);
 void stage_run_ms(uint64_t ms);
 
 /* What a peer was answered since the last time, a line a response: "1: 'pong'\n", or
- * "1 failed: 'NO_METHOD: ...'\n".  Valid until the next time. */
+ * "1 failed: 'NO_METHOD: ...'\n"; and of a worker what it was sent: "asks 8192: 'work' [1]\n", or
+ * "tells: 'worker.cancel' [8192, 'gone']\n".  Valid until the next time. */
 const char *stage_said_to(struct script *k);
 /* What `peer` is answered once nothing has work any more. */
 const char *stage_said(void);

@@ -125,6 +125,19 @@ static bool script_left(const struct stream *s, unsigned period)
     return false;
 }
 
+static void script_ask_often(struct stream *s, const struct stream_asks *asks)
+{
+    ((struct script *)s->state)->asks = *asks;
+}
+
+static bool script_unheard(const struct stream *s, struct stream_silence *out)
+{
+    const struct script *k = s->state;
+
+    *out = k->silence;
+    return !k->mute;
+}
+
 static void script_shut(struct stream *s)
 {
     ((struct script *)s->state)->shut = true;
@@ -147,6 +160,8 @@ static const struct stream_class script_class = {
     .writev = script_writev,
     .watch = script_watch,
     .left = script_left,
+    .ask_often = script_ask_often,
+    .unheard = script_unheard,
     .shut = script_shut,
     .close = script_close,
     .explain = script_explain,

@@ -33,6 +33,9 @@ struct script {
     unsigned reads, writes;
     unsigned
         period; /* seconds, between two asks whether the peer is there; 0: as the system has it */
+    struct stream_asks asks;       /* how it is asked often; of zeroes: it is not */
+    struct stream_silence silence; /* what the system knows of the peer */
+    bool mute;                     /* the system knows nothing */
 };
 
 enum { SCRIPT_WINDOW = 1 << 30, SCRIPT_ROOM = 1 << 22 };

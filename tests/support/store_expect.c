@@ -44,6 +44,7 @@ static bool see_queue(void *arg, const struct store_queue *q)
     see_span(arg, "queue", q->method);
     see_number(arg, "paused", q->paused);
     see_number(arg, "draining", q->draining);
+    see_number(arg, "offered_at", q->offered_at);
     say(arg, "\n");
     return true;
 }
@@ -84,6 +85,8 @@ static void see_life(struct content *content, const struct store_task *t)
     see_number(content, "attempt", t->attempt);
     see_number(content, "failures", t->failures);
     see_number(content, "crashes", t->crashes);
+    see_number(content, "losses", t->losses);
+    see_number(content, "lost", t->lost);
     see_number(content, "cancel_asked", t->cancel_asked);
     see_number(content, "due_at", t->due_at);
     see_number(content, "started_at", t->started_at);

@@ -12,7 +12,7 @@ static void keep_some(void *arg, const char *line)
     const char *who = strchr(line, ']');
     if (!w.quiet && who &&
         (strncmp(who + 2, "manager", 7) == 0 || strncmp(who + 2, "executor", 8) == 0 ||
-         strncmp(who + 2, "call", 4) == 0) &&
+         strncmp(who + 2, "worker", 6) == 0 || strncmp(who + 2, "call", 4) == 0) &&
         !strstr(line, "ACTIVE") && !strstr(line, "SLEEPING"))
         w.record(&w.v, line);
 }
@@ -74,7 +74,7 @@ void tasks_world_own_manager(void)
 static void open_accounts(void)
 {
     static const uint64_t seed[2] = {1, 2};
-    w.accounts = accounts_new(&unlimited_accounts, seed);
+    w.accounts = accounts_new(w.limits ? w.limits : &unlimited_accounts, seed);
     for (uint32_t i = 0; i < w.plan.loop_count; i++)
         tally_book_init(&w.books[i], w.accounts, w.loops[i]);
     w.plan.accounts = w.accounts;
@@ -144,8 +144,11 @@ enum ergon_error tasks_world_call(uint32_t loop, const char *method, struct span
 struct call *tasks_world_find(unsigned number)
 {
     uint8_t id[ENC_INT_MAX];
-    uint8_t *end = enc_uint(id, number);
-    return call_find(w.list, span_of(id, (size_t)(end - id)));
+    struct span msgid = span_of(id, (size_t)(enc_uint(id, number) - id));
+    struct call *c = w.list;
+    while (c && !span_equal(span_of(c->msgid, c->msgid_len), msgid))
+        c = c->next;
+    return c;
 }
 
 static bool run_blocking(void)
@@ -201,12 +204,28 @@ static void expect_executor_at_rest(const struct executor *e)
     }
 }
 
+static void expect_dock_at_rest(struct executor *e)
+{
+    const struct dock *d = dock_of(e);
+    const struct remote *r;
+    assert_true(LIST_EMPTY(&d->sent) && LIST_EMPTY(&d->checked));
+    LIST_FOREACH(r, &d->remotes, link)
+    {
+        assert_int_equal(r->out_count, 0);
+        assert_int_equal(executor_outstanding(&r->base), 0);
+        assert_int_equal(r->member.attempts, 0);
+    }
+}
+
 void tasks_expect_at_rest(const struct tasks *t)
 {
     for (uint32_t i = 0; i < t->home_count; i++)
         expect_home_at_rest(t->homes[i]);
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
         expect_executor_at_rest(t->executors[i]);
+    for (uint32_t i = 0; i < t->shared.docks.count; i++)
+        expect_dock_at_rest(t->docks[i]);
+    assert_true(TAILQ_EMPTY(&t->manager.waiting));
     for (uint32_t i = 0; i < t->manager.pool_count; i++)
         assert_int_equal(t->manager.pools[i]->queue.length, 0);
     assert_int_equal(manager_queued(&t->shared.inbox), 0);

@@ -32,6 +32,7 @@ struct tasks_world {
     bool unfinished;                      /* work is under way at the end of the test */
     const char *principal;                /* whose calls follow */
     struct accounts *accounts;
+    const struct account_limits *limits; /* of them; NULL: none */
     struct tally_book books[WORLD_LOOPS];
 };
 

@@ -65,6 +65,92 @@ export class ErgonError extends Error {
     remote: boolean;
 }
 
+/** Of a handler: not now; the next attempt is to begin in so many ms, and this one was no failure. 0 hands the task back. */
+export class Again extends ErgonError {
+    constructor(ms?: number);
+}
+
+/** Of a handler: it will never succeed, and is not to be tried again. The code is PERMANENT, or begins so. */
+export class Permanent extends ErgonError {
+    constructor(text: string, code?: string);
+}
+
+/** One run of a handler. */
+export class Context {
+    method: string;
+    /** The task's id and its tenant; null for a plain call. */
+    task: string | null;
+    tenant: string | null;
+    /** From 1 on. */
+    attempt: number;
+    /** Milliseconds to the deadline, or null. */
+    readonly left: number | null;
+    /**
+     * Null, or why nobody waits for the result any more: "cancelled", "deadline", "gone" (the caller), "draining" (the server
+     * ends), "lost" (the connection), "stopping" (this worker ends).
+     */
+    cancelled: string | null;
+    /** Is aborted then. A handler that fails with its reason, or an AbortError, ends as cancelled. */
+    readonly signal: AbortSignal;
+    /** Tells how far it is; whoever watches the task sees it. A total of 0 is not known. */
+    progress(done: number, total?: number, text?: string): Promise<void>;
+    /** Gives a part of the result to whoever watches the task. TOO_LARGE: it is larger than the server takes. */
+    partial(value: any): Promise<void>;
+}
+
+export type Handler = (context: Context, ...params: any[]) => any;
+
+export interface WorkOptions {
+    /** How many handlers run at a time; 1. */
+    slots?: number;
+    /** As worker.list shows them. */
+    name?: string;
+    version?: string;
+    /** Percent of the method's tasks that workers of this version get at most. */
+    share?: number;
+    /** Milliseconds in which the server must hear of this process, and not of its kernel alone. */
+    lease?: number;
+    /** Milliseconds that handlers have in the end; 30000. */
+    grace?: number;
+    /** SIGTERM and SIGINT end it; true. */
+    signals?: boolean;
+    /** Told of what handlers throw, but for an ErgonError, and of registrations that failed; console.error. */
+    onTrouble?: (error: any) => void;
+}
+
+export interface SemOptions {
+    /** How many are wanted; 1. */
+    permits?: number;
+    /** There shall be so many in all, if there is no semaphore of that name yet. */
+    of?: number;
+    /** Milliseconds to wait for them; default: as long as it takes. Fails with DEADLINE after that. */
+    wait?: number;
+    /** Milliseconds for which they stay ours when the connection is lost, or this process does not renew them; 10000. */
+    grace?: number;
+    /** Milliseconds after which they are taken back unless they are renewed; default: none. */
+    ttl?: number;
+    /** "none": what is held does not outlive the server; default: where the server has a store, it does. */
+    durable?: string;
+    /** Gives up waiting. */
+    signal?: AbortSignal;
+}
+
+/** Permits that are ours until release(): renewed, and resumed on another connection, as long as that is possible in time. */
+export interface Hold {
+    name: string;
+    /** Grows with each hold of the semaphore: whoever guards what the permits are for refuses smaller ones. */
+    fence: number;
+    permits: number | null;
+    /** Null, or the error with which they were lost: others may have them after their grace. */
+    lost: ErgonError | null;
+    /** Is aborted then. */
+    readonly signal: AbortSignal;
+    /** Their time begins anew. */
+    renew(): Promise<void>;
+    /** Gives them back. False: they were lost, or the server cannot be told. */
+    release(): Promise<boolean>;
+}
+
 /** A MessagePack extension. */
 export class Ext {
     constructor(type: number, data: Buffer);
@@ -92,6 +178,25 @@ export class Client {
     request(method: string, params?: any[], options?: CallOptions & { again?: boolean }): Promise<any>;
     /** Calls a method and wants no answer: whether it arrives is not known. */
     notify(method: string, params?: any[], options?: CallOptions): Promise<void>;
+    /**
+     * Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes; each connection is told first
+     * what we offer. A client does so once at a time. What a handler returns is the result; an ErgonError is a failure of its
+     * code, anything else that it throws one of the code FAILED; Again hands the task back for so long, Permanent is not tried
+     * again. In the end nothing more is taken, and handlers have the grace; what still runs then is cancelled, and its task
+     * handed back for another worker. A second signal or stop() ends the grace. Fails if the server does not want what is
+     * offered (DENIED: who may offer what), or the token; whatever is wrong later it goes on.
+     */
+    work(handlers: Record<string, Handler>, options?: WorkOptions): Promise<void>;
+    /** Ends work(). */
+    stop(): void;
+    /** Permits of a semaphore. NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits. */
+    acquire(name: string, options?: SemOptions): Promise<Hold>;
+    /** Runs use() under them, and gives them back. If they are lost hold.signal is aborted, and it fails with FENCED. */
+    sem<T>(name: string, options: SemOptions, use: (hold: Hold) => Promise<T>): Promise<T>;
+    /** Says that something has happened: the event's number, which is higher each time. */
+    eventSet(name: string, value?: any, options?: CallOptions): Promise<number>;
+    /** Waits until the event's number is `from` or more, by default the next one. Whoever goes on from seq + 1 misses none. */
+    eventWait(name: string, options?: CallOptions & { from?: number }): Promise<{ seq: number; value: any }>;
     /** Leaves a task with the server. With a `key` it is repeated after a broken connection: it makes no second task. */
     submit(method: string, params?: any[], options?: TaskOptions): Promise<Task>;
     /** Leaves many: each order is [method, params] or [method, params, options]. */

@@ -2,9 +2,11 @@
 'use strict';
 
 const events = require('events');
-const { ErgonError, named } = require('./errors');
+const { Again, ErgonError, Permanent, named } = require('./errors');
 const { Ext } = require('./msgpack');
 const { Address, Broken, Session, Unsent, until } = require('./protocol');
+const sems = require('./sems');
+const { Worker, withSignals } = require('./work');
 
 const POLL = 30000; // ms that the server waits for something to tell
 const POLL_LONGEST = 45000; // ms that we wait for the server then
@@ -15,8 +17,6 @@ const PAUSE = [100, 10000]; // ms before a server that refuses is asked again
 // Errors after which what does no harm is asked again, and those after which a long poll is.
 const STOPPING = ['DRAINING'];
 const FULL = ['DRAINING', 'BUSY', 'MEMORY'];
-
-const SERVE = Symbol('serve'); // for this package alone
 
 const closed = () => new ErgonError('CLOSED', 'the client is closed');
 
@@ -125,7 +125,8 @@ class Client {
     #keeper = null; // the promise of what connects, and what follows belongs to it
     #up = deferred(); // of the next session, or of the one that is up
     #tried = deferred(); // the first attempt is over
-    #serving; // who answers requests of the server
+    #worker; // who answers requests of the server
+    #spent; // the session of a worker that has ended, which offers no more
 
     constructor(url, options = {}) {
         this.#address = new Address(url, options);
@@ -156,6 +157,7 @@ class Client {
         this.#tried.reject(closed());
         await session?.finish();
         await this.#keeper;
+        for (let i = 0; i < 2; i++) this.#worker?.stop(); // at once
     }
 
     #start() {
@@ -193,9 +195,12 @@ class Client {
 
     async #open() {
         const { connectTimeout, messageMax, onNotification } = this.#options;
-        const onRequest = (...request) => this.#asked(...request);
-        const onEnd = () => this.#down(session);
-        const session = new Session(this.#address, { messageMax, onNotification, onRequest, onEnd });
+        const on = {
+            onNotification: (...told) => this.#told(...told),
+            onRequest: (...request) => this.#asked(...request),
+            onEnd: () => this.#down(session),
+        };
+        const session = new Session(this.#address, { messageMax, ...on });
         const stop = { timeout: connectTimeout, signal: this.#stop.signal };
         try {
             await within(stop, '', (signal) => session.introduce(onNotification !== undefined, signal));
@@ -209,7 +214,7 @@ class Client {
 
     /** A session has ended: from now on calls wait for the next one. */
     #down(session) {
-        this.#serving?.lost(session);
+        this.#worker?.serving.lost(session);
         if (this.#up.session === session && !this.#stop.signal.aborted) this.#up = deferred();
     }
 
@@ -226,33 +231,59 @@ class Client {
         }
     }
 
-    // ---- requests of the server ----
+    // ---- what the server asks and tells ----
 
     #asked(session, id, method, params) {
-        this.#serving?.take(session, id, method, params);
-        return this.#serving !== undefined;
+        this.#worker?.serving.take(session, id, method, params);
+        return this.#worker !== undefined;
+    }
+
+    #told(session, method, params) {
+        if (method === 'worker.cancel' && this.#worker && params.length >= 2) this.#worker.serving.told(session, ...params);
+        else this.#options.onNotification?.(method, params);
     }
 
     /** Tells the server what we serve, if anything; what prevents that ends the connection. */
     async #begin(session) {
         const stop = { timeout: this.#options.connectTimeout, signal: this.#stop.signal };
-        if (this.#serving === undefined) return;
+        if (this.#worker === undefined) return;
         try {
-            await within(stop, 'the first words', (signal) => this.#serving.begin(session, signal));
+            await within(stop, 'the registration', (signal) => this.#worker.serving.begin(session, signal));
         } catch (error) {
             session.end(`the server was not told what we serve: ${error.message}`);
             throw error;
         }
     }
 
-    /**
-     * Answers them from now on, on this connection and those that follow. Returns when the server has been told so; throws what
-     * prevents that on this connection, and then it is tried on the next.
-     */
-    async [SERVE](serving) {
-        this.#serving = serving;
+    async work(handlers, { signals = true, ...options } = {}) {
+        if (this.#worker !== undefined)
+            throw new Error('this client works already: another registration needs a client of its own');
+        const worker = new Worker(handlers, options);
+        const run = () => worker.run(() => this.#tell());
+        this.#worker = worker;
+        try {
+            await (signals ? withSignals(() => worker.stop(), run) : run());
+        } finally {
+            this.#spent = worker.serving.session;
+            this.#worker = undefined;
+        }
+    }
+
+    stop() {
+        this.#worker?.stop();
+    }
+
+    /** What we serve, to the server of the connection that is up; those that follow are told as they open. */
+    async #tell() {
         this.#start();
-        await this.#begin(await this.#up.promise);
+        let session = await this.#up.promise;
+        if (session === this.#spent) {
+            session.end('the client closed it');
+            session = await this.#up.promise;
+        }
+        await this.#begin(session).catch((error) => {
+            if (!(error instanceof ErgonError)) throw error; // else it is tried on the next
+        });
     }
 
     // ---- calls ----
@@ -354,6 +385,44 @@ class Client {
             if (attempt > 0) await sleep(pause(attempt - 1, PAUSE), signal);
         }
     }
+
+    // ---- semaphores and events ----
+
+    /** What these need of the client. */
+    get #peer() {
+        return {
+            session: (signal) => {
+                this.#start();
+                return until(this.#up.promise, signal);
+            },
+            request: (...request) => this.request(...request),
+        };
+    }
+
+    acquire(name, options) {
+        return sems.acquire(this.#peer, name, options);
+    }
+
+    sem(name, options, use) {
+        return sems.holding(this.#peer, name, options, use);
+    }
+
+    async eventSet(name, value = null, options = {}) {
+        return part(await this.request('event.set', [name, value], options), 'seq', Number.isInteger);
+    }
+
+    eventWait(name, { from, ...options } = {}) {
+        return within(this.#timed(options), 'event.wait', async (signal) => {
+            for (let next = from; ;) {
+                // First what its number is, so that none is missed while a connection is made again.
+                const params = [name, next === undefined ? { timeout: 0 } : { timeout: POLL, from: next }];
+                const answer = await this.#poll('event.wait', params, signal);
+                const seq = part(answer, 'seq', Number.isInteger);
+                if (!answer.timeout) return { seq, value: answer.value ?? null };
+                next ??= seq + 1;
+            }
+        });
+    }
 }
 
 class Task {
@@ -405,4 +474,4 @@ function connect(url, options) {
     return new Client(url, options).connect();
 }
 
-module.exports = { Client, Task, ErgonError, Ext, SERVE, connect };
+module.exports = { Again, Client, ErgonError, Ext, Permanent, Task, connect };

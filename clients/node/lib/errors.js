@@ -21,6 +21,20 @@ class ErgonError extends Error {
     }
 }
 
+/** Of a handler: not now; the next attempt is to begin in so many ms, and this one was no failure. 0 hands the task back. */
+class Again extends ErgonError {
+    constructor(ms = 0) {
+        super('AGAIN', ms > 0 ? `${Math.round(ms)}ms` : '0', { retryable: true });
+    }
+}
+
+/** Of a handler: it will never succeed, and is not to be tried again. The code is PERMANENT, or begins so. */
+class Permanent extends ErgonError {
+    constructor(text, code = 'PERMANENT') {
+        super(code, text);
+    }
+}
+
 /** "NAME: text", which the server said, as an error. */
 function named(text, more) {
     more = { ...more, remote: true };
@@ -37,4 +51,4 @@ function remoteError(value) {
     return named(message, { number, retryable, data });
 }
 
-module.exports = { ErgonError, named, remoteError };
+module.exports = { Again, ErgonError, Permanent, named, remoteError };

@@ -63,8 +63,9 @@ class Address {
 }
 
 /**
- * A connection. `onNotification(method, params)` is called for each notification of the server, `onRequest(session, id, method,
- * params)` for each request, which it refuses by returning false, `onEnd()` once when it has ended, after its calls have failed.
+ * A connection. `onNotification(session, method, params)` is called for each notification of the server, `onRequest(session, id,
+ * method, params)` for each request, which it refuses by returning false, `onEnd()` once when it has ended, after its calls have
+ * failed.
  */
 class Session {
     constructor(address, { messageMax, onNotification, onRequest, onEnd }) {
@@ -128,8 +129,11 @@ class Session {
         return this.last;
     }
 
-    /** The result. An ErgonError, or Unsent; after an abort of the signal its reason, and the server is told to cancel. */
-    async request(method, params, signal) {
+    /**
+     * The result. An ErgonError, or Unsent; after an abort of the signal its reason, and the server is told to cancel;
+     * late(result) is called if it was done all the same.
+     */
+    async request(method, params, signal, late) {
         while (this.full) await this.drained(signal);
         if (signal.aborted) throw signal.reason;
         const id = this.nextId();
@@ -138,7 +142,9 @@ class Session {
         try {
             return await until(answer, signal);
         } finally {
-            if (this.calls.delete(id) && this.ended === null) this.write([NOTIFICATION, 'server.cancel', [id]]);
+            if (signal.aborted && late !== undefined) answer.then(late, () => {});
+            const isOpen = late === undefined ? this.calls.delete(id) : this.calls.has(id);
+            if (isOpen && this.ended === null) this.write([NOTIFICATION, 'server.cancel', [id]]);
         }
     }
 
@@ -153,10 +159,10 @@ class Session {
         this.write([RESPONSE, id, error, result]);
     }
 
-    /** Answers it at once, from within onRequest(). */
-    refuse(id, why) {
+    /** Answers it at once, from within onRequest(), with an error or nil. */
+    reply(id, error) {
         if (this.socket.writableLength > this.messageMax) throw new RangeError('it asks, and does not read our answers');
-        this.write([RESPONSE, id, why, null]);
+        this.write([RESPONSE, id, error, null]);
     }
 
     // ---- receiving ----
@@ -180,10 +186,9 @@ class Session {
             if (rest[0] === null) call.resolve(rest[1]);
             else call.reject(remoteError(rest[0]));
         } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
-            if (!this.onRequest(this, id, ...rest)) this.refuse(id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`);
+            if (!this.onRequest(this, id, ...rest)) this.reply(id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`);
         } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') {
-            // What it throws is not ours.
-            if (this.onNotification) queueMicrotask(() => this.onNotification(id, rest[0]));
+            queueMicrotask(() => this.onNotification(this, id, rest[0])); // what it throws is not ours
         } else throw new RangeError('a value that is no message');
     }
 

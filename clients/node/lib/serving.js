@@ -1,11 +1,13 @@
-// Requests that come the other way: the server asks, over whichever connection is up, and a handler of ours answers.
+// Requests that come the other way: the server asks, over whichever connection is up, and handlers of ours answer.
 'use strict';
 
-const { ErgonError } = require('./errors');
+const { Again, ErgonError } = require('./errors');
 const { Broken, Unsent } = require('./protocol');
 
 const CODE = /^[A-Z_][A-Z0-9_]{0,31}$/;
 const TEXT = 4000; // characters of an error
+// Why a handler is cancelled whose task another worker shall have.
+const HANDED_BACK = ['draining', 'stopping'];
 
 /** What a handler threw, as an error of MessagePack-RPC: "CODE: text". */
 function errorText(error) {
@@ -13,26 +15,92 @@ function errorText(error) {
     return `FAILED: ${error}`.slice(0, TEXT);
 }
 
+/** One run of a handler, which gets it before the parameters. client.d.ts says what it shows. */
+class Context {
+    #session;
+    #call;
+    #until;
+    #stop = new AbortController();
+
+    constructor(session, id, method, told) {
+        this.method = method;
+        this.task = told.task ?? null;
+        this.attempt = told.attempt ?? 1;
+        this.tenant = told.tenant ?? null;
+        this.cancelled = null;
+        this.#session = session;
+        this.#call = told.call ?? id;
+        this.#until = typeof told.left === 'number' ? Date.now() + told.left : null;
+    }
+
+    get left() {
+        return this.#until === null ? null : Math.max(0, this.#until - Date.now());
+    }
+
+    get signal() {
+        return this.#stop.signal;
+    }
+
+    progress(done, total = 0, text = '') {
+        return this.#tell('worker.progress', [this.#call, done, total, text]);
+    }
+
+    partial(value) {
+        return this.#tell('worker.partial', [this.#call, value]);
+    }
+
+    async #tell(method, params) {
+        try {
+            await this.#session.notify(method, params, new AbortController().signal);
+        } catch (error) {
+            if (!(error instanceof Unsent)) throw error; // else nobody waits for it
+        }
+    }
+
+    /** For the package: the server, or its end, says that nobody waits any more. */
+    static cancel(context, why) {
+        if (context.cancelled !== null) return;
+        context.cancelled = why;
+        context.#stop.abort(new ErgonError('CANCELLED', why));
+    }
+
+    static isCall(context, call) {
+        return context.#call === call;
+    }
+}
+
 /**
- * handler(method, params, signal) answers the requests of the server, at most `slots` at a time; further ones are answered
- * BUSY. What it returns is the answer, and so is what it throws. The signal is aborted when the connection of the request is
- * lost, or the client closed; the slot is taken until the handler has ended.
+ * Handlers, by name, answer the requests of the server, at most `slots` at a time. A connection on which more are open is
+ * answered BUSY; what comes while handlers of a connection that was lost still hold their slots waits for these. What a handler
+ * returns is the answer, and so is what it throws; onTrouble(error) is told of the latter, unless it is an ErgonError.
  *
  * begin(session, signal) is called first on each connection, to tell the server what we serve. What it throws ends the
  * connection, and the next one is tried after a pause.
  */
 class Serving {
-    #handler;
+    #handlers;
     #slots;
     #begin;
-    #running = new Set(); // {session, stop} of each request
-
+    #onTrouble;
+    #open = new Map(); // session: its requests that are not answered, each {id, context, answered}
+    #running = 0; // handlers
+    #waiting = []; // requests that wait for a slot
+    #idle = []; // who waits until no handler runs
     #begun = {}; // session: that begin() was called with; done: the promise of how that went
+    #closed = false;
 
-    constructor(handler, slots, begin) {
-        this.#handler = handler;
+    constructor(handlers, slots, begin, onTrouble) {
+        for (const [name, handler] of Object.entries(handlers))
+            if (typeof handler !== 'function') throw new TypeError(`the handler of ${name} is no function`);
+        this.#handlers = new Map(Object.entries(handlers));
         this.#slots = slots;
         this.#begin = begin;
+        this.#onTrouble = onTrouble;
+    }
+
+    /** The last one that was told. */
+    get session() {
+        return this.#begun.session;
     }
 
     /** Once for each session, whoever comes first. */
@@ -55,45 +123,95 @@ class Serving {
 
     /** A request, from the session that received it. */
     take(session, id, method, params) {
-        if (this.#running.size >= this.#slots) {
-            session.refuse(id, 'BUSY: all slots of this client are taken');
-            return;
+        const handler = this.#handlers.get(method);
+        const open = this.#open.get(session) ?? new Set();
+        if (method === 'worker.ping') session.reply(id, null);
+        else if (handler === undefined) session.reply(id, `NO_METHOD: this worker does not offer ${method.slice(0, 80)}`);
+        else if (this.#closed) session.reply(id, errorText(new Again()));
+        else if (open.size >= this.#slots) session.reply(id, 'BUSY: all slots of this worker are taken');
+        else {
+            params = Array.isArray(params) ? params : params === null ? [] : [params];
+            const told = params.at(-1)?.call !== undefined ? params.pop() : {};
+            const one = { session, id, context: new Context(session, id, method, told), handler, params, answered: false };
+            this.#open.set(session, open.add(one));
+            this.#waiting.push(one);
+            this.#next();
         }
-        const one = { session, stop: new AbortController() };
-        this.#running.add(one);
-        this.#run(one, id, method, Array.isArray(params) ? params : params === null ? [] : [params]);
     }
 
-    async #run(one, id, method, params) {
+    #next() {
+        while (this.#running < this.#slots && this.#waiting.length > 0) {
+            this.#running++;
+            this.#run(this.#waiting.shift()).finally(() => {
+                this.#running--;
+                this.#next();
+            });
+        }
+        if (this.#running === 0) this.#idle.splice(0).forEach((go) => go());
+    }
+
+    /** The server says that nobody waits for a call. */
+    told(session, call, why) {
+        for (const { context } of this.#open.get(session) ?? [])
+            if (Context.isCall(context, call)) Context.cancel(context, why);
+    }
+
+    async #run(one) {
         let [error, result] = [null, null];
+        const { context, handler, params } = one;
         try {
-            result = (await this.#handler(method, params, one.stop.signal)) ?? null;
+            if (context.cancelled !== null) throw context.signal.reason;
+            result = (await handler(context, ...params)) ?? null;
         } catch (thrown) {
+            const isCancelled = context.cancelled !== null && (thrown === context.signal.reason || thrown?.name === 'AbortError');
+            if (isCancelled && HANDED_BACK.includes(context.cancelled)) thrown = new Again();
+            else if (isCancelled) thrown = context.signal.reason;
+            if (!(thrown instanceof ErgonError)) this.#onTrouble(thrown);
             error = errorText(thrown);
         }
-        try {
-            await this.#answer(one.session, id, error, result);
-        } catch (thrown) {
-            if (!(thrown instanceof Unsent)) one.session.end(`an answer cannot be sent: ${thrown}`); // nobody waits for ever
-        } finally {
-            this.#running.delete(one);
-        }
+        await this.#answer(one, error, result);
     }
 
-    async #answer(session, id, error, result) {
+    /** The slot is taken until the socket has the answer. */
+    async #answer(one, error, result) {
+        if (one.answered) return;
+        one.answered = true;
+        const { session, id } = one;
         try {
-            await session.answer(id, error, result);
+            await session.answer(id, error, result).catch((thrown) => {
+                if (thrown instanceof Unsent) throw thrown;
+                const large = thrown instanceof ErgonError;
+                const text = large ? thrown.message : `INTERNAL: the result is not for MessagePack: ${thrown}`.slice(0, TEXT);
+                return session.answer(id, text, null);
+            });
         } catch (thrown) {
-            if (thrown instanceof Unsent) throw thrown;
-            const large = thrown instanceof ErgonError;
-            await session.answer(id, large ? thrown.message : `INTERNAL: the result is not for MessagePack: ${thrown}`, null);
+            if (!(thrown instanceof Unsent)) session.end(`an answer cannot be sent: ${thrown}`); // nobody waits for ever
+        } finally {
+            this.#open.get(session)?.delete(one);
         }
     }
 
     /** Its connection has ended. */
     lost(session) {
-        for (const { session: of, stop } of this.#running)
-            if (of === session) stop.abort(new Broken(session.ended));
+        for (const { context } of this.#open.get(session) ?? []) Context.cancel(context, 'lost');
+        this.#open.delete(session);
+    }
+
+    /** Returns when no handler runs. */
+    async idle() {
+        if (this.#running > 0) await new Promise((resolve) => this.#idle.push(resolve));
+    }
+
+    /** Cancels what still runs. */
+    close() {
+        this.#closed = true;
+        for (const open of this.#open.values()) for (const { context } of open) Context.cancel(context, 'stopping');
+    }
+
+    /** The tasks of handlers that go on regardless, for another worker; nobody waits for these any more. */
+    async handBack() {
+        const left = [...this.#open.values()].flatMap((open) => [...open]);
+        await Promise.all(left.map((one) => this.#answer(one, errorText(new Again()), null)));
     }
 }
 

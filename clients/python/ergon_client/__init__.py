@@ -5,7 +5,8 @@
 
 from . import aio
 from .blocking import Client, Task
-from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable
+from .errors import Again, Broken, Cancelled, Closed, ErgonError, Permanent, Refused, RemoteError, TimedOut, Unreachable
 
-__all__ = ["Broken", "Client", "Closed", "ErgonError", "Refused", "RemoteError", "Task", "TimedOut", "Unreachable", "aio"]
+__all__ = ["Again", "Broken", "Cancelled", "Client", "Closed", "ErgonError", "Permanent", "Refused", "RemoteError", "Task",
+           "TimedOut", "Unreachable", "aio"]
 __version__ = "0.1.0"

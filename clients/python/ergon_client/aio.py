@@ -1,10 +1,13 @@
 """The client for asyncio: a connection that comes back, calls, and tasks that last."""
 
 import asyncio
+import contextlib
 import random
 
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split
+from . import sems
 from .protocol import Address, Session, Unsent
+from .work import LEAVE, Worker, registration, signals_to
 
 POLL = 30_000  # ms that the server waits for something to tell
 POLL_LONGEST = 45.0  # s that we wait for the server then
@@ -64,7 +67,8 @@ class Client:
         self._up = None  # the future of the next session, or of the one that is up
         self._tried = None  # an event: the first attempt is over, or the client closed
         self._failure = None  # how that went
-        self._serving = None  # who answers requests of the server
+        self._worker = None  # who answers requests of the server
+        self._spent = None  # the session of a worker that has ended, which offers no more
 
     # ---- the connection ----
 
@@ -95,8 +99,9 @@ class Client:
         else:
             self._refuse(Closed())
         await asyncio.gather(self._keeper, return_exceptions=True)
-        if self._serving is not None:
-            await self._serving.over()
+        if self._worker is not None:
+            self._worker.stop()
+            await self._worker.serving.close(LEAVE)
 
     async def __aenter__(self):
         return await self.connect()
@@ -138,10 +143,10 @@ class Client:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 reader, writer = await self._address.dial()
-                session = Session(reader, writer, self._message_max, self._on_notification, self._asked, self._down)
+                session = Session(reader, writer, self._message_max, self._told, self._asked, self._down)
                 await session.introduce(self._address.token, self._on_notification is not None)
-                if self._serving is not None:
-                    await self._serving.begin(session)
+                if self._worker is not None:
+                    await self._worker.serving.begin(session)
                 return session
         except BaseException as error:
             if session is not None:
@@ -154,8 +159,8 @@ class Client:
 
     def _down(self, session):
         """A session has ended: from now on calls wait for the next one."""
-        if self._serving is not None:
-            self._serving.lost(session)
+        if self._worker is not None:
+            self._worker.serving.lost(session)
         if self._up.done() and not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
@@ -166,24 +171,68 @@ class Client:
         if not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
-    # ---- requests of the server ----
+    async def _session(self):
+        """The one that is up, or the next."""
+        self._start()
+        return await asyncio.shield(self._up)
+
+    # ---- what the server asks and tells ----
 
     def _asked(self, session, number, method, params):
-        if self._serving is not None:
-            self._serving.take(session, number, method, params)
-        return self._serving is not None
+        if self._worker is not None:
+            self._worker.serving.take(session, number, method, params)
+        return self._worker is not None
 
-    async def _serve(self, serving):
-        """Answers them from now on, on this connection and those that follow.  Returns when the server has been told so;
-        raises what prevents that on this connection, and then it is tried on the next."""
-        self._serving = serving
+    def _told(self, session, method, params):
+        match method, params:
+            case "worker.cancel", [call, why, *_] if self._worker is not None:
+                self._worker.serving.told(session, call, why)
+            case _ if self._on_notification is not None:
+                self._on_notification(method, params)
+
+    async def work(self, handlers, *, slots=1, name=None, version=None, share=None, lease=None, grace=30.0, signals=True):
+        """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
+        connection is told first what we offer. A client does so once at a time.
+
+        handlers        coroutine functions by the method's name, called with a Context and the parameters. What they return
+                        is the result; an ErgonError is a failure of its code, another exception one of the code FAILED;
+                        Again hands the task back for so long, Permanent is not tried again. Who is cancelled
+                        finds why in the Context.
+        slots           how many run at a time
+        name, version   as worker.list shows them
+        share           percent of the method's tasks that workers of this version get at most
+        lease           seconds in which the server must hear of this process, and not of its kernel alone
+        grace           seconds that handlers have in the end; what still runs then is cancelled, and its task
+                        handed back for another worker. A second signal or stop() ends the grace.
+
+        RemoteError: the server does not want that (DENIED: who may offer what); Refused: the token; Closed. Whatever is wrong
+        later it goes on, and the logger `ergon_client` says what it is."""
+        if self._worker is not None:
+            raise RuntimeError("this client works already: another registration needs a client of its own")
+        params = registration(handlers, slots, name, version, share, lease)
+        self._worker = worker = Worker(handlers, slots, params, grace)
+        try:
+            with signals_to(worker.stop) if signals else contextlib.nullcontext():
+                await worker.run(self._tell)
+        finally:
+            self._spent, self._worker = worker.serving.session, None
+
+    def stop(self):
+        """Ends work(): no more is taken, and it returns when all that runs has ended or its grace is over."""
+        if self._worker is not None:
+            self._worker.stop()
+
+    async def _tell(self, serving):
+        """What we serve, to the server of the connection that is up; those that follow are told as they open."""
         self._start()
         session = await asyncio.shield(self._up)
+        if session is self._spent:
+            session.drop()
+            session = await asyncio.shield(self._up)
         try:
             await serving.begin(session)
         except ErgonError:
             session.drop()
-            raise
 
     # ---- calls ----
 
@@ -306,6 +355,45 @@ class Client:
             attempt = 0 if start > before else attempt + 1
             if attempt > 0:  # a server that is always so quick is left in peace
                 await asyncio.sleep(pause(attempt - 1, *PAUSE))
+
+    # ---- semaphores and events ----
+
+    async def acquire(self, name, **options):
+        """Permits of a semaphore, as a Hold, which keeps them until its release(), across broken connections and restarts.
+
+        permits   how many, 1
+        of        there shall be so many in all, if there is no semaphore of that name yet
+        wait      seconds to wait for them; default: as long as it takes. RemoteError DEADLINE, or TimedOut, after that
+        grace     seconds for which they stay ours when the connection is lost, or this process does not renew them; 10
+        ttl       seconds after which they are taken back unless they are renewed; default: none
+        durable   "none": what is held does not outlive the server; default: where the server has a store, it does
+
+        RemoteError NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits."""
+        return await sems.acquire(self, name, **options)
+
+    def sem(self, name, **options):
+        """`async with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). If the permits are lost the block is
+        cancelled, and ends with RemoteError FENCED."""
+        return sems.holding(self, name, options)
+
+    async def event_set(self, name, value=None):
+        """Says that something has happened: the event's number, which is higher each time."""
+        return part(await self.request("event.set", [name, value]), "seq", int)
+
+    async def event_wait(self, name, start=None, *, timeout=None):
+        """Waits until the number of the event is `start` or more, by default the next one: (number, its value). Whoever goes on
+        from number + 1 misses none. TimedOut after `timeout` seconds."""
+        return await self._within(timeout, self._event_wait(name, start), "event.wait")
+
+    async def _event_wait(self, name, start):
+        while True:
+            # First what its number is, so that none is missed while a connection is made again.
+            options = {"timeout": 0} if start is None else {"timeout": POLL, "from": start}
+            answer = await self._poll("event.wait", [name, options])
+            seq = part(answer, "seq", int)
+            if not answer.get("timeout"):
+                return seq, answer.get("value")
+            start = seq + 1 if start is None else start
 
 
 class Task:

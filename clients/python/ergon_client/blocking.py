@@ -1,14 +1,13 @@
 """The client for programs that do one thing after the other, and for threads: the asyncio client on a thread of its own."""
 
 import asyncio
-import concurrent.futures
 import contextlib
 import sys
 import threading
 
 from . import aio
 from .errors import Closed
-from .serving import Serving
+from .threads import Threads, signals_to
 
 
 class Client:
@@ -21,7 +20,6 @@ class Client:
         self._thread = threading.Thread(target=self._loop.run_forever, name="ergon-client", daemon=True)
         self._gate = threading.Lock()  # what is given to the loop is given before it ends, or not at all
         self._closing = False
-        self._handlers = None  # threads, of who serves
         try:
             self._client = aio.Client(url, **options)
         except BaseException:
@@ -65,8 +63,6 @@ class Client:
     async def _end(self):
         await self._client.close()
         await settle()
-        if self._handlers is not None:
-            self._handlers.shutdown()
 
     def __enter__(self):
         return self.connect()
@@ -74,11 +70,22 @@ class Client:
     def __exit__(self, *_):
         self.close()
 
-    def _serve(self, handler, slots, begin):
-        """As aio.Client._serve(). handler(method, params, gone) runs on threads of its own, one for each slot; `gone`, a
-        threading.Event, is set when nobody waits for its answer any more. close() waits for it."""
-        self._handlers = concurrent.futures.ThreadPoolExecutor(slots, "ergon-handler")
-        self._run(self._client._serve(Serving(on_threads(self._handlers, handler), slots, begin)))
+    def work(self, handlers, *, slots=1, signals=True, **options):
+        """As aio.Client.work(), with functions that block, of which `slots` run at a time on threads of their own. What is
+        cancelled finds it out by Context.cancelled, or waits for Context.cancelling: no thread is ended from outside, and one
+        that goes on regardless is left alone after the grace, and ends with the process."""
+        threads = Threads(slots)
+        served = {name: threads.handler(function) for name, function in handlers.items()}
+        try:
+            with signals_to(self.stop) if signals else contextlib.nullcontext():
+                self._run(self._client.work(served, slots=slots, signals=False, **options))
+        finally:
+            threads.close()
+
+    def stop(self):
+        """As aio.Client.stop(), from any thread, also from a handler or a signal's."""
+        with contextlib.suppress(RuntimeError):  # the client is closed
+            self._loop.call_soon_threadsafe(self._client.stop)
 
     def request(self, method, params=(), *, timeout=None, again=False):
         """As aio.Client.request()."""
@@ -120,6 +127,63 @@ class Client:
                 with contextlib.suppress(Closed):
                     self._run(ended(events))
 
+    def acquire(self, name, **options):
+        """As aio.Client.acquire(); a Hold."""
+        return Hold(self, self._run(self._client.acquire(name, **options)))
+
+    @contextlib.contextmanager
+    def sem(self, name, **options):
+        """`with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). No thread is interrupted from outside: whether
+        the permits are lost is seen by `hold.lost`, `hold.losing` or `hold.check()`, and by RemoteError FENCED at the block's
+        end."""
+        hold = self.acquire(name, **options)
+        try:
+            yield hold
+        finally:
+            hold.release()
+        hold.check()
+
+    def event_set(self, name, value=None):
+        """As aio.Client.event_set()."""
+        return self._run(self._client.event_set(name, value))
+
+    def event_wait(self, name, start=None, *, timeout=None):
+        """As aio.Client.event_wait()."""
+        return self._run(self._client.event_wait(name, start, timeout=timeout))
+
+
+class Hold:
+    """Permits that are ours until release(), as sems.Hold; `losing` is a threading.Event that is set when they are lost."""
+
+    def __init__(self, client, hold):
+        self._client, self._hold = client, hold
+        self.losing = threading.Event()
+        self.name, self.fence, self.permits = hold.name, hold.fence, hold.permits
+        hold.on_lost = self.losing.set
+        if hold.lost is not None:
+            self.losing.set()
+
+    def __repr__(self):
+        return repr(self._hold)
+
+    @property
+    def lost(self):
+        """None, or the error with which they were lost."""
+        return self._hold.lost
+
+    def check(self):
+        """Raises that error."""
+        if self.lost is not None:
+            raise self.lost
+
+    def renew(self):
+        """As sems.Hold.renew()."""
+        self._client._run(self._hold.renew())
+
+    def release(self):
+        """As sems.Hold.release()."""
+        return self._client._run(self._hold.release())
+
 
 class Task:
     """A task that the server keeps, as aio.Task, with methods that block."""
@@ -160,20 +224,6 @@ class Task:
     def forget(self):
         """As aio.Task.forget()."""
         return self._client._run(self._task.forget())
-
-
-def on_threads(pool, handler):
-    """A handler that blocks, as a coroutine function. Who cancels it waits until it has ended."""
-    async def handle(method, params):
-        gone = threading.Event()
-        work = asyncio.get_running_loop().run_in_executor(pool, handler, method, params, gone)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            gone.set()
-            await asyncio.wait([work])
-            raise
-    return handle
 
 
 async def following(events):

@@ -59,6 +59,28 @@ class Closed(ErgonError):
         super().__init__("CLOSED", "the client is closed")
 
 
+class Again(ErgonError):
+    """Of a handler: not now; the next attempt is to begin in so many seconds, and this one was no failure. 0 hands the task
+    back, for another worker."""
+
+    def __init__(self, seconds=0.0):
+        super().__init__("AGAIN", f"{round(seconds * 1000)}ms" if seconds > 0 else "0", retryable=True)
+
+
+class Permanent(ErgonError):
+    """Of a handler: it will never succeed, and is not to be tried again. `code` is PERMANENT, or begins so."""
+
+    def __init__(self, text, code="PERMANENT"):
+        super().__init__(code, text)
+
+
+class Cancelled(ErgonError):
+    """Nobody waits for what a handler does any more: Context.check() raises it."""
+
+    def __init__(self, why):
+        super().__init__("CANCELLED", why)
+
+
 def split(text):
     """ "NAME: text" as (name, text); the name is "" if there is none."""
     named = NAMED.fullmatch(text)

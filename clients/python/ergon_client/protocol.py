@@ -87,7 +87,7 @@ def as_dict(pairs):
 class Session:
     """A connection that is up.  All of it belongs to one event loop.
 
-    `on_notification(method, params)` is called for each notification of the server, and `on_request(session, number,
+    `on_notification(session, method, params)` is called for each notification of the server, and `on_request(session, number,
     method, params)` for each request, which it refuses by returning False.  `on_end(session)` is called once, when the connection
     has ended, after all its calls have been failed.
     """
@@ -150,8 +150,9 @@ class Session:
             if self._last not in self._calls:
                 return self._last
 
-    async def request(self, method, params):
-        """The result.  RemoteError, Broken, or Unsent; whoever cancels this cancels the call in the server."""
+    async def request(self, method, params, late=None):
+        """The result.  RemoteError, Broken, or Unsent; whoever cancels this cancels the call in the server. `late(result)` is
+        called if it was done all the same."""
         number, answer = None, asyncio.get_running_loop().create_future()
         try:
             async with self._writing:
@@ -162,9 +163,10 @@ class Session:
             return await answer
         except asyncio.CancelledError:
             if self._calls.pop(number, None) is not None:
+                if late is not None:
+                    self._calls[number] = answer = asyncio.get_running_loop().create_future()
                 self._write([NOTIFICATION, "server.cancel", [number]])
-            elif answer.done() and not answer.cancelled():
-                answer.exception()  # nobody asks for it any more
+            answer.add_done_callback(lambda done: done.cancelled() or done.exception() or late is None or late(done.result()))
             raise
 
     async def notify(self, method, params):
@@ -178,11 +180,11 @@ class Session:
             self._write([RESPONSE, number, error, result])
             await self._drain()
 
-    def refuse(self, number, why):
-        """Answers it at once, from within on_request."""
+    def reply(self, number, error):
+        """Answers it at once, from within on_request, with an error or nil."""
         if self._writer.transport.get_write_buffer_size() > self._message_max:
             raise ValueError("it asks, and does not read our answers")
-        self._write([RESPONSE, number, why, None])
+        self._write([RESPONSE, number, error, None])
 
     # ---- receiving ----
 
@@ -205,7 +207,7 @@ class Session:
         match message:
             case [0, number, str() as method, params]:
                 if not self._on_request(self, number, method, params):
-                    self.refuse(number, f"NO_METHOD: a client has no method {method[:80]}")
+                    self.reply(number, f"NO_METHOD: a client has no method {method[:80]}")
             case [1, int() as number, error, result]:
                 answer = self._calls.pop(number, None)
                 if answer is None or answer.done():
@@ -215,8 +217,7 @@ class Session:
                 else:
                     answer.set_exception(remote_error(error))
             case [2, str() as method, list() as params]:
-                if self._on_notification is not None:  # what it raises is not ours
-                    asyncio.get_running_loop().call_soon(self._on_notification, method, params)
+                asyncio.get_running_loop().call_soon(self._on_notification, self, method, params)  # what it raises is not ours
             case _:
                 raise ValueError(f"{repr(message)[:80]} is no message")
 

@@ -1,13 +1,20 @@
-"""Requests that come the other way: the server asks, over whichever connection is up, and a handler of ours answers."""
+"""Requests that come the other way: the server asks, over whichever connection is up, and handlers of ours answer."""
 
 import asyncio
+import inspect
+import logging
 import re
+import time
 
-from .errors import Broken, ErgonError, RemoteError
+from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
 from .protocol import Unsent
 
 CODE = re.compile(r"[A-Z_][A-Z0-9_]{0,31}")
 TEXT = 4000  # characters of an error
+# Why a handler is cancelled whose task another worker shall have.
+HANDED_BACK = ("draining", "stopping")
+
+log = logging.getLogger("ergon_client")
 
 
 def error_text(error):
@@ -17,18 +24,96 @@ def error_text(error):
     return f"FAILED: {type(error).__name__}: {error}"[:TEXT]
 
 
+class Context:
+    """One run of a handler, which gets it before the parameters.
+
+    `method`; `task`, its id, and `tenant`, or None for a plain call; `attempt`, from 1 on; and `cancelled`: None, or why nobody
+    waits for the result any more: "cancelled", "deadline", "gone" (the caller), "draining" (the server ends), "lost" (the
+    connection), "stopping" (this worker ends)."""
+
+    def __init__(self, session, number, method, told):
+        left = told.get("left")
+        self.method = method
+        self.task, self.attempt, self.tenant = told.get("task"), told.get("attempt", 1), told.get("tenant")
+        self.cancelled = None
+        self._until = None if left is None else time.monotonic() + left / 1000
+        self._session, self._number, self._call = session, number, told.get("call", number)
+        self._work = None  # the asyncio task of the handler, once it runs
+        self._answered = False
+
+    def __repr__(self):
+        return f"<Context {self.method} {self.task or 'call'} attempt {self.attempt}>"
+
+    @property
+    def left(self):
+        """Seconds to the deadline, or None."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
+
+    def check(self):
+        """Raises Cancelled once nobody waits for the result any more."""
+        if self.cancelled is not None:
+            raise Cancelled(self.cancelled)
+
+    async def progress(self, done, total=0, text=""):
+        """Tells how far it is; whoever watches the task sees it. A total of 0 is not known."""
+        await self._tell("worker.progress", [self._call, done, total, text])
+
+    async def partial(self, value):
+        """Gives a part of the result to whoever watches the task. RemoteError: it is larger than the server takes."""
+        await self._tell("worker.partial", [self._call, value])
+
+    async def _tell(self, method, params):
+        try:
+            await self._session.notify(method, params)
+        except Unsent:
+            pass  # nobody waits for it
+
+    def _cancel(self, why):
+        if self.cancelled is None:
+            self.cancelled = why
+            if self._work is not None and self._work is not asyncio.current_task():
+                self._work.cancel()
+
+
+class Handler:
+    """A coroutine function, and what it takes."""
+
+    def __init__(self, name, function):
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"the handler of {name} is no coroutine function (async def)")
+        self.function = function
+        self._signature = inspect.signature(function)
+
+    async def run(self, context, params):
+        """Its result; what it raises, or RemoteError: the parameters do not fit."""
+        try:
+            self._signature.bind(context, *params)
+        except TypeError as error:
+            raise RemoteError("BAD_PARAMS", str(error)) from None
+        return await self.function(context, *params)
+
+
 class Serving:
-    """`handler(method, params)`, a coroutine function, answers the requests of the server, at most `slots` at a time; further
-    ones are answered BUSY. Its result is the answer, and so is what it raises. When the connection of a request is lost, or
-    the client is closed, its handler is cancelled, and the slot is taken until it has ended.
+    """Handlers, by name, answer the requests of the server, at most `slots` at a time. A connection on which more are open is
+    answered BUSY; what comes while handlers of a connection that was lost still hold their slots waits for these. What a
+    handler returns is the answer, and so is what it raises.
 
     `begin(session)`, a coroutine function, is called first on each connection, to tell the server what we serve. What it
     raises ends the connection, and the next one is tried after a pause."""
 
-    def __init__(self, handler, slots, begin):
-        self._handler, self._slots, self._begin = handler, slots, begin
-        self._running = {}  # task: the session of its request
+    def __init__(self, handlers, slots, begin):
+        self._handlers = {name: Handler(name, function) for name, function in handlers.items()}
+        self._slots, self._begin = slots, begin
+        self._free = asyncio.Semaphore(slots)
+        self._open = {}  # session: the contexts of its requests that are not answered
+        self._running = {}  # task: the context of its request, until the handler has ended
+        self._closed = False
         self._begun = None  # the session that begin() was called with, and the future of how that went
+
+    @property
+    def session(self):
+        """The last one that was told."""
+        return None if self._begun is None else self._begun[0]
 
     async def begin(self, session):
         """Once for each session, whoever comes first."""
@@ -42,43 +127,101 @@ class Serving:
 
     def take(self, session, number, method, params):
         """A request, from the session that received it."""
-        if len(self._running) >= self._slots:
-            session.refuse(number, "BUSY: all slots of this client are taken")
+        if method == "worker.ping":
+            session.reply(number, None)
+            return
+        handler = self._handlers.get(method)
+        if handler is None:
+            session.reply(number, f"NO_METHOD: this worker does not offer {method[:80]}")
+            return
+        if self._closed:
+            session.reply(number, error_text(Again()))
+            return
+        open = self._open.setdefault(session, set())
+        if len(open) >= self._slots:
+            session.reply(number, "BUSY: all slots of this worker are taken")
             return
         params = [] if params is None else params if isinstance(params, list) else [params]
-        task = asyncio.create_task(self._run(session, number, method, params))
-        self._running[task] = session
+        told = params.pop() if params and isinstance(params[-1], dict) and "call" in params[-1] else {}
+        context = Context(session, number, method, told)
+        open.add(context)
+        task = asyncio.create_task(self._run(context, handler, params))
+        self._running[task] = context
         task.add_done_callback(self._running.pop)
 
-    async def _run(self, session, number, method, params):
-        error = result = None
-        try:
-            result = await self._handler(method, params)
-        except asyncio.CancelledError:
-            if session.ended is not None:
-                return  # nobody waits for it
-            error = "CANCELLED: the handler was cancelled"
-        except Exception as raised:
-            error = error_text(raised)
-        try:
-            await self._answer(session, number, error, result)
-        except (Unsent, asyncio.CancelledError):
-            pass  # nobody waits for it any more
+    def told(self, session, call, why):
+        """The server says that nobody waits for a call."""
+        for context in self._open.get(session, ()):
+            if context._call == call:
+                context._cancel(why)
 
-    async def _answer(self, session, number, error, result):
+    async def _run(self, context, handler, params):
+        async with self._free:
+            error, result = await self._outcome(context, handler, params)
+            if not context._answered:
+                await self._answer(context, error, result)
+
+    async def _outcome(self, context, handler, params):
+        """(error, None) or (None, result)."""
+        if context.cancelled is None:
+            context._work = asyncio.ensure_future(handler.run(context, params))
+            await asyncio.wait([context._work])
+            if not context._work.cancelled():
+                raised = context._work.exception()
+                if raised is None:
+                    return None, context._work.result()
+                if not isinstance(raised, Cancelled) or context.cancelled is None:
+                    if not isinstance(raised, ErgonError):
+                        log.warning("%r failed", context, exc_info=raised)
+                    return error_text(raised), None
+        if context.cancelled in HANDED_BACK:
+            return error_text(Again()), None
+        return f"CANCELLED: {context.cancelled or 'the handler was cancelled'}", None
+
+    async def _answer(self, context, error, result):
+        """The slot is taken until the socket has the answer."""
+        context._answered = True
+        session, number = context._session, context._number
         try:
-            await session.answer(number, error, result)
-        except RemoteError as large:
-            await session.answer(number, str(large), None)
-        except (TypeError, ValueError, OverflowError) as raised:
-            await session.answer(number, f"INTERNAL: the result is not for MessagePack: {raised}"[:TEXT], None)
+            try:
+                await session.answer(number, error, result)
+            except RemoteError as large:
+                await session.answer(number, str(large), None)
+            except (TypeError, ValueError, OverflowError) as raised:
+                await session.answer(number, f"INTERNAL: the result is not for MessagePack: {raised}"[:TEXT], None)
+        except Unsent:
+            pass  # nobody waits for it any more
+        finally:
+            self._open.get(session, set()).discard(context)
 
     def lost(self, session):
         """Its connection has ended."""
-        for task, of in list(self._running.items()):
-            if of is session and task is not asyncio.current_task():
-                task.cancel()
+        for context in self._open.pop(session, ()):
+            context._cancel("lost")
 
-    async def over(self):
+    async def idle(self):
         """Returns when no handler runs, but for one that asks for this."""
-        await asyncio.gather(*(self._running.keys() - {asyncio.current_task()}), return_exceptions=True)
+        while others := self._others():
+            await asyncio.wait(others)
+
+    async def close(self, wait):
+        """Cancels what still runs, and gives it so many seconds. The tasks of handlers that go on are handed back, for another
+        worker, and nobody waits for these handlers any more."""
+        self._closed = True
+        for contexts in self._open.values():
+            for context in contexts:
+                context._cancel("stopping")
+        if others := self._others():
+            await asyncio.wait(others, timeout=wait)
+        for task in self._others():
+            context = self._running[task]
+            log.warning("%r does not end, and nobody waits for it", context)
+            if not context._answered:
+                await self._answer(context, error_text(Again()), None)
+            for each in (context._work, task):
+                if each is not None:
+                    each.cancel()
+
+    def _others(self):
+        asking = asyncio.current_task()
+        return [task for task, context in self._running.items() if context._work is not asking]

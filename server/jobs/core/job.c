@@ -99,6 +99,7 @@ void job_set_policy(struct job_more *more, const struct job_spec *spec)
     more->keep = spec->keep;
     more->keep_size = spec->keep_size;
     more->limit_max = spec->limit;
+    more->claim.want = spec->take > 0 ? spec->take : 1;
     more->rate = spec->rate;
     more->rate_per = spec->rate_per;
 }

@@ -10,8 +10,8 @@
 
 #include "base/blob.h"
 #include "base/hash_table.h"
-#include "base/pairing_heap.h"
 #include "base/span.h"
+#include "server/jobs/core/claim.h"
 #include "server/jobs/core/job_spec.h"
 
 struct board_place;
@@ -20,7 +20,6 @@ struct history;
 struct job_queue;
 struct job_table;
 struct waiter;
-struct line;
 struct task;
 struct tenant;
 
@@ -72,10 +71,7 @@ struct job_result {
 struct job_more {
     struct block message;          /* in which the body lies, too; none: it has memory of its own */
     struct key_link key, coalesce; /* name.len 0: none */
-    struct line *line;             /* of its limit and its rate; NULL: it has neither */
-    struct pairing_node in_line;   /* while it waits there */
-    uint64_t rank;                 /* in the line: who has the least goes first */
-    ao_time arrived;               /* in the queue, for this attempt */
+    struct claim claim;            /* of its limit and its rate; `arrived`: for this attempt */
     uint32_t limit_max, rate;      /* as its spec has them */
     ao_time rate_per;
     struct dependencies *after; /* NULL: it waits for nothing, or for nothing more */
@@ -84,9 +80,10 @@ struct job_more {
     uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count, after_any_count;
-    uint8_t stands;   /* enum job_stands: in its line, or called out of it */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
+    uint8_t losses;   /* of workers that had it, one after another, as loss.h counts them */
+    uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
     uint32_t waiters; /* who wants a coalesced run */
     ao_time backoff, backoff_max;
     uint8_t jitter;
@@ -98,7 +95,7 @@ struct job_more {
 };
 
 enum job_flag {
-    JOB_HAS_PERMIT = 1,     /* it has a permit of its limit */
+    JOB_HAS_PERMIT = 1,     /* it has the permits that it wants of its limit */
     JOB_HAS_TOKEN = 2,      /* it has a token of its rate, and no start has used it yet */
     JOB_AWAITS_ROW = 4,     /* it goes on when the end of its last attempt is on disk */
     JOB_SUBMITTING = 8,     /* its first row is being committed */
@@ -242,6 +239,13 @@ static inline enum job_state job_row_state(const struct job *job)
     return job_state_open((enum job_state)job->state) || job->state == JOB_NEW
                ? JOB_QUEUED
                : (enum job_state)job->state;
+}
+
+/* How often workers were lost that had it, as life/loss.h counts that, since one of them answered.
+ */
+static inline uint32_t job_losses(const struct job *job)
+{
+    return job->more ? job->more->losses : 0;
 }
 
 /* After a power cut an attempt that the file knows nothing of may have begun; it is one at most,

@@ -37,7 +37,8 @@ struct job_spec {
     struct span rate_key;
     const uint64_t *after, *after_any; /* ids */
     uint32_t after_count, after_any_count;
-    uint32_t limit; /* at most so many of limit_key run */
+    uint32_t limit; /* at most so many permits of limit_key are taken */
+    uint32_t take;  /* of these it takes so many; 0: one */
     uint32_t rate;  /* starts of rate_key in any rate_per */
     ao_time rate_per;
     ao_time delay;    /* from now; 0: none.  `at` goes before it */

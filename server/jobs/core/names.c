@@ -21,7 +21,7 @@ static struct tenant *tenant_new(struct job_table *table, struct span name, uint
     return t;
 }
 
-static struct tenant *find_tenant(struct job_table *table, struct span name, uint64_t hash)
+static struct tenant *find_tenant(const struct job_table *table, struct span name, uint64_t hash)
 {
     struct hash_link *link = hash_first(&table->tenants, hash);
     for (; link; link = hash_next(link))
@@ -35,7 +35,7 @@ static bool is_recent(const struct job_table *table, struct span name)
     return table->recent_tenant && span_equal(table->recent_tenant->name, name);
 }
 
-struct tenant *table_tenant_find(struct job_table *table, struct span name)
+struct tenant *table_tenant_find(const struct job_table *table, struct span name)
 {
     return is_recent(table, name) ? table->recent_tenant
                                   : find_tenant(table, name, siphash(table->seed, name));
@@ -80,58 +80,81 @@ void tenant_count_open(struct job_table *table, const struct job *job, bool open
 
 /* --- Queues --- */
 
-static struct job_queue *queue_new(struct job_table *table, struct span name, struct method *m)
+static struct job_queue *queue_new(struct job_table *table, struct span name, uint64_t hash)
 {
     struct job_queue *q = calloc(1, sizeof *q + name.len + 1);
     if (!q)
         return NULL;
     memcpy(q + 1, name.at, name.len);
     q->name = span_of(q + 1, name.len);
-    q->method = m;
+    q->method = registry_find(table->registry, name);
+    q->link.hash = hash;
+    hash_add(&table->queue_names, &q->link);
     *(table->queues_last ? &table->queues_last->next : &table->queues) = q;
     table->queues_last = q;
     return q;
 }
 
-static struct job_queue *queue_without_method(struct job_table *table, struct span name)
+static bool is_recent_queue(const struct job_table *table, struct span name)
 {
-    for (struct job_queue *q = table->queues; q; q = q->next)
-        if (!q->method && span_equal(q->name, name))
-            return q;
-    return queue_new(table, name, NULL);
+    return table->recent_queue && span_equal(table->recent_queue->name, name);
+}
+
+static struct job_queue *find_queue(const struct job_table *table, struct span name, uint64_t hash)
+{
+    struct hash_link *link = hash_first(&table->queue_names, hash);
+    for (; link; link = hash_next(link))
+        if (span_equal(((struct job_queue *)link)->name, name))
+            return (struct job_queue *)link;
+    return NULL;
 }
 
 struct job_queue *table_queue_find(struct job_table *table, struct span method)
 {
-    struct job_queue *q = table->recent_queue;
-    if (q && span_equal(q->name, method))
-        return q;
-    struct method *m = registry_find(table->registry, method);
-    if (m && table->by_method[m->index])
-        table->recent_queue = table->by_method[m->index];
-    return m ? table->by_method[m->index] : NULL;
+    if (is_recent_queue(table, method))
+        return table->recent_queue;
+    struct job_queue *q = find_queue(table, method, siphash(table->seed, method));
+    if (q)
+        table->recent_queue = q;
+    return q;
 }
 
 struct job_queue *table_queue(struct job_table *table, struct span method)
 {
     struct job_queue *q = table_queue_find(table, method);
-    if (q)
-        return q;
-    struct method *m = registry_find(table->registry, method);
-    if (!m)
-        return queue_without_method(table, method);
-    if (!table->by_method[m->index])
-        table->by_method[m->index] = queue_new(table, method, m);
-    return table->by_method[m->index];
+    return q ? q : queue_new(table, method, siphash(table->seed, method));
+}
+
+bool queue_runs(const struct job_queue *q)
+{
+    return q->method && q->method->pool && !q->method->no_executor;
+}
+
+bool queue_is_local(const struct job_queue *q)
+{
+    return q->method && !method_of_workers(q->method);
+}
+
+bool queue_is_open(const struct job_queue *q)
+{
+    uint64_t open = 0;
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
+        open += job_state_open((enum job_state)state) ? q->by_state[state] : 0;
+    return open > 0;
+}
+
+static void queue_free(struct job_queue *q)
+{
+    free(q->offer.who);
+    free(q);
 }
 
 /* --- All --- */
 
-int names_init(struct job_table *table)
+void names_init(struct job_table *table)
 {
     hash_table_init(&table->tenants);
-    table->by_method = calloc(registry_count(table->registry) + 1, sizeof(struct job_queue *));
-    return table->by_method ? 0 : -1;
+    hash_table_init(&table->queue_names);
 }
 
 void names_fini(struct job_table *table)
@@ -140,15 +163,10 @@ void names_fini(struct job_table *table)
     struct hash_link *link;
     for (struct job_queue *q = table->queues; q; q = next) {
         next = q->next;
-        free(q);
+        queue_free(q);
     }
     while ((link = hash_pop(&table->tenants)))
         tenant_free((struct tenant *)link);
     hash_table_fini(&table->tenants);
-    free(table->by_method);
-}
-
-bool queue_runs(const struct job_queue *q)
-{
-    return q->method && !q->method->no_executor;
+    hash_table_fini(&table->queue_names);
 }

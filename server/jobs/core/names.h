@@ -9,7 +9,7 @@
 
 /* Found, or made; NULL without memory. */
 struct tenant *table_tenant(struct job_table *table, struct span name);
-struct tenant *table_tenant_find(struct job_table *table,
+struct tenant *table_tenant_find(const struct job_table *table,
                                  struct span name);                 /* NULL: none is there */
 void table_tenant_unref(struct job_table *table, struct tenant *t); /* one job less names it */
 
@@ -30,12 +30,21 @@ struct job_queue *table_queue_find(struct job_table *table, struct span method);
 /* Found, or made; NULL without memory. */
 struct job_queue *table_queue(struct job_table *table, struct span method);
 
-/* Its jobs may be given: a module offers the method, and an executor runs it. */
+/* Its jobs can be queued: there is a pool of executors for the method, though it may be one of
+ * workers, and none there now. */
 bool queue_runs(const struct job_queue *q);
+/* A handler of this process runs them, whatever workers do. */
+bool queue_is_local(const struct job_queue *q);
+/* Somebody runs them now. */
+static inline bool queue_is_served(const struct job_queue *q)
+{
+    return queue_runs(q) && (q->offer.now || queue_is_local(q));
+}
+/* It has jobs that have not ended. */
+bool queue_is_open(const struct job_queue *q);
 
-/* For table_init() and table_fini() alone.  0, or -1 without memory: names_fini() is right for
- * both. */
-int names_init(struct job_table *table);
+/* For table_init() and table_fini() alone. */
+void names_init(struct job_table *table);
 void names_fini(struct job_table *table);
 
 #endif

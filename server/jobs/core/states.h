@@ -77,6 +77,7 @@ static inline bool job_state_runs(enum job_state s)
     X(DELAY, "delay", "its time has not come")                                                     \
     X(RETRY, "retry", "its last attempt failed, and the next one has a time")                      \
     X(AGAIN, "again", "its handler asked to be run again later")                                   \
+    X(LOST, "lost", "the worker that had it was lost, and the next attempt has a time")            \
     X(COMMIT, "commit", "its submission, or how its last attempt ended, is being written to disk") \
     X(STORE, "store", "the store cannot write; it is tried again")                                 \
     X(ASSIGNED, "assigned", "it stands in the queue of an executor")                               \

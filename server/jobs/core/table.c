@@ -236,7 +236,7 @@ void job_free(struct job_table *table, struct job *job)
     assert(!job->effects && !job->waits);
     table_leave(table, job);
     if (job->more) {
-        assert(!job->more->line && !job->more->after);
+        assert(!job->more->claim.line && !job->more->after);
         free(job->more->after_ids);
         free(job->more->progress_text);
         give_up_message(job);
@@ -362,7 +362,7 @@ void table_set_durable(struct job_table *table, struct job *job, enum job_durabl
     census_changed(table->census, job);
 }
 
-int table_init(struct job_table *table, const struct job_table_options *options)
+void table_init(struct job_table *table, const struct job_table_options *options)
 {
     *table = (struct job_table){.activator = options->activator,
                                 .timer_class = options->timer_class,
@@ -380,7 +380,7 @@ int table_init(struct job_table *table, const struct job_table_options *options)
     kept_init(&table->kept, options->kept_least);
     key_table_init(&table->keys, table->seed);
     key_table_init(&table->shared, table->seed);
-    return names_init(table);
+    names_init(table);
 }
 
 void table_fini(struct job_table *table)

@@ -19,33 +19,56 @@ struct census;
 struct fair_share;
 struct job_walk;
 struct method;
+struct named_event;
 struct operation;
 struct registry;
 
+/* What workers have to do with a method. */
+struct job_offer {
+    bool now;      /* there are some that offer it */
+    uint64_t at;   /* Unix ns, when they last began or ceased to; 0: none ever did */
+    uint64_t left; /* likewise, when the last one went; 0: since the start none has */
+    char *who;     /* went then, and why; malloc'ed, for people; NULL: not known */
+};
+
 /* The jobs of one method. */
 struct job_queue {
+    struct hash_link link;  /* first: by name */
     struct job_queue *next; /* all, in order of their making */
     struct span name;
-    struct method *method; /* NULL: no module offers it; its jobs wait in `held` */
+    struct method *method; /* NULL: neither module nor worker has it; its jobs wait in `held` */
+    struct job_offer offer;
     bool paused, draining;
     bool saved_paused, saved_draining;  /* what the file says, as far as it came back */
+    uint64_t saved_offer;               /* likewise, of offer.at */
     bool saving;                        /* a write that says so is on its way */
     struct operation *operations;       /* that wait for that write, by `next` */
     struct job_list held;               /* picked while it was paused, or did not run */
+    struct job_queue *next_moving;      /* while `moves`: in the scheduler's list */
+    bool moves;                         /* what is held goes on, in small steps */
     uint64_t by_state[JOB_STATE_COUNT]; /* jobs */
     uint64_t submitted, done, failed;   /* since the start */
     uint64_t oldest; /* when its oldest open job was submitted, when that was last looked at */
+};
+
+/* That clients of the tenant name; see shared/named_events.h. */
+struct named_events {
+    struct named_event *first, *last;
+    uint32_t count;
 };
 
 /* One owner of work.  A share is made when it is first needed, and freed with the tenant. */
 struct tenant {
     struct hash_link link; /* first */
     uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
-    uint32_t jobs;         /* that name it; and rates, and names of crons */
+    uint32_t jobs;         /* that name it; and rates, names of crons, semaphores, events */
     uint32_t crons;        /* names that it has given to crons */
-    uint32_t open;         /* of these, those that do not count as ended: see tenant_count_open() */
-    uint64_t open_bytes;   /* that these take, and its rates and crons */
-    struct kept kept;      /* the others */
+    uint32_t semaphores;   /* that it has */
+    uint32_t holds;        /* of these: held, or waited for */
+    struct named_events events;
+    uint32_t open;       /* of these, those that do not count as ended: see tenant_count_open() */
+    uint64_t open_bytes; /* that these take, and all else that it has */
+    struct kept kept;    /* the others */
     struct span name;
     /* By the pool's index: FAIR_LEVELS each, malloc'ed; NULL: not yet. */
     struct fair_share **shares;
@@ -83,9 +106,9 @@ struct job_table {
     uint64_t seed[2]; /* of the hashes of names, which come from strangers */
     struct hash_table tenants;
     struct tenant *recent_tenant; /* looked up last; NULL */
-    struct job_queue *queues, *queues_last;
-    struct job_queue **by_method;   /* by the method's index; NULL: not made yet */
-    struct job_queue *recent_queue; /* of a method that is offered, looked up last; NULL */
+    struct hash_table queue_names;
+    struct job_queue *queues, *queues_last; /* all, in order of their making */
+    struct job_queue *recent_queue;         /* looked up last; NULL */
 
     struct job_sums durable, in_memory;
     struct census *census;  /* a count that is under way; NULL */
@@ -104,8 +127,7 @@ struct job_table_options {
     uint64_t kept_least; /* bytes that a job counts for at least, among those that are kept */
 };
 
-/* 0, or -1 without memory; table_fini() is right for both. */
-int table_init(struct job_table *table, const struct job_table_options *options);
+void table_init(struct job_table *table, const struct job_table_options *options);
 void table_fini(struct job_table *table); /* all jobs were freed */
 
 /* --- Time --- */

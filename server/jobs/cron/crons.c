@@ -33,13 +33,13 @@ static struct cron_name *find(const struct crons *all, const struct tenant *tena
 
 struct cron_name *crons_find(const struct jobs *jobs, struct span tenant, struct span name)
 {
-    struct tenant *t = table_tenant_find((struct job_table *)&jobs->table, tenant);
+    struct tenant *t = table_tenant_find(&jobs->table, tenant);
     return t ? find(jobs->crons, t, name, hash_of(&jobs->table, t, name)) : NULL;
 }
 
 uint32_t crons_of(const struct jobs *jobs, struct span tenant)
 {
-    const struct tenant *t = table_tenant_find((struct job_table *)&jobs->table, tenant);
+    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
     return t ? t->crons : 0;
 }
 

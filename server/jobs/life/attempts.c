@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "proto/pack.h"
+#include "server/jobs/life/loss.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/out.h"
+#include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
 #include "server/tasks/task.h"
 
@@ -22,7 +24,8 @@ bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)
 {
     (void)room;
     const struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
-    return !s->stopping && jobs && jobs->queue.count > 0;
+    return !s->stopping && jobs && jobs->queue.count > 0 &&
+           pool_rest_allows(jobs, table_now(s->table));
 }
 
 /* --- The start --- */
@@ -86,12 +89,16 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
         scheduler_admit(s); /* what the last one gave back, another may have got */
         struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
-        struct job *job = jobs ? fair_queue_take(&jobs->queue, table_now(s->table)) : NULL;
+        ao_time now = table_now(s->table);
+        bool rests = !jobs || !pool_rest_allows(jobs, now);
+        struct job *job = rests ? NULL : fair_queue_take(&jobs->queue, now);
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
-        if (may_start(s, job) && assign(s, job, run))
+        if (may_start(s, job) && assign(s, job, run)) {
+            pool_rest_taken(s, jobs, job);
             return true;
+        }
     }
     job_source_wake(s->tasks, pool);
     return false;
@@ -110,17 +117,18 @@ void attempts_given(struct scheduler *s, struct job *job, struct task *t,
 
 /* --- The return --- */
 
-/* The attempt was to stop, and stopped: that is no late answer. */
-static bool obeyed(const struct attempt_end *r)
+/* The attempt was to stop, and stopped, or its worker was lost: that is no late answer. */
+static bool is_no_answer(const struct attempt_end *r)
 {
-    return r->outcome->error == ERGON_E_DEADLINE || r->outcome->error == ERGON_E_CANCELLED;
+    return r->loss != LOSS_NONE || r->outcome->error == ERGON_E_DEADLINE ||
+           r->outcome->error == ERGON_E_CANCELLED;
 }
 
 static void orphan_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     char text[96];
     job->orphans--;
-    if (!obeyed(r)) {
+    if (!is_no_answer(r)) {
         counter_add(&s->fenced, 1);
         snprintf(text, sizeof text, "attempt %u returned late, and its answer was thrown away",
                  r->attempt);
@@ -138,10 +146,38 @@ static bool is_current(const struct scheduler *s, const struct job *job, uint32_
     return job->attempt_task && job->attempt == attempt && !out_is_assigned(s, job);
 }
 
+/* It was given to a worker that was lost before it was sent: as if it had been taken back. */
+static void unsent(struct scheduler *s, struct job *job, const struct attempt_mark *mark)
+{
+    out_undo(s, job, mark);
+    job_list_push(&s->granted, job);
+}
+
+static void lost(struct scheduler *s, struct job *job, const struct attempt_end *r)
+{
+    struct pool_jobs *pool = pool_table_of(&s->pools, job);
+    if (r->loss == LOSS_UNSENT)
+        pool_rest_left(s, pool, job);
+    else
+        pool_rest_lost(s, pool, job);
+    loss_settle(s, job, r);
+}
+
+static void answered(struct scheduler *s, struct job *job, const struct attempt_end *r)
+{
+    pool_rest_answered(s, pool_table_of(&s->pools, job));
+    outcome_returned(s, job, r);
+}
+
 void attempts_returned(struct scheduler *s, const struct attempt_end *r)
 {
     struct job *job = r->owner;
-    if (out_is_assigned(s, job) && r->attempt == job->attempt + 1)
+    bool is_assigned = out_is_assigned(s, job) && r->attempt == job->attempt + 1;
+    if (is_assigned && r->loss == LOSS_UNSENT) {
+        unsent(s, job, r->mark);
+        return;
+    }
+    if (is_assigned)
         out_began(s, job, r->began);
     board_returned(s->board, job, r->mark);
     if (!is_current(s, job, r->attempt)) {
@@ -153,7 +189,10 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
     job_list_remove(job);
     admission_release_permit(s, job);
     quarantine_leave(s, job);
-    outcome_returned(s, job, r);
+    if (r->loss != LOSS_NONE)
+        lost(s, job, r);
+    else
+        answered(s, job, r);
 }
 
 /* --- What handlers say meanwhile --- */

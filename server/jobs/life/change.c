@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "server/jobs/sched/limits.h"
+#include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/out.h"
 
 bool job_waits(const struct job *job)
@@ -35,7 +35,7 @@ static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
     } else {
         assert(!out_is_assigned(s, job));
         job->level = priority;
-        limits_reorder(job);
+        admission_reorder(s, job);
     }
 }
 

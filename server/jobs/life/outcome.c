@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "server/jobs/life/backoff.h"
+#include "server/jobs/life/loss.h"
 #include "server/jobs/core/past.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
@@ -115,6 +116,7 @@ static void succeeded(struct scheduler *s, struct job *job, struct outcome *outc
 
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
+    loss_forget(job);
     if (job_is(job, JOB_CANCEL)) {
         job_end(s, job, JOB_CANCELLED, NULL, NULL);
     } else if (r->again) {
@@ -163,6 +165,7 @@ bool job_retry(struct scheduler *s, struct job *job)
     job_unmark(job, JOB_CANCEL);
     job->failures = 0;
     job->crashes = 0;
+    loss_forget(job);
     job->due = 0;
     job->ended = 0;
     if (job->deadline <= table_now(s->table))

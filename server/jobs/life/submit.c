@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/access/rights.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/life/room.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/offers.h"
 #include "server/tasks/registry.h"
 
 static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
@@ -122,26 +124,48 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
 
 /* --- May it be taken? --- */
 
+/* Names that strangers may choose take no more queues than that. */
+enum { QUEUES_MAX = 2 * METHODS_OFFERED };
+
+static bool is_expected(const struct jobs *jobs, struct span method)
+{
+    const char *patterns = jobs->options.worker_methods;
+    return patterns && registry_may_name(method) && patterns_fit(patterns, method);
+}
+
+static enum ergon_error check_method(struct jobs *jobs, struct span method, char *text, size_t size)
+{
+    const struct job_queue *q = table_queue_find(&jobs->table, method);
+    const struct method *m =
+        q && q->method ? q->method : registry_find(jobs->options.registry, method);
+    if (m && !method_of_workers(m) && m->no_executor)
+        return refuse(ERGON_E_NO_EXECUTOR, text, size,
+                      "\"%s\" needs a %s executor, and the server has none", method_name(m),
+                      method_kind(m));
+    if ((m && !method_of_workers(m)) || (q && (queue_was_offered(q) || queue_is_open(q))))
+        return ERGON_OK;
+    if (!is_expected(jobs, method))
+        return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"",
+                      (int)(method.len < 64 ? method.len : 64), (const char *)method.at);
+    if (q || jobs->table.queue_names.count < QUEUES_MAX)
+        return ERGON_OK;
+    return refuse(ERGON_E_BUSY, text, size, "there are tasks of %d methods already", QUEUES_MAX);
+}
+
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
-    int len = (int)(spec->method.len < 64 ? spec->method.len : 64);
-    const char *name = (const char *)spec->method.at;
     if (jobs->sched.stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
-    struct job_queue *q = table_queue_find(&jobs->table, spec->method);
-    const struct method *m = q ? q->method : registry_find(jobs->options.registry, spec->method);
-    if (!q && !m)
-        return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"", len, name);
-    if (m && m->no_executor)
-        return refuse(ERGON_E_NO_EXECUTOR, text, size,
-                      "\"%.*s\" needs a %s executor, and the server has none", len, name,
-                      m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking");
+    enum ergon_error wrong = check_method(jobs, spec->method, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    const struct job_queue *q = table_queue_find(&jobs->table, spec->method);
     if (q && q->draining)
         return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
                       "opens it",
-                      len, name);
+                      (int)q->name.len, (const char *)q->name.at);
     enum ergon_error full = room_make(jobs, spec, text, size);
     return full == ERGON_OK ? check_store(jobs, spec, text, size) : full;
 }

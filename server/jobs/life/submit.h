@@ -30,10 +30,12 @@ struct submitter {
  *
  *   DRAINING    the server stops, or the queue is drained
  *   DENIED      the spec's key is that of a job which `who` may not join
- *   NO_METHOD   no module offers the method
+ *   NO_METHOD   neither a module nor a worker has ever offered the method, as far as it is known,
+ *               and none is expected to
  *   NO_EXECUTOR  no executor of the server runs its kind
  *   TOO_LARGE   the job is larger than all jobs may be together
- *   BUSY        there are as many jobs, or as many bytes of them, as there may be
+ *   BUSY        there are as many jobs, or as many bytes of them, as there may be; or jobs of as
+ *               many methods
  *   STORE       the job is to be durable, and there is no store, or the store cannot write now
  *   NOT_FOUND   `after` names a job that is not there, or that the submitter may not see
  *   BAD_PARAMS  the job is durable, and `after` names an open one that is not; or so does that of

@@ -17,12 +17,13 @@ static void fill_more(const struct job_more *more, struct store_task *out)
 {
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
-    if (more->line && more->line->limit) {
-        out->limit_key = more->line->limit->key.name;
+    if (more->claim.line && more->claim.line->limit) {
+        out->limit_key = more->claim.line->limit->key.name;
         out->limit = more->limit_max;
+        out->take = more->claim.want > 1 ? more->claim.want : 0;
     }
-    if (more->line && more->line->rate) {
-        out->rate_key = more->line->rate->key.name;
+    if (more->claim.line && more->claim.line->rate) {
+        out->rate_key = more->claim.line->rate->key.name;
         out->rate = more->rate;
         out->rate_per = more->rate_per;
     }
@@ -71,6 +72,8 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->attempt = job->attempt;
     out->failures = job->failures;
     out->crashes = job->crashes;
+    out->losses = job_losses(job);
+    out->lost = job->more ? job->more->lost : 0;
     out->settled = job->more && job->more->settled;
     out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(job_row_state(job));
     out->due_at = job_state_open(job_row_state(job)) ? wall_or_none(jobs, job->due) : 0;

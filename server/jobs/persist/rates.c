@@ -3,6 +3,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/admission.h"
+#include "server/jobs/sched/lines.h"
 
 enum { NUMBER = 8, PAIR = 2 * NUMBER /* bytes */ };
 
@@ -76,7 +77,7 @@ static void forgotten(struct jobs *jobs, struct store_op *write)
 /* What nobody waits for is promised no longer. */
 static uint32_t to_promise(struct rate *r, ao_time now)
 {
-    bool needed = r->held > 0 || gate_has_lines(&r->gate) || gate_called(&r->gate) > 0;
+    bool needed = r->held > 0 || gate_has_lines(&r->gate) || r->gate.called > 0;
     if (!needed)
         r->note.promised = 0;
     return r->note.promised + rate_wants(r, now);

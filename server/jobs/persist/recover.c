@@ -10,6 +10,9 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/tasks/registry.h"
+
+enum { INTERNED_MOST = METHODS_OFFERED / 10 };
 
 /* --- Rows become jobs --- */
 
@@ -24,11 +27,29 @@ void recover_counts(struct jobs *jobs, const struct store_counts *counts)
     durable->ended[JOB_DEAD] = (uint64_t)counts->dead;
 }
 
+/* Names that nobody offered for so long are no more than rubbish. */
+static bool is_remembered(const struct jobs *jobs, const struct store_queue *row)
+{
+    const uint64_t month = AO_S(30 * 86400);
+    uint64_t now = table_wall(&jobs->table);
+    return row->offered_at > 0 && (now < row->offered_at || now - row->offered_at < month);
+}
+
 bool recover_queue(struct jobs *jobs, const struct store_queue *row)
 {
+    bool offered = is_remembered(jobs, row);
+    struct method *m;
+    enum ergon_error error =
+        offered ? registry_intern(jobs->options.registry, row->method, &m) : ERGON_OK;
     struct job_queue *q = table_queue(&jobs->table, row->method);
     if (!q)
         return false;
+    if (error != ERGON_OK) /* there are as many as there may be: it waits for who registers it */
+        log_warn("a method that workers offered is not known until one does again",
+                 LOG_STR("method", (const char *)q->name.at),
+                 LOG_STR("reason", error_meaning(error)));
+    q->offer.at = offered ? row->offered_at : 0;
+    q->saved_offer = row->offered_at;
     q->paused = q->saved_paused = row->paused;
     q->draining = q->saved_draining = row->draining;
     return true;
@@ -67,6 +88,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     spec->coalesce = row->coalesce;
     spec->limit_key = row->limit_key;
     spec->limit = row->limit;
+    spec->take = row->take;
     spec->rate_key = row->rate_key;
     spec->rate = row->rate;
     spec->rate_per = row->rate_per;
@@ -123,6 +145,22 @@ static bool take_end(struct job *job, const struct store_task *row)
     return true;
 }
 
+static uint8_t at_most_255(uint32_t count)
+{
+    return (uint8_t)(count < UINT8_MAX ? count : UINT8_MAX);
+}
+
+/* False without memory. */
+static bool take_losses(struct job *job, const struct store_task *row)
+{
+    struct job_more *more = row->losses > 0 ? job_more(job) : job->more;
+    if (more) {
+        more->losses = at_most_255(row->losses);
+        more->lost = at_most_255(row->lost);
+    }
+    return more || row->losses == 0;
+}
+
 /* What the file counts is an end, or open. */
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
@@ -132,7 +170,7 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;
     job->attempt = row->attempt;
     job->failures = row->failures;
-    job->crashes = (uint8_t)(row->crashes < UINT8_MAX ? row->crashes : UINT8_MAX);
+    job->crashes = at_most_255(row->crashes);
     if (row->cancel_asked)
         job_mark(job, JOB_CANCEL);
     job->started = row->started_at;
@@ -166,7 +204,8 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     if (!spec_of(row, &spec))
         return false;
     struct job *job = job_new(&jobs->table, &spec, row->id);
-    bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row);
+    bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row) &&
+                 take_losses(job, row);
     free((void *)spec.after);
     if (whole) {
         take_life(jobs, job, row);
@@ -265,12 +304,13 @@ static unsigned crashes_of(const struct job *job)
     return crashes;
 }
 
+/* What ran in another process did not bring this one down. */
 static void interrupted(struct jobs *jobs, struct job *job)
 {
     char text[96];
-    unsigned crashes = job->crashes + crashes_of(job);
+    unsigned crashes = job->crashes + (queue_is_local(job->queue) ? crashes_of(job) : 0);
     replay_crash(jobs, job);
-    job->crashes = (uint8_t)(crashes < UINT8_MAX ? crashes : UINT8_MAX);
+    job->crashes = at_most_255(crashes);
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
     job_note(&jobs->table, job, JOB_EVENT_INTERRUPTED, text);
     if (may_go_on(jobs, job)) {
@@ -283,6 +323,20 @@ static void interrupted(struct jobs *jobs, struct job *job)
     job_end(&jobs->sched, job, JOB_DEAD, "QUARANTINED", text);
 }
 
+/* Tasks of methods that neither a module nor a worker has wait for who registers them: so these are
+ * known, and more tasks of them are taken.  But not of any number: strangers may have chosen the
+ * names, and most of those that there may be are left to workers. */
+static void intern_open(struct jobs *jobs)
+{
+    uint32_t left = INTERNED_MOST;
+    for (struct job_queue *q = jobs->table.queues; q && left > 0; q = q->next)
+        if (!q->method && queue_is_open(q) &&
+            registry_intern(jobs->options.registry, q->name, &q->method) == ERGON_OK) {
+            scheduler_move(&jobs->sched, q);
+            left--;
+        }
+}
+
 void recover_go_on(struct jobs *jobs)
 {
     for (struct job *job = jobs->table.first; job; job = job->all_next)
@@ -293,4 +347,5 @@ void recover_go_on(struct jobs *jobs)
             interrupted(jobs, job);
         else if (job->state == JOB_NEW)
             job_schedule(&jobs->sched, job, false);
+    intern_open(jobs);
 }

@@ -16,7 +16,8 @@
 #include "server/jobs/jobs_parts.h"
 
 void recover_counts(struct jobs *jobs, const struct store_counts *counts);
-/* The queue is paused, or drained.  False without memory. */
+/* The queue is paused, or drained, or workers offered its method, which is known from now on: it is
+ * made in the registry.  False without memory. */
 bool recover_queue(struct jobs *jobs, const struct store_queue *row);
 /* A row becomes a job; rows come in the order of their ids.  False, and `failure` is a constant
  * text: the row has a state that is none, or there is no memory.  Then no job was made. */

@@ -39,6 +39,8 @@ static const char *check_options(const struct store_task *row)
         return "its jitter is more than all of the back-off";
     if ((row->limit_key.len > 0) != (row->limit > 0))
         return "its limit has no key, or its key no limit";
+    if (row->take > 0 && (row->limit == 0 || row->take > row->limit))
+        return "it takes more of its limit than there is";
     if ((row->rate_key.len > 0) != (row->rate > 0) || (row->rate > 0) != (row->rate_per > 0))
         return "its rate has no key, no number, or no time";
     if (!is_after(row->after, row->id) || !is_after(row->after_any, row->id))
@@ -55,8 +57,8 @@ const char *row_check_task(const struct store_task *row)
     if (row->durable == DURABLE_NONE)
         return "it is in the file, and its durability says that it is not";
     if (row->attempt > JOB_COUNT_MAX || row->failures > JOB_COUNT_MAX ||
-        row->crashes > JOB_COUNT_MAX)
-        return "it counts more attempts, failures or crashes than there can be";
+        row->crashes > JOB_COUNT_MAX || row->losses > JOB_COUNT_MAX || row->lost > JOB_COUNT_MAX)
+        return "it counts more attempts, failures, crashes or losses than there can be";
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
     if (!is_value(row->result))
@@ -98,4 +100,24 @@ const char *row_check_cron(const struct store_cron *row)
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
     return is_value(row->options) ? NULL : "its options are no MessagePack";
+}
+
+const char *row_check_semaphore(const struct store_semaphore *row)
+{
+    if (row->id == 0 || row->id > INT64_MAX / 2)
+        return "its number is none";
+    if (row->name.len == 0)
+        return "it has no name";
+    return row->permits == 0 ? "it has no permits" : NULL;
+}
+
+const char *row_check_hold(const struct store_hold *row)
+{
+    if (row->id == 0 || row->id > INT64_MAX / 2)
+        return "its fence is none";
+    if (row->name.len == 0)
+        return "it has no name";
+    if (row->permits == 0 || row->of == 0)
+        return "it has no permits, or its semaphore none";
+    return row->secret.len == STORE_SECRET ? NULL : "its secret is none";
 }

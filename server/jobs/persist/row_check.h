@@ -11,5 +11,7 @@ const char *row_check_task(const struct store_task *row);
 const char *row_check_event(const struct store_event *row);
 const char *row_check_rate(const struct store_rate *row);
 const char *row_check_cron(const struct store_cron *row);
+const char *row_check_semaphore(const struct store_semaphore *row);
+const char *row_check_hold(const struct store_hold *row);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/lines.h"
 
 /* How long after it was told last the file is told of further starts, if nothing else is. */
 static const ao_time tell_after = AO_S(1);
@@ -103,19 +104,30 @@ static void ask(struct scheduler *s, struct rate *r, ao_time now)
     await(s, r);
 }
 
+static void grant(struct scheduler *s, struct claim *c)
+{
+    if (c->kind == CLAIM_OF_JOB) {
+        job_list_push(&s->granted, claim_job(c));
+        return;
+    }
+    c->in_line.next = NULL;
+    *(s->called.first ? &s->called.last->next : &s->called.first) = &c->in_line;
+    s->called.last = &c->in_line;
+    ao_activate(s->ao);
+}
+
 /* Calls whoever may go on at this gate. */
 static void call(struct scheduler *s, struct gate *g)
 {
     ao_time now = table_now(s->table);
     struct line *line;
-    for (uint32_t side = 0; side < g->side_count; side++)
-        while ((line = gate_next(g, side, now))) {
-            struct job *job = line_call(line, now);
-            if (job)
-                job_list_push(&s->granted, job);
-            else if (line->at->rate)
-                ask(s, line->rate, now); /* its gate has a line now */
-        }
+    while ((line = gate_next(g, now))) {
+        struct claim *c = line_call(line, now);
+        if (c)
+            grant(s, c);
+        else if (line->at->rate)
+            ask(s, line->rate, now); /* its gate has a line now */
+    }
     if (g->rate)
         ask(s, g->rate, now);
 }
@@ -172,32 +184,57 @@ static void adopt(struct scheduler *s, struct rate *r)
     admission_weigh(s, r);
 }
 
+/* Live, the newest spec says how many permits there are.  Tasks that are read back come behind the
+ * row of the semaphore, in the order of their ids, and say nothing new. */
+static void agree_with_row(struct scheduler *s, struct limit *limit)
+{
+    if (!limit || limit->row_max == 0 || limit->row_max == limit->max)
+        return;
+    if (s->table->recovering)
+        limit->max = limit->row_max;
+    else
+        s->max_changed(s, limit);
+}
+
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
 {
     if (spec->limit_key.len == 0 && spec->rate_key.len == 0)
         return true;
     struct line *line =
         line_get(s->limits, job->tenant, spec, queue_pool(job->queue), table_now(s->table));
-    job->more->line = line;
+    job->more->claim.line = line;
     if (!line)
         return false;
     if (line->rate)
         adopt(s, line->rate);
+    agree_with_row(s, line->limit);
     call_both(s, line); /* either may have been raised */
     return true;
 }
 
 void admission_leave(struct scheduler *s, struct job *job)
 {
-    struct line *line = job->more->line;
+    struct line *line = job->more->claim.line;
     struct rate *rate = line ? line->rate : NULL;
     if (!line)
         return;
     admission_release(s, job);
-    job->more->line = NULL;
+    job->more->claim.line = NULL;
     line_unref(s->limits, line);
     if (rate)
         await(s, rate);
+}
+
+void admission_settle(struct scheduler *s, struct job *job)
+{
+    struct line *line = job->more ? job->more->claim.line : NULL;
+    if (!line || line->pool != POOL_NONE)
+        return;
+    struct line *settled = line_of_pool(s->limits, line, queue_pool(job->queue));
+    if (!settled)
+        return;
+    job->more->claim.line = settled;
+    line_unref(s->limits, line);
 }
 
 void admission_fini(struct scheduler *s)
@@ -223,15 +260,29 @@ void admission_noted(struct scheduler *s, struct rate *r)
 
 /* --- Taken and given back --- */
 
+void admission_set_idle(struct scheduler *s, uint32_t pool, bool idle)
+{
+    struct pool_calls *calls = limits_pool_calls(s->limits, pool);
+    struct line *line;
+    if (!calls || calls->idle == idle)
+        return;
+    calls->idle = idle;
+    LIST_FOREACH(line, &calls->lines, by_calls)
+    {
+        if (line->limit)
+            call(s, &line->limit->gate);
+    }
+}
+
 void admission_arrive(struct scheduler *s, struct job *job)
 {
     if (job->more)
-        job->more->arrived = table_now(s->table);
+        job->more->claim.arrived = table_now(s->table);
 }
 
 bool admission_take(struct scheduler *s, struct job *job)
 {
-    struct line *line = job->more ? job->more->line : NULL;
+    struct line *line = job->more ? job->more->claim.line : NULL;
     if (!line || line_take(job, table_now(s->table)))
         return true;
     job_set_state(s->table, job, JOB_WAITING, limits_reason(job));
@@ -245,7 +296,7 @@ void admission_start(struct scheduler *s, struct job *job, ao_time at)
 {
     if (!job_is(job, JOB_HAS_TOKEN))
         return;
-    struct rate *r = job->more->line->rate;
+    struct rate *r = job->more->claim.line->rate;
     rate_use(job, at);
     admission_weigh(s, r);
     await(s, r);
@@ -256,26 +307,38 @@ void admission_release_permit(struct scheduler *s, struct job *job)
     if (!job_is(job, JOB_HAS_PERMIT))
         return;
     limit_give(job);
-    call(s, &job->more->line->limit->gate);
+    call(s, &job->more->claim.line->limit->gate);
 }
 
 void admission_release(struct scheduler *s, struct job *job)
 {
-    if (!job->more || !job->more->line)
+    if (!job->more || !job->more->claim.line)
         return;
-    line_leave(job);
+    line_leave(&job->more->claim);
     limit_give(job);
     rate_give(job);
-    call_both(s, job->more->line);
+    call_both(s, job->more->claim.line);
 }
 
 void admission_release_orphan(struct scheduler *s, struct job *job)
 {
     bool has_one = job_is(job, JOB_HAS_PERMIT);
-    if (!job->more || !job->more->line || !job->more->line->limit)
+    if (!job->more || !job->more->claim.line || !job->more->claim.line->limit)
         return;
     job_mark(job, JOB_HAS_PERMIT);
     admission_release_permit(s, job);
     if (has_one)
         job_mark(job, JOB_HAS_PERMIT);
+}
+
+void admission_reorder(struct scheduler *s, struct job *job)
+{
+    limits_reorder(job);
+    if (job->more && job->more->claim.stands == STANDS_IN_LINE)
+        call_both(s, job->more->claim.line);
+}
+
+void admission_call(struct scheduler *s, struct limit *limit)
+{
+    call(s, &limit->gate);
 }

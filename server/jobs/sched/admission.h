@@ -11,6 +11,13 @@
  * be given up, by scheduler_forget(). */
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec);
 void admission_leave(struct scheduler *s, struct job *job); /* before it is freed */
+/* It can be queued: one that came before its method had a pool stands with those of that from now
+ * on.  Without memory it stands where it did. */
+void admission_settle(struct scheduler *s, struct job *job);
+
+/* Nobody takes jobs of this pool any more, or somebody does again: what its jobs were called for is
+ * not kept from holds meanwhile. */
+void admission_set_idle(struct scheduler *s, uint32_t pool, bool idle);
 
 /* It goes to the queue for a new attempt: from now on counts how long it waits. */
 void admission_arrive(struct scheduler *s, struct job *job);
@@ -25,8 +32,14 @@ void admission_release_permit(struct scheduler *s, struct job *job); /* its atte
 /* It does not start, or waits for something else: permit, token and call go back, and it leaves its
  * line. */
 void admission_release(struct scheduler *s, struct job *job);
-/* The permit that an orphan of the job has had; the job may have got another one meanwhile. */
+/* Its priority is another: where it waits in a line, it and others may stand elsewhere now. */
+void admission_reorder(struct scheduler *s, struct job *job);
+/* The permits that an orphan of the job has had; the job may have got others meanwhile. */
 void admission_release_orphan(struct scheduler *s, struct job *job);
+
+/* Somebody has given permits of this limit back, come to its lines or left them, or it has another
+ * size: whoever may go on is called. */
+void admission_call(struct scheduler *s, struct limit *limit);
 
 /* --- For persist/rates.c --- */
 

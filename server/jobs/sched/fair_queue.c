@@ -65,7 +65,7 @@ static struct fair_share *share_of(const struct fair_queue *p, const struct job 
 
 static bool make_shares(struct tenant *t, uint32_t pool)
 {
-    struct fair_share **shares = grow_pointers(t->shares, &t->share_room, pool);
+    struct fair_share **shares = grow_array(t->shares, &t->share_room, pool, sizeof *shares);
     if (!shares)
         return false;
     t->shares = shares;

@@ -1,7 +1,8 @@
-/* What holds a job back by a key: limits (at most `max` of a key run) and rates (at most `max`
- * starts of a key in any window of `per`).  Thread: the jobs'.  Pure: the time is passed in.
+/* What holds a job back by a key: limits (at most `max` permits of a key are taken) and rates (at
+ * most `max` starts of a key in any window of `per`).  Thread: the jobs'.  Pure: the time is passed
+ * in.
  *
- * A job takes a permit of its limit and a token of its rate in one, when it is picked to begin;
+ * A job takes the permits of its limit and a token of its rate in one, when it is picked to begin;
  * before, it has neither.  One that finds its limit or its rate closed waits in a *line*, with all
  * that have the same limit, rate and pool of executors.  A line is a heap: priority first, which
  * rises with the time as it does in the queue, then arrival.  It stands at one *gate*: of its
@@ -12,15 +13,23 @@
  * earlier, since it has the higher priority, or since executors of its pool are free, may begin in
  * its place; then the called one waits again, where it stood.  For each pool as many are called as
  * may begin; so no limit is idle while somebody waits for it.  If the best of a gate finds the
- * other gate of its line closed, the whole line moves there, by one step, however long it is. */
+ * other gate of its line closed, the whole line moves there, by one step, however long it is.
+ *
+ * The permits of a limit are those of the semaphore of its name, too: what clients hold and wait
+ * for stands in a line of its own (shared/holds.h), under the same order.  lines.h says what
+ * happens in lines. */
 #ifndef ERGON_JOBS_LIMITS_H
 #define ERGON_JOBS_LIMITS_H
 
-#include "base/pairing_heap.h"
+#include "base/list.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/sched/start_window.h"
 
 struct scheduler;
+struct semaphore;
+
+/* Stands where pools have their index. */
+enum { POOL_OF_HOLDS = UINT32_MAX };
 
 struct limit_table; /* of limits, rates and lines */
 
@@ -31,10 +40,20 @@ struct limit_key {
     struct tenant *tenant; /* of a rate: counted by admission.c */
 };
 
+/* Of one pool: its lines out of which jobs were called that have not been picked.  While it is
+ * idle, since nobody takes jobs of it, what they were called for is not kept for them. */
+struct pool_calls {
+    bool idle;
+    LIST_HEAD(, line) lines;
+};
+
 /* The lines of one pool at a gate. */
 struct gate_side {
-    uint32_t pool;   /* its index */
-    uint32_t called; /* of it, and in no line: they stand in the queue, or go there */
+    uint32_t pool; /* its index; POOL_OF_HOLDS */
+    const struct pool_calls *calls;
+    /* What those want who were called out of its lines and have not taken it: permits, or tokens.
+     * They stand in the queue, or go there. */
+    uint32_t called;
     struct pairing_heap lines;
 };
 
@@ -44,13 +63,16 @@ struct gate {
     struct rate *rate;
     struct gate_side *sides; /* `few`, or malloc'ed */
     uint32_t side_count, side_room;
+    uint64_t called; /* of all sides */
     struct gate_side few[2];
 };
 
 struct limit {
     struct limit_key key; /* first */
     struct gate gate;
-    uint32_t max;   /* as the newest spec of this key says */
+    struct semaphore *semaphore; /* of its name; NULL: there is none */
+    uint32_t max;                /* as the newest spec of this key says */
+    uint32_t row_max;            /* as the row of its semaphore says; 0: it has none */
     uint32_t taken; /* more than `max` while those run that began before it was lowered */
     uint32_t refs;  /* lines */
 };
@@ -83,27 +105,28 @@ struct rate {
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
-/* The jobs of one limit, rate and pool. */
+/* The claims of one limit, rate and pool. */
 struct line {
     struct hash_link link;          /* first */
     struct limit *limit;            /* NULL: none */
     struct rate *rate;              /* NULL: none */
     uint32_t pool;                  /* its index */
     uint32_t limit_side, rate_side; /* which are those of its pool, at both gates */
-    uint32_t refs;                  /* jobs that name it */
-    uint32_t count;                 /* of `jobs` */
-    struct pairing_heap jobs;       /* that wait */
+    uint32_t refs;                  /* jobs that name it, and its semaphore */
+    uint32_t count;                 /* of `claims` */
+    uint32_t called;                /* jobs out of it that have not been picked */
+    struct pool_calls *calls;       /* of its pool */
+    LIST_ENTRY(line) by_calls;      /* there, while some are called */
+    struct pairing_heap claims;     /* that wait */
     struct pairing_node place;      /* at `at`, while somebody waits */
     struct gate *at;                /* NULL: nobody waits */
     ao_time step;                   /* of a priority, in time that was waited */
 };
 
-/* Where a job stands between its pick and its begin: job_more.stands. */
-enum job_stands { STANDS_NOWHERE, STANDS_IN_LINE, STANDS_CALLED };
-
 /* The seed is secret, since keys come from strangers.  `ageing`: so long a wait counts as one step
- * of priority; 0: never.  NULL without memory. */
-struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing);
+ * of priority; 0: never.  Pools from `workers_from` on are idle until it is said that they are not.
+ * NULL without memory. */
+struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from);
 /* All lines and rates were dropped; NULL is fine. */
 void limit_table_free(struct limit_table *t);
 /* The rate behind this one, in no order but each once; behind NULL the first.  NULL: there is none.
@@ -116,6 +139,18 @@ struct rate *limit_table_rate(const struct limit_table *t, const struct rate *be
  * makes them.  NULL without memory. */
 struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
                       uint32_t pool, ao_time now);
+/* Made if there is none; stays as long as the table.  NULL without memory. */
+struct pool_calls *limits_pool_calls(struct limit_table *t, uint32_t pool);
+/* The limit of this name; NULL: there is none. */
+struct limit *limit_find(const struct limit_table *t, const struct tenant *tenant,
+                         struct span name);
+/* The line of the holds of this limit, which is made with so many permits if there is none; the
+ * caller has a reference.  NULL without memory. */
+struct line *line_of_holds(struct limit_table *t, struct tenant *tenant, struct span name,
+                           uint32_t max);
+/* The line of the same limit and rate for another pool, made if there is none; the caller has a
+ * reference to that, too.  NULL without memory. */
+struct line *line_of_pool(struct limit_table *t, const struct line *line, uint32_t pool);
 /* Gives the reference back.  The last one frees the line, and its limit with the last line of that;
  * the rate stays, also without lines, until rate_drop(). */
 void line_unref(struct limit_table *t, struct line *line);
@@ -126,32 +161,5 @@ struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span 
 void rate_drop(struct limit_table *t, struct rate *r);
 void rate_free(struct rate *r); /* its timer is finished */
 size_t rate_bytes(const struct rate *r);
-
-/* True: the job has a permit and a token, as far as its line asks for them (JOB_HAS_PERMIT,
- * JOB_HAS_TOKEN).  False: it stands in its line, which stands at the gate that is closed. */
-bool line_take(struct job *job, ao_time now);
-/* Out of the line, or its call is taken back: it goes somewhere else. */
-void line_leave(struct job *job);
-
-/* What it has of its line, if anything: the permit; the token, unused, or used by a start at this
- * time; of starts that are learned of in another order than they had the later counts. */
-void limit_give(struct job *job);
-void rate_give(struct job *job);
-void rate_use(struct job *job, ao_time at);
-
-/* The line of this side, by number, whose first is to be called; NULL: the gate is closed, or
- * nobody waits there. */
-struct line *gate_next(struct gate *g, uint32_t side, ao_time now);
-/* Calls the first of a line that gate_next() found.  NULL: the line moved to its other gate. */
-struct job *line_call(struct line *line, ao_time now);
-bool gate_has_lines(const struct gate *g);
-uint32_t gate_called(const struct gate *g); /* of all sides */
-
-/* How many starts more the file has to be promised before those who wait may begin: 0, none. */
-uint32_t rate_wants(struct rate *r, ao_time now);
-
-/* The priority of the job is another: if it waits in a line, it takes the place that is its own
- * now.  Of any other job a no-op.  (Whoever changes `priority` calls it.) */
-void limits_reorder(struct job *job);
 
 #endif

@@ -5,6 +5,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
+#include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
 
 enum {
@@ -45,6 +46,7 @@ void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *m
         board_withdrawn(s->board, job, mark);
     admission_release(s, job);
     quarantine_leave(s, job);
+    pool_rest_left(s, pool_table_of(&s->pools, job), job);
 }
 
 static ao_time time_of(ao_time at, ao_time duration)
@@ -178,4 +180,5 @@ void out_disown(struct scheduler *s, struct job *job, enum attempt_flag flag)
     job->orphans++;
     job_unmark(job, JOB_HAS_PERMIT | JOB_QUARANTINED); /* the orphan has them now */
     job_list_remove(job);
+    pool_rest_left(s, pool_table_of(&s->pools, job), job);
 }

@@ -1,6 +1,7 @@
 #include "server/jobs/sched/pool_jobs.h"
 
 #include "base/grow.h"
+#include "server/jobs/core/names.h"
 #include "server/tasks/manager/pool.h"
 
 void pool_table_fini(struct pool_table *t)
@@ -15,7 +16,7 @@ struct pool_jobs *pool_table_get(struct pool_table *t, uint32_t index, ao_time a
     struct pool_jobs *found = pool_table_find(t, index);
     if (found)
         return found;
-    struct pool_jobs **pools = grow_pointers(t->pools, &t->room, index);
+    struct pool_jobs **pools = grow_array(t->pools, &t->room, index, sizeof *pools);
     if (!pools)
         return NULL;
     t->pools = pools;
@@ -27,7 +28,7 @@ struct pool_jobs *pool_table_get(struct pool_table *t, uint32_t index, ao_time a
 
 uint32_t queue_pool(const struct job_queue *q)
 {
-    return q->method ? q->method->pool->index : POOL_STEPPED;
+    return queue_runs(q) ? q->method->pool->index : POOL_NONE;
 }
 
 struct pool_jobs *pool_table_of(const struct pool_table *t, const struct job *job)

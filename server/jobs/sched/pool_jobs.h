@@ -7,11 +7,14 @@
 
 #include "server/jobs/sched/fair_queue.h"
 
+struct pool_rest;
+
 struct pool_jobs {
     struct fair_queue queue;
     struct job_list assigned;          /* their attempt is out, and not known to have begun */
     uint32_t assigned_at[FAIR_LEVELS]; /* so many of them, by level */
     bool full;                         /* its executors, as the manager last said */
+    struct pool_rest *rest;            /* pool_rest.h; NULL: it has never lost a worker */
 };
 
 /* Of zeroes: none. */
@@ -31,7 +34,8 @@ static inline struct pool_jobs *pool_table_find(const struct pool_table *t, uint
     return index < t->room ? t->pools[index] : NULL;
 }
 
-/* The index of the pool that runs its jobs; while no module offers the method, any. */
+/* The index of the pool that runs its jobs; POOL_NONE, which finds no pool: there is none. */
+enum { POOL_NONE = UINT32_MAX - 1 };
 uint32_t queue_pool(const struct job_queue *q);
 
 /* That of the job's pool; NULL: there is none. */

@@ -22,6 +22,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
         admission_arrive(s, job);
     if (!queue_runs(job->queue)) {
         job_hold(s, job, front, JOB_WHY_NO_EXECUTOR);
+        admission_release(s, job); /* nobody waits for what it was called for */
         return;
     }
     if (job->queue->paused) {
@@ -29,6 +30,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
         admission_release(s, job); /* others of its keys go on */
         return;
     }
+    admission_settle(s, job);
     struct pool_jobs *jobs = pool_table_get(&s->pools, pool, s->ageing);
     if (!jobs || !fair_queue_add(&jobs->queue, job, front, table_now(s->table))) {
         job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));

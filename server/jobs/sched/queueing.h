@@ -5,7 +5,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/scheduler.h"
 
-/* Queues a job that can only be queued; or, if its queue is paused or no module offers its method,
+/* Queues a job that can only be queued; or, if its queue is paused or its method has no executors,
  * makes it wait for that.  Ends nobody. */
 void job_enqueue(struct scheduler *s, struct job *job, bool front);
 

@@ -7,8 +7,10 @@
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/out.h"
+#include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/tasks/manager/pool.h"
 
 enum { GO_ON_BUDGET = 256 /* jobs, or dependencies, a step */ };
 
@@ -17,6 +19,13 @@ static void fail_after(struct scheduler *s, struct job *job)
     char text[96];
     dependencies_say(s, job, text, sizeof text);
     job_end(s, job, JOB_FAILED, "AFTER", text);
+}
+
+static enum job_reason why_later(const struct job *job)
+{
+    if (job_losses(job) > 0)
+        return JOB_WHY_LOST;
+    return job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY;
 }
 
 void job_schedule(struct scheduler *s, struct job *job, bool front)
@@ -32,7 +41,7 @@ void job_schedule(struct scheduler *s, struct job *job, bool front)
     } else if (job->more && job->more->after) {
         job_set_state(table, job, JOB_WAITING, JOB_WHY_AFTER);
     } else if (job->due > now) {
-        job_set_state(table, job, JOB_DELAYED, job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY);
+        job_set_state(table, job, JOB_DELAYED, why_later(job));
     } else if (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING)) {
         job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (!job_may_begin(job)) {
@@ -63,16 +72,28 @@ static bool go_on_released(struct scheduler *s)
     return all && s->released.count == 0;
 }
 
+void scheduler_move(struct scheduler *s, struct job_queue *q)
+{
+    if (!q->moves) {
+        q->moves = true;
+        q->next_moving = s->moving;
+        s->moving = q;
+    }
+    ao_activate(s->ao);
+}
+
 /* The jobs in `held` had their turn before, so they go before the others, in their order. */
 static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;
-    for (struct job_queue *q = s->table->queues; q; q = q->next)
+    for (struct job_queue *q; (q = s->moving); q->moves = false) {
         while (q->held.first && !q->paused && queue_runs(q)) {
             if (budget-- == 0)
                 return false;
             job_schedule(s, job_list_pop(&q->held), true);
         }
+        s->moving = q->next_moving;
+    }
     return true;
 }
 
@@ -94,10 +115,12 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .ao = options->ao,
                             .ageing = options->ageing,
                             .crashes_max = options->crashes_max,
+                            .losses_max = options->losses_max,
                             .kept_bytes_max = options->kept_bytes_max,
                             .keep_failed = options->keep_failed,
-                            .keeps_rates = options->keeps_rates};
-    s->limits = limit_table_new(s->table->seed, options->ageing);
+                            .keeps_rates = options->keeps_rates,
+                            .max_changed = options->max_changed};
+    s->limits = limit_table_new(s->table->seed, options->ageing, POOLS_LOCAL);
     return s->limits ? 0 : -1;
 }
 
@@ -106,6 +129,7 @@ void scheduler_fini(struct scheduler *s)
     if (s->limits)
         admission_fini(s);
     limit_table_free(s->limits);
+    pool_rest_fini(&s->pools);
     pool_table_fini(&s->pools);
 }
 
@@ -157,9 +181,11 @@ void job_check(const struct scheduler *s, const struct job *job)
         break; /* it has not been placed yet */
     }
     assert(!job->attempt_task || out);
-    assert(!job_is(job, JOB_HAS_PERMIT) || (more && more->line && more->line->limit->taken > 0));
-    assert(!job_is(job, JOB_HAS_TOKEN) || (more && more->line && more->line->rate->held > 0));
-    assert(!more || more->stands != STANDS_IN_LINE || job->state == JOB_WAITING);
+    assert(!job_is(job, JOB_HAS_PERMIT) ||
+           (more && more->claim.line && more->claim.line->limit->taken > 0));
+    assert(!job_is(job, JOB_HAS_TOKEN) ||
+           (more && more->claim.line && more->claim.line->rate->held > 0));
+    assert(!more || more->claim.stands != STANDS_IN_LINE || job->state == JOB_WAITING);
     assert(!job_is(job, JOB_QUARANTINED) || s->suspect == job);
     assert(!job_is(job, JOB_ENDING) || !job->list);
 #else

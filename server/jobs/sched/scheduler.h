@@ -21,11 +21,17 @@
 struct board;
 struct tasks;
 
+/* First in, first out, by in_line.next. */
+struct claims {
+    struct pairing_node *first, *last;
+};
+
 struct scheduler {
     struct job_table *table; /* borrowed, as the next two */
     struct tasks *tasks;     /* the manager, which is woken when there is something to run */
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
     uint32_t crashes_max;    /* a job that ran in so many crashes is dead; 0: never */
+    uint32_t losses_max;     /* a job with so many losses is dead, see life/loss.h; 0: never */
     uint64_t kept_bytes_max; /* of ended jobs; beyond, see retention.h */
     ao_time keep_failed;     /* how long those are kept that failed, unless their spec says it */
     bool stopping;           /* nothing is started any more */
@@ -37,9 +43,13 @@ struct scheduler {
     struct board *board;     /* borrowed; NULL: no job is durable */
 
     struct limit_table *limits;
+    /* A spec gave a semaphore that has a row another number of permits: its row is to say so. */
+    void (*max_changed)(struct scheduler *s, struct limit *limit);
     struct rate *to_note;     /* rates of which the file is to be told: persist/rates.c does it */
     bool keeps_rates;         /* there is a file */
+    struct job_queue *moving; /* queues of which what is held goes on, by `next_moving` */
     struct job_list granted;  /* what they waited for is theirs: to be queued again */
+    struct claims called;     /* of holds: they have what they waited for, and are to be told */
     struct job *suspect;      /* who has the place for suspects; NULL: it is free */
     struct job_list suspects; /* who wait for it */
 
@@ -54,10 +64,11 @@ struct scheduler_options {
     struct tasks *tasks;
     struct ao *ao;
     ao_time ageing; /* so long in the queue counts as one step of priority; 0: never */
-    uint32_t crashes_max;
+    uint32_t crashes_max, losses_max;
     uint64_t kept_bytes_max;
     ao_time keep_failed;
     bool keeps_rates; /* there is a file that is told of the starts of rates */
+    void (*max_changed)(struct scheduler *s, struct limit *limit);
 };
 
 /* 0, or -1 without memory; scheduler_fini() is right for both. */
@@ -71,6 +82,9 @@ void job_schedule(struct scheduler *s, struct job *job, bool front);
 
 /* Queues the jobs that were granted what they waited for. */
 void scheduler_admit(struct scheduler *s);
+
+/* What is held of this queue may go on, in small steps. */
+void scheduler_move(struct scheduler *s, struct job_queue *q);
 
 /* A small step: dependants of what has ended, jobs of queues that go on.  True: nothing is left. */
 bool scheduler_go_on(struct scheduler *s);

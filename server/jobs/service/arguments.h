@@ -9,6 +9,8 @@
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/cron_walk.h"
 #include "server/jobs/life/change.h"
+#include "server/jobs/shared/holds.h"
+#include "server/jobs/shared/named_events.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
 
@@ -102,6 +104,37 @@ struct sweep_arguments {
 struct cron_list_arguments {
     struct cron_walk walk;
     uint32_t count; /* so far */
+};
+
+/* operation_sem_create -> {name, permits}; _delete -> was there one; _acquire -> {hold, fence,
+ * permits, waited_ms}; _release -> true; _renew, _resume -> {fence}; _explain -> the figures of
+ * _list, holders, waiters */
+enum semaphore_durable { SEMAPHORE_UNSAID, SEMAPHORE_FLEETING, SEMAPHORE_DURABLE };
+struct semaphore_arguments {
+    struct span name;
+    uint64_t conn;               /* its id: acquire, resume */
+    uint8_t secret[HOLD_SECRET]; /* acquire: of the new hold, by chance */
+    uint32_t permits;            /* acquire */
+    uint8_t durable;             /* create, acquire: enum semaphore_durable */
+    uint32_t of;                 /* create: how many; acquire: if there is none; 0: not given */
+    ao_time wait, grace;         /* acquire */
+    ao_time ttl;                 /* 0: not given */
+    struct hold *waits;          /* the jobs': that it waits with */
+};
+
+/* operation_sem_list: the jobs' own. */
+struct semaphore_list_arguments {
+    struct semaphore_walk walk;
+    uint32_t count; /* so far */
+};
+
+/* operation_event_set -> {seq}; operation_event_wait -> {seq, value}, or {seq, timeout: true} */
+struct event_arguments {
+    struct span name;
+    struct span value;         /* set: raw */
+    ao_time timeout;           /* wait: of the long poll; 0: none */
+    struct event_waiter waits; /* wait: `from`, 0: the next one; the rest is the jobs' */
+    struct named_event *at;    /* the jobs': that it waits for */
 };
 
 /* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of

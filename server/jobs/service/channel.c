@@ -151,6 +151,8 @@ static bool serve_item(struct jobs *jobs, struct operation_item *item)
     }
     if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
         op->cls->dropped(jobs, op);
+    else if (op->cls->answer_dropped)
+        op->cls->answer_dropped(jobs, op);
     lane_push(&op->channel->out, &item->item);
     return true;
 }

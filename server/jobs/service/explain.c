@@ -10,8 +10,11 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/out.h"
+#include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/service/operation.h"
+#include "server/jobs/service/show_executors.h"
 #include "server/jobs/service/view.h"
 #include "server/tasks/tasks.h"
 
@@ -30,9 +33,8 @@ struct until {
 };
 
 /* "1.5 s", "20 m", "47 h", "30 d" */
-static struct until until(const struct jobs *jobs, ao_time when)
+static struct until span_of_time(ao_time left)
 {
-    ao_time now = table_now(&jobs->table), left = when > now ? when - now : 0;
     double s = (double)left / (double)AO_S(1);
     struct until u;
 
@@ -45,6 +47,12 @@ static struct until until(const struct jobs *jobs, ao_time when)
     else
         snprintf(u.text, sizeof u.text, "%.0f d", s / 86400);
     return u;
+}
+
+static struct until until(const struct jobs *jobs, ao_time when)
+{
+    ao_time now = table_now(&jobs->table);
+    return span_of_time(when > now ? when - now : 0);
 }
 
 /* --- It stands in the queue. --- */
@@ -95,71 +103,79 @@ static void say_turn(const struct question *q, struct job *job, char *text, size
              at->higher, at_least(at->own_is_least), at->own, at->others);
 }
 
-static enum ergon_kind kind_of(const struct job *job)
-{
-    return job->queue->method ? job->queue->method->handler->kind : ERGON_STEPPED;
-}
-
-static void pack_one_executor(struct pack *p, const struct executor_info *x)
-{
-    pack_map(p, 6);
-    pack_key_str(p, "name", x->name);
-    pack_key_str(p, "running", x->running);
-    pack_key_uint(p, "outstanding", x->outstanding);
-    pack_key_uint(p, "bound", x->bound);
-    pack_key_uint(p, "parked", x->parked);
-    pack_key_uint(p, "turning", x->turning);
-}
-
-void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p)
-{
-    struct tasks_info all;
-    struct executor_info x;
-    uint32_t count = 0;
-
-    tasks_info(jobs->tasks, &all);
-    for (uint32_t i = 0; i < all.executors; i++) {
-        tasks_executor_info(jobs->tasks, i, &x);
-        count += x.kind == kind;
-    }
-    pack_str(p, "executors");
-    pack_array(p, count);
-    for (uint32_t i = 0; i < all.executors; i++) {
-        tasks_executor_info(jobs->tasks, i, &x);
-        if (x.kind == kind)
-            pack_one_executor(p, &x);
-    }
-}
-
 static void pack_executors(const struct question *q, struct job *job, struct pack *p)
 {
-    struct jobs *jobs = q->jobs;
-    explain_executors(jobs, kind_of(job), p);
+    const struct beholder who = {.op = q->op, .tenant = job->tenant};
+    show_executors(q->jobs, job->queue, &who, p);
+}
+
+bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size)
+{
+    const struct pool_jobs *pool = pool_table_find(&jobs->sched.pools, queue_pool(q));
+    if (!pool || !pool_rests(pool))
+        return false;
+    if (pool->rest->trial)
+        snprintf(text, size,
+                 "its workers die; one task at a time is tried, until one of them is answered");
+    else
+        snprintf(text, size, "its workers die; next try in %s", until(jobs, pool->rest->next).text);
+    return true;
 }
 
 static void say_executors(const struct question *q, struct job *job, char *text, size_t size)
 {
-    (void)q;
-    snprintf(text, size, "it is the next of its tenant, and every %s executor is full",
-             kind_of(job) == ERGON_STEPPED ? "stepped" : "blocking");
+    if (explain_rest(q->jobs, job->queue, text, size))
+        return;
+    if (queue_is_local(job->queue))
+        snprintf(text, size, "it is the next of its tenant, and every %s executor is full",
+                 method_kind(job->queue->method));
+    else
+        snprintf(text, size,
+                 "it is the next of its tenant, and every worker has as many tasks as it takes");
 }
 
-void explain_no_executor(const struct job_queue *q, char *text, size_t size)
+static void say_left(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size)
 {
-    if (q->method)
+    const struct job_offer *offer = &q->offer;
+    uint64_t wall = table_wall(&jobs->table);
+
+    if (offer->left == 0)
+        snprintf(text, size, "workers offered \"%.*s\" once, and none has since the server started",
+                 (int)q->name.len, (const char *)q->name.at);
+    else
+        snprintf(text, size, "no worker offers \"%.*s\" now; the last one left %s ago%s%s",
+                 (int)q->name.len, (const char *)q->name.at,
+                 span_of_time(wall > offer->left ? wall - offer->left : 0).text,
+                 offer->who ? ": " : "", offer->who ? offer->who : "");
+}
+
+void explain_no_executor(const struct jobs *jobs, const struct job_queue *q, char *text,
+                         size_t size)
+{
+    if (queue_was_offered(q))
+        say_left(jobs, q, text, size);
+    else if (queue_is_local(q))
         snprintf(text, size,
                  "\"%.*s\" needs a %s executor, and the server has none; start it with one",
-                 (int)q->name.len, (const char *)q->name.at,
-                 q->method->handler->kind == ERGON_STEPPED ? "stepped" : "blocking");
+                 (int)q->name.len, (const char *)q->name.at, method_kind(q->method));
     else
-        snprintf(text, size, "no module offers \"%.*s\"; load one and start the server again",
+        snprintf(text, size,
+                 "no module offers \"%.*s\", and no worker has; load one and start the server "
+                 "again, or let a worker register it",
                  (int)q->name.len, (const char *)q->name.at);
+}
+
+static void pack_no_executor(const struct question *q, struct job *job, struct pack *p)
+{
+    const struct job_offer *offer = &job->queue->offer;
+    (void)q;
+    view_ms(p, "left", offer->left);
+    pack_key_str(p, "worker", offer->who);
 }
 
 static void say_no_executor(const struct question *q, struct job *job, char *text, size_t size)
 {
-    (void)q;
-    explain_no_executor(job->queue, text, size);
+    explain_no_executor(q->jobs, job->queue, text, size);
 }
 
 static void say_paused(const struct question *q, struct job *job, char *text, size_t size)
@@ -186,62 +202,74 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
-struct named {
-    const struct job *jobs[NAMED_MAX];
-    uint32_t count;
-    uint32_t seen; /* jobs that were looked at */
-};
-
-/* Those of a list, from this one on, that are of the limit. */
-static void name_holders(const struct question *q, const struct job *of, const struct job *first,
-                         struct named *n)
-{
-    const struct limit *limit = of->more->line->limit;
-
-    for (const struct job *job = first; job && n->count < NAMED_MAX && n->seen < PLACE_MAX;
-         job = job->next, n->seen++)
-        if (may_name(q, of, job) && job->more && job->more->line && job->more->line->limit == limit)
-            n->jobs[n->count++] = job;
-}
-
 /* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
  * what is missing here. */
-static void pack_holders(const struct question *q, const struct job *of, struct pack *p)
+static void pack_running(const struct question *q, const struct job *of, struct pack *p)
 {
-    const struct scheduler *s = &q->jobs->sched;
-    struct named n = {.count = 0};
+    const struct job *found[NAMED_MAX];
+    uint32_t looks = PLACE_MAX, named = 0;
+    uint32_t count =
+        limit_jobs(&q->jobs->sched, of->more->claim.line->limit, found, NAMED_MAX, &looks);
     char id[ID_TEXT_SIZE];
 
-    name_holders(q, of, s->running.first, &n);
-    for (uint32_t i = 0; i < s->pools.room; i++)
-        name_holders(q, of, out_first_assigned(s, i), &n);
-    jobs_worked(q->jobs, n.seen);
+    jobs_worked(q->jobs, PLACE_MAX - looks);
+    for (uint32_t i = 0; i < count; i++)
+        named += may_name(q, of, found[i]);
     pack_str(p, "running");
-    pack_array(p, n.count);
-    for (uint32_t i = 0; i < n.count; i++)
-        pack_str(p, id_text(n.jobs[i]->id, id));
+    pack_array(p, named);
+    for (uint32_t i = 0; i < count; i++)
+        if (may_name(q, of, found[i]))
+            pack_str(p, id_text(found[i]->id, id));
+}
+
+/* Clients that have permits of it, too. */
+static void pack_held(const struct limit *limit, struct pack *p)
+{
+    const struct semaphore *s = limit->semaphore;
+    uint32_t count = s ? s->held_count : 0;
+
+    count = count < NAMED_MAX ? count : NAMED_MAX;
+    pack_str(p, "held");
+    pack_array(p, count);
+    for (const struct hold *h = count > 0 ? s->first : NULL; count > 0; h = h->next, count--) {
+        pack_map(p, 3);
+        pack_key_span(p, "principal", h->who);
+        pack_key_uint(p, "permits", h->claim.want);
+        pack_key_uint(p, "fence", h->fence);
+    }
 }
 
 static void pack_limit(const struct question *q, struct job *job, struct pack *p)
 {
-    const struct limit *limit = job->more->line->limit;
+    const struct limit *limit = job->more->claim.line->limit;
 
     pack_key_span(p, "key", limit->key.name);
     pack_key_uint(p, "limit", limit->max);
     pack_key_uint(p, "taken", limit->taken);
     pack_key_uint(p, "before", q->before);
-    pack_holders(q, job, p);
+    pack_key_uint(p, "take", job->more->claim.want);
+    pack_running(q, job, p);
+    pack_held(limit, p);
 }
 
 static void say_limit(const struct question *q, struct job *job, char *text, size_t size)
 {
-    const struct limit *limit = job->more->line->limit;
+    const struct limit *limit = job->more->claim.line->limit;
+    bool counts_tasks = !limit->semaphore && job->more->claim.want == 1;
 
-    snprintf(text, size,
-             "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %s%" PRIu32
-             " wait before it",
-             limit->taken, limit->max, (int)limit->key.name.len, (const char *)limit->key.name.at,
-             at_least(q->before_is_least), q->before);
+    if (!counts_tasks)
+        snprintf(text, size,
+                 "%" PRIu32 " of %" PRIu32 " permits of \"%.*s\" are taken, it wants %" PRIu32
+                 ", and %s%" PRIu32 " wait before it",
+                 limit->taken, limit->max, (int)limit->key.name.len,
+                 (const char *)limit->key.name.at, job->more->claim.want,
+                 at_least(q->before_is_least), q->before);
+    else
+        snprintf(text, size,
+                 "%" PRIu32 " of at most %" PRIu32 " tasks of limit \"%.*s\" run, and %s%" PRIu32
+                 " wait before it",
+                 limit->taken, limit->max, (int)limit->key.name.len,
+                 (const char *)limit->key.name.at, at_least(q->before_is_least), q->before);
 }
 
 static ao_time refill_of(const struct question *q, const struct job *job)
@@ -252,7 +280,7 @@ static ao_time refill_of(const struct question *q, const struct job *job)
 static void pack_rate(const struct question *q, struct job *job, struct pack *p)
 {
     struct jobs *jobs = q->jobs;
-    const struct rate *r = job->more->line->rate;
+    const struct rate *r = job->more->claim.line->rate;
 
     pack_key_span(p, "key", r->key.name);
     pack_key_uint(p, "rate", r->of.max);
@@ -264,7 +292,7 @@ static void pack_rate(const struct question *q, struct job *job, struct pack *p)
 static void say_rate(const struct question *q, struct job *job, char *text, size_t size)
 {
     struct jobs *jobs = q->jobs;
-    const struct rate *r = job->more->line->rate;
+    const struct rate *r = job->more->claim.line->rate;
 
     snprintf(text, size,
              "%" PRIu64 " of at most %" PRIu32
@@ -411,6 +439,27 @@ static void say_again(const struct question *q, struct job *job, char *text, siz
              until(jobs, job->due).text);
 }
 
+static void pack_lost(const struct question *q, struct job *job, struct pack *p)
+{
+    pack_retry(q, job, p);
+    pack_key_uint(p, "losses", job_losses(job));
+}
+
+static void say_lost(const struct question *q, struct job *job, char *text, size_t size)
+{
+    struct jobs *jobs = q->jobs;
+    char why[JOB_TEXT_MAX], most[32] = "";
+    const char *error = last_error(job, why, sizeof why);
+
+    if (jobs->sched.losses_max > 0)
+        snprintf(most, sizeof most, " of %" PRIu32, jobs->sched.losses_max);
+    snprintf(text, size,
+             "attempt %" PRIu32 " was lost with its worker (%s); the next comes in %s; losses: "
+             "%" PRIu32 "%s",
+             job->attempt, error ? error : "it left", until(jobs, job->due).text, job_losses(job),
+             most);
+}
+
 /* --- The store has it. --- */
 
 static void pack_store(const struct question *q, struct job *job, struct pack *p)
@@ -510,16 +559,17 @@ struct detail {
 static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_TURN] = {1, pack_ahead, say_turn},
     [JOB_WHY_EXECUTORS] = {1, pack_executors, say_executors},
-    [JOB_WHY_NO_EXECUTOR] = {0, NULL, say_no_executor},
+    [JOB_WHY_NO_EXECUTOR] = {2, pack_no_executor, say_no_executor},
     [JOB_WHY_PAUSED] = {0, NULL, say_paused},
     [JOB_WHY_STOPPING] = {0, NULL, NULL},
-    [JOB_WHY_LIMIT] = {5, pack_limit, say_limit},
+    [JOB_WHY_LIMIT] = {7, pack_limit, say_limit},
     [JOB_WHY_RATE] = {5, pack_rate, say_rate},
     [JOB_WHY_AFTER] = {2, pack_after, say_after},
     [JOB_WHY_SUSPECT] = {2, pack_suspect, say_suspect},
     [JOB_WHY_DELAY] = {1, pack_next, say_delay},
     [JOB_WHY_RETRY] = {2, pack_retry, say_retry},
     [JOB_WHY_AGAIN] = {1, pack_next, say_again},
+    [JOB_WHY_LOST] = {3, pack_lost, say_lost},
     [JOB_WHY_COMMIT] = {1, pack_store, say_commit},
     [JOB_WHY_STORE] = {1, pack_store, say_store},
     [JOB_WHY_ASSIGNED] = {3, pack_out, say_out},
@@ -540,8 +590,11 @@ static enum job_reason reason_of(const struct question *q, const struct job *job
         return limits_reason(job);
     if (s->stopping)
         return JOB_WHY_STOPPING;
+    if (!queue_is_served(job->queue))
+        return JOB_WHY_NO_EXECUTOR;
+    const struct pool_jobs *pool = pool_table_of(&s->pools, job);
     bool next = q->place.higher == 0 && q->place.own == 0;
-    return next && pool_table_of(&s->pools, job)->full ? JOB_WHY_EXECUTORS : JOB_WHY_TURN;
+    return pool_rests(pool) || (next && pool->full) ? JOB_WHY_EXECUTORS : JOB_WHY_TURN;
 }
 
 static void serve(struct jobs *jobs, struct operation *op)

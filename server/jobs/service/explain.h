@@ -2,17 +2,17 @@
 #ifndef ERGON_JOBS_EXPLAIN_H
 #define ERGON_JOBS_EXPLAIN_H
 
-#include <ergon/module.h>
-
-#include "proto/pack.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 struct job_queue;
 struct jobs;
 
 enum { EXPLAIN_TEXT_MAX = 400 /* bytes of a sentence */ };
 
-/* One pair of a map: what the executors of this kind do. */
-void explain_executors(struct jobs *jobs, enum ergon_kind kind, struct pack *p);
-void explain_no_executor(const struct job_queue *q, char *text, size_t size);
+/* False: the pool of the queue does not rest, and nothing is written. */
+bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size);
+void explain_no_executor(const struct jobs *jobs, const struct job_queue *q, char *text,
+                         size_t size);
 
 #endif

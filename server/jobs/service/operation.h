@@ -51,6 +51,8 @@ struct operation_class {
 
     /* --- Of those that wait for jobs (waiters.h) --- */
     void (*dropped)(struct jobs *jobs, struct operation *op); /* leaves, and answers it */
+    /* It was dropped when it had its answer, which nobody has read. */
+    void (*answer_dropped)(struct jobs *jobs, struct operation *op);
     /* Something that it waits for has come, see waiters_due(): answers it, or lets it wait on; once
      * it is `over`, it is answered as things stand.  A kind that has this is a long poll. */
     void (*due)(struct jobs *jobs, struct operation *op);
@@ -88,7 +90,17 @@ struct operation_class {
  *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: a cron of this name goes
  *                  on as it was
  *   cron_delete    STORE: the cron goes on
- *   list, queue_list, queue_tenants, cron_list, audit
+ *   sem_create     DENIED, BUSY, MEMORY
+ *   sem_acquire    those of sem_create; NOT_FOUND, BAD_PARAMS (more than there are), DEADLINE;
+ *                  CANCELLED: its connection is gone
+ *   sem_delete     DENIED
+ *   sem_release    DENIED, FENCED
+ *   sem_renew, sem_resume
+ *                  these; CANCELLED: its connection is gone
+ *   sem_explain    NOT_FOUND
+ *   event_set, event_wait
+ *                  DENIED, BUSY, MEMORY
+ *   list, queue_list, queue_tenants, cron_list, sem_list, audit
  *                  none
  */
 extern const struct operation_class operation_submit, operation_submit_many; /* submission.c */
@@ -110,6 +122,15 @@ extern const struct operation_class operation_queue_list, operation_queue_explai
 extern const struct operation_class operation_cron_put, operation_cron_list,
     operation_cron_delete; /* cron_operations.c */
 extern const struct operation_class operation_audit;
+extern const struct operation_class operation_event_set, operation_event_wait;
+/* Stays with the jobs as long as its connection is there, which acquires and resumes after it, and
+ * answers nothing. */
+extern const struct operation_class operation_sem_holder; /* semaphores.c */
+extern const struct operation_class operation_sem_create, operation_sem_delete,
+    operation_sem_acquire, operation_sem_release, operation_sem_renew,
+    operation_sem_resume; /* semaphores.c */
+extern const struct operation_class operation_sem_list,
+    operation_sem_explain; /* semaphore_view.c */
 
 struct operation_item {
     struct lane_item item; /* first */
@@ -183,6 +204,10 @@ struct operation {
         struct name_arguments named;
         struct cron_spec cron; /* operation_cron_put -> {name, next} */
         struct cron_list_arguments crons;
+        struct event_arguments event;
+        struct semaphore_arguments semaphore;
+        struct semaphore_list_arguments semaphores;
+        struct holder holder; /* operation_sem_holder: by_conn.hash is the connection's id */
     };
     struct long_poll poll; /* waiters.h */
     struct sync_wait sync; /* sync.h */

@@ -8,8 +8,10 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/out.h"
+#include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/service/explain.h"
 #include "server/jobs/service/operation.h"
+#include "server/jobs/service/show_executors.h"
 #include "server/jobs/service/view.h"
 
 enum {
@@ -29,16 +31,16 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
             op->cls->method);
         return NULL;
     }
-    for (struct job_queue *q = jobs->table.queues; q; q = q->next)
-        if (span_equal(q->name, op->named.name))
-            return q;
+    struct job_queue *q = table_queue_find(&jobs->table, op->named.name);
+    if (q)
+        return q;
     if (!registry_find(jobs->options.registry, op->named.name)) {
         operation_refuse(op, ERGON_E_NOT_FOUND, "no method \"%.*s\"; queue.list shows the queues",
                          (int)(op->named.name.len < 64 ? op->named.name.len : 64),
                          (const char *)op->named.name.at);
         return NULL;
     }
-    struct job_queue *q = table_queue(&jobs->table, op->named.name);
+    q = table_queue(&jobs->table, op->named.name);
     if (!q)
         operation_refuse_plain(op, ERGON_E_MEMORY);
     return q;
@@ -46,9 +48,7 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
 
 static const char *kind_name(const struct job_queue *q)
 {
-    if (!q->method)
-        return NULL;
-    return q->method->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
+    return q->method ? method_kind(q->method) : NULL;
 }
 
 /* One walk for all queues; one whose tasks are not among the first is not known. */
@@ -114,13 +114,21 @@ static void answer(struct jobs *jobs, struct operation *op, const struct job_que
     operation_finish(op);
 }
 
-/* --- Paused or drained, also after a restart --- */
+/* --- Paused, drained, or offered by workers, also after a restart --- */
 
 static void saved(struct jobs *jobs, struct store_op *write);
 
+/* The file need not know it to the minute, and workers may come and go each second. */
+static bool offer_is_saved(const struct job_queue *q)
+{
+    const ao_time hour = AO_S(3600);
+    uint64_t at = q->offer.at, said = q->saved_offer;
+    return (at > 0) == (said > 0) && (at < said || at - said < hour);
+}
+
 static bool is_saved(const struct job_queue *q)
 {
-    return q->saved_paused == q->paused && q->saved_draining == q->draining;
+    return q->saved_paused == q->paused && q->saved_draining == q->draining && offer_is_saved(q);
 }
 
 /* False without memory. */
@@ -133,10 +141,17 @@ static bool save(struct jobs *jobs, struct job_queue *q)
     write->owner = q;
     write->queue = (struct store_queue){.method = q->name, /* stays as long as the jobs */
                                         .paused = q->paused,
-                                        .draining = q->draining};
+                                        .draining = q->draining,
+                                        .offered_at = q->offer.at};
     q->saving = true;
     store_push(jobs->store, write);
     return true;
+}
+
+void queues_remember(struct jobs *jobs, struct job_queue *q)
+{
+    if (jobs->store && !is_saved(q))
+        save(jobs, q); /* without memory with the next edge, or the next write that fails */
 }
 
 bool queues_save(struct jobs *jobs)
@@ -184,6 +199,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
     if (error == STORE_OK) {
         q->saved_paused = write->queue.paused;
         q->saved_draining = write->queue.draining;
+        q->saved_offer = write->queue.offered_at;
         if (!is_saved(q) && save(jobs, q))
             return;
         error = is_saved(q) ? STORE_OK : STORE_MEMORY;
@@ -247,6 +263,7 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     if (!q)
         return;
     q->paused = q->draining = false;
+    scheduler_move(&jobs->sched, q);
     /* At once: of those that were held some may go before all that still stand in the queue. */
     if (!scheduler_go_on(&jobs->sched))
         ao_activate(&jobs->ao);
@@ -257,19 +274,20 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
 
 static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job_queue *q)
 {
-    if (!queue_runs(q))
+    if (!queue_is_served(q))
         return JOB_WHY_NO_EXECUTOR;
     if (q->paused)
         return JOB_WHY_PAUSED;
     if (jobs->sched.stopping)
         return JOB_WHY_STOPPING;
     const struct pool_jobs *pool = pool_table_find(&jobs->sched.pools, queue_pool(q));
-    if (pool && pool->full)
+    if (pool && (pool->full || pool_rests(pool)))
         return JOB_WHY_EXECUTORS;
     return JOB_WHY_TURN;
 }
 
-static void say_queue(const struct job_queue *q, enum job_reason reason, char *text, size_t size)
+static void say_queue(const struct jobs *jobs, const struct job_queue *q, enum job_reason reason,
+                      char *text, size_t size)
 {
     uint64_t queued = q->by_state[JOB_QUEUED], waiting = q->by_state[JOB_WAITING];
 
@@ -278,7 +296,9 @@ static void say_queue(const struct job_queue *q, enum job_reason reason, char *t
                  "it flows: %" PRIu64 " queued, %" PRIu64 " held back by something of their own",
                  queued, waiting);
     else if (reason == JOB_WHY_NO_EXECUTOR)
-        explain_no_executor(q, text, size);
+        explain_no_executor(jobs, q, text, size);
+    else if (reason == JOB_WHY_EXECUTORS && explain_rest(jobs, q, text, size))
+        return;
     else
         snprintf(text, size, "%s%s", job_reason_meaning(reason),
                  q->draining ? "; it drains, and takes no new tasks" : "");
@@ -293,14 +313,13 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
         return;
     look(jobs);
     enum job_reason reason = reason_of_queue(jobs, q);
-    enum ergon_kind kind = q->method ? q->method->handler->kind : ERGON_STEPPED;
-    say_queue(q, reason, text, sizeof text);
+    say_queue(jobs, q, reason, text, sizeof text);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, PAIRS + 3);
     pack_queue(q, &op->reply.result);
     pack_key_str(&op->reply.result, "reason", job_reason_name(reason));
     pack_key_str(&op->reply.result, "text", text);
-    explain_executors(jobs, kind, &op->reply.result);
+    show_executors(jobs, q, &(struct beholder){.op = op}, &op->reply.result);
     operation_finish(op);
 }
 

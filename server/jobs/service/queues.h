@@ -4,11 +4,15 @@
 
 #include <stdbool.h>
 
+struct job_queue;
 struct jobs;
 
-/* Writes once more which queues are paused, where the file does not say so yet.  False: the file
- * says all of it. */
+/* Writes which queues are paused, drained or offered, where the file does not say so yet, and no
+ * write does.  False: the file says all of it. */
 bool queues_save(struct jobs *jobs);
+
+/* The same of one. */
+void queues_remember(struct jobs *jobs, struct job_queue *q);
 
 /* No write comes back any more: whoever waits for one is answered DRAINING. */
 void queues_stop(struct jobs *jobs);

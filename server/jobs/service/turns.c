@@ -2,8 +2,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/grow.h"
 #include "server/jobs/service/operation.h"
 
 enum { WORK_MAX = 1 << 20 };
@@ -30,13 +30,10 @@ static bool reach(struct turns *t, uint32_t line)
 {
     if (line <= t->room)
         return true;
-    uint32_t room = line < UINT32_MAX / 2 ? 2 * line : line;
-    struct turn_line *lines = realloc(t->lines, room * sizeof *lines);
+    struct turn_line *lines = grow_array(t->lines, &t->room, line - 1, sizeof *lines);
     if (!lines)
         return false;
-    memset(lines + t->room, 0, (room - t->room) * sizeof *lines);
     t->lines = lines;
-    t->room = room;
     return true;
 }
 

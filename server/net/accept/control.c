@@ -161,9 +161,19 @@ void acceptor_handle_commands(struct acceptor *a)
     }
 }
 
+/* Nobody waits for these: they serve. */
+static uint32_t staying(const struct acceptor *a)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < a->loop_count; i++)
+        count += atomic_load_explicit(&a->links[i].loop->staying, memory_order_relaxed);
+    return count;
+}
+
 void acceptor_report_drained(struct acceptor *a)
 {
-    if (a->drained == NULL || a->open + a->leaving > 0)
+    if (a->drained == NULL || a->open + a->leaving > staying(a))
         return;
     void (*drained)(void *arg) = a->drained;
     a->drained = NULL;

@@ -6,6 +6,7 @@
 #include "server/net/auth/token.h"
 #include "server/net/auth/token.h"
 #include "server/net/connection/admit.h"
+#include "server/net/connection/conn_output.h"
 #include "server/net/connection/newcomers.h"
 
 enum { NAME_MAX_BYTES = 256 };
@@ -149,7 +150,7 @@ void admit_again(struct connection *c)
                  LOG_STR("reason",
                          p ? "it may do less than before" : "its token has ended, or was revoked"));
     if (lost && !c->loop->lower)
-        conn_enter(c, CONN_FLUSHING, "its rights have ended");
+        conn_end(c, "its rights have ended");
     else if (p != NULL)
         conn_set_principal(c, p);
     else

@@ -6,9 +6,11 @@
  * in the scratch buffer, so that a stream of small messages is always read in large pieces; behind
  * a long one the bytes that its message lacks are read at once, so that none is copied twice. */
 #include "server/net/connection/conn_input.h"
+#include "server/net/connection/conn_output.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/partial_budget.h"
+#include "server/net/connection/serving.h"
 
 #include <stdio.h>
 
@@ -88,15 +90,39 @@ static void refuse_input(struct connection *c, enum scan_verdict verdict, struct
     refuse_connection(c, scan_verdict_text(verdict));
 }
 
+/* What the peer of one that serves asks itself, where another would be stopped.  True: it was
+ * refused, or nobody could be told. */
+__attribute__((noinline)) static bool refuse_own(struct connection *c, const struct envelope *e)
+{
+    static const char busy[] = "you hold, or have in flight, as much as you may; what a worker "
+                               "asks is not kept waiting";
+    enum ergon_error refused = serving_refuses(c, e);
+
+    if (e->type == ENVELOPE_REQUEST && serving_overflows(c))
+        conn_close(c, "it asks, and reads no answers (limits.output)");
+    else if (refused == ERGON_OK)
+        return false;
+    else if (e->type == ENVELOPE_REQUEST)
+        answer_error(c, e->msgid, refused, refused == ERGON_E_BUSY ? busy : error_meaning(refused));
+    else
+        log_debug("notification dropped", LOG_UINT("conn", conn_id(c)),
+                  LOG_STR("reason", error_name(refused)));
+    return true;
+}
+
 /* --- Whole messages --- */
 
-static void hand_over(struct connection *c, const struct envelope *e)
+static inline void hand_over(struct connection *c, const struct envelope *e)
 {
     struct net_loop *l = c->loop;
 
     /* Answers to our requests never wait for the calls of the peer. */
-    if (e->type != ENVELOPE_RESPONSE && c->in_flight >= l->limits.in_flight)
-        c->reserve++;
+    if (e->type != ENVELOPE_RESPONSE && c->in_flight >= c->calls_max) {
+        if (!c->serves)
+            c->reserve++;
+        else if (refuse_own(c, e))
+            return;
+    }
     l->port.message(l->port.arg, c, e);
 }
 
@@ -119,9 +145,31 @@ static void deliver(struct connection *c, struct span message)
     }
 }
 
+/* The same of a long one: what the scanner has noted of it is known meanwhile.  Where the message
+ * is kept by another, the scanner has gone with it. */
+static void deliver_long(struct connection *c, struct span message, struct scanner *scanner)
+{
+    struct net_loop *l = c->loop;
+
+    l->notes = scanner->notes;
+    l->noted = message.at;
+    scanner_init(scanner);
+    deliver(c, message);
+    if (c->put_back && conn_open(c))
+        scanner->notes = l->notes;
+    l->notes.count = 0;
+}
+
+const struct scan_notes *conn_message_notes(const struct connection *c, const uint8_t **first)
+{
+    *first = c->loop->noted;
+    return &c->loop->notes;
+}
+
 /* The message that was put back stands at the front: that it is whole is known, so to try again
  * costs the same, however long it is.  Returns how many bytes are used up. */
-static size_t hand_over_again(struct connection *c, struct span bytes, uint32_t *count)
+static size_t hand_over_again(struct connection *c, struct span bytes, struct scanner *scanner,
+                              uint32_t *count)
 {
     uint32_t len = c->whole;
 
@@ -130,7 +178,7 @@ static size_t hand_over_again(struct connection *c, struct span bytes, uint32_t 
     c->whole = 0;
     if (len > c->scan->message_max) /* it may less than before: it is refused as others are */
         return 0;
-    deliver(c, span_of(bytes.at, len));
+    deliver_long(c, span_of(bytes.at, len), scanner);
     if (c->put_back) {
         c->put_back = false;
         c->whole = len;
@@ -148,7 +196,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     struct net_loop *l = c->loop;
     struct span rest = {0};
     uint32_t count = 0;
-    size_t at = c->whole > 0 ? hand_over_again(c, bytes, &count) : 0;
+    size_t at = c->whole > 0 ? hand_over_again(c, bytes, scanner, &count) : 0;
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
@@ -179,10 +227,14 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         }
         at += scanner->done;
         rest.len = scanner->done;
-        scanner_init(scanner);
         count++;
+        if (__builtin_expect(rest.len > SCAN_LARGE_LEAST, 0)) {
+            deliver_long(c, rest, scanner);
+            continue;
+        }
+        scanner_init(scanner);
         if (common) {
-            envelope_params(&e, rest);
+            envelope_end(&e, rest);
             hand_over(c, &e);
         } else {
             deliver(c, rest);
@@ -355,7 +407,7 @@ static enum input_end read_fresh(struct connection *c, size_t size)
 
 static enum input_end read_and_run(struct connection *c)
 {
-    bool at_limit = c->in_flight >= c->loop->limits.in_flight || c->newcomer;
+    bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
     size_t size = at_limit ? READ_SHORT : c->wide ? READ_WIDE : READ_SIZE;
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 

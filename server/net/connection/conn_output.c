@@ -1,5 +1,8 @@
-/* From answers to bytes: all that was committed in a round goes out at its end, in one write. */
+/* From answers to bytes: all that was committed in a round goes out at its end, in one write; and
+ * what becomes of it when we close. */
+#include "server/net/connection/conn_output.h"
 #include "server/net/connection/holdings.h"
+#include "server/net/connection/serving.h"
 
 #include "proto/encoder.h"
 #include "server/runtime/object/trace.h"
@@ -37,18 +40,19 @@ void conn_commit(struct connection *c, uint8_t *end)
     output_wanted(c);
 }
 
-void conn_send_block(struct connection *c, void *block, struct span bytes,
+bool conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block))
 {
-    if (!conn_answerable(c)) {
-        release(block);
-    } else if (chunk_append_block(&c->out, block, bytes, release)) {
-        output_wanted(c);
-        holdings_settle(c); /* now, since many may come in one round */
-    } else {
-        release(block);
+    if (conn_answerable(c)) {
+        if (chunk_append_block(&c->out, block, bytes, release)) {
+            output_wanted(c);
+            holdings_settle(c); /* now, since many may come in one round */
+            return true;
+        }
         conn_out_of_memory(c);
     }
+    release(block);
+    return false;
 }
 
 bool conn_may_push(struct connection *c, size_t bytes)
@@ -99,6 +103,7 @@ static bool write_some(struct connection *c)
     }
     if (n > 0) {
         c->since = activator_now(c->loop->activator);
+        c->handed += (uint64_t)n;
         counter_add(&c->loop->counters.bytes_out, (uint64_t)n);
         chunk_consume(&c->out, &c->loop->pool, (size_t)n);
         TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
@@ -122,6 +127,15 @@ static void note_unread(struct connection *c, bool less)
         conn_kick(c); /* its step sets the alarm */
 }
 
+/* All of it: whoever waited for that goes on. */
+__attribute__((noinline)) static void note_written(struct connection *c)
+{
+    if (!conn_open(c) || conn_goes_on(c))
+        conn_kick(c);
+    if (c->serves)
+        serving_wrote(c);
+}
+
 void output_flush(struct connection *c)
 {
     if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
@@ -139,7 +153,8 @@ void output_flush(struct connection *c)
             c->since = activator_now(c->loop->activator);
         note_unread(c, output_bytes(c) < before);
         /* What stops at the budget goes on when the poller says so, at once. */
-        conn_watch(c, c->stream.watched | STREAM_WRITE);
+        if (conn_watch(c, c->stream.watched | STREAM_WRITE) && c->serves)
+            serving_wrote(c);
         return;
     }
     chunk_drop_all(&c->out, &c->loop->pool); /* a chunk that was reserved and not used */
@@ -151,6 +166,25 @@ void output_flush(struct connection *c)
         conn_watch(c, c->stream.watched & ~(unsigned)STREAM_WRITE);
     }
     c->ready &= (uint8_t)~STREAM_WRITE;
-    if (c->state != CONN_OPEN || (c->stopped && conn_may_read(c)))
-        conn_kick(c);
+    if (c->state != CONN_OPEN || c->stopped || c->serves)
+        note_written(c);
+}
+
+void conn_end(struct connection *c, const char *why)
+{
+    if (!c->serves) {
+        conn_enter(c, CONN_FLUSHING, why);
+        return;
+    }
+    serving_end(c);
+    output_flush(c);
+    conn_abort(c, why);
+}
+
+void conn_close(struct connection *c, const char *why)
+{
+    if (!conn_answerable(c))
+        return;
+    CONN_LOG(info, "connection closed", c, why);
+    conn_end(c, why);
 }

@@ -1,7 +1,7 @@
 /* A connection from inside, for the files of this room: its structure, and the functions of each
  * file for the files above it.  From the bottom up: chunk.c and partial_input.c keep bytes;
- * holdings.c,
- * conn_state.c, conn_output.c, conn_input.c and admit.c; connection.c, which steps it; net_loop.c.
+ * holdings.c, serving.c, conn_state.c, conn_output.c, conn_input.c and admit.c; connection.c, which
+ * steps it; net_loop.c.
  *
  * Thread: all of it runs on the loop that owns the connection.  Nothing here returns an error but
  * where it says so; what goes wrong ends in a change of state, by conn_enter(). */
@@ -41,7 +41,9 @@ struct connection {
     struct partial_input *partial; /* input that is kept; NULL: none */
     struct chunk_chain out;
     uint64_t pushed;    /* bytes of it that nobody asked for, at most; 0 when all is written */
+    uint64_t handed;    /* bytes that the stream has taken, in all */
     uint32_t in_flight; /* calls that count */
+    uint32_t calls_max; /* of these before it stops being read; 0 while it serves: each is judged */
     uint32_t polls;     /* calls that do not */
     uint8_t state;      /* enum conn_state */
     uint8_t ready;      /* bits of enum stream_ready: known to hold */
@@ -70,6 +72,11 @@ struct connection {
     bool awaits_input : 1;  /* OPEN: what it would read finds no room; it looks again soon */
     bool unread : 1;        /* OPEN: pushed events wait to be read, since `unread_since` */
     bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
+    bool serves : 1;        /* OPEN: conn_serve() */
+    bool stays : 1;         /* it serves, and the server's drain does not wait for it */
+    bool looks : 1;         /* it serves, and looks at `look_at` whether its peer still answers */
+    bool unheard : 1;       /* it looked, and something stood unacknowledged */
+    bool silent : 1;        /* its peer acknowledges nothing any more */
     uint32_t whole; /* bytes of the message that was put back, and stands first; 0: none was */
 
     ao_time accepted;     /* when it came */
@@ -78,6 +85,7 @@ struct connection {
     uint32_t generation;  /* of its loop, by which its rights were found: renewal.h */
     ao_time expires;      /* of the activators' clock */
     ao_time unread_since; /* while `unread`: when its peer last took something, or it began */
+    ao_time look_at;      /* while it `looks` */
     ao_time entered;      /* when it came, or was opened */
     ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     ao_time time_limit; /* of this state, ns from `since`; 0: none */
@@ -90,7 +98,8 @@ struct connection {
     uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */
     uint64_t outside, in_tasks;      /* by conn_hold(), in `charged` too; by conn_hold_task() */
     uint64_t wanted;                 /* bytes, by the message that was put back; 0: there is none */
-    void *user;
+    void *user, *service;
+    const char *why;                   /* it is not open any more; NULL: it is, or was not yet */
     const struct principal *principal; /* a reference; NULL: nobody yet */
     struct tally *tally;               /* a reference; NULL before it is open */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */
@@ -120,13 +129,17 @@ static inline uint64_t output_bytes(const struct connection *c)
     return c->out.bytes + c->stream.backlog;
 }
 
-/* No limit stops input. */
+/* No limit stops input; of one that serves, none does. */
 static inline bool conn_may_read(const struct connection *c)
 {
-    const struct net_limits *limits = &c->loop->limits;
-
     return output_bytes(c) < c->output_max &&
-           (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES);
+           (c->in_flight < c->calls_max || c->reserve < RESERVE_MESSAGES);
+}
+
+/* Of one that is stopped, or serves: the end of a call, or output that has gone, is news for it. */
+static inline bool conn_goes_on(const struct connection *c)
+{
+    return c->serves ? c->drain : conn_may_read(c);
 }
 
 /* It has something to do: it is stepped. */
@@ -152,6 +165,7 @@ const char *conn_state_name(unsigned state);
  * here and below. */
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
+ao_time conn_time_limit(const struct connection *c);    /* of its state, ns; 0: none */
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);
 /* Opens its tally, by who it is now, in place of the one before.  False without memory: it is
@@ -159,11 +173,6 @@ void conn_out_of_memory(struct connection *c);
 bool conn_open_tally(struct connection *c);
 /* Which events of its stream step the connection.  False without memory: it is CLOSED then. */
 bool conn_watch(struct connection *c, unsigned what);
-
-/* --- conn_output.c --- */
-
-void output_wanted(struct connection *c); /* output_flush() at this round's end */
-void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
 
 /* --- connection.c --- */
 

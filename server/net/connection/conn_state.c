@@ -18,6 +18,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
+#include "server/net/connection/serving.h"
 #include "server/runtime/object/trace.h"
 
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */
@@ -74,11 +75,11 @@ static ao_time idle_limit(const struct connection *c)
     return own == AO_NEVER ? 0 : own;
 }
 
-/* Of this state; 0: none. */
-static ao_time time_limit(const struct connection *c)
+ao_time conn_time_limit(const struct connection *c)
 {
     switch ((enum conn_state)c->state) {
     case CONN_OPEN:
+        return c->serves ? 0 : idle_limit(c);
     case CONN_DRAINING:
         return idle_limit(c);
     case CONN_FLUSHING:
@@ -109,6 +110,10 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
 {
     assert(legal(c->state, next));
     trace_move(c, next, why);
+    if (c->serves)
+        serving_end(c);
+    if (c->state == CONN_OPEN)
+        c->why = why;
     c->gone_due = next > CONN_DRAINING;
     newcomer_shook(c);
     if (c->state == CONN_HANDSHAKE)
@@ -117,7 +122,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     c->stopped = false;
     holdings_stop_waiting(c);
     c->since = activator_now(c->loop->activator);
-    c->time_limit = time_limit(c);
+    c->time_limit = conn_time_limit(c);
     if (next == CONN_OPEN)
         c->entered = c->since;
     if (next == CONN_CLOSED || c->principal || !conn_asks_who(c))
@@ -127,14 +132,6 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     else if (next == CONN_CLOSED)
         enter_closed(c);
     conn_kick(c);
-}
-
-void conn_close(struct connection *c, const char *why)
-{
-    if (!conn_answerable(c))
-        return;
-    CONN_LOG(info, "connection closed", c, why);
-    conn_enter(c, CONN_FLUSHING, why);
 }
 
 void conn_abort(struct connection *c, const char *why)
@@ -176,7 +173,7 @@ void conn_call_ended(struct connection *c, bool counted)
     c->since = activator_now(c->loop->activator);
     if (c->in_flight < c->loop->limits.in_flight)
         c->reserve = 0;
-    if (c->state != CONN_OPEN || (c->stopped && conn_may_read(c)))
+    if (c->state != CONN_OPEN || ((c->stopped || c->serves) && conn_goes_on(c)))
         conn_kick(c);
 }
 

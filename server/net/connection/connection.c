@@ -8,10 +8,12 @@
 
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
+#include "server/net/connection/conn_output.h"
 #include "server/net/connection/give_way.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/connection/partial_budget.h"
 #include "server/net/connection/renewal.h"
+#include "server/net/connection/serving.h"
 #include "server/net/connection/walk.h"
 #include "server/runtime/object/trace.h"
 
@@ -27,9 +29,10 @@ enum { ASKS_OF_HALF_CLOSED = 5 };
 
 static const char *time_out_text(const struct connection *c)
 {
-    return c->state == CONN_HANDSHAKE  ? "handshake took too long"
-           : c->state == CONN_FLUSHING ? "peer does not read"
-           : !conn_answerable(c)       ? "peer does not close"
+    return c->silent                    ? "its machine acknowledges nothing (workers.silence)"
+           : c->state == CONN_HANDSHAKE ? "handshake took too long"
+           : c->state == CONN_FLUSHING  ? "peer does not read"
+           : !conn_answerable(c)        ? "peer does not close"
            : activator_now(c->loop->activator) >= newcomer_deadline(c)
                ? "it did not say who it is in time (limits.auth_timeout)"
                : "idle for too long";
@@ -38,7 +41,8 @@ static const char *time_out_text(const struct connection *c)
 /* When a peer that does not read what is pushed to it is let go; AO_NEVER: it reads. */
 static ao_time unread_until(const struct connection *c)
 {
-    return c->unread && conn_open(c) ? c->unread_since + c->loop->limits.unread : AO_NEVER;
+    return c->unread && conn_open(c) && !c->serves ? c->unread_since + c->loop->limits.unread
+                                                   : AO_NEVER;
 }
 
 /* What waits is still written, for a while, and behind it stands why. */
@@ -67,7 +71,7 @@ static void time_out(struct connection *c)
 
 static bool may_stay(const struct connection *c)
 {
-    return c->time_limit == 0 && !c->newcomer && !c->mortal && !c->unread;
+    return c->time_limit == 0 && !c->newcomer && !c->mortal && !c->unread && !c->looks;
 }
 
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
@@ -78,6 +82,7 @@ static ao_time time_is_over(const struct connection *c)
 
     at = newcomer < at ? newcomer : at;
     at = unread < at ? unread : at;
+    at = c->looks && c->look_at < at ? c->look_at : at;
     return c->mortal && conn_answerable(c) && c->expires < at ? c->expires : at;
 }
 
@@ -90,6 +95,8 @@ static bool timed_out(struct connection *c)
         c->since = now;
     if (c->mortal && conn_answerable(c) && now >= c->expires)
         admit_again(c);
+    if (c->looks && now >= c->look_at && serving_look(c))
+        return true;
     if (now < time_is_over(c))
         return false;
     /* The server may have been late, and what it waits for is there. */
@@ -163,8 +170,9 @@ static void report_in_turn(struct connection *c)
     report_gone(c);
 }
 
-/* While input was stopped.  It is read on all the same, for the sake of notifications, which nobody
- * waits for in any case; requests among it are dropped when input stops again. */
+/* While input was stopped, of one that does not serve: whoever is told of the end of one that does
+ * may free what its output refers to.  It is read on all the same, for the sake of notifications,
+ * which nobody waits for in any case; requests among it are dropped when input stops again. */
 static void left_in_open(struct connection *c)
 {
     TRACE(c->loop->activator, "conn", conn_id(c), "its peer has left");
@@ -180,7 +188,7 @@ static bool hear(struct connection *c)
 
     c->ready &= (uint8_t)~STREAM_CLOSED;
     if (asked && !c->left && peer_left(c, fin)) {
-        if (conn_open(c))
+        if (conn_open(c) && !c->serves)
             left_in_open(c);
         else
             conn_enter(c, CONN_CLOSED, "peer has left");
@@ -287,6 +295,30 @@ static bool writes_now(const struct connection *c)
     return c->out.bytes >= FLUSH_SOON || (c->single && c->in_flight == 0 && c->out.bytes > 0);
 }
 
+/* Only what was read is still handed over. */
+static bool drains(const struct connection *c)
+{
+    return c->drain && !c->serves;
+}
+
+/* The peer of one that serves sends nothing more, so no answer either.  What it is to do and has
+ * not taken by now it is not to find: others do it. */
+static void finish(struct connection *c)
+{
+    const struct conn_port *port = &c->loop->port;
+    uint64_t before;
+
+    serving_end(c);
+    do {
+        before = c->out.bytes;
+        output_flush(c);
+    } while (conn_open(c) && c->out.bytes > 0 && c->out.bytes < before);
+    if (conn_open(c) && c->out.bytes > 0)
+        conn_enter(c, CONN_CLOSED, "its peer has finished, and does not read");
+    else if (conn_open(c) && port->finished)
+        port->finished(port->arg, c);
+}
+
 /* Nothing more will be read, by the peer's will or ours. */
 static void end_of_input(struct connection *c, bool peer_eof)
 {
@@ -299,6 +331,18 @@ static void end_of_input(struct connection *c, bool peer_eof)
         conn_enter(c, CONN_DRAINING, peer_eof ? "peer eof" : "server drains");
 }
 
+/* The peer has finished, or the server drains.  False: it is read on. */
+__attribute__((noinline)) static bool leaves_open(struct connection *c, enum input_end end)
+{
+    if (end == INPUT_EOF && c->serves)
+        finish(c);
+    if (conn_open(c) && (end == INPUT_EOF || (drains(c) && end == INPUT_REST)))
+        end_of_input(c, end == INPUT_EOF);
+    if (c->serves)
+        serving_drains(c);
+    return !conn_open(c);
+}
+
 static enum ao_verdict in_open(struct connection *c)
 {
     if (c->ready & (STREAM_WRITE | STREAM_CLOSED) && !hear(c))
@@ -306,7 +350,7 @@ static enum ao_verdict in_open(struct connection *c)
     if (!conn_open(c))
         return AO_AGAIN;
     c->awaits_input = false;
-    enum input_end end = c->drain ? input_run_partial(c) : input_run(c);
+    enum input_end end = drains(c) ? input_run_partial(c) : input_run(c);
     if (end == INPUT_LEFT || !conn_open(c))
         return AO_AGAIN;
     note_stop(c, end == INPUT_STOPPED);
@@ -316,10 +360,8 @@ static enum ao_verdict in_open(struct connection *c)
         return AO_AGAIN;
     if (end == INPUT_MORE)
         return AO_AGAIN;
-    if (end == INPUT_EOF || (c->drain && end == INPUT_REST)) {
-        end_of_input(c, end == INPUT_EOF);
+    if ((end == INPUT_EOF || c->drain) && leaves_open(c, end))
         return AO_AGAIN;
-    }
     return rest(c);
 }
 
@@ -426,6 +468,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->mode.raw = slot->rules->raw;
     c->accepted = c->since = c->entered = activator_now(l->activator);
     c->output_max = l->limits.output_max;
+    c->calls_max = l->limits.in_flight;
     c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);
     newcomer_add(c);

@@ -1,4 +1,5 @@
 #include "server/net/connection/give_way.h"
+#include "server/net/connection/conn_output.h"
 
 #include <assert.h>
 

@@ -36,7 +36,7 @@ static void set_output_max(struct connection *c)
 {
     bool was_stopped = c->output_max == 0;
 
-    c->output_max = c->waits || c->heavy ? 0 : c->loop->limits.output_max;
+    c->output_max = c->serves ? UINT64_MAX : c->waits || c->heavy ? 0 : c->loop->limits.output_max;
     if (c->output_max > 0)
         c->wanted = 0;
     if (was_stopped && c->stopped && conn_may_read(c))
@@ -60,12 +60,17 @@ static void set_heavy(struct connection *c)
     c->heavy = heavy;
 }
 
+bool holdings_lack(const struct connection *c)
+{
+    return at_work(c) > 0 && tally_lacks(c->tally, 0);
+}
+
 static void weigh(struct connection *c)
 {
     if (!conn_open(c))
         return;
     set_heavy(c);
-    if (!c->waits && c->wanted == 0 && at_work(c) > 0 && tally_lacks(c->tally, 0))
+    if (!c->serves && !c->waits && c->wanted == 0 && holdings_lack(c))
         wait(c);
     set_output_max(c);
 }
@@ -86,8 +91,17 @@ void holdings_stop_waiting(struct connection *c)
     room_forget(c->tally, &c->room);
 }
 
+void holdings_go_by_service(struct connection *c)
+{
+    holdings_stop_waiting(c);
+    c->wanted = 0;
+    weigh(c);
+}
+
 bool conn_may_begin(struct connection *c, uint64_t bytes)
 {
+    if (c->serves)
+        return !own_limit_lacks(c, bytes) && !tally_lacks(c->tally, bytes);
     c->wanted = bytes;
     set_heavy(c);
     if (!c->heavy && !tally_lacks(c->tally, bytes)) {
@@ -105,7 +119,7 @@ void conn_wait_for_room(struct connection *c)
 {
     bool has_others = c->in_flight > 1; /* beside the one that was refused */
 
-    if (!conn_open(c) || c->waits || !has_others || !tally_lacks(c->tally, 0))
+    if (!conn_open(c) || c->serves || c->waits || !has_others || !tally_lacks(c->tally, 0))
         return;
     wait(c);
     set_output_max(c);

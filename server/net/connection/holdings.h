@@ -12,5 +12,9 @@ void holdings_settle(struct connection *c);
 void holdings_move(struct connection *c, struct tally *own);
 void holdings_go_on(struct room_waiter *w); /* of room_open() */
 void holdings_stop_waiting(struct connection *c);
+/* Something of it is at work, and its account holds as much as it may, or all together do. */
+bool holdings_lack(const struct connection *c);
+/* It has begun to serve, or does so no longer: from now on it waits for no room, or does. */
+void holdings_go_by_service(struct connection *c);
 
 #endif

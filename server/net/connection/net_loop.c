@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/net/auth/token.h"
+#include "server/net/connection/conn_output.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"

@@ -81,6 +81,8 @@ struct net_loop {
     struct input_keeper keeper; /* partial_budget.h: another loop asks, */
     struct ao gives_way;        /* and this one closes a connection */
     struct scanner scanner;     /* of what stands in `scratch` */
+    struct scan_notes notes;    /* of the long message that is being handed over; else none */
+    const uint8_t *noted;       /* its first byte */
     uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
     struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */
@@ -90,6 +92,11 @@ struct net_loop {
     /* Its thread has not finished a round for a while, says whoever watches it; the acceptor gives
      * it no connection.  Orders nothing (relaxed): one connection more or less does no harm. */
     _Atomic bool away;
+
+    /* Connections that serve, and owe nothing: the drain does not wait for them.  Orders nothing
+     * (relaxed): who counts one up posts to the acceptor behind it, and of one that is counted down
+     * the slot comes home by a list behind that. */
+    _Atomic uint32_t staying;
 
     struct tls_loop *tls;       /* NULL until a listener with TLS stands */
     struct token_table *tokens; /* a reference; NULL: none */

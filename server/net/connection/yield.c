@@ -8,7 +8,7 @@ static const char is_full[] = "all places are taken, and who has few or none com
 
 static bool is_at_work(const struct connection *c)
 {
-    return c->in_flight + c->polls > 0;
+    return c->in_flight + c->polls > 0 || c->serves;
 }
 
 /* The one whose place is free by that; NULL: none.  One that is closed and stays for its calls

@@ -6,11 +6,13 @@
 #include "server/net/stream/stream.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,6 +71,36 @@ bool stream_fd_left(const struct stream *s, unsigned period)
         setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPINTVL, &period, sizeof period);
     }
     return false;
+}
+
+/* What the system cannot do it refuses: of a Unix socket all of it, and nothing needs it there;
+ * before Linux 6.15 the last, and a peer whose window has long been full is asked for room every
+ * two minutes. */
+void stream_fd_ask_often(struct stream *s, const struct stream_asks *asks)
+{
+    enum { RTO_MAX_MS = 44 /* TCP_RTO_MAX_MS, which older headers do not have */ };
+    unsigned on = 1, most = asks->interval * 1000;
+
+    setsockopt(s->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPIDLE, &asks->quiet, sizeof asks->quiet);
+    setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPINTVL, &asks->interval, sizeof asks->interval);
+    setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPCNT, &asks->count, sizeof asks->count);
+    setsockopt(s->fd, IPPROTO_TCP, RTO_MAX_MS, &most, sizeof most);
+}
+
+bool stream_fd_unheard(const struct stream *s, struct stream_silence *out)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    int waits = 0;
+
+    if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        ioctl(s->fd, SIOCOUTQ, &waits) != 0)
+        return false;
+    *out = (struct stream_silence){.since = AO_MS(info.tcpi_last_ack_recv),
+                                   .asked = info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+                                   .waits = waits > 0};
+    return true;
 }
 
 void stream_fd_shut(struct stream *s)
@@ -137,6 +169,8 @@ void stream_plain_open(struct stream *s, int fd, struct event_base *base,
         .writev = plain_writev,
         .watch = stream_fd_watch,
         .left = stream_fd_left,
+        .ask_often = stream_fd_ask_often,
+        .unheard = stream_fd_unheard,
         .shut = stream_fd_shut,
         .close = stream_fd_close,
         .explain = plain_explain,

@@ -14,6 +14,8 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include <ergon/ao.h>
+
 /* Bits, the same as the poller's.  STREAM_CLOSED, of a stream that is not read: the peer's end of
  * it may have changed, so ask `left`.  It is watched alone, and reported once for each change. */
 enum stream_ready { STREAM_READ = EV_READ, STREAM_WRITE = EV_WRITE, STREAM_CLOSED = EV_CLOSED };
@@ -27,6 +29,20 @@ enum stream_result {
 };
 
 struct stream;
+
+/* How the system asks a peer whether it is there. */
+struct stream_asks {
+    unsigned quiet;    /* seconds without a word before the first */
+    unsigned interval; /* seconds between two, and at most between two tries of what is sent */
+    unsigned count;    /* without an answer: then it is gone */
+};
+
+/* What the system knows of a peer that something was sent to. */
+struct stream_silence {
+    ao_time since; /* ns since the peer's system said anything */
+    bool asked;    /* it has to: something stands unacknowledged, or it was asked for room */
+    bool waits;    /* not all that was sent has been acknowledged, or has left the system */
+};
 
 struct stream_class {
     const char *name; /* "plain", "tls" */
@@ -45,6 +61,10 @@ struct stream_class {
      * read, or nobody can tell: then the system asks a TCP peer every `period` seconds (0: as
      * often as it did) whether it is there, and STREAM_CLOSED tells when it is not. */
     bool (*left)(const struct stream *s, unsigned period);
+    /* Has the system ask a TCP peer so, as far as it can.  NULL: it has none. */
+    void (*ask_often)(struct stream *s, const struct stream_asks *asks);
+    /* False: nobody can tell.  NULL: nobody ever can. */
+    bool (*unheard)(const struct stream *s, struct stream_silence *out);
     void (*shut)(struct stream *s);  /* nothing more will be written: tells the peer */
     void (*close)(struct stream *s); /* frees all but the stream itself; once */
     void (*explain)(const struct stream *s, char *buf, size_t size); /* the last STREAM_ERROR */
@@ -74,6 +94,8 @@ void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
                     struct event_base *base, event_callback_fn on_event);
 bool stream_fd_watch(struct stream *s, unsigned what);
 bool stream_fd_left(const struct stream *s, unsigned period);
+void stream_fd_ask_often(struct stream *s, const struct stream_asks *asks);
+bool stream_fd_unheard(const struct stream *s, struct stream_silence *out);
 void stream_fd_shut(struct stream *s);
 void stream_fd_close(struct stream *s);
 ssize_t stream_fd_read(struct stream *s, uint8_t *buf, size_t size);

@@ -4,7 +4,7 @@
  * The lines, one JSON object each, with one member that says what it is:
  *
  *     {"store": {"version": 4}}                first
- *     {"queue": {...}}, {"rate": {...}}, {"cron": {...}}
+ *     {"queue": {...}}, {"rate": {...}}, {"semaphore": {...}}, {"hold": {...}}, {"cron": {...}}
  *     {"task": {..., "options": {...}, "life": {...}}}     by id
  *     {"event": {...}}                         of a task above
  *     {"counters": {...}}                      last: what is cut off before it is not whole
@@ -30,6 +30,8 @@ struct store_offline {
     const char *(*event_fault)(const struct store_event *event);
     const char *(*rate_fault)(const struct store_rate *rate);
     const char *(*cron_fault)(const struct store_cron *cron);
+    const char *(*semaphore_fault)(const struct store_semaphore *semaphore);
+    const char *(*hold_fault)(const struct store_hold *hold);
 };
 
 /* Exit statuses. */

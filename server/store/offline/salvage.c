@@ -229,14 +229,21 @@ static void numbered_rows(struct salvage *s, const struct row_map *m, const char
 
 /* --- Tables of which each row stands by itself --- */
 
-const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {
-    {"queue", &row_queues, false}, {"rate", &row_rates, true}, {"cron", &row_crons, true}};
+const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {{"queue", &row_queues, false},
+                                                           {"rate", &row_rates, true},
+                                                           {"semaphore", &row_semaphores, true},
+                                                           {"hold", &row_holds, true},
+                                                           {"cron", &row_crons, true}};
 
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row)
 {
     if (plain->map == &row_rates)
         return o->rate_fault(&row->rate);
+    if (plain->map == &row_semaphores)
+        return o->semaphore_fault(&row->semaphore);
+    if (plain->map == &row_holds)
+        return o->hold_fault(&row->hold);
     if (plain->map == &row_crons)
         return o->cron_fault(&row->cron);
     return row->queue.method.len > 0 ? NULL : "it has no name";

@@ -16,11 +16,13 @@ struct salvage_plain {
     const struct row_map *map;
     bool numbered; /* the first column is a number; else a name */
 };
-enum { SALVAGE_PLAIN = 3 };
+enum { SALVAGE_PLAIN = 5 };
 extern const struct salvage_plain salvage_plain[SALVAGE_PLAIN];
 union salvage_row {
     struct store_queue queue;
     struct store_rate rate;
+    struct store_semaphore semaphore;
+    struct store_hold hold;
     struct store_cron cron;
 };
 /* Why the row cannot be, or NULL. */

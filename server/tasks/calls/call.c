@@ -192,8 +192,9 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
 {
     const struct call_request *rq = plan->request;
     struct manager_inbox *manager = &h->shared->inbox;
-    if (m->no_executor)
-        return ERGON_E_NO_EXECUTOR;
+    enum ergon_error refused = method_refuses(m);
+    if (refused != ERGON_OK)
+        return refused;
     if ((!plan->parent && home_calls_full(rq->tally)) ||
         !manager_admit(manager, m->pool, rq->tally, plan->parent != NULL)) {
         counter_add(&h->busy, 1);

@@ -143,13 +143,6 @@ struct call_record *calls_open_from(const struct calls *c, uint32_t from)
     return NULL;
 }
 
-struct call *call_find(struct call *list, struct span msgid)
-{
-    while (list && !span_equal(span_of(list->msgid, list->msgid_len), msgid))
-        list = list->next;
-    return list;
-}
-
 void call_link(struct call *c)
 {
     c->prev = NULL;

@@ -65,7 +65,7 @@ int home_add_inlet(struct home *h, struct lane *l, uint32_t capacity, struct act
 /* --- How a call begins (call.c) --- */
 
 /* Sends a call through the manager.  ERGON_OK, or BUSY (the common queue is full; never of a nested
- * call), NO_EXECUTOR, MEMORY: then `ended` is not called. */
+ * call), NO_EXECUTOR, NO_WORKER, MEMORY: then `ended` is not called. */
 enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan);
 
 /* A task of this home without a call record, the caller's; `params` stays borrowed.  NULL without

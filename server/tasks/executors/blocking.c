@@ -168,6 +168,12 @@ static bool is_wanted(const struct blocking *b)
     return atomic_load_explicit(&b->wanted, memory_order_acquire);
 }
 
+static void give_back(struct executor *e, struct task *t)
+{
+    executor_publish(e, 1);
+    executor_give_back(e, t);
+}
+
 bool blocking_round(struct blocking *b)
 {
     take_returns(b);
@@ -179,7 +185,7 @@ bool blocking_round(struct blocking *b)
     if (is_present(b))
         run_task(b, t);
     else
-        executor_give_back(&b->base, t);
+        give_back(&b->base, t);
     return true;
 }
 
@@ -325,7 +331,7 @@ static void serve_lane(struct blocking *b, struct blocking_frame *f)
     struct task *t = ao_of(item, struct task, item);
     bool here = atomic_load_explicit(&e->accepting, memory_order_relaxed) == ACCEPTS_NESTED;
     if (!here || t->depth == 0 || !step_aside(f)) {
-        executor_give_back(e, t);
+        give_back(e, t);
         return;
     }
     run_task(b, t);
@@ -448,8 +454,9 @@ static enum ergon_error may_call(const struct blocking *b, const struct task *pa
 {
     if (!m)
         return ERGON_E_NO_METHOD;
-    if (m->no_executor)
-        return ERGON_E_NO_EXECUTOR;
+    enum ergon_error refused = method_refuses(m);
+    if (refused != ERGON_OK)
+        return refused;
     if (parent->depth + 1 > TASK_DEPTH_MAX)
         return ERGON_E_TOO_DEEP;
     return b->frame_count >= BLOCKING_FRAMES_MAX ? ERGON_E_BUSY : ERGON_OK;

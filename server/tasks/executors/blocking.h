@@ -74,8 +74,8 @@ bool blocking_stopping(const struct blocking *b);
 
 /* A nested call of the handler that runs `parent`, on its executor's thread; waits for its end.
  * `m` NULL: there is no such method.  The spans of `out` are valid until the next one of `parent`.
- * Errors that are not the callee's: NO_METHOD, NO_EXECUTOR, TOO_DEEP, BUSY (too many on this
- * stack), MEMORY, CANCELLED, DEADLINE, DRAINING. */
+ * Errors that are not the callee's: NO_METHOD, NO_EXECUTOR, NO_WORKER, TOO_DEEP, BUSY (too many on
+ * this stack), MEMORY, CANCELLED, DEADLINE, DRAINING. */
 void blocking_call(struct task *parent, struct method *m, struct span params,
                    struct ergon_outcome *out);
 

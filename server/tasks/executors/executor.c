@@ -24,14 +24,16 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
                   struct activator *activator)
 {
     e->shared = shared;
+    e->activator = activator;
+    mpsc_init(&e->returns);
+    e->home_count = shared_homes(shared);
+    if (index == EXECUTOR_BESIDE)
+        return 0;
     e->index = index;
     e->plan = shared->plan.executors[index];
     e->pool = local_pool(shared, e->plan.kind);
-    e->activator = activator;
     e->trace = activator_trace(shared->plan.manager);
-    mpsc_init(&e->returns);
     counter_set(&e->bound, bound(e, e->cls->expects(e), 0));
-    e->home_count = shared_homes(shared);
     e->figures = calloc(shared->method_count + 1, sizeof *e->figures);
     return e->figures ? 0 : -1;
 }
@@ -141,8 +143,7 @@ void executor_give_back(struct executor *e, struct task *t)
     executor_trace(e, "give back", t);
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
     task_set(t, TASK_RETURNED);
-    manager_admit(in, e->pool, t->tally, true);
-    executor_publish(e, 1);
+    manager_admit(in, t->method->pool, t->tally, true);
     manager_post(in, t);
 }
 
@@ -193,8 +194,8 @@ void executor_note_step(struct executor *e, const struct method *m, ao_time took
         return;
     counter_add(&e->long_steps, 1);
     log_warn("handler's step took too long: it delays the connections of its loop",
-             LOG_STR("method", m->handler->name), LOG_STR("module", m->module),
-             LOG_NS("took", took), LOG_NS("limit", limit));
+             LOG_STR("method", method_name(m)), LOG_STR("module", m->module), LOG_NS("took", took),
+             LOG_NS("limit", limit));
 }
 
 void executor_name(const struct executor *e, char *buf, size_t size)

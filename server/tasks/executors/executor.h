@@ -20,7 +20,10 @@
 struct pool;
 struct tasks_shared;
 
-enum { EXECUTOR_LANE_IN = 64 /* tasks; more overflow on the manager's side */ };
+enum {
+    EXECUTOR_LANE_IN = 64, /* tasks; more overflow on the manager's side */
+    EXECUTOR_BESIDE = UINT32_MAX
+};
 
 /* Which tasks an executor takes. */
 enum executor_accepting {
@@ -43,6 +46,7 @@ struct executor;
 /* In what executors differ, for who has any of them. */
 struct executor_class {
     const char *name;    /* "blocking" */
+    bool remote;         /* it is a worker (remote.h) */
     ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
     /* Any thread: ns that the next task that it is given is expected to take; 0: not known. */
     uint64_t (*expects)(const struct executor *e);
@@ -114,7 +118,7 @@ struct executor {
     _Atomic bool notified;
     counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs;                  /* executor's own: picks the tasks that are measured */
-    struct method_figures *figures; /* by index of the method; its own */
+    struct method_figures *figures; /* by index of the method, of modules; its own */
 };
 
 struct executor_group {
@@ -124,7 +128,8 @@ struct executor_group {
 
 /* Set-up, once `cls`, `in` and `out` are set: all but `handle` and `waker`, and the opening of the
  * lanes.  `activator` NULL: it runs on a plain thread.  0, or -1 without memory: then too
- * executor_fini() must follow. */
+ * executor_fini() must follow.  EXECUTOR_BESIDE: it is in no plan, has no pool and no figures; that
+ * takes no memory. */
 int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t index,
                   struct activator *activator);
 void executor_fini(struct executor *e); /* all but the lanes */
@@ -150,7 +155,8 @@ void executor_return(struct executor *caller, struct task *t);
  * that makes room. */
 void executor_publish(struct executor *e, int n);
 
-/* A task that was not started goes back to the manager, where it is the first in its queue. */
+/* A task that was not started goes back to the manager, where it is the first in its queue; that
+ * there is room for another is published before. */
 void executor_give_back(struct executor *e, struct task *t);
 
 /* A task goes to its home, which is on another thread: by lane, or to the caller's thread. */

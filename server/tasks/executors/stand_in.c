@@ -44,8 +44,8 @@ static void name_it(const struct executor *e, const struct outlived *o)
     executor_name(e, executor, sizeof executor);
     log_warn("blocking handler has outlived its task: nobody waits for its result",
              LOG_STR("executor", executor), LOG_STR("module", o->method ? o->method->module : NULL),
-             LOG_STR("method", o->method ? o->method->handler->name : NULL),
-             LOG_STR("task", o->name), LOG_NS("running", executor_clock(e) - o->since));
+             LOG_STR("method", o->method ? method_name(o->method) : NULL), LOG_STR("task", o->name),
+             LOG_NS("running", executor_clock(e) - o->since));
 }
 
 static void name_end(const struct executor *e, const struct outlived *o)
@@ -53,8 +53,8 @@ static void name_end(const struct executor *e, const struct outlived *o)
     char executor[24];
     executor_name(e, executor, sizeof executor);
     log_info("blocking handler has returned at last", LOG_STR("executor", executor),
-             LOG_STR("method", o->method ? o->method->handler->name : NULL),
-             LOG_STR("task", o->name), LOG_NS("within", executor_clock(e) - o->since));
+             LOG_STR("method", o->method ? method_name(o->method) : NULL), LOG_STR("task", o->name),
+             LOG_NS("within", executor_clock(e) - o->since));
 }
 
 static void notice(const struct executor *e, uint64_t number, struct outlived *o)

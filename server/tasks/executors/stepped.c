@@ -93,7 +93,7 @@ static void step_aside(struct stepped *s, struct task *t)
 /* NULL: there is no memory for one, and it stands with all who have none. */
 static struct behind *new_party(struct stepped *s, uint32_t index)
 {
-    struct behind **parties = grow_pointers(s->parties, &s->party_room, index);
+    struct behind **parties = grow_array(s->parties, &s->party_room, index, sizeof *parties);
     if (!parties)
         return NULL;
     s->parties = parties;
@@ -233,7 +233,7 @@ static enum ao_verdict refuse_verdict(struct task *t, enum ao_verdict verdict)
     if (method_complain(t->method, COMPLAINT_VERDICT))
         log_error("a handler returned a verdict that is none: its task fails",
                   LOG_INT("verdict", verdict), LOG_STR("module", t->method->module),
-                  LOG_STR("method", t->method->handler->name), LOG_STR("task", name));
+                  LOG_STR("method", method_name(t->method)), LOG_STR("task", name));
     task_fail(t, ERGON_E_FAILED, NULL, span_text("the handler returned a verdict that is none"));
     return AO_DONE;
 }
@@ -365,7 +365,7 @@ static void task_retired(struct ao *self)
 void stepped_make_class(struct method *m)
 {
     m->task_class = (struct ao_class){.name = "task",
-                                      .detail = m->handler->name,
+                                      .detail = method_name(m),
                                       .step = task_step,
                                       .faulted = task_faulted,
                                       .retired = task_retired};

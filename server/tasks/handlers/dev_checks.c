@@ -22,6 +22,7 @@ struct checked {
 
 struct dev_checks {
     struct registry *registry;
+    uint32_t count;     /* of methods that modules brought */
     struct checked *at; /* by index of the method */
 };
 
@@ -36,7 +37,7 @@ static struct checked *checked_of(const struct task *t)
         task_own_name((t), name_);                                                                 \
         if (method_complain((t)->method, (what)))                                                  \
             log_warn(event, LOG_STR("module", (t)->method->module),                                \
-                     LOG_STR("method", (t)->method->handler->name), LOG_STR("task", name_),        \
+                     LOG_STR("method", method_name((t)->method)), LOG_STR("task", name_),          \
                      __VA_ARGS__);                                                                 \
     } while (0)
 
@@ -136,15 +137,16 @@ static void put_face(struct checked *c, struct method *m)
 struct dev_checks *dev_checks_new(struct registry *r)
 {
     struct dev_checks *d = calloc(1, sizeof *d);
-    struct checked *at = calloc(registry_count(r) + 1, sizeof *at);
+    uint32_t count = registry_count(r);
+    struct checked *at = calloc(count + 1, sizeof *at);
 
     if (!d || !at) {
         free(d);
         free(at);
         return NULL;
     }
-    *d = (struct dev_checks){.registry = r, .at = at};
-    for (uint32_t i = 0; i < registry_count(r); i++)
+    *d = (struct dev_checks){.registry = r, .count = count, .at = at};
+    for (uint32_t i = 0; i < count; i++)
         put_face(&at[i], registry_at(r, i));
     return d;
 }
@@ -153,7 +155,7 @@ void dev_checks_free(struct dev_checks *d)
 {
     if (!d)
         return;
-    for (uint32_t i = 0; i < registry_count(d->registry); i++)
+    for (uint32_t i = 0; i < d->count; i++)
         registry_at(d->registry, i)->handler = d->at[i].own;
     free(d->at);
     free(d);

@@ -1,8 +1,5 @@
 /* What a handler may ask and say of a task that lasts; of a plain call most of it is nothing. */
-#include <stdio.h>
-
 #include "proto/reader.h"
-#include "base/units.h"
 #include "base/utf8.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/manager/job_source_parts.h"
@@ -55,16 +52,7 @@ static bool host_partial(struct ergon_task *task, const void *value, size_t len)
 
 static void host_again(struct ergon_task *task, uint64_t ns)
 {
-    struct attempt *attempt = attempt_of(task);
-    char text[120], after[32];
-    if (attempt) {
-        attempt->again = true;
-        attempt->after = ns;
-        return;
-    }
-    snprintf(text, sizeof text, "ask again in %s; a task that is submitted is run again by itself",
-             units_duration_text(ns, after, sizeof after));
-    task_fail(task_of(task), ERGON_E_BUSY, NULL, span_text(text));
+    task_run_again(task_of(task), ns);
 }
 
 void host_fill_jobs(struct ergon_host *host)

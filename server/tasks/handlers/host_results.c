@@ -127,7 +127,7 @@ static void complain_of_code(const struct task *t, const char *code)
     if (method_complain(t->method, COMPLAINT_CODE))
         log_error("a handler failed with a code that is none: it counts as FAILED",
                   LOG_STR("code", code), LOG_STR("module", t->method->module),
-                  LOG_STR("method", t->method->handler->name), LOG_STR("task", name));
+                  LOG_STR("method", method_name(t->method)), LOG_STR("task", name));
 }
 
 static void host_fail(struct ergon_task *task, const char *code, const char *text)

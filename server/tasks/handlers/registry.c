@@ -6,35 +6,90 @@
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/task.h"
 
-enum { NAME_MAX_BYTES = 64, SLOTS_MIN = 64 };
+enum {
+    NAME_MAX_BYTES = 64,
+    SLOTS_MIN = 64,
+    CHUNK_MIN = 32, /* methods in the first chunk; each that follows has twice as many */
+    CHUNKS = 24,
+    RUN_MAX = 256 /* slots in a row that are taken, of names that strangers choose */
+};
 
 /* Open addressing: a power of two of slots, at most half of them full. */
-struct registry {
-    struct method **methods; /* by index */
-    struct method **slots;   /* by hash; NULL: empty */
-    uint32_t count, room, slot_count;
+struct name_table {
+    struct name_table *before; /* that this one replaced: others may still read it */
+    uint32_t slot_count;
+    /* By hash; NULL: empty.  Release in put(), so that the method is whole before it can be found;
+     * acquire in registry_find(). */
+    _Atomic(struct method *) slots[];
 };
+
+/* A table that has become too small stays until the end: all of them together are smaller than the
+ * one in use. */
+struct registry {
+    /* Release in grow_names(), so that the names are in it; acquire in registry_find(). */
+    _Atomic(struct name_table *) names;
+    /* Release in insert(), so that the method stands in its chunk; acquire in registry_count() and
+     * registry_at(). */
+    _Atomic uint32_t count;
+    struct method **chunks[CHUNKS]; /* by index; NULL: not yet */
+    uint32_t offered;
+    bool (*made)(void *arg, struct method *m);
+    void *made_arg;
+};
+
+/* Of all methods that no module has, and of no kind: it is not run. */
+static const struct ergon_handler offered = {.size = sizeof offered, .name = ""};
 
 static const char *const reserved[] = {"server.", "task.", "queue.", "cron.", "connection.",
                                        "worker.", "sem.",  "event.", "actor."};
 
-struct registry *registry_new(void)
+/* --- Methods by index --- */
+
+/* The place of an index: chunk `*chunk`, and what is returned within it. */
+static uint32_t place_of(uint32_t index, uint32_t *chunk)
 {
-    return calloc(1, sizeof(struct registry));
+    uint32_t from_first = index / CHUNK_MIN + 1;
+    *chunk = 31 - (uint32_t)__builtin_clz(from_first);
+    return index - CHUNK_MIN * ((1u << *chunk) - 1);
 }
 
-void registry_free(struct registry *r)
+uint32_t registry_count(const struct registry *r)
 {
-    if (!r)
-        return;
-    for (uint32_t i = 0; i < r->count; i++)
-        free(r->methods[i]);
-    free(r->methods);
-    free(r->slots);
-    free(r);
+    return atomic_load_explicit(&r->count, memory_order_acquire);
 }
 
-/* FNV-1a, eight bytes at a time: names are short, and nobody outside chooses them. */
+struct method *registry_at(const struct registry *r, uint32_t index)
+{
+    uint32_t chunk;
+    if (index >= registry_count(r))
+        return NULL;
+    uint32_t place = place_of(index, &chunk);
+    return r->chunks[chunk][place];
+}
+
+/* Where the next one is put; NULL without memory. */
+static struct method **next_place(struct registry *r)
+{
+    uint32_t chunk, place = place_of(registry_count(r), &chunk);
+    if (chunk >= CHUNKS)
+        return NULL;
+    if (!r->chunks[chunk])
+        r->chunks[chunk] = calloc((size_t)CHUNK_MIN << chunk, sizeof(struct method *));
+    return r->chunks[chunk] ? &r->chunks[chunk][place] : NULL;
+}
+
+/* --- Methods by name --- */
+
+static struct name_table *table_new(uint32_t slot_count)
+{
+    struct name_table *t = calloc(1, sizeof *t + slot_count * sizeof t->slots[0]);
+    if (t)
+        t->slot_count = slot_count;
+    return t;
+}
+
+/* FNV-1a, eight bytes at a time: names are short.  Whom strangers choose names for is protected by
+ * run_at(). */
 static uint64_t hash(struct span name)
 {
     uint64_t h = 0xcbf29ce484222325u ^ name.len;
@@ -51,28 +106,107 @@ static uint64_t hash(struct span name)
     return h ^ h >> 32;
 }
 
-static struct method **slot_of(struct method **slots, uint32_t slot_count, struct span name)
+static uint32_t first_slot(const struct name_table *t, struct span name)
 {
-    uint32_t i = (uint32_t)hash(name) & (slot_count - 1);
-    while (slots[i] && !span_equal(slots[i]->name, name))
-        i = (i + 1) & (slot_count - 1);
-    return &slots[i];
+    return (uint32_t)hash(name) & (t->slot_count - 1);
+}
+
+static uint32_t next_slot(const struct name_table *t, uint32_t slot)
+{
+    return (slot + 1) & (t->slot_count - 1);
+}
+
+static struct method *in_slot(const struct name_table *t, uint32_t slot)
+{
+    return atomic_load_explicit(&t->slots[slot], memory_order_acquire);
 }
 
 struct method *registry_find(const struct registry *r, struct span name)
 {
-    return r->slot_count ? *slot_of(r->slots, r->slot_count, name) : NULL;
+    const struct name_table *t = atomic_load_explicit(&r->names, memory_order_acquire);
+    uint32_t slot = first_slot(t, name);
+    struct method *m;
+    while ((m = in_slot(t, slot)) && !span_equal(m->name, name))
+        slot = next_slot(t, slot);
+    return m;
 }
 
-uint32_t registry_count(const struct registry *r)
+/* The empty slot for a name that is not there. */
+static uint32_t slot_for(const struct name_table *t, struct span name)
 {
-    return r->count;
+    uint32_t slot = first_slot(t, name);
+    while (in_slot(t, slot))
+        slot = next_slot(t, slot);
+    return slot;
 }
 
-struct method *registry_at(const struct registry *r, uint32_t index)
+static void put(struct name_table *t, struct method *m)
 {
-    return index < r->count ? r->methods[index] : NULL;
+    atomic_store_explicit(&t->slots[slot_for(t, m->name)], m, memory_order_release);
 }
+
+/* So many slots in a row would be full, were this name put in: nobody who looks for a name in them
+ * looks at more.  Strangers may choose names whose slots lie beside each other. */
+static uint32_t run_at(const struct name_table *t, struct span name)
+{
+    uint32_t slot = slot_for(t, name), run = 1;
+    for (uint32_t i = next_slot(t, slot); in_slot(t, i); i = next_slot(t, i))
+        run++;
+    for (uint32_t i = slot + t->slot_count - 1; in_slot(t, i & (t->slot_count - 1)); i--)
+        run++;
+    return run;
+}
+
+/* The table in use, with room for one more; NULL without memory. */
+static struct name_table *grow_names(struct registry *r)
+{
+    struct name_table *t = atomic_load_explicit(&r->names, memory_order_relaxed);
+    uint32_t count = registry_count(r);
+    if (2 * (count + 1) <= t->slot_count)
+        return t;
+    struct name_table *grown = table_new(2 * t->slot_count);
+    if (!grown)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        put(grown, registry_at(r, i));
+    grown->before = t;
+    atomic_store_explicit(&r->names, grown, memory_order_release);
+    return grown;
+}
+
+/* --- A registry --- */
+
+struct registry *registry_new(void)
+{
+    struct registry *r = calloc(1, sizeof(struct registry));
+    struct name_table *t = table_new(SLOTS_MIN);
+    if (!r || !t) {
+        free(r);
+        free(t);
+        return NULL;
+    }
+    atomic_init(&r->names, t);
+    return r;
+}
+
+void registry_free(struct registry *r)
+{
+    struct name_table *before;
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < registry_count(r); i++)
+        free(registry_at(r, i));
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        free(r->chunks[i]);
+    for (struct name_table *t = atomic_load_explicit(&r->names, memory_order_relaxed); t;
+         t = before) {
+        before = t->before;
+        free(t);
+    }
+    free(r);
+}
+
+/* --- What may be added --- */
 
 bool registry_reserved(struct span name)
 {
@@ -84,11 +218,24 @@ bool registry_reserved(struct span name)
     return false;
 }
 
-static bool well_named(const char *name)
+static bool is_of_names(uint8_t c)
 {
-    size_t len = strlen(name);
-    return len >= 1 && len <= NAME_MAX_BYTES &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == len;
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+static bool well_named(struct span name)
+{
+    if (name.len < 1 || name.len > NAME_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_of_names(name.at[i]))
+            return false;
+    return true;
+}
+
+bool registry_may_name(struct span name)
+{
+    return well_named(name) && !registry_reserved(name);
 }
 
 /* NULL, or what is wrong with it. */
@@ -96,7 +243,7 @@ static const char *fault_of(const struct ergon_handler *h)
 {
     if (h->size < sizeof *h)
         return "was built against an older struct ergon_handler";
-    if (!h->name || !well_named(h->name))
+    if (!h->name || !well_named(span_text(h->name)))
         return "has a bad name: 1 to 64 of a-z, 0-9, '_', '.' and '-'";
     if (registry_reserved(span_text(h->name)))
         return "has a name that begins like the server's own methods";
@@ -109,51 +256,41 @@ static const char *fault_of(const struct ergon_handler *h)
     return NULL;
 }
 
-static int grow_list(struct registry *r)
+static struct method *method_new(const struct registry *r, struct span copied)
 {
-    if (r->count < r->room)
-        return 0;
-    uint32_t room = r->room ? 2 * r->room : SLOTS_MIN / 2;
-    struct method **methods = realloc(r->methods, room * sizeof(struct method *));
-    if (!methods)
-        return -1;
-    r->methods = methods;
-    r->room = room;
-    return 0;
+    struct method *m = calloc(1, sizeof *m + copied.len + 1);
+    if (!m)
+        return NULL;
+    if (copied.len > 0)
+        m->name = span_of(memcpy(m + 1, copied.at, copied.len), copied.len);
+    m->index = registry_count(r);
+    atomic_init(&m->service_ns, 0);
+    atomic_init(&m->small_params, SMALL_PARAMS);
+    return m;
 }
 
-static int grow_slots(struct registry *r)
+/* `place` and `names` have room for it. */
+static void insert(struct registry *r, struct method *m, struct method **place,
+                   struct name_table *names)
 {
-    if (2 * (r->count + 1) <= r->slot_count)
-        return 0;
-    uint32_t slot_count = r->slot_count ? 2 * r->slot_count : SLOTS_MIN;
-    struct method **slots = calloc(slot_count, sizeof(struct method *));
-    if (!slots)
-        return -1;
-    for (uint32_t i = 0; i < r->count; i++)
-        *slot_of(slots, slot_count, r->methods[i]->name) = r->methods[i];
-    free(r->slots);
-    r->slots = slots;
-    r->slot_count = slot_count;
-    return 0;
+    *place = m;
+    put(names, m);
+    atomic_store_explicit(&r->count, m->index + 1, memory_order_release);
 }
 
-static int insert(struct registry *r, const char *module, const struct ergon_handler *handler)
+/* -1: no memory. */
+static int add(struct registry *r, const char *module, const struct ergon_handler *handler)
 {
-    if (grow_list(r) != 0 || grow_slots(r) != 0)
-        return -1;
-    struct method *m = calloc(1, sizeof *m);
+    struct method **place = next_place(r);
+    struct name_table *names = place ? grow_names(r) : NULL;
+    struct method *m = names ? method_new(r, span_of(NULL, 0)) : NULL;
     if (!m)
         return -1;
     m->name = span_text(handler->name);
     m->handler = handler;
     m->module = module;
-    m->index = r->count;
     stepped_make_class(m);
-    atomic_init(&m->service_ns, 0);
-    atomic_init(&m->small_params, SMALL_PARAMS);
-    r->methods[r->count++] = m;
-    *slot_of(r->slots, r->slot_count, m->name) = m;
+    insert(r, m, place, names);
     return 0;
 }
 
@@ -173,8 +310,49 @@ int registry_add(struct registry *r, const char *module, const struct ergon_hand
                  handler->name, module, taken->module);
         return -1;
     }
-    if (insert(r, module, handler) == 0)
+    if (add(r, module, handler) == 0)
         return 0;
     snprintf(error, size, "no memory for handler \"%s\"", handler->name);
     return -1;
+}
+
+void registry_on_intern(struct registry *r, bool (*made)(void *arg, struct method *m), void *arg)
+{
+    r->made = made;
+    r->made_arg = arg;
+}
+
+static enum ergon_error make_offered(struct registry *r, struct span name, struct method **out)
+{
+    struct method **place = next_place(r);
+    struct name_table *names = place ? grow_names(r) : NULL;
+    if (!names)
+        return ERGON_E_MEMORY;
+    if (run_at(names, name) > RUN_MAX)
+        return ERGON_E_BUSY;
+    struct method *m = method_new(r, name);
+    if (!m)
+        return ERGON_E_MEMORY;
+    m->handler = &offered;
+    m->module = "workers";
+    if (r->made && !r->made(r->made_arg, m)) {
+        free(m);
+        return ERGON_E_MEMORY;
+    }
+    insert(r, m, place, names);
+    r->offered++;
+    *out = m;
+    return ERGON_OK;
+}
+
+enum ergon_error registry_intern(struct registry *r, struct span name, struct method **out)
+{
+    *out = registry_find(r, name);
+    if (*out)
+        return ERGON_OK;
+    if (!registry_may_name(name))
+        return ERGON_E_BAD_PARAMS;
+    if (r->offered >= METHODS_OFFERED)
+        return ERGON_E_BUSY;
+    return make_offered(r, name, out);
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "server/tasks/manager/hires.h"
+#include "server/tasks/manager/crews.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -206,6 +208,8 @@ static void return_attempt(struct manager *m, struct task *t)
                                     .cancel_seen = attempt->cancel_seen,
                                     .again = attempt->again && t->error == ERGON_OK,
                                     .after = attempt->after,
+                                    .loss = (enum attempt_loss)attempt->loss,
+                                    .why = attempt->loss ? t->text : (struct span){0},
                                     .outcome = &outcome};
     m->shared->source.returned(m->shared->source.arg, &end);
     task_take_back(t, &outcome);
@@ -215,6 +219,8 @@ static void end_attempt(struct manager *m, struct task *t)
 {
     m->attempts_out--;
     return_attempt(m, t);
+    if (t->executor && t->executor->cls->remote)
+        hires_attempt_back(m, t->executor);
     expect_work(m, t->method->pool);
 }
 
@@ -269,4 +275,24 @@ void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, si
     buf[0] = '\0';
     if (e)
         executor_name(e, buf, size);
+}
+
+uint32_t job_source_workers(struct tasks *t, const struct method *m, struct source_worker *out,
+                            uint32_t most)
+{
+    const struct member *mb;
+    uint32_t count = 0;
+    LIST_FOREACH(mb, &t->manager.members, link)
+    {
+        const struct remote *r = ao_of((struct member *)(uintptr_t)mb, struct remote, member);
+        if (!crew_offers(r, m->pool))
+            continue;
+        if (count < most) {
+            out[count] = (struct source_worker){.outstanding = executor_outstanding(&r->base),
+                                                .slots = r->slots};
+            executor_name(&r->base, out[count].name, sizeof out[count].name);
+        }
+        count++;
+    }
+    return count;
 }

@@ -13,15 +13,19 @@
 #include "server/tasks/manager/manager.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/grow.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
+#include "server/tasks/manager/crews.h"
+#include "server/tasks/manager/hires.h"
 #include "server/tasks/manager/holders.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/manager/pools.h"
 #include "server/tasks/manager/shares.h"
 #include "server/tasks/task_lanes.h"
+#include "server/tasks/task_result.h"
 
 enum {
     INLET_BUDGET = 256, /* tasks of one lane, a step */
@@ -246,7 +250,7 @@ static void give(struct manager *m, struct pool *p, int chosen, struct task *t)
 }
 
 /* Drops what nobody wants any more, until one is to be given: the first, or NULL. */
-static const struct task *first_wanted(struct manager *m, struct pool *p, int *budget)
+static inline const struct task *first_wanted(struct manager *m, struct pool *p, int *budget)
 {
     const struct task *t;
     for (; *budget > 0 && (t = task_queue_first(&p->queue)); --*budget) {
@@ -292,6 +296,20 @@ static bool others_may_fit(const struct pool *p, const struct task *t)
     return what == GIVE_JOB || what == GIVE_PLACE;
 }
 
+/* The next of the queue, or of the source.  NULL: the source has none after all, and `jobs` is
+ * false from now on. */
+static struct task *take_next(struct manager *m, struct pool *p, bool of_source, bool *jobs)
+{
+    if (of_source) {
+        struct task *t = job_source_take(m, p);
+        *jobs = t != NULL;
+        return t;
+    }
+    struct task *t = task_queue_pop(&p->queue);
+    manager_dismiss_of(t->tally); /* while the task is ours */
+    return t;
+}
+
 /* What a pass through the queue has come to. */
 enum pass {
     PASS_DONE, /* nobody who has room was found wanting for a task */
@@ -328,12 +346,9 @@ static enum pass give_all(struct manager *m, struct pool *p, int *budget)
             aside += !of_source;
             continue;
         }
-        struct task *next = of_source ? job_source_take(m, p) : task_queue_pop(&p->queue);
-        jobs = jobs && (next || !of_source);
+        struct task *next = take_next(m, p, of_source, &jobs);
         if (!next)
             continue;
-        if (!of_source)
-            manager_dismiss_of(next->tally); /* while the task is ours */
         give(m, p, chosen, next);
         given += !of_source;
         p->job_next = !of_source;
@@ -373,21 +388,112 @@ static void give_or_wait(struct manager *m, struct pool *p, int *budget)
     p->second_look = announced && pass == PASS_CUT;
 }
 
-static bool sweeping(const struct manager *m)
+/* --- Workers --- */
+
+static void give_to_worker(struct manager *m, struct pool *p, struct remote *r, struct task *t)
 {
-    const struct pool *p;
-    bool any = false;
-    STAILQ_FOREACH(p, &m->stirring, next)
-    any |= task_queue_sweeping(&p->queue);
-    return any;
+    struct executor *e = &r->base;
+    uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
+    TRACE(m->activator, "manager", 0, "task %llu -> worker %u (has %u of %u)",
+          (unsigned long long)t->number, e->index, r->member.load.outstanding,
+          r->member.load.slots);
+    crews_note_given(m, p, r);
+    r->member.attempts += task_is(t, TASK_ATTEMPT);
+    atomic_store_explicit(&e->given, given, memory_order_relaxed);
+    t->executor = e;
+    task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
+    lane_push(e->in, &t->item);
 }
 
-/* True: it is not over. */
-static bool sweep(struct manager *m)
+/* Whoever offered the method has left, or is quiet: calls that were on their way here meanwhile,
+ * and those that waited for room, are told so.  Jobs wait in their own queue. */
+static void answer_no_worker(struct manager *m, struct pool *p, int *budget)
 {
-    bool begins = !sweeping(m) && manager_take_flagged(&m->shared->inbox);
+    struct task *t;
+    for (; *budget > 0 && (t = task_queue_pop(&p->queue)); --*budget) {
+        task_fail(t, ERGON_E_NO_WORKER, NULL, span_text(error_meaning(ERGON_E_NO_WORKER)));
+        drop(m, t);
+    }
+}
+
+/* Without room the source is not asked. */
+static bool source_wants(struct manager *m, struct pool *p)
+{
+    uint32_t room = p->source_has_work && !m->jobs_stopped ? crews_room(p) : 0;
+    return room > 0 && job_source_ready(m, p, room);
+}
+
+/* Until the tasks or the room are used up: then true; or, while others have something to do or wait
+ * for the same workers, one task. */
+static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
+{
+    const struct task *t;
+    uint32_t given = 0;
+    bool full = false, awaited = false, jobs = source_wants(m, p);
+    while (!awaited && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
+        bool of_source = jobs && job_is_next(p, t);
+        struct remote *r = crews_choose(p);
+        full = !r;
+        if (full)
+            break;
+        struct task *next = take_next(m, p, of_source, &jobs);
+        if (!next)
+            continue;
+        awaited = !STAILQ_EMPTY(&m->serving) || crew_awaited(r);
+        give_to_worker(m, p, r, next);
+        given += !of_source;
+        p->job_next = !of_source;
+        --*budget;
+    }
+    if (given > 0)
+        manager_dismiss(&m->shared->inbox, p, given);
+    return full;
+}
+
+/* One that is full, or that nobody serves, does not stir until a worker has room for it. */
+static void look_at_workers(struct manager *m, struct pool *p, int *budget)
+{
+    bool there = crews_there(p), full = there && give_to_workers(m, p, budget);
+    bool source = there && p->source_has_work && !m->jobs_stopped;
+    if (!there)
+        answer_no_worker(m, p, budget);
+    full |= source && crews_room(p) == 0;
+    if (full)
+        crews_wait(m, p);
+    else if (p->queue.length > 0 || source)
+        manager_stir(m, p);
+    if (m->shared->has_source)
+        job_source_tell_full(m, p, full);
+    crews_call(m, p);
+}
+
+/* In turn.  What waits and is swept stays in the list meanwhile.  True: nothing is left that could
+ * be given now. */
+static bool give_to_all_workers(struct manager *m)
+{
+    struct pool_list swept = STAILQ_HEAD_INITIALIZER(swept);
     struct pool *p;
-    STAILQ_FOREACH(p, &m->stirring, next)
+    int budget = GIVE_BUDGET;
+    while (budget > 0 && (p = STAILQ_POP(&m->serving, next))) {
+        p->stirs = false;
+        if (!p->staff->waits)
+            look_at_workers(m, p, &budget);
+        if (!p->stirs && task_queue_sweeping(&p->queue)) {
+            p->stirs = true;
+            STAILQ_INSERT_TAIL(&swept, p, next);
+        }
+    }
+    bool all = STAILQ_EMPTY(&m->serving);
+    STAILQ_CONCAT(&m->serving, &swept);
+    return all;
+}
+
+/* True: some are not done. */
+static bool sweep_in(struct manager *m, const struct pool_list *list, bool begins)
+{
+    struct pool *p;
+    bool any = false;
+    STAILQ_FOREACH(p, list, next)
     {
         struct task *next;
         if (begins)
@@ -396,8 +502,26 @@ static bool sweep(struct manager *m)
             next = t->next;
             drop(m, t);
         }
+        any |= task_queue_sweeping(&p->queue);
     }
-    return sweeping(m);
+    return any;
+}
+
+/* True: it is not over. */
+static bool sweep(struct manager *m)
+{
+    bool begins = !m->sweeps && manager_take_flagged(&m->shared->inbox);
+    const struct staff *s;
+    if (!m->sweeps && !begins)
+        return false;
+    if (begins) {
+        TAILQ_FOREACH(s, &m->waiting, link)
+        manager_stir(m, s->pool);
+    }
+    bool any = sweep_in(m, &m->stirring, begins);
+    any |= sweep_in(m, &m->serving, begins);
+    m->sweeps = any;
+    return any;
 }
 
 /* Each home cancels its calls on its own thread. */
@@ -451,9 +575,13 @@ static enum ao_verdict manager_step(struct ao *self)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
     job_source_take_returns(m);
+    if (m->member_count > 0 || !mpsc_empty(&m->shared->inbox.hires))
+        hires_take(m);
     bool swept = !sweep(m);
     m->source_woken = false;
     bool given = give_of_all(m);
+    given &= STAILQ_EMPTY(&m->serving) || give_to_all_workers(m);
+    given &= TAILQ_EMPTY(&m->waiting) || !hires_wait(m);
     see_to_drain(m);
     bool idle = empty && swept && given && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
@@ -469,32 +597,18 @@ static enum ao_verdict patience_step(struct ao *self)
 
 static const struct ao_class patience_class = {.name = "patience", .step = patience_step};
 
-static void wake_manager(void *arg)
-{
-    manager_ask(arg);
-}
-
-struct pool *manager_add_pool(struct manager *m, uint32_t most)
-{
-    struct pool **pools = grow_pointers(m->pools, &m->pool_room, m->pool_count);
-    if (!pools)
-        return NULL;
-    m->pools = pools;
-    struct pool *p = pool_new(m->pool_count, most, wake_manager, &m->shared->inbox);
-    if (p)
-        m->pools[m->pool_count++] = p;
-    return p;
-}
-
 int manager_init(struct manager *m, struct tasks_shared *shared)
 {
     m->shared = shared;
     STAILQ_INIT(&m->stirring);
+    STAILQ_INIT(&m->serving);
+    TAILQ_INIT(&m->waiting);
+    LIST_INIT(&m->members);
     m->activator = shared->plan.manager;
     ao_init(&m->ao, &manager_class, m->activator);
     ao_init(&m->patience, &patience_class, m->activator);
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
-        if (!(shared->local[i] = manager_add_pool(m, shared->plan.executor_count)))
+        if (!(shared->local[i] = pools_add(m, shared->plan.executor_count)))
             return -1;
     return manager_inbox_init(&shared->inbox, &m->ao, m->activator, shared->plan.queue_max);
 }
@@ -523,6 +637,9 @@ int manager_connect(struct manager *m, struct home **homes, uint32_t count)
 {
     m->homes = homes;
     m->home_count = count;
+    m->docks_away = calloc(m->shared->docks.count, sizeof *m->docks_away);
+    if (!m->docks_away)
+        return -1;
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
         if (pool_connect(m->pools[i], m->shared->plan.policy, i == POOL_BLOCKING) != 0)
             return -1;
@@ -532,8 +649,12 @@ int manager_connect(struct manager *m, struct home **homes, uint32_t count)
 void manager_fini(struct manager *m)
 {
     struct task *t;
-    for (uint32_t i = 0; i < m->pool_count; i++)
+    for (uint32_t i = 0; i < m->pool_count; i++) {
+        if (m->pools[i]->staff)
+            staff_free(m->pools[i]->staff);
         pool_free(m->pools[i]);
+    }
+    free(m->docks_away);
     free(m->pools);
     while ((t = home_take_returned(&m->home)))
         task_discard(t);

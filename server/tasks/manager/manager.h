@@ -8,8 +8,12 @@
 #define ERGON_TASKS_MANAGER_H
 
 #include "server/tasks/calls/home.h"
+#include "server/tasks/manager/member.h"
 #include "server/tasks/manager/pool.h"
 #include "server/tasks/shared.h"
+
+struct staff;
+TAILQ_HEAD(staff_line, staff);
 
 struct manager {
     struct tasks_shared *shared; /* borrowed */
@@ -25,8 +29,18 @@ struct manager {
     struct lane *out;    /* by index of home: tasks that need not run */
     struct pool **pools; /* by index; its own */
     uint32_t pool_count, pool_room;
-    struct pool_list stirring; /* those that have something to do */
+    struct pool_list stirring; /* those of local executors that have something to do */
     uint32_t stop_requests;    /* that it has seen to */
+    bool sweeps;               /* queues of pools are swept */
+
+    /* Of workers: crews.h, hires.h. */
+    struct staff_line waiting;  /* pools of workers that wait for room; they need not stir */
+    struct member_list members; /* all that have joined */
+    uint32_t member_count;
+    uint32_t workers;         /* that have joined since the start: the number of the last */
+    uint64_t turns;           /* tasks that workers were given, and workers that joined */
+    struct pool_list serving; /* of workers, that have something to do: they take turns */
+    bool *docks_away;         /* by index, as it has seen them last */
 
     /* Of jobs. */
     bool source_woken;               /* the source said so since the last look */
@@ -43,16 +57,22 @@ int manager_init(struct manager *m, struct tasks_shared *shared);
 int manager_connect(struct manager *m, struct home **homes, uint32_t count);
 void manager_fini(struct manager *m); /* tasks that are left in its queues are freed */
 
-/* One more pool, for at most so many executors; the manager's.  NULL without memory. */
-struct pool *manager_add_pool(struct manager *m, uint32_t most);
-
 /* The pool has something to do: the manager's next step looks at it. */
 static inline void manager_stir(struct manager *m, struct pool *p)
 {
     if (p->stirs)
         return;
     p->stirs = true;
-    STAILQ_INSERT_TAIL(&m->stirring, p, next);
+    STAILQ_INSERT_TAIL(p->staff ? &m->serving : &m->stirring, p, next);
+}
+
+/* One of workers, before all others: it has waited. */
+static inline void manager_stir_first(struct manager *m, struct pool *p)
+{
+    if (p->stirs)
+        return;
+    p->stirs = true;
+    STAILQ_INSERT_HEAD(&m->serving, p, next);
 }
 
 #endif

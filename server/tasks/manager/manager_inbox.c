@@ -10,6 +10,11 @@ enum {
     RESERVE_LEAST = 64
 };
 
+static void wake(void *arg)
+{
+    manager_ask(arg);
+}
+
 int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct activator *activator,
                        uint32_t queue_max)
 {
@@ -21,6 +26,8 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
         in->reserve = RESERVE_LEAST;
     mpsc_init(&in->tasks);
     mpsc_init(&in->notes);
+    mpsc_init(&in->hires);
+    waker_init(&in->waiting_for_workers, wake, in);
     in->handle = ao_handle_new(manager);
     return in->handle ? 0 : -1;
 }
@@ -109,13 +116,23 @@ bool manager_take_flagged(struct manager_inbox *in)
 
 /* On the manager's own thread nothing runs beside it, and its announcement is seen without the
  * fence: it gives more as soon as the executor's step is over. */
-void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from)
+static void tell_of_room(struct manager_inbox *in, struct waker *waiting,
+                         const struct activator *from)
 {
-    struct waker *waiting = &pool->waiting_for_room;
     if (from != in->activator) {
-        waker_notify(waiting); /* E2 of the argument in manager.c */
+        waker_notify(waiting);
     } else if (waker_announced(waiting)) {
         waker_retract(waiting);
         ao_run_next(in->manager);
     }
+}
+
+void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from)
+{
+    tell_of_room(in, &pool->waiting_for_room, from); /* E2 of the argument in manager.c */
+}
+
+void manager_on_worker(struct manager_inbox *in, const struct activator *from)
+{
+    tell_of_room(in, &in->waiting_for_workers, from);
 }

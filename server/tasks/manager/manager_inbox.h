@@ -25,6 +25,7 @@ struct manager_inbox {
 
     struct mpsc tasks; /* of outside threads and of blocking executors */
     struct mpsc notes; /* of the handlers of jobs' attempts */
+    struct mpsc hires; /* of docks: what their workers say (hires.h) */
 
     /* Tasks in the queues or on their way there: of all pools in the lower half, and again in the
      * upper one those of the stepped executors, of which the local short cut asks.  Orders nothing:
@@ -36,6 +37,10 @@ struct manager_inbox {
      * Release where it is asked, acquire where manager and homes look: what was set before is
      * seen. */
     _Atomic uint32_t stop_requests;
+
+    /* The manager waits for room at workers: announced by it, notified by docks whose workers have
+     * room, behind their item in `hires`.  The protocol of waker.c, with that list as the input. */
+    struct waker waiting_for_workers;
 };
 
 /* Before the threads start; `manager` is an object on its activator, borrowed.  0, or -1 without
@@ -74,6 +79,9 @@ bool manager_take_flagged(struct manager_inbox *in);
 /* An executor of the pool, whose activator is `from` (NULL: a plain thread), has published that it
  * has room. */
 void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from);
+
+/* The dock on the activator `from` has put a worker that has room into `hires`. */
+void manager_on_worker(struct manager_inbox *in, const struct activator *from);
 
 /* Tasks that were admitted and not given yet, of all pools; is there none for stepped executors?
  * Guesses, for others than the manager. */

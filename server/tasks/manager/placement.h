@@ -37,6 +37,30 @@ bool placement_prefers_idle_home(enum placement_policy policy);
  * work than is right to wait behind, and at most `cap`. */
 uint32_t placement_bound(uint64_t service_ns, uint64_t hand_over_ns, uint32_t cap);
 
+/* --- Workers --- */
+
+/* One worker.  A task is not sent before it has a slot, so what a worker has is what it carries. */
+struct worker_load {
+    uint32_t outstanding, slots;
+    uint64_t turn; /* when it was given its last: the lower, the longer ago */
+};
+
+/* Is `a` to be given the next task rather than `b`?  The lower occupancy relative to its slots
+ * counts, then whose turn it is.  A total order where turns differ; slots are at most 2^16. */
+static inline bool placement_worker_before(const struct worker_load *a, const struct worker_load *b)
+{
+    uint64_t left = (uint64_t)a->outstanding * b->slots;
+    uint64_t right = (uint64_t)b->outstanding * a->slots;
+    return left != right ? left < right : a->turn < b->turn;
+}
+
+/* Of a pool's tasks `all` were given, `own` to the workers of one version: has that had its share,
+ * in percent, so that it is passed over? */
+static inline bool placement_had_share(uint32_t own, uint32_t all, uint32_t share)
+{
+    return (uint64_t)100 * own > (uint64_t)share * all;
+}
+
 static inline uint32_t placement_weight(const struct snapshot *s)
 {
     return s->weight ? s->weight : 1;

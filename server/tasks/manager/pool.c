@@ -11,8 +11,10 @@ struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), vo
         return NULL;
     *p = (struct pool){.index = index, .last = PLACEMENT_NONE};
     waker_init(&p->waiting_for_room, wake, arg);
-    p->group.list = calloc(most + 1, sizeof(struct executor *));
-    if (p->group.list)
+    if (most == 0)
+        return p;
+    p->group.list = p->list = calloc(most, sizeof(struct executor *));
+    if (p->list)
         return p;
     free(p);
     return NULL;
@@ -29,7 +31,7 @@ void pool_free(struct pool *p)
     free(p->snapshots);
     free(p->shares);
     free(p->holders);
-    free(p->group.list);
+    free(p->list);
     free(p);
 }
 

@@ -1,8 +1,10 @@
 /* A pool: the executors that can run a method, and the queue of the tasks that wait for them.
  *
  * Each method belongs to one pool, and tasks of different pools never wait for each other.  There
- * is one of all stepped executors and one of all blocking ones; they come first.  The manager steps
- * a pool only while that has something to do, so one that rests costs memory and nothing else.
+ * is one of all stepped executors and one of all blocking ones; they come first.  Each method that
+ * workers offer has one of its own, made when it is first named, and kept: crews.h.  The manager
+ * steps a pool only while that has something to do, so one that rests costs memory and nothing
+ * else.
  *
  * Thread: the manager's, but for what says otherwise. */
 #ifndef ERGON_TASKS_POOL_H
@@ -14,6 +16,7 @@
 #include "server/tasks/manager/task_queue.h"
 
 struct share;
+struct staff;
 
 /* Indexes of the pools of local executors. */
 enum { POOL_STEPPED, POOL_BLOCKING, POOLS_LOCAL };
@@ -26,7 +29,9 @@ enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB, GIVE_PLACE };
 struct pool {
     /* Read-only once started; any thread. */
     uint32_t index;              /* dense, from 0 */
-    struct executor_group group; /* the list is the pool's own; the executors are borrowed */
+    struct executor_group group; /* who is told of flagged tasks; the executors are borrowed */
+    struct executor **list;      /* that of the group; NULL: it is not the pool's own */
+    struct staff *staff;         /* of a pool of workers, else NULL; the manager's */
 
     struct task_queue queue;
     struct snapshot *snapshots; /* one for each executor, of the current pass */
@@ -57,8 +62,8 @@ struct pool {
 STAILQ_HEAD(pool_list, pool);
 
 /* One without executors; whoever knows them puts them into the group, whose list has room for
- * `most`.  `wake` is called by who notifies a manager that waits, on its thread.  NULL without
- * memory. */
+ * `most`, or, where that is 0, gives it another.  `wake` is called by who notifies a manager that
+ * waits, on its thread.  NULL without memory. */
 struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg);
 /* Tasks that are left in its queue are freed; NULL is fine. */
 void pool_free(struct pool *p);

@@ -150,11 +150,11 @@ def compared(row, peer, ours, theirs):
     def middle(windows, key):
         return statistics.median(w[key] for w in windows)
 
-    keys = ("rate", "server_us", "p50_us", "p99_us", "p999_us", "driver_cores", "server_cores", "other_cores", "lag_us")
+    keys = ("rate", "server_us", "alone_us", "p50_us", "p99_us", "p999_us", "driver_cores", "server_cores", "other_cores", "lag_us")
     return {
         "load": str(row),
         "peer": peer.name,
-        "ratios": {key: ratios(ours, theirs, key) for key in ("rate", "server_us", "p99_us", "p999_us")},
+        "ratios": {key: ratios(ours, theirs, key) for key in ("rate", "server_us", "alone_us", "p99_us", "p999_us")},
         "ours": {key: middle(ours, key) for key in keys},
         "theirs": {key: middle(theirs, key) for key in keys},
         "windows": {"ours": ours, "theirs": theirs},

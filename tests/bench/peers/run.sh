@@ -1,6 +1,7 @@
 #!/bin/sh
 # Ergon beside other servers, under the same load: installs them from Debian, builds, measures, prints ratios.
 #   run.sh [OPTION...]             options of side_by_side.py; 'run.sh --help' lists them
+#   run.sh --workers [OPTION...]   the same by way of two workers on each side
 #   run.sh --bar [OPTION...]       the rows that are no table of peers: options of bar.py
 #   run.sh --durable [OPTION...]   submissions that are acknowledged when they are durable: options of durable.py
 # ERGON_BUILD names the build directory (build, at the root of the tree).  Installing needs root or sudo.
@@ -16,7 +17,12 @@ case "${1:-}" in
 --durable) program=durable.py ;;
 esac
 [ "$program" = side_by_side.py ] || shift
+workers=
+case " $* " in
+*" --workers "*) workers=yes ;;
+esac
 packages="beanstalkd erlang-base gearman-job-server haproxy memcached nats-server openssl redis-server tarantool tarantool-dev"
+[ -z "$workers" ] || packages="beanstalkd gearman-job-server libgearman-dev nats-server redis-server"
 units="beanstalkd epmd.socket epmd gearman-job-server haproxy memcached nats-server redis-server tarantool"
 policy=/usr/sbin/policy-rc.d
 
@@ -47,12 +53,17 @@ wanted=$(missing $packages)
 # shellcheck disable=SC2086 # words
 [ -z "$wanted" ] || install_peers $wanted
 
-build ergond ergon peers_driver handshakes limit_echo gearman_worker nats_responder sync_rate
+build ergond ergon peers_driver handshakes limit_echo beanstalk_worker ergon_worker gearman_worker nats_responder \
+    redis_worker sync_rate
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cc -O2 -shared -fPIC -Wall -Wextra -Werror -o "$work/echo_c.so" "$here/procedures/echo_c.c"
-erlc -o "$work" "$here/procedures/echo_server.erl"
+if [ -n "$workers" ]; then
+    cc -O2 -Wall -Wextra -Werror -o "$work/libgearman_worker" "$here/workers/libgearman_worker.c" -lgearman
+else
+    cc -O2 -shared -fPIC -Wall -Wextra -Werror -o "$work/echo_c.so" "$here/procedures/echo_c.c"
+    erlc -o "$work" "$here/procedures/echo_server.erl"
+fi
 
 # As many open files as allowed: 10,000 connections need them at both ends.
 # shellcheck disable=SC3045 # dash and bash know it

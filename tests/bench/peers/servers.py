@@ -195,6 +195,16 @@ class ErgonTls(Ergon):
         return path
 
 
+class ErgonWorkers(Ergon):
+    """By way of workers: `slots` is the most that each is sent ahead."""
+
+    name, method = "ergon, workers", "work"
+    what = "a call, whole, by way of two workers in C on libergon"
+
+    def workers(self):
+        return [[self.built("tests/bench/peers/ergon_worker"), str(self.port), self.method, str(self.place.slots)]] * 2
+
+
 class Haproxy(Peer):
     """Not of PEERS, as it runs no tasks: it ends TLS, with the same certificate and the same order of cipher suites."""
 
@@ -280,6 +290,14 @@ class Nats(Peer):
         return super().settings() + "; max_pending 1 GiB"
 
 
+class NatsGroup(Nats):
+    name = "nats, two"
+    what = "request and reply, by way of two responders in C, which share the subject"
+
+    def workers(self):
+        return [[*responder, "workers"] for responder in super().workers() * 2]
+
+
 class Gearmand(Peer):
     name, protocol, package = "gearmand", "gearman", "gearman-job-server"
     io_threads = 1
@@ -296,6 +314,18 @@ class Gearmand(Peer):
 
 class Gearmand4(Gearmand):
     name, io_threads = "gearmand-t4", 4
+
+
+class GearmandLibrary(Gearmand):
+    name = "gearmand, library"
+    what = "the same, by way of two workers in C on libgearman"
+
+    def workers(self):
+        return [[self.work("libgearman_worker"), str(self.port), "echo"]] * 2
+
+
+class GearmandLibrary4(GearmandLibrary):
+    name, io_threads = "gearmand-t4, library", 4
 
 
 class Beanstalkd(Peer):
@@ -315,4 +345,23 @@ class Erlang(Peer):
                 "-eval", f"echo_server:start({self.port})"]
 
 
+class RedisQueue(Redis):
+    name, protocol, open_loop = "redis, lists", "redis-queue", False
+    what = "LPUSH, BLMPOP of up to 32 by two workers in C, LPUSH to a list of answers, BRPOP"
+    taken = "32"  # at a time
+
+    def workers(self):
+        return [[self.built("tests/bench/peers/redis_worker"), str(self.port), self.taken]] * 2
+
+
+class BeanstalkQueue(Beanstalkd):
+    name, protocol = "beanstalkd, tubes", "beanstalk-queue"
+    what = "put, reserve and delete by two workers in C of 16 connections, put into a tube of answers, reserve, delete"
+    connections = "16"
+
+    def workers(self):
+        return [[self.built("tests/bench/peers/beanstalk_worker"), str(self.port), self.connections]] * 2
+
+
 PEERS = [LimitEcho, ErgonManaged, Memcached, Redis, TarantoolC, TarantoolLua, Nats, Gearmand, Gearmand4, Erlang, Beanstalkd]
+WITH_WORKERS = [Nats, NatsGroup, GearmandLibrary, GearmandLibrary4, Gearmand, Gearmand4, RedisQueue, BeanstalkQueue]

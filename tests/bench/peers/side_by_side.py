@@ -7,7 +7,7 @@ import time
 
 import program
 from pairs import SHARED_CORES, Row, compared, highest_rate, machine, windows_of, with_spread
-from servers import PEERS, Broken, Ergon
+from servers import PEERS, WITH_WORKERS, Broken, Ergon, ErgonWorkers
 
 ROWS = ["64x16:64", "1x1:64", "1000x1:64", "10000x1:64", "64x16:64@0.5", "64x16:64@0.8",
         "64x16:1024", "1x1:1024", "64x16:65536", "1x1:65536"]
@@ -21,7 +21,7 @@ def cores(side):
     return f"{side['driver_cores']:.2f}/{side['server_cores']:.2f}"
 
 
-HEAD = ("against", "rate ours / theirs k/s", "rate ratio", "server us", "us ratio", "p99 us", "p99 ratio", "p99.9 ratio",
+HEAD = ("against", "rate ours / theirs k/s", "rate ratio", "server us", "us ratio", "alone us", "alone ratio", "p99 us", "p99 ratio", "p99.9 ratio",
         "driver/server cores ours, theirs", "others")
 
 
@@ -36,6 +36,8 @@ def cells(result):
         with_spread(r["rate"]),
         f"{a['server_us']:.2f} / {b['server_us']:.2f}",
         with_spread(r["server_us"]),
+        f"{a['alone_us']:.2f} / {b['alone_us']:.2f}",
+        with_spread(r["alone_us"]),
         f"{a['p99_us']:.0f} / {b['p99_us']:.0f}",
         with_spread(r["p99_us"]),
         with_spread(r["p999_us"]),
@@ -119,7 +121,7 @@ class Run:
             self.servers.append(described(server))
 
     def all(self):
-        ours = Ergon(self.options)
+        ours = (ErgonWorkers if self.options.workers else Ergon)(self.options)
         try:
             ours.start(self.options.server_on)
             self.note(ours)
@@ -142,17 +144,25 @@ class Run:
 
 
 def arguments():
-    names = [p.name.replace(", ", "-").replace(" ", "-") for p in PEERS]
+    every = list(dict.fromkeys(PEERS + WITH_WORKERS))
+    names = [p.name.replace(", ", "-").replace(" ", "-") for p in every]
     a = argparse.ArgumentParser(prog="run.sh", description=__doc__, epilog="peers: " + " ".join(names))
     a.add_argument("--row", action="append", metavar="CxD:B[@S]",
                    help="connections x depth : bytes, @ share of the peer's rate; repeat it (" + " ".join(ROWS) + ")")
     a.add_argument("--main", action="store_true", help="the rows of 64 bytes only")
+    a.add_argument("--workers", action="store_true", help="by way of two workers, ours and those of every peer that has some; 64x16:64")
+    a.add_argument("--slots", type=int, default=512, help="tasks that each worker of ours is sent ahead (512)")
     a.add_argument("--peer", action="append", choices=names, metavar="NAME", help="repeat it (all)")
     a.add_argument("--limit", type=float, default=3600, help="seconds; rows that do not fit are left out (3600)")
-    a.add_argument("--grab", type=int, default=16, help="GRAB_JOB in flight of each worker of Gearman (16)")
+    a.add_argument("--grab", type=int, default=64, help="GRAB_JOB in flight of each worker of Gearman that is not its library's (64)")
     o = program.parse(a, windows=3, window=2)
-    o.rows = [Row(r) for r in o.row or (ROWS[:MAIN] if o.main else ROWS)]
-    o.peers = [p for p, name in zip(PEERS, names) if not o.peer or name in o.peer]
+    usual = ROWS[:1] if o.workers else ROWS[:MAIN] if o.main else ROWS
+    o.rows = [Row(r) for r in o.row or usual]
+    here = WITH_WORKERS if o.workers else PEERS
+    for p, name in zip(every, names):
+        if name in (o.peer or []) and p not in here:
+            a.error(f"{name} is compared {'without' if o.workers else 'with'} --workers only")
+    o.peers = [p for p, name in zip(every, names) if p in here and (not o.peer or name in o.peer)]
     return o
 
 

@@ -11,7 +11,7 @@ struct event {
 
 struct server {
     double free_at; /* end of the last task that it was given */
-    uint32_t outstanding;
+    uint32_t outstanding, given;
 };
 
 struct state {
@@ -89,7 +89,9 @@ static double serve(struct state *s, uint32_t chosen, double from, double servic
 {
     struct server *server = &s->servers[chosen];
     double begin = from > server->free_at ? from : server->free_at;
-    return server->free_at = begin + service;
+    const double *slowness = s->sim->slowness;
+    server->given++;
+    return server->free_at = begin + service * (slowness ? slowness[chosen] : 1);
 }
 
 static double run_queued(struct state *s, double arrival, double service)
@@ -131,6 +133,8 @@ int simulate(const struct sim *sim, const struct load *load, double *sojourns)
             s.bound = sim->bounds[i];
         sojourns[i] = run_one(&s, load->arrivals[i], load->services[i]) - load->arrivals[i];
     }
+    for (uint32_t i = 0; memory && sim->given && i < sim->servers; i++)
+        sim->given[i] = s.servers[i].given;
     free(s.servers);
     free(s.heap);
     return memory ? 0 : -1;

@@ -22,7 +22,9 @@ struct sim {
     const uint32_t *bounds;
     /* JBSQ: from the choice, made with a completion known at once, until the server can begin. */
     double hand_over;
-    uint64_t seed; /* RANDOM */
+    uint64_t seed;          /* RANDOM */
+    const double *slowness; /* of each server: so many times the service; NULL: 1 of each */
+    uint32_t *given;        /* written: tasks that each server was given; NULL: nobody asks */
 };
 
 /* Writes for each task of the load the time from its arrival to its end.  0, or -1 without memory.

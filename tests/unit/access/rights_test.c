@@ -22,10 +22,11 @@ static bool covers(const struct rights *r, const char *method, const char *tenan
 
 TEST(a_right_over_others_is_granted_by_its_own_name_only)
 {
-    static const char *const vain[] = {"*", "task.*", "task.an*", "worker.*", "worker.offer.*"};
+    static const char *const vain[] = {"*", "task.*", "task.an*", "worker.*", "worker.a*"};
 
     for (size_t i = 0; i < sizeof vain / sizeof vain[0]; i++) {
         assert_false(patterns_fit(vain[i], S("task.any")));
+        assert_false(patterns_fit(vain[i], S("worker.any")));
         assert_false(patterns_fit(vain[i], S("worker.offer.echo")));
         const struct rights *r = rights(NULL, "token:a", vain[i]);
         assert_false(covers(r, "task.get", "other", "echo", ""));
@@ -33,7 +34,7 @@ TEST(a_right_over_others_is_granted_by_its_own_name_only)
     }
     assert_true(patterns_seem_to_grant("echo,task.*") && patterns_seem_to_grant("*"));
     assert_false(patterns_seem_to_grant("echo") || patterns_seem_to_grant("*,task.any"));
-    assert_true(patterns_fit("echo,worker.offer.echo", S("worker.offer.echo")));
+    assert_true(patterns_fit("echo,worker.any", S("worker.any")));
     const struct rights *r = rights(NULL, "token:a", "task.get,task.any");
     assert_true(covers(r, "task.get", "other", "echo", ""));
     assert_false(covers(r, "task.cancel", "other", "echo", ""));
@@ -41,6 +42,28 @@ TEST(a_right_over_others_is_granted_by_its_own_name_only)
     assert_false(
         rights_cover(r, S("task.get"), &(struct rights_object){.tenant = S("other")}, false));
     rights_unref(r);
+}
+
+TEST(to_offer_a_method_is_granted_by_what_speaks_of_offers_alone)
+{
+    static const char *const vain[] = {"*", "worker.*", "worker.offer*", "worker.offer.text.*",
+                                       "img.resize"};
+
+    for (size_t i = 0; i < sizeof vain / sizeof vain[0]; i++)
+        assert_false(patterns_fit(vain[i], S("worker.offer.img.resize")));
+    assert_true(patterns_fit("echo,worker.offer.img.resize", S("worker.offer.img.resize")));
+    assert_true(patterns_fit("worker.offer.img.*", S("worker.offer.img.resize")));
+    assert_true(patterns_fit("worker.offer.*", S("worker.offer.img.resize")));
+    assert_false(patterns_fit("worker.offer.*", S("task.any")));
+    const struct rights *few = rights(NULL, "token:a", "worker.offer.img.*");
+    const struct rights *all = rights(NULL, "token:a", "worker.offer.*");
+    const struct rights *others = rights(NULL, "token:a", "*");
+    assert_true(rights_within(few, all));
+    assert_false(rights_within(all, few));
+    assert_false(rights_within(few, others));
+    rights_unref(few);
+    rights_unref(all);
+    rights_unref(others);
 }
 
 static int make_roles(void *arg)

@@ -50,6 +50,24 @@ ACCOUNTS_TEST(each_reference_keeps_it_open, .bytes_in_all = 1000, .bytes = 1000)
     account_close(b);
 }
 
+/* Its own limit, and half of what is free beside it: the other half is for who comes later. */
+ACCOUNTS_TEST(what_is_left, .bytes_in_all = 1000, .bytes = 400)
+{
+    static const struct account_change none = {0}, hundred = {.bytes = 100};
+    struct account *a = account_open(all, "a"), *b = account_open(all, "b");
+    assert_int_equal(account_bytes_left(a, &none), 400);
+    assert_int_equal(account_bytes_left(a, &hundred), 300);
+    settle(a, 150);
+    assert_int_equal(account_bytes_left(a, &none), 250);
+    settle(b, 400);
+    assert_int_equal(account_bytes_left(a, &none), 150);
+    assert_int_equal(account_bytes_left(b, &none), 0);
+    settle(a, -150);
+    settle(b, -400);
+    account_close(a);
+    account_close(b);
+}
+
 enum { TURNS = 20000 };
 
 static void *open_and_close(void *arg)

@@ -15,6 +15,7 @@ struct filled {
     uint64_t duration;
     uint64_t size;
     uint64_t number;
+    struct option_list list;
 };
 
 static const struct option_spec SPECS[] = {
@@ -23,6 +24,7 @@ static const struct option_spec SPECS[] = {
     {'d', "duration", "D", "", OPTION_DURATION, offsetof(struct filled, duration)},
     {'s', "size", "S", "", OPTION_SIZE, offsetof(struct filled, size)},
     {'n', "number", "N", "", OPTION_NUMBER, offsetof(struct filled, number)},
+    {'l', "list", "L", "", OPTION_LIST, offsetof(struct filled, list)},
     {0},
 };
 
@@ -55,6 +57,24 @@ TEST(options_and_arguments_mix)
     assert_int_equal(left, 6);
     for (int i = 0; i < left; i++)
         assert_string_equal(words[i], expected[i]);
+}
+
+TEST(an_option_may_stand_several_times)
+{
+    char *words[] = {"-l", "a", "x", "--list=b", "-lc", NULL};
+    char *many[2 * OPTION_LIST_MAX + 3];
+    struct filled f;
+    char why[128] = "";
+    int left;
+    assert_true(parse(&f, words, &left, false, why));
+    assert_int_equal(f.list.count, 3);
+    assert_string_equal(f.list.at[0], "a");
+    assert_string_equal(f.list.at[2], "c");
+    for (size_t i = 0; i < 2 * OPTION_LIST_MAX + 2; i++)
+        many[i] = i % 2 == 0 ? "-l" : "a";
+    many[2 * OPTION_LIST_MAX + 2] = NULL;
+    assert_false(parse(&f, many, &left, false, why));
+    assert_non_null(strstr(why, "--list"));
 }
 
 TEST(parsing_stops_at_the_command)

@@ -49,19 +49,28 @@ for command in call ping info methods token bench completion; do
     expect 0 "Examples:" "" help "$command"
 done
 
-for group in task queue cron store; do
+for group in task queue cron sem event store; do
     expect 0 "Usage: ergon $group COMMAND" "" "$group" --help
     expect 0 "Examples:" "" help "$group"
     expect 2 "" "Usage: ergon $group COMMAND" "$group"
 done
 for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task forget" "task change" "task run-now" "task list" \
     "task explain" "queue list" "queue tenants" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
-    "cron delete" audit "store check" "store export" "store import"; do
+    "cron delete" "worker list" "worker quiet" "worker resume" "sem run" "sem create" "sem delete" "sem list" "sem explain" "event set" "event wait" audit "store check" "store export" "store import"; do
     # shellcheck disable=SC2086
     expect 0 "Usage: ergon $command" "" $command --help
     # shellcheck disable=SC2086
     expect 0 "Examples:" "" help $command
 done
+
+# a group that is a command, too
+expect 0 "Usage: ergon worker [OPTION...] --method" "" worker --help
+expect 0 "resume " "" help worker
+expect 0 "Usage: ergon worker list" "" worker --json list --help
+expect 2 "" "an argument is missing; see ergon worker --help" worker
+expect 2 "" "which methods?" worker true
+expect 2 "" "did you mean --method" worker --methd m -- true
+expect 2 "" "unknown option --nothing; see ergon worker list" worker list --nothing
 
 # usage
 expect 2 "" "Usage: ergon"
@@ -85,7 +94,7 @@ expect 2 "" "in the file" task submit --many - echo
 expect 2 "" "--wait is for one task" task submit --many - --wait
 expect 2 "" "cannot read /nowhere/tasks: No such file" task submit --many /nowhere/tasks
 expect 2 "" "option --priority: 'high' is not a number" task submit --priority high echo
-expect 2 "" "KEY=MAX, as smtp=3" task submit --limit smtp echo
+expect 2 "" "KEY=MAX or KEY=MAX/TAKE, as smtp=3" task submit --limit smtp echo
 expect 2 "" "none, async or fsync" task call --durable very echo
 expect 2 "" "--result is for one task" task wait --result t1 t2
 expect 2 "" "option --jitter: '5' is not a duration" cron put n @daily echo --jitter 5
@@ -107,6 +116,9 @@ expect 2 "" "a connection for each" bench -c 2 -t 3
 expect 2 "" "cannot write /nowhere/h" bench --histogram /nowhere/h
 expect 2 "" "cannot read /nowhere/token" --token-file /nowhere/token ping
 expect 2 "" "a method name" call ''
+expect 2 "" "an argument is missing" sem run s
+expect 2 "" "neither kill nor warn" sem run s --on-lost x -- true
+expect 2 "" "at least 3 s" sem run s --grace 2s -- true
 expect 2 "" "a duration with a unit" call --deadline 5 echo
 expect 2 "" "--notify there is none" call --deadline 5s --notify echo
 expect 2 "" "behind @" -s $nobody call echo @

@@ -106,8 +106,9 @@ static void on_up(void *owner)
     o->ups++;
 }
 
-static void on_message(void *owner, struct span message)
+static void on_message(void *owner, struct span message, const struct envelope *known)
 {
+    (void)known;
     struct owner *o = owner;
 
     o->messages++;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What `cmake --install` leaves is enough to build the examples outside the tree: by pkg-config, and
-# by find_package.  Usage: install_test.sh BUILD SOURCE CC CMAKE
+# by find_package; and C++ may include every header.  Usage: install_test.sh BUILD SOURCE CC CMAKE
 set -eu
 build=$1 source=$2 cc=$3 cmake=$4
 top=$(mktemp -d)
@@ -9,9 +9,10 @@ trap 'rm -rf "$top"' EXIT
 
 lib=$(dirname "$(find "$top/usr" -name libergon.so)")
 export PKG_CONFIG_PATH="$lib/pkgconfig"
-for name in blocking pipelined submit; do
+for path in client/blocking client/pipelined client/submit worker/worker; do
+    name=${path#*/}
     # shellcheck disable=SC2046
-    "$cc" -Wall -Werror "$source/examples/client/$name.c" \
+    "$cc" -Wall -Werror "$source/examples/$path.c" \
         $(pkg-config --cflags --libs ergon libevent_core msgpack) -o "$top/$name"
 done
 
@@ -23,6 +24,36 @@ for name in blocking pipelined submit; do
     fi
     grep -q "Connection refused" "$top/said" || { cat "$top/said"; exit 1; }
 done
+
+# A worker goes on until there is a server, and says so.
+if LD_LIBRARY_PATH=$lib timeout 1 "$top/worker" ergon://127.0.0.1:1 2>"$top/said" || [ $? -ne 124 ]; then
+    echo "the worker does not go on"
+    exit 1
+fi
+grep -q "Connection refused" "$top/said" || { cat "$top/said"; exit 1; }
+
+# Each header stands alone, for C++ too, and together they are C to its linker.
+for header in "$top"/usr/include/ergon/*.h; do
+    printf '#include <ergon/%s>\n' "${header##*/}" >"$top/alone.cc"
+    # shellcheck disable=SC2046
+    c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only "$top/alone.cc" $(pkg-config --cflags ergon)
+done
+cat >"$top/main.cc" <<END
+#include <ergon/client_serve.h>
+#include <ergon/client_tasks.h>
+int main()
+{
+    ergon_task_options options{};
+    options.size = sizeof options;
+    ergon_request *request = ergon_request_submit("echo", ergon_raw{}, &options);
+    bool good = request != nullptr && ergon_served_answer(nullptr, ergon_raw{}) == ERGON_END_INVALID;
+    ergon_request_free(request);
+    return good ? 0 : 1;
+}
+END
+# shellcheck disable=SC2046
+c++ -std=c++17 -Wall -Wextra -Werror "$top/main.cc" $(pkg-config --cflags --libs ergon) -o "$top/main"
+LD_LIBRARY_PATH=$lib "$top/main"
 
 # A module needs the headers alone.
 printf '#include <ergon/module.h>\nint x;\n' >"$top/module.c"

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include <ergon/client_connections.h>
+#include <ergon/client_sems.h>
+#include <ergon/client_workers.h>
 
 #include "client/cli/json.h"
 #include "client/lib/requests.h"
@@ -86,6 +88,73 @@ TEST(connections_are_listed_and_killed)
            "connection.kill",
            "[{\"id\":3,\"address\":\"10.0.0.1\",\"listener\":\"ergon://[::]:7466\",\"all\":true,"
            "\"dry_run\":true}]");
+}
+
+TEST(workers_register_and_are_listed)
+{
+    static const char *const methods[] = {"a", "b"};
+    struct ergon_worker_options o = {.size = sizeof o,
+                                     .slots = 4,
+                                     .name = "n",
+                                     .version = "v",
+                                     .share = 10,
+                                     .context = true,
+                                     .lease_ms = 5};
+    struct ergon_worker_filter f = {.size = sizeof f, .method = "a", .limit = 3, .cursor = "c"};
+    const struct ergon_answer *answer;
+    expect(ergon_request_worker_register(methods, 2, &o), "worker.register",
+           "[[\"a\",\"b\"],{\"slots\":4,\"name\":\"n\",\"version\":\"v\",\"share\":10,"
+           "\"context\":true,\"lease\":5}]");
+    expect(ergon_request_worker_register(methods, 1, NULL), "worker.register", "[[\"a\"],{}]");
+    expect(ergon_request_worker_quiet("w1"), "worker.quiet", "[\"w1\"]");
+    expect(ergon_request_worker_quiet(NULL), "worker.quiet", "[]");
+    expect(ergon_request_worker_resume("w1"), "worker.resume", "[\"w1\"]");
+    expect(ergon_request_workers(&f), "worker.list",
+           "[{\"method\":\"a\",\"limit\":3,\"cursor\":\"c\"}]");
+    expect(ergon_request_workers(NULL), "worker.list", "[{}]");
+    f.size = o.size = 0;
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_workers(&f), 0, &answer),
+                     ERGON_END_INVALID);
+    assert_int_equal(
+        ergon_blocking_ask(NULL, ergon_request_worker_register(methods, 1, &o), 0, &answer),
+        ERGON_END_INVALID);
+}
+
+TEST(semaphores_are_made_held_and_shown)
+{
+    struct ergon_sem_options o = {.size = sizeof o,
+                                  .permits = 2,
+                                  .of = 3,
+                                  .wait_ms = ERGON_ZERO,
+                                  .ttl_ms = 4,
+                                  .grace_ms = 5,
+                                  .durable = "none"};
+    const struct ergon_answer *answer;
+    expect(ergon_request_sem_create("s", 3, NULL), "sem.create", "[\"s\",3,{}]");
+    expect(ergon_request_sem_create("s", 3, "fsync"), "sem.create",
+           "[\"s\",3,{\"durable\":\"fsync\"}]");
+    expect(
+        ergon_request_sem_acquire("s", &o), "sem.acquire",
+        "[\"s\",{\"permits\":2,\"of\":3,\"wait\":0,\"ttl\":4,\"grace\":5,\"durable\":\"none\"}]");
+    expect(ergon_request_sem_acquire("s", NULL), "sem.acquire", "[\"s\",{}]");
+    expect(ergon_request_sem_release("s", "h"), "sem.release", "[\"s\",\"h\"]");
+    expect(ergon_request_sem_renew("s", "h", 0), "sem.renew", "[\"s\",\"h\",{}]");
+    expect(ergon_request_sem_resume("s", "h", 9), "sem.resume", "[\"s\",\"h\",{\"ttl\":9}]");
+    expect(ergon_request_sem_delete("s"), "sem.delete", "[\"s\"]");
+    expect(ergon_request_sems(), "sem.list", "[]");
+    expect(ergon_request_sem_explain("s"), "sem.explain", "[\"s\"]");
+    o.size = 0;
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_sem_acquire("s", &o), 0, &answer),
+                     ERGON_END_INVALID);
+}
+
+TEST(events_are_set_and_waited_for)
+{
+    static const uint8_t seven[] = {0x07};
+    expect(ergon_request_event_set("e", (struct ergon_raw){seven, 1}), "event.set", "[\"e\",7]");
+    expect(ergon_request_event_set("e", NONE), "event.set", "[\"e\"]");
+    expect(ergon_request_event_wait("e", 0, 0), "event.wait", "[\"e\",{}]");
+    expect(ergon_request_event_wait("e", 8, 9), "event.wait", "[\"e\",{\"from\":8,\"timeout\":9}]");
 }
 
 TEST(any_method_makes_a_request)

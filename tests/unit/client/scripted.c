@@ -52,6 +52,7 @@ static void on_read(struct bufferevent *connection, void *arg)
 static void on_event(struct bufferevent *connection, short what, void *arg)
 {
     struct scripted *s = arg;
+    s->ended++;
     if (s->connection == connection)
         scripted_hang_up(s);
 }

@@ -17,6 +17,7 @@ struct scripted {
     struct evconnlistener *listener;
     struct bufferevent *connection; /* the latest; NULL while there is none */
     unsigned accepted;
+    unsigned ended;    /* by the client */
     unsigned messages; /* but for the greeting of each connection, which nobody is handed */
     bool greeted;      /* the latest connection; without a greeting at its start the test fails */
     scripted_fn *on_message;

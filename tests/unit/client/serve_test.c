@@ -5,6 +5,7 @@
 #include <event2/bufferevent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <ergon/client_serve.h>
 
@@ -627,4 +628,21 @@ WORLD_TEST(the_client_may_be_freed_by_who_is_told_of_a_loss)
     scripted_until(&w->server, &k.gone, 3);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ergon_served_answer(k.open[i], raw("\xc3")), ERGON_END_CLOSED);
+}
+
+/* ---- the end of a connection ---- */
+
+/* Another process may hold the socket, as a guardian does: only its own end keeps the connection.
+ */
+WORLD_TEST(a_client_ends_its_connection_for_all_who_hold_it)
+{
+    struct work k;
+    struct world *w = begin(state, &k, 1);
+    assert_int_equal(ergon_client_state(w->client), ERGON_STATE_READY);
+    int held = dup(ergon_client_socket(w->client));
+    assert_true(held >= 0);
+    ergon_client_free(w->client);
+    w->client = NULL;
+    scripted_until(&w->server, &w->server.ended, 1);
+    close(held);
 }

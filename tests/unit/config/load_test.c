@@ -48,7 +48,7 @@ static const char everything[] =
     "    - {kind: blocking, core: 0, priority: -5}\n"
     "manager: {place: own}\n"
     "store: /tmp/ergon.db\n"
-    "tasks: {max: 7, kept_bytes: 0, keep_failed: 30d, ageing: off, crashes: off}\n"
+    "tasks: {max: 7, kept_bytes: 0, keep_failed: 30d, ageing: off, crashes: off, losses: off}\n"
     "tenants: [{name: ada, weight: 4}, {name: bob}]\n"
     "measure: completion\n"
     "idle: {mode: spin, spin: 20us}\n"
@@ -109,6 +109,7 @@ SCRATCH_TEST(what_tasks_that_last_need_is_read)
     assert_int_equal(c->tasks.keep_failed, 30 * UINT64_C(86400000000000));
     assert_int_equal(c->tasks.ageing, 0);
     assert_int_equal(c->tasks.crashes, 0);
+    assert_int_equal(c->tasks.losses, 0);
     assert_int_equal(c->tasks.history, 100);
     assert_int_equal(c->tenant_count, 2);
     assert_string_equal(c->tenants[0].name, "ada");

@@ -1,4 +1,5 @@
 /* Limits and rates, under everything that can happen to who holds of them. */
+#include "server/jobs/sched/admission.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/random.h"
@@ -346,9 +347,9 @@ HOLD_TEST(a_change_of_priority_moves_who_waits)
     follow(w, &order);
     five_that_wait(w, WORK(.limit_key = span_text("k"), .limit = 1), ids);
     world_job(w, ids[1])->priority = 9;
-    limits_reorder(world_job(w, ids[1]));
+    admission_reorder(&w->jobs->sched, world_job(w, ids[1]));
     world_job(w, ids[2])->priority = 0;
-    limits_reorder(world_job(w, ids[2]));
+    admission_reorder(&w->jobs->sched, world_job(w, ids[2]));
     jobs_world_pass(w, AO_S(1));
     began(&order, (uint64_t[]){ids[1], ids[4], ids[0], ids[3], ids[2]}, 5);
 }
@@ -370,7 +371,7 @@ HOLD_TEST(who_stands_in_the_queue_keeps_no_permit)
     world_finish(world_run_of(w, first), "\x01");
     jobs_world_settle(w);
     assert_int_equal(world_state(w, called), JOB_QUEUED);
-    assert_int_equal(world_job(w, called)->more->line->limit->taken, 0);
+    assert_int_equal(world_job(w, called)->more->claim.line->limit->taken, 0);
     uint64_t stepped = jobs_world_submit(w, &step);
     jobs_world_settle(w);
     assert_int_equal(world_state(w, stepped), JOB_RUNNING);

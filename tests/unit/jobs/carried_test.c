@@ -25,7 +25,7 @@ static void expect_wishes(const struct job *job, uint64_t first)
     assert_non_null(more);
     assert_true(same(more->key.name, "order 7"));
     assert_true(same(more->coalesce.name, "report"));
-    assert_non_null(more->line);
+    assert_non_null(more->claim.line);
     assert_int_equal(more->limit_max, 3);
     assert_int_equal(more->rate, 4);
     assert_int_equal(more->rate_per, AO_S(7));

@@ -78,7 +78,7 @@ JOBS_TEST(one_that_is_held_by_a_pause_goes_on_by_its_new_priority)
     uint64_t first = stage_submit(w), second = stage_submit(w);
     set_priority(w, second, 9);
     world_job(w, holder)->queue->paused = false;
-    ao_activate(&w->jobs->ao);
+    scheduler_move(&w->jobs->sched, world_job(w, holder)->queue);
     jobs_world_settle(w);
     end_run(w, holder);
     assert_non_null(world_run_of(w, second));

@@ -2,8 +2,8 @@
  * run again, an attempt that is begun again has a higher number, and the accounts balance.
  *
  * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
- * cancels, retries, pauses, somebody who waits, time, a store that fails for a while, attempts that
- * wait for their begin, and crashes and power cuts in between. */
+ * lost workers, cancels, retries, pauses, somebody who waits, time, a store that fails for a while,
+ * attempts that wait for their begin, and crashes and power cuts in between. */
 #include <stdlib.h>
 
 #include "tests/support/cmocka_env.h"
@@ -136,14 +136,23 @@ static void begin_some(struct crashing *c)
     }
 }
 
+/* One that was not sent has not begun. */
+static void lose(struct crashing *c, struct world_run *r)
+{
+    enum attempt_loss begun = chance(&c->seed, 2) ? LOSS_ALONE : LOSS_IN_COMPANY;
+    world_lose(r, r->stage == ATTEMPT_ASSIGNED ? LOSS_UNSENT : begun, "worker w1: gone");
+}
+
 static void end_one(struct crashing *c, uint64_t how)
 {
     struct world_run *r = c->w.runs;
     for (uint64_t i = chance(&c->seed, 8); r && r->next && i > 0; i--)
         r = r->next;
-    if (!r || r->stage == ATTEMPT_ASSIGNED)
+    if (!r || (r->stage == ATTEMPT_ASSIGNED && how != 2))
         return;
-    if (how == 0)
+    if (how == 2)
+        lose(c, r);
+    else if (how == 0)
         world_fail(r, "ODD", "not today");
     else if (how == 1 && !r->flagged)
         world_again(r, AO_MS(3));
@@ -202,9 +211,10 @@ static void pause_or_resume(struct crashing *c)
 
 static void resume(struct crashing *c)
 {
-    for (struct job_queue *q = c->w.jobs->table.queues; q; q = q->next)
+    for (struct job_queue *q = c->w.jobs->table.queues; q; q = q->next) {
         q->paused = false;
-    ao_activate(&c->w.jobs->ao);
+        scheduler_move(&c->w.jobs->sched, q);
+    }
 }
 
 static void deed(struct crashing *c)

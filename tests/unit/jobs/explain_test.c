@@ -79,14 +79,15 @@ STORED_TEST(explains_no_executor)
     method->name = span_text("other");
     jobs_world_crash(w);
     jobs_world_pass(w, AO_MS(1));
-    gives(w, id, "waiting", "no_executor");
-    stage_holds(explain(w, id),
-                "'text': 'no module offers \"work\"; load one and start the server again'");
+    gives(w, id, "queued", "no_executor");
+    stage_holds(explain(w, id), "'text': 'no module offers \"work\", and no worker has; load one "
+                                "and start the server again, or let a worker register it'");
     struct operation *op = ask_of_queue(w, &operation_queue_explain);
     char text[4096];
-    stage_holds(notation_show(operation_result(op), text, sizeof text),
-                "'reason': 'no_executor', 'text': 'no module offers \"work\"; load one and start "
-                "the server again'");
+    stage_holds(
+        notation_show(operation_result(op), text, sizeof text),
+        "'reason': 'no_executor', 'text': 'no module offers \"work\", and no worker has; load "
+        "one and start the server again, or let a worker register it'");
     method->name = span_text("work");
 }
 
@@ -219,6 +220,21 @@ JOBS_TEST(explains_retry)
         jobs_world_settle(w);
     }
     stage_holds(explain(w, id), "1 of 3 retries are left");
+}
+
+JOBS_TEST(explains_lost)
+{
+    uint64_t id = submit_work(w);
+    for (unsigned i = 0; i < 2; i++) {
+        world_lose(world_run_of(w, id), LOSS_IN_COMPANY, "worker w1 at 10.0.0.7: connection reset");
+        jobs_world_settle(w);
+    }
+    gives(w, id, "delayed", "lost");
+    stage_holds(explain(w, id),
+                "'text': 'attempt 2 was lost with its worker (WORKER_LOST: worker w1 at 10.0.0.7: "
+                "connection reset); the next comes in ");
+    stage_holds(explain(w, id), " s; losses: 2 of 9'");
+    stage_holds(explain(w, id), "'losses': 2");
 }
 
 JOBS_TEST(explains_again)

@@ -45,10 +45,13 @@ TEST(what_it_is)
 
 TEST(what_it_counts)
 {
-    CAN(row.attempt = INT32_MAX; row.failures = INT32_MAX; row.crashes = INT32_MAX);
+    CAN(row.attempt = INT32_MAX; row.failures = INT32_MAX; row.crashes = INT32_MAX;
+        row.losses = INT32_MAX; row.lost = INT32_MAX);
     CANNOT(row.attempt = (uint32_t)INT32_MAX + 1);
     CANNOT(row.failures = UINT32_MAX);
     CANNOT(row.crashes = UINT32_MAX);
+    CANNOT(row.losses = UINT32_MAX);
+    CANNOT(row.lost = UINT32_MAX);
 }
 
 TEST(what_goes_to_handlers_and_peers)

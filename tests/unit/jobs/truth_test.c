@@ -293,6 +293,18 @@ static void of_again(struct jobs_world *w)
     begins_at(w, id, "'next': ", JOB_WHY_AGAIN);
 }
 
+static void of_lost(struct jobs_world *w)
+{
+    uint64_t id = submit(w, &WORK());
+    for (unsigned i = 0; i < 2; i++) {
+        world_lose(world_run_of(w, id), LOSS_ALONE, "worker w1 at 10.0.0.7: killed");
+        jobs_world_settle(w);
+    }
+    says(w, id, JOB_WHY_LOST, "'last_error': 'WORKER_LOST: worker w1 at 10.0.0.7: killed'");
+    stage_holds(explain(w, id), "losses: 4 of 9");
+    begins_at(w, id, "'next': ", JOB_WHY_LOST);
+}
+
 static void of_commit(struct jobs_world *w)
 {
     w->store->latency = AO_MS(100);
@@ -351,6 +363,7 @@ static void (*const cases[JOB_REASON_COUNT])(struct jobs_world *w) = {
     [JOB_WHY_DELAY] = of_delay,
     [JOB_WHY_RETRY] = of_retry,
     [JOB_WHY_AGAIN] = of_again,
+    [JOB_WHY_LOST] = of_lost,
     [JOB_WHY_COMMIT] = of_commit,
     [JOB_WHY_STORE] = of_store,
     [JOB_WHY_ASSIGNED] = of_attempt,

@@ -66,15 +66,15 @@ BUILTIN_TEST(echo_without_memory)
 }
 
 /* By the linker, in place of the function that walks through a value. */
-size_t __real_value_length(struct span bytes);
-size_t __wrap_value_length(struct span bytes);
+size_t __real_value_length_within(struct span bytes, uint64_t most);
+size_t __wrap_value_length_within(struct span bytes, uint64_t most);
 
 static int walks;
 
-size_t __wrap_value_length(struct span bytes)
+size_t __wrap_value_length_within(struct span bytes, uint64_t most)
 {
     walks++;
-    return __real_value_length(bytes);
+    return __real_value_length_within(bytes, most);
 }
 
 BUILTIN_TEST(what_is_echoed_is_not_walked_through)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/serving.h"
 #include "tests/support/heap.h"
 #include "tests/support/net_world.h"
 
@@ -68,6 +69,10 @@ static void happen(uint64_t *seed)
     case 8:
         virtual_round(&net.v, net.activator);
         break;
+    case 9:
+        if (LIST_FIRST(&net.loop->all) != NULL)
+            conn_serve(LIST_FIRST(&net.loop->all), r >> 40 & 1);
+        break;
     default:
         net_send(&peer, id, methods[r >> 40 & 3], "some argument");
         break;
@@ -88,6 +93,8 @@ static void end_of_all(uint64_t r)
         net_order(LOOP_ABORT);
         break;
     default:
+        if (LIST_FIRST(&net.loop->all) != NULL)
+            conn_serve(LIST_FIRST(&net.loop->all), false);
         net_order(LOOP_DRAIN);
         script_widen(&peer, SCRIPT_WINDOW);
         break;

@@ -13,6 +13,7 @@
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
+#include "server/net/serving.h"
 #include "tests/support/certificates.h"
 #include "tests/support/client_hello.h"
 #include "tests/support/net_server.h"
@@ -222,6 +223,38 @@ SERVER_TEST(messages_of_all_sizes_go_through)
         client_fini(&c);
         SERVER_UNTIL(server_total() == 0);
     }
+}
+
+static void keep(void *block)
+{
+}
+
+/* What it was given, not what it makes of it; and no more than it has taken. */
+SERVER_TEST(what_tls_has_taken_is_handed_over)
+{
+    enum { SIZE = 8 << 20 };
+    struct client c;
+    uint8_t *block = calloc(1, SIZE), *read = malloc(SIZE);
+    const char *url = open_server(1, plain_tls());
+
+    client_init(&c, TLS1_3_VERSION, NULL, NULL);
+    assert_true(client_connect(&c, url) && client_echo(&c, 1));
+    struct connection *conn = LIST_FIRST(&server.loops[0]->all);
+    uint64_t before = conn_handed(conn);
+    assert_int_equal(before, 6);
+    assert_true(conn_serve(conn, true));
+    conn_send_block(conn, block, span_of(block, SIZE), keep);
+    assert_int_equal(conn_committed(conn), before + SIZE);
+    server_turn(50);
+    assert_in_range(conn_handed(conn), before + 1, before + SIZE - 1);
+    assert_int_equal(conn_handed(conn) + conn->out.bytes, before + SIZE);
+    assert_true(server.ports[0].flushed > 0);
+    assert_true(client_read(&c, read, SIZE));
+    assert_int_equal(conn_handed(conn), before + SIZE);
+    client_fini(&c);
+    SERVER_UNTIL(server_total() == 0);
+    free(block);
+    free(read);
 }
 
 /* Session tickets are good at every loop: they share the keys. */

@@ -1,3 +1,4 @@
+#include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/proto/hex.h"
@@ -97,6 +98,25 @@ static void verdict_is(const char *text, enum envelope_verdict expected)
     assert_int_equal(e.msgid.len > 0, expected == ENVELOPE_ANSWERABLE);
 }
 
+/* Else whoever answers has this end looked for through as many elements as a message holds. */
+TEST(an_error_has_so_many_elements_at_most)
+{
+    static uint8_t bytes[ERROR_ELEMENTS + 16];
+    struct envelope e;
+    const char *why;
+
+    for (uint32_t more = 0; more <= 1; more++) {
+        uint8_t *p = enc_uint(enc_uint(enc_array(bytes, 4), 1), 7);
+        p = enc_array(p, ERROR_ELEMENTS + more);
+        memset(p, 0xc0, ERROR_ELEMENTS + more + 1);
+        struct span message = span_of(bytes, (size_t)(p - bytes) + ERROR_ELEMENTS + more + 1);
+        assert_int_equal(envelope_read(message, &e, &why),
+                         more ? ENVELOPE_UNANSWERABLE : ENVELOPE_OK);
+        if (!more)
+            assert_int_equal(e.result.len, 1);
+    }
+}
+
 TEST(a_bad_request_with_an_id_can_be_answered)
 {
     verdict_is("92 00 01", ENVELOPE_ANSWERABLE);
@@ -171,7 +191,7 @@ static enum scan_verdict scan(struct span bytes, const struct scan_limits *limit
         return scan(bytes, limits, false, s, e);
     enum scan_verdict v = scanner_run(s, limits, bytes);
     if (v == SCAN_WHOLE && begin)
-        envelope_params(e, span_of(bytes.at, s->done));
+        envelope_end(e, span_of(bytes.at, s->done));
     else if (v == SCAN_WHOLE)
         assert_int_equal(envelope_read(span_of(bytes.at, s->done), e, &why), ENVELOPE_OK);
     return v;
@@ -189,8 +209,13 @@ static void same_both_ways(struct span bytes, const struct scan_limits *limits)
     assert_int_equal(a.done, b.done);
     assert_int_equal(plain.type, begun.type);
     assert_true(span_equal(plain.msgid, begun.msgid) && plain.msgid.at == begun.msgid.at);
-    assert_true(span_equal(plain.method, begun.method) && plain.method.at == begun.method.at);
-    assert_true(span_equal(plain.params, begun.params) && plain.params.at == begun.params.at);
+    bool request = plain.type != ENVELOPE_RESPONSE;
+    assert_true(span_equal(plain.method, begun.method));
+    assert_true(!request || plain.method.at == begun.method.at);
+    struct span last = request ? plain.params : plain.result;
+    struct span same = request ? begun.params : begun.result;
+    assert_true(span_equal(last, same) && last.at == same.at);
+    assert_true(span_equal(plain.error, begun.error));
 }
 
 TEST(a_beginning_changes_nothing)
@@ -200,7 +225,10 @@ TEST(a_beginning_changes_nothing)
                                         "94 00 d2 00000001 bf '0123456789012345678901234567890' 90",
                                         "94 00 01 a4 'echo' 91 91 91 c1",
                                         "94 00 7f a4 'echo' 93 dd 00000003 01 02 03 a1 'x' c0",
-                                        "93 02 a6 'notify' 93 01 02 03 04"};
+                                        "93 02 a6 'notify' 93 01 02 03 04",
+                                        "94 01 ce 00010203 c0 c4 05 'bytes' 94 01",
+                                        "94 01 07 c0 91 82 01 91 02 03 04 94 01 08 c0 c0",
+                                        "94 01 07 a4 'echo' c0 94 01 08 c0 c0"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct hex h = hex(texts[i]);
         for (size_t len = 0; len <= h.len; len++)
@@ -216,8 +244,10 @@ TEST(only_the_common_beginning_is_taken)
 {
     static const char *const others[] = {
         "94 00 ff a4 'echo' 90 00 00 00 00", "94 00 01 d9 04 'echo' 90 00 00 00",
-        "94 01 01 a4 'echo' 90 00 00 00 00", "95 00 01 a4 'echo' 90 00 00 00 00",
-        "94 00 01 c0 'echo' 90 00 00 00 00", "94 00 d0 ff a4 'echo' 90 00 00 00"};
+        "94 01 01 a4 'echo' 90 00 00 00 00", "94 01 ff c0 90 00 00 00 00 00 00 00",
+        "94 02 01 c0 90 00 00 00 00 00 00",  "94 02 01 a4 'echo' 90 00 00 00 00",
+        "95 00 01 a4 'echo' 90 00 00 00 00", "94 00 01 c0 'echo' 90 00 00 00 00",
+        "94 00 d0 ff a4 'echo' 90 00 00 00"};
     static const struct scan_limits limits = {.message_max = 1000, .depth_max = 8};
     struct scanner s;
     struct envelope e;
@@ -230,4 +260,8 @@ TEST(only_the_common_beginning_is_taken)
     struct hex h = hex("94 00 01 a4 'echo' 91 a4 'word'");
     assert_true(envelope_begin(hex_span(&h), &limits, &s, &e));
     assert_int_equal(s.done, 8);
+    struct hex response = hex("94 01 cd 0102 c0 c4 05 'bytes'");
+    scanner_init(&s);
+    assert_true(envelope_begin(hex_span(&response), &limits, &s, &e));
+    assert_int_equal(s.done, 6);
 }

@@ -8,16 +8,16 @@ static const struct wire_head array_of_one = {.size = 1, .count = 1};
 
 static void descend_at(void *depth)
 {
-    static uint32_t awaited[SCAN_DEPTH_CAP + 1];
+    static struct scanner s;
     struct walk w = {.open = 1, .left = 1, .depth = *(const uint32_t *)depth};
-    pass(&w, awaited, &array_of_one);
+    pass(&w, &s, &array_of_one);
 }
 
 static void ascend_from_the_outermost(void *arg)
 {
-    uint32_t awaited[1] = {0};
+    static struct scanner s;
     struct walk w = {0};
-    ascend(&w, awaited);
+    ascend(&w, &s);
 }
 
 TEST(a_level_beyond_the_stack_is_never_written)

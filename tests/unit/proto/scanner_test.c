@@ -237,6 +237,84 @@ TEST(random_bytes_are_judged_as_msgpack_c_does)
     }
 }
 
+/* --- What is noted --- */
+
+enum { HALF = SCAN_LARGE_LEAST / 2 + 8 };
+
+static uint8_t *nils(uint8_t *p, uint32_t count)
+{
+    p = enc_array(p, count);
+    memset(p, 0xc0, count);
+    return p + count;
+}
+
+/* [0, 1, "echo", [nils, "x", [nils, nils], {1: nils}, nils]] in pieces of so many bytes; `starts`:
+ * of the elements of the parameters. */
+static void note_a_message(struct scanner *s, uint32_t piece, const uint8_t **message,
+                           size_t *starts)
+{
+    static uint8_t bytes[8 * SCAN_LARGE_LEAST];
+    enum scan_verdict v = SCAN_MORE;
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(bytes, 4), 0), 1), span_text("echo"));
+
+    p = enc_array(p, 5);
+    starts[0] = (size_t)(p - bytes);
+    p = enc_str(nils(p, SCAN_LARGE_LEAST), span_text("x"));
+    starts[1] = (size_t)(p - bytes);
+    p = nils(nils(enc_array(p, 2), HALF), HALF);
+    starts[2] = (size_t)(p - bytes);
+    p = nils(enc_uint(enc_map(p, 1), 1), SCAN_LARGE_LEAST);
+    starts[3] = (size_t)(p - bytes);
+    p = nils(p, SCAN_LARGE_LEAST);
+    *message = bytes;
+    scanner_init(s);
+    for (size_t n = 0; v == SCAN_MORE; n += piece)
+        v = scanner_run(s, &usual,
+                        span_of(bytes, n < (size_t)(p - bytes) ? n : (size_t)(p - bytes)));
+    assert_int_equal(v, SCAN_WHOLE);
+}
+
+TEST(where_large_elements_of_parameters_end_is_noted)
+{
+    static const uint32_t pieces[] = {7, 4096, 100000, 1 << 20};
+    const uint8_t *message;
+    size_t starts[4];
+    struct scanner s;
+
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        note_a_message(&s, pieces[i], &message, starts);
+        assert_int_equal(s.notes.count, 4);
+        for (int n = 0; n < 4; n++)
+            assert_int_equal(scan_notes_find(&s.notes, starts[n]),
+                             value_length(span_of(message + starts[n], s.done - starts[n])));
+        assert_int_equal(scan_notes_find(&s.notes, starts[1] + 1), 0);
+    }
+    scanner_init(&s);
+    assert_int_equal(s.notes.count, 0);
+}
+
+/* Parameters with many large elements: the first four are noted, and no more. */
+TEST(notes_have_a_bound)
+{
+    static uint8_t bytes[7 * SCAN_LARGE_LEAST];
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(bytes, 4), 0), 1), span_text("echo"));
+    struct scanner s;
+
+    p = enc_array(p, 6);
+    for (int i = 0; i < 6; i++)
+        p = nils(p, SCAN_LARGE_LEAST);
+    assert_int_equal(scan(span_of(bytes, (size_t)(p - bytes)), &usual, &s), SCAN_WHOLE);
+    assert_int_equal(s.notes.count, SCAN_LARGE_MAX);
+}
+
+TEST(a_walk_ends_at_its_bound)
+{
+    struct hex h = hex("93 01 92 02 03 81 04 05");
+
+    assert_int_equal(value_length_within(hex_span(&h), 7), 8);
+    assert_int_equal(value_length_within(hex_span(&h), 6), 0);
+}
+
 TEST(each_verdict_has_its_text)
 {
     for (int a = SCAN_WHOLE; a <= SCAN_TOO_DEEP; a++)

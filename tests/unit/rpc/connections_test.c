@@ -32,7 +32,7 @@ RPC_TEST(list_shows_who_is_connected_and_what_goes_on)
     const char *second = after(said, "{'connections': [{'id': 2, ");
     after(second, "'principal': 'address:192.0.2.1', ");
     after(second, "'tls': nil, 'state': 'OPEN', 'age_ms': 50, ");
-    after(second, "'in_flight': 2, 'polls': 0, 'messages': 2, 'partial_bytes': 0, "
+    after(second, "'in_flight': 2, 'polls': 0, 'workers': 0, 'messages': 2, 'partial_bytes': 0, "
                   "'output_bytes': 0, 'bytes': ");
     after(second, "'stopped': false, 'calls': [{'method': 'hang', 'age_ms': 50, "
                   "'notification': false}, {'method': 'hang', 'age_ms': 50, 'notification': "

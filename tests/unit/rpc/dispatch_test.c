@@ -25,7 +25,7 @@ RPC_TEST(each_way_to_fail_is_answered)
 RPC_TEST(unknown_methods_of_requests_are_answered)
 {
     static const char *const names[] = {"none", "", "server.nothing", "task.nothing",
-                                        "sem.acquire"};
+                                        "sem.nothing"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_non_null(strstr(stage_answer(names[i], "[]"), "1 failed: 'NO_METHOD: no method \""));

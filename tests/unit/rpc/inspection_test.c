@@ -22,12 +22,14 @@ RPC_TEST(info_counts_what_happened)
         "'protocol_errors': 0, 'unread': 0, 'partial_bytes': 0, 'newcomers': 0, 'gave_way': 0}");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
                        "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
-    assert_holds(info, "'kept': {'held': 0, 'limit': 2000, 'bytes': 0, "
+    assert_holds(info, "'workers': {'registered': 0, 'slots': 0, 'out': 0, 'done': 0, 'failed': 0, "
+                       "'gone': 0, 'strange': 0}, 'kept': {'held': 0, 'limit': 2000, 'bytes': 0, "
                        "'bytes_limit': 16777216, 'ended_bytes': 0, 'ended_bytes_limit': 16777216, "
                        "'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
-        info, "'dead': 0}}, 'store': nil, 'log': {'records': 0, "
+        info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0}, "
+              "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}}\n");
 }
@@ -46,16 +48,21 @@ RPC_TEST(methods_lists_handlers_first)
 {
     const char *methods = stage_answer("server.methods", "[]");
     assert_holds(methods, "1: ['echo', 'sleep', ");
-    assert_holds(methods,
-                 "'large', 'server.hello', 'server.auth', 'server.ping', "
-                 "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
-                 "'server.topology', 'task.submit', 'task.submit_many', "
-                 "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
-                 "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.explain', "
-                 "'queue.list', 'queue.explain', 'queue.tenants', "
-                 "'queue.pause', "
-                 "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
-                 "'cron.delete', 'connection.list', 'connection.kill']\n");
+    assert_holds(
+        methods,
+        "'large', 'server.hello', 'server.auth', 'server.ping', "
+        "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
+        "'server.topology', 'task.submit', 'task.submit_many', "
+        "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
+        "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.explain', "
+        "'queue.list', 'queue.explain', 'queue.tenants', "
+        "'queue.pause', "
+        "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
+        "'cron.delete', 'sem.create', 'sem.delete', 'sem.acquire', 'sem.release', 'sem.renew', "
+        "'sem.resume', 'sem.list', 'sem.explain', 'event.set', 'event.wait', "
+        "'connection.list', 'connection.kill', "
+        "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
+        "'worker.progress', 'worker.partial']\n");
 }
 
 RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)

@@ -74,7 +74,8 @@ RPC_TEST(each_option_of_a_task_says_what_it_must_be)
         {"key", NAME, {"''", "5", "'caf\xe9'", "nil"}},
         {"coalesce", NAME, {"''", "5", "'caf\xe9'", "nil"}},
         {"limit",
-         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1}, no more",
+         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, take: number from "
+         "1 to max}, take by choice, and no more",
          {"{'key': '\xe9', 'max': 1}", "{'key': 'k'}", "{'key': 'k', 'max': 0}",
           "{'key': 'k', 'key': 'k'}"}},
         {"rate",

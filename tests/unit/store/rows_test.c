@@ -45,7 +45,9 @@ static struct store_op *full_task(void)
                                    .ended_at = UINT64_MAX,
                                    .error_code = span_text("E"),
                                    .error_text = span_text("text"),
-                                   .result = span_text("RESULT")};
+                                   .result = span_text("RESULT"),
+                                   .losses = 27,
+                                   .lost = 28};
     return op;
 }
 
@@ -64,7 +66,8 @@ STORE_TEST(every_field_of_a_task_comes_back)
     store_expect(
         w->path,
         "counts 1 0 0 0 0 0\n" FULL_TASK(
-            "failed") " attempt=22 failures=23 crashes=24 cancel_asked=1 due_at=25 started_at=26 "
+            "failed") " attempt=22 failures=23 crashes=24 losses=27 lost=28 cancel_asked=1 "
+                      "due_at=25 started_at=26 "
                       "ended_at=18446744073709551615 error_code=E error_text=text result=RESULT\n");
 }
 

@@ -120,16 +120,6 @@ TEST(without_memory_there_is_none)
     virtual_fini(&v);
 }
 
-TEST(found_by_message_id)
-{
-    struct call b = {.msgid = {7}, .msgid_len = 1}, a = {.msgid = {0xcc, 200}, .msgid_len = 2};
-    a.next = &b;
-    assert_ptr_equal(call_find(&a, span_of("\x07", 1)), &b);
-    assert_ptr_equal(call_find(&a, span_of("\xcc\xc8", 2)), &a);
-    assert_null(call_find(&a, span_of("\x08", 1)));
-    assert_null(call_find(NULL, span_of("\x08", 1)));
-}
-
 /* --- After a burst --- */
 
 enum { BURST = 5 * CALLS_GIVEN_BACK * CALLS_CHUNK };

@@ -348,6 +348,7 @@ static const struct item *given_back(void)
 
     tasks_world_wake_source();
     virtual_run(&w.v);
+    executor_publish(e, 1);
     executor_give_back(e, ao_of(lane_take(e->in), struct task, item));
     lane_release(e->in);
     return it;

@@ -3,6 +3,7 @@
  * executors know no holders. */
 #include "tests/support/cmocka_env.h"
 #include "server/tasks/manager/holders.h"
+#include "server/tasks/manager/pools.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
@@ -23,7 +24,7 @@ void __wrap_holders_serve(struct manager *m, struct pool *p)
 /* A pool for methods of this name, run by one executor, which is in others, too. */
 static void make_pool(unsigned i, const char *like, uint32_t executor)
 {
-    struct pool *p = manager_add_pool(&w.tasks->manager, 1);
+    struct pool *p = pools_add(&w.tasks->manager, 1);
     assert_non_null(p);
     assert_int_equal(p->index, i + POOLS_LOCAL);
     p->group.list[p->group.count++] = w.tasks->executors[executor];

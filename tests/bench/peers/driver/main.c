@@ -32,19 +32,20 @@ static void usage(FILE *to)
 {
     const struct driver_protocol *p;
 
-    fprintf(to, "usage: peers_driver --protocol NAME --port PORT [option...]\n\n"
-                "  --connections N    64\n"
-                "  --depth N          tasks in flight on each, 16\n"
-                "  --payload BYTES    64\n"
-                "  --rate N           an open loop: so many tasks a second, by a Poisson process\n"
-                "  --tls              1.3; of msgpack-rpc only\n"
-                "  --method NAME      of the protocol's own method, function or subject\n"
-                "  --window SECONDS   2; there are three\n"
-                "  --warm-up SECONDS  1, before the first\n"
-                "  --pid PID          of the server or its workers, whose processor time counts; "
-                "repeat it\n"
-                "  --paced            a window for each line of input instead of three\n"
-                "  --json             a line of JSON for each window\n\nprotocols:\n");
+    fprintf(to,
+            "usage: peers_driver --protocol NAME --port PORT [option...]\n\n"
+            "  --connections N    64\n"
+            "  --depth N          tasks in flight on each, 16\n"
+            "  --payload BYTES    64\n"
+            "  --rate N           an open loop: so many tasks a second, by a Poisson process\n"
+            "  --tls              1.3; of msgpack-rpc only\n"
+            "  --method NAME      of the protocol's own method, function or subject\n"
+            "  --window SECONDS   2; there are three\n"
+            "  --warm-up SECONDS  1, before the first\n"
+            "  --pid PID          of the server, then of its workers, whose processor time counts; "
+            "repeat it\n"
+            "  --paced            a window for each line of input instead of three\n"
+            "  --json             a line of JSON for each window\n\nprotocols:\n");
     for (size_t i = 0; (p = protocol_at(i)); i++)
         fprintf(to, "  %-18s %s\n", p->name, p->task);
 }

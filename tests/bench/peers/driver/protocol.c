@@ -14,6 +14,10 @@ static const struct driver_protocol all[] = {
     {"memcached", "mg k v: the answer carries the payload, the request does not", "",
      &protocol_memcached, NULL},
     {"packet4", "echo of a packet", "", &protocol_packet4, NULL},
+    {"redis-queue", "LPUSH, BRPOP from a list of answers, by way of a worker", "",
+     &protocol_redis_queue, NULL},
+    {"beanstalk-queue", "put, reserve from a tube of answers, delete, by way of a worker", "",
+     &protocol_beanstalk_queue, NULL},
     {"submit", "task.submit", "echo", &RPC, "\x80"},
     {"submit-fsync", "task.submit with durable: fsync", "echo", &RPC,
      "\x81\xa7"

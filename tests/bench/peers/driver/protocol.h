@@ -25,6 +25,9 @@ struct driver_protocol {
 extern const struct protocol protocol_gearman, protocol_beanstalk, protocol_nats, protocol_redis,
     protocol_tarantool, protocol_memcached, protocol_packet4;
 
+/* A task goes through a queue to a worker, and its answer through another to who asked. */
+extern const struct protocol protocol_redis_queue, protocol_beanstalk_queue;
+
 /* A task is submitted, and has ended when the server says that it is kept. */
 extern const struct protocol protocol_redis_push, protocol_beanstalk_put,
     protocol_gearman_background, protocol_nats_stream;

@@ -11,7 +11,7 @@ enum { WINDOW_PIDS = 16 };
 struct window_options {
     double seconds;
     double warm_up;
-    pid_t pids[WINDOW_PIDS]; /* of the server and its workers */
+    pid_t pids[WINDOW_PIDS]; /* of the server, and of its workers */
     int pid_count;
 };
 
@@ -20,8 +20,8 @@ struct window {
     double seconds;
     double p50, p99, p999, max; /* us */
     double lag; /* us, of the driver behind its own arrivals, mean; in an open loop */
-    double driver, server,
-        others; /* processor seconds; others: of whatever else the machine does */
+    /* Processor seconds.  server: with its workers; others: of whatever else the machine does. */
+    double driver, server, alone, others;
 };
 
 /* Runs a load until that time of the monotonic clock; the times of the tasks that end go into

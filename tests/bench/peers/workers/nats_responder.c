@@ -1,6 +1,6 @@
 /* A responder of NATS that gives back what it was sent.
  *
- *     nats_responder PORT SUBJECT */
+ *     nats_responder PORT SUBJECT [GROUP]      GROUP: of responders that share the subject */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,14 +82,17 @@ int main(int argc, char **argv)
 {
     struct responder r = {.in = malloc(READ_MAX)};
 
-    if (argc != 3)
-        return fprintf(stderr, "usage: nats_responder PORT SUBJECT\n"), 2;
+    if (argc != 3 && argc != 4)
+        return fprintf(stderr, "usage: nats_responder PORT SUBJECT [GROUP]\n"), 2;
     r.fd = socket_connect((uint16_t)atoi(argv[1]));
     if (r.fd < 0 || !r.in || !outgoing_init(&r.out))
         return perror("nats_responder"), 1;
     add_text(&r, "CONNECT {\"verbose\":false,\"pedantic\":false}\r\nSUB ");
-    add_text(&r, argv[2]);
-    add_text(&r, " 1\r\n");
+    for (int i = 2; i < argc; i++) {
+        add_text(&r, argv[i]);
+        add_text(&r, " ");
+    }
+    add_text(&r, "1\r\n");
     bool ok = socket_write_all(r.fd, &r.out);
     puts("ready");
     fflush(stdout);

@@ -1,0 +1,68 @@
+package ergon
+
+import "context"
+
+// Handler runs a method. What it returns is the answer; an *Error is a failure of its code, another error and a panic one of
+// the code FAILED; Again hands the task back for so long, Permanent is not tried again.
+type Handler func(ctx *Context, params []any) (any, error)
+
+// Context is that of one run of a handler. It ends when nobody waits for the result any more, and at the deadline, if there is
+// one.
+type Context struct {
+	context.Context
+	Method  string
+	Task    string // its id, and its tenant; "" for a plain call
+	Tenant  string
+	Attempt int64 // from 1 on
+
+	session *session
+	id      any
+	call    any // a number, as a rule
+	cancel  context.CancelFunc
+	of      *serving
+
+	why      string // of's mu guards these
+	answered bool
+}
+
+// Cancelled says why nobody waits for the result any more, or "": "cancelled", "deadline", "gone" (the caller), "draining" (the
+// server ends), "lost" (the connection), "stopping" (this worker ends).
+func (c *Context) Cancelled() string {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	switch {
+	case c.why != "":
+		return c.why
+	case c.session.base.Err() != nil:
+		return "lost"
+	case c.Err() == context.DeadlineExceeded:
+		return "deadline"
+	}
+	return ""
+}
+
+// Progress tells how far it is; whoever watches the task sees it. A total of 0 is not known.
+func (c *Context) Progress(done, total int64, text string) error {
+	return c.tell("worker.progress", done, total, text)
+}
+
+// Partial gives a part of the result to whoever watches the task. ErrTooLarge: it is larger than the server takes.
+func (c *Context) Partial(value any) error {
+	return c.tell("worker.partial", value)
+}
+
+func (c *Context) tell(method string, params ...any) error {
+	err := c.session.send(c, []any{messageNotification, method, append([]any{c.call}, params...)})
+	if err == errUnsent || c.Err() != nil {
+		return nil // nobody waits for it
+	}
+	return err
+}
+
+// end is called under the lock.
+func (c *Context) end(why string) {
+	if c.why == "" {
+		c.why = why
+		c.cancel()
+	}
+}

@@ -1,0 +1,307 @@
+package ergon
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	waitLongest = 24 * time.Hour // that the server is asked to wait at a time
+	letGo       = time.Second    // before others may have the permits
+)
+
+// SemOptions of Acquire and Sem; the zero value means the defaults.
+type SemOptions struct {
+	Permits int           // how many are wanted; 1
+	Of      int           // there shall be so many in all, if there is no semaphore of that name yet
+	Wait    time.Duration // for them at most; 0: as long as the context lets; below 0: not at all
+	Grace   time.Duration // for which they stay ours when the connection is lost, or this process does not renew them; 10 s
+	TTL     time.Duration // after which they are taken back unless they are renewed; none
+	Durable string        // "none": what is held does not outlive the server; default: where it has a store, it does
+}
+
+// Hold is permits that are ours until Release: renewed, and resumed on another connection, as long as that is possible in time.
+type Hold struct {
+	Name  string
+	Fence int64 // grows with each hold of the semaphore: whoever guards what the permits are for refuses smaller ones
+
+	client *Client
+	ttl    time.Duration
+	time   time.Duration // that they stay ours without a word
+	secret any
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  chan struct{} // nobody renews any more
+
+	mu      sync.Mutex
+	session *session
+	safe    time.Time // until then they are ours, whatever happens
+	lost    error
+}
+
+// Context ends when the permits are lost, and when they are released.
+func (h *Hold) Context() context.Context {
+	return h.ctx
+}
+
+// Lost is nil, or the error with which they were lost: others may have them after their grace.
+func (h *Hold) Lost() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
+}
+
+// renewed counts from when we asked, which is before the server counts from.
+func (h *Hold) renewed(s *session, sent time.Time) {
+	margin := h.time / 4
+	if margin > letGo {
+		margin = letGo
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session, h.safe = s, sent.Add(h.time-margin)
+}
+
+func (h *Hold) state() (*session, time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session, h.safe
+}
+
+// Renew lets their time begin anew. FENCED: they are others' by now.
+func (h *Hold) Renew(ctx context.Context) error {
+	return h.client.with(ctx, func(s *session) error {
+		method := "sem.resume"
+		if mine, _ := h.state(); s == mine {
+			method = "sem.renew"
+		}
+		with, sent := With{}, time.Now()
+		if h.ttl > 0 {
+			with["ttl"] = h.ttl.Milliseconds()
+		}
+		_, err := s.request(ctx, method, []any{h.Name, h.secret, with})
+		if err == nil {
+			h.renewed(s, sent)
+		}
+		return err
+	})
+}
+
+// isOthers says that a renewal failed since somebody else may have the permits.
+func isOthers(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) || e.own {
+		return false
+	}
+	return e.Code == "FENCED" || e.Code == "NOT_FOUND" || e.Code == "DENIED"
+}
+
+// keep renews them until they are released or lost.
+func (h *Hold) keep() {
+	defer close(h.ended)
+	for h.ctx.Err() == nil {
+		s, safe := h.state()
+		select {
+		case <-time.After(h.time / 3):
+		case <-s.over:
+		case <-h.ctx.Done():
+			return
+		}
+		ctx, cancel := context.WithDeadline(h.ctx, safe)
+		err := h.renewSomehow(ctx)
+		cancel()
+		if err == nil || h.ctx.Err() != nil {
+			continue
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = &Error{Code: "FENCED", Text: "the permits could not be renewed in time"}
+		}
+		h.mu.Lock()
+		h.lost = err
+		h.mu.Unlock()
+		h.cancel()
+	}
+}
+
+func (h *Hold) renewSomehow(ctx context.Context) error {
+	for {
+		err := h.Renew(ctx)
+		if err == nil || ctx.Err() != nil || isOthers(err) || errors.Is(err, ErrClosed) {
+			if ctx.Err() != nil && err != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		if err = sleep(ctx, h.time/20); err != nil {
+			return err
+		}
+	}
+}
+
+// Release gives them back. False: they were lost, or the server cannot be told; then they go back after their grace.
+func (h *Hold) Release() bool {
+	h.cancel()
+	<-h.ended
+	return h.giveBack()
+}
+
+func (h *Hold) giveBack() bool {
+	h.mu.Lock()
+	secret, lost, safe := h.secret, h.lost, h.safe
+	h.secret = nil
+	h.mu.Unlock()
+	if secret == nil || lost != nil {
+		return false
+	}
+	if least := time.Now().Add(time.Second); safe.Before(least) {
+		safe = least
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), safe)
+	defer cancel()
+	released, err := h.client.CallAgain(ctx, "sem.release", h.Name, secret)
+	return err == nil && released == true
+}
+
+// Acquire waits for permits of a semaphore. NOT_FOUND: there is no such semaphore; DEADLINE: not in time; BAD_PARAMS: there
+// are not so many; or the context's error.
+func (c *Client) Acquire(ctx context.Context, name string, o SemOptions) (*Hold, error) {
+	withDefault(&o.Permits, 1)
+	withDefault(&o.Grace, 10*time.Second)
+	end := time.Now().Add(o.Wait)
+	for attempt := 0; ; attempt++ {
+		h := &Hold{Name: name, client: c, ttl: o.TTL, time: o.Grace, ended: make(chan struct{})}
+		if o.TTL > 0 && o.TTL < o.Grace {
+			h.time = o.TTL
+		}
+		left := waitLongest
+		if o.Wait != 0 {
+			left = time.Until(end)
+		}
+		err := h.acquire(ctx, o.wire(left))
+		switch code := Code(err); {
+		case err == nil:
+			h.ctx, h.cancel = context.WithCancel(context.Background())
+			go h.keep()
+			return h, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, ErrBroken), code == "DEADLINE" && o.Wait == 0, isOthers(err) && h.Fence != 0:
+			continue // whoever waited has lost the place
+		case o.Wait != 0 && left <= 0, code != "BUSY" && code != "DRAINING" && code != "MEMORY":
+			return nil, err
+		}
+		if err := sleep(ctx, pause(attempt, pauseMin, pauseMax)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (o *SemOptions) wire(wait time.Duration) With {
+	if wait < 0 {
+		wait = 0
+	}
+	with := With{"permits": o.Permits, "grace": o.Grace.Milliseconds(), "wait": wait.Milliseconds()}
+	if o.Of != 0 {
+		with["of"] = o.Of
+	}
+	if o.TTL != 0 {
+		with["ttl"] = o.TTL.Milliseconds()
+	}
+	if o.Durable != "" {
+		with["durable"] = o.Durable
+	}
+	return with
+}
+
+func (h *Hold) acquire(ctx context.Context, with With) error {
+	sent := time.Now()
+	err := h.client.with(ctx, func(s *session) error {
+		sent = time.Now()
+		answer, err := s.requestLate(ctx, "sem.acquire", []any{h.Name, with}, func(late any) { // granted to nobody
+			said, _ := late.(map[string]any)
+			s.request(context.Background(), "sem.release", []any{h.Name, said["hold"]})
+		})
+		if err != nil {
+			return err
+		}
+		said, _ := answer.(map[string]any)
+		h.secret = said["hold"]
+		h.Fence, _ = said["fence"].(int64)
+		if h.secret == nil {
+			return fail(ErrProtocol, "the server's answer has no hold")
+		}
+		h.renewed(s, sent)
+		return nil
+	})
+	if err != nil || time.Since(sent) <= h.time/3 {
+		return err
+	}
+	if err = h.Renew(ctx); err != nil && !isOthers(err) {
+		go h.giveBack() // whoever asks again is not to wait for what came late
+	}
+	return err
+}
+
+// Sem runs use under permits, and gives them back. If they are lost the context of use ends, and the error is FENCED.
+func (c *Client) Sem(ctx context.Context, name string, o SemOptions, use func(ctx context.Context, hold *Hold) error) error {
+	hold, err := c.Acquire(ctx, name, o)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-hold.ctx.Done():
+			cancel()
+		case <-within.Done():
+		}
+	}()
+	err = use(within, hold)
+	hold.Release()
+	if lost := hold.Lost(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// EventSet says that something has happened: the event's number, which is higher each time.
+func (c *Client) EventSet(ctx context.Context, name string, value any) (int64, error) {
+	answer, err := c.Call(ctx, "event.set", name, value)
+	if err != nil {
+		return 0, err
+	}
+	said, _ := answer.(map[string]any)
+	seq, ok := said["seq"].(int64)
+	if !ok {
+		return 0, fail(ErrProtocol, "the server's answer has no seq")
+	}
+	return seq, nil
+}
+
+// EventWait waits until the event's number is from or more; 0: the next one. Whoever goes on from the number + 1 misses none.
+func (c *Client) EventWait(ctx context.Context, name string, from int64) (seq int64, value any, err error) {
+	with := With{"timeout": 0} // what its number is now, so that none is missed
+	if from > 0 {
+		with = With{"timeout": poll.Milliseconds(), "from": from}
+	}
+	for {
+		answer, err := c.poll(ctx, "event.wait", name, with)
+		if err != nil {
+			return 0, nil, err
+		}
+		seq, ok := answer["seq"].(int64)
+		if !ok {
+			return 0, nil, fail(ErrProtocol, "the server's answer has no seq")
+		}
+		if late, _ := answer["timeout"].(bool); !late {
+			return seq, answer["value"], nil
+		}
+		if from == 0 {
+			from = seq + 1
+		}
+		with = With{"timeout": poll.Milliseconds(), "from": from}
+	}
+}

@@ -1,0 +1,201 @@
+package ergon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync/atomic"
+	"time"
+)
+
+const leave = 5 * time.Second // that handlers which are cancelled have to end
+
+// WorkOptions of Work; the zero value means the defaults.
+type WorkOptions struct {
+	Slots         int           // how many handlers run at a time; 1
+	Name, Version string        // as worker.list shows them
+	Share         int           // percent of the method's tasks that workers of this version get at most; 100
+	Lease         time.Duration // in which the server must hear of this process, and not of its kernel alone; none
+	Grace         time.Duration // that handlers have in the end; 30 s; below 0: none
+
+	// OnTrouble is told of registrations that failed; log.Print.
+	OnTrouble func(error)
+}
+
+// worker is a registration: it is told to the server first on each connection, and ended in good order.
+type worker struct {
+	serving    *serving
+	client     *Client
+	options    WorkOptions
+	registered atomic.Bool // once, ever
+	refused    chan error  // what the server has against us
+	ending     context.Context
+}
+
+// Work offers the server methods, and runs them, until the context ends; each connection is told first what we offer. A client
+// does so once at a time. In the end nothing more is taken, and handlers have the grace; what still runs then is
+// cancelled, and its task handed back for another worker.
+//
+//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+//	defer stop()
+//	err := client.Work(ctx, ergon.WorkOptions{Slots: 4}, map[string]ergon.Handler{"double": double})
+//
+// An error: the server does not want what is offered (DENIED: who may offer what); ErrRefused; ErrClosed. Whatever is wrong
+// later it goes on.
+func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Handler) error {
+	withDefault(&o.Slots, 1)
+	withDefault(&o.Grace, 30*time.Second)
+	if o.OnTrouble == nil {
+		o.OnTrouble = func(err error) { log.Print("ergon: ", err) }
+	}
+	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx}
+	w.serving = newServing(handlers, o.Slots, w.register)
+	if !c.employ(w) {
+		return errors.New("ergon: this client works already: another registration needs a client of its own")
+	}
+	defer c.dismiss(w)
+	err := w.run(ctx)
+	w.finish(err == nil)
+	return err
+}
+
+// employ is false if somebody works already.
+func (c *Client) employ(w *worker) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.worker != nil {
+		return false
+	}
+	c.worker = w
+	return true
+}
+
+func (c *Client) dismiss(w *worker) {
+	told := w.serving.session()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.worker, c.spent = nil, told
+}
+
+func (w *worker) register(ctx context.Context, s *session) error {
+	if w.ending.Err() != nil {
+		return nil
+	}
+	methods := []any{}
+	for name := range w.serving.handlers {
+		methods = append(methods, name)
+	}
+	with := With{"slots": w.options.Slots, "context": true}
+	for name, value := range map[string]string{"name": w.options.Name, "version": w.options.Version} {
+		if value != "" {
+			with[name] = value
+		}
+	}
+	if w.options.Share != 0 {
+		with["share"] = w.options.Share
+	}
+	if w.options.Lease != 0 {
+		with["lease"] = w.options.Lease.Milliseconds()
+	}
+	_, err := s.request(ctx, "worker.register", []any{methods, with})
+	var e *Error
+	if errors.As(err, &e) && !e.own && !e.Retryable && !w.registered.Load() {
+		select {
+		case w.refused <- err:
+		default: // it has been told
+		}
+	} else if err != nil && w.ending.Err() == nil {
+		w.options.OnTrouble(fmt.Errorf("not registered: %w", err))
+	}
+	if err == nil {
+		w.registered.Store(true)
+	}
+	return err
+}
+
+// run returns when the context or the client ends, or with what prevents the registration.
+func (w *worker) run(ctx context.Context) error {
+	c := w.client
+	first := make(chan error, 1)
+	go func() {
+		first <- c.with(ctx, func(s *session) error {
+			if c.isSpent(s) {
+				s.end("the client closed it")
+				return errUnsent
+			}
+			return w.serving.start(ctx, s)
+		})
+	}()
+	for {
+		select {
+		case err := <-first:
+			if errors.Is(err, ErrRefused) || errors.Is(err, ErrClosed) {
+				return err
+			}
+			first = nil // whatever it was, the next connection is told
+		case err := <-w.refused:
+			return err
+		case <-c.stop.Done():
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Client) isSpent(s *session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s == c.spent
+}
+
+// finish tells the server that we take no more, waits for what runs, and hands the rest back.
+func (w *worker) finish(inGoodOrder bool) {
+	v := w.serving
+	grace, cancel := context.WithTimeout(context.Background(), w.options.Grace)
+	defer cancel()
+	if s := v.session(); inGoodOrder && s != nil {
+		s.request(grace, "worker.quiet", nil)
+		select {
+		case <-v.over():
+		case <-grace.Done():
+		case <-w.client.stop.Done():
+		}
+	}
+	left := v.close()
+	select {
+	case <-v.over():
+		return
+	case <-time.After(leave):
+	}
+	for _, c := range left {
+		v.answer(c, nil, Again(0))
+	}
+}
+
+// ---- what the server asks and tells ----
+
+func (c *Client) asked(s *session, id any, method string, params any) error {
+	if w := c.working(); w != nil {
+		return w.serving.take(s, id, method, params)
+	}
+	return s.refuse(id, fmt.Sprintf("NO_METHOD: a client has no method %.80s", method))
+}
+
+func (c *Client) told(s *session, method string, params []any) {
+	w := c.working()
+	if w != nil && method == "worker.cancel" && len(params) >= 2 {
+		call, _ := params[0].(int64)
+		why, _ := params[1].(string)
+		w.serving.told(s, call, why)
+	} else if c.options.OnNotification != nil {
+		c.options.OnNotification(method, params)
+	}
+}
+
+func (c *Client) working() *worker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.worker
+}

@@ -1,0 +1,174 @@
+// Named semaphores of the server: permits that we hold, and keep as long as we live.
+'use strict';
+
+const { ErgonError, named } = require('./errors');
+const { Broken, Unsent, until } = require('./protocol');
+
+const WAIT = 24 * 3600000; // ms that the server is asked to wait at a time
+const LOST = ['FENCED', 'NOT_FOUND', 'DENIED']; // of a renewal: somebody else may have the permits
+const BUSY = ['BUSY', 'DRAINING', 'MEMORY'];
+const MARGIN = 1000; // ms before others may have them, at which we let go
+
+const now = () => performance.now();
+const isOthers = (error) => error.remote && LOST.includes(error.code);
+const isGone = (error) => error instanceof Unsent || error instanceof Broken;
+
+/** Returns after so many ms, when the promise is there, or throws the signal's reason. */
+async function pass(ms, signal, promise = new Promise(() => {})) {
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, Math.max(0, ms))));
+    try {
+        await until(Promise.race([late, promise]), signal);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+/** Permits that are ours until release(). client.d.ts says what it shows. `peer` gives the session that is up. */
+class Hold {
+    #peer;
+    #session;
+    #secret;
+    #ttl;
+    #time; // ms that they stay ours without a word
+    #safe; // until then they are ours, whatever happens
+    #end = new AbortController(); // of keep()
+    #lost = new AbortController();
+
+    constructor(peer, name, { grace, ttl }) {
+        this.#peer = peer;
+        this.#ttl = ttl;
+        this.#time = Math.min(grace, ttl ?? grace);
+        this.name = name;
+        this.fence = null;
+        this.permits = null;
+        this.lost = null;
+    }
+
+    /** Aborted when they are lost. */
+    get signal() {
+        return this.#lost.signal;
+    }
+
+    /** For the package: they were granted. */
+    async begin(session, sent, answer, signal) {
+        this.#session = session;
+        this.#secret = answer.hold;
+        this.fence = answer.fence;
+        this.permits = answer.permits ?? null;
+        this.#renewed(sent);
+        if (now() - sent > this.#time / 3) await this.#check(signal);
+        this.#keep().catch(() => {}); // release() has ended it
+    }
+
+    /** Renews what came late. Where that fails nobody has them for long: whoever asks again is not to wait for them. */
+    async #check(signal) {
+        try {
+            await this.#renew(signal);
+        } catch (error) {
+            if (!isOthers(error)) this.release();
+            throw error;
+        }
+    }
+
+    /** It counts from when we asked, which is before the server counts from. */
+    #renewed(sent) {
+        this.#safe = sent + this.#time - Math.min(MARGIN, this.#time / 4);
+    }
+
+    renew() {
+        return this.#renew(this.#end.signal);
+    }
+
+    async #renew(signal) {
+        const session = await this.#peer.session(signal);
+        const method = session === this.#session ? 'sem.renew' : 'sem.resume';
+        const options = this.#ttl === undefined ? {} : { ttl: this.#ttl };
+        const sent = now();
+        await session.request(method, [this.name, this.#secret, options], signal);
+        this.#session = session;
+        this.#renewed(sent);
+    }
+
+    async #keep() {
+        const end = this.#end.signal;
+        while (this.lost === null) {
+            await pass(this.#time / 3, end, this.#session.over);
+            const late = new AbortController();
+            const reason = named('FENCED: the permits could not be renewed in time');
+            const timer = setTimeout(() => late.abort(reason), Math.max(0, this.#safe - now()));
+            const abort = () => late.abort(end.reason);
+            end.addEventListener('abort', abort, { once: true });
+            try {
+                await this.#renewSomehow(late.signal);
+            } catch (error) {
+                if (end.aborted) return;
+                this.lost = error;
+                this.#lost.abort(error);
+            } finally {
+                clearTimeout(timer);
+                end.removeEventListener('abort', abort);
+            }
+        }
+    }
+
+    async #renewSomehow(signal) {
+        for (;;) {
+            try {
+                return await this.#renew(signal);
+            } catch (error) {
+                if (signal.aborted || error.code === 'CLOSED' || isOthers(error)) throw error;
+                if (!isGone(error) && !(error instanceof ErgonError)) throw error;
+            }
+            await pass(this.#time / 20, signal);
+        }
+    }
+
+    async release() {
+        this.#end.abort(new ErgonError('CLOSED', 'the permits were given back'));
+        if (this.lost !== null || this.#secret === undefined) return false;
+        const secret = this.#secret;
+        this.#secret = undefined;
+        const options = { timeout: Math.max(1000, this.#safe - now()), again: true };
+        return this.#peer.request('sem.release', [this.name, secret], options).catch(() => false);
+    }
+}
+
+/** Granted to nobody. */
+const giveBack = (session, name, answer) =>
+    session.request('sem.release', [name, answer?.hold], new AbortController().signal).catch(() => {});
+
+async function acquire(peer, name, { wait, signal = new AbortController().signal, grace = 10000, ttl, ...options } = {}) {
+    const end = wait === undefined ? Infinity : now() + wait;
+    const wanted = { permits: 1, ...options, grace, ...(ttl === undefined ? {} : { ttl }) };
+    for (let attempt = 0; ; attempt++) {
+        const hold = new Hold(peer, name, { grace, ttl });
+        try {
+            const session = await peer.session(signal);
+            const sent = now();
+            const params = [name, { ...wanted, wait: Math.round(Math.min(WAIT, Math.max(0, end - sent))) }];
+            const answer = await session.request('sem.acquire', params, signal, (late) => giveBack(session, name, late));
+            await hold.begin(session, sent, answer, signal);
+            return hold;
+        } catch (error) {
+            if (isGone(error)) continue; // whoever waited has lost the place
+            if (!error.remote) throw error;
+            if (error.code === 'DEADLINE' && end === Infinity) continue;
+            if (isOthers(error) && hold.fence !== null) continue;
+            if (now() >= end || !BUSY.includes(error.code)) throw error;
+        }
+        await pass(Math.min(10000, 100 * 2 ** attempt), signal);
+    }
+}
+
+async function holding(peer, name, options, use) {
+    const hold = await acquire(peer, name, options);
+    try {
+        return await use(hold);
+    } finally {
+        await hold.release();
+        if (hold.lost !== null) throw hold.lost; // whatever the other has come to
+    }
+}
+
+module.exports = { acquire, holding };

@@ -1,0 +1,170 @@
+"""Named semaphores of the server: permits that we hold, and keep as long as we live."""
+
+import asyncio
+import contextlib
+import time
+
+from .errors import Broken, Closed, ErgonError, RemoteError, TimedOut
+from .protocol import Unsent
+
+WAIT = 24 * 3600.0  # s that the server is asked to wait at a time
+LOST = ("FENCED", "NOT_FOUND", "DENIED")  # of a renewal: somebody else may have the permits
+MARGIN = 1.0  # s before others may have them, at which we let go
+
+
+def ms(seconds):
+    return None if seconds is None else round(seconds * 1000)
+
+
+def given(**options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
+class Hold:
+    """Permits that are ours until release(). They are renewed, and resumed on another connection; where that is not possible in
+    time they are lost: others may have them after their grace. `fence` is a number that grows with each hold of the semaphore:
+    whoever guards what the permits are for refuses smaller ones. `lost`: None, or the error with which they were lost."""
+
+    def __init__(self, client, name, grace, ttl):
+        self._client, self._ttl = client, ttl
+        self._time = grace if ttl is None else min(grace, ttl)  # s that they stay ours without a word
+        self._session = self._safe = self._keeper = self._secret = None
+        self.name, self.fence, self.permits, self.lost = name, None, None, None
+        self.on_lost = None  # called once, when they are
+
+    def __repr__(self):
+        return f"<Hold {self.name} {self.fence}>"
+
+    def _begin(self, session, sent, answer):
+        self._session, self._secret = session, answer["hold"]
+        self.fence, self.permits = answer["fence"], answer.get("permits")
+        self._renewed(sent)
+
+    def _renewed(self, sent):
+        """It counts from when we asked, which is before the server counts from."""
+        self._safe = sent + self._time - min(MARGIN, self._time / 4)
+
+    async def renew(self):
+        """Their time begins anew. RemoteError FENCED: they are others' by now."""
+        session = await self._client._session()
+        method = "sem.renew" if session is self._session else "sem.resume"
+        sent = time.monotonic()
+        await session.request(method, [self.name, self._secret, given(ttl=ms(self._ttl))])
+        self._session = session
+        self._renewed(sent)
+
+    async def _check(self):
+        """Renews what came late. Where that fails nobody has them for long: whoever asks again is not to wait for them."""
+        try:
+            await self.renew()
+        except BaseException as error:
+            if not (isinstance(error, RemoteError) and error.code in LOST):
+                asyncio.ensure_future(self.release())
+            raise
+
+    async def _keep(self):
+        while self.lost is None:
+            over = asyncio.ensure_future(self._session.over())
+            await asyncio.wait([over], timeout=self._time / 3)
+            over.cancel()
+            try:
+                async with asyncio.timeout(self._safe - time.monotonic()):
+                    await self._renew_somehow()
+            except TimeoutError:
+                self._lose(RemoteError("FENCED", "the permits could not be renewed in time"))
+            except ErgonError as error:
+                self._lose(error)
+
+    async def _renew_somehow(self):
+        while True:
+            try:
+                return await self.renew()
+            except (Unsent, Broken):
+                pass
+            except RemoteError as error:
+                if error.code in LOST:
+                    raise
+            except Closed:
+                raise
+            except ErgonError:
+                pass  # the token was refused, say: the client tries again
+            await asyncio.sleep(self._time / 20)
+
+    def _lose(self, error):
+        self.lost = error
+        if self.on_lost is not None:
+            self.on_lost()
+
+    async def release(self):
+        """Gives them back. False: they were lost, or the server cannot be told; then they go back after their grace."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+        if self.lost is not None or self._secret is None:
+            return False
+        secret, self._secret = self._secret, None
+        left = max(1.0, self._safe - time.monotonic())
+        try:
+            return await self._client.request("sem.release", [self.name, secret], timeout=left, again=True)
+        except ErgonError:
+            return False
+
+
+async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
+    """See aio.Client.acquire()."""
+    until = None if wait is None else time.monotonic() + wait
+    options = given(permits=permits, of=of, ttl=ms(ttl), grace=ms(grace), durable=durable)
+    attempt = 0
+
+    def late(answer, session):
+        """Granted to nobody."""
+        asyncio.ensure_future(give_back(session, name, answer))
+
+    while True:
+        left = WAIT if until is None else max(0.0, until - time.monotonic())
+        try:
+            async with asyncio.timeout(None if until is None else left):
+                session = await client._session()
+        except TimeoutError:
+            raise TimedOut("sem.acquire") from None
+        hold, sent = Hold(client, name, grace, ttl), time.monotonic()
+        try:
+            left = WAIT if until is None else max(0.0, until - sent)
+            answer = await session.request("sem.acquire", [name, {**options, "wait": ms(left)}], lambda a, s=session: late(a, s))
+            hold._begin(session, sent, answer)
+            if time.monotonic() - sent > hold._time / 3:
+                await hold._check()
+            hold._keeper = asyncio.create_task(hold._keep())
+            return hold
+        except (Unsent, Broken):
+            continue  # whoever waited has lost the place
+        except RemoteError as error:
+            is_late = until is not None and time.monotonic() >= until
+            if error.code == "DEADLINE" and until is None or error.code in LOST and hold.fence is not None:
+                continue
+            if is_late or error.code not in ("BUSY", "DRAINING", "MEMORY"):
+                raise
+        await asyncio.sleep(min(10.0, 0.1 * 2 ** attempt))
+        attempt += 1
+
+
+async def give_back(session, name, answer):
+    with contextlib.suppress(ErgonError, Unsent, KeyError, TypeError):
+        await session.request("sem.release", [name, answer["hold"]])
+
+
+@contextlib.asynccontextmanager
+async def holding(client, name, options):
+    """See aio.Client.sem()."""
+    hold = await acquire(client, name, **options)
+    task = asyncio.current_task()
+    hold.on_lost = task.cancel
+    try:
+        yield hold
+    except asyncio.CancelledError:
+        if hold.lost is None or task.uncancel() > 0:
+            raise
+    finally:
+        hold.on_lost = None
+        await hold.release()
+    if hold.lost is not None:
+        raise hold.lost

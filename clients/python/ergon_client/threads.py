@@ -1,0 +1,122 @@
+"""Handlers that block: the threads on which they run, and their way to the event loop and back."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import inspect
+import queue
+import signal
+import threading
+
+
+class Context:
+    """One run of a handler, as serving.Context, for a thread: its methods block, and `cancelling` is a threading.Event that is
+    set when nobody waits for the result any more."""
+
+    def __init__(self, context, loop):
+        self._context, self._loop = context, loop
+        self.cancelling = threading.Event()
+        self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
+
+    def __repr__(self):
+        return repr(self._context)
+
+    @property
+    def cancelled(self):
+        """None, or why nobody waits for the result any more."""
+        return self._context.cancelled
+
+    @property
+    def left(self):
+        """Seconds to the deadline, or None."""
+        return self._context.left
+
+    def check(self):
+        """Raises Cancelled once nobody waits for the result any more."""
+        self._context.check()
+
+    def progress(self, done, total=0, text=""):
+        """As serving.Context.progress()."""
+        self._wait(self._context.progress(done, total, text))
+
+    def partial(self, value):
+        """As serving.Context.partial()."""
+        self._wait(self._context.partial(value))
+
+    def _wait(self, work):
+        try:
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except RuntimeError:  # the client has been closed, and nobody waits for it
+            work.close()
+
+
+class Threads:
+    """So many threads at most, begun as they are needed. The end of the process does not wait for them."""
+
+    def __init__(self, most):
+        self._left = most
+        self._idle = threading.Semaphore(0)
+        self._work = queue.SimpleQueue()
+        self._begun = 0
+
+    def handler(self, function):
+        """A function that blocks, as a handler for Serving."""
+        @functools.wraps(function)
+        async def handle(context, *params):
+            loop = asyncio.get_running_loop()
+            seen = Context(context, loop)
+            end = asyncio.wrap_future(self._begin(functools.partial(function, seen, *params)))
+            try:
+                return await asyncio.shield(end)
+            except asyncio.CancelledError:
+                seen.cancelling.set()
+                await asyncio.wait([end])
+                if context.cancelled is None:
+                    raise
+                return end.result()
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function!r} is a coroutine function: these are for aio.Client")
+        return handle
+
+    def _begin(self, work):
+        end = concurrent.futures.Future()
+        self._work.put((end, work))
+        if not self._idle.acquire(blocking=False) and self._left > 0:
+            self._left -= 1
+            self._begun += 1
+            threading.Thread(target=self._run, name="ergon-handler", daemon=True).start()
+        return end
+
+    def _run(self):
+        while True:
+            end, work = self._work.get()
+            if work is None:
+                return
+            try:
+                end.set_result(work())
+            except Exception as raised:
+                # A StopIteration cannot stand in a future.
+                end.set_exception(RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised)
+            except BaseException as raised:  # sys.exit(), say: it is the handler's end, and not the thread's
+                end.set_exception(RuntimeError(repr(raised)))
+            self._idle.release()
+
+    def close(self):
+        """They end when they have nothing to do."""
+        for _ in range(self._begun):
+            self._work.put((None, None))
+
+
+@contextlib.contextmanager
+def signals_to(stop):
+    """SIGTERM and SIGINT call it, where this is the main thread."""
+    before = {}
+    with contextlib.suppress(ValueError):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before[number] = signal.signal(number, lambda *_: stop())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,95 @@
+"""A registration as a worker: it is told to the server first on each connection, and ended in good order."""
+
+import asyncio
+import contextlib
+import signal
+
+from .errors import Broken, ErgonError
+from .protocol import Unsent
+from .serving import Serving, log
+
+LEAVE = 5.0  # s that handlers which are cancelled have to end
+
+
+def registration(methods, slots, name, version, share, lease):
+    """The parameters of worker.register."""
+    options = {"slots": slots, "context": True, "name": name, "version": version, "share": share,
+               "lease": None if lease is None else round(lease * 1000)}
+    return [list(methods), {key: value for key, value in options.items() if value is not None}]
+
+
+class Worker:
+    """What a client works, from work() to its end."""
+
+    def __init__(self, handlers, slots, params, grace):
+        self.serving = Serving(handlers, slots, self._register)
+        self._params, self._grace = params, grace
+        self._registered = False
+        self._end = asyncio.get_running_loop().create_future()  # stop() was called; or what the server has against us
+        self._hurry = asyncio.get_running_loop().create_future()  # stop() was called twice
+
+    def stop(self):
+        """Ends it in good order; called again, at once."""
+        if not self._end.done():
+            self._end.set_result(None)
+        elif not self._hurry.done():
+            self._hurry.set_result(None)
+
+    async def _register(self, session):
+        if self._end.done():
+            return
+        try:
+            await session.request("worker.register", self._params)
+        except (ErgonError, Unsent) as error:
+            if isinstance(error, (Broken, Unsent)) or error.retryable or self._registered:
+                log.warning("not registered: %s", error or session.ended)
+            elif not self._end.done():
+                self._end.set_exception(error)
+            raise
+        self._registered = True
+
+    async def run(self, begin):
+        """Until stop(). begin(serving), a coroutine, returns when the server of the connection that is up has been told.
+        RemoteError: the server does not want what we offer; and what begin() raises."""
+        first = asyncio.create_task(begin(self.serving))
+        try:
+            await asyncio.wait({first, self._end}, return_when=asyncio.FIRST_COMPLETED)
+            if first.done():
+                first.result()
+            await self._end
+        except BaseException:
+            self._end.cancel()
+            self._grace = 0
+            raise
+        finally:
+            first.cancel()
+            await self._finish()
+
+    async def _finish(self):
+        leaving = asyncio.create_task(self._leave())
+        await asyncio.wait({leaving, self._hurry}, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        await self.serving.close(LEAVE)
+
+    async def _leave(self):
+        """Tells the server that we take no more, and returns when no handler runs."""
+        session = self.serving.session
+        if session is not None and session.ended is None:
+            with contextlib.suppress(ErgonError, Unsent):
+                await session.request("worker.quiet", [])
+        await self.serving.idle()
+
+
+@contextlib.contextmanager
+def signals_to(stop):
+    """SIGTERM and SIGINT call it, where this is the main thread."""
+    loop, added = asyncio.get_running_loop(), []
+    with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+            added.append(number)
+    try:
+        yield
+    finally:
+        for number in added:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,147 @@
+/* event.set, event.wait. */
+#include "server/jobs/service/event_operations.h"
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/shared/named_events.h"
+#include "server/jobs/shared/shared.h"
+
+enum { SERVE_WORK = 10, TOLD_WORK = 1 /* see jobs_worked() */ };
+
+/* Of the tenant of who asks; false: the operation was answered DENIED. */
+static bool admit(struct operation *op)
+{
+    struct span name = op->event.name;
+    if (operation_may_object(op, &(struct rights_object){.tenant = op->tenant, .key = name}))
+        return true;
+    operation_refuse(op, ERGON_E_DENIED,
+                     "a role's `keys` have to name \"%.*s\" for who uses an event", (int)name.len,
+                     (const char *)name.at);
+    return false;
+}
+
+static struct named_event *find_or_make(struct jobs *jobs, struct operation *op)
+{
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    struct named_event *e = event_make(jobs, op->tenant, op->event.name, &error, text, sizeof text);
+    if (!e)
+        operation_refuse(op, error, "%s", text);
+    return e;
+}
+
+/* --- event.set --- */
+
+static void tell(struct jobs *jobs, const struct named_event *e)
+{
+    struct event_waiter *next;
+    for (struct event_waiter *w = e->waiters; w; w = next) {
+        next = w->next;
+        jobs_worked(jobs, TOLD_WORK);
+        if (w->from <= e->seq)
+            waiters_due(jobs, ao_of(w, struct operation, event.waits));
+    }
+}
+
+static void serve_set(struct jobs *jobs, struct operation *op)
+{
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    jobs_worked(jobs, SERVE_WORK);
+    struct named_event *e = admit(op) ? find_or_make(jobs, op) : NULL;
+    if (!e)
+        return;
+    if (!event_set(jobs, e, op->event.value, &error, text, sizeof text)) {
+        event_settle(jobs, e);
+        operation_refuse(op, error, "%s", text);
+        return;
+    }
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 1);
+    pack_key_uint(&op->reply.result, "seq", e->seq);
+    tell(jobs, e);
+    operation_finish(op);
+}
+
+/* --- event.wait --- */
+
+static void answer(struct operation *op, const struct named_event *e, bool in_time)
+{
+    struct pack *p = &op->reply.result;
+    pack_init(p);
+    pack_map(p, 2);
+    pack_key_uint(p, "seq", e->seq);
+    if (in_time)
+        pack_key_raw(p, "value", span_of(e->value, e->value_len));
+    else
+        pack_key_bool(p, "timeout", true);
+    operation_finish(op);
+}
+
+static void leave(struct operation *op)
+{
+    event_leave(op->event.at, &op->event.waits);
+    waiters_leave(op);
+}
+
+/* It was set, or the time is over. */
+static void finish(struct jobs *jobs, struct operation *op)
+{
+    struct named_event *e = op->event.at;
+    leave(op);
+    answer(op, e, e->seq >= op->event.waits.from);
+    event_settle(jobs, e);
+}
+
+static void dropped(struct jobs *jobs, struct operation *op)
+{
+    struct named_event *e = op->event.at;
+    leave(op);
+    event_settle(jobs, e);
+    operation_refuse_plain(op, ERGON_E_CANCELLED);
+}
+
+static void serve_wait(struct jobs *jobs, struct operation *op)
+{
+    jobs_worked(jobs, SERVE_WORK);
+    struct named_event *e = admit(op) ? find_or_make(jobs, op) : NULL;
+    if (!e)
+        return;
+    uint64_t *from = &op->event.waits.from;
+    *from = *from == 0 ? e->seq + 1 : *from;
+    if (e->seq >= *from) {
+        answer(op, e, true);
+        return;
+    }
+    op->event.at = e;
+    op->waiting.held = true;
+    event_join(e, &op->event.waits);
+    if (!waiters_poll(jobs, op, op->event.timeout))
+        finish(jobs, op);
+}
+
+/* --- The end --- */
+
+static void finish_all(struct jobs *jobs, struct named_event *e)
+{
+    struct event_waiter *next;
+    for (struct event_waiter *w = e->waiters; w; w = next) { /* it goes with the last of them */
+        next = w->next;
+        finish(jobs, ao_of(w, struct operation, event.waits));
+    }
+}
+
+void event_operations_stop(struct jobs *jobs)
+{
+    struct hash_link *next;
+    const struct hash_table *all = jobs->shared ? &jobs->shared->events : NULL;
+    for (uint32_t at = 0; all && at < all->size; at++)
+        for (struct hash_link *link = all->buckets[at]; link; link = next) {
+            next = link->next;
+            finish_all(jobs, (struct named_event *)link);
+        }
+}
+
+const struct operation_class operation_event_set = {.method = "event.set", .serve = serve_set};
+const struct operation_class operation_event_wait = {
+    .method = "event.wait", .serve = serve_wait, .dropped = dropped, .due = finish};

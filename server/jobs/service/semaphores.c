@@ -1,0 +1,471 @@
+#include "server/jobs/service/semaphores.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/sched/hold_claims.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/shared/hold_rows.h"
+#include "server/jobs/shared/holds.h"
+#include "server/jobs/shared/shared.h"
+
+enum { SERVE_WORK = 20 /* see jobs_worked() */ };
+
+/* --- Whose it is --- */
+
+/* Of the tenant of who asks; false: the operation was answered DENIED. */
+static bool admit(struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    if (operation_may_object(op, &(struct rights_object){.tenant = op->tenant, .key = a->name}))
+        return true;
+    operation_refuse(op, ERGON_E_DENIED,
+                     "a role's `keys` have to name \"%.*s\" for who uses a semaphore",
+                     (int)a->name.len, (const char *)a->name.at);
+    return false;
+}
+
+static struct span principal_of(const struct operation *op)
+{
+    return op->rights ? span_text(rights_owner(op->rights).name) : span_text("");
+}
+
+/* What is held under the secret; NULL: the operation was answered DENIED or FENCED. */
+static struct hold *find_held(struct jobs *jobs, struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    if (!admit(op))
+        return NULL;
+    struct hold *h = hold_find(jobs, op->tenant, a->name, a->secret);
+    if (!h)
+        operation_refuse(op, ERGON_E_FENCED,
+                         "it is not held any more: it was released, or taken back");
+    return h;
+}
+
+/* --- The connection --- */
+
+/* It stays with the jobs until its connection is gone, and is not answered. */
+static void serve_holder(struct jobs *jobs, struct operation *op)
+{
+    if (jobs->sched.stopping) {
+        operation_finish(op);
+        return;
+    }
+    op->waiting.held = true;
+    holder_enter(jobs, &op->holder);
+}
+
+static void holder_gone(struct jobs *jobs, struct operation *op)
+{
+    holder_leave(jobs, &op->holder);
+    op->waiting.held = false;
+    operation_finish(op);
+}
+
+/* --- sem.acquire --- */
+
+static void answer_hold(struct jobs *jobs, struct operation *op, const struct hold *h)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * HOLD_SECRET + 1] = "";
+    struct pack *p = &op->reply.result;
+    for (unsigned i = 0; i < HOLD_SECRET; i++) {
+        text[2 * i] = digits[h->secret[i] >> 4];
+        text[2 * i + 1] = digits[h->secret[i] & 15];
+    }
+    pack_init(p);
+    pack_map(p, 4);
+    pack_key_str(p, "hold", text);
+    pack_key_uint(p, "fence", h->fence);
+    pack_key_uint(p, "permits", h->claim.want);
+    pack_key_uint(p, "waited_ms", (table_now(&jobs->table) - h->asked) / AO_MS(1));
+    operation_finish(op);
+}
+
+static void give_up(struct jobs *jobs, struct operation *op)
+{
+    struct hold *h = op->semaphore.waits;
+    waiters_leave(op);
+    op->semaphore.waits = NULL;
+    h->op = NULL;
+    hold_end(jobs, h);
+}
+
+static void refuse_late(struct operation *op)
+{
+    operation_refuse(op, ERGON_E_DEADLINE, "\"%.*s\" had not so many permits free within `wait`",
+                     (int)op->semaphore.name.len, (const char *)op->semaphore.name.at);
+}
+
+/* What is made is durable if there is a store, unless it is said.  False: answered STORE. */
+static bool wants_durable(struct jobs *jobs, struct operation *op, bool *durable)
+{
+    uint8_t said = op->semaphore.durable;
+    *durable = said == SEMAPHORE_DURABLE || (said == SEMAPHORE_UNSAID && jobs->store);
+    if (!*durable || jobs_store_usable(jobs))
+        return true;
+    operation_refuse(op, ERGON_E_STORE, "%s",
+                     jobs->store ? store_error_text(jobs->journal.error)
+                                 : "this server has no store; ask for durable: \"none\"");
+    return false;
+}
+
+/* The semaphore, of which there may be asked so many; NULL: answered. */
+static struct semaphore *find_or_make(struct jobs *jobs, struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    bool durable = false, is_new = !semaphore_find(jobs, op->tenant, a->name);
+    if (is_new && !wants_durable(jobs, op, &durable))
+        return NULL;
+    struct semaphore *s =
+        semaphore_make(jobs, op->tenant, a->name, a->of, &error, text, sizeof text);
+    if (!s) {
+        operation_refuse(op, error, "%s", text);
+        return NULL;
+    }
+    uint32_t max = semaphore_limit(s)->max;
+    if (is_new)
+        s->durable = durable;
+    if (a->permits <= max)
+        return s;
+    semaphore_settle(jobs, s);
+    operation_refuse(op, ERGON_E_BAD_PARAMS, "there are %" PRIu32 " permits, and not %" PRIu32, max,
+                     a->permits);
+    return NULL;
+}
+
+static struct hold *ask(struct jobs *jobs, struct operation *op, struct holder *holder)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    struct semaphore *s = find_or_make(jobs, op);
+    enum ergon_error error;
+    char text[JOB_TEXT_MAX];
+    if (!s)
+        return NULL;
+    const struct hold_wish wish = {.secret = a->secret,
+                                   .permits = a->permits,
+                                   .ttl = a->ttl > 0 ? a->ttl : AO_NEVER,
+                                   .grace = a->grace,
+                                   .who = principal_of(op),
+                                   .holder = holder,
+                                   .op = op};
+    struct hold *h = hold_ask(jobs, s, &wish, &error, text, sizeof text);
+    if (h)
+        return h;
+    semaphore_settle(jobs, s);
+    operation_refuse(op, error, "%s", text);
+    return NULL;
+}
+
+static void serve_acquire(struct jobs *jobs, struct operation *op)
+{
+    struct semaphore_arguments *a = &op->semaphore;
+    struct holder *holder = holder_find(jobs, a->conn);
+    jobs_worked(jobs, SERVE_WORK);
+    if (!admit(op))
+        return;
+    if (!holder) { /* its connection is gone, or the server stops */
+        operation_refuse_plain(op, jobs->sched.stopping ? ERGON_E_DRAINING : ERGON_E_CANCELLED);
+        return;
+    }
+    a->waits = ask(jobs, op, holder);
+    if (!a->waits)
+        return;
+    op->waiting.held = true;
+    if (a->waits->claim.stands == STANDS_CALLED || waiters_poll(jobs, op, a->wait))
+        return;
+    give_up(jobs, op);
+    refuse_late(op);
+}
+
+/* The operation waits on, for the row. */
+static void saved(struct jobs *jobs, struct store_op *write)
+{
+    struct hold *h = write->owner;
+    enum store_error error = write->error;
+    journal_notice(jobs, write);
+    if (!hold_returned(jobs, h))
+        return;
+    struct operation *op = h->op;
+    if (!op)
+        return; /* it was renewed: who asked waits for all that was written */
+    h->op = NULL;
+    op->semaphore.waits = NULL;
+    op->waiting.held = false;
+    if (error == STORE_OK) {
+        hold_saved(jobs, h);
+        answer_hold(jobs, op, h);
+        return;
+    }
+    hold_end(jobs, h);
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+}
+
+static void begin(struct jobs *jobs, struct hold *h)
+{
+    struct operation *op = h->op;
+    hold_begin(jobs, h);
+    waiters_leave(op);
+    if (h->durable && hold_rows_put(jobs, h, saved)) {
+        op->waiting.held = true;
+        return;
+    }
+    h->op = NULL;
+    op->semaphore.waits = NULL;
+    if (h->durable) {
+        hold_end(jobs, h);
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return;
+    }
+    answer_hold(jobs, op, h);
+}
+
+void semaphores_settle(struct jobs *jobs)
+{
+    struct claim *c;
+    while ((c = hold_claim_next_called(&jobs->sched)))
+        begin(jobs, ao_of(c, struct hold, claim));
+}
+
+/* Who was called has what it waited for, and is told next. */
+static void too_late(struct jobs *jobs, struct operation *op)
+{
+    if (op->semaphore.waits->claim.stands != STANDS_IN_LINE)
+        return;
+    give_up(jobs, op);
+    refuse_late(op);
+}
+
+static void acquire_dropped(struct jobs *jobs, struct operation *op)
+{
+    give_up(jobs, op);
+    operation_refuse_plain(op, ERGON_E_CANCELLED);
+}
+
+/* Nobody learns of what it has. */
+static void answer_dropped(struct jobs *jobs, struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    struct hold *h = hold_find(jobs, op->tenant, a->name, a->secret);
+    if (h)
+        hold_end(jobs, h);
+}
+
+/* --- sem.release, renew, resume --- */
+
+/* What was changed in the file is on disk by then; if it could not be written the answer is STORE,
+ * and it is so until a restart. */
+static void answer_when_saved(struct jobs *jobs, struct operation *op, bool durable)
+{
+    if (durable)
+        sync_answer(jobs, op);
+    else
+        operation_finish(op);
+}
+
+static void answer_true(struct operation *op)
+{
+    pack_init(&op->reply.result);
+    pack_bool(&op->reply.result, true);
+}
+
+static void serve_release(struct jobs *jobs, struct operation *op)
+{
+    struct hold *h = find_held(jobs, op);
+    jobs_worked(jobs, SERVE_WORK);
+    if (!h)
+        return;
+    bool durable = h->durable;
+    hold_end(jobs, h);
+    answer_true(op);
+    answer_when_saved(jobs, op, durable);
+}
+
+static void answer_fence(struct operation *op, const struct hold *h)
+{
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 1);
+    pack_key_uint(&op->reply.result, "fence", h->fence);
+}
+
+/* A time to live that began anew does so in the file, too.  Without memory it has begun, and the
+ * file says the old one. */
+static void renew(struct jobs *jobs, struct operation *op, struct hold *h, ao_time ttl)
+{
+    bool changes = ttl != AO_NEVER || h->ttl != AO_NEVER;
+    hold_renew(jobs, h, ttl);
+    answer_fence(op, h);
+    answer_when_saved(jobs, op, h->durable && changes && hold_rows_put(jobs, h, saved));
+}
+
+/* To the connection of the operation, if that is of the same principal; false: it was answered. */
+static bool bind_here(struct jobs *jobs, struct operation *op, struct hold *h)
+{
+    struct holder *holder = holder_find(jobs, op->semaphore.conn);
+    if (!holder) {
+        operation_refuse_plain(op, jobs->sched.stopping ? ERGON_E_DRAINING : ERGON_E_CANCELLED);
+        return false;
+    }
+    if (!span_equal(h->who, principal_of(op))) {
+        operation_refuse(op, ERGON_E_FENCED, "another principal holds it");
+        return false;
+    }
+    hold_bind(jobs, h, holder);
+    return true;
+}
+
+/* Who is told that it was renewed counts on it: a grace that runs must not take it back then. */
+static void serve_renew(struct jobs *jobs, struct operation *op)
+{
+    struct hold *h = find_held(jobs, op);
+    jobs_worked(jobs, SERVE_WORK);
+    if (!h || (!h->holder && !bind_here(jobs, op, h)))
+        return;
+    renew(jobs, op, h, op->semaphore.ttl > 0 ? op->semaphore.ttl : h->ttl);
+}
+
+static void serve_resume(struct jobs *jobs, struct operation *op)
+{
+    struct hold *h = find_held(jobs, op);
+    jobs_worked(jobs, SERVE_WORK);
+    if (!h || !bind_here(jobs, op, h))
+        return;
+    if (op->semaphore.ttl > 0) {
+        renew(jobs, op, h, op->semaphore.ttl);
+        return;
+    }
+    answer_fence(op, h);
+    operation_finish(op);
+}
+
+/* --- sem.create, delete --- */
+
+/* Its row says that it stays, and its number of permits.  False without memory. */
+static bool keep(struct jobs *jobs, struct semaphore *s, bool durable)
+{
+    uint64_t row = s->row;
+    s->row = durable && row == 0 ? shared_number(jobs) : row;
+    if (durable && !semaphore_rows_put(jobs, s)) {
+        s->row = row;
+        return false;
+    }
+    if (!durable && row > 0 && !semaphore_rows_remove(jobs, s))
+        return false;
+    s->row = durable ? s->row : 0;
+    s->durable = durable;
+    return true;
+}
+
+static void serve_create(struct jobs *jobs, struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    bool durable;
+    jobs_worked(jobs, SERVE_WORK);
+    struct semaphore *s =
+        admit(op) && wants_durable(jobs, op, &durable) ? find_or_make(jobs, op) : NULL;
+    if (!s)
+        return;
+    bool had_row = s->row > 0;
+    s->kept = true;
+    hold_claim_set_max(&jobs->sched, semaphore_limit(s), a->of);
+    if (!keep(jobs, s, durable)) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return;
+    }
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 2);
+    pack_key_span(&op->reply.result, "name", a->name);
+    pack_key_uint(&op->reply.result, "permits", a->of);
+    answer_when_saved(jobs, op, durable || had_row);
+}
+
+static void serve_delete(struct jobs *jobs, struct operation *op)
+{
+    jobs_worked(jobs, SERVE_WORK);
+    if (!admit(op))
+        return;
+    struct semaphore *s = semaphore_find(jobs, op->tenant, op->semaphore.name);
+    bool kept = s && s->kept, had_row = kept && s->row > 0;
+    if (had_row && !semaphore_rows_remove(jobs, s)) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return;
+    }
+    if (kept) {
+        s->kept = false;
+        s->row = 0;
+        semaphore_settle(jobs, s);
+    }
+    pack_init(&op->reply.result);
+    pack_bool(&op->reply.result, kept);
+    answer_when_saved(jobs, op, had_row);
+}
+
+/* --- The end --- */
+
+static void refuse_all(struct jobs *jobs, struct semaphore *s)
+{
+    struct hold *next;
+    bool kept = s->kept;
+    s->kept = true; /* it stays until all of this is done */
+    for (struct hold *h = s->waiting; h; h = next) {
+        struct operation *op = h->op;
+        next = h->next;
+        give_up(jobs, op);
+        operation_refuse_plain(op, ERGON_E_DRAINING);
+    }
+    s->kept = kept;
+    semaphore_settle(jobs, s);
+}
+
+void semaphores_stop(struct jobs *jobs)
+{
+    struct semaphore_walk walk;
+    struct semaphore *s;
+    struct hash_link *link;
+    if (!jobs->shared)
+        return;
+    semaphores_settle(jobs);
+    semaphore_walk_begin(jobs, &walk);
+    while ((s = semaphore_walk_next(&walk)))
+        refuse_all(jobs, s);
+    semaphore_walk_end(jobs, &walk);
+    while ((link = hash_pop(&jobs->shared->holders)))
+        holder_gone(jobs, ao_of(link, struct operation, holder.by_conn));
+}
+
+static void dismiss(struct semaphore *s)
+{
+    for (struct hold *h = s->first; h; h = h->next) {
+        struct operation *op = h->op;
+        h->op = NULL;
+        if (!op)
+            continue;
+        op->waiting.held = false;
+        operation_refuse_plain(op, ERGON_E_DRAINING);
+    }
+}
+
+void semaphores_dismiss(struct jobs *jobs)
+{
+    semaphores_stop(jobs);
+    for (struct semaphore *s = jobs->shared ? jobs->shared->semaphores : NULL; s; s = s->next)
+        dismiss(s);
+}
+
+const struct operation_class operation_sem_holder = {
+    .method = "sem.acquire", .serve = serve_holder, .dropped = holder_gone};
+const struct operation_class operation_sem_acquire = {.method = "sem.acquire",
+                                                      .serve = serve_acquire,
+                                                      .dropped = acquire_dropped,
+                                                      .answer_dropped = answer_dropped,
+                                                      .due = too_late};
+const struct operation_class operation_sem_release = {.method = "sem.release",
+                                                      .serve = serve_release};
+const struct operation_class operation_sem_renew = {.method = "sem.renew", .serve = serve_renew};
+const struct operation_class operation_sem_resume = {.method = "sem.resume", .serve = serve_resume};
+const struct operation_class operation_sem_create = {.method = "sem.create", .serve = serve_create};
+const struct operation_class operation_sem_delete = {.method = "sem.delete", .serve = serve_delete};

@@ -1,0 +1,43 @@
+#include "server/jobs/shared/hold_recover.h"
+
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/shared/holds.h"
+#include "server/jobs/shared/shared.h"
+
+static struct semaphore *recover(struct jobs *jobs, struct span tenant, struct span name,
+                                 uint32_t permits)
+{
+    struct semaphore *s = semaphore_recover(jobs, tenant, name, permits);
+    if (s)
+        s->durable = true;
+    return s;
+}
+
+bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row)
+{
+    struct semaphore *s = recover(jobs, row->tenant, row->name, row->permits);
+    if (!s)
+        return false;
+    s->kept = true;
+    s->row = row->id;
+    semaphore_limit(s)->max = semaphore_limit(s)->row_max = row->permits;
+    shared_number_past(jobs, row->id);
+    return true;
+}
+
+bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
+{
+    struct semaphore *s = recover(jobs, row->tenant, row->name, row->of);
+    const struct hold_wish wish = {.secret = row->secret.at,
+                                   .permits = row->permits,
+                                   .ttl = row->ttl > 0 ? row->ttl : AO_NEVER,
+                                   .grace = row->grace,
+                                   .who = row->principal};
+    struct hold *h = s ? hold_recover(jobs, s, &wish, row->id) : NULL;
+    if (!h)
+        return false;
+    h->since = row->since_at;
+    h->ends = row->ends_at > 0 ? table_time_of(&jobs->table, row->ends_at) : AO_NEVER;
+    shared_number_past(jobs, row->id);
+    return true;
+}

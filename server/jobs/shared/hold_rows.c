@@ -1,0 +1,95 @@
+#include "server/jobs/shared/hold_rows.h"
+
+#include "server/jobs/jobs_parts.h"
+
+static struct span put_bytes(uint8_t **at, struct span bytes)
+{
+    struct span copy = span_of(*at, bytes.len);
+    if (bytes.len > 0)
+        memcpy(*at, bytes.at, bytes.len);
+    *at += bytes.len;
+    return copy;
+}
+
+static void returned(struct jobs *jobs, struct store_op *write)
+{
+    journal_notice(jobs, write);
+}
+
+/* Durations that are none are zero in the file. */
+static uint64_t or_none(ao_time duration)
+{
+    return duration == AO_NEVER ? 0 : duration;
+}
+
+bool hold_rows_put(struct jobs *jobs, struct hold *h, write_done *done)
+{
+    const struct limit *limit = semaphore_limit(h->semaphore);
+    struct span tenant = limit->key.tenant->name, secret = span_of(h->secret, HOLD_SECRET);
+    size_t bytes = tenant.len + limit->key.name.len + HOLD_SECRET + h->who.len;
+    struct store_op *write = codec_write_new(jobs, STORE_HOLD_PUT, bytes, done);
+    if (!write)
+        return false;
+    uint8_t *at = (uint8_t *)(write + 1);
+    write->owner = h;
+    write->hold = (struct store_hold){
+        .id = h->fence,
+        .tenant = put_bytes(&at, tenant),
+        .name = put_bytes(&at, limit->key.name),
+        .secret = put_bytes(&at, secret),
+        .principal = put_bytes(&at, h->who),
+        .permits = h->claim.want,
+        .of = limit->max,
+        .since_at = h->since,
+        .ends_at = h->ends == AO_NEVER ? 0 : table_wall_of(&jobs->table, h->ends),
+        .ttl = or_none(h->ttl),
+        .grace = h->grace};
+    h->writes++;
+    store_push(jobs->store, write);
+    return true;
+}
+
+void hold_rows_remove(struct jobs *jobs, uint64_t fence)
+{
+    struct store_op *write =
+        jobs->store ? codec_write_new(jobs, STORE_HOLD_REMOVE, 0, returned) : NULL;
+    if (!write)
+        return;
+    write->hold.id = fence;
+    store_push(jobs->store, write);
+}
+
+bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s)
+{
+    struct limit *limit = semaphore_limit(s);
+    struct span tenant = limit->key.tenant->name;
+    struct store_op *write =
+        codec_write_new(jobs, STORE_SEMAPHORE_PUT, tenant.len + limit->key.name.len, returned);
+    if (!write)
+        return false;
+    uint8_t *at = (uint8_t *)(write + 1);
+    write->semaphore = (struct store_semaphore){.id = s->row,
+                                                .tenant = put_bytes(&at, tenant),
+                                                .name = put_bytes(&at, limit->key.name),
+                                                .permits = limit->max};
+    limit->row_max = limit->max;
+    store_push(jobs->store, write);
+    return true;
+}
+
+/* Without memory it says the old number, and the next spec tries again. */
+void semaphore_max_changed(struct scheduler *s, struct limit *limit)
+{
+    semaphore_rows_put(ao_of(s, struct jobs, sched), limit->semaphore);
+}
+
+bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_SEMAPHORE_REMOVE, 0, returned);
+    if (!write)
+        return false;
+    write->semaphore.id = s->row;
+    semaphore_limit(s)->row_max = 0;
+    store_push(jobs->store, write);
+    return true;
+}

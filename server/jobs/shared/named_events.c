@@ -1,0 +1,191 @@
+#include "server/jobs/shared/named_events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/siphash.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/life/room.h"
+#include "server/jobs/shared/shared.h"
+
+static uint64_t hash_of(const struct job_table *table, const struct tenant *t, struct span name)
+{
+    const uint64_t seed[2] = {table->seed[0] ^ (uintptr_t)t, table->seed[1]};
+    return siphash(seed, name);
+}
+
+static struct named_event *find(const struct shared *all, const struct tenant *t, struct span name,
+                                uint64_t hash)
+{
+    for (struct hash_link *link = hash_first(&all->events, hash); link; link = hash_next(link)) {
+        struct named_event *e = (struct named_event *)link;
+        if (e->tenant == t && span_equal(e->name, name))
+            return e;
+    }
+    return NULL;
+}
+
+struct named_event *event_find(const struct jobs *jobs, struct span tenant, struct span name)
+{
+    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
+    return t ? find(jobs->shared, t, name, hash_of(&jobs->table, t, name)) : NULL;
+}
+
+/* --- In the list of its tenant --- */
+
+static void link_last(struct named_event *e)
+{
+    struct named_events *list = &e->tenant->events;
+    e->next = NULL;
+    e->prev = list->last;
+    *(e->prev ? &e->prev->next : &list->first) = e;
+    list->last = e;
+}
+
+static void unlink_event(struct named_event *e)
+{
+    struct named_events *list = &e->tenant->events;
+    *(e->prev ? &e->prev->next : &list->first) = e->next;
+    *(e->next ? &e->next->prev : &list->last) = e->prev;
+}
+
+/* --- Made and dropped --- */
+
+static size_t bytes_of(const struct named_event *e)
+{
+    return sizeof *e + e->name.len + e->value_len;
+}
+
+static void drop(struct jobs *jobs, struct named_event *e)
+{
+    struct tenant *t = e->tenant;
+    assert(!e->waiters);
+    unlink_event(e);
+    hash_remove(&jobs->shared->events, &e->by_name);
+    counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
+    t->events.count--;
+    table_weigh_other(&jobs->table, t, bytes_of(e), 0);
+    table_tenant_unref(&jobs->table, t);
+    free(e->value);
+    free(e);
+}
+
+void event_settle(struct jobs *jobs, struct named_event *e)
+{
+    if (e->seq == 0 && !e->waiters)
+        drop(jobs, e);
+}
+
+/* Those for which somebody waits are few, and are looked at once: they go to the end. */
+static bool drop_oldest(struct jobs *jobs, const struct tenant *t)
+{
+    for (uint32_t looks = t->events.count; looks > 0; looks--) {
+        struct named_event *e = t->events.first;
+        if (!e->waiters) {
+            drop(jobs, e);
+            return true;
+        }
+        unlink_event(e);
+        link_last(e);
+    }
+    return false;
+}
+
+/* Is there room for one more of the tenant, which another one may have had to go for? */
+static bool make_room(struct jobs *jobs, struct span tenant, size_t bytes, enum ergon_error *error,
+                      char *text, size_t size)
+{
+    struct tenant *t = table_tenant_find(&jobs->table, tenant);
+    uint32_t own = t ? t->events.count : 0, left = NAMED_EVENTS_MAX - jobs->shared->events.count;
+    bool full = own >= NAMED_EVENTS_OF_TENANT || left == 0 ||
+                !room_is_shared(jobs, (uint64_t)own + 1, left - 1);
+    if (full && (own == 0 || !drop_oldest(jobs, t)))
+        return shared_refuse(error, ERGON_E_BUSY, text, size, "there are too many events");
+    *error = room_make_bytes(jobs, tenant, bytes, text, size);
+    return *error == ERGON_OK;
+}
+
+static struct named_event *make(struct jobs *jobs, struct tenant *t, struct span name)
+{
+    struct named_event *e = calloc(1, sizeof *e + name.len);
+    if (!e)
+        return NULL;
+    memcpy(e + 1, name.at, name.len);
+    e->name = span_of(e + 1, name.len);
+    e->tenant = t;
+    e->by_name.hash = hash_of(&jobs->table, t, name);
+    hash_add(&jobs->shared->events, &e->by_name);
+    counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
+    t->events.count++;
+    t->jobs++;
+    link_last(e);
+    table_weigh_other(&jobs->table, t, 0, bytes_of(e));
+    return e;
+}
+
+struct named_event *event_make(struct jobs *jobs, struct span tenant, struct span name,
+                               enum ergon_error *error, char *text, size_t size)
+{
+    struct named_event *e = event_find(jobs, tenant, name);
+    if (e)
+        return e;
+    if (!make_room(jobs, tenant, sizeof *e + name.len, error, text, size))
+        return NULL;
+    struct tenant *t = table_tenant(&jobs->table, tenant);
+    e = t ? make(jobs, t, name) : NULL;
+    if (!e)
+        shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+    return e;
+}
+
+/* --- Set --- */
+
+bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum ergon_error *error,
+               char *text, size_t size)
+{
+    size_t more = value.len > e->value_len ? value.len - e->value_len : 0, was = bytes_of(e);
+    *error = room_make_bytes(jobs, e->tenant->name, more, text, size);
+    if (*error != ERGON_OK)
+        return false;
+    uint8_t *copy = malloc(value.len > 0 ? value.len : 1);
+    if (!copy)
+        return shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+    if (value.len > 0)
+        memcpy(copy, value.at, value.len);
+    free(e->value);
+    e->value = copy;
+    e->value_len = (uint32_t)value.len;
+    e->seq = shared_number(jobs);
+    table_weigh_other(&jobs->table, e->tenant, was, bytes_of(e));
+    unlink_event(e);
+    link_last(e);
+    return true;
+}
+
+/* --- Waited for --- */
+
+void event_join(struct named_event *e, struct event_waiter *w)
+{
+    w->prev = NULL;
+    w->next = e->waiters;
+    if (w->next)
+        w->next->prev = w;
+    e->waiters = w;
+}
+
+void event_leave(struct named_event *e, struct event_waiter *w)
+{
+    *(w->prev ? &w->prev->next : &e->waiters) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+}
+
+void events_free(struct jobs *jobs)
+{
+    while (jobs->shared && jobs->shared->events.count > 0) {
+        struct hash_link *link = hash_pop(&jobs->shared->events);
+        hash_add(&jobs->shared->events, link);
+        drop(jobs, (struct named_event *)link);
+    }
+}

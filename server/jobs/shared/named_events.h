@@ -1,0 +1,58 @@
+/* Events that clients name: a number that grows with each time that one is set, and the value that
+ * was set last.
+ *
+ * A tenant has so many, and beyond that the one goes that was set longest ago and for which nobody
+ * waits; it is then as if it had never been set.  They are in memory only.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_SHARED_NAMED_EVENTS_H
+#define ERGON_JOBS_SHARED_NAMED_EVENTS_H
+
+#include "base/hash_table.h"
+#include "base/span.h"
+#include "proto/errors.h"
+
+struct jobs;
+struct tenant;
+
+enum {
+    NAMED_EVENTS_MAX = 100000,      /* in all */
+    NAMED_EVENTS_OF_TENANT = 10000, /* of one tenant */
+    EVENT_VALUE_MAX = 4096          /* bytes */
+};
+
+/* Of whoever waits for one, in its memory. */
+struct event_waiter {
+    struct event_waiter *prev, *next;
+    uint64_t from; /* it waits for this number, or a higher one */
+};
+
+struct named_event {
+    struct hash_link by_name; /* first */
+    struct tenant *tenant;
+    struct named_event *prev, *next; /* of the tenant: in the order in which they were set last */
+    struct event_waiter *waiters;
+    uint64_t seq;   /* 0: it has not been set */
+    uint8_t *value; /* malloc'ed, raw MessagePack */
+    uint32_t value_len;
+    struct span name; /* behind it, in its memory */
+};
+
+/* NULL: there is none. */
+struct named_event *event_find(const struct jobs *jobs, struct span tenant, struct span name);
+/* Found, or made; one that is not set and for which nobody waits goes by event_settle().  NULL:
+ * ERGON_E_BUSY (there are too many, or no room), ERGON_E_MEMORY, and a text. */
+struct named_event *event_make(struct jobs *jobs, struct span tenant, struct span name,
+                               enum ergon_error *error, char *text, size_t size);
+void event_settle(struct jobs *jobs, struct named_event *e);
+/* Sets it, to a copy of the value.  False: ERGON_E_BUSY, ERGON_E_MEMORY and a text; it is as it
+ * was. */
+bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum ergon_error *error,
+               char *text, size_t size);
+
+void event_join(struct named_event *e, struct event_waiter *w);
+void event_leave(struct named_event *e, struct event_waiter *w); /* event_settle() is to follow */
+
+void events_free(struct jobs *jobs); /* nobody waits any more */
+
+#endif

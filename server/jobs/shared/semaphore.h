@@ -1,0 +1,55 @@
+/* Semaphores that clients name: each is a limit (sched/limits.h) whose permits they may have, too.
+ *
+ * They and their bytes are counted, and bounded in all and by tenant.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_SHARED_SEMAPHORE_H
+#define ERGON_JOBS_SHARED_SEMAPHORE_H
+
+#include "proto/errors.h"
+#include "server/jobs/sched/limits.h"
+
+struct hold;
+struct jobs;
+
+enum { SEMAPHORES_MAX = 10000 /* in all */ };
+
+struct semaphore {
+    struct jobs *jobs;
+    struct line *line;             /* of its holds; a reference, by which its limit stays, too */
+    struct semaphore *prev, *next; /* all */
+    struct hold *first, *last;     /* held, in the order in which they began */
+    struct hold *waiting;          /* in no order */
+    uint32_t held_count, waiting_count;
+    bool kept;    /* it was made for itself: it stays when nobody needs it */
+    bool durable; /* what is held of it has rows: hold_rows.h */
+    uint64_t row; /* of one that is kept; 0: it has none */
+};
+
+/* NULL: there is none; there may be a limit. */
+struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name);
+/* Of the limit of this name, or with one of so many permits, which is made; `max` 0: only if there
+ * is such a limit.  NULL: ERGON_E_NOT_FOUND, ERGON_E_BUSY (there are too many, in all or of the
+ * tenant), ERGON_E_MEMORY, and a text. */
+struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct span name,
+                                 uint32_t max, enum ergon_error *error, char *text, size_t size);
+/* The same, of the file, without a look at how many there are.  NULL without memory. */
+struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struct span name,
+                                    uint32_t max);
+/* It goes, if it is not kept and has no hold. */
+void semaphore_settle(struct jobs *jobs, struct semaphore *s);
+static inline struct limit *semaphore_limit(const struct semaphore *s)
+{
+    return s->line->limit;
+}
+
+/* A walk through all, in small steps: what comes and goes meanwhile does not disturb it. */
+struct semaphore_walk {
+    struct semaphore_walk *next;
+    struct semaphore *at;
+};
+void semaphore_walk_begin(struct jobs *jobs, struct semaphore_walk *walk);
+struct semaphore *semaphore_walk_next(struct semaphore_walk *walk); /* NULL: that was all */
+void semaphore_walk_end(struct jobs *jobs, struct semaphore_walk *walk);
+
+#endif

@@ -1,0 +1,17 @@
+/* What a connection writes, and how we end it.
+ *
+ * Thread: the loop's.  Nothing here returns an error: what goes wrong ends in CLOSED. */
+#ifndef ERGON_NET_CONN_OUTPUT_H
+#define ERGON_NET_CONN_OUTPUT_H
+
+struct connection;
+
+void output_wanted(struct connection *c); /* output_flush() at this round's end */
+void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
+
+/* What is committed is still written; but of one that serves no more than the stream takes at once:
+ * what its peer was to do and has not been handed is another's from here on.  `why` is constant.
+ * For one that is OPEN or DRAINING. */
+void conn_end(struct connection *c, const char *why);
+
+#endif

@@ -1,0 +1,111 @@
+/* What a worker answers becomes the result of its task, or the failure.  Nothing of it is trusted:
+ * whatever it says, only its own tasks are concerned. */
+#include "base/log.h"
+#include "base/units.h"
+#include "proto/error_value.h"
+#include "server/rpc/workers.h"
+#include "server/tasks/task_result.h"
+
+static bool is_nil(struct span value)
+{
+    return value.len == 1 && value.at[0] == 0xc0;
+}
+
+static void take_result(struct task *t, struct span value, uint64_t most)
+{
+    uint8_t *room = task_result_room(t, value.len, most);
+
+    if (!room)
+        return; /* it has failed by that */
+    memcpy(room, value.at, value.len);
+    t->result_len = value.len;
+}
+
+/* "5s", or "5s: the disk is full"; false: it says no time. */
+static bool read_pause(const char *text, uint64_t *ns)
+{
+    return units_duration(span_of(text, strcspn(text, ": ")), ns);
+}
+
+static void take_error(struct task *t, struct span value)
+{
+    struct error_value error;
+    uint64_t pause;
+
+    error_value_read(value, &error);
+    if (strcmp(error.code, "AGAIN") == 0 && read_pause(error.text, &pause))
+        task_run_again(t, pause);
+    else
+        task_fail(t, ERGON_E_FAILED, error.code[0] ? error.code : NULL, span_text(error.text));
+}
+
+static void settle(struct worker_link *link, struct task *t, const struct envelope *e)
+{
+    struct worker *w = worker_of(link, t);
+
+    if (is_nil(e->error))
+        take_result(t, e->result, link->loop->shared->limits.scan.message_max);
+    else
+        take_error(t, e->error);
+    remote_answer(w->remote, t);
+    if (w->full && !conn_output_full(link->conn))
+        worker_flushed(link->conn);
+}
+
+static void note_strange(struct worker_link *link, struct span msgid)
+{
+    struct reader r = reader_of(msgid);
+    uint64_t number = 0;
+
+    read_uint(&r, &number);
+    link->strange++;
+    counter_add(&link->loop->stats.strange, 1);
+    counter_add(&link->loop->stats.ignored, 1);
+    log_debug("answer of a worker to nothing that it was asked ignored",
+              LOG_UINT("conn", conn_id(link->conn)), LOG_UINT("number", number));
+}
+
+static void answered(struct worker_link *link, const struct envelope *e)
+{
+    struct reader r = reader_of(e->msgid);
+    uint64_t number;
+    bool early = false;
+
+    worker_note_handed(link);
+    void *waiter = read_uint(&r, &number) ? requests_find(&link->requests, number, &early) : NULL;
+    if (!waiter) {
+        note_strange(link, e->msgid);
+    } else if (early) {
+        worker_close(link, "it answered a request that it had not read to its end");
+    } else {
+        requests_close(&link->requests, (uint32_t)number);
+        if (waiter == &link->ping)
+            link->ping = 0;
+        else
+            settle(link, waiter, e);
+    }
+}
+
+void worker_answered(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
+{
+    struct worker_link *link = *conn_service(c);
+
+    if (link && !link->why) {
+        answered(link, e);
+        return;
+    }
+    counter_add(&loop->stats.ignored, 1);
+    log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
+}
+
+struct task *worker_running(struct connection *c, uint64_t number)
+{
+    struct worker_link *link = *conn_service(c);
+    bool early;
+
+    if (!link || link->why)
+        return NULL;
+    worker_note_handed(link);
+    void *waiter = requests_find(&link->requests, number, &early);
+    return early || waiter == &link->ping ? NULL : waiter;
+}

@@ -1,0 +1,398 @@
+/* The namespace worker.*: what a worker says to the server, and what others ask about it. */
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "server/net/auth/principal.h"
+#include "server/net/holdings.h"
+#include "server/rpc/spec_options.h"
+#include "server/rpc/worker_list.h"
+#include "server/rpc/workers.h"
+#include "server/tasks/manager/job_source_parts.h"
+
+static const char register_usage[] =
+    "worker.register takes [methods: [name], {slots, name, version, share, context, lease}]";
+
+#define LEASE_LEAST AO_S(1)
+
+/* --- worker.register --- */
+
+/* What was asked for; its spans are the message's. */
+struct registration {
+    struct reader methods;
+    uint32_t count;
+    uint32_t slots, share;
+    uint64_t lease;
+    struct span name, version;
+    bool context;
+};
+
+static bool read_slots(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    uint64_t n;
+
+    if (read_uint(r, &n) && n >= 1 && n <= REMOTE_SLOTS_MAX) {
+        *(uint32_t *)out = (uint32_t)n;
+        return true;
+    }
+    *r = before;
+    return false;
+}
+
+static bool read_share(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    uint64_t n;
+
+    if (read_uint(r, &n) && n >= 1 && n <= REMOTE_SHARE_ALL) {
+        *(uint32_t *)out = (uint32_t)n;
+        return true;
+    }
+    *r = before;
+    return false;
+}
+
+/* 0: none. */
+static bool read_lease(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    uint64_t *ns = out;
+
+    if (read_duration(r, ns) && (*ns == 0 || *ns >= LEASE_LEAST))
+        return true;
+    *r = before;
+    return false;
+}
+
+static bool read_label(struct reader *r, struct span *out, size_t most)
+{
+    struct reader before = *r;
+
+    if (read_text(r, out) && out->len <= most && utf8_valid(*out))
+        return true;
+    *r = before;
+    return false;
+}
+
+static bool read_name(struct reader *r, void *out)
+{
+    return read_label(r, out, WORKER_NAME_MAX);
+}
+
+static bool read_version(struct reader *r, void *out)
+{
+    return read_label(r, out, REMOTE_VERSION_MAX);
+}
+
+static bool read_registration(struct rpc_request *rq, struct registration *g)
+{
+    const struct option options[] = {
+        {"slots", read_slots, &g->slots, "a number from 1 to 4096"},
+        {"name", read_name, &g->name, "a text of at most 64 bytes"},
+        {"version", read_version, &g->version, "a text of at most 32 bytes"},
+        {"share", read_share, &g->share, "percent, a number from 1 to 100"},
+        {"context", option_flag, &g->context, "true or false"},
+        {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
+    };
+    struct span list;
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count < 1 || count > 2 || !read_any(&r, &list)) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
+        return false;
+    }
+    g->methods = reader_of(list);
+    if (!read_array(&g->methods, &g->count) || g->count < 1 || g->count > REMOTE_METHODS_MAX) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d names", register_usage, REMOTE_METHODS_MAX);
+        return false;
+    }
+    if (count == 2 && !rpc_read_options(rq, &r, options, sizeof options / sizeof *options))
+        return false;
+    if (g->share == REMOTE_SHARE_ALL || g->version.len > 0)
+        return true;
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "`share` is that of a version: say which");
+    return false;
+}
+
+static bool offers(const struct worker *w, struct span method, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (span_equal(w->methods[i], method))
+            return true;
+    return false;
+}
+
+/* One name, the next of `w`: False: it was refused. */
+static bool check_method(struct rpc_request *rq, const struct worker_link *link,
+                         const struct worker *w, struct span method)
+{
+    int len = (int)(method.len < 80 ? method.len : 80);
+    const char *name = (const char *)method.at;
+    bool twice = offers(w, method, w->count);
+
+    for (const struct worker *other = link ? link->first : NULL; other; other = other->next)
+        twice = twice || offers(other, method, other->count);
+    if (twice)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "\"%.*s\" is offered on this connection already", len,
+                   name);
+    else if (!worker_may_offer(rq->conn, method))
+        rpc_refuse(rq, ERGON_E_DENIED,
+                   "%s may not offer \"%.*s\": a role, its line in the token file, or the "
+                   "listener's `allow`, has to name worker.offer.%.*s",
+                   principal_name(conn_principal(rq->conn)), len, name, len, name);
+    else
+        return true;
+    return false;
+}
+
+static bool take_methods(struct rpc_request *rq, const struct worker_link *link,
+                         struct registration *g, struct worker *w)
+{
+    uint8_t *at = (uint8_t *)(w->methods + g->count);
+    struct span method;
+
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (!read_text(&g->methods, &method)) {
+            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
+            return false;
+        }
+        if (!check_method(rq, link, w, method))
+            return false;
+        if (method.len > 0)
+            memcpy(at, method.at, method.len);
+        w->methods[w->count++] = span_of(at, method.len);
+        at += method.len;
+    }
+    return true;
+}
+
+static void take_label(char *to, struct span label)
+{
+    if (label.len > 0)
+        memcpy(to, label.at, label.len);
+}
+
+/* NULL: it was refused. */
+static struct worker *worker_new(struct rpc_request *rq, const struct worker_link *link,
+                                 struct registration *g)
+{
+    size_t size = sizeof(struct worker) + g->count * sizeof(struct span) + rq->params.len;
+    struct worker *w = calloc(1, size);
+
+    if (!w) {
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return NULL;
+    }
+    if (!take_methods(rq, link, g, w)) {
+        free(w);
+        return NULL;
+    }
+    take_label(w->name, g->name);
+    take_label(w->version, g->version);
+    w->slots = g->slots;
+    w->share = (uint8_t)g->share;
+    w->lease = g->lease;
+    w->context = g->context;
+    w->since = activator_now(rq->loop->activator);
+    w->holds = 2 * size; /* the dock has as much */
+    return w;
+}
+
+static bool has_room(struct rpc_request *rq, const struct worker_link *link, uint32_t slots)
+{
+    uint32_t count = 0;
+
+    for (const struct worker *w = link ? link->first : NULL; w; w = w->next) {
+        slots += w->slots;
+        count++;
+    }
+    if (slots > REMOTE_SLOTS_MAX)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS,
+                   "the registrations of a connection have at most %d slots", REMOTE_SLOTS_MAX);
+    else if (count >= WORKERS_A_CONNECTION)
+        rpc_refuse(rq, ERGON_E_BUSY, "a connection has at most %d registrations",
+                   WORKERS_A_CONNECTION);
+    else
+        return true;
+    return false;
+}
+
+/* It is in the link; the dock's answer will come. */
+static enum ergon_error hire(struct rpc_request *rq, struct worker *w)
+{
+    const struct remote_spec spec = {.methods = w->methods,
+                                     .count = w->count,
+                                     .slots = w->slots,
+                                     .share = w->share,
+                                     .version = span_text(w->version),
+                                     .beside = w->next ? w->next->remote : NULL,
+                                     .context = w->context,
+                                     .tally = conn_tally(rq->conn)};
+
+    if (!conn_serve(rq->conn, true))
+        return ERGON_E_DRAINING;
+    w->remote = remote_register(rq->loop->dock, &spec, w);
+    return w->remote ? ERGON_OK : ERGON_E_MEMORY;
+}
+
+static void put_in(struct worker_link *link, struct worker *w)
+{
+    w->link = link;
+    w->next = link->first;
+    link->first = w;
+    conn_hold(link->conn, (int64_t)w->holds);
+}
+
+static void start(struct rpc_request *rq, struct worker *w)
+{
+    struct worker_link *link = worker_link_of(rq->loop, rq->conn);
+    enum ergon_error error = ERGON_E_MEMORY;
+
+    if (!link) {
+        free(w);
+    } else {
+        put_in(link, w);
+        error = hire(rq, w);
+        if (error == ERGON_OK && worker_wait_new(rq, w))
+            return;
+        if (error == ERGON_OK) /* it was answered MEMORY, and is a worker that does not know it */
+            worker_close(link, "out of memory");
+        else
+            worker_drop(w);
+    }
+    if (error != ERGON_OK)
+        rpc_refuse(rq, error, "%s", error_meaning(error));
+}
+
+/* worker.register [methods, {...}] */
+static void serve_register(struct rpc_request *rq)
+{
+    struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
+    const struct worker_link *link = *conn_service(rq->conn);
+
+    if (!read_registration(rq, &g) || !has_room(rq, link, g.slots))
+        return;
+    struct worker *w = worker_new(rq, link, &g);
+    if (w)
+        start(rq, w);
+}
+
+/* --- worker.quiet, worker.resume --- */
+
+/* Of all registrations of this connection: it is answered when all of them are settled
+ * (worker_port.c). */
+static void settle_own(struct rpc_request *rq, bool quiet)
+{
+    struct worker_link *link = *conn_service(rq->conn);
+    struct worker *last = NULL;
+
+    for (struct worker *w = link ? link->first : NULL; w; w = w->next)
+        if (worker_is_open(w)) {
+            last = w;
+            w->settling = true;
+            remote_quiet(w->remote, quiet);
+        }
+    if (last && rq->msgid.len > 0)
+        worker_wait_new(rq, last);
+    else if (!last)
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "no worker is registered on this connection");
+}
+
+static void settle(struct rpc_request *rq, bool quiet)
+{
+    struct reader r;
+    struct span id;
+    uint32_t count;
+    uint64_t number;
+
+    read_params(rq->params, &r, &count);
+    if (count == 0)
+        settle_own(rq, quiet);
+    else if (count == 1 && read_text(&r, &id) && worker_id_parse(id, &number))
+        worker_settle(rq, number, quiet);
+    else
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.%s takes [] or [worker], which is \"w17\"",
+                   quiet ? "quiet" : "resume");
+}
+
+static void serve_quiet(struct rpc_request *rq)
+{
+    settle(rq, true);
+}
+
+static void serve_resume(struct rpc_request *rq)
+{
+    settle(rq, false);
+}
+
+/* --- worker.progress, worker.partial --- */
+
+/* Of what is said of a task that is not this worker's any more, nothing is told; nor of a call,
+ * whose caller cannot be told. */
+static void note(struct rpc_request *rq, uint64_t number, const struct attempt_note *n)
+{
+    struct task *t = worker_running(rq->conn, number);
+    bool sent = t && (!task_is(t, TASK_ATTEMPT) || attempt_post(t, n));
+
+    if (t)
+        rpc_answer(rq, span_text(sent ? "\xc3" : "\xc2"));
+    else
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "this worker has no such call");
+}
+
+/* worker.progress [call, done, total, text] */
+static void serve_progress(struct rpc_request *rq)
+{
+    enum { TEXT_MAX = 400 };
+    struct attempt_note n = {0};
+    uint8_t clean[TEXT_MAX];
+    struct span text = {0};
+    struct reader r;
+    uint64_t number;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count < 2 || count > 4 || !read_uint(&r, &number) || !read_uint(&r, &n.done) ||
+        (count > 2 && !read_uint(&r, &n.total) && !read_nil(&r)) ||
+        (count > 3 && !read_text(&r, &text) && !read_nil(&r))) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.progress takes [call, done, total, text]");
+        return;
+    }
+    n.text = span_of(clean, utf8_clean(clean, sizeof clean, text));
+    note(rq, number, &n);
+}
+
+/* worker.partial [call, value] */
+static void serve_partial(struct rpc_request *rq)
+{
+    struct attempt_note n = {.partial = true};
+    struct reader r;
+    uint64_t number;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 2 || !read_uint(&r, &number) || !read_any(&r, &n.data)) {
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.partial takes [call, value]");
+        return;
+    }
+    note(rq, number, &n);
+}
+
+static const struct rpc_method methods[] = {
+    {"worker.register", RPC_KNOWN, RPC_USES, serve_register,
+     "[methods: [str], {slots, name, version, share, context, lease}]",
+     "offer methods: this connection is called for them from then on"},
+    {"worker.quiet", RPC_KNOWN, RPC_FOREIGN, serve_quiet, "[] or [worker: str]",
+     "give a worker no more tasks; those that it has go on"},
+    {"worker.resume", RPC_KNOWN, RPC_FOREIGN, serve_resume, "[] or [worker: str]",
+     "give a quiet worker tasks again"},
+    {"worker.list", RPC_GUARDED, RPC_USES, worker_serve_list, "[{method, limit, cursor}]",
+     "who works on what"},
+    {"worker.progress", RPC_KNOWN, RPC_USES, serve_progress, "[call: int, done, total, text]",
+     "say how far a task is that this worker runs"},
+    {"worker.partial", RPC_KNOWN, RPC_USES, serve_partial, "[call: int, value]",
+     "add a part of the result of a task that this worker runs"},
+};
+const struct rpc_methods rpc_worker_methods = {methods, sizeof methods / sizeof methods[0]};

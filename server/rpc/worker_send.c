@@ -1,0 +1,233 @@
+/* A task becomes a request of ours.
+ *
+ * Brief parameters are copied into the connection's output; long ones go out from where they lie,
+ * for the task has them until it is answered, or its job until the task has returned. */
+#include <stdlib.h>
+
+#include "proto/encoder.h"
+#include "server/jobs/core/ids.h"
+#include "server/jobs/jobs.h"
+#include "server/rpc/workers.h"
+#include "server/tasks/attempt.h"
+
+enum {
+    BY_REFERENCE_MIN = 64 * 1024, /* bytes */
+    HEAD_MAX = 1 + 1 + ENC_INT_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX + 2 * ENC_HEAD_MAX,
+    CONTEXT_MAX = 1024 /* bytes, with a tenant's name, which is cut */
+};
+
+/* Parameters as [...]: how many, and the values; any other value stands for an array of it. */
+struct values {
+    uint32_t count;
+    struct span raw;
+};
+
+static struct values values_of(struct span params)
+{
+    struct reader r;
+    struct values v;
+
+    read_params(params, &r, &v.count);
+    v.raw = span_of(r.at, (size_t)(r.end - r.at));
+    if (v.count == 0)
+        v.raw.len = 0;
+    return v;
+}
+
+/* --- What it is told beside --- */
+
+static uint8_t *put_text(uint8_t *p, const char *text)
+{
+    return enc_str(p, span_text(text));
+}
+
+/* With a head that peers of 2013 know, too. */
+static uint8_t *put_span(uint8_t *p, struct span text)
+{
+    enum { MOST = 256 };
+    uint32_t len = (uint32_t)(text.len < MOST ? text.len : MOST);
+
+    p = enc_raw_head(p, len);
+    return len > 0 ? (uint8_t *)memcpy(p, text.at, len) + len : p;
+}
+
+static uint8_t *put_left(uint8_t *p, const struct task *t, ao_time now)
+{
+    if (t->deadline == AO_NEVER)
+        return enc_nil(p);
+    return enc_uint(p, t->deadline > now ? (t->deadline - now) / AO_MS(1) : 0);
+}
+
+/* {call, task, attempt, left, tenant}; of a plain call no task and no tenant. */
+static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
+{
+    const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
+    char id[ID_TEXT_SIZE];
+
+    p = enc_map(p, 5);
+    p = enc_uint(put_text(p, "call"), number);
+    p = put_text(p, "task");
+    p = a ? put_span(p, span_text(id_text(a->id, id))) : enc_nil(p);
+    p = enc_uint(put_text(p, "attempt"), a ? a->attempt : 1);
+    p = put_left(put_text(p, "left"), t, now);
+    p = put_text(p, "tenant");
+    return a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
+}
+
+/* --- The request --- */
+
+static uint8_t *put_head(uint8_t *p, uint32_t number, struct span method, uint32_t values)
+{
+    p = enc_array(p, 4);
+    p = enc_uint(enc_uint(p, 0), number);
+    p = enc_raw_head(p, (uint32_t)method.len);
+    p = (uint8_t *)memcpy(p, method.at, method.len) + method.len;
+    return enc_array(p, values);
+}
+
+static void keep(void *block)
+{
+    (void)block;
+}
+
+static bool send_long(struct worker *w, struct task *t, uint32_t number, struct values v)
+{
+    struct connection *c = w->link->conn;
+    uint8_t *p = conn_reserve(c, HEAD_MAX);
+
+    if (!p)
+        return false;
+    conn_commit(c, put_head(p, number, t->method->name, v.count + w->context));
+    if (!conn_send_block(c, t, v.raw, keep))
+        return false;
+    p = w->context ? conn_reserve(c, CONTEXT_MAX) : NULL;
+    if (p)
+        conn_commit(c, put_context(p, t, number, activator_now(w->link->loop->activator)));
+    return p != NULL || !w->context;
+}
+
+static uint8_t *put_values(uint8_t *p, struct span raw, bool old)
+{
+    if (raw.len == 0)
+        return p;
+    return old ? enc_raw(p, raw) : (uint8_t *)memcpy(p, raw.at, raw.len) + raw.len;
+}
+
+static bool send_copied(struct worker *w, struct task *t, uint32_t number, struct values v)
+{
+    struct connection *c = w->link->conn;
+    bool old = conn_mode(c)->raw;
+    size_t len = old ? enc_raw_length(v.raw) : v.raw.len;
+    uint8_t *p = conn_reserve(c, HEAD_MAX + len + CONTEXT_MAX);
+
+    if (!p)
+        return false;
+    p = put_head(p, number, t->method->name, v.count + w->context);
+    p = put_values(p, v.raw, old);
+    if (w->context)
+        p = put_context(p, t, number, activator_now(w->link->loop->activator));
+    conn_commit(c, p);
+    return true;
+}
+
+static bool send_request(struct worker *w, struct task *t, uint32_t number)
+{
+    struct values v = values_of(t->params);
+
+    if (v.raw.len >= BY_REFERENCE_MIN && !conn_mode(w->link->conn)->raw)
+        return send_long(w, t, number, v);
+    return send_copied(w, t, number, v);
+}
+
+/* May it still offer what it does?  What a principal may can change while it is connected. */
+static bool may_offer(struct worker_link *link)
+{
+    if (conn_rights(link->conn) == link->rights)
+        return true;
+    for (struct worker *w = link->first; w; w = w->next)
+        for (uint32_t i = 0; i < w->count; i++)
+            if (!worker_may_offer(link->conn, w->methods[i]))
+                return false;
+    link->rights = conn_rights(link->conn);
+    return true;
+}
+
+/* Whoever is refused here is told of room when the output has some, or an answer has come. */
+static bool refuse(struct worker *w)
+{
+    w->full = true;
+    return false;
+}
+
+bool worker_send(void *peer, struct remote *r, struct task *t)
+{
+    struct worker *w = peer;
+    struct worker_link *link = w->link;
+
+    (void)r;
+    if (link->why || conn_output_full(link->conn))
+        return refuse(w);
+    if (!may_offer(link)) {
+        worker_close(link, "it may not offer any more what it registered");
+        return refuse(w);
+    }
+    uint32_t number = requests_open(&link->requests, t);
+    if (number == 0) {
+        if (link->requests.out == 0) /* neither an answer nor a flush would open the door again */
+            worker_close(link, "there is no memory for what it would be asked");
+        return refuse(w);
+    }
+    t->out.request = number;
+    worker_link_settle(link);
+    if (!send_request(w, t, number)) /* the connection is being closed: it is lost with it */
+        return true;
+    requests_sent(&link->requests, number, conn_committed(link->conn));
+    return true;
+}
+
+/* --- Beside requests --- */
+
+static const char *text_of(const struct worker_link *link, enum task_flag why)
+{
+    if (why == TASK_LATE)
+        return "deadline";
+    if (why == TASK_GONE)
+        return "gone";
+    bool draining = atomic_load_explicit(&link->loop->shared->draining, memory_order_relaxed);
+    return draining ? "draining" : "cancelled";
+}
+
+/* worker.cancel [call, why]: only who asked for it hears of it. */
+void worker_unwanted(void *peer, struct task *t, enum task_flag why)
+{
+    enum { CANCEL_MAX = 64 };
+    const struct worker *w = peer;
+    uint8_t *p = w->context ? conn_reserve(w->link->conn, CANCEL_MAX) : NULL;
+
+    if (!p)
+        return;
+    p = enc_uint(enc_array(p, 3), 2);
+    p = put_text(p, "worker.cancel");
+    p = enc_uint(enc_array(p, 2), t->out.request);
+    conn_commit(w->link->conn, put_text(p, text_of(w->link, why)));
+}
+
+bool worker_ping(struct worker_link *link)
+{
+    enum { PING_MAX = 32 };
+
+    if (link->ping > 0 || conn_output_full(link->conn))
+        return false;
+    uint32_t number = requests_open(&link->requests, &link->ping);
+    if (number == 0)
+        return false;
+    uint8_t *p = conn_reserve(link->conn, PING_MAX);
+    if (!p)
+        return false;
+    link->ping = number;
+    p = enc_uint(enc_uint(enc_array(p, 4), 0), number);
+    conn_commit(link->conn, enc_array(put_text(p, "worker.ping"), 0));
+    requests_sent(&link->requests, number, conn_committed(link->conn));
+    worker_link_settle(link);
+    return true;
+}

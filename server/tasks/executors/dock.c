@@ -1,0 +1,638 @@
+#include "server/tasks/executors/dock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/accounts/tally.h"
+#include "server/runtime/object/trace.h"
+#include "server/tasks/calls/home.h"
+#include "server/tasks/held_bytes.h"
+#include "server/tasks/manager/crews.h"
+#include "server/tasks/shared.h"
+#include "server/tasks/task_lanes.h"
+#include "server/tasks/task_result.h"
+
+enum {
+    LANE_DOCK = 1024,    /* tasks on their way from the manager; more overflow there */
+    TAKES_A_STEP = 256,  /* tasks of that lane */
+    LOOKS_A_STEP = 1024, /* tasks that are looked at whether somebody wants them */
+    LOWER_BY = 64        /* what its results are expected to take falls by the 64th part */
+};
+
+#define TRACE_WORKER(r, ...) TRACE((r)->base.activator, "worker", (r)->base.index, __VA_ARGS__)
+
+/* --- What the manager is told --- */
+
+static void tell(struct remote *r, enum hire what)
+{
+    struct manager_inbox *in = &r->base.shared->inbox;
+    bool first = atomic_fetch_or_explicit(&r->told, what, memory_order_acq_rel) == 0;
+    if (first)
+        mpsc_push(&in->hires, &r->hire);
+    if (what != HIRE_ROOM)
+        manager_ask(in);
+    else if (first)
+        manager_on_worker(in, r->base.activator);
+}
+
+/* One more of the tasks that it was given is not there any more.  Of one that is lost the manager
+ * need not know. */
+static void leave(struct remote *r)
+{
+    uint32_t left = atomic_load_explicit(&r->base.left, memory_order_relaxed) + 1;
+    atomic_store_explicit(&r->base.left, left, memory_order_release);
+    if (r->state != REMOTE_LOST)
+        tell(r, HIRE_ROOM);
+}
+
+/* --- Tasks --- */
+
+static struct offer_figures *figures_of(const struct task *t)
+{
+    const struct remote *r = remote_of(t->executor);
+    return &t->method->pool->staff->figures[r->dock->base.index];
+}
+
+static void take_in(struct remote *r, struct task *t)
+{
+    struct dock *d = r->dock;
+    t->out = (struct task_out){0};
+    t->busy = activator_now(d->base.activator);
+    LIST_INSERT_HEAD(&r->has, t, out.beside);
+    LIST_INSERT_HEAD(&d->sent, t, living);
+    r->out_count++;
+    counter_add(&figures_of(t)->running, 1);
+}
+
+static void take_out(struct remote *r, struct task *t)
+{
+    struct offer_figures *f = figures_of(t);
+    LIST_REMOVE(t, out.beside);
+    LIST_REMOVE(t, living);
+    r->out_count--;
+    r->unwanted -= t->out.unwanted;
+    counter_set(&f->running, counter_read(&f->running) - 1);
+    t->busy = activator_now(r->base.activator) - t->busy;
+}
+
+static void send_home(struct remote *r, struct task *t)
+{
+    struct home *h = r->dock->homes[t->home];
+    if (t->caller || h->activator != r->base.activator) {
+        executor_send_home(&r->base, t);
+        return;
+    }
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
+    home_receive(h, t);
+}
+
+/* One that was not claimed may be withdrawn meanwhile: its mark is not touched. */
+static void lose_attempt(struct task *t, enum attempt_loss loss, const char *why)
+{
+    t->attempt->loss = (uint8_t)loss;
+    task_fail(t, ERGON_E_WORKER_LOST, NULL, span_text(why));
+    if (attempt_stage(t) == ATTEMPT_RUNNING)
+        attempt_over(t);
+}
+
+/* Its request was not handed to the stream: another worker may have it.  Attempts go back to the
+ * jobs, which have an order of their own. */
+static void give_back(struct remote *r, struct task *t, const char *why)
+{
+    TRACE_WORKER(r, "give back task %llu", (unsigned long long)t->number);
+    leave(r);
+    if (task_is(t, TASK_ATTEMPT) && attempt_stage(t) != ATTEMPT_WITHDRAWN)
+        lose_attempt(t, LOSS_UNSENT, why); /* flagged or not: it has no answer */
+    if (task_is(t, TASK_ATTEMPT) || task_flagged(t))
+        send_home(r, t);
+    else
+        executor_give_back(&r->base, t);
+}
+
+/* So many of its results must find room when they come, since they are read in any case. */
+static uint32_t bound_of(const struct remote *r)
+{
+    const struct tally *whose = r->tally;
+    if (r->closed)
+        return 0;
+    if (r->result_bytes == 0 || !whose)
+        return r->slots;
+    uint64_t fit = account_bytes_left(whose->account, &whose->change) / r->result_bytes;
+    return fit == 0 ? 1 : fit < r->slots ? (uint32_t)fit : r->slots;
+}
+
+static void set_bound(struct remote *r)
+{
+    counter_set(&r->base.bound, bound_of(r));
+}
+
+static void close_door(struct remote *r, bool closed)
+{
+    r->closed = closed;
+    set_bound(r);
+    tell(r, HIRE_ROOM);
+}
+
+/* What it gave last may be the largest; each that is smaller takes a bit off.  Before it leaves:
+ * then the manager is told. */
+static void note_result(struct remote *r, const struct task *t)
+{
+    uint64_t bytes = t->error == ERGON_OK ? t->result_len : 0;
+    if (bytes < RESULT_LARGE && r->result_bytes == 0)
+        return;
+    if (bytes < r->result_bytes)
+        bytes = r->result_bytes - r->result_bytes / LOWER_BY;
+    r->result_bytes = bytes < RESULT_LARGE ? 0 : bytes;
+    set_bound(r);
+}
+
+static void send(struct remote *r, struct task *t)
+{
+    take_in(r, t);
+    TRACE_WORKER(r, "send task %llu", (unsigned long long)t->number);
+    if (r->dock->port.send(r->peer, r, t))
+        return;
+    take_out(r, t);
+    close_door(r, true); /* before the task can be given to it again */
+    give_back(r, t, "its worker does not read");
+}
+
+static void take_answers(struct dock *d);
+static void see_to_end(struct remote *r);
+
+/* From the lane. */
+static void begin(struct remote *r, struct task *t)
+{
+    assert(t->owner == TASK_OF_EXECUTOR);
+    if (r->state == REMOTE_JOINING) /* the answer was pushed before the task */
+        take_answers(r->dock);
+    r->received++;
+    t->ao.home = NULL; /* what `ao` was is overwritten: see struct task_out */
+    t->given = 0;
+    if (r->state == REMOTE_LOST) {
+        give_back(r, t, r->why);
+        see_to_end(r);
+    } else if (r->closed) {
+        give_back(r, t, "its worker does not read");
+    } else if (executor_begin(&r->base, t)) {
+        send(r, t);
+    } else {
+        TRACE_WORKER(r, "drop task %llu", (unsigned long long)t->number);
+        leave(r);
+        send_home(r, t);
+    }
+}
+
+void remote_begun(struct remote *r, struct task *t)
+{
+    (void)r;
+    assert(remote_of(t->executor) == r);
+    t->out.begun = true;
+}
+
+static void book(struct remote *r, struct task *t)
+{
+    struct offer_figures *f = figures_of(t);
+    task_set(t, TASK_TIMED);
+    executor_book(&r->base, t);
+    counter_add(t->error == ERGON_OK ? &f->done : &f->failed, 1);
+    counter_add(&f->busy_ns, t->busy);
+}
+
+void remote_answer(struct remote *r, struct task *t)
+{
+    assert(r->state != REMOTE_LOST && remote_of(t->executor) == r);
+    TRACE_WORKER(r, "answer of task %llu (%s)", (unsigned long long)t->number,
+                 t->error == ERGON_OK ? "done" : t->code);
+    bool was_told = t->out.unwanted && r->context;
+    take_out(r, t);
+    if (task_is(t, TASK_ATTEMPT) && was_told && t->error != ERGON_OK)
+        t->attempt->cancel_seen = true; /* it was stopped, whatever it calls that */
+    attempt_over(t);
+    book(r, t);
+    note_result(r, t);
+    leave(r);
+    send_home(r, t);
+}
+
+void remote_flushed(struct remote *r)
+{
+    if (!r->closed || r->state == REMOTE_LOST)
+        return;
+    close_door(r, false);
+}
+
+/* --- Flagged tasks --- */
+
+static enum task_flag why_unwanted(unsigned flags)
+{
+    return flags & TASK_CANCELLED ? TASK_CANCELLED : flags & TASK_LATE ? TASK_LATE : TASK_GONE;
+}
+
+static void tell_unwanted(struct dock *d, struct task *t, unsigned flags)
+{
+    struct remote *r = remote_of(t->executor);
+    t->out.unwanted = true;
+    r->unwanted++;
+    d->port.unwanted(r->peer, t, why_unwanted(flags));
+}
+
+/* True: it has looked at all. */
+static bool look_at_some(struct dock *d)
+{
+    struct task *t;
+    for (unsigned n = 0; (t = LIST_FIRST(&d->sent)); n++) {
+        if (n == LOOKS_A_STEP)
+            return false;
+        LIST_REMOVE(t, living);
+        LIST_INSERT_HEAD(&d->checked, t, living);
+        unsigned flags = task_flagged(t);
+        if (flags && !t->out.unwanted)
+            tell_unwanted(d, t, flags);
+    }
+    LIST_MOVE(&d->sent, &d->checked, living);
+    return true;
+}
+
+/* Somebody's task was flagged, and nobody says whose. */
+static void check_flags(struct dock *d)
+{
+    if (atomic_exchange_explicit(&d->base.notified, false, memory_order_acq_rel)) {
+        d->check_again = d->checks;
+        d->checks = true;
+    }
+    if (!d->checks || !look_at_some(d))
+        return;
+    d->checks = d->check_again;
+    d->check_again = false;
+}
+
+/* --- Coming and going --- */
+
+static struct remote *new_remote(const struct remote_spec *spec)
+{
+    size_t size = sizeof(struct remote) + spec->count * sizeof(struct span);
+    for (uint32_t i = 0; i < spec->count; i++)
+        size += spec->methods[i].len;
+    size = (size + alignof(struct remote) - 1) / alignof(struct remote) * alignof(struct remote);
+    struct remote *r = aligned_alloc(alignof(struct remote), size);
+    return r ? memset(r, 0, size) : NULL;
+}
+
+static void keep_methods(struct remote *r, const struct remote_spec *spec)
+{
+    r->methods = (struct span *)(r + 1);
+    r->method_count = spec->count;
+    uint8_t *at = (uint8_t *)(r->methods + spec->count);
+    for (uint32_t i = 0; i < spec->count; i++) {
+        struct span name = spec->methods[i];
+        if (name.len > 0)
+            memcpy(at, name.at, name.len);
+        r->methods[i] = span_of(at, name.len);
+        at += name.len;
+    }
+}
+
+/* A task may run on any of its threads, and holds up nobody but its slot. */
+static uint64_t expects(const struct executor *e)
+{
+    return counter_read(&e->service_ns);
+}
+
+static const struct executor_class remote_executor = {
+    .name = "worker", .remote = true, .turns_after = AO_NEVER, .expects = expects};
+
+static void stand_beside(struct remote *r, struct remote *other)
+{
+    r->beside = other ? other->beside : r;
+    if (other)
+        other->beside = r;
+}
+
+static void leave_ring(struct remote *r)
+{
+    struct remote *before = r->beside;
+    while (before->beside != r)
+        before = before->beside;
+    before->beside = r->beside;
+    r->beside = r;
+}
+
+struct remote *remote_register(struct dock *d, const struct remote_spec *spec, void *peer)
+{
+    assert(spec->count > 0 && spec->count <= REMOTE_METHODS_MAX);
+    assert(spec->slots > 0 && spec->slots <= REMOTE_SLOTS_MAX);
+    assert(spec->share > 0 && spec->share <= REMOTE_SHARE_ALL);
+    assert(spec->version.len <= REMOTE_VERSION_MAX);
+    struct remote *r = new_remote(spec);
+    if (!r)
+        return NULL;
+    struct executor *e = &r->base;
+    e->cls = &remote_executor;
+    e->in = &d->in;
+    e->out = d->out;
+    executor_init(e, d->base.shared, EXECUTOR_BESIDE, d->base.activator);
+    counter_set(&e->bound, spec->slots);
+    e->plan.queue = spec->slots;
+    r->dock = d;
+    r->peer = peer;
+    r->slots = spec->slots;
+    r->share = spec->share;
+    r->context = spec->context;
+    r->tally = spec->tally ? tally_ref(spec->tally) : NULL;
+    if (spec->version.len > 0)
+        memcpy(r->version, spec->version.at, spec->version.len);
+    keep_methods(r, spec);
+    stand_beside(r, spec->beside);
+    LIST_INIT(&r->has);
+    LIST_INSERT_HEAD(&d->remotes, r, link);
+    tell(r, HIRE_JOIN);
+    return r;
+}
+
+void remote_quiet(struct remote *r, bool quiet)
+{
+    assert(r->state == REMOTE_OPEN || r->state == REMOTE_QUIET);
+    atomic_store_explicit(&r->wants_quiet, quiet, memory_order_relaxed);
+    tell(r, HIRE_SETTLE);
+}
+
+static void drop_tally(struct remote *r)
+{
+    tally_close(r->tally);
+    r->tally = NULL;
+}
+
+static void free_remote(struct remote *r)
+{
+    drop_tally(r);
+    leave_ring(r);
+    LIST_REMOVE(r, link);
+    free(r);
+}
+
+/* The last word: see dock.h. */
+static void see_to_end(struct remote *r)
+{
+    if (r->state == REMOTE_LOST && r->last_word && r->received == r->final)
+        free_remote(r);
+}
+
+static uint32_t begun(const struct remote *r)
+{
+    const struct task *t;
+    uint32_t count = 0;
+    LIST_FOREACH(t, &r->has, out.beside)
+    count += t->out.begun;
+    return count;
+}
+
+/* It had begun, and nobody knows whether it ran. */
+static void lose_begun(struct remote *r, struct task *t, enum attempt_loss loss)
+{
+    char text[sizeof r->why + 32];
+    if (task_is(t, TASK_ATTEMPT)) {
+        lose_attempt(t, loss, r->why);
+    } else {
+        snprintf(text, sizeof text, "%s; it may have run", r->why);
+        task_fail(t, ERGON_E_WORKER_LOST, NULL, span_text(text));
+    }
+    book(r, t);
+    leave(r);
+    send_home(r, t);
+}
+
+static void lose_tasks(struct remote *r, enum attempt_loss loss)
+{
+    struct task *t;
+    while ((t = LIST_FIRST(&r->has))) {
+        take_out(r, t);
+        if (t->out.begun)
+            lose_begun(r, t, loss);
+        else
+            give_back(r, t, r->why);
+    }
+}
+
+static void lose(struct remote *r, enum attempt_loss loss, const char *why)
+{
+    if (r->state == REMOTE_LOST)
+        return;
+    r->state = REMOTE_LOST;
+    r->peer = NULL;
+    drop_tally(r);
+    snprintf(r->why, sizeof r->why, "%s", why);
+    lose_tasks(r, loss);
+    tell(r, HIRE_LEAVE);
+}
+
+/* What one process had is lost together: it is in company of what its other registrations had. */
+void remote_lost(struct remote *r, const char *why)
+{
+    uint32_t count = begun(r);
+    struct remote *other;
+    for (other = r->beside; other != r; other = other->beside)
+        count += begun(other);
+    enum attempt_loss loss = count == 1 ? LOSS_ALONE : LOSS_IN_COMPANY;
+    for (other = r->beside; other != r; other = other->beside)
+        lose(other, loss, why);
+    lose(r, loss, why);
+}
+
+/* --- What the manager answers --- */
+
+static void joined(struct remote *r)
+{
+    if (r->state != REMOTE_JOINING) /* it is lost, and leaves */
+        return;
+    if (r->refused == ERGON_OK) {
+        r->state = REMOTE_OPEN;
+        r->dock->port.joined(r->peer, r, ERGON_OK, NULL);
+        return;
+    }
+    r->state = REMOTE_LOST; /* whatever the port does */
+    r->dock->port.joined(r->peer, r, r->refused, r->refusal);
+    free_remote(r);
+}
+
+/* One that a later wish has overtaken is not told. */
+static void settled(struct remote *r)
+{
+    bool quiet = atomic_load_explicit(&r->is_quiet, memory_order_relaxed);
+    if (r->state == REMOTE_LOST)
+        return;
+    r->state = quiet ? REMOTE_QUIET : REMOTE_OPEN;
+    if (quiet == atomic_load_explicit(&r->wants_quiet, memory_order_relaxed))
+        r->dock->port.settled(r->peer, r, !quiet);
+}
+
+static void take_answer(struct remote *r, unsigned answered)
+{
+    if (answered & HIRE_LEFT) {
+        r->last_word = true;
+        see_to_end(r);
+        return;
+    }
+    if (answered & HIRE_JOINED)
+        joined(r);
+    else if (answered & HIRE_SETTLED)
+        settled(r);
+}
+
+static void take_answers(struct dock *d)
+{
+    struct mpsc_item *next;
+    for (struct mpsc_item *item = mpsc_take(&d->answers); item; item = next) {
+        struct remote *r = ao_of(item, struct remote, answer);
+        next = item->next; /* before it may be pushed again */
+        take_answer(r, atomic_exchange_explicit(&r->answered, 0, memory_order_acq_rel));
+    }
+}
+
+/* --- For people --- */
+
+struct remote *remote_of_task(const struct task *t)
+{
+    return remote_of(t->executor);
+}
+
+void remote_info(const struct remote *r, struct remote_info *out)
+{
+    *out = (struct remote_info){.number = r->state == REMOTE_JOINING ? 0 : r->base.index,
+                                .state = r->state,
+                                .slots = r->slots,
+                                .out = r->out_count,
+                                .unwanted = r->unwanted,
+                                .done = counter_read(&r->base.done),
+                                .failed = counter_read(&r->base.failed),
+                                .service_ns = counter_read(&r->base.service_ns)};
+}
+
+bool remote_context(const struct remote *r)
+{
+    return r->context;
+}
+
+const struct task *remote_tasks(const struct remote *r)
+{
+    return LIST_FIRST(&r->has);
+}
+
+const struct task *remote_task_after(const struct task *t)
+{
+    return LIST_NEXT(t, out.beside);
+}
+
+ao_time remote_task_since(const struct task *t)
+{
+    return t->busy;
+}
+
+/* --- The dock --- */
+
+/* True: nothing is left in it. */
+static bool take_lane(struct dock *d)
+{
+    int budget = TAKES_A_STEP;
+    for (; budget > 0; budget--) {
+        struct lane_item *item = lane_take(&d->in);
+        if (!item)
+            break;
+        struct task *t = ao_of(item, struct task, item);
+        begin(remote_of(t->executor), t);
+    }
+    lane_release(&d->in);
+    return budget > 0;
+}
+
+static enum ao_verdict dock_step(struct ao *self)
+{
+    struct dock *d = ao_of(self, struct dock, ao);
+    take_answers(d);
+    check_flags(d);
+    bool empty = take_lane(d);
+    return empty && !d->checks ? AO_DONE : AO_AGAIN;
+}
+
+static const struct ao_class dock_class = {.name = "dock", .step = dock_step};
+
+/* Nobody says at which worker: it looks at all that is out. */
+static void notify(struct executor *e, uint64_t number)
+{
+    (void)number;
+    atomic_store_explicit(&e->notified, true, memory_order_release);
+    ao_post(e->handle, AO_POST_ACTIVATE);
+}
+
+static void clear_all(struct executor *e)
+{
+    dock_clear(dock_of(e));
+}
+
+static void fini(struct executor *e)
+{
+    dock_fini(dock_of(e));
+}
+
+static const struct executor_class dock_executor = {.name = "dock",
+                                                    .turns_after = AO_NEVER,
+                                                    .expects = expects,
+                                                    .notify = notify,
+                                                    .clear = clear_all,
+                                                    .fini = fini};
+
+void dock_set_port(struct dock *d, const struct dock_port *port)
+{
+    d->port = *port;
+}
+
+int dock_init(struct dock *d, struct tasks_shared *shared, uint32_t index, struct home **homes)
+{
+    struct executor *e = &d->base;
+    e->cls = &dock_executor;
+    e->in = &d->in;
+    e->out = d->out = task_lanes_new(shared_homes(shared));
+    executor_init(e, shared, EXECUTOR_BESIDE, homes[index]->activator);
+    e->index = index;
+    d->homes = homes;
+    mpsc_init(&d->answers);
+    LIST_INIT(&d->remotes);
+    LIST_INIT(&d->sent);
+    LIST_INIT(&d->checked);
+    ao_init(&d->ao, &dock_class, e->activator);
+    e->handle = ao_handle_new(&d->ao);
+    if (d->out && e->handle && lane_init(&d->in, LANE_DOCK, shared->plan.manager, &d->ao) == 0)
+        return 0;
+    return -1;
+}
+
+static void discard(struct task_list *list)
+{
+    struct task *t;
+    while ((t = LIST_POP(list, living)))
+        task_discard(t);
+}
+
+/* Tasks first: what a worker has lies in lists of the dock, too. */
+void dock_clear(struct dock *d)
+{
+    struct remote *r;
+    discard(&d->sent);
+    discard(&d->checked);
+    while ((r = LIST_POP(&d->remotes, link))) {
+        drop_tally(r);
+        free(r);
+    }
+}
+
+void dock_fini(struct dock *d)
+{
+    dock_clear(d);
+    task_lanes_free(d->out, d->base.home_count);
+    task_lane_close(&d->in);
+    if (ao_state(&d->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&d->ao);
+    ao_fini(&d->ao);
+    if (d->base.handle)
+        ao_handle_unref(d->base.handle);
+}

@@ -1,0 +1,218 @@
+#include "server/tasks/manager/hires.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/runtime/object/trace.h"
+#include "server/tasks/manager/crews.h"
+
+static void answer(struct remote *r, enum hire_answer what)
+{
+    struct dock *d = r->dock;
+    if (atomic_fetch_or_explicit(&r->answered, what, memory_order_acq_rel) != 0)
+        return;
+    mpsc_push(&d->answers, &r->answer); /* it may be gone from here on */
+    ao_post(d->base.handle, AO_POST_ACTIVATE);
+}
+
+/* --- Joining --- */
+
+__attribute__((format(printf, 3, 4))) static bool refuse(struct remote *r, enum ergon_error error,
+                                                         const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    r->refused = error;
+    vsnprintf(r->refusal, sizeof r->refusal, format, args);
+    va_end(args);
+    return false;
+}
+
+bool hires_method_made(void *arg, struct method *method)
+{
+    struct manager *m = arg;
+    atomic_init(&method->refuses, ERGON_E_NO_WORKER);
+    method->pool = staff_new_pool(m, method);
+    return method->pool != NULL;
+}
+
+/* What a module brings no worker can take from it: `workers.join` would name what both may run. */
+static bool find_method(const struct manager *m, struct remote *r, struct span name,
+                        struct method **out)
+{
+    int len = (int)name.len;
+    const char *at = (const char *)name.at;
+    enum ergon_error error = registry_intern(m->shared->plan.registry, name, out);
+    if (error == ERGON_E_BAD_PARAMS)
+        return refuse(r, error, "\"%.*s\" is no name that a worker may offer", len, at);
+    if (error == ERGON_E_BUSY)
+        return refuse(r, error, "too many methods: there is no room for \"%.*s\"", len, at);
+    if (error != ERGON_OK)
+        return refuse(r, error, "no memory for \"%.*s\"", len, at);
+    if (method_of_workers(*out))
+        return true;
+    return refuse(r, ERGON_E_DENIED, "\"%.*s\" is a handler of the server's own", len, at);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct pool *const *p = a, *const *q = b;
+    return ((*p)->index > (*q)->index) - ((*p)->index < (*q)->index);
+}
+
+/* Sorted, each once. */
+static uint32_t sort_out(struct pool **pools, uint32_t count)
+{
+    uint32_t kept = 0;
+    qsort(pools, count, sizeof *pools, by_index);
+    for (uint32_t i = 0; i < count; i++)
+        if (kept == 0 || pools[kept - 1] != pools[i])
+            pools[kept++] = pools[i];
+    return kept;
+}
+
+static bool join_crew(struct manager *m, struct remote *r, struct pool **pools)
+{
+    struct method *method;
+    for (uint32_t i = 0; i < r->method_count; i++) {
+        if (!find_method(m, r, r->methods[i], &method))
+            return false;
+        pools[i] = method->pool;
+    }
+    uint32_t count = sort_out(pools, r->method_count);
+    if (crew_join(m, r, pools, count) == 0)
+        return true;
+    return refuse(r, ERGON_E_MEMORY, "no memory for one more worker");
+}
+
+static bool is_away(const struct remote *r)
+{
+    return atomic_load_explicit(&r->dock->base.away, memory_order_relaxed);
+}
+
+static void look(struct manager *m, struct remote *r)
+{
+    struct member *mb = &r->member;
+    uint32_t bound = (uint32_t)counter_read(&r->base.bound);
+    crew_update(m, r, mb->away ? 0 : bound);
+}
+
+static bool join(struct manager *m, struct remote *r)
+{
+    if (m->member_count >= m->shared->plan.workers_max)
+        return refuse(r, ERGON_E_BUSY, "as many workers are registered as there may be");
+    struct pool **pools = malloc(r->method_count * sizeof *pools);
+    bool joined =
+        pools ? join_crew(m, r, pools) : refuse(r, ERGON_E_MEMORY, "no memory to register");
+    free(pools);
+    if (!joined)
+        return false;
+    LIST_INSERT_HEAD(&m->members, &r->member, link);
+    m->member_count++;
+    r->base.index = ++m->workers;
+    r->member.away = is_away(r);
+    crew_set_there(m, r, true);
+    look(m, r);
+    TRACE(m->activator, "manager", 0, "worker %u joins", r->base.index);
+    return true;
+}
+
+/* --- Leaving --- */
+
+static void say_last_word(struct remote *r)
+{
+    r->final = atomic_load_explicit(&r->base.given, memory_order_relaxed);
+    answer(r, HIRE_LEFT);
+}
+
+static void leave(struct manager *m, struct remote *r)
+{
+    r->member.leaves = true;
+    if (r->member.crew) {
+        TRACE(m->activator, "manager", 0, "worker %u leaves", r->base.index);
+        LIST_REMOVE(&r->member, link);
+        m->member_count--;
+        crew_leave(m, r);
+    }
+    if (r->member.attempts == 0)
+        say_last_word(r);
+}
+
+void hires_attempt_back(struct manager *m, struct executor *e)
+{
+    (void)m;
+    struct remote *r = remote_of(e);
+    assert(r->member.attempts > 0);
+    if (--r->member.attempts == 0 && r->member.leaves)
+        say_last_word(r);
+}
+
+/* --- What has come --- */
+
+static void settle(struct manager *m, struct remote *r)
+{
+    bool quiet = atomic_load_explicit(&r->wants_quiet, memory_order_relaxed);
+    crew_set_there(m, r, !quiet);
+    look(m, r);
+    atomic_store_explicit(&r->is_quiet, quiet, memory_order_relaxed);
+    answer(r, HIRE_SETTLED);
+}
+
+/* Who leaves before he was let in is not let in. */
+static void take(struct manager *m, struct remote *r, unsigned told)
+{
+    if (told & HIRE_LEAVE) {
+        leave(m, r);
+        return;
+    }
+    if (told & HIRE_JOIN) {
+        join(m, r);
+        answer(r, HIRE_JOINED);
+        return;
+    }
+    if (told & HIRE_SETTLE)
+        settle(m, r);
+    if (told & HIRE_ROOM)
+        look(m, r);
+}
+
+/* A loop does not finish its round, or does again. */
+static void look_who_is_away(struct manager *m)
+{
+    struct member *mb;
+    bool changed = false;
+    for (uint32_t i = 0; i < m->shared->docks.count; i++) {
+        const struct executor *e = m->shared->docks.list[i];
+        bool away = atomic_load_explicit(&e->away, memory_order_relaxed);
+        changed |= away != m->docks_away[i];
+        m->docks_away[i] = away;
+    }
+    if (!changed)
+        return;
+    LIST_FOREACH(mb, &m->members, link)
+    {
+        struct remote *r = ao_of(mb, struct remote, member);
+        mb->away = m->docks_away[r->dock->base.index];
+        look(m, r);
+    }
+}
+
+void hires_take(struct manager *m)
+{
+    struct mpsc_item *next;
+    look_who_is_away(m);
+    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.hires); item; item = next) {
+        struct remote *r = ao_of(item, struct remote, hire);
+        next = item->next; /* before it may be pushed again */
+        take(m, r, atomic_exchange_explicit(&r->told, 0, memory_order_acq_rel));
+    }
+}
+
+bool hires_wait(struct manager *m)
+{
+    struct manager_inbox *in = &m->shared->inbox;
+    if (!waker_announced(&in->waiting_for_workers))
+        waker_announce(&in->waiting_for_workers);
+    return !mpsc_empty(&in->hires);
+}

@@ -1,0 +1,503 @@
+/* Semaphores that clients hold: what is free and what is held are all that there is, whatever
+ * happens to connections, tasks and the server; and fences only grow. */
+#include <stdio.h>
+#include <string.h>
+
+#include "server/jobs/shared/holds.h"
+#include "server/jobs/shared/shared.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+#include "tests/support/random.h"
+
+static uint64_t connections, secrets;
+
+/* A connection, as the jobs know it. */
+static struct operation *connection(struct jobs_world *w)
+{
+    struct operation *op = world_operation(w, &operation_sem_holder);
+    op->holder.by_conn.hash = ++connections;
+    world_give(w, op);
+    return op;
+}
+
+static void lose(struct jobs_world *w, struct operation *conn)
+{
+    channel_drop(w->channel, conn);
+    jobs_world_settle(w);
+}
+
+static struct operation *about(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->semaphore.name = span_text("gpu");
+    return op;
+}
+
+static struct operation *wish(struct jobs_world *w, const struct operation *conn, uint32_t permits)
+{
+    struct operation *op = about(w, &operation_sem_acquire);
+    struct semaphore_arguments *a = &op->semaphore;
+    a->conn = conn->holder.by_conn.hash;
+    a->permits = permits;
+    a->of = 2;
+    a->wait = AO_S(8);
+    a->grace = AO_S(10);
+    secrets++;
+    memcpy(a->secret, &secrets, sizeof secrets);
+    return op;
+}
+
+static struct operation *acquire(struct jobs_world *w, const struct operation *conn,
+                                 uint32_t permits)
+{
+    struct operation *op = wish(w, conn, permits);
+    world_give(w, op);
+    jobs_world_settle(w);
+    return op;
+}
+
+static struct operation *on(struct jobs_world *w, const struct operation_class *cls,
+                            const struct operation *acquired, const struct operation *conn)
+{
+    struct operation *op = about(w, cls);
+    memcpy(op->semaphore.secret, acquired->semaphore.secret, HOLD_SECRET);
+    op->semaphore.conn = conn ? conn->holder.by_conn.hash : 0;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, op));
+    return op;
+}
+
+static void is(const struct jobs_world *w, const struct operation *op, enum ergon_error error)
+{
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, error);
+}
+
+static const struct limit *gpu(const struct jobs_world *w)
+{
+    const struct tenant *t = table_tenant_find(&w->jobs->table, span_text(""));
+    return t ? limit_find(w->jobs->sched.limits, t, span_text("gpu")) : NULL;
+}
+
+static uint32_t taken(const struct jobs_world *w)
+{
+    const struct limit *limit = gpu(w);
+    return limit ? limit->taken : 0;
+}
+
+/* --- One by one --- */
+
+JOBS_TEST(who_waits_goes_on_in_order)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1), *b = acquire(w, conn, 1);
+    struct operation *both = acquire(w, conn, 2), *last = acquire(w, conn, 1);
+    is(w, a, ERGON_OK);
+    is(w, b, ERGON_OK);
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_OK);
+    assert_false(world_answered(w, both)); /* it waits for all it wants, and is not passed */
+    assert_false(world_answered(w, last));
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_E_FENCED);
+    is(w, on(w, &operation_sem_release, b, NULL), ERGON_OK);
+    is(w, both, ERGON_OK);
+    assert_false(world_answered(w, last));
+    is(w, on(w, &operation_sem_release, both, NULL), ERGON_OK);
+    is(w, last, ERGON_OK);
+    is(w, on(w, &operation_sem_release, last, NULL), ERGON_OK);
+    assert_null(gpu(w)); /* made by `of`, and nobody needs it */
+    lose(w, conn);
+}
+
+JOBS_TEST(what_is_too_much_or_too_late)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 2), *late = acquire(w, conn, 1);
+    is(w, acquire(w, conn, 3), ERGON_E_BAD_PARAMS);
+    jobs_world_pass(w, AO_S(7));
+    assert_false(world_answered(w, late));
+    jobs_world_pass(w, AO_S(2));
+    is(w, late, ERGON_E_DEADLINE);
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_OK);
+    struct operation *none = wish(w, conn, 1);
+    none->semaphore.of = 0;
+    world_give(w, none);
+    jobs_world_settle(w);
+    is(w, none, ERGON_E_NOT_FOUND);
+    lose(w, conn);
+}
+
+JOBS_TEST(a_lost_connection_has_its_grace)
+{
+    struct operation *conn = connection(w), *other = connection(w), *a = acquire(w, conn, 2);
+    struct operation *waits = acquire(w, conn, 1);
+    channel_drop(w->channel, waits);
+    lose(w, conn);
+    assert_int_equal(gpu(w)->semaphore->waiting_count, 0);
+    jobs_world_pass(w, AO_S(9));
+    assert_int_equal(taken(w), 2);
+    is(w, on(w, &operation_sem_resume, a, other), ERGON_OK);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(taken(w), 2);
+    lose(w, other);
+    w->leap += (int64_t)AO_S(3600); /* the clock was set forward */
+    jobs_world_pass(w, AO_S(9));
+    assert_int_equal(taken(w), 2);
+    jobs_world_pass(w, AO_S(2));
+    assert_null(gpu(w));
+}
+
+JOBS_TEST(who_renews_what_is_lost_holds_it)
+{
+    struct operation *conn = connection(w), *other = connection(w), *a = acquire(w, conn, 2);
+    lose(w, conn);
+    jobs_world_pass(w, AO_S(9));
+    is(w, on(w, &operation_sem_renew, a, NULL), ERGON_E_CANCELLED); /* its connection is gone */
+    is(w, on(w, &operation_sem_renew, a, other), ERGON_OK);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(taken(w), 2);
+    lose(w, other);
+    jobs_world_pass(w, AO_S(11));
+    assert_null(gpu(w));
+}
+
+JOBS_TEST(a_time_to_live_ends_in_any_case)
+{
+    struct operation *conn = connection(w), *a = wish(w, conn, 1);
+    a->semaphore.ttl = AO_S(5);
+    world_give(w, a);
+    jobs_world_pass(w, AO_S(4));
+    is(w, on(w, &operation_sem_renew, a, NULL), ERGON_OK);
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(taken(w), 1);
+    w->leap += (int64_t)AO_S(3600); /* the clock was set forward: who holds counts on its time */
+    jobs_world_pass(w, AO_MS(1500));
+    assert_int_equal(taken(w), 1);
+    w->leap += (int64_t)AO_S(3600); /* the machine slept */
+    w->slept += AO_S(3600);
+    jobs_world_pass(w, AO_S(1));
+    is(w, on(w, &operation_sem_renew, a, NULL), ERGON_E_FENCED);
+    lose(w, conn);
+}
+
+/* Nobody knows the secret of a hold whose answer was dropped on its way. */
+JOBS_TEST(an_answer_that_nobody_reads_holds_nothing)
+{
+    struct operation *conn = connection(w), *a = wish(w, conn, 1);
+    channel_give(w->channel, a);
+    channel_drop(w->channel, a);
+    jobs_world_settle(w);
+    assert_null(gpu(w));
+    lose(w, conn);
+}
+
+/* Its row is on its way, and goes behind that. */
+STORED_TEST(who_is_gone_before_its_row_is_written_holds_nothing)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    assert_int_equal(taken(w), 1);
+    channel_drop(w->channel, a);
+    jobs_world_settle(w);
+    assert_null(gpu(w));
+    jobs_world_pass(w, AO_MS(5));
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+/* Its time is over before its row is on disk: who waits for it is answered, and then it goes. */
+STORED_TEST(a_time_to_live_does_not_end_before_the_answer)
+{
+    struct operation *conn = connection(w), *a = wish(w, conn, 1);
+    a->semaphore.ttl = 1;
+    world_give(w, a);
+    jobs_world_settle(w);
+    assert_false(world_answered(w, a));
+    assert_int_equal(taken(w), 1);
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_OK);
+    jobs_world_pass(w, AO_MS(2));
+    assert_null(gpu(w));
+    lose(w, conn);
+}
+
+STORED_TEST(a_leap_takes_nothing_back_whose_row_is_on_its_way)
+{
+    struct operation *conn = connection(w), *a = wish(w, conn, 1), *b = wish(w, conn, 1);
+    a->semaphore.ttl = b->semaphore.ttl = AO_S(5);
+    world_give(w, a);
+    world_give(w, b);
+    jobs_world_settle(w);
+    w->leap += (int64_t)AO_S(3600);
+    w->slept += AO_S(3600);
+    holds_look(w->jobs);
+    jobs_world_settle(w);
+    assert_false(world_answered(w, a));
+    channel_drop(w->channel, b);
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_OK);
+    is(w, b, ERGON_E_CANCELLED);
+    lose(w, conn);
+    jobs_world_pass(w, AO_S(20));
+    assert_null(gpu(w));
+}
+
+JOBS_TEST(tasks_and_clients_share_permits, .room = 4)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 2, .take = 2);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, id), JOB_WHY_LIMIT);
+    struct operation *behind = acquire(w, conn, 1);
+    assert_false(world_answered(w, behind)); /* one is free, and the task was there before */
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_OK);
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
+    assert_int_equal(taken(w), 2);
+    assert_true(world_cancel(w, world_job(w, id)));
+    jobs_world_settle(w);
+    is(w, behind, ERGON_OK);
+    lose(w, conn);
+}
+
+/* --- Durable --- */
+
+STORED_TEST(a_hold_outlives_a_crash)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 2);
+    assert_false(world_answered(w, a)); /* before its row is on disk */
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_OK);
+    uint64_t fence = gpu(w)->semaphore->first->fence;
+    uint8_t secret[HOLD_SECRET];
+    memcpy(secret, a->semaphore.secret, sizeof secret);
+    jobs_world_crash(w);
+    assert_int_equal(taken(w), 2);
+    conn = connection(w);
+    struct operation *waits = acquire(w, conn, 1), *again = about(w, &operation_sem_resume);
+    memcpy(again->semaphore.secret, secret, sizeof secret);
+    again->semaphore.conn = conn->holder.by_conn.hash;
+    world_give(w, again);
+    jobs_world_pass(w, AO_S(5));
+    is(w, again, ERGON_OK);
+    assert_int_equal(gpu(w)->semaphore->first->fence, fence);
+    assert_false(world_answered(w, waits));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(9)); /* the grace begins with the server */
+    assert_int_equal(taken(w), 2);
+    jobs_world_pass(w, AO_S(2));
+    assert_null(gpu(w));
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+    conn = connection(w);
+    a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(gpu(w)->semaphore->first->fence > fence);
+}
+
+/* The clock is set back, and the next server knows no more of the holds before. */
+STORED_TEST(fences_grow_whatever_the_clock_does)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    uint64_t fence = gpu(w)->semaphore->first->fence;
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_OK);
+    w->leap -= (int64_t)AO_S(3600);
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    conn = connection(w);
+    acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(gpu(w)->semaphore->first->fence > fence);
+}
+
+STORED_TEST(what_cannot_be_written_is_not_held)
+{
+    struct operation *conn = connection(w);
+    w->store->error = STORE_FULL;
+    struct operation *a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_E_STORE);
+    assert_null(gpu(w));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    struct operation *fleeting = wish(w, conn, 1);
+    fleeting->semaphore.durable = SEMAPHORE_FLEETING;
+    world_give(w, fleeting);
+    jobs_world_settle(w);
+    is(w, fleeting, ERGON_OK);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(one_that_is_not_durable_needs_no_store)
+{
+    struct operation *conn = connection(w), *a = wish(w, conn, 1);
+    a->semaphore.durable = SEMAPHORE_FLEETING;
+    world_give(w, a);
+    jobs_world_settle(w);
+    is(w, a, ERGON_OK);
+    struct operation *other = about(w, &operation_sem_create);
+    other->semaphore.name = span_text("other");
+    other->semaphore.of = 1;
+    w->store->error = STORE_FULL;
+    world_give(w, other);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, other, ERGON_E_STORE);
+    is(w, acquire(w, conn, 1), ERGON_OK);
+    w->store->error = STORE_OK;
+    lose(w, conn);
+    jobs_world_pass(w, AO_S(12));
+}
+
+STORED_TEST(one_that_was_made_stays)
+{
+    struct operation *op = about(w, &operation_sem_create);
+    op->semaphore.of = 3;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, op, ERGON_OK);
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 3);
+    op = about(w, &operation_sem_delete);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, op, ERGON_OK);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+/* The row says how many permits there are, and not a task that was there before; a newer task
+ * changes the row. */
+STORED_TEST(a_restart_changes_no_number_of_permits)
+{
+    struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 7, .keep = AO_S(3600));
+    spec.durable = DURABLE_FSYNC;
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    struct operation *op = about(w, &operation_sem_create);
+    op->semaphore.of = 3;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, op, ERGON_OK);
+    assert_int_equal(gpu(w)->max, 3);
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 3);
+    spec.limit = 5;
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(gpu(w)->max, 5);
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 5);
+}
+
+/* --- By chance --- */
+
+enum { CONNECTIONS = 4, WISHES = 12 };
+
+struct chaos {
+    struct jobs_world *w;
+    struct operation *conns[CONNECTIONS];
+    struct operation *wishes[WISHES]; /* NULL: none */
+    uint8_t secrets[WISHES][HOLD_SECRET];
+    uint64_t seed, last_fence, granted;
+};
+
+static uint32_t held_by_tasks(const struct jobs_world *w, const struct limit *limit)
+{
+    uint32_t held = 0;
+    for (const struct job *job = w->jobs->table.first; job; job = job->all_next)
+        if (job_is(job, JOB_HAS_PERMIT) && job->more->claim.line->limit == limit)
+            held += job->more->claim.want;
+    return held;
+}
+
+static void audit(struct chaos *c)
+{
+    const struct limit *limit = gpu(c->w);
+    if (!limit)
+        return;
+    uint32_t held = held_by_tasks(c->w, limit);
+    uint64_t fence = 0;
+    for (const struct hold *h = limit->semaphore ? limit->semaphore->first : NULL; h; h = h->next) {
+        held += h->claim.want;
+        assert_true(h->fence > fence);
+        fence = h->fence;
+        if (h->state != HOLD_HELD)
+            continue; /* nobody has been told of it yet */
+        c->granted += h->fence > c->last_fence;
+        c->last_fence = fence > c->last_fence ? fence : c->last_fence;
+    }
+    assert_int_equal(limit->taken, held);
+    assert_true(limit->taken <= limit->max);
+}
+
+static void crash(struct chaos *c)
+{
+    uint64_t before = c->last_fence;
+    jobs_world_crash(c->w);
+    for (int i = 0; i < CONNECTIONS; i++)
+        c->conns[i] = connection(c->w);
+    memset(c->wishes, 0, sizeof c->wishes);
+    assert_true(c->w->jobs->shared->last_number >= before);
+}
+
+static void step(struct chaos *c)
+{
+    struct jobs_world *w = c->w;
+    uint32_t i = chance(&c->seed, WISHES), at = chance(&c->seed, CONNECTIONS);
+    struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 5);
+    switch (chance(&c->seed, 8)) {
+    case 0:
+    case 1:
+        if (w->answered > 4000)
+            return;
+        c->wishes[i] = wish(w, c->conns[at], 1 + chance(&c->seed, 3));
+        c->wishes[i]->semaphore.of = 5;
+        c->wishes[i]->semaphore.ttl = chance(&c->seed, 2) ? AO_S(3) : 0;
+        c->wishes[i]->semaphore.grace = AO_S(chance(&c->seed, 4));
+        memcpy(c->secrets[i], c->wishes[i]->semaphore.secret, HOLD_SECRET);
+        world_give(w, c->wishes[i]);
+        return;
+    case 2:
+    case 3:
+        if (c->wishes[i] && world_answered(w, c->wishes[i]))
+            on(w, chance(&c->seed, 4) ? &operation_sem_release : &operation_sem_resume,
+               c->wishes[i], c->conns[at]);
+        return;
+    case 4:
+        spec.take = 1 + chance(&c->seed, 2);
+        spec.priority = (uint8_t)chance(&c->seed, 10);
+        jobs_world_submit(w, &spec);
+        return;
+    case 5:
+        lose(w, c->conns[at]);
+        c->conns[at] = connection(w);
+        return;
+    case 6:
+        jobs_world_pass(w, AO_MS(chance(&c->seed, 3000)));
+        return;
+    default:
+        jobs_world_settle(w);
+        return;
+    }
+}
+
+JOBS_TEST(free_and_held_are_all, .stored = true, .room = 3, .quiet = true)
+{
+    struct chaos c = {.w = w, .seed = 4711};
+    w->lasts = AO_MS(700);
+    for (int i = 0; i < CONNECTIONS; i++)
+        c.conns[i] = connection(w);
+    for (int n = 0; n < 3000; n++) {
+        step(&c);
+        audit(&c);
+        if (n % 150 == 149)
+            crash(&c);
+        audit(&c);
+    }
+    assert_true(c.granted > 200);
+    jobs_world_pass(w, AO_S(60)); /* all graces are over, and all tasks done */
+    for (int i = 0; i < CONNECTIONS; i++)
+        lose(w, c.conns[i]);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(taken(w), 0);
+    assert_int_equal(w->jobs->shared->hold_count, 0);
+}

@@ -1,0 +1,213 @@
+/* Workers over scripted connections: what is sent when, what becomes of each answer, and that no
+ * failure of memory leaves anything behind. */
+#include <stdio.h>
+
+#include "proto/encoder.h"
+#include "server/net/connection/net_loop.h"
+#include "server/net/serving.h"
+#include "server/rpc/workers.h"
+#include "tests/support/heap.h"
+#include "tests/support/notation.h"
+#include "tests/support/rpc_stage.h"
+
+static struct script caller, other;
+
+/* A response of a worker: `value` in the notation. */
+static void respond(struct script *k, uint32_t number, const char *error, const char *result)
+{
+    static uint8_t message[4096];
+    uint8_t *p = enc_uint(enc_uint(enc_array(message, 4), 1), number);
+    p += notation_pack(error, p, 1024);
+    p += notation_pack(result, p, 1024);
+    script_send(k, span_of(message, (size_t)(p - message)));
+}
+
+static void says(struct script *k, const char *wanted)
+{
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_string_equal(stage_said_to(k), wanted);
+}
+
+static void registered(const char *params)
+{
+    net_connect(&caller);
+    stage_ask(&peer, 1, "worker.register", params);
+    says(&peer, "1: {'worker': 'w1', 'slots': 2, 'methods': 1, 'out': 0}\n");
+}
+
+RPC_TEST(a_call_becomes_a_request_and_its_answer_the_result)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 7, "twice", "[21]");
+    says(&peer, "asks 8192: 'twice' [21]\n");
+    respond(&peer, 8192, "nil", "42");
+    says(&caller, "7: 42\n");
+}
+
+RPC_TEST(no_more_than_its_slots_are_sent)
+{
+    registered("[['twice'], {'slots': 2}]");
+    for (uint8_t i = 1; i <= 3; i++)
+        stage_ask(&caller, i, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\nasks 8193: 'twice' []\n");
+    respond(&peer, 8193, "nil", "true");
+    says(&peer, "asks 16385: 'twice' []\n");
+    says(&caller, "2: true\n");
+}
+
+RPC_TEST(what_has_not_been_handed_over_is_no_loss)
+{
+    registered("[['twice'], {'slots': 2}]");
+    peer.window = 3; /* of the request */
+    stage_ask(&caller, 7, "twice", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    net_connect(&other);
+    stage_ask(&other, 1, "worker.register", "[['twice'], {'slots': 2}]");
+    says(&other, "1: {'worker': 'w2', 'slots': 2, 'methods': 1, 'out': 0}\n");
+    script_reset(&peer);
+    says(&other, "asks 8192: 'twice' []\n");
+    respond(&other, 8192, "nil", "'other'");
+    says(&caller, "7: 'other'\n");
+}
+
+RPC_TEST(what_has_been_handed_over_is_lost)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 7, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\n");
+    script_reset(&peer);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    const char *said = stage_said_to(&caller);
+    assert_non_null(strstr(said, "7 failed: 'WORKER_LOST: worker w1 at "));
+}
+
+RPC_TEST(an_answer_before_the_request_closes_the_connection)
+{
+    registered("[['twice'], {'slots': 2}]");
+    peer.window = 3;
+    stage_ask(&caller, 7, "twice", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    respond(&peer, 8192, "nil", "'I know'");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_true(peer.closed);
+    assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'NO_WORKER: "));
+}
+
+RPC_TEST(a_worker_whose_output_is_full_gets_no_task)
+{
+    registered("[['twice'], {'slots': 2}]");
+    struct connection *c = stage.conn;
+    peer.window = 0;
+    net.loop->limits.output_max = 1;
+    stage_ask(&caller, 1, "twice", "[1]");
+    stage_ask(&caller, 2, "twice", "[2]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_true(conn_output_full(c));
+    script_widen(&peer, 1 << 20);
+    says(&peer, "asks 8192: 'twice' [1]\nasks 8193: 'twice' [2]\n");
+}
+
+RPC_TEST(a_lease_asks_once_and_ends)
+{
+    registered("[['twice'], {'slots': 2, 'lease': '3s'}]");
+    uint64_t from = net.v.now / AO_MS(1);
+    stage_run_ms(from + 1100);
+    assert_string_equal(stage_said_to(&peer), "asks 8192: 'worker.ping' []\n");
+    respond(&peer, 8192, "'NO_METHOD: so what'", "nil");
+    stage_run_ms(from + 2500);
+    assert_string_equal(stage_said_to(&peer), "asks 16384: 'worker.ping' []\n");
+    stage_run_ms(from + 4000);
+    assert_string_equal(stage_said_to(&peer), "");
+    assert_false(peer.closed);
+    stage_run_ms(from + 8000);
+    assert_true(peer.closed);
+}
+
+RPC_TEST(bytes_of_a_message_that_is_not_whole_renew_a_lease)
+{
+    static const uint8_t begin[] = {0x94, 1, 0xcd, 0x20, 0, 0xc0, 0xdb, 0, 0, 1, 0};
+    registered("[['twice'], {'slots': 2, 'lease': '3s'}]");
+    stage_ask(&caller, 7, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\n");
+    script_send(&peer, span_of(begin, sizeof begin));
+    uint64_t from = net.v.now / AO_MS(1);
+    for (int i = 1; i <= 20; i++) {
+        stage_run_ms(from + (uint64_t)i * 1000);
+        script_send(&peer, span_text("x"));
+    }
+    assert_false(peer.closed);
+}
+
+RPC_TEST(quiet_is_answered_when_the_manager_has_let_go)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&peer, 2, "worker.quiet", "[]");
+    says(&peer, "2: {'worker': 'w1', 'slots': 2, 'methods': 1, 'out': 0}\n");
+    stage_ask(&caller, 7, "twice", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&caller), "NO_WORKER"));
+    stage_ask(&caller, 8, "worker.resume", "['w1']");
+    says(&caller, "8: {'worker': 'w1', 'slots': 2, 'methods': 1, 'out': 0}\n");
+    stage_ask(&caller, 9, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\n");
+}
+
+RPC_TEST(who_asks_and_leaves_leaves_nothing_behind)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 8, "worker.quiet", "['w1']");
+    script_reset(&caller);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    stage_ask(&peer, 2, "worker.quiet", "[]");
+    script_reset(&peer);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_true(peer.closed);
+}
+
+static void forget_line(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+}
+
+/* Every allocation of a registration and of a call through it fails once.  True: one did. */
+static bool meet(int64_t n)
+{
+    stage_open(NULL);
+    net.record = forget_line;
+    net_connect(&caller);
+    stage_run_ms(1);
+    heap_fail_at(n);
+    stage_ask(&peer, 1, "worker.register",
+              "[['twice'], {'slots': 2, 'context': true, 'lease': '9s'}]");
+    stage_run_ms(10);
+    if (strstr(stage_said_to(&peer), "'w1'")) {
+        stage_ask(&caller, 2, "twice", "[1]");
+        stage_run_ms(20);
+        if (strstr(stage_said_to(&peer), "asks"))
+            respond(&peer, 8192, "nil", "'two'");
+        stage_run_ms(30);
+    }
+    bool failed = heap_failed();
+    heap_fail_at(0);
+    stage_run_ms(40);
+    if (!peer.closed) { /* who comes next is served */
+        script_forget(&peer);
+        stage_ask(&peer, 9, "server.ping", "[]");
+        stage_run_ms(50);
+        assert_non_null(strstr(stage_said_to(&peer), "9: 'pong'\n"));
+    }
+    stage_close(NULL);
+    script_fini(&caller);
+    caller = (struct script){0};
+    return failed;
+}
+
+TEST(every_allocation_of_a_registration_and_a_call_fails_once)
+{
+    int64_t n = 1, live = heap_live();
+    while (meet(n))
+        n++;
+    assert_in_range(n, 5, 500);
+    assert_int_equal(heap_live(), live);
+}

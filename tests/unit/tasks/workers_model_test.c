@@ -1,0 +1,339 @@
+/* Workers that come, are quiet, do not read, answer, and are lost at random, under calls and
+ * attempts of jobs that are cancelled at random: whatever happens, each ends exactly once, no
+ * worker has more than its slots, and in the end nothing is left.
+ *
+ * All on the virtual clock: a seed that fails, fails again. */
+#include "server/tasks/manager/crews.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
+#include "tests/support/played_worker.h"
+#include "tests/support/random.h"
+#include "tests/support/tasks_world.h"
+
+enum { WORLDS = 60, CALLS = 1200, JOBS = 1200, WORKERS = 8, METHODS = 4 };
+
+static const char *const names[METHODS] = {"one", "two", "three", "four"};
+
+static uint64_t seed;
+static struct played_worker workers[WORKERS];
+static uint32_t slots[WORKERS];
+static bool quiet[WORKERS];
+
+static uint32_t draw(uint32_t below)
+{
+    return chance(&seed, below);
+}
+
+/* --- Workers --- */
+
+static bool is_in(const struct played_worker *p)
+{
+    return p->remote && p->joined;
+}
+
+static void join(unsigned i)
+{
+    char methods[64] = "";
+    uint32_t which = 1 + draw((1 << METHODS) - 1);
+    struct remote_spec spec = {.slots = slots[i] = 1 + draw(5), .share = draw(2) ? 100 : 10};
+    for (unsigned n = 0; n < METHODS; n++)
+        if (which & 1u << n)
+            strcat(strcat(methods, names[n]), " ");
+    spec.version = draw(2) ? span_text("2") : (struct span){0};
+    played_join_as(&workers[i], draw(2), methods, &spec);
+    workers[i].slow = draw(2);
+    quiet[i] = false;
+}
+
+static void answer(struct played_worker *p)
+{
+    unsigned n = draw(p->count);
+    if (p->slow)
+        played_begin(p, n);
+    if (draw(4))
+        played_answer(p, n);
+    else
+        played_fail(p, n, "by chance");
+}
+
+static void be_quiet(unsigned i)
+{
+    quiet[i] = !quiet[i];
+    remote_quiet(workers[i].remote, quiet[i]);
+}
+
+static void read_or_not(struct played_worker *p)
+{
+    p->full = !p->full;
+    if (!p->full)
+        remote_flushed(p->remote);
+}
+
+static void random_act(unsigned i)
+{
+    struct played_worker *p = &workers[i];
+    if (!p->remote) {
+        if (draw(4) == 0)
+            join(i);
+    } else if (draw(60) == 0) {
+        played_lose(p, "lost by chance");
+    } else if (is_in(p) && draw(30) == 0) {
+        be_quiet(i);
+    } else if (is_in(p) && draw(20) == 0) {
+        read_or_not(p);
+    } else if (p->count > 0 && draw(2)) {
+        answer(p);
+    } else if (p->count > 0 && p->slow) {
+        played_begin(p, draw(p->count));
+    }
+    assert_true(p->count <= slots[i]);
+}
+
+/* --- Calls --- */
+
+static void random_call(void)
+{
+    const char *method = names[draw(METHODS)];
+    if (!registry_find(w.registry, span_text(method)))
+        return;
+    ao_time deadline = draw(4) == 0 ? w.v.now + AO_MS(draw(10)) : AO_NEVER;
+    tasks_world_call(draw(2), method, params_none(), deadline);
+}
+
+static void random_end(void)
+{
+    struct call *c = w.list;
+    for (uint32_t n = draw(8); c && c->next && n > 0; n--)
+        c = c->next;
+    if (!c)
+        return;
+    struct home *h = ao_of(c, struct call_record, call)->home;
+    if (draw(2))
+        home_cancel(h, c);
+    else
+        home_abandon(h, c);
+}
+
+/* --- Jobs --- */
+
+static struct kept_item {
+    struct method *method;
+    struct task *task; /* while it is out */
+    unsigned given, ended;
+} items[JOBS];
+static unsigned kept;
+static bool stopped;
+
+static struct kept_item *first_of(uint32_t pool)
+{
+    for (unsigned i = 0; i < kept; i++)
+        if (items[i].given == 0 && items[i].method->pool->index == pool)
+            return &items[i];
+    return NULL;
+}
+
+static bool ready(void *arg, uint32_t pool, uint32_t room)
+{
+    assert_true(room > 0);
+    return first_of(pool) && draw(8) > 0;
+}
+
+static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
+{
+    struct kept_item *it = first_of(pool);
+    assert_false(stopped);
+    if (!it || draw(16) == 0)
+        return false;
+    it->given++;
+    *run = (struct attempt_spec){.method = it->method,
+                                 .params = params_none(),
+                                 .deadline = AO_NEVER,
+                                 .timeout = AO_NEVER,
+                                 .attempt = 1,
+                                 .owner = it};
+    return true;
+}
+
+static void unwant(struct kept_item *it)
+{
+    const struct attempt_mark *mark;
+    if (attempt_withdraw(w.tasks, it->task, &mark)) {
+        it->task = NULL;
+        it->ended++;
+    } else {
+        attempt_flag(w.tasks, it->task, draw(2) ? ATTEMPT_CANCEL : ATTEMPT_LATE);
+    }
+}
+
+static void given(void *arg, const struct attempt_spec *run, struct task *t)
+{
+    struct kept_item *it = run->owner;
+    it->task = t;
+}
+
+/* What was not sent is there to be given again. */
+static void returned(void *arg, const struct attempt_end *r)
+{
+    struct kept_item *it = r->owner;
+    it->task = NULL;
+    if (r->loss == LOSS_UNSENT && !stopped) {
+        it->given = 0;
+        job_source_wake(w.tasks, it->method->pool->index);
+    } else {
+        it->ended++;
+    }
+}
+
+static void noted(void *arg, const struct attempt_note *note)
+{
+}
+
+static void full(void *arg, uint32_t pool, bool is_full)
+{
+}
+
+static void offered(void *arg, struct method *method, bool some, struct span who)
+{
+    if (some)
+        job_source_wake(w.tasks, method->pool->index);
+}
+
+static void unwant_some(uint32_t one_of)
+{
+    for (unsigned i = 0; i < kept; i++)
+        if (items[i].task && draw(one_of) == 0)
+            unwant(&items[i]);
+}
+
+static void stop(void *arg, bool cancel)
+{
+    stopped = true;
+    if (cancel)
+        unwant_some(1);
+}
+
+static const struct job_source source = {.ready = ready,
+                                         .take = take,
+                                         .given = given,
+                                         .returned = returned,
+                                         .noted = noted,
+                                         .full = full,
+                                         .offered = offered,
+                                         .stop = stop};
+
+static void keep_some(void)
+{
+    for (uint32_t n = draw(6); n > 0 && kept < JOBS; n--) {
+        struct method *m = registry_find(w.registry, span_text(names[draw(METHODS)]));
+        if (!m)
+            continue;
+        items[kept++].method = m;
+        job_source_wake(w.tasks, m->pool->index);
+    }
+    if (draw(8) == 0)
+        unwant_some(8);
+}
+
+/* --- A world --- */
+
+/* When all has been done that can be: nothing waits beside a slot that is free. */
+static void check_waits(void)
+{
+    const struct manager *m = &w.tasks->manager;
+    for (uint32_t i = POOLS_LOCAL; i < m->pool_count; i++) {
+        const struct pool *p = m->pools[i];
+        assert_int_equal(p->queue.length > 0 && !p->staff->waits, 0);
+        assert_true(p->queue.length == 0 || crews_room(p) == 0);
+        assert_true(!p->staff->waits || crews_room(p) == 0);
+    }
+    assert_true(TAILQ_EMPTY(&m->waiting) || waker_announced(&m->shared->inbox.waiting_for_workers));
+}
+
+static void random_rounds(void)
+{
+    switch (draw(4)) {
+    case 0:
+        virtual_round(&w.v, w.loops[draw(2)]);
+        return;
+    case 1:
+        virtual_round(&w.v, w.manager);
+        return;
+    default:
+        tasks_world_run_ms(w.v.now / AO_MS(1) + draw(2));
+        check_waits();
+    }
+}
+
+static void open_world(void)
+{
+    tasks_world_init(2, 0);
+    if (draw(2))
+        tasks_world_own_manager();
+    w.plan.queue_max = 1 + draw(64);
+    w.quiet = true;
+    memset(items, 0, sizeof items);
+    memset(workers, 0, sizeof workers);
+    kept = 0;
+    stopped = false;
+    tasks_world_open();
+    tasks_set_job_source(w.tasks, &source);
+    played_workers_open();
+}
+
+/* Whoever is left answers; then all are lost. */
+static void wind_up(void)
+{
+    tasks_cancel_all(w.tasks);
+    tasks_world_run();
+    assert_null(w.list);
+    for (unsigned i = 0; i < WORKERS; i++)
+        if (workers[i].remote)
+            played_lose(&workers[i], "the end");
+    tasks_world_run();
+}
+
+static void check_ends(void)
+{
+    assert_int_equal(w.begun, w.ended);
+    for (unsigned i = 1; i <= w.begun; i++)
+        assert_int_equal(w.told[i], 1);
+    for (unsigned i = 0; i < kept; i++)
+        assert_int_equal(items[i].given, items[i].ended);
+    tasks_expect_at_rest(w.tasks);
+    assert_int_equal(w.tasks->manager.member_count, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_true(LIST_EMPTY(&tasks_dock(w.tasks, i)->remotes));
+}
+
+static void one_world(uint64_t number)
+{
+    seed = number * 0x9e3779b97f4a7c15u;
+    int64_t live = heap_live();
+    unsigned answered = 0;
+    open_world();
+    for (unsigned steps = 0; w.begun < CALLS && steps < 20 * CALLS; steps++) {
+        keep_some();
+        for (uint32_t n = draw(4); n > 0; n--)
+            random_call();
+        if (draw(4) == 0)
+            random_end();
+        for (unsigned i = 0; i < WORKERS; i++)
+            random_act(i);
+        random_rounds();
+        if (draw(64) == 0)
+            tasks_set_away(w.tasks, draw(2), draw(2));
+    }
+    for (unsigned i = 1; i <= w.begun; i++)
+        answered += w.errors[i] == ERGON_OK;
+    assert_true(answered > CALLS / 10);
+    wind_up();
+    check_ends();
+    tasks_world_fini();
+    assert_int_equal(heap_live(), live);
+}
+
+TEST(each_task_of_a_worker_ends_once)
+{
+    for (uint64_t n = 1; n <= WORLDS; n++)
+        one_world(n);
+}
