@@ -306,7 +306,6 @@ static void settle(struct world *w)
     for (uint32_t i = 0; i < w->loop_count; i++)
         for (uint32_t n = 1; n <= w->players[i].begun; n++)
             check(w->players[i].told[n] == 1, "the end of a call was never told");
-    check(atomic_load_explicit(&w->done, memory_order_relaxed) > 0, "no call was answered");
 }
 
 static void take_apart(struct world *w)
@@ -323,7 +322,8 @@ static void take_apart(struct world *w)
     }
 }
 
-static void one_topology(uint64_t seed)
+/* Calls that were answered. */
+static uint64_t one_topology(uint64_t seed)
 {
     struct world *w = calloc(1, sizeof *w);
     bool gently = seed % 2;
@@ -335,15 +335,20 @@ static void one_topology(uint64_t seed)
     if (gently)
         settle(w);
     take_apart(w);
+    uint64_t done = atomic_load_explicit(&w->done, memory_order_relaxed);
     free(w);
+    return done;
 }
 
 int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : TOPOLOGIES;
+    uint64_t done = 0;
     virtual_silence();
     for (uint64_t seed = first; seed < first + count; seed++)
-        one_topology(seed);
+        done += one_topology(seed);
+    /* Of a single topology all may have been cancelled before the manager's thread ran at all. */
+    check(done > 0, "no call was answered");
     return 0;
 }
