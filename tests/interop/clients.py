@@ -174,11 +174,11 @@ class Peer:
         return error, result
 
     def hold(self, *numbers):
-        """Requests that last, and have begun."""
+        """Requests that last, and have begun, in whatever order."""
         for number in numbers:
             self.ask(number, "hold")
-        heard = [self.hear() for _ in numbers]
-        assert heard == [[2, "worker.progress", [number, 0, 0, ""]] for number in numbers], heard
+        heard = sorted([self.hear() for _ in numbers], key=lambda message: message[2])
+        assert heard == [[2, "worker.progress", [number, 0, 0, ""]] for number in sorted(numbers)], heard
 
     def greet(self, error=None):
         """Until the client has told what it serves, which is answered."""
@@ -500,10 +500,12 @@ class Clients:
             with self.subTest(scenario):
                 asker = Asker()
                 self.addCleanup(asker.close)
-                self.play(scenario, asker.url)
-                asker.close()
-                if asker.fault is not None:
-                    raise asker.fault
+                try:
+                    self.play(scenario, asker.url)
+                finally:
+                    asker.close()
+                    if asker.fault is not None:
+                        raise asker.fault
                 self.assertEqual(asker.registered, [asker.REGISTRATION] * 3)
 
     def test_permits_and_events_between_clients(self):
