@@ -150,23 +150,42 @@ static enum status run_alone(const struct command *c, struct globals *g, int arg
     return status;
 }
 
-/* A group that is a command itself is that where its first word names no part of it. */
-static bool names_part(const struct command *group, int argc, char **argv)
+static bool names_part(const struct command *group, const char *word)
 {
-    for (const struct command *const *part = group->parts; argc > 0 && *part != NULL; part++)
-        if (strcmp(command_word(*part), argv[0]) == 0)
+    for (const struct command *const *part = group->parts; *part != NULL; part++)
+        if (strcmp(command_word(*part), word) == 0)
             return true;
     return false;
+}
+
+/* A group that is a command itself is that where its first word names no part of it.  Which word
+ * that is, its own options say too: one of them may be called as one that all commands have. */
+static bool is_command_itself(const struct command *group, int argc, char *const *argv)
+{
+    char why[256];
+    struct globals g = {0};
+    if (group->run == NULL)
+        return false;
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    void *options = calloc(1, group->options_size + 1);
+    struct option_set sets[] = {{group->options, options}, {GLOBAL_OPTIONS, &g}};
+    for (int i = 0; words != NULL && i < argc; i++)
+        words[i] = argv[i];
+    bool part = words != NULL && options != NULL &&
+                options_parse(sets, 2, &argc, words, true, why, sizeof why) && argc > 0 &&
+                names_part(group, words[0]);
+    free(words);
+    free(options);
+    return !part;
 }
 
 static enum status run_group(const struct command *group, struct globals *g, int argc, char **argv)
 {
     char why[256];
     struct option_set sets[] = {{GLOBAL_OPTIONS, g}};
-    bool good = options_parse(sets, 1, &argc, argv, true, why, sizeof why);
-    if (group->run != NULL && !(good && names_part(group, argc, argv)))
+    if (is_command_itself(group, argc, argv))
         return run_alone(group, g, argc, argv);
-    if (!good)
+    if (!options_parse(sets, 1, &argc, argv, true, why, sizeof why))
         return usage_error(group, why);
     if (argc == 0)
         return print_group(g, group);

@@ -13,14 +13,20 @@
 
 #include <ergon/client_workers.h>
 
-enum { WORKER_TIMEOUT_MS = 30 * 1000, LIST_MAX = 1000, SLOTS_MAX = 4096 };
+enum {
+    WORKER_TIMEOUT_MS = 30 * 1000,
+    LIST_MAX = 1000,
+    SLOTS_MAX = 4096,
+    VERSION_MAX = 32, /* bytes */
+    SHARE_MAX = 100   /* percent */
+};
 
 /* ---- a command as a service ---- */
 
 struct serve_options {
     struct option_list methods;
-    const char *name, *input, *output, *on_lost;
-    uint64_t slots, grace_ns, lease_ns;
+    const char *name, *version, *input, *output, *on_lost;
+    uint64_t slots, share, grace_ns, lease_ns;
 };
 
 static const struct option_spec SERVE_OPTIONS[] = {
@@ -40,6 +46,10 @@ static const struct option_spec SERVE_OPTIONS[] = {
      OPTION_DURATION, offsetof(struct serve_options, lease_ns)},
     {0, "name", "NAME", "as it is shown in the list; HOST:PID", OPTION_TEXT,
      offsetof(struct serve_options, name)},
+    {0, "version", "V", "of COMMAND, as it is shown in the list, and for --share", OPTION_TEXT,
+     offsetof(struct serve_options, version)},
+    {0, "share", "N", "all workers of this version get N percent of the tasks at most; 100",
+     OPTION_NUMBER, offsetof(struct serve_options, share)},
     {0},
 };
 
@@ -53,6 +63,24 @@ static enum status wrong(const char *option, const char *value, const char *expe
 {
     complain("option --%s: '%s' is not %s; see ergon worker --help", option, value, expected);
     return STATUS_USAGE;
+}
+
+static enum status plan_version(struct worker_plan *plan, const struct serve_options *o)
+{
+    size_t len = o->version != NULL ? strlen(o->version) : 0;
+    if (o->version != NULL && (len == 0 || len > VERSION_MAX))
+        return wrong("version", o->version, "a text of 1 to 32 bytes");
+    if (o->share > SHARE_MAX) {
+        complain("option --share: it is in percent, 1 to %d", SHARE_MAX);
+        return STATUS_USAGE;
+    }
+    if (o->share > 0 && o->version == NULL) {
+        complain("option --share: it is that of a version; say which by --version");
+        return STATUS_USAGE;
+    }
+    plan->version = o->version;
+    plan->share = (uint32_t)o->share;
+    return STATUS_OK;
 }
 
 static enum status plan_of(struct worker_plan *plan, const struct serve_options *o)
@@ -82,7 +110,7 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
     plan->method_count = o->methods.count;
     plan->grace_ms = o->grace_ns / 1000000;
     plan->lease_ms = (o->lease_ns + 999999) / 1000000;
-    return STATUS_OK;
+    return plan_version(plan, o);
 }
 
 static enum status serve(const struct globals *g, const void *options, int argc, char **argv)
@@ -259,7 +287,8 @@ const struct command WORKER = {
         "that it has started get SIGTERM, and SIGKILL after 5 s. When this command ends, however\n"
         "it does, they get SIGKILL.\n\n"
         "At SIGTERM it takes nothing more, waits for --grace, gives back what is left, and ends.\n"
-        "A connection that breaks is made again, for ever.\n",
+        "A connection that breaks is made again, for ever. To try a new version on a few tasks,\n"
+        "start a worker of it with --version and --share.\n",
     .examples = "  ergon worker --method thumbnail --slots 4 --input raw --output bin -- \\\n"
                 "      convert - -resize 200x200 jpg:-\n"
                 "  ergon worker --method disk.free --input args -- df --output=avail\n"

@@ -205,6 +205,8 @@ static void enlist(struct worker *w)
     struct ergon_worker_options options = {.size = sizeof options,
                                            .slots = w->plan->slots,
                                            .name = w->plan->name,
+                                           .version = w->plan->version,
+                                           .share = w->plan->share,
                                            .context = true,
                                            .lease_ms = w->plan->lease_ms};
     if (w->stage != SERVING || w->asking || w->registered || !now || !TAILQ_EMPTY(&w->tasks))

@@ -19,7 +19,9 @@ struct worker_plan {
     const char *const *methods;
     size_t method_count;
     uint32_t slots;
-    const char *name; /* as it is shown to people */
+    const char *name;    /* as it is shown to people */
+    const char *version; /* of the command; NULL: not said */
+    uint32_t share;      /* percent that this version gets at most; 0: all */
     uint64_t lease_ms;
     enum input_form input;
     enum output_form output;

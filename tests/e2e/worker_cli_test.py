@@ -64,11 +64,11 @@ class WorkerTest(unittest.TestCase):
     def hirer(self, sock):
         return Hirer(sock, self.refusal)
 
-    def start(self, *arguments, methods=("m",), server=None, **more):
+    def start(self, *arguments, methods=("m",), server=None, before=(), **more):
         flags = [f for m in methods for f in ("--method", m)]
         self.log = tempfile.TemporaryFile("w+")
         self.addCleanup(self.log.close)
-        self.process = subprocess.Popen([ERGON, "-s", (server or self.server).url, "worker", *flags, *arguments],
+        self.process = subprocess.Popen([ERGON, "-s", (server or self.server).url, "worker", *before, *flags, *arguments],
                                         stdin=subprocess.DEVNULL, stderr=self.log, **more)
         self.addCleanup(self.end, self.process)
         return self.process
@@ -97,6 +97,16 @@ class Registration(WorkerTest):
         self.worker("--slots", "3", "--name", "mine", "--lease", "20s", "--", "true", methods=("a", "b"))
         self.assertEqual(self.registration, [["a", "b"], {"slots": 3, "name": "mine", "context": True, "lease": 20000}])
         eventually(lambda: "serves a and others as w1, 3 at a time" in self.said(), "it says so")
+
+    def test_it_says_its_version_and_the_share_of_that(self):
+        for flags, said in ((("--version", "2"), {"version": "2"}), (("--version=2", "--share", "5"), {"version": "2", "share": 5})):
+            self.worker(*flags, "--name", "mine", "--", "true")
+            wanted = {"name": "mine", "slots": 1, "context": True, **said}
+            self.assertEqual(self.registration, [["m"], wanted])
+
+    def test_a_version_before_all_else_is_that_of_the_worker(self):
+        self.start("--name", "mine", "--", "true", methods=(), before=("--version", "2", "--method", "m"))
+        self.assertEqual(self.server.peer().registrations.get(timeout=LIMIT)[1]["version"], "2")
 
     def test_it_does_so_on_each_connection(self):
         first = self.shell("echo 1")
@@ -129,7 +139,12 @@ class Registration(WorkerTest):
                             (("--method", "m", "--input", "x", "--", "true"), "--input"),
                             (("--method", "m", "--output", "x", "--", "true"), "--output"),
                             (("--method", "m", "--on-lost", "x", "--", "true"), "--on-lost"),
-                            (("--method", "m", "--slots", "4097", "--", "true"), "--slots")):
+                            (("--method", "m", "--slots", "4097", "--", "true"), "--slots"),
+                            (("--method", "m", "--version", "v" * 33, "--", "true"), "1 to 32 bytes"),
+                            (("--method", "m", "--version", "", "--", "true"), "1 to 32 bytes"),
+                            (("--method", "m", "--version", "2", "--share", "101", "--", "true"), "1 to 100"),
+                            (("--method", "m", "--version", "2", "--share", "0", "--", "true"), "--share"),
+                            (("--method", "m", "--share", "5", "--", "true"), "--version")):
             status, _, err = run_ergon(self.server.url, "worker", *flags)
             self.assertEqual(status, USAGE, flags)
             self.assertIn(word, err)

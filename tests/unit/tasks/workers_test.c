@@ -512,6 +512,33 @@ TASKS_TEST(a_version_gets_its_share)
     tasks_world_run();
 }
 
+/* Its workers stay idle though all others are full and tasks wait. */
+TASKS_TEST(a_share_is_strict)
+{
+    open_world(1);
+    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 1, .version = span_text("1")});
+    played_join_as(&b, 0, "thumb",
+                   &(struct remote_spec){.slots = 8, .version = span_text("2"), .share = 10});
+    tasks_world_run();
+    for (unsigned i = 0; i < 20; i++)
+        call("thumb");
+    assert_int_equal(a.count, 1);
+    assert_int_equal(b.count, 1); /* one of two is more than a tenth: none before ten are given */
+    while (a.sent + b.sent < 9) {
+        answer(&a);
+        assert_int_equal(b.sent, 1);
+    }
+    answer(&a);
+    assert_int_equal(b.sent, 2);
+    while (a.count + b.count > 0) {
+        played_answer_all(&a);
+        played_answer_all(&b);
+        tasks_world_run();
+    }
+    assert_int_equal(w.ended, 20);
+    assert_int_equal(b.sent, 2);
+}
+
 /* Whatever they call themselves: what the manager looks at is one crew. */
 TASKS_TEST(workers_without_a_share_are_one_crew)
 {
