@@ -220,6 +220,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.jobs = t->jobs;
     t->shared.has_store = t->store != NULL;
     t->shared.worker_methods = t->worker_methods;
+    t->shared.give_up = c->workers.give_up;
     t->shared.net_loops = t->nets;
     t->shared.rpc_loops = t->rpcs;
     t->shared.loops = t->activators;

@@ -197,6 +197,7 @@ struct config {
     struct {
         uint32_t max;                /* registrations */
         uint64_t silence;            /* ns in which a worker's machine may say nothing; 0: any */
+        uint64_t give_up;            /* ns that a worker may be late; 0: any */
         struct config_texts methods; /* patterns of those that workers will offer */
     } workers;
 

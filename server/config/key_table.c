@@ -232,6 +232,9 @@ static const struct config_key keys[] = {
     {"workers.silence", "workers-silence", &config_duration, AT(workers.silence),
      .normal = "15s", LIMIT(3 * SECOND, DAY / 24), .words = OFF,
      .help = "a worker whose machine says nothing for so long, asked or written to, is lost"},
+    {"workers.give_up", "workers-give-up", &config_duration, AT(workers.give_up), .normal = "off",
+     LIMIT(SECOND, 365 * DAY), .words = OFF,
+     .help = "a worker that goes on for so long with a task that nobody waits for is lost"},
 
     {"workers.methods", "workers-methods", &config_namelist, AT(workers.methods),
      .help = "pattern of methods that workers will offer: tasks of them are taken before any does"},

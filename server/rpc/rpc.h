@@ -31,6 +31,7 @@ struct rpc_shared {
     struct jobs *jobs;
     bool has_store;             /* what is submitted can be durable */
     const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
+    ao_time give_up; /* ns for which a worker may go on with what nobody wants any more; 0: any */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
 };

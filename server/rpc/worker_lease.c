@@ -1,5 +1,6 @@
 /* Is the peer of a worker still there?  Its registration says for how long it may be silent. */
 #include "server/net/connection/oversight.h"
+#include "server/rpc/worker_watch.h"
 #include "server/rpc/workers.h"
 
 /* Of a lease: after the third part of it in silence the peer is asked, and it is looked at so often

@@ -190,6 +190,10 @@ static void link_free(struct worker_link *link)
         ao_deactivate(&link->lease);
         ao_fini(&link->lease);
     }
+    if (link->watched) {
+        ao_deactivate(&link->late);
+        ao_fini(&link->late);
+    }
     requests_fini(&link->requests);
     *conn_service(link->conn) = NULL;
     conn_hold(link->conn, -(int64_t)link->charged);

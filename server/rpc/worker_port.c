@@ -1,5 +1,6 @@
 /* What the dock of a loop has done to its workers' connections (remote.h). */
 #include "base/log.h"
+#include "server/rpc/worker_watch.h"
 #include "server/rpc/workers.h"
 
 static void joined(void *peer, struct remote *r, enum ergon_error error, const char *text)

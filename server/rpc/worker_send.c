@@ -7,6 +7,7 @@
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs.h"
+#include "server/rpc/worker_watch.h"
 #include "server/rpc/workers.h"
 #include "server/tasks/attempt.h"
 
@@ -198,10 +199,9 @@ static const char *text_of(const struct worker_link *link, enum task_flag why)
 }
 
 /* worker.cancel [call, why]: only who asked for it hears of it. */
-void worker_unwanted(void *peer, struct task *t, enum task_flag why)
+static void send_cancel(const struct worker *w, const struct task *t, enum task_flag why)
 {
     enum { CANCEL_MAX = 64 };
-    const struct worker *w = peer;
     uint8_t *p = w->context ? conn_reserve(w->link->conn, CANCEL_MAX) : NULL;
 
     if (!p)
@@ -210,6 +210,14 @@ void worker_unwanted(void *peer, struct task *t, enum task_flag why)
     p = put_text(p, "worker.cancel");
     p = enc_uint(enc_array(p, 2), t->out.request);
     conn_commit(w->link->conn, put_text(p, text_of(w->link, why)));
+}
+
+void worker_unwanted(void *peer, struct task *t, enum task_flag why)
+{
+    const struct worker *w = peer;
+
+    send_cancel(w, t, why);
+    worker_late_begin(w->link);
 }
 
 bool worker_ping(struct worker_link *link)

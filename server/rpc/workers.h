@@ -65,6 +65,10 @@ struct worker_link {
     uint64_t came;   /* what had come by then */
     uint32_t ping;   /* number of its request that asks whether it is there; 0: none is out */
     bool leased;     /* `lease` was begun */
+
+    struct ao
+        late;     /* looks for tasks that nobody wants any more; sleeps until one may be too old */
+    bool watched; /* `late` was begun */
 };
 
 /* Number of `w` as it is shown: "w17".  Valid until the next call with the same buffer. */
@@ -114,11 +118,6 @@ bool worker_send(void *peer, struct remote *r, struct task *t);
 void worker_unwanted(void *peer, struct task *t, enum task_flag why);
 /* Asks whether the peer is there.  False: it cannot be asked now. */
 bool worker_ping(struct worker_link *link);
-
-/* --- worker_lease.c --- */
-
-/* One of its registrations has a lease that it did not have: it is looked after. */
-void worker_lease_begin(struct worker_link *link);
 
 /* --- worker_answer.c --- */
 

@@ -108,7 +108,10 @@ struct task {
     uint8_t owner; /* enum task_owner */
 #endif
 
-    ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
+    union {
+        ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
+        ao_time unwanted_since; /* at a worker, valid while out.unwanted; of the loop's clock */
+    };
 
     union {
         struct ao ao; /* of a stepped task; at home on its executor's activator */

@@ -440,6 +440,23 @@ class Bounds(WorkerTest):
         self.worker("t.max")
 
 
+class GivenUp(WorkerTest):
+    FLAGS = ("--workers-give-up", "1s")
+
+    def test_who_goes_on_with_a_task_that_is_over_is_lost(self):
+        worker = self.worker("t.stuck", slots=2)
+        stuck, good = self.submitted("t.stuck", [], {"timeout": "100ms"}), self.submitted("t.stuck", [])
+        for _ in range(2):
+            worker.take()
+        self.assertEqual(self.ended(stuck)["state"], "failed")
+        other = self.worker("t.stuck")
+        number, _, _ = other.take()  # when the connection of the first is closed
+        self.assertEqual(self.client.call("task.get", good)["losses"], 1)
+        other.answer(number, True)
+        self.assertEqual(self.ended(good)["state"], "done")
+        self.assertIn("longer than workers.give_up", self.server.log_text())
+
+
 class Streams(unittest.TestCase):
     def serve(self, server, url, tls=None):
         worker = Worker(server, "t.stream", url=url, tls=tls)

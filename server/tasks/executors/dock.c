@@ -233,6 +233,7 @@ static void tell_unwanted(struct dock *d, struct task *t, unsigned flags)
 {
     struct remote *r = remote_of(t->executor);
     t->out.unwanted = true;
+    t->unwanted_since = activator_now(d->base.activator);
     r->unwanted++;
     d->port.unwanted(r->peer, t, why_unwanted(flags));
 }
@@ -526,6 +527,11 @@ const struct task *remote_task_after(const struct task *t)
 ao_time remote_task_since(const struct task *t)
 {
     return t->busy;
+}
+
+ao_time remote_task_unwanted(const struct task *t)
+{
+    return t->out.unwanted ? t->unwanted_since : AO_NEVER;
 }
 
 /* --- The dock --- */

@@ -120,6 +120,7 @@ bool remote_context(const struct remote *r); /* as its spec says */
 /* The tasks that it has, the newest first: the first, and the one behind `t`; NULL: no more. */
 const struct task *remote_tasks(const struct remote *r);
 const struct task *remote_task_after(const struct task *t);
-ao_time remote_task_since(const struct task *t); /* when it was sent, of the loop's clock */
+ao_time remote_task_since(const struct task *t);    /* when it was sent, of the loop's clock */
+ao_time remote_task_unwanted(const struct task *t); /* since when unwanted; AO_NEVER: it is not */
 
 #endif

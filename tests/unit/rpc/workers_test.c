@@ -10,7 +10,7 @@
 #include "tests/support/notation.h"
 #include "tests/support/rpc_stage.h"
 
-static struct script caller, other;
+static struct script caller, other, third;
 
 /* A response of a worker: `value` in the notation. */
 static void respond(struct script *k, uint32_t number, const char *error, const char *result)
@@ -135,6 +135,71 @@ RPC_TEST(bytes_of_a_message_that_is_not_whole_renew_a_lease)
         stage_run_ms(from + (uint64_t)i * 1000);
         script_send(&peer, span_text("x"));
     }
+    assert_false(peer.closed);
+}
+
+/* The caller's last call has gone unanswered since it left; another's is lost with it. */
+RPC_TEST(a_worker_that_goes_on_in_vain_is_given_up)
+{
+    stage.shared.give_up = AO_S(10);
+    registered("[['twice'], {'slots': 2}]");
+    net_connect(&other);
+    stage_ask(&caller, 7, "twice", "[1]");
+    says(&peer, "asks 8192: 'twice' [1]\n");
+    stage_ask(&other, 8, "twice", "[2]");
+    says(&peer, "asks 8193: 'twice' [2]\n");
+    uint64_t from = net.v.now / AO_MS(1);
+    stage_run_ms(from + 60000);
+    assert_false(peer.closed); /* somebody waits for each */
+    script_reset(&caller);
+    stage_run_ms(from + 69900);
+    assert_false(peer.closed);
+    assert_string_equal(stage_said_to(&other), "");
+    stage_run_ms(from + 70100);
+    assert_true(peer.closed);
+    const char *said = stage_said_to(&other);
+    assert_non_null(strstr(said, "8 failed: 'WORKER_LOST: worker w1 at "));
+    assert_non_null(strstr(said, "longer than workers.give_up"));
+}
+
+/* One that is answered in time is forgotten, and the next has all of the time again. */
+RPC_TEST(a_late_answer_saves_a_worker)
+{
+    stage.shared.give_up = AO_S(10);
+    registered("[['twice'], {'slots': 2}]");
+    net_connect(&other);
+    stage_ask(&caller, 7, "twice", "[1]");
+    says(&peer, "asks 8192: 'twice' [1]\n");
+    stage_ask(&other, 8, "twice", "[2]");
+    says(&peer, "asks 8193: 'twice' [2]\n");
+    uint64_t from = net.v.now / AO_MS(1);
+    script_reset(&caller);
+    stage_run_ms(from + 6000);
+    script_reset(&other);
+    stage_run_ms(from + 9000);
+    respond(&peer, 8192, "nil", "2");
+    stage_run_ms(from + 15900);
+    assert_false(peer.closed);
+    respond(&peer, 8193, "nil", "4");
+    stage_run_ms(from + 60000);
+    assert_false(peer.closed);
+    net_connect(&third);
+    stage_ask(&third, 9, "twice", "[3]");
+    says(&peer, "asks 16385: 'twice' [3]\n");
+    script_reset(&third);
+    stage_run_ms(from + 69900);
+    assert_false(peer.closed);
+    stage_run_ms(from + 70100);
+    assert_true(peer.closed);
+}
+
+RPC_TEST(without_a_time_to_give_up_a_worker_may_go_on)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 7, "twice", "[1]");
+    says(&peer, "asks 8192: 'twice' [1]\n");
+    script_reset(&caller);
+    stage_run_ms(net.v.now / AO_MS(1) + 600000);
     assert_false(peer.closed);
 }
 
