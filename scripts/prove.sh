@@ -32,7 +32,8 @@ fleet() {
     ERGON_BUILD="$build" ERGON_FLEET=${ERGON_FLEET:-1000} ERGON_FLEET_TASKS=${ERGON_FLEET_TASKS:-100000} "$python" tests/e2e/fleet_test.py
 }
 
-# Ten clients at a durable semaphore of three permits, under kill -9 of them and of the server: ERGON_ACQUISITIONS says of how many.
+# Ten clients, and then ten commands, at a durable semaphore of three permits, under kill -9 of them and of the server:
+# ERGON_ACQUISITIONS says of how many each.
 sems() {
     ERGON_BUILD="$build" ERGON_ACQUISITIONS=${ERGON_ACQUISITIONS:-10000} "$python" tests/e2e/sem_killed_test.py
 }

@@ -1,25 +1,30 @@
 #!/usr/bin/python3
-"""Ten clients at a durable semaphore of three permits, under kill -9 of clients (who hold, and who wait) and of the server.
+"""Ten clients, and then ten `ergon sem run`, at a durable semaphore of three permits, under kill -9 of those who hold, of those who wait,
+and of the server.
 
 Who holds takes one of three locks of the system, which go with its process: one that finds none is a permit too many. Its fence must be
-higher than all that anybody was told before it asked. ERGON_ACQUISITIONS says after how many it ends, ERGON_SEED of which random
-numbers."""
+higher than all that anybody was told before it asked. In which order permits are granted an onlooker judges (sem_onlooker.py).
+ERGON_ACQUISITIONS says after how many it ends, ERGON_SEED of which random numbers."""
 import fcntl
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
 import time
 import unittest
 
-from harness import ERGON, LIMIT, Client, RemoteError, Server, eventually, scratch
+from harness import ERGON, LIMIT, Client, RemoteError, Server, eventually, scratch, token_of, write_tokens
+from sem_onlooker import Onlooker, name_of
 
 CLIENTS, PERMITS = 10, 3
 ACQUISITIONS = int(os.environ.get("ERGON_ACQUISITIONS", "300"))
 SEED = int(os.environ.get("ERGON_SEED", "4711"))
 # Longer than a holder can be kept from the processor: it works for some milliseconds, and looks at its connection behind that.
 GRACE = "3s"
+OWNER = 8  # bytes of a line that says who asks
+ONLOOKER = 0  # its number
 
 
 def connect(path):
@@ -29,11 +34,23 @@ def connect(path):
     return Client(sock)
 
 
+def told(folder):
+    """Numbers and fences, in the order in which they were noted."""
+    with open(os.path.join(folder, "done"), "rb") as done:
+        return [tuple(map(int, line.split())) for line in done.read().splitlines()]
+
+
 def highest(folder):
     """Of the fences that were told so far; so few are told at once that the last ones are enough."""
     with open(os.path.join(folder, "done"), "rb") as done:
         done.seek(max(0, done.seek(0, os.SEEK_END) - 1000))
-        return max([int(line) for line in done.read().splitlines()[1:]], default=0)
+        return max([int(line.split()[1]) for line in done.read().splitlines()[1:]], default=0)
+
+
+def next_number(asked, owner):
+    """Of the acquire that this owner is about to ask for: that of its line in the file of all that was asked."""
+    os.write(asked, f"{owner:{OWNER - 1}}\n".encode())
+    return os.lseek(asked, 0, os.SEEK_CUR) // OWNER
 
 
 def take_lock(folder, fence):
@@ -49,77 +66,97 @@ def take_lock(folder, fence):
     raise AssertionError(f"fence {fence}: more than {PERMITS} hold the semaphore")
 
 
-def acquire_for_ever(folder, seed):
-    rng, client = random.Random(seed), connect(os.path.join(folder, "socket"))
-    done = os.open(os.path.join(folder, "done"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def open_to_append(folder, name):
+    return os.open(os.path.join(folder, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def acquire_for_ever(folder, owner, rng):
+    client = connect(os.path.join(folder, "socket"))
+    done, asked = open_to_append(folder, "done"), open_to_append(folder, "asked")
     while True:
-        before = highest(folder)
+        before, number = highest(folder), next_number(asked, owner)
+        client.call("server.auth", token_of(name_of(number)))
         hold = client.call("sem.acquire", "gpu", {"of": PERMITS, "wait": "1h", "grace": GRACE})
         if hold["fence"] <= before:
             raise AssertionError(f"fence {hold['fence']} comes after {before}")
         lock = take_lock(folder, hold["fence"])
-        os.write(done, f"{hold['fence']}\n".encode())
+        os.write(done, f"{number} {hold['fence']}\n".encode())
         time.sleep(rng.random() * 0.004)
         lock.close()
         client.call("sem.release", "gpu", hold["hold"])
 
 
-def run_client(folder, seed):
+def run_client(folder, owner, rng):
     """Until it is killed; with the server its connection goes, and it begins anew."""
     while True:
         try:
-            acquire_for_ever(folder, seed)
-        except (OSError, TypeError, RemoteError):  # TypeError: the stream has ended where an answer should be
+            acquire_for_ever(folder, owner, rng)
+        except (OSError, TypeError):  # TypeError: the stream has ended where an answer should be
             time.sleep(0.02)
-        except AssertionError as wrong:
+        except (AssertionError, RemoteError) as wrong:
             with open(os.path.join(folder, "wrong"), "a", encoding="utf-8") as out:
                 out.write(f"{wrong}\n")
             return
 
 
-def work(folder, before):
-    """What `ergon sem run` starts, with its permit."""
-    fence = int(os.environ["ERGON_FENCE"])
-    try:
-        if fence <= before:
-            raise AssertionError(f"fence {fence} comes after {before}")
-        with take_lock(folder, fence), open(os.path.join(folder, "done"), "ab", buffering=0) as done:
-            done.write(f"{fence}\n".encode())
-    except AssertionError as wrong:
-        with open(os.path.join(folder, "wrong"), "a", encoding="utf-8") as out:
-            out.write(f"{wrong}\n")
+# What `ergon sem run` starts with its permit: the same.
+WORK = """
+for place in 0 1 2; do
+    exec 9>>{0}/place$place
+    flock -n 9 && got=$place && break
+done
+[ -n "$got" ] || echo "fence $ERGON_FENCE: more than 3 hold the semaphore" >>{0}/wrong
+echo "$1 $ERGON_FENCE" >>{0}/done
+"""
 
 
 class Killed(unittest.TestCase):
-    COUNT = ACQUISITIONS
-
     def setUp(self):
         self.folder = scratch(self.addCleanup)
         self.rng = random.Random(SEED)
-        self.clients = []
+        self.config = os.path.join(self.folder, "ergond.yaml")
+        tokens = write_tokens(self.folder, {name_of(n): "sem.*" for n in range(2 * ACQUISITIONS + 1000)})
+        with open(self.config, "w", encoding="ascii") as out:
+            out.write(f"tokens_file: {tokens}\n"
+                      "roles: [{name: all, members: ['token:*'], methods: ['*'], tenant: all}]\n")
+        for name in ("done", "asked"):
+            os.close(open_to_append(self.folder, name))
+        self.onlooker = Onlooker("gpu", PERMITS)
+        self.clients, self.spawned = [], 0
         self.addCleanup(lambda: [self.kill(c) for c in self.clients])
         self.start()
         self.addCleanup(lambda: self.server.discard())
 
     def start(self):
-        self.server = Server("--store", os.path.join(self.folder, "store"),
+        self.server = Server("--config", self.config, "--store", os.path.join(self.folder, "store"),
                              listen=(f"unix://{self.folder}/socket",))
+        self.onlooker.begin_life(self.connect(), [fence for _, fence in told(self.folder)])
+
+    def connect(self):
+        client = connect(os.path.join(self.folder, "socket"))
+        client.call("server.auth", token_of(name_of(ONLOOKER)))
+        return client
 
     def spawn(self):
-        return subprocess.Popen([sys.executable, os.path.abspath(__file__), "client", self.folder, str(self.rng.random())])
+        self.spawned += 1
+        client = subprocess.Popen([sys.executable, os.path.abspath(__file__), self.folder, str(self.spawned), str(self.rng.random())])
+        client.owner = self.spawned
+        return client
 
-    @staticmethod
-    def kill(client):
+    def kill(self, client):
         client.kill()
         client.wait()
+        self.onlooker.killed(client.owner)
 
-    def acquisitions(self):
-        with open(os.path.join(self.folder, "done"), "rb") as done:
-            return [int(line) for line in done.read().splitlines()]
+    def owners(self):
+        """Who asked, by number."""
+        with open(os.path.join(self.folder, "asked"), encoding="ascii") as asked:
+            return [None, *(int(line) for line in asked)]
 
     def go_on(self):
         """How many there have been."""
-        return len(self.acquisitions())
+        self.onlooker.look()
+        return len(told(self.folder))
 
     def wrongs(self):
         path = os.path.join(self.folder, "wrong")
@@ -127,6 +164,7 @@ class Killed(unittest.TestCase):
 
     def strike(self):
         if self.rng.random() < 0.15:
+            self.onlooker.end_life()
             self.server.discard()
             self.start()
             return
@@ -134,50 +172,74 @@ class Killed(unittest.TestCase):
         self.kill(self.clients[place])
         self.clients[place] = self.spawn()
 
-    def test_no_permit_is_lost_or_doubled(self):
-        open(os.path.join(self.folder, "done"), "ab").close()
-        self.clients += [self.spawn() for _ in range(CLIENTS)]
-        count, strikes = 0, 0
-        while count < self.COUNT:
-            target = min(count + self.rng.randrange(10, 60), self.COUNT)
-            eventually(lambda: self.wrongs() or self.go_on() >= target, f"{target} acquisitions")
-            self.assertEqual(self.wrongs(), "")
-            count = len(self.acquisitions())
-            self.strike()
-            strikes += 1
+    def end(self):
+        """Of all that acquire; the server goes on."""
+        self.onlooker.end_life()
         for client in self.clients:
             self.kill(client)
         self.clients.clear()
         self.assertEqual(self.wrongs(), "")
-        fences = self.acquisitions()
+
+    def test_no_permit_is_lost_or_doubled_and_each_is_granted_in_its_order(self):
+        self.clients += [self.spawn() for _ in range(CLIENTS)]
+        count, strikes = 0, 0
+        while count < ACQUISITIONS:
+            target = min(count + self.rng.randrange(10, 60), ACQUISITIONS)
+            eventually(lambda: self.wrongs() or self.go_on() >= target, f"{target} acquisitions")
+            self.assertEqual(self.wrongs(), "")
+            count = len(told(self.folder))
+            self.strike()
+            strikes += 1
+        self.end()
+        all_told = told(self.folder)
+        fences = [fence for _, fence in all_told]
         self.assertEqual(len(set(fences)), len(fences))
-        with connect(os.path.join(self.folder, "socket")) as client:
+        self.onlooker.judge(all_told, self.owners().__getitem__)
+        self.assertGreater(self.onlooker.compared, 0)
+        with self.connect() as client:
             all_of_them = client.call("sem.acquire", "gpu", {"of": PERMITS, "permits": PERMITS, "wait": "1m"})
             self.assertGreater(all_of_them["fence"], max(fences))
             shown = client.call("sem.explain", "gpu")
             self.assertEqual((shown["permits"], shown["free"], shown["held"], shown["waiting"]), (PERMITS, 0, 1, 0))
-        print(f"{len(fences)} acquisitions, {strikes} kills", file=sys.stderr)
+        print(f"{len(fences)} acquisitions, {strikes} kills, {len(self.onlooker.lives)} lives of the server, "
+              f"{sum(len(life.looks) for life in self.onlooker.lives)} looks, {self.onlooker.compared} times who came first",
+              file=sys.stderr)
 
 
 class KilledCommands(Killed):
     """The same of `ergon sem run`: what was started with a permit dies with it."""
 
-    COUNT = max(ACQUISITIONS // 10, 60)
+    def setUp(self):
+        self.before = {}
+        super().setUp()
 
     def spawn(self):
-        return subprocess.Popen([ERGON, "sem", "run", "--server", f"unix://{self.folder}/socket", "--quiet", "--permits", str(PERMITS),
-                                 "--grace", GRACE, "gpu", "--", sys.executable, os.path.abspath(__file__), "work", self.folder,
-                                 str(highest(self.folder))])
+        self.spawned += 1
+        self.before[self.spawned] = highest(self.folder)
+        run = subprocess.Popen([ERGON, "sem", "run", "--server", f"unix://{self.folder}/socket", "--quiet", "--permits", str(PERMITS),
+                                "--grace", GRACE, "gpu", "--", "sh", "-c", WORK.format(self.folder), "sh", str(self.spawned)],
+                               env={**os.environ, "ERGON_TOKEN": token_of(name_of(self.spawned))})
+        run.owner = self.spawned
+        return run
+
+    def owners(self):
+        return range(self.spawned + 1)
 
     def go_on(self):
-        self.clients[:] = [c if c.poll() is None else self.spawn() for c in self.clients]
-        return len(self.acquisitions())
+        for place, run in enumerate(self.clients):
+            if run.poll() is not None:
+                self.assertIn(run.returncode, (0, 128 + signal.SIGKILL))  # the server may have been away for too long
+                self.clients[place] = self.spawn()
+        return super().go_on()
+
+    def end(self):
+        super().end()
+        for number, fence in told(self.folder):
+            self.assertGreater(fence, self.before[number])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["client"]:
-        run_client(sys.argv[2], sys.argv[3])
-    elif sys.argv[1:2] == ["work"]:
-        work(sys.argv[2], int(sys.argv[3]))
+    if len(sys.argv) == 4 and os.path.isdir(sys.argv[1]):
+        run_client(sys.argv[1], int(sys.argv[2]), random.Random(sys.argv[3]))
     else:
         unittest.main()
