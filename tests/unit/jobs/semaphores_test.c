@@ -1,5 +1,7 @@
 /* Semaphores that clients hold: what is free and what is held are all that there is, whatever
- * happens to connections, tasks and the server; and fences only grow. */
+ * happens to connections, tasks and the server; permits are granted in the order of arrival, and
+ * fences only grow. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +9,7 @@
 #include "server/jobs/shared/shared.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
 #include "tests/support/random.h"
 
 static uint64_t connections, secrets;
@@ -390,14 +393,23 @@ STORED_TEST(a_restart_changes_no_number_of_permits)
 
 /* --- By chance --- */
 
-enum { CONNECTIONS = 4, WISHES = 12 };
+enum { CONNECTIONS = 4, WISHES = 12, WISHES_MAX = 4096, HELD_MAX = 16 };
 
+/* All wishes have one priority, so they are granted in the order of their serial numbers, which
+ * is that of their arrival: one that waited before a restart waits no more, and those that come
+ * behind it have higher numbers.  Fences grow in the same order. */
 struct chaos {
     struct jobs_world *w;
     struct operation *conns[CONNECTIONS];
     struct operation *wishes[WISHES]; /* NULL: none */
-    uint8_t secrets[WISHES][HOLD_SECRET];
-    uint64_t seed, last_fence, granted;
+    uint64_t seed;
+    uint64_t first;                        /* serial number before the first */
+    uint64_t fences[WISHES_MAX];           /* by number from `first` on; 0: none was seen */
+    uint64_t begun_serial, begun_fence;    /* that was granted last */
+    uint64_t told_serial, told_fence;      /* that was answered last */
+    uint64_t told, passed_over, recovered; /* how often something was there to look at */
+    uint32_t heard;                        /* answers that were looked at */
+    uint32_t open;                         /* wishes of this life that are not answered */
 };
 
 static uint32_t held_by_tasks(const struct jobs_world *w, const struct limit *limit)
@@ -409,34 +421,137 @@ static uint32_t held_by_tasks(const struct jobs_world *w, const struct limit *li
     return held;
 }
 
+static uint64_t serial_of(const uint8_t *secret)
+{
+    uint64_t serial;
+    memcpy(&serial, secret, sizeof serial);
+    return serial;
+}
+
+static uint64_t fence_told(const struct operation *op)
+{
+    char text[256];
+    uint64_t fence = 0;
+    const char *at = strstr(notation_show(operation_result(op), text, sizeof text), "'fence': ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "'fence': %" SCNu64, &fence), 1);
+    return fence;
+}
+
+/* A wish has one fence, whoever tells of it. */
+static void note(struct chaos *c, uint64_t serial, uint64_t fence)
+{
+    uint64_t *known = &c->fences[serial - c->first];
+    assert_true(serial > c->first && serial - c->first < WISHES_MAX && fence > 0);
+    assert_true(*known == 0 || *known == fence);
+    *known = fence;
+}
+
+/* Answers come in the order in which permits were granted, over all lives. */
+static void hear(struct chaos *c)
+{
+    for (; c->heard < c->w->answered; c->heard++) {
+        const struct operation *op = c->w->operations[c->heard];
+        if (op->cls != &operation_sem_acquire)
+            continue;
+        c->open--;
+        if (op->reply.error != ERGON_OK)
+            continue;
+        uint64_t serial = serial_of(op->semaphore.secret), fence = fence_told(op);
+        note(c, serial, fence);
+        assert_true(serial > c->told_serial && fence > c->told_fence);
+        c->told_serial = serial;
+        c->told_fence = fence;
+        c->told++;
+    }
+}
+
+/* What has been granted since the last look, in order; nobody who waits was passed, or lost. */
+static void look_at_order(struct chaos *c, const struct semaphore *s)
+{
+    uint32_t asked_for = 0;
+    uint64_t fence = 0;
+    for (const struct hold *h = s ? s->first : NULL; h; h = h->next) {
+        uint64_t serial = serial_of(h->secret);
+        asked_for += h->op != NULL;
+        assert_true(h->fence > fence);
+        fence = h->fence;
+        note(c, serial, fence);
+        if (fence <= c->begun_fence)
+            continue;
+        assert_true(serial > c->begun_serial);
+        c->begun_serial = serial;
+        c->begun_fence = fence;
+    }
+    for (const struct hold *h = s ? s->waiting : NULL; h; h = h->next) {
+        asked_for += h->op != NULL;
+        assert_true(serial_of(h->secret) > c->begun_serial);
+        assert_true(serial_of(h->secret) > c->told_serial);
+        c->passed_over++;
+    }
+    assert_int_equal(asked_for, c->open);
+}
+
 static void audit(struct chaos *c)
 {
     const struct limit *limit = gpu(c->w);
+    const struct semaphore *s = limit ? limit->semaphore : NULL;
+    hear(c);
+    look_at_order(c, s);
     if (!limit)
         return;
     uint32_t held = held_by_tasks(c->w, limit);
-    uint64_t fence = 0;
-    for (const struct hold *h = limit->semaphore ? limit->semaphore->first : NULL; h; h = h->next) {
+    for (const struct hold *h = s ? s->first : NULL; h; h = h->next)
         held += h->claim.want;
-        assert_true(h->fence > fence);
-        fence = h->fence;
-        if (h->state != HOLD_HELD)
-            continue; /* nobody has been told of it yet */
-        c->granted += h->fence > c->last_fence;
-        c->last_fence = fence > c->last_fence ? fence : c->last_fence;
-    }
     assert_int_equal(limit->taken, held);
     assert_true(limit->taken <= limit->max);
 }
 
+static const struct hold *held_under(const struct jobs_world *w, uint64_t fence)
+{
+    const struct hold *h = gpu(w) && gpu(w)->semaphore ? gpu(w)->semaphore->first : NULL;
+    while (h && h->fence != fence)
+        h = h->next;
+    return h;
+}
+
+/* What was told, or could have been, is on disk: it is held again for its grace, under the same
+ * fence, and all that comes has a higher one.  Who waited has lost its place.  A fence that was on its way to the
+ * disk nobody has been told of. */
 static void crash(struct chaos *c)
 {
-    uint64_t before = c->last_fence;
+    uint64_t fences[HELD_MAX];
+    uint32_t count = 0;
+    const struct limit *limit = gpu(c->w);
+    for (const struct hold *h = limit && limit->semaphore ? limit->semaphore->first : NULL; h;
+         h = h->next)
+        if (h->state == HOLD_HELD && h->grace > 0 && count < HELD_MAX)
+            fences[count++] = h->fence;
     jobs_world_crash(c->w);
+    c->w->leap -= (int64_t)AO_MS(chance(&c->seed, 2000)); /* the clock is set back */
+    hear(c);
+    assert_int_equal(c->open, 0);
+    c->begun_fence = c->told_fence;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_non_null(held_under(c->w, fences[i]));
+        c->begun_fence = fences[i] > c->begun_fence ? fences[i] : c->begun_fence;
+    }
+    c->recovered += count;
+    assert_true(c->w->jobs->shared->last_number >= c->begun_fence);
+    assert_null(gpu(c->w) && gpu(c->w)->semaphore ? gpu(c->w)->semaphore->waiting : NULL);
     for (int i = 0; i < CONNECTIONS; i++)
         c->conns[i] = connection(c->w);
     memset(c->wishes, 0, sizeof c->wishes);
-    assert_true(c->w->jobs->shared->last_number >= before);
+}
+
+/* Whoever waited is killed. */
+static void drop(struct chaos *c, uint32_t i)
+{
+    if (!c->wishes[i] || world_answered(c->w, c->wishes[i]))
+        return;
+    channel_drop(c->w->channel, c->wishes[i]);
+    c->wishes[i] = NULL;
+    jobs_world_settle(c->w);
 }
 
 static void step(struct chaos *c)
@@ -444,7 +559,7 @@ static void step(struct chaos *c)
     struct jobs_world *w = c->w;
     uint32_t i = chance(&c->seed, WISHES), at = chance(&c->seed, CONNECTIONS);
     struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 5);
-    switch (chance(&c->seed, 8)) {
+    switch (chance(&c->seed, 9)) {
     case 0:
     case 1:
         if (w->answered > 4000)
@@ -453,7 +568,7 @@ static void step(struct chaos *c)
         c->wishes[i]->semaphore.of = 5;
         c->wishes[i]->semaphore.ttl = chance(&c->seed, 2) ? AO_S(3) : 0;
         c->wishes[i]->semaphore.grace = AO_S(chance(&c->seed, 4));
-        memcpy(c->secrets[i], c->wishes[i]->semaphore.secret, HOLD_SECRET);
+        c->open++;
         world_give(w, c->wishes[i]);
         return;
     case 2:
@@ -474,15 +589,18 @@ static void step(struct chaos *c)
     case 6:
         jobs_world_pass(w, AO_MS(chance(&c->seed, 3000)));
         return;
+    case 7:
+        drop(c, i);
+        return;
     default:
         jobs_world_settle(w);
         return;
     }
 }
 
-JOBS_TEST(free_and_held_are_all, .stored = true, .room = 3, .quiet = true)
+JOBS_TEST(free_and_held_are_all_and_all_goes_in_order, .stored = true, .room = 3, .quiet = true)
 {
-    struct chaos c = {.w = w, .seed = 4711};
+    struct chaos c = {.w = w, .seed = 4711, .first = secrets};
     w->lasts = AO_MS(700);
     for (int i = 0; i < CONNECTIONS; i++)
         c.conns[i] = connection(w);
@@ -493,7 +611,9 @@ JOBS_TEST(free_and_held_are_all, .stored = true, .room = 3, .quiet = true)
             crash(&c);
         audit(&c);
     }
-    assert_true(c.granted > 200);
+    assert_true(c.told > 200);
+    assert_true(c.passed_over > 1000);
+    assert_true(c.recovered > 10);
     jobs_world_pass(w, AO_S(60)); /* all graces are over, and all tasks done */
     for (int i = 0; i < CONNECTIONS; i++)
         lose(w, c.conns[i]);
