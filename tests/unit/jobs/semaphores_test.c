@@ -516,8 +516,8 @@ static const struct hold *held_under(const struct jobs_world *w, uint64_t fence)
 }
 
 /* What was told, or could have been, is on disk: it is held again for its grace, under the same
- * fence, and all that comes has a higher one.  Who waited has lost its place.  A fence that was on its way to the
- * disk nobody has been told of. */
+ * fence, and all that comes has a higher one.  Who waited has lost its place.  A fence that was on
+ * its way to the disk nobody has been told of. */
 static void crash(struct chaos *c)
 {
     uint64_t fences[HELD_MAX];
