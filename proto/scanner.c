@@ -6,9 +6,10 @@
 
 /* The fields of a scanner while it runs, in registers. */
 struct walk {
-    uint64_t at;    /* where the next element starts */
-    uint64_t need;  /* at least so many bytes in all */
-    uint64_t open;  /* elements announced and not yet seen, the next one included */
+    uint64_t at;   /* where the next element starts */
+    uint64_t need; /* at least so many bytes in all */
+    uint64_t open; /* elements announced and not yet seen, the next one included */
+    uint64_t announced;
     uint32_t left;  /* those of them in the innermost level */
     uint32_t depth; /* levels outside it */
 };
@@ -20,6 +21,7 @@ void scanner_init(struct scanner *s)
     s->depth = 0;
     s->left = 1;
     s->open = 1;
+    s->announced = 1;
     s->notes.count = 0;
 }
 
@@ -30,6 +32,7 @@ void scanner_init_last(struct scanner *s, uint32_t done)
     s->depth = 1;
     s->left = 1;
     s->open = 1;
+    s->announced = 1;
     s->notes.count = 0;
     s->awaited[0] = 0;
 }
@@ -72,6 +75,7 @@ static inline void pass(struct walk *w, struct scanner *s, const struct wire_hea
     }
     w->at += h->size + h->body;
     w->open += h->count - 1;
+    w->announced += h->count;
 }
 
 /* Passes the numbers, constants and short strings that come next in this level and fit, without
@@ -152,7 +156,11 @@ static uint32_t clamp(uint64_t n)
 enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limits,
                               struct span bytes)
 {
-    struct walk w = {.at = s->done, .open = s->open, .left = s->left, .depth = s->depth};
+    struct walk w = {.at = s->done,
+                     .open = s->open,
+                     .announced = s->announced,
+                     .left = s->left,
+                     .depth = s->depth};
     struct scan_limits safe = *limits;
 
     if (safe.depth_max > SCAN_DEPTH_CAP)
@@ -164,6 +172,7 @@ enum scan_verdict scanner_run(struct scanner *s, const struct scan_limits *limit
     s->depth = w.depth;
     s->left = w.left;
     s->open = w.open;
+    s->announced = w.announced;
     return v;
 }
 

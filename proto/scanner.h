@@ -49,6 +49,7 @@ struct scanner {
     uint32_t depth;                   /* open arrays and maps */
     uint32_t left;                    /* elements still to come in the innermost one */
     uint64_t open;                    /* elements announced and not yet seen, over all levels */
+    uint64_t announced;               /* elements of the value so far, itself included */
     uint32_t large;                   /* where the array or map began that is open on that level */
     struct scan_notes notes;          /* of the whole value after SCAN_WHOLE */
     uint32_t awaited[SCAN_DEPTH_CAP]; /* still to come outside, by level; valid below depth */
@@ -60,6 +61,13 @@ void scanner_init(struct scanner *s);
 /* Starts on an array, of which all but the last element stand in the first `done` bytes and were
  * looked at by the caller: the limits allow for one level, and for more than `done` bytes. */
 void scanner_init_last(struct scanner *s, uint32_t done);
+
+/* Elements that were looked at since the start: what scanning has cost, far more than the bytes of
+ * strings and binaries, which it passes over. */
+static inline uint64_t scanner_looked(const struct scanner *s)
+{
+    return s->announced - s->open;
+}
 
 /* Scans on.  `bytes` starts where the value starts: on resumption it is the same bytes with more
  * behind them (they may have moved).  After SCAN_WHOLE the value is bytes[0 .. s->done); bytes

@@ -21,9 +21,11 @@
 #include "server/runtime/rounds.h"
 
 enum {
-    ERROR_ROOM = 256,    /* bytes of a whole error response */
-    READ_A_ROUND = 256,  /* messages or pieces, of one account on one loop */
-    READ_PIECE = 4096,   /* bytes */
+    ERROR_ROOM = 256,   /* bytes of a whole error response */
+    READ_A_ROUND = 256, /* of one account on one loop: messages, and what costs as much, which is */
+    READ_PIECE = 4096,  /* so many bytes */
+    LONG_PIECE = 1024,  /* ... of a message that is kept: they go to memory that is fresh */
+    ELEMENTS = 128,     /* so many elements, of whatever size */
     DISCARDS_A_STEP = 4, /* reads of a lingering connection */
     WIDE_MESSAGES = 16   /* fewer of them in a whole read are large ones */
 };
@@ -216,7 +218,9 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         rest = span_behind(bytes, at);
         struct envelope e;
         bool common = scanner->done == 0 && envelope_begin(rest, limits, scanner, &e);
+        uint64_t before = scanner_looked(scanner);
         enum scan_verdict verdict = scanner_run(scanner, limits, rest);
+        l->looked += scanner_looked(scanner) - before;
         if (verdict == SCAN_MORE) {
             *end = INPUT_REST;
             break;
@@ -408,7 +412,8 @@ static enum input_end read_fresh(struct connection *c, size_t size)
 static enum input_end read_and_run(struct connection *c)
 {
     bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
-    size_t size = at_limit ? READ_SHORT : c->wide ? READ_WIDE : READ_SIZE;
+    bool wide = c->wide && !accounts_several(c->loop->tallies->accounts);
+    size_t size = at_limit ? READ_SHORT : wide ? READ_WIDE : READ_SIZE;
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;
@@ -436,7 +441,8 @@ static enum input_end run(struct connection *c)
 
 /* The connections of one account are read in turns: in each turn each of them once, and in a round
  * only so much of all; what a round has left of a turn comes in the next.  So a thousand
- * connections of one hold up another's for no longer than two do.  True: not in this round. */
+ * connections of one hold up another's for no longer than two do, and long messages, or such of
+ * millions of elements, for no longer than short ones.  True: not in this round. */
 static bool must_wait(struct connection *c)
 {
     struct tally *t = c->tally;
@@ -460,17 +466,21 @@ static bool must_wait(struct connection *c)
 
 static enum input_end run_in_turn(struct connection *c)
 {
-    const struct loop_counters *n = &c->loop->counters;
+    const struct net_loop *l = c->loop;
+    const struct loop_counters *n = &l->counters;
 
     if (!(c->ready & STREAM_READ) && !(c->partial && c->partial_whole))
         return INPUT_REST;
     if (must_wait(c))
         return INPUT_MORE;
     uint64_t messages = counter_read(&n->messages), bytes = counter_read(&n->bytes_in);
+    uint64_t looked = l->looked;
+    unsigned piece = holds_long(c) ? LONG_PIECE : READ_PIECE;
     enum input_end end = run(c);
     messages = counter_read(&n->messages) - messages;
     bytes = counter_read(&n->bytes_in) - bytes;
-    c->tally->read += (uint32_t)(messages + bytes / READ_PIECE);
+    looked = l->looked - looked;
+    c->tally->read += (uint32_t)(messages + bytes / piece + looked / ELEMENTS);
     return end;
 }
 

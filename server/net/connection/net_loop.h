@@ -83,6 +83,7 @@ struct net_loop {
     struct scanner scanner;     /* of what stands in `scratch` */
     struct scan_notes notes;    /* of the long message that is being handed over; else none */
     const uint8_t *noted;       /* its first byte */
+    uint64_t looked;            /* elements of messages that were scanned, in all */
     uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
 
     struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */

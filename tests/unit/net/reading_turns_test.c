@@ -1,5 +1,6 @@
 /* Connections are read in turns, by account: many of one hold up another's for no longer than two.
  */
+#include "proto/encoder.h"
 #include "server/net/auth/principal.h"
 #include "tests/support/net_world.h"
 
@@ -105,4 +106,52 @@ NET_TEST(who_is_alone_is_read_as_much_as_there_is)
     assert_int_equal(handed_in_all(), GREEDY * A_ROUND);
     net_run_ms(2);
     assert_int_equal(handed_in_all(), GREEDY * EACH);
+}
+
+static uint8_t large[600 << 10];
+
+/* Each sends the same, one message, of `size` bytes of `large`. */
+static void each_sends(size_t size)
+{
+    for (int i = 0; i < GREEDY; i++)
+        script_send(&scripts[i], span_of(large, size));
+}
+
+/* A message of so many numbers costs as much as a round has, however few bytes it has. */
+NET_TEST(elements_count)
+{
+    enum { NUMBERS = 40000 };
+    start();
+    connect_as(&good, "good");
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(large, 4), 0), 1), span_text("echo"));
+    p = enc_array(p, NUMBERS);
+    memset(p, 0, NUMBERS);
+    each_sends((size_t)(p - large) + NUMBERS);
+    hear();
+    for (unsigned n = 0; n < GREEDY; n++) {
+        virtual_round(&net.v, net.activator);
+        assert_int_equal(handed_in_all(), n + 1);
+    }
+}
+
+NET_TEST(bytes_of_long_messages_count)
+{
+    enum { KIB = 256, ONE_READ = 64 };
+    start();
+    connect_as(&good, "good");
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(large, 4), 0), 1), span_text("echo"));
+    p = enc_bin_head(enc_array(p, 1), sizeof large - 100);
+    each_sends((size_t)(p - large) + sizeof large - 100);
+    hear();
+    uint64_t before = 0;
+    while (before < GREEDY * (ONE_READ << 10)) { /* until it is seen how long each is */
+        virtual_round(&net.v, net.activator);
+        before = counter_read(&net.loop->counters.bytes_in);
+    }
+    while (handed_in_all() < GREEDY) {
+        virtual_round(&net.v, net.activator);
+        uint64_t now = counter_read(&net.loop->counters.bytes_in);
+        assert_in_range(now - before, 1, (KIB + ONE_READ) << 10);
+        before = now;
+    }
 }

@@ -35,6 +35,7 @@ static enum scan_verdict scan_both(struct span bytes, const struct scan_limits *
     }
     assert_int_equal(v, expected);
     assert_int_equal(s.done, whole->done);
+    assert_int_equal(scanner_looked(&s), scanner_looked(whole));
     return v;
 }
 
@@ -163,6 +164,20 @@ TEST(the_depth_is_exact)
     }
     assert_int_equal(scan_nested(0x91, 10000, UINT32_MAX), SCAN_TOO_DEEP);
     assert_int_equal(scan_nested(0x81, 10000, 32), SCAN_TOO_DEEP);
+}
+
+TEST(it_tells_how_many_elements_it_looked_at)
+{
+    struct hex h = hex("94 91 01 91 01 90 81 01 a2 61 62");
+    struct scanner s;
+
+    assert_int_equal(scan_both(hex_span(&h), &usual, &s), SCAN_WHOLE);
+    assert_int_equal(scanner_looked(&s), 9);
+    assert_int_equal(scan(span_of(h.at, 3), &usual, &s), SCAN_MORE);
+    assert_int_equal(scanner_looked(&s), 3);
+    scanner_init_last(&s, 1);
+    assert_int_equal(scanner_run(&s, &usual, hex_span(&h)), SCAN_WHOLE);
+    assert_int_equal(scanner_looked(&s), 2);
 }
 
 TEST(closed_levels_do_not_count)
