@@ -21,11 +21,10 @@
 #include "server/runtime/rounds.h"
 
 enum {
-    ERROR_ROOM = 256,   /* bytes of a whole error response */
-    READ_A_ROUND = 256, /* of one account on one loop: messages, and what costs as much, which is */
-    READ_PIECE = 4096,  /* so many bytes */
-    LONG_PIECE = 1024,  /* ... of a message that is kept: they go to memory that is fresh */
-    ELEMENTS = 128,     /* so many elements, of whatever size */
+    READ_A_ROUND = 256,  /* messages of one account on one loop; these cost as much as a message: */
+    READ_PIECE = 4096,   /* bytes, */
+    LONG_PIECE = 1024,   /* bytes behind a rest that is kept: they go to fresh memory, */
+    ELEMENTS = 128,      /* elements, of whatever size */
     DISCARDS_A_STEP = 4, /* reads of a lingering connection */
     WIDE_MESSAGES = 16   /* fewer of them in a whole read are large ones */
 };
