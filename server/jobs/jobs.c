@@ -169,6 +169,7 @@ struct reading {
     const char *failure; /* NULL: none */
     const char *fault;   /* of the row that ends the reading; NULL: none */
     uint64_t strays;     /* events of tasks that are not there */
+    uint64_t last_fence; /* that the store ever saw */
 };
 
 static bool memory(struct reading *r, bool good)
@@ -207,7 +208,8 @@ static bool read_semaphore(void *arg, const struct store_semaphore *row)
 static bool read_hold(void *arg, const struct store_hold *row)
 {
     struct reading *r = arg;
-    r->fault = row_check_hold(row);
+    r->fault = row->id <= r->last_fence ? row_check_hold(row)
+                                        : "its fence is higher than any that was given out";
     return !r->fault && memory(r, hold_rows_recover(r->jobs, row));
 }
 
@@ -271,7 +273,8 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
     if (!jobs->store)
         return 0;
     clock_recover(jobs);
-    shared_number_past(jobs, store_last_fence(jobs->store));
+    r.last_fence = store_last_fence(jobs->store);
+    shared_number_past(jobs, r.last_fence);
     if (recover_board(jobs, error, size) != 0)
         return -1;
     jobs->table.recovering = true;

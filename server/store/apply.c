@@ -1,7 +1,8 @@
 #include "base/clock.h"
 #include "server/store/store_parts.h"
 
-enum { COUNTERS = 7 /* columns of STATEMENT_COUNTERS; the last is the highest id */ };
+/* Columns of STATEMENT_COUNTERS; before these two are counts. */
+enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
 static int insert(struct store *s, enum statement which, const struct row_map *m, const void *row)
 {
@@ -99,13 +100,14 @@ uint64_t store_last_fence(struct store *s)
     return last;
 }
 
-/* Numbers, none of them below zero, and room for many more ids. */
+/* Numbers, none of them below zero, and room for many more ids and fences. */
 static bool are_counts(sqlite3_stmt *st)
 {
     const int64_t most = INT64_MAX - ((int64_t)1 << 40);
     for (int n = 0; n < COUNTERS; n++) {
         int64_t value = sqlite3_column_int64(st, n);
-        if (sqlite3_column_type(st, n) != SQLITE_INTEGER || value < 0 || value > most)
+        if (sqlite3_column_type(st, n) != SQLITE_INTEGER || value < 0 ||
+            value > (n == COUNTER_LAST_FENCE ? (int64_t)STORE_FENCE_MAX : most))
             return false;
     }
     return true;
@@ -119,7 +121,7 @@ static void take_counts(sqlite3_stmt *st, struct store_counts *counts, uint64_t 
                                     .cancelled = sqlite3_column_int64(st, 3),
                                     .expired = sqlite3_column_int64(st, 4),
                                     .dead = sqlite3_column_int64(st, 5)};
-    *last_id = (uint64_t)sqlite3_column_int64(st, COUNTERS - 1);
+    *last_id = (uint64_t)sqlite3_column_int64(st, COUNTER_LAST_ID);
 }
 
 int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)

@@ -30,8 +30,8 @@ static const char *const texts[STATEMENTS] = {
                         "(SELECT submissions.id, state FROM submissions LEFT JOIN lives ON "
                         "lives.id = submissions.id WHERE submissions.id >= ?1 "
                         "ORDER BY submissions.id LIMIT ?2)",
-    [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id "
-                           "FROM counters",
+    [STATEMENT_COUNTERS] = "SELECT submitted, done, failed, cancelled, expired, dead, last_id, "
+                           "ifnull(last_fence, 0) FROM counters",
     [STATEMENT_ADD] = "UPDATE counters SET submitted = submitted + ?1, done = done + ?2, "
                       "failed = failed + ?3, cancelled = cancelled + ?4, expired = expired + ?5, "
                       "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1, "

@@ -105,6 +105,8 @@ struct store_semaphore {
 };
 
 enum { STORE_SECRET = 16 /* bytes */ };
+/* Of a fence, and of a semaphore's number: room for many more below 2^53. */
+#define STORE_FENCE_MAX ((UINT64_C(1) << 53) - (UINT64_C(1) << 40))
 
 /* Permits of a semaphore that somebody holds. */
 struct store_hold {
@@ -270,7 +272,8 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
 /* The highest id that was ever put.  Before store_start(). */
 uint64_t store_last_id(struct store *s);
 
-/* The highest fence of a hold that was ever put.  Before store_start(). */
+/* The highest fence of a hold that was ever put.  Before store_start(); store_load() looks whether
+ * it can be one. */
 uint64_t store_last_fence(struct store *s);
 
 /* Before store_start(), on the thread that opened.  The Unix time in ns of the last commit, by the

@@ -9,7 +9,8 @@
 
 /* Ids as servers give them: nine bytes in the file. */
 static const uint64_t first_id = UINT64_C(912345678901234567);
-enum { COMMITS = 100, COMMITS_BUSY = 300, PARAMS_MAX = 9000, NAME = 32 };
+static const uint64_t first_fence = UINT64_C(212345678901234); /* microseconds since 2020 */
+enum { COMMITS = 100, COMMITS_BUSY = 300, HOLDS = 5, PARAMS_MAX = 9000, NAME = 32 };
 
 struct making {
     struct base *base;
@@ -204,6 +205,24 @@ static void remove_task(struct making *m, uint32_t task)
     m->base->tasks[task].there = false;
 }
 
+/* Of a semaphore that has a row, and of one that is there as long as it is held. */
+static void add_hold(struct making *m, uint32_t n)
+{
+    struct store_op *op = client_op(STORE_HOLD_PUT);
+    op->hold = (struct store_hold){.id = first_fence + n,
+                                   .tenant = n % 2 ? span_text("somebody") : span_of(NULL, 0),
+                                   .name = span_text(n % 2 ? "gpu" : "licence"),
+                                   .secret = span_of("0123456789abcdef", STORE_SECRET),
+                                   .principal = span_text("token:somebody"),
+                                   .permits = 1,
+                                   .of = 3,
+                                   .since_at = UINT64_C(1790000000000000000),
+                                   .ends_at = n % 3 ? 0 : UINT64_C(1990000000000000000),
+                                   .ttl = n % 3 ? 0 : AO_S(60),
+                                   .grace = AO_S(10)};
+    commit(m, op);
+}
+
 static void add_others(struct making *m)
 {
     struct store_op *op = client_op(STORE_CRON_PUT);
@@ -222,6 +241,15 @@ static void add_others(struct making *m)
                                    .promised = 2,
                                    .noted_at = UINT64_C(1790000000000000000),
                                    .starts = span_of("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2", 16)};
+    commit(m, op);
+    op = client_op(STORE_SEMAPHORE_PUT);
+    op->semaphore = (struct store_semaphore){
+        .id = first_fence, .name = span_text("gpu"), .tenant = span_text("somebody"), .permits = 3};
+    commit(m, op);
+    for (uint32_t n = 1; n <= HOLDS; n++)
+        add_hold(m, n);
+    op = client_op(STORE_HOLD_REMOVE);
+    op->hold.id = first_fence + HOLDS;
     commit(m, op);
     op = client_op(STORE_QUEUE);
     op->queue = (struct store_queue){.method = span_text("work"), .paused = 1};

@@ -17,7 +17,14 @@
 #include "tests/support/jobs_world_lives.h"
 #include "tests/support/memory_store.h"
 
-enum { COLUMNS_MAX = 24, TASKS_MAX = 5, OTHERS_MAX = 4, EVENTS_MAX = 8, FIRST_ID = 1000 };
+enum {
+    COLUMNS_MAX = 24,
+    TASKS_MAX = 5,
+    OTHERS_MAX = 4,
+    EVENTS_MAX = 8,
+    FIRST_ID = 1000,
+    LAST_FENCE = 1 << 20
+};
 
 /* --- The input, from its front --- */
 
@@ -108,6 +115,8 @@ union row {
     struct store_queue queue;
     struct store_rate rate;
     struct store_cron cron;
+    struct store_semaphore semaphore;
+    struct store_hold hold;
     struct store_event event;
     struct row_counters counters;
 };
@@ -132,9 +141,9 @@ static bool same_column(const struct row_column *c, const void *a, const void *b
 /* Two statements of as many columns: spans of the first are valid while the second is bound. */
 static void check_columns(void)
 {
-    static const struct row_map *const maps[] = {&row_submissions, &row_options, &row_lives,
-                                                 &row_queues,      &row_rates,   &row_crons,
-                                                 &row_events,      &row_counters};
+    static const struct row_map *const maps[] = {
+        &row_submissions, &row_options, &row_lives,    &row_queues,     &row_rates,
+        &row_crons,       &row_events,  &row_counters, &row_semaphores, &row_holds};
     const struct row_map *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
     static union row one, two;
     sqlite3_stmt *st = select_of(m->count), *again;
@@ -260,6 +269,28 @@ static void add_other(uint64_t id)
     put(op);
 }
 
+/* A fence that is too high is not what was given out last: that is another column. */
+static void add_shared(uint64_t id)
+{
+    struct store_op op = {.kind = STORE_SEMAPHORE_PUT};
+    char name[] = {'s', (char)('a' + (char)(id % 3)), '\0'};
+
+    op.semaphore = (struct store_semaphore){.id = id, .name = span_text(name), .permits = 2};
+    spoil(&row_semaphores, &op.semaphore, fuzz_byte() & 1);
+    put(op);
+    op = (struct store_op){.kind = STORE_HOLD_PUT};
+    op.hold = (struct store_hold){.id = LAST_FENCE - id,
+                                  .name = span_text(name),
+                                  .secret = span_of("0123456789abcdef", STORE_SECRET),
+                                  .permits = 1,
+                                  .of = 2,
+                                  .since_at = AO_S(1600000000),
+                                  .grace = AO_MS(20)};
+    spoil(&row_holds, &op.hold, fuzz_byte() & 1);
+    put(op);
+    w.store->rows.last_fence = LAST_FENCE;
+}
+
 static void fill(void)
 {
     uint8_t tasks = fuzz_byte() % (TASKS_MAX + 1), others = fuzz_byte() % (OTHERS_MAX + 1),
@@ -271,6 +302,8 @@ static void fill(void)
         add_other(i);
     for (uint8_t i = 0; i < events; i++)
         add_event();
+    for (uint8_t i = fuzz_byte() % (OTHERS_MAX + 1); i > 0; i--)
+        add_shared(i);
 }
 
 /* Does row_check.h say so of all that is read?  Events of tasks that are not there are not. */
@@ -287,6 +320,10 @@ static bool is_sound(const struct memory_rows *m)
         sound &= row_check_rate(&m->rates[i]) == NULL;
     for (uint32_t i = 0; i < m->cron_count; i++)
         sound &= row_check_cron(&m->crons[i].cron) == NULL;
+    for (uint32_t i = 0; i < m->semaphore_count; i++)
+        sound &= row_check_semaphore(&m->semaphores[i]) == NULL;
+    for (uint32_t i = 0; i < m->hold_count; i++)
+        sound &= row_check_hold(&m->holds[i]) == NULL && m->holds[i].id <= m->last_fence;
     return sound;
 }
 
@@ -370,6 +407,7 @@ static void look(void)
         }
     ask(&operation_queue_list, 0);
     ask(&operation_cron_list, 0);
+    ask(&operation_sem_list, 0);
     ask(&operation_audit, 0);
 }
 

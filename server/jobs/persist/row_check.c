@@ -104,7 +104,7 @@ const char *row_check_cron(const struct store_cron *row)
 
 const char *row_check_semaphore(const struct store_semaphore *row)
 {
-    if (row->id == 0 || row->id > INT64_MAX / 2)
+    if (row->id == 0 || row->id > STORE_FENCE_MAX)
         return "its number is none";
     if (row->name.len == 0)
         return "it has no name";
@@ -113,7 +113,7 @@ const char *row_check_semaphore(const struct store_semaphore *row)
 
 const char *row_check_hold(const struct store_hold *row)
 {
-    if (row->id == 0 || row->id > INT64_MAX / 2)
+    if (row->id == 0 || row->id > STORE_FENCE_MAX)
         return "its fence is none";
     if (row->name.len == 0)
         return "it has no name";

@@ -21,7 +21,7 @@ struct import {
     struct row_names names;
     struct json_decoded decoded; /* of the line at hand */
     char why[WHY];               /* a line is refused */
-    uint64_t line, tasks, last_id;
+    uint64_t line, tasks, last_id, last_fence;
     bool headed, ended; /* the first line came; the counters did */
 };
 
@@ -59,6 +59,8 @@ static bool take_plain(struct import *im, const struct salvage_plain *plain, jso
     if (!read_row(im, value, plain->map, &row))
         return false;
     const char *fault = salvage_fault(im->o, plain, &row);
+    if (!fault && plain->map == &row_holds && row.hold.id > im->last_fence)
+        im->last_fence = row.hold.id;
     return fault ? refuse(im, fault) : put(im, im->plain[plain - salvage_plain], plain->map, &row);
 }
 
@@ -164,6 +166,8 @@ static void balance(struct import *im, struct row_counters *c)
     c->submitted = submitted;
     if (c->last_id < im->last_id)
         c->last_id = im->last_id;
+    if (c->last_fence < im->last_fence)
+        c->last_fence = im->last_fence;
 }
 
 /* What is zero stays as the tables were made with it. */
@@ -186,6 +190,8 @@ static bool take_counters(struct import *im, json_t *value)
     im->ended = true;
     if (!read_row(im, value, &row_counters, &c))
         return false;
+    if (c.last_fence > STORE_FENCE_MAX)
+        return refuse(im, "its last fence is none");
     balance(im, &c);
     bool good = prepare_counters(im, &st) ? put(im, st, &row_counters, &c) : refuse_sql(im);
     sqlite3_finalize(st);

@@ -26,7 +26,7 @@ struct salvage {
     uint64_t last, seq; /* the event, or the number, that was given last */
     uint64_t revived, strays, open;
     uint8_t dead;             /* the state */
-    struct row_counters rows; /* how many ended how, and the highest number */
+    struct row_counters rows; /* how many ended how, and the highest number and fence */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -269,6 +269,8 @@ static void give_plain(struct salvage *s, sqlite3_stmt *st)
         FOUND(s, "row \"%.*s\" of `%s`: %s", (int)key.len, (const char *)key.at, m->table, fault);
     else
         s->stopped = !s->taker->plain(s->taker->arg, s->plain, &row);
+    if (!bad && !fault && m == &row_holds && row.hold.id > s->rows.last_fence)
+        s->rows.last_fence = row.hold.id;
 }
 
 static enum scan_row plain_row(void *arg, sqlite3_stmt *st)
@@ -354,7 +356,7 @@ static bool read_counters(struct salvage *s, struct row_counters *c)
     sqlite3_finalize(st);
     return good && is_count(c->submitted) && is_count(c->done) && is_count(c->failed) &&
            is_count(c->cancelled) && is_count(c->expired) && is_count(c->dead) &&
-           is_count(c->last_id) && is_count(c->commits);
+           is_count(c->last_id) && is_count(c->commits) && c->last_fence <= STORE_FENCE_MAX;
 }
 
 /* They are put right where they do not fit what was read: else every audit would tell of it. */
@@ -371,11 +373,15 @@ static void counters(struct salvage *s)
                   (int64_t)open, s->open + s->revived);
         if (c.last_id < s->rows.last_id)
             FOUND(s, "a task has a higher number than `counters` ever saw");
+        if (c.last_fence < s->rows.last_fence)
+            FOUND(s, "a hold has a higher fence than `counters` ever saw");
         c.dead += s->revived;
     }
     c.submitted = row_counters_ended(&c) + s->open;
     if (c.last_id < s->rows.last_id)
         c.last_id = s->rows.last_id;
+    if (c.last_fence < s->rows.last_fence)
+        c.last_fence = s->rows.last_fence;
     if (!s->stopped)
         s->stopped = !s->taker->counters(s->taker->arg, &c);
 }

@@ -131,6 +131,54 @@ TEST(crons)
     assert_non_null(row_check_cron(&row));
 }
 
+TEST(semaphores)
+{
+    struct store_semaphore sound = {.id = 1, .name = SPAN("gpu"), .permits = 1}, row = sound;
+    assert_null(row_check_semaphore(&row));
+    row.id = STORE_FENCE_MAX;
+    assert_null(row_check_semaphore(&row));
+    row.id++;
+    assert_non_null(row_check_semaphore(&row));
+    row.id = 0;
+    assert_non_null(row_check_semaphore(&row));
+    row = sound;
+    row.name = NOTHING;
+    assert_non_null(row_check_semaphore(&row));
+    row = sound;
+    row.permits = 0;
+    assert_non_null(row_check_semaphore(&row));
+}
+
+/* Fewer permits than are held there may be: they were lowered meanwhile. */
+TEST(holds)
+{
+    struct store_hold sound = {.id = 1,
+                               .name = SPAN("gpu"),
+                               .secret = SPAN("0123456789abcdef"),
+                               .permits = 2,
+                               .of = 1},
+                      row = sound;
+    assert_null(row_check_hold(&row));
+    row.id = STORE_FENCE_MAX;
+    assert_null(row_check_hold(&row));
+    row.id++;
+    assert_non_null(row_check_hold(&row));
+    row.id = 0;
+    assert_non_null(row_check_hold(&row));
+    row = sound;
+    row.name = NOTHING;
+    assert_non_null(row_check_hold(&row));
+    row = sound;
+    row.secret = SPAN("0123456789abcde");
+    assert_non_null(row_check_hold(&row));
+    row = sound;
+    row.permits = 0;
+    assert_non_null(row_check_hold(&row));
+    row = sound;
+    row.of = 0;
+    assert_non_null(row_check_hold(&row));
+}
+
 TEST(events)
 {
     assert_null(EVENT((void)0));

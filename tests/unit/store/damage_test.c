@@ -212,6 +212,12 @@ STORE_TEST(counters_that_count_nothing)
 {
     is_damaged_by(w, "UPDATE counters SET done = -1",
                   "`counters` has no row, or one with what is no count");
+    run_sql(w, "UPDATE counters SET done = 0, last_fence = -1");
+    is_damaged(w->path, "`counters` has no row, or one with what is no count");
+    run_sql(w, "UPDATE counters SET last_fence = 'many'");
+    is_damaged(w->path, "`counters` has no row, or one with what is no count");
+    run_sql(w, "UPDATE counters SET last_fence = 1 << 53"); /* programs would not have it exactly */
+    is_damaged(w->path, "`counters` has no row, or one with what is no count");
     run_sql(w, "DELETE FROM counters");
     is_damaged(w->path, "`counters` has no row, or one with what is no count");
 }
