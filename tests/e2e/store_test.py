@@ -216,6 +216,25 @@ class StoreTest(unittest.TestCase):
             self.assertIn(len(states), (39, 40), errors)  # its number may be another's now
             self.assertLessEqual(set(states), {"done", "dead"}, errors)
 
+    def test_a_last_fence_that_cannot_be_is_refused_and_put_right_by_an_export(self):
+        """Else fences would come again: lower than one that is held, or beyond what there can be."""
+        killed(self.path)
+        for number, (last, what) in enumerate([(None, "its fence is higher"), (1, "its fence is higher"), (-1, "counters"), (2 ** 63 - 1, "counters"),
+                                               ("'none'", "counters")]):
+            bad, copy = (os.path.join(self.folder, f"{name}{number}.db") for name in ("bad", "copy"))
+            self.assertEqual(tool("import", bad, tool("export", self.path)[1])[0], 0)
+            with sqlite3.connect(bad) as db:
+                ((held,),) = db.execute("SELECT max(id) FROM holds").fetchall()
+                db.execute(f"UPDATE counters SET last_fence = {'NULL' if last is None else last}")
+            self.start_refused(bad, what)
+            self.damaged(bad, "counters")
+            status, lines, _ = tool("export", bad)
+            self.assertEqual(status, 1)
+            self.assertEqual(tool("import", copy, lines)[0], 0)
+            self.sound(copy)
+            with Server("--store", copy) as server, server.connect() as client:
+                self.assertGreater(client.call("sem.acquire", "gate", {"wait": 0})["fence"], held)
+
     def test_a_page_of_zeros_loses_what_stood_on_it_alone(self):
         with Server("--store", self.path) as server, server.connect() as client:
             ids = [client.call("task.submit", "echo", ["x" * 300], {"delay": "1h"})["id"] for _ in range(100)]

@@ -9,6 +9,7 @@
 #include "server/jobs/shared/shared.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/jobs_world_lives.h"
 #include "tests/support/notation.h"
 #include "tests/support/random.h"
 
@@ -309,6 +310,23 @@ STORED_TEST(fences_grow_whatever_the_clock_does)
     acquire(w, conn, 1);
     jobs_world_pass(w, AO_MS(2));
     assert_true(gpu(w)->semaphore->first->fence > fence);
+}
+
+/* One of the two is damaged, and fences would come again. */
+STORED_TEST(a_hold_above_the_highest_fence_is_refused)
+{
+    char error[200] = "";
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_OK);
+    uint64_t fence = gpu(w)->semaphore->first->fence;
+    jobs_world_die(w);
+    w->store->rows.last_fence = fence - 1;
+    assert_false(jobs_world_recover(w, error, sizeof error));
+    stage_holds(error, "its fence is higher than any that was given out");
+    w->store->rows.last_fence = fence;
+    assert_true(jobs_world_live(w, error, sizeof error));
+    assert_int_equal(taken(w), 1);
 }
 
 STORED_TEST(what_cannot_be_written_is_not_held)

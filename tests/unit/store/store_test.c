@@ -112,6 +112,27 @@ STORE_TEST(the_highest_id_outlives_its_row)
     store_close(s);
 }
 
+STORE_TEST(the_highest_fence_outlives_its_row)
+{
+    char error[TEXT];
+    store_world_open(w);
+    for (uint64_t fence = 42; fence >= 41; fence--) {
+        struct store_op *op = client_op(STORE_HOLD_PUT);
+        op->hold =
+            (struct store_hold){.id = fence, .name = span_text("gpu"), .permits = 1, .of = 1};
+        client_do(&w->client, op);
+        op = client_op(STORE_HOLD_REMOVE);
+        op->hold.id = fence;
+        client_do(&w->client, op);
+    }
+    client_do(&w->client, client_put(3, "m"));
+    client_close(&w->client);
+    const struct store_options options = client_options(w->path);
+    struct store *s = store_open(&options, error, sizeof error);
+    assert_int_equal(store_last_fence(s), 42);
+    store_close(s);
+}
+
 static void push_submission(struct store_client *c, enum store_kind kind, uint8_t durable,
                             uint8_t priority)
 {
