@@ -23,10 +23,11 @@
 enum {
     READ_A_ROUND = 256,  /* messages of one account on one loop; these cost as much as a message: */
     READ_PIECE = 4096,   /* bytes, */
-    LONG_PIECE = 1024,   /* bytes behind a rest that is kept: they go to fresh memory, */
+    LONG_PIECE = 2048,   /* bytes behind a rest that is kept: they go to fresh memory, */
     ELEMENTS = 128,      /* elements, of whatever size */
     DISCARDS_A_STEP = 4, /* reads of a lingering connection */
-    WIDE_MESSAGES = 16   /* fewer of them in a whole read are large ones */
+    WIDE_MESSAGES = 16,  /* fewer of them in a whole read are large ones, */
+    WIDE_ELEMENTS = 1024 /* and cheap ones with fewer of these */
 };
 
 /* --- Input that is no message --- */
@@ -334,11 +335,11 @@ static enum input_end read_failed(struct connection *c, ssize_t result)
 static enum input_end run_read(struct connection *c, size_t n, size_t size)
 {
     struct net_loop *l = c->loop;
-    uint64_t before = counter_read(&l->counters.messages);
+    uint64_t before = counter_read(&l->counters.messages), looked = l->looked;
     enum input_end end = run_fresh(c, n);
 
     uint64_t count = counter_read(&l->counters.messages) - before;
-    c->wide = n == size && count < WIDE_MESSAGES;
+    c->wide = n == size && count < WIDE_MESSAGES && l->looked - looked < WIDE_ELEMENTS;
     c->single = count == 1;
     return end;
 }
@@ -411,8 +412,7 @@ static enum input_end read_fresh(struct connection *c, size_t size)
 static enum input_end read_and_run(struct connection *c)
 {
     bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
-    bool wide = c->wide && !accounts_several(c->loop->tallies->accounts);
-    size_t size = at_limit ? READ_SHORT : wide ? READ_WIDE : READ_SIZE;
+    size_t size = at_limit ? READ_SHORT : c->wide ? READ_WIDE : READ_SIZE;
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;

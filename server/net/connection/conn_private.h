@@ -59,7 +59,7 @@ struct connection {
     bool dirty : 1;         /* stands in the loop's queue of output to write */
     bool dead : 1;          /* stands in the loop's queue of connections to free */
     bool partial_whole : 1; /* what is kept may start with a whole message */
-    bool wide : 1;          /* a whole read brought few messages: read more at once */
+    bool wide : 1;          /* a whole read brought few, cheap messages: read more at once */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
     bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */

@@ -136,7 +136,7 @@ NET_TEST(elements_count)
 
 NET_TEST(bytes_of_long_messages_count)
 {
-    enum { KIB = 256, ONE_READ = 64 };
+    enum { KIB = 512, ONE_READ = 256, FIRST_READ = 64 };
     start();
     connect_as(&good, "good");
     uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(large, 4), 0), 1), span_text("echo"));
@@ -144,7 +144,7 @@ NET_TEST(bytes_of_long_messages_count)
     each_sends((size_t)(p - large) + sizeof large - 100);
     hear();
     uint64_t before = 0;
-    while (before < GREEDY * (ONE_READ << 10)) { /* until it is seen how long each is */
+    while (before < GREEDY * (FIRST_READ << 10)) { /* until it is seen how long each is */
         virtual_round(&net.v, net.activator);
         before = counter_read(&net.loop->counters.bytes_in);
     }
