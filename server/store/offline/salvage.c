@@ -198,6 +198,10 @@ static enum scan_row event_row(void *arg, sqlite3_stmt *st)
     struct salvage *s = arg;
     struct store_event event = {0};
     const struct row_column *bad = row_read(st, 0, &row_events, &event, &s->names);
+    if (event.id == 0) { /* or it cannot be read: nobody knows whether it came before */
+        bad_column(s, &row_events, 0, bad ? bad : &row_events.columns[0]);
+        return SCAN_NEW;
+    }
     if (event.id < s->last || (event.id == s->last && event.seq <= s->seq))
         return SCAN_KNOWN;
     s->last = event.id;
