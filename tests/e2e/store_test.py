@@ -237,14 +237,13 @@ class StoreTest(unittest.TestCase):
 
     def test_an_event_whose_task_is_no_number_is_found(self):
         killed(self.path)
-        for task in ("-1", "0", "1.5", "'x'"):
-            bad = os.path.join(self.folder, "bad.db")
+        for number, task in enumerate(("-1", "0", "1.5", "'x'")):
+            bad = os.path.join(self.folder, f"bad{number}.db")
             self.assertEqual(tool("import", bad, tool("export", self.path)[1])[0], 0)
             with sqlite3.connect(bad) as db:
                 db.execute(f"UPDATE events SET task = {task}, seq = 0 WHERE (task, seq) IN (SELECT task, seq FROM events LIMIT 1)")
             self.start_refused(bad, "it is damaged: ")
             self.damaged(bad, "event")
-            os.unlink(bad)
 
     def test_a_page_of_zeros_loses_what_stood_on_it_alone(self):
         with Server("--store", self.path) as server, server.connect() as client:
