@@ -252,7 +252,7 @@ static void serve_set(struct rpc_request *rq)
         return;
     struct span *value = &jr.op->event.value;
     *value = span_text("\xc0");
-    bool good = jr.count == 1 || (jr.count == 2 && read_any(&jr.r, value));
+    bool good = jr.count == 1 || (jr.count == 2 && rpc_read_any(rq, rq->params, &jr.r, value));
     if (!good)
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
     else if (value->len > EVENT_VALUE_MAX)

@@ -183,28 +183,30 @@ void trail_drop(struct act *a)
 
 /* --- What was not done --- */
 
-static void note_refused(const struct rpc_request *rq, const struct rpc_method *own,
+static void note_refused(const struct connection *c, const char *principal, const char *method,
                          const char *code)
 {
-    const struct log_field fields[] = {LOG_STR("principal", name_of(rq)),
-                                       LOG_STR("method", own->name),
-                                       LOG_STR("outcome", code),
-                                       LOG_PEER("peer", conn_peer(rq->conn)),
-                                       LOG_UINT("conn", conn_id(rq->conn)),
-                                       {0}};
+    const struct log_field fields[] = {
+        LOG_STR("principal", principal), LOG_STR("method", method),    LOG_STR("outcome", code),
+        LOG_PEER("peer", conn_peer(c)),  LOG_UINT("conn", conn_id(c)), {0}};
     audit_note(LOG_WARN, "administrative act refused", fields);
 }
 
 void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, const char *code)
 {
     if (own->audit == RPC_RULES && conn_principal(rq->conn))
-        note_refused(rq, own, code);
+        note_refused(rq->conn, name_of(rq), own->name, code);
 }
 
 void trail_submission_denied(const struct rpc_request *rq)
 {
     if (!rq->loop->act)
-        note_refused(rq, rq->loop->recent_own, error_name(ERGON_E_DENIED));
+        note_refused(rq->conn, name_of(rq), rq->loop->recent_own->name, error_name(ERGON_E_DENIED));
+}
+
+void trail_foreign_denied(const struct connection *c, const char *principal, const char *method)
+{
+    note_refused(c, principal, method, error_name(ERGON_E_DENIED));
 }
 
 /* --- Who comes --- */

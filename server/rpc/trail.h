@@ -27,6 +27,8 @@ void trail_submission_denied(const struct rpc_request *rq);
 /* What is being served has turned out to be an act, of RPC_FOREIGN: it is recorded.  False: the
  * request was refused, BUSY or MEMORY. */
 bool trail_begin(struct rpc_request *rq);
+/* It has turned out to be one that this principal, which asked on `c`, may not do. */
+void trail_foreign_denied(const struct connection *c, const char *principal, const char *method);
 
 /* The act that is being served goes on behind its request: whoever takes it ends it.  NULL: what is
  * served need not be recorded. */

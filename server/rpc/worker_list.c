@@ -59,8 +59,9 @@ static struct worker *find(struct connection *c, uint64_t number)
 struct seek {
     struct census census; /* first */
     uint64_t number;
-    bool quiet, any; /* any: of all principals */
-    char by[256];    /* the principal that asks */
+    bool quiet, any;   /* any: of all principals */
+    char by[256];      /* the principal that asks */
+    const char *asked; /* the method; constant */
     bool there, denied, own, told, settled;
     uint32_t looks; /* so often it has looked whether the manager knows */
     uint32_t out, slots, methods;
@@ -162,6 +163,8 @@ static enum ergon_error end_of_search(struct census *n, struct span msgid)
         trail_forget(n->act);
         n->act = NULL;
     }
+    if (outcome == ERGON_E_DENIED)
+        trail_foreign_denied(n->call.owner, s->by, s->asked);
     return outcome;
 }
 
@@ -189,6 +192,7 @@ static void seek_start(struct rpc_request *rq, uint64_t number, bool quiet)
     s->number = number;
     s->quiet = quiet;
     s->any = any;
+    s->asked = rq->loop->recent_own->name;
     snprintf(s->by, sizeof s->by, "%s", principal_name(who));
     census_start(&s->census, rq, sizeof *s);
 }

@@ -99,7 +99,7 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
     uint32_t count;
 
     read_params(rq->params, &r, &count);
-    if (count < 1 || count > 2 || !read_any(&r, &list)) {
+    if (count < 1 || count > 2 || !rpc_read_any(rq, rq->params, &r, &list)) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
         return false;
     }
@@ -373,7 +373,7 @@ static void serve_partial(struct rpc_request *rq)
     uint32_t count;
 
     read_params(rq->params, &r, &count);
-    if (count != 2 || !read_uint(&r, &number) || !read_any(&r, &n.data)) {
+    if (count != 2 || !read_uint(&r, &number) || !rpc_read_any(rq, rq->params, &r, &n.data)) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.partial takes [call, value]");
         return;
     }

@@ -49,7 +49,8 @@ struct rpc_stage stage;
 
 /* sha256 of the tokens in rpc_stage.h */
 static const char tokens[] =
-    "sha256:19c28a50b1a09097592e7ceddb7e0771ff4d469747541a7536579eef857e05ce alice *,task.any\n"
+    "sha256:19c28a50b1a09097592e7ceddb7e0771ff4d469747541a7536579eef857e05ce alice "
+    "*,task.any,worker.offer.*\n"
     "sha256:800480042268218663feef3ea54d81ed3f976c98c38d5fd7afbe22810ec16334 bob echo,server.*\n"
     "sha256:7efa3d541f0c00bd394d267ad3e2b99c0870ce0bd7dcadb9f89a82aa8de48941 carol "
     "echo,server.*,task.get,task.wait,task.watch,task.cancel,task.retry,"

@@ -84,6 +84,27 @@ RPC_TEST(of_what_is_no_id)
     expect_no_walk();
 }
 
+RPC_TEST(of_the_value_of_an_event)
+{
+    uint8_t *p = enc_str(begin("event.set", 2), span_text("e"));
+    assert_non_null(strstr(answer_to(nils(p, ELEMENTS)), "TOO_LARGE"));
+    expect_no_walk();
+}
+
+RPC_TEST(of_a_partial_result)
+{
+    uint8_t *p = enc_uint(begin("worker.partial", 2), 8192);
+    assert_non_null(strstr(answer_to(nils(p, ELEMENTS)), "NOT_FOUND"));
+    expect_no_walk();
+}
+
+RPC_TEST(of_the_methods_of_a_worker)
+{
+    uint8_t *p = nils(begin("worker.register", 1), ELEMENTS);
+    assert_non_null(strstr(answer_to(p), "BAD_PARAMS"));
+    expect_no_walk();
+}
+
 /* The specs of a batch have to be walked through. */
 RPC_TEST(a_batch_has_so_many_at_most)
 {

@@ -120,6 +120,25 @@ TRAIL_TEST(who_may_not_is_recorded_as_refused)
                      1);
 }
 
+/* Whose a worker is turns out when it is found; a worker that nobody has is nobody's. */
+TRAIL_TEST(who_may_not_quiet_anothers_worker_is_recorded_as_refused)
+{
+    net_connect(&other);
+    stage_ask(&other, 1, "server.auth", "['" STAGE_ALICE "']");
+    stage_ask(&other, 2, "worker.register", "[['work']]");
+    stage_run();
+    assert_non_null(strstr(stage_said_to(&other), "2: {'worker': 'w1'"));
+    stage_answer("server.auth", "['" STAGE_BOB "']");
+    assert_non_null(strstr(stage_answer("worker.quiet", "['w1']"), "DENIED"));
+    assert_non_null(strstr(stage_answer("worker.resume", "['w1']"), "DENIED"));
+    assert_non_null(strstr(stage_answer("worker.quiet", "['w9']"), "NOT_FOUND"));
+    assert_int_equal(times("administrative act"), 2);
+    assert_int_equal(times("\"msg\":\"administrative act refused\",\"principal\":\"token:bob\","
+                           "\"method\":\"worker.quiet\",\"outcome\":\"DENIED\""),
+                     1);
+    assert_int_equal(times("\"method\":\"worker.resume\",\"outcome\":\"DENIED\""), 1);
+}
+
 TRAIL_TEST(administrators_and_failures_are_recorded)
 {
     stage_answer("server.auth", "['wrong']");
