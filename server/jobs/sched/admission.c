@@ -260,18 +260,34 @@ void admission_noted(struct scheduler *s, struct rate *r)
 
 /* --- Taken and given back --- */
 
-void admission_set_idle(struct scheduler *s, uint32_t pool, bool idle)
+/* Holds may have what jobs of the pool were called for. */
+static void give_to_holds(struct scheduler *s, const struct pool_calls *calls)
 {
-    struct pool_calls *calls = limits_pool_calls(s->limits, pool);
     struct line *line;
-    if (!calls || calls->idle == idle)
-        return;
-    calls->idle = idle;
     LIST_FOREACH(line, &calls->lines, by_calls)
     {
         if (line->limit)
             call(s, &line->limit->gate);
     }
+}
+
+void admission_set_idle(struct scheduler *s, uint32_t pool, bool idle)
+{
+    struct pool_calls *calls = limits_pool_calls(s->limits, pool);
+    if (!calls || calls->idle == idle)
+        return;
+    calls->idle = idle;
+    give_to_holds(s, calls);
+}
+
+void admission_set_rests(struct scheduler *s, uint32_t pool, bool rests)
+{
+    struct pool_calls *calls = limits_pool_calls(s->limits, pool);
+    if (!calls || calls->rests == rests)
+        return;
+    calls->rests = rests;
+    if (rests)
+        give_to_holds(s, calls);
 }
 
 void admission_arrive(struct scheduler *s, struct job *job)

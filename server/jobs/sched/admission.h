@@ -18,6 +18,8 @@ void admission_settle(struct scheduler *s, struct job *job);
 /* Nobody takes jobs of this pool any more, or somebody does again: what its jobs were called for is
  * not kept from holds meanwhile. */
 void admission_set_idle(struct scheduler *s, uint32_t pool, bool idle);
+/* The same, for as long as the pool rests (pool_rest.h). */
+void admission_set_rests(struct scheduler *s, uint32_t pool, bool rests);
 
 /* It goes to the queue for a new attempt: from now on counts how long it waits. */
 void admission_arrive(struct scheduler *s, struct job *job);

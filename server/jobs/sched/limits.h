@@ -40,10 +40,11 @@ struct limit_key {
     struct tenant *tenant; /* of a rate: counted by admission.c */
 };
 
-/* Of one pool: its lines out of which jobs were called that have not been picked.  While it is
- * idle, since nobody takes jobs of it, what they were called for is not kept for them. */
+/* Of one pool: its lines out of which jobs were called that have not been picked.  While
+ * nobody takes jobs of it, what they were called for is not kept for them. */
 struct pool_calls {
-    bool idle;
+    bool idle;  /* no worker is there */
+    bool rests; /* pool_rest.h */
     LIST_HEAD(, line) lines;
 };
 

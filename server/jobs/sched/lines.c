@@ -74,7 +74,7 @@ static uint64_t kept_for_jobs(const struct gate *g)
 {
     uint64_t kept = g->called;
     for (uint32_t i = 0; i < g->side_count; i++)
-        if (g->sides[i].calls->idle)
+        if (g->sides[i].calls->idle || g->sides[i].calls->rests)
             kept -= g->sides[i].called;
     return kept;
 }

@@ -2,16 +2,25 @@
 
 #include <stdlib.h>
 
+#include "server/jobs/sched/admission.h"
 #include "server/tasks/job_source.h"
 
 static const ao_time pause_first = AO_S(1), pause_most = AO_S(60);
 
 /* --- The time of the next try --- */
 
+/* From now on what a job is called for is kept for it: else holds that come again and again would
+ * have it before each try. */
+static void allow(struct scheduler *s, const struct pool_rest *r)
+{
+    admission_set_rests(s, r->pool, false);
+    job_source_wake(s->tasks, r->pool);
+}
+
 static enum ao_verdict rest_due(struct ao *self)
 {
     const struct pool_rest *r = ao_of(self, struct pool_rest, timer);
-    job_source_wake(r->scheduler->tasks, r->pool);
+    allow(r->scheduler, r);
     return AO_DONE;
 }
 
@@ -22,6 +31,7 @@ static void try_at(struct pool_rest *r, ao_time when)
     r->next = when;
     ao_deactivate(&r->timer);
     ao_sleep_until(&r->timer, when);
+    admission_set_rests(r->scheduler, r->pool, true);
 }
 
 static void rest(struct scheduler *s, struct pool_rest *r)
@@ -59,7 +69,7 @@ void pool_rest_left(struct scheduler *s, struct pool_jobs *pool, const struct jo
         return;
     pool->rest->trial = NULL;
     pool->rest->next = table_now(s->table);
-    job_source_wake(s->tasks, pool->rest->pool);
+    allow(s, pool->rest);
 }
 
 /* What was out before the rest began says nothing new. */
@@ -85,7 +95,7 @@ void pool_rest_answered(struct scheduler *s, struct pool_jobs *pool)
     r->trial = NULL;
     ao_deactivate(&r->timer);
     if (rested)
-        job_source_wake(s->tasks, r->pool);
+        allow(s, r);
 }
 
 void pool_rest_fini(struct pool_table *pools)

@@ -111,16 +111,54 @@ SCRATCH_TEST(the_example_is_accepted_and_holds_the_defaults)
     free(example);
 }
 
-/* Is there a line that begins with `word` and a colon, behind blanks, dashes and "#"? */
-static bool has_key_line(const char *text, const char *word)
-{
-    size_t length = strlen(word);
+enum { LEVELS_MAX = 8, KEY_MAX = 64 };
 
-    for (const char *at = text; (at = strstr(at, word)); at++) {
-        const char *before = at;
-        while (before > text && strchr(" -#{", before[-1]))
-            before--;
-        if (at[length] == ':' && (before == text || before[-1] == '\n'))
+/* Of a line: where its key stands, what stands in a comment as if it did not.  -1: it has none. */
+static int key_of(const char *line, char key[KEY_MAX])
+{
+    int blanks = (int)strspn(line, " "), column = blanks;
+    const char *at = line + blanks;
+
+    if (*at == '#') {
+        at += at[1] == ' ' ? 2 : 1;
+        blanks = (int)strspn(at, " ");
+        column += blanks;
+        at += blanks;
+    }
+    if (strncmp(at, "- ", 2) == 0) {
+        column += 2;
+        at += 2;
+    }
+    size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+    if (length == 0 || length >= KEY_MAX || at[length] != ':')
+        return -1;
+    snprintf(key, KEY_MAX, "%.*s", (int)length, at);
+    return column;
+}
+
+/* Is there a line of the key with this path, below those that it names? */
+static bool shows_key(const char *text, const char *path)
+{
+    struct {
+        int column;
+        size_t length; /* of the path down to it */
+    } above[LEVELS_MAX];
+    char here[LEVELS_MAX * KEY_MAX] = "", key[KEY_MAX];
+    size_t depth = 0;
+
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        int column = key_of(line, key);
+        if (column < 0)
+            continue;
+        while (depth > 0 && above[depth - 1].column >= column)
+            depth--;
+        assert_true(depth < LEVELS_MAX);
+        size_t length = depth > 0 ? above[depth - 1].length : 0;
+        length += (size_t)sprintf(here + length, "%s%s", depth > 0 ? "." : "", key);
+        above[depth].column = column;
+        above[depth++].length = length;
+        if (strcmp(here, path) == 0)
             return true;
     }
     return false;
@@ -128,18 +166,27 @@ static bool has_key_line(const char *text, const char *word)
 
 TEST(the_example_shows_every_key)
 {
-    static const struct config_table *const tables[] = {&config_keys, &config_listener_keys,
-                                                        &config_executor_keys, &config_tenant_keys,
-                                                        &config_role_keys};
-    char *example = read_all(EXAMPLE_PATH);
+    static const struct {
+        const struct config_table *table;
+        const char *below;
+    } tables[] = {{&config_keys, ""},
+                  {&config_listener_keys, "listen."},
+                  {&config_executor_keys, "executors.list."},
+                  {&config_tenant_keys, "tenants."},
+                  {&config_role_keys, "roles."}};
+    char *example = read_all(EXAMPLE_PATH), path[256];
+    size_t missing = 0;
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (size_t i = 0; i < tables[t]->count; i++) {
-            const char *dot = strrchr(tables[t]->keys[i].path, '.');
-            const char *word = dot ? dot + 1 : tables[t]->keys[i].path;
-            if (!has_key_line(example, word))
-                fail_msg("docs/ergond.yaml does not show %s", tables[t]->keys[i].path);
+        for (size_t i = 0; i < tables[t].table->count; i++) {
+            snprintf(path, sizeof path, "%s%s", tables[t].below, tables[t].table->keys[i].path);
+            if (!shows_key(example, path)) {
+                print_error("%s\n", path);
+                missing++;
+            }
         }
+    if (missing > 0)
+        fail_msg("docs/ergond.yaml does not show the keys above");
     free(example);
 }
 

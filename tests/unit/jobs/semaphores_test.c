@@ -261,6 +261,36 @@ JOBS_TEST(tasks_and_clients_share_permits, .room = 4)
     lose(w, conn);
 }
 
+/* A pool whose workers die begins nothing for a while: what one of its tasks was called for is free
+ * meanwhile, and kept for it again when the next is tried. */
+JOBS_TEST(a_pool_that_rests_keeps_no_permits, .room = 5)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 2);
+    struct job_spec spec =
+        WORK(.limit_key = span_text("gpu"), .limit = 2, .take = 2, .priority = 9);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    w->jobs->sched.losses_max = 1;
+    for (int i = 0; i < 5; i++)
+        jobs_world_submit(w, &WORK());
+    jobs_world_settle(w);
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_OK);
+    assert_int_equal(world_state(w, id), JOB_QUEUED); /* it was called, and there is no room */
+    struct operation *waits = acquire(w, conn, 2);
+    assert_false(world_answered(w, waits));
+    while (w->out[POOL_BLOCKING] > 0)
+        world_lose(w->runs, LOSS_ALONE, "");
+    jobs_world_settle(w);
+    is(w, waits, ERGON_OK);
+    struct operation *later = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_reason(w, id), JOB_WHY_LIMIT);
+    is(w, on(w, &operation_sem_release, waits, NULL), ERGON_OK);
+    jobs_world_settle(w);
+    assert_false(world_answered(w, later));
+    lose(w, conn);
+}
+
 /* --- Durable --- */
 
 STORED_TEST(a_hold_outlives_a_crash)
