@@ -165,7 +165,6 @@ static bool take_losses(struct job *job, const struct store_task *row)
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
     bool open = job_state_open((enum job_state)row->state);
-    job->created = row->created;
     job->deadline = row->deadline_at ? table_time_of(&jobs->table, row->deadline_at) : AO_NEVER;
     job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;
     job->attempt = row->attempt;
@@ -204,6 +203,8 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     if (!spec_of(row, &spec))
         return false;
     struct job *job = job_new(&jobs->table, &spec, row->id);
+    if (job)
+        job->created = row->created;
     bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row) &&
                  take_losses(job, row);
     free((void *)spec.after);

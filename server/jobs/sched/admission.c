@@ -185,14 +185,15 @@ static void adopt(struct scheduler *s, struct rate *r)
 }
 
 /* Live, the newest spec says how many permits there are.  Tasks that are read back come behind the
- * row of the semaphore, in the order of their ids, and say nothing new. */
-static void agree_with_row(struct scheduler *s, struct limit *limit)
+ * rows of semaphores and holds, in the order of their ids, and those that are older say nothing
+ * new. */
+static void agree_with_row(struct scheduler *s, struct limit *limit, const struct job *job)
 {
     if (!limit || limit->row_max == 0 || limit->row_max == limit->max)
         return;
-    if (s->table->recovering)
+    if (s->table->recovering && job->created <= limit->row_at)
         limit->max = limit->row_max;
-    else
+    else if (!s->table->recovering)
         s->max_changed(s, limit);
 }
 
@@ -207,7 +208,7 @@ bool admission_join(struct scheduler *s, struct job *job, const struct job_spec 
         return false;
     if (line->rate)
         adopt(s, line->rate);
-    agree_with_row(s, line->limit);
+    agree_with_row(s, line->limit, job);
     call_both(s, line); /* either may have been raised */
     return true;
 }

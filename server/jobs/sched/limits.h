@@ -73,9 +73,12 @@ struct limit {
     struct gate gate;
     struct semaphore *semaphore; /* of its name; NULL: there is none */
     uint32_t max;                /* as the newest spec of this key says */
-    uint32_t row_max;            /* as the row of its semaphore says; 0: it has none */
-    uint32_t taken; /* more than `max` while those run that began before it was lowered */
-    uint32_t refs;  /* lines */
+    /* As the row of its semaphore says, or after a restart that of the last hold of one without a
+     * row; 0: none does. */
+    uint32_t row_max;
+    uint64_t row_at; /* Unix ns, as it is read back: what tasks say that came before is older */
+    uint32_t taken;  /* more than `max` while those run that began before it was lowered */
+    uint32_t refs;   /* lines */
 };
 
 /* A start that the file does not know of would be forgotten by a crash.  So the file is promised

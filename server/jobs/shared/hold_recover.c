@@ -13,6 +13,14 @@ static struct semaphore *recover(struct jobs *jobs, struct span tenant, struct s
     return s;
 }
 
+/* So many permits there are, whatever tasks say that came before. */
+static void row_says(const struct semaphore *s, uint32_t permits, uint64_t at)
+{
+    struct limit *limit = semaphore_limit(s);
+    limit->max = limit->row_max = permits;
+    limit->row_at = at;
+}
+
 bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row)
 {
     struct semaphore *s = recover(jobs, row->tenant, row->name, row->permits);
@@ -20,7 +28,7 @@ bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row
         return false;
     s->kept = true;
     s->row = row->id;
-    semaphore_limit(s)->max = semaphore_limit(s)->row_max = row->permits;
+    row_says(s, row->permits, UINT64_MAX);
     shared_number_past(jobs, row->id);
     return true;
 }
@@ -36,6 +44,8 @@ bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
     struct hold *h = s ? hold_recover(jobs, s, &wish, row->id) : NULL;
     if (!h)
         return false;
+    if (s->row == 0)
+        row_says(s, row->of, row->since_at);
     h->since = row->since_at;
     h->ends = row->ends_at > 0 ? table_time_of(&jobs->table, row->ends_at) : AO_NEVER;
     shared_number_past(jobs, row->id);

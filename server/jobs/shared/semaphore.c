@@ -117,6 +117,7 @@ void semaphore_settle(struct jobs *jobs, struct semaphore *s)
         return;
     unlink_semaphore(jobs->shared, s);
     semaphore_limit(s)->semaphore = NULL;
+    semaphore_limit(s)->row_max = 0;
     table_weigh_other(&jobs->table, t, semaphore_bytes(s), 0);
     t->semaphores--;
     line_unref(jobs->sched.limits, s->line);

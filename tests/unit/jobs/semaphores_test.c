@@ -439,6 +439,36 @@ STORED_TEST(a_restart_changes_no_number_of_permits)
     assert_int_equal(gpu(w)->max, 5);
 }
 
+/* Of one without a row that of its last hold says it: the task that had said it is forgotten. */
+STORED_TEST(nor_does_it_where_only_holds_have_rows)
+{
+    struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 7, .keep = AO_S(3600));
+    spec.durable = DURABLE_FSYNC;
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    spec.limit = 5;
+    spec.keep = 0;
+    uint64_t newer = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    struct operation *a = acquire(w, connection(w), 1);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, a, ERGON_OK);
+    world_cancel(w, world_job(w, newer));
+    jobs_world_pass(w, AO_S(1));
+    assert_null(world_job(w, newer));
+    assert_int_equal(gpu(w)->max, 5);
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 5);
+    spec.limit = 6;
+    jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(gpu(w)->max, 6);
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 6);
+    jobs_world_pass(w, AO_S(20)); /* nobody holds anything */
+    assert_null(gpu(w)->semaphore);
+}
+
 /* --- By chance --- */
 
 enum { CONNECTIONS = 4, WISHES = 12, WISHES_MAX = 4096, HELD_MAX = 16 };
