@@ -33,8 +33,8 @@ int stage_close(void **state);
 #define RPC_TEST(name)         TEST_WITH(stage_open, stage_close, name)
 #define RPC_TEST_GUARDED(name) TEST_WITH(stage_open_guarded, stage_close, name)
 
-/* Tokens of stage_open_guarded(), and whose they are: alice may call and offer everything, bob `echo` and
- * `server.*`, carol these and task.get and the like, of her own tasks. */
+/* Tokens of stage_open_guarded(), and whose they are: alice may call and offer everything, bob call
+ * `echo` and `server.*`, carol these and task.get and the like, of her own tasks. */
 #define STAGE_ALICE "token-of-alice"
 #define STAGE_BOB   "token-of-bob"
 #define STAGE_CAROL "token-of-carol"
