@@ -10,6 +10,7 @@
 
 #include "base/counter.h"
 #include "base/hash_table.h"
+#include "base/pairing_heap.h"
 #include "base/slab.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/core/kept.h"
@@ -53,7 +54,7 @@ struct job_queue {
 
 /* That clients of the tenant name; see shared/named_events.h. */
 struct named_events {
-    struct named_event *first, *last;
+    struct pairing_heap idle; /* for which nobody waits: that was set longest ago goes first */
     uint32_t count;
 };
 

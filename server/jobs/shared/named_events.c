@@ -32,22 +32,35 @@ struct named_event *event_find(const struct jobs *jobs, struct span tenant, stru
     return t ? find(jobs->shared, t, name, hash_of(&jobs->table, t, name)) : NULL;
 }
 
-/* --- In the list of its tenant --- */
+/* --- Among those that may go --- */
 
-static void link_last(struct named_event *e)
+static struct named_event *event_of(const struct pairing_node *idle)
 {
-    struct named_events *list = &e->tenant->events;
-    e->next = NULL;
-    e->prev = list->last;
-    *(e->prev ? &e->prev->next : &list->first) = e;
-    list->last = e;
+    return ao_of((struct pairing_node *)(uintptr_t)idle, struct named_event, idle);
 }
 
-static void unlink_event(struct named_event *e)
+static bool set_before(const struct pairing_node *a, const struct pairing_node *b)
 {
-    struct named_events *list = &e->tenant->events;
-    *(e->prev ? &e->prev->next : &list->first) = e->next;
-    *(e->next ? &e->next->prev : &list->last) = e->prev;
+    return event_of(a)->seq < event_of(b)->seq;
+}
+
+static void leave_idle(struct named_event *e)
+{
+    if (e->is_idle)
+        pairing_remove(&e->tenant->events.idle, &e->idle);
+    e->is_idle = false;
+}
+
+/* It has been set, or somebody waits no more. */
+static void see_whether_idle(struct named_event *e)
+{
+    struct pairing_heap *idle = &e->tenant->events.idle;
+    if (e->is_idle || e->waiters || e->seq == 0)
+        return;
+    if (!idle->root)
+        pairing_init(idle, set_before);
+    pairing_add(idle, &e->idle);
+    e->is_idle = true;
 }
 
 /* --- Made and dropped --- */
@@ -61,7 +74,7 @@ static void drop(struct jobs *jobs, struct named_event *e)
 {
     struct tenant *t = e->tenant;
     assert(!e->waiters);
-    unlink_event(e);
+    leave_idle(e);
     hash_remove(&jobs->shared->events, &e->by_name);
     counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
     t->events.count--;
@@ -77,19 +90,12 @@ void event_settle(struct jobs *jobs, struct named_event *e)
         drop(jobs, e);
 }
 
-/* Those for which somebody waits are few, and are looked at once: they go to the end. */
 static bool drop_oldest(struct jobs *jobs, const struct tenant *t)
 {
-    for (uint32_t looks = t->events.count; looks > 0; looks--) {
-        struct named_event *e = t->events.first;
-        if (!e->waiters) {
-            drop(jobs, e);
-            return true;
-        }
-        unlink_event(e);
-        link_last(e);
-    }
-    return false;
+    const struct pairing_node *oldest = t->events.idle.root;
+    if (oldest)
+        drop(jobs, event_of(oldest));
+    return oldest != NULL;
 }
 
 /* Is there room for one more of the tenant, which another one may have had to go for? */
@@ -119,7 +125,6 @@ static struct named_event *make(struct jobs *jobs, struct tenant *t, struct span
     counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
     t->events.count++;
     t->jobs++;
-    link_last(e);
     table_weigh_other(&jobs->table, t, 0, bytes_of(e));
     return e;
 }
@@ -153,13 +158,13 @@ bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum
         return shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
     if (value.len > 0)
         memcpy(copy, value.at, value.len);
+    leave_idle(e); /* its number changes */
     free(e->value);
     e->value = copy;
     e->value_len = (uint32_t)value.len;
     e->seq = shared_number(jobs);
     table_weigh_other(&jobs->table, e->tenant, was, bytes_of(e));
-    unlink_event(e);
-    link_last(e);
+    see_whether_idle(e);
     return true;
 }
 
@@ -167,6 +172,7 @@ bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum
 
 void event_join(struct named_event *e, struct event_waiter *w)
 {
+    leave_idle(e);
     w->prev = NULL;
     w->next = e->waiters;
     if (w->next)
@@ -179,6 +185,7 @@ void event_leave(struct named_event *e, struct event_waiter *w)
     *(w->prev ? &w->prev->next : &e->waiters) = w->next;
     if (w->next)
         w->next->prev = w->prev;
+    see_whether_idle(e);
 }
 
 void events_free(struct jobs *jobs)

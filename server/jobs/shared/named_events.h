@@ -2,13 +2,15 @@
  * was set last.
  *
  * A tenant has so many, and beyond that the one goes that was set longest ago and for which nobody
- * waits; it is then as if it had never been set.  They are in memory only.
+ * waits; it is then as if it had never been set.  Where somebody waits for each, or where others
+ * have all that there may be, a further one is refused.  They are in memory only.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_SHARED_NAMED_EVENTS_H
 #define ERGON_JOBS_SHARED_NAMED_EVENTS_H
 
 #include "base/hash_table.h"
+#include "base/pairing_heap.h"
 #include "base/span.h"
 #include "proto/errors.h"
 
@@ -30,7 +32,8 @@ struct event_waiter {
 struct named_event {
     struct hash_link by_name; /* first */
     struct tenant *tenant;
-    struct named_event *prev, *next; /* of the tenant: in the order in which they were set last */
+    struct pairing_node idle; /* of the tenant's, while `is_idle` */
+    bool is_idle;             /* it has been set, and nobody waits */
     struct event_waiter *waiters;
     uint64_t seq;   /* 0: it has not been set */
     uint8_t *value; /* malloc'ed, raw MessagePack */
