@@ -67,6 +67,7 @@ struct guardian {
     pid_t group;  /* of `ergon`: who gets the terminal back */
     pid_t command;
     bool reaped; /* the command: its number may be another's */
+    bool stays;  /* stopped, until `ergon` has it go on */
     enum stage stage;
     pid_t *told; /* children that were sent SIGTERM, and are not reaped */
     uint32_t told_count, told_room;
@@ -182,7 +183,7 @@ static void look_at(struct guardian *g, const siginfo_t *child)
     int status = 0;
     if (child->si_code == CLD_STOPPED) {
         waitpid(child->si_pid, &status, WUNTRACED | WNOHANG);
-        if (is_command) /* nobody could bring it back: our shell does not know it */
+        if (is_command && !g->stays) /* nobody could bring it back: our shell does not know it */
             signal_group(g, SIGCONT);
         return;
     }
@@ -220,9 +221,10 @@ static void obey(struct guardian *g)
         kill_all(g);
         return;
     }
-    if (p.verb == ORDER_SIGNAL)
+    if (p.verb == ORDER_SIGNAL) {
+        g->stays = p.number == SIGTSTP || (g->stays && p.number != SIGCONT);
         signal_group(g, p.number);
-    else if (p.verb == ORDER_STOP)
+    } else if (p.verb == ORDER_STOP)
         end_all(g);
     else if (p.verb == ORDER_KILL)
         kill_all(g);

@@ -59,7 +59,9 @@ struct guard *guard_start(struct event_base *base, const struct guard_plan *plan
  * not to be watched. */
 bool guard_minds(int signal_number);
 
-/* To the command's process group; lost if the command has ended. */
+/* To the command's process group; lost if the command has ended.  A command that SIGTSTP stopped
+ * stays so until SIGCONT; one that is stopped otherwise, in the foreground of a terminal, is
+ * continued at once. */
 void guard_signal(struct guard *g, int number);
 
 /* SIGTERM, and SIGKILL after patience_ms; a second time changes nothing. */

@@ -53,6 +53,7 @@ struct holder {
     char fence[24];
     struct event timer; /* the next renewal, or the next try */
     struct event signals[PASSED_ON_COUNT];
+    struct event stop; /* SIGTSTP */
 };
 
 static uint64_t now_ns(void)
@@ -362,6 +363,32 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
         leave(h, SIGNAL_STATUS + number);
 }
 
+/* As if we did not watch it; where nobody could have us go on, the system does not stop us. */
+static void stop_ourselves(void)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction ours;
+    sigaction(SIGTSTP, &usual, &ours);
+    raise(SIGTSTP);
+    sigaction(SIGTSTP, &ours, NULL);
+}
+
+/* The command stops, too: while we are stopped nobody renews.  When the time of the last renewal is
+ * over it is killed where it stands, by its guardian, who looks at the time before he looks at what
+ * we say: it does not go on then, whoever continues us. */
+static void on_stop(evutil_socket_t number, short what, void *arg)
+{
+    struct holder *h = arg;
+    (void)what;
+    if (h->guard != NULL)
+        guard_signal(h->guard, number);
+    stop_ourselves();
+    if (h->guard == NULL)
+        return;
+    keep(h);
+    guard_signal(h->guard, SIGCONT);
+}
+
 /* ---- life ---- */
 
 /* A connection that is lost is to stand again well before the grace is over. */
@@ -387,6 +414,9 @@ static bool holder_init(struct holder *h)
         if (guard_minds(PASSED_ON[i]))
             evsignal_add(&h->signals[i], NULL);
     }
+    evsignal_assign(&h->stop, h->base, SIGTSTP, on_stop, h);
+    if (guard_minds(SIGTSTP))
+        evsignal_add(&h->stop, NULL);
     enum ergon_end end = ergon_client_new(h->base, &options, &h->client, why, sizeof why);
     if (end == ERGON_END_OK)
         return true;
@@ -412,6 +442,7 @@ int sem_run(const struct globals *g, const struct sem_run_plan *plan)
     }
     for (size_t i = 0; i < PASSED_ON_COUNT; i++)
         evsignal_del(&h.signals[i]);
+    evsignal_del(&h.stop);
     event_del(&h.timer);
     event_base_free(h.base);
     return h.status;

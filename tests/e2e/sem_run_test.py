@@ -140,6 +140,64 @@ class Runs(SemTest):
         self.assertGreater(holder["fence"], 0)
 
 
+def state_of(pid):
+    """As in /proc: T for stopped; empty if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+class Stopped(SemTest):
+    """By SIGTSTP, as a shell's job is."""
+
+    def start(self, script, *flags):
+        """`ergon` and its command, which says its number, and has been stopped with it."""
+        words = [ERGON, "-q", "-s", self.server.urls[0], "sem", "run", self.name, "--permits", "1", *flags, "--", "sh", "-c", script]
+        # A group of its own, as shells give one: the system stops none that nobody could continue.
+        run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               preexec_fn=lambda: os.setpgid(0, 0))
+        self.runs.append(run)
+        command = int(run.stdout.readline())
+        run.send_signal(signal.SIGTSTP)
+        eventually(lambda: state_of(run.pid) == state_of(command) == "T", "both are stopped")
+        return run, command
+
+    def test_the_command_stops_and_goes_on_with_it(self):
+        fifo = self.fifo("go")
+        run, command = self.start(f"echo $$; read x <{fifo}", "--grace", "1h")
+        run.send_signal(signal.SIGCONT)
+        eventually(lambda: "T" not in (state_of(run.pid), state_of(command)), "both go on")
+        go(fifo)
+        self.assertEqual(run.wait(LIMIT), OK)
+
+    def test_a_command_that_was_stopped_for_too_long_never_goes_on(self):
+        mark = os.path.join(self.place, "went on")
+        run, command = self.start(f"trap 'echo >\"{mark}\"' CONT; echo $$; while :; do sleep 1; done", "--grace", "3s")
+        eventually(lambda: state_of(command) == "", "it is killed where it stands")
+        self.assertEqual(state_of(run.pid), "T")
+        second = self.run_under("exit 0", "--permits", "1")
+        self.until_waiting(1)
+        run.send_signal(signal.SIGCONT)
+        self.assertEqual(run.wait(LIMIT), KILLED)
+        self.assertEqual(second.wait(LIMIT), OK)
+        self.assertFalse(os.path.exists(mark))
+
+    def test_one_that_waits_stops_alone(self):
+        fifo = self.fifo("held")
+        self.run_under(f"echo; read x <{fifo}", "--permits", "1").stdout.readline()
+        words = [ERGON, "-q", "-s", self.server.urls[0], "sem", "run", self.name, "--", "true"]
+        run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=lambda: os.setpgid(0, 0))
+        self.runs.append(run)
+        self.until_waiting(1)
+        run.send_signal(signal.SIGTSTP)
+        eventually(lambda: state_of(run.pid) == "T", "it is stopped")
+        go(fifo)
+        run.send_signal(signal.SIGCONT)
+        self.assertEqual(run.wait(LIMIT), OK)
+
+
 class Anew(unittest.TestCase):
     def test_a_server_that_starts_anew_and_does_not_know_the_hold(self):
         """Who holds something hears of it with its next connection, and its command is killed."""
