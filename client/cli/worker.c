@@ -5,7 +5,6 @@
 #include "client/cli/output.h"
 #include "client/cli/pages.h"
 #include "client/cli/worker_serve.h"
-#include "proto/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@ enum {
     LIST_MAX = 1000,
     SLOTS_MAX = 4096,
     VERSION_MAX = 32, /* bytes */
+    OFFERED_MAX = 64, /* of the name of a method */
     SHARE_MAX = 100   /* percent */
 };
 
@@ -92,8 +92,8 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
         return STATUS_USAGE;
     }
     for (size_t i = 0; i < o->methods.count; i++)
-        if (o->methods.at[i][0] == 0 || strlen(o->methods.at[i]) > METHOD_NAME_MAX)
-            return wrong("method", o->methods.at[i], "a name of 1 to 256 bytes");
+        if (o->methods.at[i][0] == 0 || strlen(o->methods.at[i]) > OFFERED_MAX)
+            return wrong("method", o->methods.at[i], "a name of 1 to 64 bytes");
     if (!input_form_of(o->input, &plan->input))
         return wrong("input", o->input, "json, raw or args");
     if (!output_form_of(o->output, &plan->output))

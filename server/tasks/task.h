@@ -101,8 +101,8 @@ struct task {
     uint16_t reserved;         /* for its result, in units of RESULT_LARGE; TASK_CHARGED */
     uint8_t depth;             /* 0: not nested */
 
-    /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Set by
-     * home_flag(), read by task_flagged(); relaxed on both sides. */
+    /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Read by
+     * task_flagged(); set so that who then looks at what runs misses nobody: see flag_task(). */
     _Atomic uint8_t flags;
 #ifndef NDEBUG
     uint8_t owner; /* enum task_owner */

@@ -7,7 +7,7 @@
  *     jobs_world_open(&w);
  *     uint64_t id = jobs_world_submit(&w, &spec);
  *     jobs_world_settle(&w);
- *     jobs_world_finish(&w, id, "result");
+ *     world_finish(w.runs, "\x01");
  *     trace_expect(&w.v, ...);
  *     jobs_world_fini(&w);
  *

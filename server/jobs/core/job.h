@@ -110,7 +110,7 @@ enum job_flag {
     /* It was read back after its end, and its history lacks what its row tells: see
      * history_complete(). */
     JOB_NOT_REPLAYED = 4096,
-    /* A write is to make it fsync, and who joined it waits for that: see job_harden(). */
+    /* A write is to make it fsync, and who joined it waits for that: see harden() in submit.c. */
     JOB_HARDENING = 8192,
     JOB_FROM_MEMORY = 16384, /* while it hardens: before, it was in no file */
     JOB_REWRITE = 32768      /* its options have changed since a write of them was made */

@@ -2,7 +2,7 @@
  * outlives the process.  After a crash it tells whose handlers had begun, and whose had returned
  * although no row says so yet.
  *
- *     free --board_take()--> given --> begun --> over --board_give()--> free
+ *     free --board_take()--> given --> begun --> over --board_saved()--> free
  *                                  executor
  *
  * A slot is taken when an attempt is given, and given back when that has returned or was withdrawn,

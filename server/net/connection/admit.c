@@ -4,7 +4,6 @@
 
 #include "server/net/auth/peer.h"
 #include "server/net/auth/token.h"
-#include "server/net/auth/token.h"
 #include "server/net/connection/admit.h"
 #include "server/net/connection/conn_output.h"
 #include "server/net/connection/newcomers.h"

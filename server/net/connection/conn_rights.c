@@ -75,11 +75,6 @@ void conn_set_principal(struct connection *c, const struct principal *p)
         newcomer_remove(c);
 }
 
-bool conn_auth_required(const struct connection *c)
-{
-    return conn_asks_who(c);
-}
-
 bool conn_auth_failed(struct connection *c)
 {
     uint32_t limit = c->loop->limits.auth_failures;

@@ -509,11 +509,6 @@ void remote_info(const struct remote *r, struct remote_info *out)
                                 .service_ns = counter_read(&r->base.service_ns)};
 }
 
-bool remote_context(const struct remote *r)
-{
-    return r->context;
-}
-
 const struct task *remote_tasks(const struct remote *r)
 {
     return LIST_FIRST(&r->has);

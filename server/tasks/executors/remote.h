@@ -116,7 +116,6 @@ struct remote_info {
     uint64_t service_ns; /* mean time of a task; 0: none has ended */
 };
 void remote_info(const struct remote *r, struct remote_info *out);
-bool remote_context(const struct remote *r); /* as its spec says */
 /* The tasks that it has, the newest first: the first, and the one behind `t`; NULL: no more. */
 const struct task *remote_tasks(const struct remote *r);
 const struct task *remote_task_after(const struct task *t);

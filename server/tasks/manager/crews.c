@@ -1,7 +1,6 @@
 #include "server/tasks/manager/crews.h"
 
 #include <stdio.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "server/tasks/job_source.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <ergon/client_serve.h>
+#include <ergon/client_workers.h>
 
 #include "client/lib/client.h"
 #include "proto/encoder.h"
@@ -30,6 +31,9 @@ struct work {
     size_t result_len;           /* likewise, bytes; 0: an error */
     uint8_t result[64];          /* the beginning of it */
     char told[32];               /* the last notification */
+    unsigned said;               /* notifications that the server has read, */
+    uint8_t say[64];             /* the method and the parameters of the last, */
+    size_t say_len;              /* so many bytes */
     enum ergon_state states[16]; /* each change */
     unsigned state_count;
 };
@@ -54,6 +58,15 @@ static void read_answer(struct work *k, const struct envelope *e)
     memcpy(k->result, e->result.at, len);
 }
 
+static void read_notification(struct work *k, const struct envelope *e)
+{
+    assert_true(e->method.len + e->params.len <= sizeof k->say);
+    memcpy(k->say, e->method.at, e->method.len);
+    memcpy(k->say + e->method.len, e->params.at, e->params.len);
+    k->say_len = e->method.len + e->params.len;
+    k->said++;
+}
+
 static void on_message(struct scripted *s, const struct envelope *e)
 {
     struct work *k = s->user;
@@ -63,6 +76,8 @@ static void on_message(struct scripted *s, const struct envelope *e)
         k->registered++;
     else if (e->type == ENVELOPE_REQUEST)
         answer_with_name(s, e);
+    else
+        read_notification(k, e);
 }
 
 static void on_request(void *arg, struct ergon_served *served)
@@ -260,6 +275,27 @@ WORLD_TEST(a_notification_is_passed_on)
     while (k.told[0] == 0)
         event_base_loop(w->server.base, EVLOOP_ONCE);
     assert_string_equal(k.told, "worker.cancel 7");
+}
+
+static void said(struct work *k, unsigned count, const char *bytes, size_t len)
+{
+    scripted_until(&k->world->server, &k->said, count);
+    assert_int_equal(k->say_len, len);
+    assert_memory_equal(k->say, bytes, len);
+}
+
+#define SAID(count, bytes) said(&k, count, bytes, sizeof bytes - 1)
+
+WORLD_TEST(what_is_known_before_the_answer_is_told)
+{
+    struct work k;
+    struct ergon_client *c = begin(state, &k, 1)->client;
+    assert_int_equal(ergon_worker_progress(c, 300, 1, 2, "x"), ERGON_END_OK);
+    SAID(1, "worker.progress\x94\xcd\x01\x2c\x01\x02\xa1x");
+    assert_int_equal(ergon_worker_partial(c, 300, raw("\xa4half")), ERGON_END_OK);
+    SAID(2, "worker.partial\x92\xcd\x01\x2c\xa4half");
+    assert_int_equal(ergon_worker_partial(c, 300, (struct ergon_raw){0}), ERGON_END_OK);
+    SAID(3, "worker.partial\x92\xcd\x01\x2c\xc0");
 }
 
 /* ---- refusals ---- */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
+#include "server/net/connection/conn_private.h"
 #include "server/net/serving.h"
 #include "tests/support/heap.h"
 #include "tests/support/net_world.h"
@@ -156,7 +157,7 @@ NET_TEST(a_connection_says_what_it_is)
     assert_null(conn_tokens(c)); /* no token file is configured */
     assert_string_equal(conn_peer(c), "192.0.2.1:4711");
     assert_true(conn_mode(c)->raw);
-    assert_true(conn_auth_required(c));
+    assert_true(conn_asks_who(c));
     assert_null(conn_principal(c));
     const struct principal *p = principal_new(
         &(struct principal_options){PRINCIPAL_TOKEN, "alice", .tenant = NULL, .methods = "*"});

@@ -341,7 +341,7 @@ SERVER_TEST(who_is_not_known_is_refused)
     assert_true(client_connect(&c, url) && client_echo(&c, 1));
     assert_null(
         conn_principal(LIST_FIRST(&server.loops[0]->all))); /* nobody yet: a token may follow */
-    assert_true(conn_auth_required(LIST_FIRST(&server.loops[0]->all)));
+    assert_true(conn_asks_who(LIST_FIRST(&server.loops[0]->all)));
     client_fini(&c);
 
     struct listener_options options = mutual_tls(CLIENT_CERT_REQUIRED);

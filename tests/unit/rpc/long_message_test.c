@@ -11,7 +11,7 @@ enum { LONG = 900000, ROUNDS = 30 };
 struct block __real_block_new(size_t size);
 struct block __wrap_block_new(size_t size);
 
-static size_t largest; /* bytes at once, since expect_no_copy() */
+static size_t largest; /* bytes at once, of one answer_to() */
 
 struct block __wrap_block_new(size_t size)
 {

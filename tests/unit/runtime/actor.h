@@ -1,4 +1,4 @@
-/* Scripted objects, two of them on one virtual activator: what the tests of ao.c share. */
+/* Scripted objects, two of them on one virtual activator: what the tests of objects share. */
 #ifndef ERGON_TESTS_ACTOR_H
 #define ERGON_TESTS_ACTOR_H
 
