@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/access/rights.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/job_requests.h"
@@ -211,6 +212,28 @@ static int build_jobs(struct topology *t, const struct config *c, struct registr
     return 0;
 }
 
+/* ---- handlers that workers may offer, too ---- */
+
+static int join_workers(const struct config *c, struct registry *registry)
+{
+    uint32_t joined = 0;
+    char *patterns;
+
+    if (!plan_worker_join(c, &patterns))
+        return -1;
+    for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
+        struct method *m = registry_at(registry, i);
+        if (!patterns_fit(patterns, m->name))
+            continue;
+        method_join(m);
+        joined++;
+    }
+    if (patterns && joined == 0)
+        log_warn("workers.join names no handler", LOG_STR("patterns", patterns));
+    free(patterns);
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 static void share(struct topology *t, const struct config *c, struct registry *registry)
@@ -240,7 +263,7 @@ struct topology *topology_build(const struct config *config, struct registry *re
         return NULL;
     }
     t->loop_count = plan_loops(config);
-    if (!plan_worker_methods(config, &t->worker_methods))
+    if (!plan_worker_methods(config, &t->worker_methods) || join_workers(config, registry) < 0)
         goto failed;
     t->shared.limits = plan_limits(config, t->loop_count);
     if (build_activators(t, config) < 0)

@@ -316,6 +316,12 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
     return l->allow.count == 0 || out->methods != NULL;
 }
 
+bool plan_worker_join(const struct config *c, char **out)
+{
+    *out = join(&c->workers.join);
+    return *out || c->workers.join.count == 0;
+}
+
 bool plan_worker_methods(const struct config *c, char **out)
 {
     *out = join(&c->workers.methods);

@@ -41,6 +41,7 @@ struct jobs_options plan_jobs(const struct config *c);
 
 /* The patterns of methods that workers will offer, malloc'ed; NULL: none.  False without memory. */
 bool plan_worker_methods(const struct config *c, char **out);
+bool plan_worker_join(const struct config *c, char **out); /* the same of workers.join */
 
 /* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
 struct jobs_tenant *plan_tenants(const struct config *c);

@@ -199,6 +199,7 @@ struct config {
         uint64_t silence;            /* ns in which a worker's machine may say nothing; 0: any */
         uint64_t give_up;            /* ns that a worker may be late; 0: any */
         struct config_texts methods; /* patterns of those that workers will offer */
+        struct config_texts join;    /* patterns of handlers that they may offer, too */
     } workers;
 
     bool sandbox;                      /* system calls that are not needed are denied */

@@ -238,6 +238,9 @@ static const struct config_key keys[] = {
 
     {"workers.methods", "workers-methods", &config_namelist, AT(workers.methods),
      .help = "pattern of methods that workers will offer: tasks of them are taken before any does"},
+    {"workers.join", "workers-join", &config_namelist, AT(workers.join),
+     .help = "pattern of the server's own handlers that workers may offer, too: their tasks go to "
+             "whoever is least occupied"},
 
     {"drain", "drain", &config_duration, AT(drain), .normal = "8s", LIMIT(0, DAY),
      .live = true, .help = "how long a shutdown waits for work in flight"},

@@ -42,6 +42,10 @@ struct method {
      * method is made: registry_on_intern(). */
     struct pool *pool;
     bool no_executor; /* the pool has none, and never will: it is not called.  Set by tasks_new() */
+    /* Of a handler of this process: workers may offer it beside that (`workers.join`).  Set before
+     * tasks_new(). */
+    bool joined;
+    bool managed; /* its calls go by the manager alone; set as `joined` */
     /* enum ergon_error: with what a call is refused now; ERGON_OK: it is not.  Orders nothing
      * (relaxed): who sees an old value is answered by the manager. */
     _Atomic uint8_t refuses;
@@ -90,6 +94,13 @@ static inline const char *method_kind(const struct method *m)
     if (method_of_workers(m))
         return "worker";
     return m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
+}
+
+/* Set-up, before tasks_new(): workers may offer this handler's method, too, and its tasks go to
+ * whoever is least occupied. */
+static inline void method_join(struct method *m)
+{
+    m->joined = m->managed = true;
 }
 
 struct registry *registry_new(void); /* NULL without memory */

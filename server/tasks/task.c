@@ -66,7 +66,7 @@ void *task_own_memory(struct task *t, size_t size)
     if (size > (size_t)TASK_MEMORY - t->memory_used)
         return NULL;
     uint8_t *at = t->memory + t->memory_used;
-    t->memory_used = (uint16_t)(t->memory_used + (size + 15) / 16 * 16);
+    t->memory_used = (uint8_t)(t->memory_used + (size + 15) / 16 * 16);
     return at;
 }
 

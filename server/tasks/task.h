@@ -97,8 +97,9 @@ struct task {
     struct tally *tally;
     struct task_chunk *chunks; /* what the handler allocated */
     struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
-    uint16_t memory_used;      /* bytes */
     uint16_t reserved;         /* for its result, in units of RESULT_LARGE; TASK_CHARGED */
+    uint16_t reserved_nested;  /* of `reserved`, what is for nested_block; of a blocking one */
+    uint8_t memory_used;       /* bytes */
     uint8_t depth;             /* 0: not nested */
 
     /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Read by
@@ -114,9 +115,7 @@ struct task {
     };
 
     union {
-        struct ao ao; /* of a stepped task; at home on its executor's activator */
-        /* Of a blocking one that is TASK_CHARGED: of `reserved`, what is for nested_block. */
-        uint16_t reserved_nested;
+        struct ao ao;        /* of a stepped task; at home on its executor's activator */
         struct task_out out; /* `ao.home` is NULL then */
     };
 

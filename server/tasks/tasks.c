@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/held_bytes.h"
+#include "server/tasks/manager/crews.h"
 #include "server/tasks/manager/hires.h"
 #include "server/tasks/tasks_parts.h"
 
@@ -34,7 +35,7 @@ static int check_executor(const struct tasks_plan *plan, uint32_t i, char *error
 
 /* What cannot be run is refused when it is called: somebody may want no threads, and the rest of a
  * module. */
-static void mark_methods(const struct tasks *t)
+static int mark_methods(struct tasks *t)
 {
     const struct tasks_plan *plan = &t->shared.plan;
     for (uint32_t i = 0; i < registry_count(plan->registry); i++) {
@@ -43,6 +44,9 @@ static void mark_methods(const struct tasks *t)
             continue;
         m->pool = local_pool(&t->shared, m->handler->kind);
         m->no_executor = m->pool->group.count == 0;
+        m->joined &= !m->no_executor; /* there is nothing to join */
+        if (m->joined && !(m->pool = staff_new_joined(&t->manager, m, m->pool)))
+            return -1;
         atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)
             method_expect_results(m, plan->message_max);
@@ -52,6 +56,7 @@ static void mark_methods(const struct tasks *t)
                      LOG_STR("needs", m->handler->kind == ERGON_STEPPED ? "a stepped one"
                                                                         : "a blocking one"));
     }
+    return 0;
 }
 
 static int check(const struct tasks_plan *plan, char *error, size_t size)
@@ -208,8 +213,7 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.method_count = registry_count(plan->registry);
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
-    if (plan->dev == (t->dev != NULL) && assemble(t) == 0) {
-        mark_methods(t);
+    if (plan->dev == (t->dev != NULL) && assemble(t) == 0 && mark_methods(t) == 0) {
         registry_on_intern(plan->registry, hires_method_made, &t->manager);
         return t;
     }

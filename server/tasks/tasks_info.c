@@ -88,9 +88,7 @@ static void add_docks(struct method_info *out, const struct tasks *t, const stru
         out->failed += counter_read(&figures[i].failed);
         out->busy_ns += counter_read(&figures[i].busy_ns);
     }
-    out->steps = out->done + out->failed;
-    out->at_workers = true;
-    out->no_worker = method_refuses(m) != ERGON_OK;
+    out->steps += out->done + out->failed;
 }
 
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out)
@@ -99,8 +97,11 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
     *out = (struct method_info){.name = method_name(m),
                                 .service_ns =
                                     atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
-    if (method_of_workers(m)) {
+    if (m->pool->staff)
         add_docks(out, t, m);
+    if (method_of_workers(m)) {
+        out->at_workers = true;
+        out->no_worker = method_refuses(m) != ERGON_OK;
         return;
     }
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++) {

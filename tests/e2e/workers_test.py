@@ -457,6 +457,24 @@ class GivenUp(WorkerTest):
         self.assertIn("longer than workers.give_up", self.server.log_text())
 
 
+class Joined(WorkerTest):
+    FLAGS = ("--workers-join", "hash", "--blocking", "1", "--blocking-queue", "1")
+
+    def test_a_handler_and_a_worker_run_the_same(self):
+        with self.refused("DENIED"):
+            self.client.call("worker.register", ["echo"])
+        worker = self.worker("hash")
+        calls = [self.client.send("hash", "sha256", bytes([i]) * 100000) for i in range(20)]
+        number, _, (_, data) = worker.take()  # the executor was busy
+        own = [c for i, c in enumerate(calls) if i != data[0]]
+        for call in own:
+            self.assertNotEqual(self.client.result(call), "mine")
+        worker.answer(number, "mine")
+        self.assertEqual(self.client.result(calls[data[0]]), "mine")
+        worker.close()
+        self.assertNotEqual(self.client.call("hash", "sha256", b"x"), "mine")
+
+
 class Streams(unittest.TestCase):
     def serve(self, server, url, tls=None):
         worker = Worker(server, "t.stream", url=url, tls=tls)

@@ -85,6 +85,8 @@ static void open_with(bool blocking)
     char error[256] = "";
     open_accounts();
     test_handlers_add(w.registry, blocking);
+    for (unsigned i = 0; i < 4 && w.joined[i]; i++)
+        method_join(registry_find(w.registry, span_text(w.joined[i])));
     w.plan.registry = w.registry;
     w.plan.manager = w.manager;
     w.plan.clock = &w.v.clock;

@@ -22,6 +22,7 @@ struct tasks_world {
     struct registry *registry; /* add to it before tasks_world_open() */
     struct executor_plan executors[16];
     struct tasks_plan plan; /* change it before tasks_world_open() */
+    const char *joined[4];  /* handlers that workers may offer, too; the same */
     struct tasks *tasks;
     struct call *list; /* calls in flight */
     void (*record)(void *arg, const char *line);

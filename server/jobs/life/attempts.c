@@ -146,6 +146,13 @@ static bool is_current(const struct scheduler *s, const struct job *job, uint32_
     return job->attempt_task && job->attempt == attempt && !out_is_assigned(s, job);
 }
 
+/* A pool whose workers die rests; but not where a handler of this process runs its jobs, too. */
+static bool may_rest(const struct job *job)
+{
+    const struct method *m = job->queue->method;
+    return !m || !m->joined;
+}
+
 /* It was given to a worker that was lost before it was sent: as if it had been taken back. */
 static void unsent(struct scheduler *s, struct job *job, const struct attempt_mark *mark)
 {
@@ -158,7 +165,7 @@ static void lost(struct scheduler *s, struct job *job, const struct attempt_end 
     struct pool_jobs *pool = pool_table_of(&s->pools, job);
     if (r->loss == LOSS_UNSENT)
         pool_rest_left(s, pool, job);
-    else
+    else if (may_rest(job))
         pool_rest_lost(s, pool, job);
     loss_settle(s, job, r);
 }

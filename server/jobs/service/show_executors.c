@@ -38,19 +38,24 @@ static bool runs(const struct executor_info *x, const struct job_queue *q)
     return queue_is_local(q) && x->kind == q->method->handler->kind;
 }
 
-static void show_local(struct jobs *jobs, const struct job_queue *q, struct pack *p)
+/* Of the first `reach` executors. */
+static uint32_t count_local(struct jobs *jobs, const struct job_queue *q, uint32_t reach)
 {
-    struct tasks_info all;
     struct executor_info x;
     uint32_t count = 0;
 
-    tasks_info(jobs->tasks, &all);
-    for (uint32_t i = 0; i < all.executors; i++) {
+    for (uint32_t i = 0; i < reach; i++) {
         tasks_executor_info(jobs->tasks, i, &x);
         count += runs(&x, q);
     }
-    pack_array(p, count);
-    for (uint32_t i = 0; i < all.executors; i++) {
+    return count;
+}
+
+static void show_local(struct jobs *jobs, const struct job_queue *q, struct pack *p, uint32_t reach)
+{
+    struct executor_info x;
+
+    for (uint32_t i = 0; i < reach; i++) {
         tasks_executor_info(jobs->tasks, i, &x);
         if (!runs(&x, q))
             continue;
@@ -122,29 +127,32 @@ static void pack_worker(struct pack *p, const struct job_queue *q, const struct 
         pack_str(p, id_text(w->jobs[i], id));
 }
 
-static void show_workers(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
-                         struct pack *p)
+static void look_at_workers(struct jobs *jobs, const struct job_queue *q,
+                            const struct beholder *who, struct workers *all)
 {
     struct source_worker is[WORKERS_SHOWN];
-    struct workers all = {.count = 0};
     uint32_t count = job_source_workers(jobs->tasks, q->method, is, WORKERS_SHOWN);
 
     jobs_worked(jobs, count);
-    all.count = count < WORKERS_SHOWN ? count : WORKERS_SHOWN;
-    for (uint32_t i = 0; i < all.count; i++)
-        all.at[i].is = is[i];
-    note_jobs(jobs, q, who, &all);
-    pack_array(p, all.count);
-    for (uint32_t i = 0; i < all.count; i++)
-        pack_worker(p, q, &all.at[i]);
+    all->count = count < WORKERS_SHOWN ? count : WORKERS_SHOWN;
+    for (uint32_t i = 0; i < all->count; i++)
+        all->at[i].is = is[i];
+    note_jobs(jobs, q, who, all);
 }
 
 void show_executors(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
                     struct pack *p)
 {
+    const struct method *m = q->method;
+    struct workers workers = {.count = 0};
+    struct tasks_info all;
+
+    if (m && (method_of_workers(m) || m->joined) && queue_runs(q))
+        look_at_workers(jobs, q, who, &workers);
+    tasks_info(jobs->tasks, &all);
     pack_str(p, "executors");
-    if (q->method && method_of_workers(q->method) && queue_runs(q))
-        show_workers(jobs, q, who, p);
-    else
-        show_local(jobs, q, p);
+    pack_array(p, count_local(jobs, q, all.executors) + workers.count);
+    show_local(jobs, q, p, all.executors);
+    for (uint32_t i = 0; i < workers.count; i++)
+        pack_worker(p, q, &workers.at[i]);
 }

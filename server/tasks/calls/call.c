@@ -149,8 +149,8 @@ static bool takes_itself(const struct home *h, const struct method *m,
                          const struct call_request *rq)
 {
     return h->short_cut && m->handler->kind == ERGON_STEPPED && !may_not_live_on(m, rq) &&
-           !(m->handler->flags & ERGON_MANAGED) && stepped_idle(h->own, m) &&
-           manager_stepped_empty(&h->shared->inbox) && comes_first(h);
+           !m->managed && stepped_idle(h->own, m) && manager_stepped_empty(&h->shared->inbox) &&
+           comes_first(h);
 }
 
 static bool too_late(const struct home *h, const struct call_request *rq)

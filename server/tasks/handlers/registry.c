@@ -289,6 +289,7 @@ static int add(struct registry *r, const char *module, const struct ergon_handle
     m->name = span_text(handler->name);
     m->handler = handler;
     m->module = module;
+    m->managed = (handler->flags & ERGON_MANAGED) != 0;
     stepped_make_class(m);
     insert(r, m, place, names);
     return 0;

@@ -58,12 +58,12 @@ static bool goes_before(const struct pairing_node *a, const struct pairing_node 
 
 /* --- Pools --- */
 
-struct pool *staff_new_pool(struct manager *m, struct method *method)
+static struct pool *new_pool(struct manager *m, struct method *method, uint32_t most)
 {
     uint32_t docks = m->shared->docks.count;
     size_t size = sizeof(struct staff) + docks * sizeof(struct offer_figures);
     struct staff *s = aligned_alloc(alignof(struct staff), size);
-    struct pool *p = s ? pools_add(m, 0) : NULL;
+    struct pool *p = s ? pools_add(m, most) : NULL;
     if (!p) {
         free(s);
         return NULL;
@@ -74,7 +74,34 @@ struct pool *staff_new_pool(struct manager *m, struct method *method)
     LIST_INIT(&s->berths);
     LIST_INIT(&s->versions);
     p->staff = s;
-    p->group = m->shared->docks;
+    return p;
+}
+
+struct pool *staff_new_pool(struct manager *m, struct method *method)
+{
+    struct pool *p = new_pool(m, method, 0);
+    if (p)
+        p->group = m->shared->docks;
+    return p;
+}
+
+static void add_group(struct executor_group *to, const struct executor_group *from)
+{
+    for (uint32_t i = 0; i < from->count; i++)
+        to->list[to->count++] = from->list[i];
+}
+
+struct pool *staff_new_joined(struct manager *m, struct method *method, struct pool *local)
+{
+    const struct executor_group *docks = &m->shared->docks;
+    struct pool *p = new_pool(m, method, local->group.count + docks->count);
+    if (!p)
+        return NULL;
+    p->local = local;
+    p->stepped = local->stepped;
+    add_group(&p->group, &local->group);
+    add_group(&p->group, docks);
+    m->joined++;
     return p;
 }
 
@@ -105,6 +132,8 @@ static void set_offered(struct manager *m, struct staff *s, const struct remote 
 {
     char who[sizeof last->why] = "";
     const struct tasks_shared *shared = m->shared;
+    if (s->pool->local) /* its handler is always there */
+        return;
     atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
                           memory_order_relaxed);
     if (last)
@@ -299,13 +328,25 @@ static void set_load(struct member *mb, uint32_t outstanding, uint32_t slots, ui
     }
 }
 
+/* Before all others: it has waited.  A joined one has its turn among those of local executors. */
+static void stir_first(struct manager *m, struct pool *p)
+{
+    if (p->local) {
+        p->staff->called = m->called = true;
+        manager_stir(m, p);
+    } else if (!p->stirs) {
+        p->stirs = true;
+        STAILQ_INSERT_HEAD(&m->serving, p, next);
+    }
+}
+
 static void call_first(struct manager *m, struct crew *c)
 {
     struct berth *b = TAILQ_FIRST(&c->line);
     if (!b || c->room == 0)
         return;
     crews_wait_no_more(m, b->pool);
-    manager_stir_first(m, b->pool);
+    stir_first(m, b->pool);
 }
 
 void crew_set_there(struct manager *m, struct remote *r, bool there)
@@ -438,7 +479,16 @@ bool crew_awaited(const struct remote *r)
     return !TAILQ_EMPTY(&r->member.crew->line);
 }
 
-void crews_wait(struct manager *m, struct pool *p)
+static void stand_in_line(struct berth *b, bool first)
+{
+    b->in_line = true;
+    if (first)
+        TAILQ_INSERT_HEAD(&b->crew->line, b, line);
+    else
+        TAILQ_INSERT_TAIL(&b->crew->line, b, line);
+}
+
+void crews_wait(struct manager *m, struct pool *p, bool first)
 {
     struct staff *s = p->staff;
     struct berth *b;
@@ -446,10 +496,8 @@ void crews_wait(struct manager *m, struct pool *p)
     s->waits = true;
     TAILQ_INSERT_TAIL(&m->waiting, s, link);
     LIST_FOREACH(b, &s->berths, link)
-    if (!shares || !had_share(s, b->version)) {
-        b->in_line = true;
-        TAILQ_INSERT_TAIL(&b->crew->line, b, line);
-    }
+    if (!shares || !had_share(s, b->version))
+        stand_in_line(b, first);
 }
 
 void crews_wait_no_more(struct manager *m, struct pool *p)

@@ -41,12 +41,16 @@ struct staff {
     uint32_t given;                 /* tasks; halved now and then, with those of the versions */
     uint32_t crews_there;           /* with a worker that is open */
     bool waits;                     /* in line at its crews */
+    bool called;                    /* by one of them, and not looked at since; `pool->local` */
     TAILQ_ENTRY(staff) link;        /* of all that wait */
     struct offer_figures figures[]; /* by index of the dock */
 };
 
 /* The pool of a method of workers, made anew; the manager's.  NULL without memory. */
 struct pool *staff_new_pool(struct manager *m, struct method *method);
+/* Set-up: the same of one that is joined, whose handler is run by the executors of `local`, which
+ * are all there. */
+struct pool *staff_new_joined(struct manager *m, struct method *method, struct pool *local);
 void staff_free(struct staff *s);
 
 /* A worker that has joined becomes a member of the crew that offers `pools` (sorted by index,
@@ -77,8 +81,9 @@ bool crews_there(const struct pool *p);
 
 /* Does another pool wait for this worker's crew? */
 bool crew_awaited(const struct remote *r);
-/* The pool stands in line for room, at all crews that could give it some; or not any more. */
-void crews_wait(struct manager *m, struct pool *p);
+/* The pool stands in line for room, at all crews that could give it some, as the last or the first;
+ * or not any more. */
+void crews_wait(struct manager *m, struct pool *p, bool first);
 void crews_wait_no_more(struct manager *m, struct pool *p);
 /* Where the crews of a pool have room, they call whoever is the first in line. */
 void crews_call(struct manager *m, const struct pool *p);

@@ -37,7 +37,7 @@ bool hires_method_made(void *arg, struct method *method)
     return method->pool != NULL;
 }
 
-/* What a module brings no worker can take from it: `workers.join` would name what both may run. */
+/* What a module brings no worker can take from it, but what `workers.join` names both may run. */
 static bool find_method(const struct manager *m, struct remote *r, struct span name,
                         struct method **out)
 {
@@ -50,9 +50,12 @@ static bool find_method(const struct manager *m, struct remote *r, struct span n
         return refuse(r, error, "too many methods: there is no room for \"%.*s\"", len, at);
     if (error != ERGON_OK)
         return refuse(r, error, "no memory for \"%.*s\"", len, at);
-    if (method_of_workers(*out))
+    if (method_of_workers(*out) || (*out)->joined)
         return true;
-    return refuse(r, ERGON_E_DENIED, "\"%.*s\" is a handler of the server's own", len, at);
+    return refuse(r, ERGON_E_DENIED,
+                  "\"%.*s\" is a handler of the server's own: `workers.join` has to name it, or "
+                  "offer yours by another name",
+                  len, at);
 }
 
 static int by_index(const void *a, const void *b)

@@ -50,13 +50,14 @@ void holders_note(struct manager *m, struct pool *p, int chosen, const struct ta
         atomic_store_explicit(&m->shared->crowd_served, true, memory_order_relaxed);
 }
 
-static bool somebody_holds_none(const struct pool *p, bool jobs)
+/* `x` has the executors. */
+static bool somebody_holds_none(const struct pool *p, const struct pool *x)
 {
     const struct task *t;
-    if (jobs && !holds_one(p, OF_JOBS))
+    if (p->source_has_work && !holds_one(x, OF_JOBS))
         return true;
     for (uint32_t i = 0; i < LOOKED_AT && (t = task_queue_look(&p->queue, i)); i++)
-        if (!task_flagged(t) && !holds_one(p, holder_of(t)))
+        if (!task_flagged(t) && !holds_one(x, holder_of(t)))
             return true;
     return false;
 }
@@ -78,8 +79,9 @@ void holders_serve(struct manager *m, struct pool *p)
 
 ao_time holders_wait(struct manager *m, struct pool *p)
 {
+    const struct pool *x = p->local ? p->local : p;
     ao_time now = activator_now(m->activator);
-    if (!somebody_holds_none(p, p->source_has_work)) {
+    if (!somebody_holds_none(p, x)) {
         holders_serve(m, p);
         return AO_NEVER;
     }
@@ -89,7 +91,7 @@ ao_time holders_wait(struct manager *m, struct pool *p)
     if (now < until)
         return until;
     atomic_store_explicit(&m->shared->blocking_crowded, true, memory_order_relaxed);
-    if (p->count == p->group.count)
+    if (x->count == x->group.count)
         return AO_NEVER; /* none of them rests */
     ask_for_spare(m->shared);
     p->crowded_since = now;

@@ -14,7 +14,8 @@
  *
  * Jobs are one holder together, and so are calls that are nobody's.
  *
- * Thread: the manager's.  The pool is borrowed, and is that of the blocking ones. */
+ * Thread: the manager's.  The pool is borrowed, and is that of the blocking ones; of who waits and
+ * serves also one that is joined to it. */
 #ifndef ERGON_TASKS_HOLDERS_H
 #define ERGON_TASKS_HOLDERS_H
 

@@ -450,6 +450,147 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
     return full;
 }
 
+/* --- Local executors and workers behind one name --- */
+
+/* For jobs; see source_waits(). */
+static bool joined_source_waits(struct manager *m, struct pool *p)
+{
+    uint64_t room = p->source_has_work ? (uint64_t)places(m, p->local) + crews_room(p) : 0;
+    uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    return p->source_has_work && (room == 0 || job_source_ready(m, p, most));
+}
+
+/* The worker that is to have the next task rather than the executor that was chosen; NULL: none.
+ * What others wait for in line is theirs, unless this pool was called from there. */
+static struct remote *rather_a_worker(const struct manager *m, const struct pool *p, int chosen)
+{
+    const struct staff *s = p->staff;
+    struct remote *r = s->waits ? NULL : crews_choose(p);
+    if (!r || (!s->called && (!STAILQ_EMPTY(&m->serving) || crew_awaited(r))))
+        return NULL;
+    if (chosen == PLACEMENT_NONE)
+        return r;
+    return placement_worker_rather(&r->member.load, &p->local->snapshots[chosen]) ? r : NULL;
+}
+
+/* give_all(), where both run the tasks: to whoever is least occupied. */
+static enum pass give_to_both(struct manager *m, struct pool *p, int *budget)
+{
+    struct pool *x = p->local;
+    const struct task *t;
+    uint32_t given = 0, aside = 0;
+    bool full = x->passed_over = p->cut;
+    p->cut = false;
+    if (p->queue.length == 0 && !p->source_has_work) {
+        holders_serve(m, p);
+        return PASS_DONE;
+    }
+    scan(m, x);
+    bool jobs = joined_source_waits(m, p);
+    while (aside < ASIDE_BUDGET && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
+        bool of_source = jobs && job_is_next(p, t);
+        int chosen = choose(m, x, of_source ? NULL : t);
+        struct remote *r = rather_a_worker(m, p, chosen);
+        if (!r && chosen == PLACEMENT_NONE) {
+            full = x->passed_over = true;
+            if (!others_may_fit(x, of_source ? NULL : t))
+                break;
+            if (of_source)
+                jobs = false;
+            else
+                task_queue_set_aside(&p->queue);
+            aside += !of_source;
+            continue;
+        }
+        struct task *next = take_next(m, p, of_source, &jobs);
+        if (!next)
+            continue;
+        if (r) {
+            p->staff->called = false;
+            give_to_worker(m, p, r, next);
+        } else {
+            give(m, x, chosen, next);
+        }
+        given += !of_source;
+        p->job_next = !of_source;
+        --*budget;
+    }
+    p->cut = aside == ASIDE_BUDGET && task_queue_first(&p->queue);
+    if (!p->cut)
+        task_queue_bring_back(&p->queue);
+    if (given > 0)
+        manager_dismiss(&m->shared->inbox, p, given);
+    if (m->shared->has_source)
+        job_source_tell_full(m, p, full);
+    if (full && x->shares)
+        arm_patience(m, shares_patience(x));
+    if (full && x->holders)
+        arm_patience(m, holders_wait(m, p));
+    else
+        holders_serve(m, p);
+    return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
+}
+
+/* Who was called and took no worker passes the call on, and stays the first in line. */
+static void wait_for_workers(struct manager *m, struct pool *p, bool was_called)
+{
+    struct staff *s = p->staff;
+    bool unserved = was_called && s->called;
+    s->called = false;
+    if (!pool_has_work(p))
+        crews_wait_no_more(m, p);
+    else if (p->short_of_room && !s->waits && crews_there(p))
+        crews_wait(m, p, unserved);
+    if (was_called)
+        crews_call(m, p);
+}
+
+/* It waits for both: for local executors by their pool's announcement, which that pool may retract
+ * (waits_in_vain()), for workers in line at their crews. */
+static void give_to_both_or_wait(struct manager *m, struct pool *p, int *budget)
+{
+    struct waker *waiting = &p->local->waiting_for_room;
+    bool was_called = p->staff->called;
+    bool announced = (!p->cut || p->second_look) && waker_announced(waiting);
+    enum pass pass = give_to_both(m, p, budget);
+    if (pass == PASS_FULL && !announced) {
+        waker_announce(waiting); /* M1 */
+        announced = true;
+        pass = give_to_both(m, p, budget); /* M2 */
+    }
+    p->second_look = announced && pass == PASS_CUT;
+    p->short_of_room = pass == PASS_FULL;
+    wait_for_workers(m, p, was_called);
+}
+
+/* At the end of a step: has a joined pool to look again?  Because a crew has called it, or has room
+ * that nobody takes; or since it waits for a local executor and is not announced any more. */
+static bool waits_in_vain(struct manager *m)
+{
+    const struct pool *p;
+    bool vain = false;
+    STAILQ_FOREACH(p, &m->stirring, next)
+    if (p->local) {
+        vain |= p->short_of_room && !waker_announced(&p->local->waiting_for_room);
+        if (p->staff->waits && STAILQ_EMPTY(&m->serving) && !m->called)
+            crews_call(m, p);
+    }
+    return vain || m->called;
+}
+
+/* Executors that several pools want are theirs in turn: who was the first and was given something
+ * is the last the next time. */
+static void take_turns(struct manager *m, const struct pool *first)
+{
+    struct pool *p = STAILQ_FIRST(&m->stirring);
+    if (!p || p != first)
+        return;
+    STAILQ_REMOVE_HEAD(&m->stirring, next);
+    STAILQ_INSERT_TAIL(&m->stirring, p, next);
+}
+
+/* --- Workers alone --- */
+
 /* One that is full, or that nobody serves, does not stir until a worker has room for it. */
 static void look_at_workers(struct manager *m, struct pool *p, int *budget)
 {
@@ -459,7 +600,7 @@ static void look_at_workers(struct manager *m, struct pool *p, int *budget)
         answer_no_worker(m, p, budget);
     full |= source && crews_room(p) == 0;
     if (full)
-        crews_wait(m, p);
+        crews_wait(m, p, false);
     else if (p->queue.length > 0 || source)
         manager_stir(m, p);
     if (m->shared->has_source)
@@ -550,19 +691,28 @@ static void see_to_drain(struct manager *m)
 static bool give_of_all(struct manager *m)
 {
     struct pool_list round = STAILQ_HEAD_INITIALIZER(round);
+    const struct pool *first = STAILQ_FIRST(&m->stirring), *served = NULL;
     struct pool *p;
     int budget = GIVE_BUDGET;
     bool cut = false;
+    m->called = false;
     STAILQ_CONCAT(&round, &m->stirring);
     while (budget > 0 && (p = STAILQ_POP(&round, next))) {
         p->stirs = false;
-        give_or_wait(m, p, &budget);
+        if (p->local)
+            give_to_both_or_wait(m, p, &budget);
+        else
+            give_or_wait(m, p, &budget);
+        if (p == first && budget < GIVE_BUDGET)
+            served = p;
         cut |= p->cut;
         if (pool_has_work(p))
             manager_stir(m, p);
     }
     STAILQ_CONCAT(&round, &m->stirring);
     STAILQ_CONCAT(&m->stirring, &round);
+    if (m->joined > 0 && served)
+        take_turns(m, served);
     return budget > 0 && !cut;
 }
 
@@ -582,6 +732,7 @@ static enum ao_verdict manager_step(struct ao *self)
     bool given = give_of_all(m);
     given &= STAILQ_EMPTY(&m->serving) || give_to_all_workers(m);
     given &= TAILQ_EMPTY(&m->waiting) || !hires_wait(m);
+    given &= m->joined == 0 || !waits_in_vain(m);
     see_to_drain(m);
     bool idle = empty && swept && given && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
@@ -610,6 +761,7 @@ int manager_init(struct manager *m, struct tasks_shared *shared)
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
         if (!(shared->local[i] = pools_add(m, shared->plan.executor_count)))
             return -1;
+    shared->local[POOL_STEPPED]->stepped = true;
     return manager_inbox_init(&shared->inbox, &m->ao, m->activator, shared->plan.queue_max);
 }
 

@@ -30,6 +30,8 @@ struct manager {
     struct pool **pools; /* by index; its own */
     uint32_t pool_count, pool_room;
     struct pool_list stirring; /* those of local executors that have something to do */
+    uint32_t joined;           /* so many pools have workers beside their local executors */
+    bool called;               /* one of them was called by a crew since it was looked at */
     uint32_t stop_requests;    /* that it has seen to */
     bool sweeps;               /* queues of pools are swept */
 
@@ -63,16 +65,7 @@ static inline void manager_stir(struct manager *m, struct pool *p)
     if (p->stirs)
         return;
     p->stirs = true;
-    STAILQ_INSERT_TAIL(p->staff ? &m->serving : &m->stirring, p, next);
-}
-
-/* One of workers, before all others: it has waited. */
-static inline void manager_stir_first(struct manager *m, struct pool *p)
-{
-    if (p->stirs)
-        return;
-    p->stirs = true;
-    STAILQ_INSERT_HEAD(&m->serving, p, next);
+    STAILQ_INSERT_TAIL(p->staff && !p->local ? &m->serving : &m->stirring, p, next);
 }
 
 #endif

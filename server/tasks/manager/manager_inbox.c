@@ -46,7 +46,7 @@ void manager_inbox_fini(struct manager_inbox *in)
 
 static uint64_t admitted_one(const struct pool *pool)
 {
-    return (uint64_t)(pool->index == POOL_STEPPED) << 32 | 1;
+    return (uint64_t)pool->stepped << 32 | 1;
 }
 
 /* `own` of them are those of the principal. */

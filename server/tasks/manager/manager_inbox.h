@@ -28,8 +28,8 @@ struct manager_inbox {
     struct mpsc hires; /* of docks: what their workers say (hires.h) */
 
     /* Tasks in the queues or on their way there: of all pools in the lower half, and again in the
-     * upper one those of the stepped executors, of which the local short cut asks.  Orders nothing:
-     * a bound, exact because it is one word (relaxed). */
+     * upper one those that stepped executors run, of which the local short cut asks.  Orders
+     * nothing: a bound, exact because it is one word (relaxed). */
     alignas(CACHE_LINE) _Atomic uint64_t admitted;
     /* Tasks flagged since the queue was last swept.  Orders nothing: a hint (relaxed). */
     _Atomic uint32_t flagged;

@@ -2,9 +2,12 @@
  *
  * Each method belongs to one pool, and tasks of different pools never wait for each other.  There
  * is one of all stepped executors and one of all blocking ones; they come first.  Each method that
- * workers offer has one of its own, made when it is first named, and kept: crews.h.  The manager
- * steps a pool only while that has something to do, so one that rests costs memory and nothing
- * else.
+ * workers offer has one of its own, made when it is first named, and kept: crews.h.  So has each
+ * that workers may offer beside a handler of this process: its tasks go to the workers and to the
+ * executors of the handler's kind, which that kind's own pool lends it (`local`: what stands here
+ * of executors, from `snapshots` to `passed_over`, counts there, and who waits for them announces
+ * it there).  The manager steps a pool only while that has something to do, so one that rests costs
+ * memory and nothing else.
  *
  * Thread: the manager's, but for what says otherwise. */
 #ifndef ERGON_TASKS_POOL_H
@@ -32,6 +35,8 @@ struct pool {
     struct executor_group group; /* who is told of flagged tasks; the executors are borrowed */
     struct executor **list;      /* that of the group; NULL: it is not the pool's own */
     struct staff *staff;         /* of a pool of workers, else NULL; the manager's */
+    struct pool *local;          /* of one that workers have joined: that of its handler's kind */
+    bool stepped;                /* stepped executors run its tasks */
 
     struct task_queue queue;
     struct snapshot *snapshots; /* one for each executor, of the current pass */
@@ -45,13 +50,14 @@ struct pool {
     bool source_has_work;       /* the source of jobs may have one */
     bool job_next;              /* its turn, when both have tasks */
     bool full;                  /* what the source's full() was called with last */
-    bool places_full; /* somewhere there is no place to park or to take turns but the reserve; or
-                       * holders.h has a say */
-    bool passed_over; /* of blocking ones: who comes now is behind one who found no room */
-    bool turns_full;  /* somewhere so many jobs take turns that no more are to begin there */
-    bool cut;         /* a pass goes on in the next step: it has set lines aside */
-    bool second_look; /* which began behind the announcement */
-    bool stirs;       /* it stands in the manager's list of those that have something to do */
+    bool places_full;   /* somewhere there is no place to park or to take turns but the reserve; or
+                         * holders.h has a say */
+    bool passed_over;   /* of blocking ones: who comes now is behind one who found no room */
+    bool turns_full;    /* somewhere so many jobs take turns that no more are to begin there */
+    bool cut;           /* a pass goes on in the next step: it has set lines aside */
+    bool second_look;   /* which began behind the announcement */
+    bool stirs;         /* it stands in the manager's list of those that have something to do */
+    bool short_of_room; /* of a joined one: as its last pass ended */
     enum giving bounds_for;  /* for what the bounds in `snapshots` are */
     STAILQ_ENTRY(pool) next; /* in that list */
 

@@ -3,6 +3,7 @@
  * worker has more than its slots, and in the end nothing is left.
  *
  * All on the virtual clock: a seed that fails, fails again. */
+#include "server/tasks/executors/blocking.h"
 #include "server/tasks/manager/crews.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
@@ -10,9 +11,11 @@
 #include "tests/support/random.h"
 #include "tests/support/tasks_world.h"
 
-enum { WORLDS = 60, CALLS = 1200, JOBS = 1200, WORKERS = 8, METHODS = 4 };
+enum { WORLDS = 60, CALLS = 1200, JOBS = 1200, WORKERS = 8, METHODS = 6, OF_WORKERS = 4 };
 
-static const char *const names[METHODS] = {"one", "two", "three", "four"};
+/* The last two are handlers that workers have joined, in half of the worlds. */
+static const char *const names[METHODS] = {"one", "two", "three", "four", "block", "again"};
+static uint32_t methods;
 
 static uint64_t seed;
 static struct played_worker workers[WORKERS];
@@ -33,14 +36,14 @@ static bool is_in(const struct played_worker *p)
 
 static void join(unsigned i)
 {
-    char methods[64] = "";
-    uint32_t which = 1 + draw((1 << METHODS) - 1);
+    char list[64] = "";
+    uint32_t which = 1 + draw((1u << methods) - 1);
     struct remote_spec spec = {.slots = slots[i] = 1 + draw(5), .share = draw(2) ? 100 : 10};
-    for (unsigned n = 0; n < METHODS; n++)
+    for (unsigned n = 0; n < methods; n++)
         if (which & 1u << n)
-            strcat(strcat(methods, names[n]), " ");
+            strcat(strcat(list, names[n]), " ");
     spec.version = draw(2) ? span_text("2") : (struct span){0};
-    played_join_as(&workers[i], draw(2), methods, &spec);
+    played_join_as(&workers[i], draw(2), list, &spec);
     workers[i].slow = draw(2);
     quiet[i] = false;
 }
@@ -91,13 +94,28 @@ static void random_act(unsigned i)
 
 /* --- Calls --- */
 
+/* Handlers of both kinds, too, that only the server runs. */
+static const char *any_method(struct span *params)
+{
+    static const char *const others[] = {"managed", "outer"};
+    static uint8_t call[64], number[16];
+    uint32_t n = draw(methods > OF_WORKERS ? methods + 2 : methods);
+    *params = n == OF_WORKERS + 1 ? params_int(number, 1) : params_none();
+    if (n < methods)
+        return names[n];
+    if (n > methods)
+        *params = params_call(call, names[draw(methods - 1)], params_none());
+    return others[n - methods];
+}
+
 static void random_call(void)
 {
-    const char *method = names[draw(METHODS)];
+    struct span params;
+    const char *method = any_method(&params);
     if (!registry_find(w.registry, span_text(method)))
         return;
     ao_time deadline = draw(4) == 0 ? w.v.now + AO_MS(draw(10)) : AO_NEVER;
-    tasks_world_call(draw(2), method, params_none(), deadline);
+    tasks_world_call(draw(2), method, params, deadline);
 }
 
 static void random_end(void)
@@ -224,7 +242,7 @@ static const struct job_source source = {.ready = ready,
 static void keep_some(void)
 {
     for (uint32_t n = draw(6); n > 0 && kept < JOBS; n--) {
-        struct method *m = registry_find(w.registry, span_text(names[draw(METHODS)]));
+        struct method *m = registry_find(w.registry, span_text(names[draw(methods)]));
         if (!m)
             continue;
         items[kept++].method = m;
@@ -236,13 +254,27 @@ static void keep_some(void)
 
 /* --- A world --- */
 
+/* What waits there is told of room, and there is none; a place behind a blocking handler is not
+ * everybody's (holders.h). */
+static void check_local(const struct pool *x)
+{
+    assert_true(waker_announced(&x->waiting_for_room));
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct executor *e = x->group.list[i];
+        bool takes = atomic_load(&e->accepting) == ACCEPTS_ALL && !atomic_load(&e->away);
+        assert_false(takes && executor_outstanding(e) < (x->holders ? 1 : counter_read(&e->bound)));
+    }
+}
+
 /* When all has been done that can be: nothing waits beside a slot that is free. */
 static void check_waits(void)
 {
     const struct manager *m = &w.tasks->manager;
     for (uint32_t i = POOLS_LOCAL; i < m->pool_count; i++) {
         const struct pool *p = m->pools[i];
-        assert_int_equal(p->queue.length > 0 && !p->staff->waits, 0);
+        assert_int_equal(p->queue.length > 0 && !p->staff->waits && crews_there(p), 0);
+        if (p->local && p->queue.length > 0)
+            check_local(p->local);
         assert_true(p->queue.length == 0 || crews_room(p) == 0);
         assert_true(!p->staff->waits || crews_room(p) == 0);
     }
@@ -258,15 +290,28 @@ static void random_rounds(void)
     case 1:
         virtual_round(&w.v, w.manager);
         return;
+    case 2:
+        if (methods > OF_WORKERS) /* the blocking ones are busy meanwhile */
+            virtual_run_until(&w.v, w.v.now + AO_MS(draw(2)));
+        else
+            tasks_world_run_ms(w.v.now / AO_MS(1) + draw(2));
+        check_waits();
+        return;
     default:
-        tasks_world_run_ms(w.v.now / AO_MS(1) + draw(2));
+        if (methods > OF_WORKERS && draw(2))
+            blocking_round(ao_of(w.tasks->executors[2 + draw(2)], struct blocking, base));
+        else
+            tasks_world_run_ms(w.v.now / AO_MS(1) + draw(2));
+        virtual_run_until(&w.v, w.v.now);
         check_waits();
     }
 }
 
 static void open_world(void)
 {
-    tasks_world_init(2, 0);
+    tasks_world_init(2, methods > OF_WORKERS ? 2 : 0);
+    for (uint32_t i = OF_WORKERS; i < methods; i++)
+        w.joined[i - OF_WORKERS] = names[i];
     if (draw(2))
         tasks_world_own_manager();
     w.plan.queue_max = 1 + draw(64);
@@ -334,6 +379,14 @@ static void one_world(uint64_t number)
 
 TEST(each_task_of_a_worker_ends_once)
 {
+    methods = OF_WORKERS;
     for (uint64_t n = 1; n <= WORLDS; n++)
         one_world(n);
+}
+
+TEST(each_task_that_handlers_and_workers_share_ends_once)
+{
+    methods = METHODS;
+    for (uint64_t n = 1; n <= WORLDS; n++)
+        one_world(WORLDS + n);
 }
