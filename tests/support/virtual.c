@@ -86,7 +86,9 @@ static void poller_poll(struct poller *self, ao_time timeout)
     struct virtual_poller *p = ao_of(self, struct virtual_poller, table);
     p->polled = timeout > 0;
     p->until = timeout < AO_NEVER - p->world->now ? p->world->now + timeout : AO_NEVER;
-    p->woken = run_scripts(p->world, p->activator);
+    p->woken = false; /* before: who wakes it meanwhile is not forgotten */
+    if (run_scripts(p->world, p->activator))
+        p->woken = true;
 }
 
 static void poller_wake(struct poller *self)

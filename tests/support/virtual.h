@@ -32,7 +32,7 @@ struct virtual_poller {
     struct virtual *world;
     struct activator *activator; /* NULL: closed */
     ao_time until;               /* the end of the wait it asked for last */
-    bool woken;                  /* since it was polled last */
+    _Atomic bool woken;          /* since it was polled last; by any thread */
     bool polled;                 /* in this pass; else it was busy */
 };
 
