@@ -1,8 +1,9 @@
 /* Workers on real threads: they join, answer, are quiet, do not read, and are lost, on each of
  * several loops, while the loops call their methods, cancel, and miss deadlines.
  *
- * A hundred topologies, each from a seed.  Half are taken apart with work in flight; of the others
- * the end of each call is told once, and in the end no worker is left. */
+ * A hundred topologies, each from a seed.  In half of them one of the methods is a handler's as
+ * well, which each loop has an executor for.  Half are taken apart with work in flight; of the
+ * others the end of each call is told once, and in the end no worker is left. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ struct world {
     struct activator *activators[LOOPS_MAX + 1];
     pthread_t threads[LOOPS_MAX + 1];
     struct registry *registry;
+    struct executor_plan executors[LOOPS_MAX];
+    bool joined; /* the first method is a handler's, too */
     struct tasks *tasks;
     struct player players[LOOPS_MAX];
     _Atomic uint32_t busy; /* players that have calls to begin; release, and acquire by main */
@@ -221,6 +224,38 @@ static struct activator *open_activator(struct world *w, const char *name)
     return a;
 }
 
+static enum ao_verdict step_twice(struct ao *self, struct ergon_task *task, void *state)
+{
+    bool *again = state;
+    (void)self, (void)task;
+    *again = !*again;
+    return *again ? AO_AGAIN : AO_DONE;
+}
+
+static const struct ergon_handler twice = {.size = sizeof twice,
+                                           .kind = ERGON_STEPPED,
+                                           .name = "one",
+                                           .summary = "",
+                                           .params = "[]",
+                                           .step = step_twice,
+                                           .state_size = sizeof(bool)};
+
+/* An executor a loop for it. */
+static void add_handler(struct world *w)
+{
+    char error[200];
+    if (registry_add(w->registry, "stress", &twice, error, sizeof error) < 0)
+        check(false, error);
+    method_join(registry_find(w->registry, span_text(twice.name)));
+    for (uint32_t i = 0; i < w->loop_count; i++)
+        w->executors[i] = (struct executor_plan){.kind = ERGON_STEPPED,
+                                                 .queue = 1 + chance(&w->random, 8),
+                                                 .parked = 1 + chance(&w->random, 8),
+                                                 .loop = i,
+                                                 .core = -1,
+                                                 .weight = 1};
+}
+
 static void build(struct world *w)
 {
     static const struct dock_port port = {on_send, on_unwanted, on_joined, on_settled};
@@ -231,7 +266,13 @@ static void build(struct world *w)
     struct activator *manager =
         chance(&w->random, 2) ? w->activators[0] : open_activator(w, "manager");
     w->registry = registry_new();
+    w->joined = chance(&w->random, 2);
+    if (w->joined)
+        add_handler(w);
     const struct tasks_plan plan = {.registry = w->registry,
+                                    .executors = w->executors,
+                                    .executor_count = w->joined ? w->loop_count : 0,
+                                    .short_cut = true,
                                     .loops = w->activators,
                                     .loop_count = w->loop_count,
                                     .manager = manager,
@@ -322,7 +363,7 @@ static void take_apart(struct world *w)
     }
 }
 
-/* Calls that were answered. */
+/* Calls that workers answered: of one without a handler. */
 static uint64_t one_topology(uint64_t seed)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -335,7 +376,7 @@ static uint64_t one_topology(uint64_t seed)
     if (gently)
         settle(w);
     take_apart(w);
-    uint64_t done = atomic_load_explicit(&w->done, memory_order_relaxed);
+    uint64_t done = w->joined ? 0 : atomic_load_explicit(&w->done, memory_order_relaxed);
     free(w);
     return done;
 }
