@@ -50,6 +50,21 @@ static void run_one(uint32_t i)
     virtual_run(&w.v);
 }
 
+/* What is done at the next announcement. */
+static void (*meanwhile)(void);
+
+void __real_waker_announce(struct waker *w);
+void __wrap_waker_announce(struct waker *w);
+
+void __wrap_waker_announce(struct waker *waker)
+{
+    void (*act)(void) = meanwhile;
+    meanwhile = NULL;
+    if (act)
+        act();
+    __real_waker_announce(waker);
+}
+
 TASKS_TEST(without_workers_all_is_as_it_was)
 {
     open_world(false);
@@ -82,6 +97,25 @@ TASKS_TEST(whoever_is_least_occupied_is_next)
     played_answer_all(&a);
     tasks_world_run();
     assert_int_equal(w.ended, 6);
+}
+
+/* Also while all have room. */
+TASKS_TEST(occupancy_counts_whoever_has_room)
+{
+    open_world(false);
+    for (uint32_t i = 1; i <= 2; i++)
+        w.tasks->executors[i]->plan.queue = 4;
+    join(&a, "block", 4);
+    for (unsigned n = 1; n <= 4; n++) {
+        for (unsigned i = 0; i < 3; i++)
+            call("block");
+        assert_int_equal(a.count, n);
+        assert_int_equal(local(0), n);
+        assert_int_equal(local(1), n);
+    }
+    while (a.count > 0)
+        played_answer_all(&a);
+    tasks_world_run();
 }
 
 /* However the manager is woken. */
@@ -167,6 +201,53 @@ TASKS_TEST(who_shares_executors_takes_turns)
         run_one(i % 2);
         assert_in_range(joined->queue.length + 3 - local_pool->queue.length, 0, 6);
     }
+    tasks_world_run();
+}
+
+static void make_room(void)
+{
+    w.tasks->executors[1]->plan.queue = 2;
+}
+
+/* The pool that has the executors waits as well, finds room in its second look, and waits no more:
+ * who shares them still does. */
+TASKS_TEST(who_shares_executors_stays_announced)
+{
+    uint8_t buf[32];
+    struct waker *waiting;
+    open_world(false);
+    waiting = &w.tasks->shared.local[POOL_BLOCKING]->waiting_for_room;
+    for (unsigned i = 0; i < 3; i++)
+        call("block");
+    assert_true(waker_announced(waiting));
+    struct span nobody = params_call(buf, "no.such", params_none());
+    assert_int_equal(tasks_world_call(0, "ask", nobody, AO_NEVER), ERGON_OK);
+    meanwhile = make_room;
+    virtual_run(&w.v);
+    assert_null(meanwhile);
+    assert_int_equal(local(0), 2);
+    assert_true(waker_announced(waiting));
+    tasks_world_run();
+    assert_int_equal(w.ended, 4);
+}
+
+/* A worker has room again, and another has waited for it: who has just come does not take it. */
+TASKS_TEST(who_has_waited_for_a_worker_gets_it)
+{
+    open_world(false);
+    join(&a, "block thumb", 1);
+    call("thumb");
+    call("thumb");
+    call("block");
+    call("block"); /* both executors are busy */
+    played_answer(&a, 0);
+    call("block");
+    assert_int_equal(a.count, 1);
+    assert_string_equal(method_name(a.has[0]->method), "thumb");
+    played_answer(&a, 0);
+    virtual_run(&w.v);
+    assert_string_equal(method_name(a.has[0]->method), "block");
+    played_answer(&a, 0);
     tasks_world_run();
 }
 
