@@ -118,7 +118,8 @@ static bool place_for(const struct pool *p, uint32_t i, const struct task *t)
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
  * bound, since its room may be held by those who wait for such calls.  One whose loop is away
  * accepts none: what stood in its lane before waits there, for nobody else can take it. */
-static uint32_t room_for(const struct pool *p, uint32_t i, enum giving what, const struct task *t)
+static inline uint32_t room_for(const struct pool *p, uint32_t i, enum giving what,
+                                const struct task *t)
 {
     const struct executor *e = p->group.list[i];
     uint32_t bound = (uint32_t)counter_read(&e->bound);
@@ -152,7 +153,8 @@ static void arm_patience(struct manager *m, ao_time until)
 
 /* The bounds that count for what is given now: until they are asked for again.  `t` of GIVE_PLACE
  * and GIVE_NESTED. */
-static void set_bounds(struct manager *m, struct pool *p, enum giving what, const struct task *t)
+static inline void set_bounds(struct manager *m, struct pool *p, enum giving what,
+                              const struct task *t)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         p->snapshots[i].bound = room_for(p, i, what, t);
@@ -162,7 +164,7 @@ static void set_bounds(struct manager *m, struct pool *p, enum giving what, cons
     p->bounds_for = what;
 }
 
-static void scan(struct manager *m, struct pool *p)
+static inline void scan(struct manager *m, struct pool *p)
 {
     if (p->holders)
         p->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
@@ -184,7 +186,7 @@ static void scan(struct manager *m, struct pool *p)
     set_bounds(m, p, GIVE_CALL, NULL);
 }
 
-static int home_executor(const struct manager *m, const struct pool *p, const struct task *t)
+static inline int home_executor(const struct manager *m, const struct pool *p, const struct task *t)
 {
     if (p->count == 1) /* nothing to prefer */
         return PLACEMENT_NONE;
@@ -197,7 +199,7 @@ static int home_executor(const struct manager *m, const struct pool *p, const st
 
 /* `t` NULL: a job.  For jobs the bounds are those of calls, but where their turns or the places are
  * full. */
-static enum giving what_is(const struct pool *p, const struct task *t)
+static inline enum giving what_is(const struct pool *p, const struct task *t)
 {
     if (!t)
         return p->turns_full || p->places_full ? GIVE_JOB : GIVE_CALL;
@@ -208,7 +210,7 @@ static enum giving what_is(const struct pool *p, const struct task *t)
     return place ? GIVE_PLACE : GIVE_CALL;
 }
 
-static int choose(struct manager *m, struct pool *p, const struct task *t)
+static inline int choose(struct manager *m, struct pool *p, const struct task *t)
 {
     enum giving what = what_is(p, t);
     bool of_this_one =
@@ -230,7 +232,7 @@ static void trace_give(struct manager *m, const struct pool *p, const struct tas
           (unsigned long long)t->number, e->index + 1, loads);
 }
 
-static void give(struct manager *m, struct pool *p, int chosen, struct task *t)
+static inline void give(struct manager *m, struct pool *p, int chosen, struct task *t)
 {
     struct executor *e = p->group.list[chosen];
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
@@ -274,14 +276,14 @@ static uint32_t places(struct manager *m, struct pool *p)
 }
 
 /* Without a place the source is not asked: it waits for one as the queue does. */
-static bool source_waits(struct manager *m, struct pool *p)
+static inline bool source_waits(struct manager *m, struct pool *p)
 {
     uint32_t room = p->source_has_work ? places(m, p) : 0;
     return p->source_has_work && (room == 0 || job_source_ready(m, p, room));
 }
 
 /* Is the next to be given a job?  They and the queue take turns, but for nested calls. */
-static bool job_is_next(const struct pool *p, const struct task *t)
+static inline bool job_is_next(const struct pool *p, const struct task *t)
 {
     return !t || (t->depth == 0 && p->job_next);
 }
@@ -298,7 +300,7 @@ static bool others_may_fit(const struct pool *p, const struct task *t)
 
 /* The next of the queue, or of the source.  NULL: the source has none after all, and `jobs` is
  * false from now on. */
-static struct task *take_next(struct manager *m, struct pool *p, bool of_source, bool *jobs)
+static inline struct task *take_next(struct manager *m, struct pool *p, bool of_source, bool *jobs)
 {
     if (of_source) {
         struct task *t = job_source_take(m, p);
