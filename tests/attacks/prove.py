@@ -55,16 +55,16 @@ def one(name, seconds, own, around):
                 figures = overload(siege) if name == "overload" else siege.run(name)
             break
         except NoFigure as e:
-            print(f"{name:14}{'once more' if left else 'NO FIGURE'}: no call was lost, but {e}", flush=True)
+            print(f"{name:15} {'once more' if left else 'NO FIGURE'}: no call was lost, but {e}", flush=True)
             if not left:
                 return False
         except (Broken, AssertionError, OSError, subprocess.SubprocessError) as e:
-            print(f"{name:14}NOT BORNE: {' '.join(str(e).split())[:600]}", flush=True)
+            print(f"{name:15} NOT BORNE: {' '.join(str(e).split())[:600]}", flush=True)
             return False
     print(figures.line(name), flush=True)
     wrong = list(judge(figures))
     if wrong:
-        print(f"{'':14}NOT BORNE: {'; '.join(wrong)}", flush=True)
+        print(f"{'':15} NOT BORNE: {'; '.join(wrong)}", flush=True)
     return not wrong
 
 

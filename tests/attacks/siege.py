@@ -69,7 +69,7 @@ class Figures:
     attack: dict
 
     def line(self, name):
-        return (f"{name:14}p99 {self.quiet:8.2f} quiet {self.during:8.2f} during {self.after:8.2f} after ms; "
+        return (f"{name:15} p99 {self.quiet:8.2f} quiet {self.during:8.2f} during {self.after:8.2f} after ms; "
                 f"{self.answers} answers, {self.checked} rounds looked at, the longest of {self.longest:.2f} s; at most {self.peak / 2**20:.0f} MiB; "
                 f"attacker: {', '.join(f'{v} {k}' for k, v in sorted(self.attack.items()))}")
 
