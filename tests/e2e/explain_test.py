@@ -129,7 +129,8 @@ class ExplainTest(unittest.TestCase):
     def test_a_rate_holds_over_kill(self):
         self.start()
         for name in "ab":
-            self.submit("echo", name, "--rate", "mail=2/1h", "--keep", "1ms", "--durable", "none", "--wait")
+            self.submit("echo", name, "--rate", "mail=2/1h", "--keep", "1ms", "--durable", "none")
+        eventually(lambda: json.loads(self.ergon("info", "--json"))["info"]["kept"]["held"] == 0, "both are done, and forgotten")
         self.crash()
         task = self.submit("echo", "c", "--rate", "mail=2/1h")
         told = self.until(task, "rate")
