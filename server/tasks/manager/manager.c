@@ -319,6 +319,27 @@ enum pass {
     PASS_CUT   /* so many lines were set aside, and stay there: it goes on in the next step */
 };
 
+/* A pass of `p` ends, to executors of `of`: `given` tasks of its queue left it; `aside`: as many
+ * lines as may be stand aside; `full`: somebody found no room. */
+static inline enum pass end_pass(struct manager *m, struct pool *p, const struct pool *of,
+                                 uint32_t given, bool aside, bool full)
+{
+    p->cut = aside && task_queue_first(&p->queue);
+    if (!p->cut)
+        task_queue_bring_back(&p->queue);
+    if (given > 0)
+        manager_dismiss(&m->shared->inbox, p, given);
+    if (m->shared->has_source)
+        job_source_tell_full(m, p, full);
+    if (full && of->shares)
+        arm_patience(m, shares_patience(of));
+    if (full && of->holders)
+        arm_patience(m, holders_wait(m, p));
+    else
+        holders_serve(m, p);
+    return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
+}
+
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  A line whose first
  * finds no room is set aside, so that others may; so many a step, however many wait, and each once
  * a pass, so that those behind have their look. */
@@ -356,20 +377,7 @@ static enum pass give_all(struct manager *m, struct pool *p, int *budget)
         p->job_next = !of_source;
         --*budget;
     }
-    p->cut = aside == ASIDE_BUDGET && task_queue_first(&p->queue);
-    if (!p->cut)
-        task_queue_bring_back(&p->queue);
-    if (given > 0)
-        manager_dismiss(&m->shared->inbox, p, given);
-    if (m->shared->has_source)
-        job_source_tell_full(m, p, full);
-    if (full && p->shares)
-        arm_patience(m, shares_patience(p));
-    if (full && p->holders)
-        arm_patience(m, holders_wait(m, p));
-    else
-        holders_serve(m, p);
-    return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
+    return end_pass(m, p, p, given, aside == ASIDE_BUDGET, full);
 }
 
 /* See the head of this file.  A pass may take several steps; the one behind the announcement counts
@@ -517,20 +525,7 @@ static enum pass give_to_both(struct manager *m, struct pool *p, int *budget)
         p->job_next = !of_source;
         --*budget;
     }
-    p->cut = aside == ASIDE_BUDGET && task_queue_first(&p->queue);
-    if (!p->cut)
-        task_queue_bring_back(&p->queue);
-    if (given > 0)
-        manager_dismiss(&m->shared->inbox, p, given);
-    if (m->shared->has_source)
-        job_source_tell_full(m, p, full);
-    if (full && x->shares)
-        arm_patience(m, shares_patience(x));
-    if (full && x->holders)
-        arm_patience(m, holders_wait(m, p));
-    else
-        holders_serve(m, p);
-    return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
+    return end_pass(m, p, x, given, aside == ASIDE_BUDGET, full);
 }
 
 /* Who was called and took no worker passes the call on, and stays the first in line. */
