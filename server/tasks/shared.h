@@ -27,10 +27,10 @@ struct tasks_shared {
 
     struct manager_inbox inbox;
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
-     * (relaxed): a spare that it does not see yet waits for its first task. */
+     * (relaxed): a manager that waits for room is told when it grows (extend() of stand_in.c). */
     _Atomic uint32_t blocking_reach;
     /* So many of those take anybody's tasks; those behind them stand in because others were held
-     * for long, and take one from whoever holds none.  Orders nothing (relaxed): a hint. */
+     * for long, and take one from whoever holds none.  Orders nothing (relaxed), as above. */
     _Atomic uint32_t blocking_common;
     /* Somebody who holds no blocking executor has waited for one for long; one that stands in for
      * such was given a task since who looks has looked.  Order nothing (relaxed): he looks again,

@@ -87,6 +87,19 @@ static bool look_at(const struct executor *e, struct outlived *o)
 
 /* ---- who stands in ---- */
 
+/* How far the manager looks from now on.  A spare may have found its place, and told of it, before:
+ * so whoever waits for room looks again (E1 and E2 of the argument in manager.c). */
+static void extend(const struct stand_ins *s, uint32_t reach, uint32_t common)
+{
+    struct tasks_shared *shared = s->shared;
+    uint32_t reached = atomic_load_explicit(&shared->blocking_reach, memory_order_relaxed);
+    uint32_t had = atomic_load_explicit(&shared->blocking_common, memory_order_relaxed);
+    atomic_store_explicit(&shared->blocking_reach, reach, memory_order_relaxed);
+    atomic_store_explicit(&shared->blocking_common, common, memory_order_relaxed);
+    if (reach > reached || common > had)
+        manager_on_capacity(&shared->inbox, shared->local[POOL_BLOCKING], NULL);
+}
+
 /* The first `wanted` spares; true when one of them has not found its place. */
 static bool have_at_work(const struct stand_ins *s, uint32_t wanted)
 {
@@ -101,7 +114,7 @@ static bool have_at_work(const struct stand_ins *s, uint32_t wanted)
             reach = i + 1;
         more |= !settled;
     }
-    atomic_store_explicit(&s->shared->blocking_reach, reach, memory_order_relaxed);
+    extend(s, reach, first + s->outlived);
     return more;
 }
 
@@ -131,8 +144,6 @@ static bool settle(struct stand_ins *s)
     uint32_t most = s->outlived < spares ? spares - s->outlived : 0;
     if (s->crowd > most)
         s->crowd = most;
-    atomic_store_explicit(&s->shared->blocking_common, group_of(s)->count - spares + s->outlived,
-                          memory_order_relaxed);
     return have_at_work(s, s->outlived + s->crowd) || s->unwanted || s->crowd > 0;
 }
 

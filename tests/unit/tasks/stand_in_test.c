@@ -77,6 +77,27 @@ TASKS_TEST(a_manager_that_waits_hears_of_a_spare)
     assert_int_equal(w.ended, 2);
 }
 
+/* The spare's thread may have told of its room while the manager did not look so far yet. */
+TASKS_TEST(a_manager_that_waits_hears_that_it_may_look_further)
+{
+    struct blocking *spare = open_world();
+    want(spare, true);
+    atomic_store(&w.tasks->shared.blocking_reach, 1);
+    atomic_store(&w.tasks->shared.blocking_common, 1);
+    spare->started = true; /* as far as who looks knows */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
+    virtual_run(&w.v);
+    assert_int_equal(executor_outstanding(&spare->base), 0);
+    w.tasks->stand_ins.outlived = 1;
+    tasks_stand_in(w.tasks);
+    spare->started = false;
+    virtual_run(&w.v);
+    assert_int_equal(executor_outstanding(&spare->base), 1);
+    tasks_world_run();
+    assert_int_equal(w.ended, 2);
+}
+
 /* How many of so many calls, one after the other, the spare was given. */
 static uint32_t given_of(const struct blocking *b, int calls)
 {
