@@ -4,6 +4,7 @@
 #   setup.sh build      only to build
 #   setup.sh image      to build and test the container image as well
 #   setup.sh tls        to build, test, and ask testssl.sh about TLS
+#   setup.sh deb        to make packages and test them
 #   setup.sh bare       for the run in a bare root
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
 set -eu
@@ -13,6 +14,7 @@ build="build-essential ca-certificates cmake git ninja-build pkg-config libcmock
     libsystemd-dev tzdata zlib1g-dev"
 tests="clang clang-format libclang-rt-14-dev golang-go neovim openssl procps python3-minimal python3-msgpack python3-pip
     python3-setuptools python3-wheel spin sqlite3 strace"
+packages="debhelper lintian"
 image="buildah debootstrap podman runc"
 
 . "$(dirname "$0")/apt.sh"
@@ -25,6 +27,7 @@ image)
     docker info >/dev/null 2>&1 || wanted="$wanted$(missing $image)"
     ;;
 tls) wanted=$(missing $build $tests testssl.sh) ;;
+deb) wanted=$(missing $build $packages debootstrap) ;;
 bare) wanted=$(missing $build $tests debootstrap) ;;
 *) wanted=$(missing $build $tests) ;;
 esac
