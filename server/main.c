@@ -188,7 +188,8 @@ int main(int argc, char **argv)
     case CONFIG_CHECK_STORE:
     case CONFIG_EXPORT_STORE:
     case CONFIG_IMPORT_STORE:
-        status = offline_run(action, config->store);
+    case CONFIG_BACKUP_STORE:
+        status = offline_run(action, config->store, config->copy);
         break;
     case CONFIG_HELP:
         config_help(stdout);

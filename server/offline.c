@@ -4,7 +4,7 @@
 #include "server/jobs/persist/row_check.h"
 #include "server/store/offline/offline.h"
 
-int offline_run(enum config_action action, const char *path)
+int offline_run(enum config_action action, const char *path, const char *copy)
 {
     const struct store_offline store = {.path = path,
                                         .states = job_state_names,
@@ -19,5 +19,7 @@ int offline_run(enum config_action action, const char *path)
         return (int)store_check(&store, stdout, stderr);
     if (action == CONFIG_EXPORT_STORE)
         return (int)store_export(&store, stdout, stderr);
+    if (action == CONFIG_BACKUP_STORE)
+        return (int)store_backup(&store, copy, stdout, stderr);
     return (int)store_import(&store, stdin, stderr);
 }

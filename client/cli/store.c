@@ -1,4 +1,4 @@
-/* ergon store: a store's file while no server uses it.
+/* ergon store: a store's file.
  *
  * The file is the server's, and of the version of the server beside us: ergond itself reads and
  * writes it, in place of this process. */
@@ -24,10 +24,13 @@ static bool beside(char path[static PATH_MAX])
     return access(path, X_OK) == 0;
 }
 
-static enum status become_server(const char *flag, const char *file)
+/* `copy` may be NULL. */
+static enum status become_server(const char *flag, const char *file, const char *copy)
 {
     char path[PATH_MAX], text[96];
-    char *const argv[] = {(char *)"ergond", (char *)flag, (char *)file, NULL};
+    char *const argv[] = {(char *)"ergond", (char *)flag,
+                          (char *)file,     copy ? (char *)"--backup-to" : NULL,
+                          (char *)copy,     NULL};
     fflush(stdout);
     if (beside(path))
         execv(path, argv);
@@ -44,7 +47,7 @@ static enum status run_check(const struct globals *g, const void *options, int a
     (void)g;
     (void)options;
     (void)argc;
-    return become_server("--check-store", argv[0]);
+    return become_server("--check-store", argv[0], NULL);
 }
 
 static enum status run_export(const struct globals *g, const void *options, int argc, char **argv)
@@ -52,7 +55,7 @@ static enum status run_export(const struct globals *g, const void *options, int 
     (void)g;
     (void)options;
     (void)argc;
-    return become_server("--export-store", argv[0]);
+    return become_server("--export-store", argv[0], NULL);
 }
 
 static enum status run_import(const struct globals *g, const void *options, int argc, char **argv)
@@ -60,7 +63,15 @@ static enum status run_import(const struct globals *g, const void *options, int 
     (void)g;
     (void)options;
     (void)argc;
-    return become_server("--import-store", argv[0]);
+    return become_server("--import-store", argv[0], NULL);
+}
+
+static enum status run_backup(const struct globals *g, const void *options, int argc, char **argv)
+{
+    (void)g;
+    (void)options;
+    (void)argc;
+    return become_server("--backup-store", argv[0], argv[1]);
 }
 
 static const struct command CHECK = {
@@ -103,14 +114,31 @@ static const struct command IMPORT = {
     .run = run_import,
 };
 
-static const struct command *const PARTS[] = {&CHECK, &EXPORT, &IMPORT, NULL};
+static const struct command BACKUP = {
+    .name = "store backup",
+    .arguments = "FILE COPY",
+    .summary = "copy a store's file, also while a server uses it",
+    .text = "The copy has all that was committed when this began, is one file, and is looked\n"
+            "through before it gets its name: after a kill or a power cut it is there as a\n"
+            "whole, or not at all (COPY.part may be left, and the next one removes it). COPY\n"
+            "must not be there. Whoever may read the file may do this, as the server's user\n"
+            "and root. Exit status 0: it is made; 1: the file is damaged; 2: nothing could be\n"
+            "done.\n",
+    .examples = "  ergon store backup /var/lib/ergon/tasks.db /backup/tasks-$(date +%F).db\n",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .run = run_backup,
+};
+
+static const struct command *const PARTS[] = {&BACKUP, &CHECK, &EXPORT, &IMPORT, NULL};
 
 const struct command STORE = {
     .name = "store",
-    .summary = "check a store's file, write it as JSON, make one of JSON",
-    .text = "The file of submitted tasks, while no server uses it. ergond, which reads it, must\n"
-            "be installed here, too.\n",
-    .examples = "  ergon store check tasks.db\n"
+    .summary = "copy a store's file, check it, write it as JSON, make one of JSON",
+    .text = "The file of submitted tasks; all but backup while no server uses it. ergond, which\n"
+            "reads it, must be installed here, too.\n",
+    .examples = "  ergon store backup tasks.db copy.db\n"
+                "  ergon store check tasks.db\n"
                 "  ergon store export tasks.db > tasks.jsonl\n"
                 "  ergon store import new.db < tasks.jsonl\n",
     .parts = PARTS,

@@ -26,6 +26,7 @@ void config_free(struct config *c)
     config_clear_all(&config_keys, c);
     free(c->origins);
     free(c->file);
+    free(c->copy);
     free(c);
 }
 
@@ -51,6 +52,13 @@ static void fill(struct config_report *r, struct config *c, const struct config_
         free(c->store);
         c->store = strdup(request->store);
         r->no_memory |= !c->store;
+        if (request->action != CONFIG_BACKUP_STORE)
+            return;
+        c->copy = strdup(request->copy ? request->copy : "");
+        r->no_memory |= !c->copy;
+        if (!request->copy)
+            config_problem(r, &(struct config_origin){0}, NULL, NULL,
+                           "--backup-store: needs --backup-to COPY");
         return;
     }
     read_sources(r, c, in, request->file);

@@ -224,6 +224,7 @@ struct config {
     } audit;
 
     char *file;                    /* that was read; may be NULL */
+    char *copy;                    /* CONFIG_BACKUP_STORE: where it goes to; else NULL */
     struct config_origin *origins; /* one per key of the table */
 };
 
@@ -236,6 +237,7 @@ enum config_action {
     /* Of the file that `store` names; nothing else of the configuration is read. */
     CONFIG_CHECK_STORE,
     CONFIG_EXPORT_STORE,
+    CONFIG_BACKUP_STORE, /* to `copy` */
     CONFIG_IMPORT_STORE
 };
 

@@ -14,6 +14,8 @@ enum {
     FLAG_CHECK_STORE,
     FLAG_EXPORT_STORE,
     FLAG_IMPORT_STORE,
+    FLAG_BACKUP_STORE,
+    FLAG_BACKUP_TO,
     FLAG_KEY
 };
 
@@ -24,6 +26,8 @@ static const struct option own[] = {
     {"check-store", required_argument, NULL, FLAG_CHECK_STORE},
     {"export-store", required_argument, NULL, FLAG_EXPORT_STORE},
     {"import-store", required_argument, NULL, FLAG_IMPORT_STORE},
+    {"backup-store", required_argument, NULL, FLAG_BACKUP_STORE},
+    {"backup-to", required_argument, NULL, FLAG_BACKUP_TO},
     {"help", no_argument, NULL, FLAG_HELP},
     {"version", no_argument, NULL, FLAG_VERSION},
 };
@@ -77,6 +81,10 @@ static void take_own(struct config_request *request, int flag, const char *value
         take_store(request, CONFIG_EXPORT_STORE, value);
     else if (flag == FLAG_IMPORT_STORE)
         take_store(request, CONFIG_IMPORT_STORE, value);
+    else if (flag == FLAG_BACKUP_STORE)
+        take_store(request, CONFIG_BACKUP_STORE, value);
+    else if (flag == FLAG_BACKUP_TO)
+        request->copy = value;
     else if (flag == FLAG_CONFIG)
         request->file = value;
     else if (flag == FLAG_CHECK)
@@ -174,6 +182,8 @@ void config_help(FILE *out)
           "of JSON\n"
           "      --import-store FILE              make a store of such lines, read from standard "
           "input\n"
+          "      --backup-store FILE              copy a store, which a server may use meanwhile\n"
+          "      --backup-to COPY                 to this file, which must not be there\n"
           "  -h, --help                           this text\n"
           "  -V, --version                        the version\n\n",
           out);

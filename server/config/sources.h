@@ -61,6 +61,7 @@ struct config_request {
     enum config_action action;
     const char *file;  /* borrowed from argv; may be NULL */
     const char *store; /* of CONFIG_CHECK_STORE and its like; borrowed from argv */
+    const char *copy;  /* of CONFIG_BACKUP_STORE, likewise */
 };
 
 /* With `c` NULL only *request is filled, else only values are taken. */

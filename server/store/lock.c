@@ -16,7 +16,7 @@ static int in_use(long pid, char *error, size_t size)
         snprintf(error, size, "another server uses it: process %ld; stop that one first", pid);
     else
         snprintf(error, size, "another server uses it; stop that one first");
-    return -1;
+    return LOCK_IN_USE;
 }
 
 /* A lock file with a second name, as a backup by hard links leaves it, locks as well as any; but
@@ -99,19 +99,18 @@ static int take_beside(struct lock *lock, const char *path, char *error, size_t 
         lock->beside = fd;
         return 0;
     }
-    if (errno == EAGAIN || errno == EACCES)
-        in_use(holder(fd), error, size);
-    else
-        tell(name, error, size);
+    int why = errno == EAGAIN || errno == EACCES ? in_use(holder(fd), error, size)
+                                                 : tell(name, error, size);
     close(fd);
-    return -1;
+    return why;
 }
 
 int lock_take(struct lock *lock, const char *path, int file, char *error, size_t size)
 {
     *lock = (struct lock){.beside = -1, .file = file};
-    if (take_beside(lock, path, error, size) != 0)
-        return -1;
+    int taken = take_beside(lock, path, error, size);
+    if (taken != 0)
+        return taken;
     if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? in_use(0, error, size) : tell(path, error, size);
     sign(lock->beside);

@@ -13,10 +13,12 @@ struct lock {
     int file;   /* of the file; -1: not taken */
 };
 
+enum { LOCK_IN_USE = 1 };
+
 /* `file` is a descriptor of the file, or -1 if there is none to lock; it is the lock's from now on.
  * Before SQLite opens the file: to close any of its descriptors drops all locks that SQLite has of
- * it.  0, or -1 and a text: another server has the file (and which), or PATH.lock cannot be made or
- * locked.  lock_drop() must follow either way. */
+ * it.  0; LOCK_IN_USE and a text: another server has the file, and which; or -1 and a text:
+ * PATH.lock cannot be made or locked.  lock_drop() must follow in each case. */
 int lock_take(struct lock *lock, const char *path, int file, char *error, size_t size);
 
 /* After SQLite has closed the file.  The lock file stays, empty. */

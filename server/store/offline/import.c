@@ -4,18 +4,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/store/lock.h"
 #include "server/store/offline/json_row.h"
+#include "server/store/offline/new_file.h"
 #include "server/store/offline/salvage.h"
 #include "server/store/schema.h"
 
-enum { WHY = 300, PATH = 4096 };
+enum { WHY = 300 };
 
-/* The file is made beside, as PATH.part, and gets its name when all lines are in it and on disk. */
+/* The file gets its name when all lines are in it and on disk. */
 struct import {
     const struct store_offline *o;
     FILE *in, *errors;
-    char part[PATH];
+    struct new_file file;
     sqlite3 *db;
     sqlite3_stmt *submission, *options, *life, *event, *find, *plain[SALVAGE_PLAIN];
     struct row_names names;
@@ -288,13 +288,9 @@ static bool prepare_all(struct import *im)
 
 static bool make_file(struct import *im)
 {
-    char text[64];
-    unlink(im->part); /* of an import that was killed */
-    int fd = open(im->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return refuse(im, strerror_r(errno, text, sizeof text));
-    close(fd);
-    if (sqlite3_open(im->part, &im->db) != SQLITE_OK)
+    if (new_file_begin(&im->file, im->o->path, im->why, sizeof im->why) != 0)
+        return false;
+    if (sqlite3_open(im->file.part, &im->db) != SQLITE_OK)
         return refuse_sql(im);
     sqlite3_exec(im->db, "PRAGMA synchronous = EXTRA", NULL, NULL, NULL);
     return schema_prepare(im->db, im->why, sizeof im->why) == 0 &&
@@ -313,29 +309,6 @@ static void close_file(struct import *im)
     sqlite3_close(im->db);
 }
 
-static int sync_folder(const char *path)
-{
-    char folder[PATH];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? -1 : fsync(fd);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-/* A link, and no renaming: that would go over a file that has come in the meantime. */
-static bool name_file(struct import *im)
-{
-    char text[64];
-    if (link(im->part, im->o->path) == 0 && unlink(im->part) == 0 && sync_folder(im->o->path) == 0)
-        return true;
-    return refuse(im, strerror_r(errno, text, sizeof text));
-}
-
 static enum store_offline_end fill_file(struct import *im)
 {
     bool made = make_file(im), taken = made && take_lines(im);
@@ -343,7 +316,8 @@ static enum store_offline_end fill_file(struct import *im)
         taken = made = refuse_sql(im);
     close_file(im);
     if (taken)
-        taken = made = name_file(im);
+        taken = made = new_file_name(&im->file, im->why, sizeof im->why) == 0;
+    new_file_end(&im->file);
     if (taken)
         return OFFLINE_GOOD;
     if (made)
@@ -351,34 +325,14 @@ static enum store_offline_end fill_file(struct import *im)
                 im->why);
     else
         fprintf(im->errors, "%s: %s; nothing was imported\n", im->o->path, im->why);
-    unlink(im->part);
     return made ? OFFLINE_DAMAGED : OFFLINE_UNREADABLE;
-}
-
-static bool is_there(const char *path, const char *ending)
-{
-    char name[PATH];
-    snprintf(name, sizeof name, "%s%s", path, ending);
-    return access(name, F_OK) == 0;
 }
 
 enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors)
 {
     struct import im = {.o = o, .in = in, .errors = errors};
-    struct lock lock;
-    enum store_offline_end end = OFFLINE_UNREADABLE;
     im.names = row_names_of(o->states, o->state_count);
-    bool fits = (size_t)snprintf(im.part, sizeof im.part, "%s.part", o->path) < sizeof im.part;
-    if (!fits || is_there(o->path, "") || is_there(o->path, "-wal")) {
-        fprintf(errors, "%s: it is there, or its log (-wal) is; name a file that is not\n",
-                o->path);
-        return end;
-    }
-    if (lock_take(&lock, o->path, -1, im.why, sizeof im.why) == 0)
-        end = fill_file(&im);
-    else
-        fprintf(errors, "%s: %s\n", o->path, im.why);
-    lock_drop(&lock);
+    enum store_offline_end end = fill_file(&im);
     if (end == OFFLINE_GOOD)
         fprintf(errors, "%s: %llu tasks imported\n", o->path, (unsigned long long)im.tasks);
     return end;

@@ -1,5 +1,6 @@
 /* A store's file while no server uses it: checked, written out as lines of JSON, and made of such
- * lines.  What a person does who has a damaged file, or wants its contents elsewhere.
+ * lines; and copied, which may be done while one does.  What a person does who has a damaged file,
+ * wants its contents elsewhere, or fears for it.
  *
  * The lines, one JSON object each, with one member that says what it is:
  *
@@ -37,7 +38,8 @@ struct store_offline {
 /* Exit statuses. */
 enum store_offline_end {
     OFFLINE_GOOD,
-    OFFLINE_DAMAGED,   /* check, export: something is damaged; import: a line was refused */
+    /* check, export, backup: something is damaged; import: a line was refused */
+    OFFLINE_DAMAGED,
     OFFLINE_UNREADABLE /* nothing could be done: no such file, in use, no store of ours ... */
 };
 
@@ -47,6 +49,16 @@ enum store_offline_end store_check(const struct store_offline *o, FILE *out, FIL
 /* Writes all that can be read, and says what cannot.  A task whose life may be lost is written as
  * one that is dead, with the error DAMAGED, so that nothing runs again that has run. */
 enum store_offline_end store_export(const struct store_offline *o, FILE *out, FILE *errors);
+
+/* Copies the file to `to`, which must not be there and gets its name when all of it is on disk; a
+ * server may use the file meanwhile.  The copy is one state of it: all that was committed when this
+ * began, and nothing of what came later.  It is copied in pieces, each on disk before the next, and
+ * no faster than BACKUP_RATE, so that a server on the same disk goes on committing; the log of a
+ * server only grows meanwhile.  The pages and tables of the copy are looked at before it gets its
+ * name. */
+enum { BACKUP_RATE = 100 /* MiB a second */ };
+enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
+                                    FILE *errors);
 
 /* Makes a file, which must not be there, of all lines or of none. */
 enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors);

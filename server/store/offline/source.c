@@ -10,7 +10,7 @@
 
 #include "server/store/schema.h"
 
-enum { BUSY_MS = 2000, WHY = 300, LOG_NAME = 4096 };
+enum { BUSY_MS = 2000, WHY = 300, LOG_NAME = 4096, LOG_TEXT = 400 };
 
 static int fail(char *error, size_t size, const char *path, const char *why)
 {
@@ -18,6 +18,7 @@ static int fail(char *error, size_t size, const char *path, const char *why)
     return -1;
 }
 
+/* As lock_take(). */
 static int take_lock(struct source *s, const char *path, char *error, size_t size)
 {
     char why[WHY];
@@ -26,7 +27,10 @@ static int take_lock(struct source *s, const char *path, char *error, size_t siz
         file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0 && errno != ENOENT)
         return fail(error, size, path, strerror_r(errno, why, sizeof why));
-    return lock_take(&s->lock, path, file, why, sizeof why) == 0 ? 0 : fail(error, size, path, why);
+    int taken = lock_take(&s->lock, path, file, why, sizeof why);
+    if (taken != 0)
+        fail(error, size, path, why);
+    return taken;
 }
 
 /* A number that the file answers; -1: it cannot. */
@@ -108,9 +112,38 @@ int source_open(struct source *s, const char *path, char *error, size_t size)
     return open_file(s, path, error, size);
 }
 
+/* The lock goes before SQLite comes, whose own locks would go with it. */
+static int look_at_log(struct source *s, const char *path, char *error, size_t size)
+{
+    char why[LOG_TEXT];
+    int taken = take_lock(s, path, error, size);
+    int rc = taken == 0 ? log_check(path, NULL, &s->log) : SQLITE_OK;
+    lock_drop(&s->lock);
+    if (taken == LOCK_IN_USE)
+        return 0;
+    if (taken != 0)
+        return -1;
+    if (rc != SQLITE_OK)
+        return fail(error, size, path, sqlite3_errstr(rc));
+    if (s->log.found != LOG_DAMAGED && s->log.found != LOG_ALONE)
+        return 0;
+    log_check_text(&s->log, why, sizeof why);
+    return fail(error, size, path, why);
+}
+
+int source_open_beside(struct source *s, const char *path, char *error, size_t size)
+{
+    *s = (struct source){.lock = {-1, -1}, .path = path, .beside = true};
+    if (access(path, F_OK) != 0)
+        return fail(error, size, path, "there is no such file");
+    if (look_at_log(s, path, error, size) != 0)
+        return -1;
+    return open_file(s, path, error, size);
+}
+
 void source_close(struct source *s)
 {
-    if (sqlite3_close(s->db) == SQLITE_OK)
+    if (sqlite3_close(s->db) == SQLITE_OK && !s->beside)
         remove_made_log(s); /* nobody else has the file: the lock is held */
     lock_drop(&s->lock);
 }

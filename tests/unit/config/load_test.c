@@ -218,6 +218,13 @@ SCRATCH_TEST(what_is_done_with_a_store_needs_no_configuration)
         assert_int_equal(scratch.action, rows[i].action);
         assert_string_equal(c->store, "/somewhere/tasks.db");
     }
+    struct config *c =
+        scratch_accepted(NULL, NULL, LIST("--backup-to", "/copy", "--backup-store", "/tasks.db"));
+    assert_int_equal(scratch.action, CONFIG_BACKUP_STORE);
+    assert_string_equal(c->store, "/tasks.db");
+    assert_string_equal(c->copy, "/copy");
+    scratch_refused(NULL, NULL, LIST("--backup-store", "/tasks.db"),
+                    "--backup-store: needs --backup-to COPY\n");
     scratch_refused(NULL, NULL, LIST("--check-store"),
                     "--check-store: needs a value (--check-store=VALUE)\n");
 }
