@@ -13,7 +13,25 @@
 
 #include <ergon/client_tasks.h>
 
-/* Filled from flags, then from the environment, then with defaults. */
+/* What is printed on standard output; json and yaml are for programs. */
+enum output_format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
+
+/* What a context can set, too, in the order of CONTEXT_KEYS. */
+enum setting {
+    SETTING_SERVER,
+    SETTING_TOKEN_FILE,
+    SETTING_TOKEN,
+    SETTING_CACERT,
+    SETTING_CERT,
+    SETTING_KEY,
+    SETTING_SERVER_NAME,
+    SETTING_INSECURE,
+    SETTING_TIMEOUT,
+    SETTING_OUTPUT,
+    SETTINGS
+};
+
+/* Filled from flags, then from the environment and a context, then with defaults. */
 struct globals {
     const char *server;     /* URL; never NULL after globals_finish() */
     const char *token_file; /* NULL: none */
@@ -23,20 +41,35 @@ struct globals {
     const char *key;
     const char *server_name;
     bool insecure;
-    uint64_t timeout_ns; /* 0: not given */
-    bool json;
+    uint64_t timeout_ns;       /* 0: not given */
+    const char *context;       /* --context, later the name of the context in use; NULL: none */
+    const char *output;        /* as it was written; NULL: not given */
+    enum output_format format; /* what that means */
+    bool json;                 /* the format is json or yaml */
     bool quiet;
     bool verbose;
     bool no_color;
     bool help;
     bool version;
+    /* Where each setting is from: "--server", "ERGON_URL", "context"; NULL: the default. */
+    const char *from[SETTINGS];
+    json_t *contexts; /* owned; the file of contexts, where it was read */
+    json_t *paths;    /* owned; file names that were made of those in a context */
 };
 
 extern const struct option_spec GLOBAL_OPTIONS[];
 
-/* Reads the environment and the token file.  False, and a message was printed: the token file
- * cannot be read or holds no token, or there is no memory.  globals_fini() follows either way. */
+/* Says what flags mean: the format of the output, which is chosen then (output.h), and where the
+ * settings are from.  False, and a message was printed: there is no such format. */
+bool globals_flags(struct globals *g);
+
+/* Then reads the environment, the context and the token file.  False, and a message was printed:
+ * the file of contexts is wrong or has no such context, a variable is wrong, the token file cannot
+ * be read or holds no token, or there is no memory.  globals_fini() follows either way. */
 bool globals_finish(struct globals *g);
+
+/* The same without reading the token file. */
+bool globals_find(struct globals *g);
 void globals_fini(struct globals *g);
 
 /* Shows an answer, which the caller frees, to people; or, with --json, when it has been printed,
@@ -72,10 +105,13 @@ struct command {
      * whether a connection that breaks is made again. */
     uint32_t timeout_ms;
     bool durable;
+
+    /* Of `run`: it makes no connection, and so reads no context. */
+    bool offline;
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, CONNECTION, AUDIT, STORE,
-    PING, INFO, METHODS, TOKEN, BENCH, COMPLETION;
+    CONTEXT, PING, INFO, METHODS, TOKEN, BENCH, COMPLETION;
 
 /* The name of a command within its group: its last word. */
 const char *command_word(const struct command *c);
@@ -83,8 +119,16 @@ const char *command_word(const struct command *c);
 /* All of them, NULL behind the last; in main.c. */
 extern const struct command *const COMMANDS[];
 
-/* "ergon: ..." to standard error. */
+/* An error to standard error: "ergon: TEXT"; for programs (-o json or yaml) a line of JSON,
+ * {"error": {"code": "USAGE", "text": TEXT, "hint": null}}. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with a code, and what to do about it: "ergon: TEXT; HINT".  NULL: no hint. */
+void complain_as(const char *code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What is no error, as "there are more": the same, or {"notice": {"text": TEXT}}. */
+void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* NULL: it is not set, or empty. */
 const char *environment(const char *name);

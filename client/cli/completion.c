@@ -137,4 +137,5 @@ const struct command COMPLETION = {
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run,
+    .offline = true,
 };

@@ -196,7 +196,7 @@ static enum status kill_those(struct session *s, const struct ergon_connection_f
         return status;
     *killed += json_integer_value(json_object_get(answer, "killed"));
     if (json_integer_value(json_object_get(answer, "away")) > 0)
-        complain("some may be left: a loop of the server does not answer; see ergon info");
+        notice("some may be left: a loop of the server does not answer; see ergon info");
     if (s->globals->json)
         status = print_json(json_incref(answer));
     json_decref(answer);

@@ -125,7 +125,7 @@ static enum status show_crons(const struct globals *g, json_t *crons)
     if (json_array_size(crons) > 0)
         table_print(crons, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        complain("there is no cron");
+        notice("there is no cron");
     return STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 /* ergon: the command line of an Ergon server.  Options in common, the command, its options, run. */
 #include "client/cli/ask.h"
+#include "client/cli/output.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -13,12 +14,12 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {
-    &CALL,  &TASK, &QUEUE, &CRON,    &WORKER, &SEM,   &EVENT,      &CONNECTION, &AUDIT,
-    &STORE, &PING, &INFO,  &METHODS, &TOKEN,  &BENCH, &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {&CALL,  &TASK,       &QUEUE, &CRON,  &WORKER,     &SEM,
+                                          &EVENT, &CONNECTION, &AUDIT, &STORE, &CONTEXT,    &PING,
+                                          &INFO,  &METHODS,    &TOKEN, &BENCH, &COMPLETION, NULL};
 
 static const char *const GENERAL =
-    "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CACERT; options go first.\n"
+    "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CONTEXT; options go first.\n"
     "Exit status: 0 good, 1 error from the server, 2 usage, 3 no connection or TLS,\n"
     "4 not allowed, 5 time is up, 6 no such method, task, queue, cron,\n"
     "semaphore or connection, 7 busy or over a limit,\n"
@@ -116,11 +117,13 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
         return print_version();
     if (g->help)
         return print_command_help(c);
+    if (!globals_flags(g))
+        return STATUS_USAGE;
     if (argc < c->arguments_min)
         return usage_error(c, "an argument is missing");
     if (c->arguments_max >= 0 && argc > c->arguments_max)
         return usage_error(c, "there is an argument too many");
-    if (!globals_finish(g))
+    if (!c->offline && !globals_finish(g))
         return STATUS_USAGE;
     return command_run(c, g, options, argc, argv);
 }
@@ -232,9 +235,28 @@ static enum status flush_output(enum status status)
     return status == STATUS_OK ? STATUS_REMOTE : status;
 }
 
+/* What is wrong with the words themselves is told as they ask for, wherever that stands in them. */
+static void choose_early(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *format = NULL;
+        if (strcmp(argv[i], "--json") == 0)
+            format = "json";
+        else if (strncmp(argv[i], "--output=", 9) == 0)
+            format = argv[i] + 9;
+        else if (strncmp(argv[i], "-o", 2) == 0)
+            format = argv[i][2] != 0 ? argv[i] + 2 : argv[i + 1];
+        if (format != NULL && strcmp(format, "json") == 0)
+            output_choose(FORMAT_JSON);
+        if (format != NULL && strcmp(format, "yaml") == 0)
+            output_choose(FORMAT_YAML);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct globals g = {0};
+    choose_early(argc, argv);
     /* Texts of a server are UTF-8, whatever the terminal's locale is called. */
     if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");

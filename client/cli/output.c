@@ -2,11 +2,29 @@
 
 #include "base/utf8.h"
 #include "client/cli/json.h"
+#include "client/cli/yaml.h"
 #include "proto/reader.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+static enum output_format chosen;
+
+void output_choose(enum output_format format)
+{
+    chosen = format;
+}
+
+bool output_is_wide(void)
+{
+    return chosen == FORMAT_WIDE;
+}
+
+static bool is_for_programs(void)
+{
+    return chosen == FORMAT_JSON || chosen == FORMAT_YAML;
+}
 
 /* ---- what others may not do to a terminal ---- */
 
@@ -35,14 +53,80 @@ static void put_formatted(FILE *out, const char *format, va_list list)
     free(text);
 }
 
+/* A copy that is UTF-8, whatever a server or the command line held; NULL: out of memory. */
+static json_t *clean_string(const char *text)
+{
+    struct span from = span_text(text);
+    size_t room = 3 * from.len;
+    char *to = malloc(room + 1);
+    json_t *string = to != NULL ? json_stringn(to, utf8_clean(to, room, from)) : NULL;
+    free(to);
+    return string;
+}
+
+/* A line of JSON to standard error; frees `value`. */
+static void put_message(json_t *value)
+{
+    char *line = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (line != NULL)
+        put_shown(stderr, span_text(line));
+    fputc('\n', stderr);
+    free(line);
+    json_decref(value);
+}
+
+static void put_error(const char *code, const char *hint, const char *text)
+{
+    if (is_for_programs()) {
+        put_message(json_pack("{s:{s:s, s:o, s:o?}}", "error", "code", code, "text",
+                              clean_string(text), "hint",
+                              hint != NULL ? clean_string(hint) : NULL));
+        return;
+    }
+    fputs("ergon: ", stderr);
+    put_shown(stderr, span_text(text));
+    if (hint != NULL) {
+        fputs("; ", stderr);
+        put_shown(stderr, span_text(hint));
+    }
+    fputc('\n', stderr);
+}
+
 void complain(const char *format, ...)
 {
+    char *text = NULL;
     va_list list;
     va_start(list, format);
-    fputs("ergon: ", stderr);
-    put_formatted(stderr, format, list);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, list) >= 0)
+        put_error("USAGE", NULL, text);
     va_end(list);
+    free(text);
+}
+
+void complain_as(const char *code, const char *hint, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) >= 0)
+        put_error(code, hint, text);
+    va_end(list);
+    free(text);
+}
+
+void notice(const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) >= 0) {
+        if (is_for_programs())
+            put_message(json_pack("{s:{s:o}}", "notice", "text", clean_string(text)));
+        else
+            put_error("", NULL, text);
+    }
+    va_end(list);
+    free(text);
 }
 
 void say(const char *format, ...)
@@ -83,17 +167,21 @@ bool colour_wanted(const struct globals *g, FILE *out)
            (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
-/* JSON says the same of a character in its escaped form. */
+/* JSON says the same of a character in its escaped form, and so does YAML within quotes, where it
+ * has all such. */
 static enum status print_value(json_t *value, size_t layout, const char *what)
 {
-    char *text = value != NULL ? json_dumps(value, layout | JSON_ENCODE_ANY) : NULL;
+    bool yaml = chosen == FORMAT_YAML;
+    char *text = value == NULL ? NULL
+                 : yaml        ? yaml_text(value, true)
+                               : json_dumps(value, layout | JSON_ENCODE_ANY);
     if (text != NULL)
         put_shown(stdout, span_text(text));
-    bool good = text != NULL && putchar('\n') != EOF && ferror(stdout) == 0;
+    bool good = text != NULL && (yaml || putchar('\n') != EOF) && ferror(stdout) == 0;
     free(text);
     json_decref(value);
     if (!good)
-        complain("the %s cannot be shown as JSON", what);
+        complain_as("OUTPUT", NULL, "the %s cannot be shown as %s", what, yaml ? "YAML" : "JSON");
     return good ? STATUS_OK : STATUS_REMOTE;
 }
 

@@ -8,6 +8,12 @@
 
 #include <jansson.h>
 
+/* How all that follows is printed; FORMAT_TABLE before. */
+void output_choose(enum output_format format);
+
+/* Are all columns and members of a list or a table wanted, and none cut? */
+bool output_is_wide(void);
+
 /* Prints a text of the server within a line, with a blank for what could steer the terminal. */
 void print_text(const char *text);
 
@@ -18,12 +24,12 @@ char *plain_text(const char *text);
  * is escaped. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints one line of JSON; frees `value`.  STATUS_REMOTE, with a message: `value` is NULL, or
- * standard output is closed. */
+/* Prints one line of JSON, or with -o yaml a document of YAML; frees `value`.  STATUS_REMOTE, with
+ * a message: `value` is NULL, or standard output is closed. */
 enum status print_json(json_t *value);
 
 /* What a handler returned: a string or bytes as they are, but escaped on a terminal, unless `raw`;
- * everything else, and all with --json, as JSON.  Errors as print_json(). */
+ * everything else, and all with --json or -o yaml, as that.  Errors as print_json(). */
 enum status print_result(const struct globals *g, struct span result, bool raw);
 
 #endif

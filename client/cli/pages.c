@@ -56,7 +56,7 @@ static enum status print_all(const struct globals *g, const struct paged_list *l
     if (json_array_size(all) > 0)
         print_table(g, list, all);
     else if (!g->quiet)
-        complain("%s", list->none);
+        notice("%s", list->none);
     return STATUS_OK;
 }
 
@@ -68,9 +68,9 @@ enum status pages_show(struct session *s, const struct paged_list *list)
     if (status == STATUS_OK)
         status = print_all(s->globals, list, all);
     if (status == STATUS_OK && rest.more && !s->globals->quiet)
-        complain("there are more; see --limit");
+        notice("there are more; see --limit");
     if (status == STATUS_OK && rest.away > 0)
-        complain("some are missing: a loop of the server does not answer; see ergon info");
+        notice("some are missing: a loop of the server does not answer; see ergon info");
     json_decref(all);
     return status;
 }

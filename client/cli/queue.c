@@ -41,7 +41,7 @@ static enum status show_queues(const struct globals *g, json_t *queues)
     if (json_array_size(queues) > 0)
         table_print(queues, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        complain("there is no queue yet");
+        notice("there is no queue yet");
     return STATUS_OK;
 }
 
@@ -153,9 +153,9 @@ static enum status tenants(struct session *s, const void *options, int argc, cha
     else if (status == STATUS_OK && json_array_size(rows) > 0)
         print_tenants(s->globals, rows);
     else if (status == STATUS_OK && !s->globals->quiet)
-        complain("no tenant has any task");
+        notice("no tenant has any task");
     if (status == STATUS_OK && all > json_array_size(rows) && !s->globals->quiet)
-        complain("there are more; see --limit");
+        notice("there are more; see --limit");
     json_decref(rows);
     json_decref(by_name);
     return status;

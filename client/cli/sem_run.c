@@ -279,8 +279,9 @@ static void refused(struct holder *h, const struct ergon_answer *a)
     if (a->outcome == ERGON_END_TIMEOUT || strcmp(a->code, "DEADLINE") == 0)
         complain("%s: no permits in time", h->plan->name);
     else
-        complain("sem.acquire: %s%s%s%s", a->code, a->code[0] != 0 ? ": " : "", a->text,
-                 session_advice(h->globals, a->outcome));
+        complain_as(a->code[0] != 0 ? a->code : session_code(a->outcome),
+                    session_advice(h->globals, a->outcome), "sem.acquire: %s%s%s", a->code,
+                    a->code[0] != 0 ? ": " : "", a->text);
     leave(h, (int)status_of(a->outcome, a->code));
 }
 
@@ -348,7 +349,7 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
     struct holder *h = arg;
     h->bound = h->bound && state == ERGON_STATE_READY;
     if (state == ERGON_STATE_BACKING_OFF && !h->globals->quiet)
-        complain("no connection to %s: %s; it is tried again", h->globals->server, why);
+        notice("no connection to %s: %s; it is tried again", h->globals->server, why);
     else if (state == ERGON_STATE_READY && (h->stage == CHECKING || h->stage == RUNNING))
         resume(h);
 }

@@ -167,9 +167,9 @@ static enum status wait_for_answer(const struct globals *g, uint64_t wait_ns)
             return STATUS_OK;
         if (clock_monotonic() + PING_PAUSE_MS * NS_PER_MS >= end_ns) {
             if (!g->quiet)
-                complain("no answer from %s within %s: %s%s", g->server,
-                         units_duration_text(wait_ns, limit, sizeof limit), why,
-                         session_advice(g, end));
+                complain_as(session_code(end), session_advice(g, end),
+                            "no answer from %s within %s: %s", g->server,
+                            units_duration_text(wait_ns, limit, sizeof limit), why);
             return STATUS_CONNECT;
         }
         nanosleep(&pause, NULL);
@@ -179,7 +179,7 @@ static enum status wait_for_answer(const struct globals *g, uint64_t wait_ns)
 static void print_pong(const struct globals *g, double ms)
 {
     if (g->json)
-        printf("{\"server\":\"%s\",\"ms\":%.3f}\n", g->server, ms);
+        print_json(json_pack("{s:s, s:f}", "server", g->server, "ms", ms));
     else if (!g->quiet)
         printf("pong from %s in %.3f ms\n", g->server, ms);
 }

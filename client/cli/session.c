@@ -36,13 +36,38 @@ struct ergon_options session_options(const struct globals *g)
     };
 }
 
+const char *session_code(enum ergon_end outcome)
+{
+    switch (outcome) {
+    case ERGON_END_UNREACHABLE:
+        return "UNREACHABLE";
+    case ERGON_END_DENIED:
+        return "AUTH";
+    case ERGON_END_TIMEOUT:
+        return "TIMEOUT";
+    case ERGON_END_BROKEN:
+        return "BROKEN";
+    case ERGON_END_MEMORY:
+        return "MEMORY";
+    case ERGON_END_INVALID:
+        return "USAGE";
+    case ERGON_END_CANCELLED:
+    case ERGON_END_CLOSED:
+        return "CANCELLED";
+    case ERGON_END_OK:
+    case ERGON_END_ERROR:
+        break;
+    }
+    return "ERROR";
+}
+
 const char *session_advice(const struct globals *g, enum ergon_end outcome)
 {
     if (outcome == ERGON_END_DENIED)
-        return "; give another token with --token-file";
+        return "give another token with --token-file";
     if (outcome == ERGON_END_UNREACHABLE && strncmp(g->server, "ergons:", 7) == 0)
-        return "; see --cacert and --server";
-    return outcome == ERGON_END_UNREACHABLE ? "; is ergond running there? See --server" : "";
+        return "see --cacert and --server";
+    return outcome == ERGON_END_UNREACHABLE ? "is ergond running there? See --server" : NULL;
 }
 
 /* Until there was a connection session_open() itself says why there is none. */
@@ -50,7 +75,7 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
 {
     struct session *s = arg;
     if (state == ERGON_STATE_BACKING_OFF && s->connection != NULL && !s->globals->quiet)
-        complain("no connection: %s; it is tried again", why);
+        notice("no connection: %s; it is tried again", why);
 }
 
 enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
@@ -76,7 +101,8 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
     if (outcome == ERGON_END_INVALID)
         complain("%s: %s", g->server, why);
     else if (!g->quiet)
-        complain("no connection to %s: %s%s", g->server, why, session_advice(g, outcome));
+        complain_as(session_code(outcome), session_advice(g, outcome), "no connection to %s: %s",
+                    g->server, why);
     return status_of(outcome, "");
 }
 
@@ -121,7 +147,9 @@ enum status session_complain(const struct session *s, const char *method,
                              const struct ergon_answer *a)
 {
     if (!s->globals->quiet)
-        complain("%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
+        complain_as(a->outcome == ERGON_END_ERROR && a->code[0] != 0 ? a->code
+                                                                     : session_code(a->outcome),
+                    NULL, "%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
     return status_of(a->outcome, a->code);
 }
 

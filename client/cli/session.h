@@ -15,7 +15,10 @@ struct session {
 /* The options of libergon that the common options mean; strings are those of `g`. */
 struct ergon_options session_options(const struct globals *g);
 
-/* What to do about a connection that ended so, to be put behind the message; "" for nothing. */
+/* The code of an error that no server answered: "UNREACHABLE". */
+const char *session_code(enum ergon_end outcome);
+
+/* What to do about a connection that ended so; NULL: nothing. */
 const char *session_advice(const struct globals *g, enum ergon_end outcome);
 
 /* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and

@@ -84,6 +84,7 @@ static const struct command CHECK = {
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run_check,
+    .offline = true,
 };
 
 static const struct command EXPORT = {
@@ -99,6 +100,7 @@ static const struct command EXPORT = {
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run_export,
+    .offline = true,
 };
 
 static const struct command IMPORT = {
@@ -112,6 +114,7 @@ static const struct command IMPORT = {
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run_import,
+    .offline = true,
 };
 
 static const struct command BACKUP = {

@@ -6,8 +6,11 @@
 #include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
 
-enum { COLUMNS_MAX = 24, INDENT = 2 };
+enum { COLUMNS_MAX = 48, INDENT = 2, TERMINAL_WIDTH = 80 /* where it does not say */ };
 
 /* The order in which the columns of a topology read best. */
 static const char *const COLUMNS_FIRST[] = {
@@ -36,7 +39,7 @@ static void print_cell(const json_t *value)
     free(text);
 }
 
-/* ---- tables ---- */
+/* ---- columns ---- */
 
 struct columns {
     const char *keys[COLUMNS_MAX];
@@ -86,6 +89,75 @@ static bool all_numbers(json_t *rows, const char *key)
     return true;
 }
 
+/* ---- what fits the terminal ---- */
+
+/* Columns of a terminal; 0: all there are wanted, since it is none, or -o wide. */
+static size_t terminal_width(void)
+{
+    struct winsize size = {0};
+    const char *columns = environment("COLUMNS");
+    if (output_is_wide() || !isatty(STDOUT_FILENO))
+        return 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    size_t said = columns != NULL ? strtoul(columns, NULL, 10) : 0;
+    return said > 0 ? said : TERMINAL_WIDTH;
+}
+
+size_t table_fit(const size_t *widths, size_t count, uint64_t texts, size_t room)
+{
+    size_t taken = 0, kept = 0;
+    for (; kept < count; kept++) {
+        size_t gap = kept > 0 ? TABLE_GAP : 0;
+        size_t cut =
+            widths[kept] > TABLE_CUT_MIN && (texts >> kept & 1) ? TABLE_CUT_MIN : widths[kept];
+        bool whole = taken + gap + widths[kept] <= room;
+        if (kept >= TABLE_KEPT_MIN && taken + gap + cut > room)
+            break;
+        taken += gap + widths[kept];
+        if (!whole && kept >= TABLE_KEPT_MIN - 1)
+            return kept + 1; /* it is cut, and nothing stands behind it */
+    }
+    return kept;
+}
+
+static size_t shown_width(const char *text)
+{
+    wchar_t wide[512];
+    size_t len = text != NULL ? mbstowcs(wide, text, sizeof wide / sizeof *wide) : 0;
+    int width = len < sizeof wide / sizeof *wide ? wcswidth(wide, len) : -1;
+    return width >= 0 ? (size_t)width : text != NULL ? strlen(text) : 0;
+}
+
+static size_t column_width(json_t *rows, const char *key)
+{
+    size_t i, widest = shown_width(key);
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        char *text = cell_text(json_object_get(row, key));
+        size_t width = shown_width(text);
+        widest = width > widest ? width : widest;
+        free(text);
+    }
+    return widest;
+}
+
+static void fit(struct columns *c, json_t *rows, size_t indent)
+{
+    size_t widths[COLUMNS_MAX], room = terminal_width();
+    uint64_t texts = 0;
+    if (room == 0)
+        return;
+    for (size_t k = 0; k < c->count; k++) {
+        widths[k] = column_width(rows, c->keys[k]);
+        texts |= all_numbers(rows, c->keys[k]) ? 0 : UINT64_C(1) << k;
+    }
+    c->count = table_fit(widths, c->count, texts, room > indent ? room - indent : 1);
+}
+
+/* ---- tables ---- */
+
 static void fill(struct libscols_table *t, const struct columns *c, json_t *rows, bool colour)
 {
     size_t i;
@@ -127,13 +199,33 @@ void table_print(json_t *rows, const char *const *first, int indent, bool colour
     struct columns c = {.count = 0};
     struct libscols_table *t = scols_new_table();
     find_columns(&c, rows, first);
+    fit(&c, rows, (size_t)indent);
     if (t == NULL)
         return;
+    size_t room = terminal_width();
+    scols_table_set_termforce(t, room > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
+    if (room > 0)
+        scols_table_set_termwidth(t, room);
     scols_table_set_column_separator(t, "  ");
     scols_table_enable_colors(t, colour);
     fill(t, &c, rows, colour);
     print_indented(t, indent);
     scols_unref_table(t);
+}
+
+json_t *table_row(const json_t *entry, const char *const *columns)
+{
+    json_t *row = json_object();
+    const char *key;
+    json_t *value;
+    for (; *columns != NULL; columns++)
+        json_object_set(row, *columns, json_object_get(entry, *columns));
+    json_object_foreach((json_t *)entry, key, value)
+    {
+        if (output_is_wide() && !json_is_object(value) && !json_is_array(value))
+            json_object_set(row, key, value);
+    }
+    return row;
 }
 
 /* ---- objects ---- */

@@ -9,12 +9,27 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Prints the members of an object; headings bold with `colour`. */
 void object_print(json_t *object, bool colour);
 
 /* Prints an array of objects.  `first` names columns that come first, in this order, where they are
- * there; NULL ends it.  On a terminal that is too narrow the last column is cut. */
+ * there; NULL ends it.  On a terminal that is too narrow, and unless -o wide was chosen, columns go
+ * from the right, and the last that stays is cut (table_fit()).  Elsewhere all is shown. */
 void table_print(json_t *rows, const char *const *first, int indent, bool colour);
+
+enum { TABLE_GAP = 2, TABLE_CUT_MIN = 10, TABLE_KEPT_MIN = 2 /* columns */ };
+
+/* How many columns of these widths, with TABLE_GAP between them, fit into `room`: all; or as many
+ * as there is room for.  What is last of those may be cut, but not below TABLE_CUT_MIN, if it is a
+ * text (bit of `texts`); the first TABLE_KEPT_MIN stay whatever they take.  `count` <= 64.  Pure.
+ */
+size_t table_fit(const size_t *widths, size_t count, uint64_t texts, size_t room);
+
+/* A copy of `entry` for a row with the members named in `columns`; with -o wide all members that
+ * are no lists or objects stand behind them.  A new reference. */
+json_t *table_row(const json_t *entry, const char *const *columns);
 
 #endif

@@ -147,12 +147,9 @@ static void print_table(const struct globals *g, const json_t *tasks)
     json_t *task;
     json_array_foreach((json_t *)tasks, i, task)
     {
-        json_t *row = json_object();
         humanize(task, now_ms());
         json_object_set_new(task, "state", state_of(task));
-        for (const char *const *key = columns; *key != NULL; key++)
-            json_object_set(row, *key, json_object_get(task, *key));
-        json_array_append_new(rows, row);
+        json_array_append_new(rows, table_row(task, columns));
     }
     table_print(rows, columns, 0, colour_wanted(g, stdout));
     json_decref(rows);
@@ -160,15 +157,16 @@ static void print_table(const struct globals *g, const json_t *tasks)
 
 static enum status print_tasks(const struct globals *g, json_t *tasks, bool more)
 {
+    enum status status = STATUS_OK;
     if (g->json)
-        return print_json(json_incref(tasks));
-    if (json_array_size(tasks) > 0)
+        status = print_json(json_incref(tasks));
+    else if (json_array_size(tasks) > 0)
         print_table(g, tasks);
     else if (!g->quiet)
-        complain("there is no such task");
+        notice("there is no such task");
     if (more && !g->quiet)
-        complain("there are more; see --limit");
-    return STATUS_OK;
+        notice("there are more; see --limit");
+    return status;
 }
 
 static enum status list(struct session *s, const void *options, int argc, char **argv)

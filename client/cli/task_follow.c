@@ -118,7 +118,8 @@ enum status task_await_end(struct session *s, const char *id)
     struct span answer;
     enum status status = await(s, &id, 1, false, &answer);
     if (status == STATUS_TIMEOUT && !s->globals->quiet)
-        complain("%s has not ended in time; ergon task wait %s waits on", id, id);
+        complain_as("TIMEOUT", NULL, "%s has not ended in time; ergon task wait %s waits on", id,
+                    id);
     return status == STATUS_OK ? task_print_end(s->globals, first_ended(answer)) : status;
 }
 
@@ -157,7 +158,8 @@ static void print_late(const struct globals *g, struct span answer)
     if (answer.len > 0)
         print_all(g, answer);
     if (!g->quiet)
-        complain("the time is up, and %s not ended", open > 1 ? "some have" : "it has");
+        complain_as("TIMEOUT", NULL, "the time is up, and %s not ended",
+                    open > 1 ? "some have" : "it has");
 }
 
 static enum status wait_and_print(const struct globals *g, const struct wait_options *o, int argc,

@@ -250,8 +250,8 @@ static enum status submit_all(struct many *m)
             status = submit_part(m, 0, json_array_size(m->specs));
     }
     if (!m->session.globals->quiet)
-        complain("%llu submitted, %llu refused", (unsigned long long)m->submitted,
-                 (unsigned long long)m->refused);
+        notice("%llu submitted, %llu refused", (unsigned long long)m->submitted,
+               (unsigned long long)m->refused);
     return status == STATUS_OK && m->refused > 0 ? STATUS_REMOTE : status;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "client/cli/output.h"
 #include "client/cli/token.h"
 
 enum {
@@ -108,7 +109,7 @@ static bool append_line(const char *file, const char *line)
 static void print_token(const struct globals *g, const char *token, const char *line, bool filed)
 {
     if (g->json)
-        printf("{\"token\":\"%s\",\"line\":\"%s\"}\n", token, line);
+        print_json(json_pack("{s:s, s:s}", "token", token, "line", line));
     else if (filed)
         puts(token);
     else
@@ -183,4 +184,5 @@ const struct command TOKEN = {
     .arguments_min = 1,
     .arguments_max = 2,
     .run = run,
+    .offline = true,
 };

@@ -119,7 +119,7 @@ static void quiet(struct worker *w)
     if (w->registered && !w->asking)
         ask_quiet(w, w->plan->grace_ms + GOODBYE_MS);
     if (!w->globals->quiet && !TAILQ_EMPTY(&w->tasks))
-        complain("takes nothing more, and waits for what runs");
+        notice("takes nothing more, and waits for what runs");
     goodbye(w);
 }
 
@@ -162,9 +162,9 @@ static void say_registered(struct worker *w, const struct ergon_answer *answer)
     json_t *map = json_from_value(span_of(answer->result.at, answer->result.len));
     json_int_t slots = json_integer_value(json_object_get(map, "slots"));
     if (!w->globals->quiet)
-        complain("serves %s%s as %s, %lld at a time", w->plan->methods[0],
-                 w->plan->method_count > 1 ? " and others" : "", json_text(map, "worker"),
-                 slots > 0 ? (long long)slots : (long long)w->plan->slots);
+        notice("serves %s%s as %s, %lld at a time", w->plan->methods[0],
+               w->plan->method_count > 1 ? " and others" : "", json_text(map, "worker"),
+               slots > 0 ? (long long)slots : (long long)w->plan->slots);
     json_decref(map);
 }
 
@@ -187,12 +187,13 @@ static void on_registered(void *arg, const struct ergon_answer *a)
         if (ergon_client_state(w->client) == ERGON_STATE_READY)
             retry_later(w); /* else with the next connection */
     } else if (!w->ever && status != STATUS_LIMIT) {
-        complain("worker.register: %s%s%s%s", a->code, a->code[0] != 0 ? ": " : "", a->text,
-                 session_advice(w->globals, a->outcome));
+        complain_as(a->code[0] != 0 ? a->code : session_code(a->outcome),
+                    session_advice(w->globals, a->outcome), "worker.register: %s%s%s", a->code,
+                    a->code[0] != 0 ? ": " : "", a->text);
         leave(w, status);
     } else {
         if (!w->globals->quiet)
-            complain("worker.register: %s: %s; it is tried again", a->code, a->text);
+            notice("worker.register: %s: %s; it is tried again", a->code, a->text);
         retry_later(w);
     }
 }
@@ -228,7 +229,7 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
         w->registered = false;
         event_del(&w->retry);
         if (!w->globals->quiet)
-            complain("no connection to %s: %s; it is tried again", w->globals->server, why);
+            notice("no connection to %s: %s; it is tried again", w->globals->server, why);
     }
 }
 

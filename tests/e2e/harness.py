@@ -287,10 +287,14 @@ def eventually(condition, what):
         time.sleep(0.01)
 
 
+# Where a test wants none of the contexts of whoever runs it.
+NO_CONTEXTS = {"XDG_CONFIG_HOME": "/nonexistent", "ERGON_CONTEXT": ""}
+
+
 def run_ergon(url, *arguments, stdin=None, env=None):
     """The command line; (exit status, stdout bytes, stderr text)."""
     done = subprocess.run([ERGON, "--server", url, *arguments], input=stdin, capture_output=True,
-                          timeout=LIMIT, env={**os.environ, **(env or {})})
+                          timeout=LIMIT, env={**os.environ, **NO_CONTEXTS, **(env or {})})
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
