@@ -19,6 +19,7 @@ enum { NO_SLOT = UINT32_MAX };
 struct slot {
     uint64_t since_ns; /* when its request was to be sent; 0: free */
     uint32_t next;     /* in the chain; valid unless its request is on its way */
+    uint32_t call;     /* which of a mix; valid while its request is on its way */
 };
 
 enum conn_state {

@@ -109,6 +109,7 @@ static void flush(struct generator *g, struct conn *c)
                 return;
         }
         r->number++;
+        r->call = c->slots[r->slot].call = bench_mix_draw(&g->plan->mix, &g->calls);
         r->payload.len = bench_size_draw(&g->plan->payload, &g->sizes);
         protocol->request(r, &g->out);
     }
@@ -142,7 +143,11 @@ static void ask(struct generator *g, struct conn *c, uint64_t since_ns)
 {
     conn_take_slot(c, since_ns);
     g->in_flight++;
-    g->result.sent += counts(g, since_ns);
+    if (!counts(g, since_ns))
+        return;
+    g->result.sent++;
+    if (g->plan->series)
+        series_note_sent(&g->result.series, since_ns - g->begin_ns);
 }
 
 /* ---- when to send, in an open loop ---- */
@@ -381,17 +386,24 @@ static bool end_request(struct generator *g, struct conn *c, uint32_t slot, cons
         snprintf(g->result.why, sizeof g->result.why, "an answer to nothing that was asked for");
         return false;
     }
-    uint64_t since_ns = c->slots[slot].since_ns;
+    struct slot ended = c->slots[slot];
     conn_free_slot(c, slot);
     g->in_flight--;
-    if (!counts(g, since_ns))
+    if (!counts(g, ended.since_ns))
         return true;
-    histogram_add(&g->result.latency, g->now - since_ns);
-    if (code == NULL)
-        g->result.good++;
-    else
-        load_result_add_errors(&g->result, code, 1);
+    load_result_note(&g->result, ended.call, g->now - ended.since_ns, code);
+    if (g->plan->series)
+        series_note_answer(&g->result.series, g->now - g->begin_ns, g->now - ended.since_ns,
+                           code == NULL);
     return true;
+}
+
+/* Its answer says that it goes on; what the protocol asks next stands in g->out. */
+static void note_stage(struct generator *g, const struct conn *c, uint32_t slot)
+{
+    uint64_t since_ns = slot < c->slot_count ? c->slots[slot].since_ns : 0;
+    if (since_ns > 0 && counts(g, since_ns))
+        histogram_add(&g->result.accepted, g->now - since_ns);
 }
 
 /* Bytes of a known message, whose request ends with the last one. */
@@ -432,7 +444,10 @@ static bool take(struct generator *g, struct conn *c, const char *at, size_t n, 
             return true;
         }
         *left -= a.size;
-        if (kind != ANSWER_NONE && !end_request(g, c, a.slot, kind == ANSWER_GOOD ? NULL : a.code))
+        if (kind == ANSWER_STAGE)
+            note_stage(g, c, a.slot);
+        else if (kind != ANSWER_NONE &&
+                 !end_request(g, c, a.slot, kind == ANSWER_GOOD ? NULL : a.code))
             return false;
     }
     return true;
@@ -442,7 +457,7 @@ static bool take(struct generator *g, struct conn *c, const char *at, size_t n, 
 static bool take_bytes(struct generator *g, struct conn *c, size_t n)
 {
     const char *in = (const char *)g->in;
-    uint64_t before = g->result.latency.count;
+    uint64_t before = load_result_answers(&g->result);
     size_t left;
     bool good;
     g->now = generator_clock_ns();
@@ -460,8 +475,8 @@ static bool take_bytes(struct generator *g, struct conn *c, size_t n)
     }
     if (!good)
         snprintf(g->result.why, sizeof g->result.why, "out of memory");
-    if (g->result.latency.count > before) {
-        g->progress.answers += g->result.latency.count - before;
+    if (load_result_answers(&g->result) > before) {
+        g->progress.answers += load_result_answers(&g->result) - before;
         g->answer_ns = g->now;
     }
     return good;
@@ -595,9 +610,10 @@ static bool set_up_memory(struct generator *g)
     g->ready = calloc(g->connections, sizeof *g->ready);
     g->dirty = calloc(g->connections, sizeof *g->dirty);
     g->in = malloc(READ_ROOM);
-    if (!load_result_init(&g->result) || g->epoll < 0 || g->all == NULL || g->slots == NULL ||
-        g->ready == NULL || g->dirty == NULL || g->in == NULL || !outgoing_init(&g->out) ||
-        !make_payload(g)) {
+    bool memory = load_result_init(&g->result, g->plan->mix.count);
+    g->result.series.wanted = g->plan->series;
+    if (!memory || g->epoll < 0 || g->all == NULL || g->slots == NULL || g->ready == NULL ||
+        g->dirty == NULL || g->in == NULL || !outgoing_init(&g->out) || !make_payload(g)) {
         snprintf(g->result.why, sizeof g->result.why, "out of memory or file descriptors");
         return false;
     }
@@ -634,6 +650,7 @@ static void set_up(struct generator *g)
 {
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
     g->sizes = (struct bench_random){g->index};
+    g->calls = (struct bench_random){~(uint64_t)g->index};
     g->begin_ns = UINT64_MAX;
     g->now = g->progress_ns = generator_clock_ns();
     g->end = set_up_memory(g) ? set_up_target(g) : ERGON_END_UNREACHABLE;

@@ -58,6 +58,7 @@ struct generator {
     struct pace pace;  /* of requests; open loop */
     struct pace churn; /* of connections */
     struct bench_random sizes;
+    struct bench_random calls;
     uint64_t place_ns;    /* when a place came free after there had been none; 0: always */
     uint64_t end_ns;      /* what is due from here on is not sent */
     uint64_t looked_ns;   /* when timeouts were last looked at */

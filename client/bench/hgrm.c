@@ -1,10 +1,8 @@
 #include "client/bench/hgrm.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "client/bench/output.h"
+
 #include <math.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { TICKS = 5 }; /* lines for each halving of the distance to 100 % */
 
@@ -46,30 +44,12 @@ void hgrm_print(FILE *out, const struct histogram *h)
             HISTOGRAM_VALUE_LOG2 - HISTOGRAM_STEPS_LOG2, 2 << HISTOGRAM_STEPS_LOG2);
 }
 
-static bool cannot_write(const char *path, char *why, size_t why_size)
+static void print(FILE *out, const void *histogram)
 {
-    char text[96];
-    snprintf(why, why_size, "cannot write %s: %s", path, strerror_r(errno, text, sizeof text));
-    return false;
-}
-
-bool hgrm_check(const char *path, char *why, size_t why_size)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return (errno == EEXIST && access(path, W_OK) == 0) || cannot_write(path, why, why_size);
-    close(fd);
-    unlink(path); /* there is no empty file where there is no result */
-    return true;
+    hgrm_print(out, histogram);
 }
 
 bool hgrm_write(const char *path, const struct histogram *h, char *why, size_t why_size)
 {
-    FILE *out = fopen(path, "we");
-    if (out == NULL)
-        return cannot_write(path, why, why_size);
-    hgrm_print(out, h);
-    bool good = ferror(out) == 0;
-    good = fclose(out) == 0 && good;
-    return good || cannot_write(path, why, why_size);
+    return output_write(path, print, h, why, why_size);
 }

@@ -12,10 +12,6 @@
 /* Values in milliseconds.  Errors stay in `out`, as ferror() tells. */
 void hgrm_print(FILE *out, const struct histogram *h);
 
-/* Before a long run: whether hgrm_write() will be able to.  False: the file cannot be opened for
- * writing, and `why` names the path and says why. */
-bool hgrm_check(const char *path, char *why, size_t why_size);
-
 /* Writes a file.  False: it could not be opened, or not be written whole, and `why` names the path
  * and says why. */
 bool hgrm_write(const char *path, const struct histogram *h, char *why, size_t why_size);

@@ -26,8 +26,7 @@ void histogram_reset(struct histogram *h)
     h->min = UINT64_MAX;
 }
 
-/* The largest value that falls into a cell. */
-static uint64_t top_of(size_t cell)
+uint64_t histogram_cell_top(size_t cell)
 {
     if (cell < 2 * STEPS)
         return cell;
@@ -60,7 +59,7 @@ uint64_t histogram_percentile(const struct histogram *h, double percent)
     for (size_t cell = 0; cell < HISTOGRAM_CELLS; cell++) {
         seen += h->cells[cell];
         if (seen >= rank)
-            return top_of(cell) < h->max ? top_of(cell) : h->max;
+            return histogram_cell_top(cell) < h->max ? histogram_cell_top(cell) : h->max;
     }
     return h->max;
 }
@@ -86,7 +85,7 @@ double histogram_deviation(const struct histogram *h)
     double mean = histogram_mean(h);
     double squares = 0;
     for (size_t cell = 0; cell < HISTOGRAM_CELLS; cell++) {
-        double off = (double)top_of(cell) - mean;
+        double off = (double)histogram_cell_top(cell) - mean;
         squares += (double)h->cells[cell] * off * off;
     }
     return h->count > 0 ? sqrt(squares / (double)h->count) : 0;

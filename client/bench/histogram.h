@@ -36,6 +36,9 @@ static inline size_t histogram_cell(uint64_t value)
     return ((size_t)shift << HISTOGRAM_STEPS_LOG2) + (size_t)(kept >> shift);
 }
 
+/* The largest value that is counted there. */
+uint64_t histogram_cell_top(size_t cell);
+
 /* Values that are too large count as the largest that there is.  Inline: it is part of each request
  * of a load. */
 static inline void histogram_add(struct histogram *h, uint64_t value)

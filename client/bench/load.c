@@ -204,7 +204,7 @@ enum ergon_end load_run(const struct load_plan *plan, struct load_result *result
 {
     struct threads all;
     enum ergon_end end = ERGON_END_UNREACHABLE;
-    bool good = load_result_init(result);
+    bool good = load_result_init(result, plan->mix.count);
     if (threads_init(&all, plan) && good)
         end = run_all(&all, result);
     else

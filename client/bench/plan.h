@@ -2,6 +2,7 @@
 #ifndef ERGON_BENCH_PLAN_H
 #define ERGON_BENCH_PLAN_H
 
+#include "client/bench/mix.h"
 #include "client/bench/pace.h"
 #include "client/bench/protocol.h"
 #include "client/bench/size.h"
@@ -23,6 +24,7 @@ struct load_plan {
     struct load_target target;
     const struct protocol *protocol;
     const void *work;          /* for the protocol */
+    struct bench_mix mix;      /* which of its calls a request is; all zero: it has one */
     struct bench_size payload; /* of each request; all zero where the protocol has no use for it */
     uint32_t threads;          /* 1 to LOAD_THREADS_MAX, and not more than connections */
     uint32_t connections;      /* of all threads together */
@@ -36,6 +38,7 @@ struct load_plan {
     double churn;         /* connections a second that are replaced by new ones; 0: none */
     uint64_t warmup_ns;   /* before anything counts */
     uint64_t duration_ns; /* of what counts; 0: no limit */
+    bool series;          /* each second is noted */
     uint64_t requests;    /* that count, of all connections together; 0: no limit */
 
     /* Called from time to time by the thread of load_run(), while connecting with connected <

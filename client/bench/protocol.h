@@ -15,6 +15,7 @@ struct request {
     const void *work;
     uint32_t connection;
     uint32_t slot;
+    uint32_t call;       /* which of the calls of a mix it is; 0 without a mix */
     uint64_t number;     /* no other request has it, of an earlier run neither */
     struct span payload; /* of the size that was drawn; stays where it is while the load exists */
 };
@@ -22,6 +23,7 @@ struct request {
 enum answer_kind {
     ANSWER_PARTIAL, /* more bytes are needed to tell */
     ANSWER_NONE,    /* a message that ends no request */
+    ANSWER_STAGE,   /* the request of that slot was accepted, and goes on */
     ANSWER_GOOD,    /* ends a request */
     ANSWER_ERROR,   /* ends a request with an error */
     ANSWER_WRONG,   /* not what this protocol answers to such a request */

@@ -82,15 +82,36 @@ static void print_spread(const struct histogram *h)
            time_text(histogram_percentile(h, 99), b), time_text(h->max, c));
 }
 
+/* Each of a mix. */
+static void print_calls(const struct bench *b, const struct load_result *r)
+{
+    char number[NUMBER_SIZE];
+    for (uint32_t i = 0; i < r->call_count; i++) {
+        const struct load_call *call = &r->calls[i];
+        printf("  %-10s %s/s", b->calls[i],
+               grouped((uint64_t)per_second(call->latency.count, r->elapsed_ns), number));
+        if (call->failed > 0)
+            printf(", %s errors", grouped(call->failed, number));
+        fputs("; ", stdout);
+        print_spread(&call->latency);
+    }
+}
+
 static void print_result(const struct bench *bench, const struct load_result *r)
 {
     char a[NUMBER_SIZE];
     char b[NUMBER_SIZE];
-    printf("answers      %s\n", grouped(r->latency.count, a));
-    printf("throughput   %s%s/s%s\n", bench->colour ? "\033[1m" : "",
+    printf("answers      %s\n", grouped(load_result_answers(r), a));
+    printf("throughput   %s%s/s%s", bench->colour ? "\033[1m" : "",
            grouped((uint64_t)per_second(r->latency.count, r->elapsed_ns), b),
            bench->colour ? "\033[0m" : "");
+    puts(r->refusal.count > 0 ? " without errors" : "");
     print_latency(&r->latency);
+    if (r->accepted.count > 0) {
+        printf("accepted     ");
+        print_spread(&r->accepted);
+    }
+    print_calls(bench, r);
 }
 
 static void print_refusal(enum bench_verdict v, const struct load_result *r)
@@ -145,6 +166,10 @@ static void print_problems(const struct load_result *r)
     char number[NUMBER_SIZE];
     for (size_t i = 0; i < r->error_kinds; i++)
         printf("errors       %s %s\n", grouped(r->errors[i].count, number), r->errors[i].code);
+    if (r->refusal.count > 0) {
+        printf("             ");
+        print_spread(&r->refusal);
+    }
     if (r->lost > 0)
         printf("no answer    %s\n", grouped(r->lost, number));
     if (r->broken > 0)
@@ -166,12 +191,14 @@ void report_run(const struct bench *b, const struct load_result *r)
 
 /* ---- a sweep ---- */
 
-static const char *outcome(const struct bench_row *row)
+static const char *outcome(const struct bench *b, const struct bench_row *row)
 {
     if (row->met)
-        return "met";
+        return b->ramp > 0 ? "kept" : "met";
     switch (row->verdict) {
     case BENCH_KEPT:
+        if (b->ramp > 0)
+            return "kept, with errors";
         return bench_mostly_lag(row->lag_ns, row->reached_ns)
                    ? "not met, by the generator's own lag"
                    : "not met";
@@ -202,7 +229,7 @@ void report_row(const struct bench *b, const struct bench_rows *rows, const stru
                row->verdict == BENCH_KEPT
                    ? time_text(histogram_percentile(&r->latency, percents[i]), text)
                    : "-");
-    printf("  %s\n", outcome(row));
+    printf("  %s\n", outcome(b, row));
     fflush(stdout);
 }
 

@@ -3,6 +3,7 @@
 #include "client/bench/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static double us(uint64_t ns)
 {
@@ -42,6 +43,9 @@ static void set_plan(json_t *to, const struct bench *b)
     const struct load_plan *plan = &b->load;
     json_object_set_new(to, "server", json_string(b->server));
     json_object_set_new(to, "method", json_string(b->method));
+    json_object_set_new(to, "payload", json_string(b->payload));
+    if (b->submit != NULL)
+        json_object_set_new(to, "submit", json_string(b->submit));
     json_object_set_new(to, "loop", json_string(plan->rate > 0 ? "open" : "closed"));
     set_count(to, "threads", plan->threads);
     set_count(to, "connections", plan->connections);
@@ -57,13 +61,41 @@ static void set_counts(json_t *to, const struct load_result *r)
 {
     set_real(to, "seconds", (double)r->elapsed_ns / 1e9);
     set_count(to, "requests", r->sent);
-    set_count(to, "answers", r->latency.count);
-    set_count(to, "good", r->good);
+    set_count(to, "answers", load_result_answers(r));
+    set_count(to, "good", r->latency.count);
     set_count(to, "lost", r->lost);
     set_count(to, "broken_connections", r->broken);
     set_count(to, "bytes_sent", r->bytes_out);
     set_count(to, "bytes_received", r->bytes_in);
     json_object_set_new(to, "errors", errors(r));
+}
+
+static json_t *calls(const struct bench *b, const struct load_result *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->call_count; i++) {
+        const struct load_call *call = &r->calls[i];
+        json_t *j = json_object();
+        json_object_set_new(j, "method", json_string(b->calls[i]));
+        set_count(j, "good", call->latency.count);
+        set_count(j, "failed", call->failed);
+        set_real(j, "answers_per_second", per_second(call->latency.count, r->elapsed_ns));
+        json_object_set_new(j, "latency_us", percentiles(&call->latency));
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+static void set_latencies(json_t *to, const struct bench *b, const struct load_result *r)
+{
+    set_real(to, "answers_per_second", per_second(r->latency.count, r->elapsed_ns));
+    json_object_set_new(to, "latency_us", percentiles(&r->latency));
+    if (r->refusal.count > 0)
+        json_object_set_new(to, "error_latency_us", percentiles(&r->refusal));
+    if (r->accepted.count > 0)
+        json_object_set_new(to, "accepted_us", percentiles(&r->accepted));
+    if (r->call_count > 0)
+        json_object_set_new(to, "calls", calls(b, r));
 }
 
 static void set_generator(json_t *to, const struct load_plan *plan, const struct load_result *r)
@@ -101,21 +133,48 @@ json_t *report_json_run(const struct bench *b, const struct load_result *r)
         json_object_set_new(j, "no_result", json_string(refusal));
         return j;
     }
-    set_real(j, "answers_per_second", per_second(r->latency.count, r->elapsed_ns));
-    json_object_set_new(j, "latency_us", percentiles(&r->latency));
+    set_latencies(j, b, r);
     return j;
 }
 
-static json_t *row_json(const struct bench_row *row)
+static json_t *row_latencies(const struct bench_row *row)
+{
+    json_t *j = json_object();
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
+        set_real(j, PERCENTILES[i].name, us(row->latency_ns[i]));
+    return j;
+}
+
+static json_t *row_json(const struct bench_row *row, const char *met)
 {
     const char *refusal = bench_verdict_text(row->verdict);
     json_t *j = json_object();
     set_count(j, "rate", row->rate);
-    json_object_set_new(j, "met", json_boolean(row->met));
+    json_object_set_new(j, met, json_boolean(row->met));
     if (refusal != NULL)
         json_object_set_new(j, "no_result", json_string(refusal));
-    else
-        set_real(j, "reached_us", us(row->reached_ns));
+    if (refusal == NULL)
+        json_object_set_new(j, "latency_us", row_latencies(row));
+    return j;
+}
+
+static json_t *rows_json(const struct bench_rows *rows, const char *met)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < rows->count; i++) {
+        json_t *row = row_json(&rows->at[i], met);
+        if (strcmp(met, "met") == 0 && rows->at[i].verdict == BENCH_KEPT)
+            set_real(row, "reached_us", us(rows->at[i].reached_ns));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+json_t *report_json_ramp(const struct bench *b, const struct bench_rows *rows)
+{
+    json_t *j = json_object();
+    set_plan(j, b);
+    json_object_set_new(j, "runs", rows_json(rows, "kept"));
     return j;
 }
 
@@ -123,13 +182,10 @@ json_t *report_json_sweep(const struct bench *b, const struct bench_rows *rows,
                           const struct load_result *best)
 {
     json_t *j = json_object();
-    json_t *list = json_array();
-    for (size_t i = 0; i < rows->count; i++)
-        json_array_append_new(list, row_json(&rows->at[i]));
     json_object_set_new(j, "goal", json_string(b->objective.name));
     set_real(j, "goal_us", us(b->objective.limit_ns));
     set_count(j, "highest_rate", rows->highest);
-    json_object_set_new(j, "runs", list);
+    json_object_set_new(j, "runs", rows_json(rows, "met"));
     if (rows->highest > 0)
         json_object_set_new(j, "at_highest", report_json_run(b, best));
     return j;

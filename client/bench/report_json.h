@@ -12,6 +12,9 @@ json_t *report_json_run(const struct bench *b, const struct load_result *r);
 
 /* Of a sweep: the rows, and the run at the highest rate, which is the plan's.  The caller decrefs;
  * NULL: out of memory. */
+/* Of a ramp. */
+json_t *report_json_ramp(const struct bench *b, const struct bench_rows *rows);
+
 json_t *report_json_sweep(const struct bench *b, const struct bench_rows *rows,
                           const struct load_result *best);
 

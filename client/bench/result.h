@@ -5,6 +5,7 @@
 
 #include "client/bench/histogram.h"
 #include "client/bench/protocol.h"
+#include "client/bench/series.h"
 
 enum { LOAD_CODES_MAX = 32, LOAD_WHY_SIZE = 256 };
 
@@ -13,17 +14,24 @@ struct load_errors {
     uint64_t count;
 };
 
+/* One call of a mix. */
+struct load_call {
+    struct histogram latency; /* as that of the whole */
+    uint64_t failed;          /* answers with an error */
+};
+
 struct load_result {
-    /* ns, of every answer, errors too; open loop: from when it was to be sent. */
+    /* ns, of each answer without an error; open loop: from when it was to be sent. */
     struct histogram latency;
-    struct histogram lag; /* ns, what the generator added itself; open loop */
+    struct histogram refusal;  /* the same of answers with an error, which are cheaper as a rule */
+    struct histogram accepted; /* ns, the same up to the acceptance, of a protocol that tells it */
+    struct histogram lag;      /* ns, what the generator added itself; open loop */
     /* ns, of each connection, up to its being ready for a request; with churn only of those of the
      * churn. */
     struct histogram opening;
     uint64_t due;  /* requests that the schedule had; open loop */
     uint64_t held; /* of them waited for a place in flight */
     uint64_t sent;
-    uint64_t good; /* answers without an error */
     uint64_t lost; /* requests whose connection broke, or that had no answer at the end */
     uint64_t churn_due;
     uint64_t churned; /* of them, connections that were closed in order to be opened anew */
@@ -35,12 +43,25 @@ struct load_result {
     double busy;         /* share of that time that the busiest thread was running */
     struct load_errors errors[LOAD_CODES_MAX];
     size_t error_kinds;
+    struct series series;    /* what counted, by the second; nothing unless the plan wants it */
+    struct load_call *calls; /* owned; of a mix, NULL without one */
+    uint32_t call_count;
     char why[LOAD_WHY_SIZE]; /* of a failed start, or of the last connection that broke */
 };
 
-/* False: out of memory; load_result_fini() must follow even so. */
-bool load_result_init(struct load_result *r);
+/* `calls`: of a mix; below two, there is none.  False: out of memory; load_result_fini() must
+ * follow even so. */
+bool load_result_init(struct load_result *r, uint32_t calls);
 void load_result_fini(struct load_result *r);
+
+/* An answer to a call of the mix; `code` NULL: without an error. */
+void load_result_note(struct load_result *r, uint32_t call, uint64_t latency_ns, const char *code);
+
+/* All answers. */
+static inline uint64_t load_result_answers(const struct load_result *r)
+{
+    return r->latency.count + r->refusal.count;
+}
 
 void load_result_add_errors(struct load_result *r, const char *code, uint64_t count);
 

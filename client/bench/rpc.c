@@ -4,6 +4,7 @@
 #include "proto/error_value.h"
 #include "proto/reader.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -14,36 +15,64 @@ enum {
 
 static const struct scan_limits LIMITS = {UINT32_MAX, SCAN_DEPTH_CAP};
 
-/* The slot has a fixed width, so that it can be set in place. */
-void rpc_work_init(struct rpc_work *w, struct span method, struct span params, const char *token)
+void rpc_work_init(struct rpc_work *w, const char *token)
 {
-    uint8_t *p = enc_uint(enc_array(w->head, 4), 0);
-    *p = 0xce;
-    p = enc_str(p + 5, method);
-    w->payload = params.len == 0;
-    if (w->payload)
-        p = enc_array(p, 1);
-    w->head_len = (size_t)(p - w->head);
-    w->tail = params;
+    w->count = 0;
     w->token = token;
+}
+
+/* The slot has a fixed width, so that it can be set in place. */
+static uint8_t *begin_call(struct rpc_call *c, struct span method)
+{
+    uint8_t *p = enc_uint(enc_array(c->head, 4), 0);
+    *p = 0xce;
+    return enc_str(p + 5, method);
+}
+
+static void end_call(struct rpc_call *c, uint8_t *end, struct span params, struct span after)
+{
+    c->payload = params.len == 0;
+    if (c->payload)
+        end = enc_array(end, 1);
+    c->head_len = (size_t)(end - c->head);
+    c->params = params;
+    c->after = after;
+}
+
+void rpc_work_call(struct rpc_work *w, struct span method, struct span params)
+{
+    assert(w->count < BENCH_MIX_MAX && method.len <= METHOD_NAME_MAX);
+    struct rpc_call *c = &w->calls[w->count++];
+    end_call(c, begin_call(c, method), params, span_of(NULL, 0));
+}
+
+void rpc_work_submission(struct rpc_work *w, struct span method, struct span params,
+                         struct span options)
+{
+    assert(w->count < BENCH_MIX_MAX && method.len <= METHOD_NAME_MAX);
+    struct rpc_call *c = &w->calls[w->count++];
+    uint8_t *p = begin_call(c, span_text("task.submit"));
+    end_call(c, enc_str(enc_array(p, 3), method), params, options);
 }
 
 static void request(const struct request *r, struct outgoing *out)
 {
     const struct rpc_work *w = r->work;
+    const struct rpc_call *c = &w->calls[r->call];
     uint8_t *at = outgoing_at(out);
     uint32_t slot = __builtin_bswap32(r->slot);
-    memcpy(at, w->head, w->head_len);
+    memcpy(at, c->head, c->head_len);
     memcpy(at + SLOT_AT, &slot, sizeof slot);
-    if (w->payload) {
-        uint8_t *end = enc_bin_head(at + w->head_len, (uint32_t)r->payload.len);
+    if (c->payload) {
+        uint8_t *end = enc_bin_head(at + c->head_len, (uint32_t)r->payload.len);
         outgoing_wrote(out, (size_t)(end - at));
         outgoing_add(out, r->payload.at, r->payload.len);
     } else {
-        outgoing_wrote(out, w->head_len);
+        outgoing_wrote(out, c->head_len);
+        outgoing_add(out, c->params.at, c->params.len);
     }
-    if (w->tail.len > 0)
-        outgoing_add(out, w->tail.at, w->tail.len);
+    if (c->after.len > 0)
+        outgoing_add(out, c->after.at, c->after.len);
 }
 
 /* ---- answers ---- */

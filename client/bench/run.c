@@ -2,10 +2,14 @@
 
 #include "client/bench/hgrm.h"
 #include "client/bench/load.h"
+#include "client/bench/plot.h"
 #include "client/bench/report_json.h"
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+enum { TITLE_SIZE = 256 };
 
 static bool interrupted(const struct load_plan *plan)
 {
@@ -25,12 +29,79 @@ static enum ergon_end load(struct bench *b, struct load_result *result, char *wh
     return end;
 }
 
-static enum ergon_end write_histogram(const struct bench *b, const struct load_result *r, char *why,
-                                      size_t why_size)
+/* ---- files ---- */
+
+/* What is written of each run, and of the best one of a sweep. */
+static bool write_run(const struct bench *b, const struct load_result *r, char *why,
+                      size_t why_size)
 {
-    if (b->histogram == NULL || hgrm_write(b->histogram, &r->latency, why, why_size))
-        return ERGON_END_OK;
-    return ERGON_END_INVALID;
+    return (b->histogram == NULL || hgrm_write(b->histogram, &r->latency, why, why_size)) &&
+           (b->series == NULL || series_write(b->series, &r->series, why, why_size));
+}
+
+static void title_of(const struct bench *b, char *title, size_t size)
+{
+    snprintf(title, size, "%s: %u connections x %u in flight", b->method, b->load.connections,
+             b->load.in_flight);
+}
+
+static bool plot_run(const struct bench *b, const struct load_result *r, char *why, size_t why_size)
+{
+    char title[TITLE_SIZE];
+    if (b->plot == NULL)
+        return true;
+    struct plot *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return false;
+    title_of(b, title, sizeof title);
+    p->title = title;
+    p->axis = PLOT_PERCENT;
+    p->lines[0].name = "latency";
+    plot_add_histogram(&p->lines[0], &r->latency);
+    p->lines[1].name = "accepted";
+    plot_add_histogram(&p->lines[1], &r->accepted);
+    p->count = r->accepted.count > 0 ? 2 : 1;
+    bool good = plot_write(b->plot, p, why, why_size);
+    free(p);
+    return good;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct bench_row *x = a, *y = b;
+    return (x->rate > y->rate) - (x->rate < y->rate);
+}
+
+/* Of the rates that were kept. */
+static bool plot_rows(const struct bench *b, const struct bench_rows *rows, char *why,
+                      size_t why_size)
+{
+    char title[TITLE_SIZE];
+    if (b->plot == NULL)
+        return true;
+    struct plot *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return false;
+    struct bench_rows sorted = *rows;
+    qsort(sorted.at, sorted.count, sizeof *sorted.at, by_rate);
+    title_of(b, title, sizeof title);
+    p->title = title;
+    p->axis = PLOT_RATE;
+    for (p->count = 0; p->count < PERCENTILE_COUNT; p->count++) {
+        struct plot_line *line = &p->lines[p->count];
+        line->name = PERCENTILES[p->count].name;
+        for (size_t i = 0; i < sorted.count; i++)
+            if (sorted.at[i].verdict == BENCH_KEPT)
+                plot_add(line, (double)sorted.at[i].rate, sorted.at[i].latency_ns[p->count]);
+    }
+    bool good = plot_write(b->plot, p, why, why_size);
+    free(p);
+    return good;
+}
+
+static enum ergon_end written(bool good)
+{
+    return good ? ERGON_END_OK : ERGON_END_INVALID;
 }
 
 /* ---- one run ---- */
@@ -56,7 +127,8 @@ static enum ergon_end run_once(struct bench *b, char *why, size_t why_size)
         else if (!report_json_print(report_json_run(b, &result)))
             end = ERGON_END_ERROR;
         if (end == ERGON_END_OK && report_verdict(b, &result) == BENCH_KEPT)
-            end = write_histogram(b, &result, why, why_size);
+            end = written(write_run(b, &result, why, why_size) &&
+                          plot_run(b, &result, why, why_size));
         if (end == ERGON_END_OK)
             end = judged(b, &result);
     }
@@ -64,7 +136,7 @@ static enum ergon_end run_once(struct bench *b, char *why, size_t why_size)
     return end;
 }
 
-/* ---- a sweep ---- */
+/* ---- one rate of many ---- */
 
 static enum ergon_end try_rate(struct bench *b, struct bench_row *row, struct load_result *result,
                                char *why, size_t why_size)
@@ -78,11 +150,15 @@ static enum ergon_end try_rate(struct bench *b, struct bench_row *row, struct lo
     row->verdict = report_verdict(b, result);
     row->reached_ns = histogram_percentile(&result->latency, b->objective.percent);
     row->lag_ns = histogram_percentile(&result->lag, b->objective.percent);
+    for (size_t i = 0; i < PERCENTILE_COUNT; i++)
+        row->latency_ns[i] = histogram_percentile(&result->latency, PERCENTILES[i].percent);
     row->met = row->verdict == BENCH_KEPT && result->latency.count > 0 &&
-               result->good == result->latency.count && result->lost == 0 && result->broken == 0 &&
+               result->refusal.count == 0 && result->lost == 0 && result->broken == 0 &&
                row->reached_ns <= b->objective.limit_ns;
     return ERGON_END_OK;
 }
+
+/* ---- a sweep ---- */
 
 static enum ergon_end finish(struct bench *b, const struct bench_rows *rows,
                              const struct load_result *best, char *why, size_t why_size)
@@ -92,7 +168,9 @@ static enum ergon_end finish(struct bench *b, const struct bench_rows *rows,
         report_sweep(b, rows, best);
     else if (!report_json_print(report_json_sweep(b, rows, best)))
         return ERGON_END_ERROR;
-    return rows->highest > 0 ? write_histogram(b, best, why, why_size) : ERGON_END_ERROR;
+    if (rows->highest == 0)
+        return ERGON_END_ERROR;
+    return written(write_run(b, best, why, why_size) && plot_rows(b, rows, why, why_size));
 }
 
 static enum ergon_end sweep(struct bench *b, char *why, size_t why_size)
@@ -128,8 +206,44 @@ static enum ergon_end sweep(struct bench *b, char *why, size_t why_size)
     return end;
 }
 
+/* ---- a ramp ---- */
+
+static enum ergon_end finish_ramp(struct bench *b, const struct bench_rows *rows, char *why,
+                                  size_t why_size)
+{
+    bool kept = false;
+    for (size_t i = 0; i < rows->count; i++)
+        kept = kept || rows->at[i].verdict == BENCH_KEPT;
+    b->load.rate = (double)rows->at[0].rate;
+    if (b->json && !report_json_print(report_json_ramp(b, rows)))
+        return ERGON_END_ERROR;
+    return kept ? written(plot_rows(b, rows, why, why_size)) : ERGON_END_ERROR;
+}
+
+static enum ergon_end ramp(struct bench *b, char *why, size_t why_size)
+{
+    struct bench_rows rows = {0};
+    const double from = b->load.rate, step = ((double)b->ramp_to - from) / (b->ramp - 1);
+    enum ergon_end end = ERGON_END_OK;
+    while (end == ERGON_END_OK && rows.count < b->ramp) {
+        struct load_result result;
+        struct bench_row *row = &rows.at[rows.count];
+        *row = (struct bench_row){.rate = (uint64_t)(from + step * (double)rows.count)};
+        end = try_rate(b, row, &result, why, why_size);
+        if (end == ERGON_END_OK) {
+            rows.count++;
+            if (!b->json)
+                report_row(b, &rows, &result);
+        }
+        load_result_fini(&result);
+    }
+    return end == ERGON_END_OK ? finish_ramp(b, &rows, why, why_size) : end;
+}
+
 enum ergon_end bench_run(struct bench *b, char *why, size_t why_size)
 {
     why[0] = 0;
+    if (b->ramp > 0)
+        return ramp(b, why, why_size);
     return b->sweeps ? sweep(b, why, why_size) : run_once(b, why, why_size);
 }

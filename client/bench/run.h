@@ -1,5 +1,6 @@
-/* The whole of `ergon bench`: one load run, or a sweep of rates, with a line of progress meanwhile
- * and a report at the end, on standard output.  One thread calls; the load has its own. */
+/* The whole of `ergon bench`: one load run, a sweep or a ramp of rates, with a line of progress
+ * meanwhile and a report at the end, on standard output.  One thread calls; the load has its own.
+ */
 #ifndef ERGON_BENCH_RUN_H
 #define ERGON_BENCH_RUN_H
 
@@ -10,7 +11,7 @@
 /* Runs it and prints its report.  `b` stays the caller's; while it runs, its rate is that which is
  * being tried.  A run that broke or was lost in part is reported, too, and the value says so:
  *
- *   INVALID      a file of the target cannot be used, or the histogram cannot be written: `why`
+ *   INVALID      a file of the target cannot be used, or a file cannot be written: `why`
  *   UNREACHABLE  no load was possible: `why`; or connections broke: in the report
  *   DENIED       the server refused the token: `why`
  *   TIMEOUT      answers did not come

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "client/bench/hgrm.h"
+#include "client/bench/output.h"
 #include "client/bench/random.h"
 #include "tests/support/cmocka_env.h"
 
@@ -181,7 +182,7 @@ TEST(a_file_that_cannot_be_written)
     char why[128];
     struct histogram h;
     assert_true(histogram_init(&h));
-    assert_false(hgrm_check("/nowhere/file", why, sizeof why));
+    assert_false(output_check("/nowhere/file", why, sizeof why));
     assert_non_null(strstr(why, "cannot write /nowhere/file"));
     assert_false(hgrm_write("/nowhere/file", &h, why, sizeof why));
     histogram_fini(&h);
@@ -196,10 +197,10 @@ TEST(a_check_leaves_no_file_and_a_write_does)
     assert_true(histogram_init(&h));
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.hgrm", folder);
-    assert_true(hgrm_check(path, why, sizeof why));
+    assert_true(output_check(path, why, sizeof why));
     assert_int_not_equal(access(path, F_OK), 0);
     assert_true(hgrm_write(path, &h, why, sizeof why));
-    assert_true(hgrm_check(path, why, sizeof why));
+    assert_true(output_check(path, why, sizeof why));
     assert_int_equal(access(path, F_OK), 0);
     unlink(path);
     rmdir(folder);

@@ -35,7 +35,8 @@ static void prepare(enum threaded_kind kind, const char *method)
         .work = &t.work,
         .stop_fd = -1,
     };
-    rpc_work_init(&t.work, span_text(method), span_of(NO_PARAMS, sizeof NO_PARAMS), NULL);
+    rpc_work_init(&t.work, NULL);
+    rpc_work_call(&t.work, span_text(method), span_of(NO_PARAMS, sizeof NO_PARAMS));
     if (kind == THREADED_TLS)
         t.plan.target.tls.ca = t.server.certificate;
 }
@@ -59,7 +60,6 @@ static void every_request_is_answered_over(enum threaded_kind kind)
     prepare(kind, "hello");
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
     assert_int_equal(t.result.sent, 2000);
-    assert_int_equal(t.result.good, 2000);
     assert_int_equal(t.result.latency.count, 2000);
     assert_int_equal(t.result.lost, 0);
     assert_int_equal(t.result.broken, 0);
@@ -78,7 +78,8 @@ TRIAL_TEST(errors_are_counted_by_code)
 {
     prepare(THREADED_TCP, "fail");
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
-    assert_int_equal(t.result.good, 0);
+    assert_int_equal(t.result.latency.count, 0);
+    assert_int_equal(t.result.refusal.count, 2000);
     assert_int_equal(t.result.error_kinds, 1);
     assert_string_equal(t.result.errors[0].code, "FAILED");
     assert_int_equal(t.result.errors[0].count, 2000);
@@ -89,7 +90,7 @@ TRIAL_TEST(the_token_goes_first)
     prepare(THREADED_TCP, "hello");
     t.work.token = "a token";
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
-    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
 }
 
 TRIAL_TEST(a_run_can_be_stopped)
@@ -119,7 +120,7 @@ TRIAL_TEST(an_open_loop_counts_from_its_schedule)
     t.plan.rate = 1e6; /* more than there are places for: requests have to wait */
     t.plan.in_flight = 1;
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
-    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
     assert_int_equal(t.result.due, 2000);
     assert_int_equal(t.result.lag.count, 2000);
     assert_true(t.result.held > 0);
@@ -144,10 +145,11 @@ TRIAL_TEST(what_was_due_is_counted_whether_it_was_sent_or_not)
 TRIAL_TEST(sizes_are_drawn)
 {
     prepare(THREADED_TCP, "hello");
-    rpc_work_init(&t.work, span_text("hello"), span_of(NULL, 0), NULL);
+    rpc_work_init(&t.work, NULL);
+    rpc_work_call(&t.work, span_text("hello"), span_of(NULL, 0));
     assert_null(bench_size_parse("uniform:100-300", &t.plan.payload));
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
-    assert_int_equal(t.result.good, 2000);
+    assert_int_equal(t.result.latency.count, 2000);
     assert_in_range(t.result.bytes_out, 2000 * 210, 2000 * 230); /* about 20 around the payload */
 }
 
@@ -162,7 +164,7 @@ static void connections_are_replaced(enum threaded_kind kind, bool resume)
     assert_int_equal(load_run(&t.plan, &t.result), ERGON_END_OK);
     assert_int_equal(t.result.churn_due, 100);
     assert_true(t.result.churned > 0);
-    assert_int_equal(t.result.good, t.result.sent);
+    assert_int_equal(t.result.latency.count, t.result.sent);
     assert_int_equal(t.result.lost, 0);
     assert_int_equal(t.result.broken, 0);
     if (resume) /* the last one may be on its way */

@@ -102,7 +102,8 @@ TEST(a_connection_says_that_it_never_half_closes_and_who_it_is)
                                "\x94\0\0\xabserver.auth\x91\xa7"
                                "a token";
     struct rpc_work w;
-    rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
+    rpc_work_init(&w, NULL);
+    rpc_work_call(&w, span_text("echo"), span_of(NULL, 0));
     expect_hello(&w, hello, sizeof hello - 1);
     w.token = "a token";
     expect_hello(&w, both, sizeof both - 1);
@@ -124,13 +125,15 @@ static void expect_request(const struct rpc_work *w, const char *bytes, size_t n
 TEST(a_request_has_the_payload_or_parameters)
 {
     struct rpc_work w;
-    rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
+    rpc_work_init(&w, NULL);
+    rpc_work_call(&w, span_text("echo"), span_of(NULL, 0));
     expect_request(&w,
                    "\x94\0\xce\0\0\0\x07\xa4"
                    "echo\x91\xc4\x03"
                    "abc",
                    18);
-    rpc_work_init(&w, span_text("echo"), span_of("\x92\x01\x02", 3), NULL);
+    rpc_work_init(&w, NULL);
+    rpc_work_call(&w, span_text("echo"), span_of("\x92\x01\x02", 3));
     expect_request(&w,
                    "\x94\0\xce\0\0\0\x07\xa4"
                    "echo\x92\x01\x02",
@@ -144,7 +147,8 @@ TEST(a_token_is_welcomed_or_refused)
                                   "DENIED: go off\xc0";
     struct rpc_work w;
     char why[128] = "";
-    rpc_work_init(&w, span_text("echo"), span_of(NULL, 0), NULL);
+    rpc_work_init(&w, NULL);
+    rpc_work_call(&w, span_text("echo"), span_of(NULL, 0));
     assert_int_equal(RPC.welcome(&w, span_of(NULL, 0), why, sizeof why), WELCOME_DONE);
     w.token = "a token";
     for (size_t i = 0; i < sizeof good - 1; i++)

@@ -160,16 +160,13 @@ static int parse(struct driver *d, int argc, char **argv)
 
 /* ---- the load ---- */
 
-/* [payload] of a call, or [method, [payload], options] of a submission. */
 static void make_rpc(struct rpc_work *w, const char *method, const char *submitted)
 {
-    rpc_work_init(w, span_text(submitted ? "task.submit" : method), span_of(NULL, 0), NULL);
-    if (!submitted)
-        return;
-    uint8_t *p = enc_array(w->head + w->head_len - 1, 3);
-    p = enc_array(enc_str(p, span_text(method)), 1);
-    w->head_len = (size_t)(p - w->head);
-    w->tail = span_text(submitted);
+    rpc_work_init(w, NULL);
+    if (submitted)
+        rpc_work_submission(w, span_text(method), span_of(NULL, 0), span_text(submitted));
+    else
+        rpc_work_call(w, span_text(method), span_of(NULL, 0));
 }
 
 static bool driver_open(struct driver *d)
