@@ -111,7 +111,7 @@ struct command {
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, CONNECTION, AUDIT, STORE,
-    CONTEXT, PING, INFO, METHODS, TOKEN, BENCH, COMPLETION;
+    CONTEXT, PING, INFO, DOCTOR, METHODS, TOKEN, BENCH, COMPLETION;
 
 /* The name of a command within its group: its last word. */
 const char *command_word(const struct command *c);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "proto/envelope.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -183,6 +184,12 @@ enum status session_try(struct session *s, struct ergon_request *request, struct
 {
     return ask_by(ergon_blocking_ask, s, request, session_time_left(s),
                   1U << STATUS_NOT_FOUND | 1U << STATUS_AUTH, result);
+}
+
+enum status session_probe(struct session *s, struct ergon_request *request, uint32_t timeout_ms,
+                          struct span *result)
+{
+    return ask_by(ergon_blocking_ask, s, request, timeout_ms, UINT_MAX, result);
 }
 
 enum status session_ask_again(struct session *s, struct ergon_request *request, struct span *result)

@@ -36,8 +36,12 @@ enum status session_ask(struct session *s, struct ergon_request *request, struct
 /* The same, but a method that is not there, or not allowed, is not worth a message. */
 enum status session_try(struct session *s, struct ergon_request *request, struct span *result);
 
-/* The same of what does no harm when it is asked twice: asked until there is an answer, or until
- * the time is up, which gives STATUS_TIMEOUT without a message. */
+/* The same within `timeout_ms`, and nothing that goes wrong is worth a message. */
+enum status session_probe(struct session *s, struct ergon_request *request, uint32_t timeout_ms,
+                          struct span *result);
+
+/* session_ask() of what does no harm when it is asked twice: asked until there is an answer, or
+ * until the time is up, which gives STATUS_TIMEOUT without a message. */
 enum status session_ask_again(struct session *s, struct ergon_request *request,
                               struct span *result);
 

@@ -1,0 +1,129 @@
+/* Who gets in, for how long yet; and clocks, by which all of that goes. */
+#include "client/cli/doctor/checks.h"
+
+#include "client/cli/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SKEW_MS = 2000,
+    DAY_S = 86400,
+    SOON_DAYS = 14,    /* certificates and tokens: somebody has to make new ones */
+    SOON_CRL_DAYS = 3, /* lists are made anew each week or so */
+    KERNEL_MAJOR = 4,  /* EPOLLEXCLUSIVE, and all that is tested, is there from 4.18 on */
+    KERNEL_MINOR = 18
+};
+
+/* The answer was made between question and answer: so far it may be off. */
+static void look_skew(struct visit *v)
+{
+    double there = figure(v, "info.time"), asked = figure(v, "asked_ms");
+    double off = there - (figure(v, "now") - asked / 2);
+    if (there > 0 && fact(v, "now") != NULL && fabs(off) - asked / 2 >= SKEW_MS)
+        found(v, "", json_pack("{s:f, s:f}", "ahead_ms", off, "asked_ms", asked),
+              "the server's clock is %.1f s %s this machine's", fabs(off) / 1000,
+              off > 0 ? "ahead of" : "behind");
+}
+
+static void look_unsynchronised(struct visit *v)
+{
+    if (json_is_true(fact(v, "local.clock_unsynchronised")))
+        found(v, "", NULL, "no service keeps the clock of the server's machine right");
+}
+
+static void look_kernel(struct visit *v)
+{
+    int major = 0, minor = 0;
+    const char *release = json_text(fact(v, "local"), "kernel");
+    if (sscanf(release, "%d.%d", &major, &minor) == 2 &&
+        (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR)))
+        found(v, "", json_pack("{s:s}", "kernel", release),
+              "the kernel %s is older than any that the server is tested on", release);
+}
+
+static void look_listeners(struct visit *v)
+{
+    size_t i;
+    json_t *l;
+    json_array_foreach(fact(v, "info.listeners"), i, l)
+    {
+        const char *url = json_text(l, "url"), *open = json_text(l, "open");
+        if (strcmp(open, "plain") == 0)
+            found(v, url, json_pack("{s:s}", "open", open),
+                  "%s is reached by other machines without TLS: tokens and data can be read on the "
+                  "way",
+                  url);
+        else if (strcmp(open, "anybody") == 0)
+            found(v, url, json_pack("{s:s}", "open", open),
+                  "whoever reaches %s may do everything, to tasks of all tenants too", url);
+    }
+}
+
+/* Of one kind: "certificate", "crl", "token". */
+static void look_ends(struct visit *v, const char *kind, double soon_days, const char *what)
+{
+    double now = figure(v, "info.time") / 1000;
+    size_t i;
+    json_t *end;
+    json_array_foreach(fact(v, "info.ends"), i, end)
+    {
+        const char *name = json_text(end, "name");
+        double days = (member(end, "at") / 1000 - now) / DAY_S;
+        if (strcmp(json_text(end, "kind"), kind) != 0 || days >= soon_days)
+            continue;
+        if (days > 0)
+            found(v, name, json_pack("{s:f, s:f}", "at", member(end, "at"), "days", days),
+                  "%s %s ends in %.1f days", what, name, days);
+        else
+            found(v, name, json_pack("{s:f, s:f}", "at", member(end, "at"), "days", days),
+                  "%s %s has ended %.1f days ago", what, name, -days);
+    }
+}
+
+static void look_certificates(struct visit *v)
+{
+    look_ends(v, "certificate", SOON_DAYS, "the certificate of");
+}
+
+static void look_crls(struct visit *v)
+{
+    look_ends(v, "crl", SOON_CRL_DAYS, "the list of revoked certificates of");
+}
+
+static void look_tokens(struct visit *v)
+{
+    look_ends(v, "token", SOON_DAYS, "the token");
+}
+
+static void look_exposed(struct visit *v)
+{
+    double files = figure(v, "info.exposed_files");
+    if (files > 0)
+        found(v, "", json_pack("{s:f}", "files", files),
+              "%.0f files of the server may be written by everybody on its machine, or are secret "
+              "and may be read",
+              files);
+}
+
+const struct check CHECKS_ACCESS[] = {
+    {"clock_skew", "warning", look_skew,
+     "have both machines' clocks kept right (timedatectl set-ntp true): deadlines, crons and "
+     "certificates go by them"},
+    {"clock_unsynchronised", "warning", look_unsynchronised,
+     "timedatectl set-ntp true, or run chrony: crons and certificates go by it"},
+    {"kernel_old", "note", look_kernel, "upgrade it"},
+    {"listener_open", "error", look_listeners,
+     "give it TLS (ergons://, tls.cert, tls.key) and say who may do what: tokens_file, roles, or "
+     "its allow"},
+    {"certificate_ends", "warning", look_certificates,
+     "put a new one in place of tls.cert and tls.key, and reload (systemctl reload ergond)"},
+    {"crl_ends", "warning", look_crls,
+     "put a new list in place of tls.crl, and reload: with one that has ended no client gets in "
+     "with a certificate"},
+    {"token_ends", "warning", look_tokens, "make a new one by ergon token, and reload"},
+    {"files_exposed", "warning", look_exposed,
+     "the server's log names them (\"everybody on this machine may\"): chmod o-rwx"},
+    {0},
+};

@@ -1,0 +1,115 @@
+/* What does not go on: loops, executors, handlers, the server as a whole. */
+#include "client/cli/doctor/checks.h"
+
+#include "client/cli/json.h"
+
+#include <string.h>
+
+enum {
+    LONG_STEPS = 10,        /* fewer are chance: a busy machine makes some */
+    STEPS_A_LONG_ONE = 1000 /* one of so many is what a server may have */
+};
+
+static bool is_silent(const struct visit *v, const char *method)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(fact(v, "silent"), i, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), method) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void look_silent(struct visit *v)
+{
+    if (is_silent(v, "server.info"))
+        found(v, "", NULL,
+              "the server took the connection and does not answer: the loop that serves it hangs, "
+              "or the machine has no time for it");
+}
+
+/* server.info comes from the connection's loop, and queue.list from the task manager. */
+static void look_manager(struct visit *v)
+{
+    if (is_silent(v, "queue.list") && !is_silent(v, "server.info"))
+        found(v, "", NULL,
+              "the task manager does not answer: submitted tasks, crons and blocking methods stand "
+              "still");
+}
+
+/* For each executor in this state. */
+static void look_state(struct visit *v, const char *state, const char *text)
+{
+    size_t i;
+    json_t *e;
+    json_array_foreach(fact(v, "topology.executors"), i, e)
+    {
+        const char *name = json_text(e, "name"), *running = json_text(e, "running");
+        if (strcmp(json_text(e, "state"), state) == 0)
+            found(v, name,
+                  json_pack("{s:s, s:f, s:O*}", "running", running, "outstanding",
+                            member(e, "outstanding"), "loop", json_object_get(e, "loop")),
+                  text, name, running[0] != 0 ? running : "some method");
+    }
+}
+
+static void look_away(struct visit *v)
+{
+    look_state(v, "away",
+               "the loop of %s hangs in a step of %s: its connections and tasks stand still");
+}
+
+static void look_outlived(struct visit *v)
+{
+    look_state(v, "outlived",
+               "%s is held by a blocking handler, %s, though nobody wants its result");
+}
+
+static void look_steps(struct visit *v)
+{
+    size_t i;
+    json_t *loop;
+    json_array_foreach(fact(v, "topology.loops"), i, loop)
+    {
+        double took_long = member(loop, "long_steps"), steps = member(loop, "steps");
+        if (took_long >= LONG_STEPS && took_long * STEPS_A_LONG_ONE >= steps)
+            found(v, json_text(loop, "name"),
+                  json_pack("{s:f, s:f}", "long_steps", took_long, "steps", steps),
+                  "%.0f of %.0f steps of loop %s took longer than step_limit: all of its "
+                  "connections waited for them",
+                  took_long, steps, json_text(loop, "name"));
+    }
+}
+
+static void look_no_executor(struct visit *v)
+{
+    double count = figure(v, "info.no_executor");
+    if (count > 0)
+        found(v, "", json_pack("{s:f}", "methods", count),
+              "%.0f methods have no executor of their kind: calls of them answer NO_EXECUTOR",
+              count);
+}
+
+const struct check CHECKS_RUNNING[] = {
+    {"server_silent", "error", look_silent,
+     "look for \"step has not returned\" in the server's log; round_limit has the service manager "
+     "restart such a server"},
+    {"manager_silent", "error", look_manager,
+     "look for \"step has not returned\" in the server's log, or for what keeps its processors "
+     "busy; manager.place: own keeps the manager away from handlers"},
+    {"loop_hangs", "error", look_away,
+     "the server's log says where (\"step has not returned\"): make that handler blocking, or its "
+     "steps brief"},
+    {"handler_outlived", "warning", look_outlived,
+     "the handler must look at ergon_cancelled(); the server's log has its task; "
+     "executors.blocking.max bounds the threads that stand in for such"},
+    {"long_steps", "warning", look_steps,
+     "the server's log names the handlers (\"step too long\"): make them blocking, or their steps "
+     "brief"},
+    {"methods_without_executor", "warning", look_no_executor,
+     "ergon methods -v shows which; give them executors: executors.blocking.count, or "
+     "executors.list"},
+    {0},
+};
