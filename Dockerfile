@@ -1,4 +1,5 @@
 # docker build -t ergon .          docs/operations.md says how the image is run.
+#   --label org.opencontainers.image.revision=$(git rev-parse HEAD)          says of what it is made
 
 FROM debian:bookworm-slim AS build
 WORKDIR /ergon
@@ -11,11 +12,6 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -D
     && DESTDIR=/installed cmake --install build --strip
 
 FROM debian:bookworm-slim
-ARG VERSION=0.1.0
-LABEL org.opencontainers.image.title="ergon" \
-      org.opencontainers.image.description="A networked active-object server that runs tasks" \
-      org.opencontainers.image.version="${VERSION}"
-
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libyaml-0-2 libevent-core-2.1-7 libglib2.0-0 libjansson4 \
         libseccomp2 libsmartcols1 libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
@@ -23,7 +19,16 @@ RUN apt-get update \
 COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY --from=build /installed/usr/lib/ergon/ /usr/lib/ergon/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml
+COPY scripts/sbom.sh /tmp/
 COPY --chmod=755 docker/ergon-start scripts/certificate.sh /usr/lib/ergon/
+
+# What the image is made of, for who has to know: SPDX, from dpkg's own list.
+ARG VERSION=0.1.0
+RUN install -d /usr/share/sbom && /tmp/sbom.sh ergon "${VERSION}" >/usr/share/sbom/ergon.spdx.json && rm /tmp/sbom.sh
+LABEL org.opencontainers.image.title="ergon" \
+      org.opencontainers.image.description="A networked active-object server that runs tasks" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
 
 # /data holds certificate, key, tokens, submitted tasks and the Unix socket: the server writes nowhere else. It loads modules
 # from /modules.

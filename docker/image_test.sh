@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the image and tries it for real: started without privileges on a read-only root it gets healthy, runs tasks for
-# clients outside, and drains when it is told to stop. The client is the image's own, run outside.
+# clients outside, backs its store up, and drains when it is told to stop. The client is the image's own, run outside.
 # It uses Docker where its engine answers, else podman. Where no registry can be reached, debootstrap makes the base image.
 #   image_test.sh           build and test
 #   image_test.sh build     build only
@@ -10,6 +10,9 @@ cd "$(dirname "$0")/.."
 image=ergon
 base=docker.io/library/debian:bookworm-slim
 name=ergon-test-$$
+slim="debootstrap, without documents and locales"
+revision=org.opencontainers.image.revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+largest=40000000 # bytes, compressed
 work=$(mktemp -d)
 trap 'cleanup' EXIT
 trap 'exit 130' INT TERM
@@ -25,16 +28,30 @@ fail() {
 engine() { docker/engine.sh "$@"; }
 
 if docker info >/dev/null 2>&1; then
-    build() { docker build -q -t "$image" .; }
+    build() { docker build -q --label "$revision" -t "$image" .; }
     need_base() { :; }
     health() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$name")" = healthy ]; }
 else
-    build() { podman build --format docker --network=host --isolation=chroot -q -t "$image" .; }
+    build() { podman build --format docker --network=host --isolation=chroot -q --label "$revision" -t "$image" .; }
+    # Where it was made here before, was it as slim as that of the registry?
+    have_base() {
+        podman image exists "$base" || return 1
+        case $(podman image inspect -f '{{.Comment}}' "$base") in
+        "$slim" | '') ;;
+        *) return 1 ;;
+        esac
+    }
     need_base() {
-        podman image exists "$base" || timeout 30 podman pull -q "$base" >/dev/null 2>&1 || {
+        have_base || timeout 30 podman pull -q "$base" >/dev/null 2>&1 || {
             say "no registry answers: the base image comes from debootstrap"
             tarball=$(scripts/debian_root.sh)
-            podman import -q "$tarball" "$base" >/dev/null
+            mkdir "$work/base"
+            tar -C "$work/base" -x --exclude='./usr/share/doc/*' --exclude='./usr/share/info/*' --exclude='./usr/share/locale/*' \
+                --exclude='./usr/share/man/*' --exclude='./var/cache/*/*' --exclude='./var/lib/apt/lists/*' --exclude='./var/log/*' \
+                --exclude='./dev/*' <"$tarball"
+            printf 'path-exclude /usr/share/%s/*\n' doc info locale man >"$work/base/etc/dpkg/dpkg.cfg.d/slim"
+            tar -C "$work/base" -c . | podman import -q --message "$slim" - "$base" >/dev/null
+            rm -rf "$work/base"
         }
     }
     health() { engine healthcheck run "$name" >/dev/null 2>&1; }
@@ -123,6 +140,34 @@ keeps() {
     say "a task outlived a restart"
 }
 
+# As it goes over the network and lies in a registry.
+is_small() {
+    size=$(engine save "$image" 2>/dev/null | gzip -6 | wc -c)
+    [ "$size" -le $largest ] || fail "the image has $size bytes, compressed; at most $largest"
+    say "$size bytes, compressed"
+}
+
+# What it says of itself: labels, and each package that dpkg knows in it.
+is_described() {
+    for label in title description version revision base.name; do
+        said=$(engine inspect -f "{{index .Config.Labels \"org.opencontainers.image.$label\"}}" "$image")
+        [ -n "$said" ] || fail "the label $label is not there"
+    done
+    engine cp "$name:/usr/share/sbom/ergon.spdx.json" "$work/"
+    engine exec "$name" dpkg-query -W -f '${Package} ${Version}\n' >"$work/packages"
+    python3 docker/sbom_check.py "$work/ergon.spdx.json" "$work/packages" || fail "the bill of materials is not right"
+}
+
+# The store, copied while the server uses it, by the image alone; and looked at.
+backs_up() {
+    task=$(secure task submit --delay 1h echo 1) || fail "a task could not be left"
+    engine exec "$name" ergon store backup /data/tasks.db /data/copy.db >"$work/backup" || fail "no backup"
+    engine exec "$name" ergon store check /data/copy.db >"$work/check" || fail "the backup is not sound: $(cat "$work/check")"
+    engine exec "$name" sh -c 'ergon store export /data/copy.db' >"$work/export" || fail "the backup cannot be read"
+    [ "$(grep -c '^{"task"' "$work/export")" -ge 1 ] || fail "the task $task is not in the backup"
+    say "backed up while it served: $(cat "$work/backup")"
+}
+
 need_base
 say "building"
 build >"$work/build" 2>&1 || {
@@ -130,6 +175,7 @@ build >"$work/build" 2>&1 || {
     exit 1
 }
 [ "${1:-}" != build ] || exit 0
+is_small
 
 start || fail "does not start"
 healthy || fail "does not get healthy"
@@ -140,6 +186,8 @@ done
 hashes secure
 plain_is_inside
 refuses_strangers
+is_described
+backs_up
 keeps
 drains
 plain_when_asked

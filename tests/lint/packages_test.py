@@ -20,6 +20,10 @@ def findings(top):
     if version != changelog:
         yield f"debian/changelog: its version is {changelog}, that of CMakeLists.txt {version}"
 
+    image = first(r"^ARG VERSION=(\S+)", tree.text(top, "Dockerfile"))
+    if version != image:
+        yield f"Dockerfile: VERSION is {image}, that of CMakeLists.txt {version}"
+
     # What only tests need is no dependency of a build; ninja and the like are found by the build itself.
     wanted = first(r'^build="([^"]*)"', tree.text(top, "scripts/setup.sh")).split()
     control = tree.text(top, "debian/control")
@@ -37,6 +41,7 @@ def findings(top):
 GOOD = {
     "CMakeLists.txt": "project(ergon VERSION 1.2.3 LANGUAGES C)\n",
     "debian/changelog": "ergon (1.2.3) unstable; urgency=medium\n",
+    "Dockerfile": "ARG VERSION=1.2.3\n",
     "scripts/setup.sh": 'build="cmake libcmocka-dev liba-dev"\n',
     "debian/control": "Build-Depends:\n cmake,\n liba-dev,\n",
     "dist/ergond.service": "User=somebody\n",
@@ -47,7 +52,7 @@ GOOD = {
 
 def prove():
     assert not tree.planted(findings, GOOD)
-    for path, bad in (("debian/changelog", "ergon (1.2.4) unstable\n"), ("debian/control", " libab-dev,\n"),
+    for path, bad in (("Dockerfile", "ARG VERSION=1\n"), ("debian/changelog", "ergon (1.2.4) unstable\n"), ("debian/control", " libab-dev,\n"),
                       ("dist/ergond.service", "User=else\n"), ("dist/ergon.sysusers.conf", "u else -\n")):
         assert tree.planted(findings, {**GOOD, path: bad}), path
 
