@@ -1,4 +1,4 @@
-"""docs/clients.md and docs/workers.md are true: their programs, and their `console` blocks with them, are run as they stand, in a
+"""docs/clients.md, docs/write-a-client.md and docs/workers.md are true: their programs, and their `console` blocks with them, are run as they stand, in a
 folder with what a clone has after ./run build."""
 import importlib.util
 import os
@@ -30,6 +30,11 @@ class Guide(Document):
 class Clients(Guide, unittest.TestCase):
     PAGE = "docs/clients.md"
     LEAST = 16
+
+
+class WriteAClient(Guide, unittest.TestCase):
+    PAGE = "docs/write-a-client.md"
+    LEAST = 7
 
 
 class Workers(Guide, unittest.TestCase):
