@@ -19,7 +19,7 @@ struct backup {
     struct source source;
     struct new_file file;
     sqlite3 *copy;
-    uint64_t findings;
+    uint64_t findings, tasks;
 };
 
 static bool say(const struct backup *b, const char *path, const char *text)
@@ -40,6 +40,19 @@ static bool hold_state(struct backup *b)
     if (sqlite3_exec(b->source.db, begin, NULL, NULL, NULL) == SQLITE_OK)
         return true;
     return say(b, b->o->path, sqlite3_errmsg(b->source.db));
+}
+
+/* The log of the server could not begin anew, and has grown.  What came into it goes into the file
+ * by us: a checkpoint holds up nobody but other checkpoints, and the server, which does its own
+ * between two commits, would have its clients wait for all of it.  What came during the first try
+ * is left to the second, and what is left then is little.  Where no server was the file stays as it
+ * is. */
+static void release_state(struct backup *b)
+{
+    sqlite3 *db = b->source.db;
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    for (int tries = 0; b->source.in_use && tries < 2; tries++)
+        sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
 /* What is not whole is removed, so it needs no journal; it is synced by us.  SQLite keeps no more
@@ -122,18 +135,6 @@ static bool name_it(struct backup *b)
     return new_file_name(&b->file, why, sizeof why) == 0 || say(b, b->to, why);
 }
 
-static bool fill_copy(struct backup *b)
-{
-    int fd = open(b->file.part, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return say(b, b->to, "it cannot be opened");
-    bool good = open_copy(b) && copy_pages(b, fd) && close_log(b) && is_sound(b);
-    sqlite3_close(b->copy);
-    good = good && sync_copy(b, fd);
-    close(fd);
-    return good && name_it(b);
-}
-
 static uint64_t tasks_in(sqlite3 *db)
 {
     sqlite3_stmt *st;
@@ -143,6 +144,22 @@ static uint64_t tasks_in(sqlite3 *db)
         tasks = (uint64_t)sqlite3_column_int64(st, 0);
     sqlite3_finalize(st);
     return tasks;
+}
+
+static bool fill_copy(struct backup *b)
+{
+    int fd = open(b->file.part, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return say(b, b->to, "it cannot be opened");
+    bool good = open_copy(b) && copy_pages(b, fd);
+    release_state(b);
+    good = good && close_log(b) && is_sound(b);
+    if (good)
+        b->tasks = tasks_in(b->copy);
+    sqlite3_close(b->copy);
+    good = good && sync_copy(b, fd);
+    close(fd);
+    return good && name_it(b);
 }
 
 static bool make_copy(struct backup *b)
@@ -163,7 +180,7 @@ enum store_offline_end store_backup(const struct store_offline *o, const char *t
     struct backup b = {.o = o, .to = to, .errors = errors, .file = {.lock = {-1, -1}}};
     bool made = make_copy(&b);
     if (made)
-        fprintf(out, "%s: %" PRIu64 " tasks\n", to, tasks_in(b.source.db));
+        fprintf(out, "%s: %" PRIu64 " tasks\n", to, b.tasks);
     new_file_end(&b.file);
     source_close(&b.source);
     if (made)

@@ -54,8 +54,8 @@ enum store_offline_end store_export(const struct store_offline *o, FILE *out, FI
  * server may use the file meanwhile.  The copy is one state of it: all that was committed when this
  * began, and nothing of what came later.  It is copied in pieces, each on disk before the next, and
  * no faster than BACKUP_RATE, so that a server on the same disk goes on committing; the log of a
- * server only grows meanwhile.  The pages and tables of the copy are looked at before it gets its
- * name. */
+ * server only grows meanwhile, and is brought into the file then.  The pages and tables of the copy
+ * are looked at before it gets its name. */
 enum { BACKUP_RATE = 100 /* MiB a second */ };
 enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
                                     FILE *errors);

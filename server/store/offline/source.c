@@ -119,7 +119,8 @@ static int look_at_log(struct source *s, const char *path, char *error, size_t s
     int taken = take_lock(s, path, error, size);
     int rc = taken == 0 ? log_check(path, NULL, &s->log) : SQLITE_OK;
     lock_drop(&s->lock);
-    if (taken == LOCK_IN_USE)
+    s->in_use = taken == LOCK_IN_USE;
+    if (s->in_use)
         return 0;
     if (taken != 0)
         return -1;

@@ -18,6 +18,7 @@ struct source {
     const char *path; /* borrowed */
     bool had_log;
     bool beside; /* a server may use it */
+    bool in_use; /* one did, when this was opened */
 };
 
 /* `path` is borrowed until the end.  0, or -1 and a text: there is no such file and no log, a
