@@ -230,6 +230,7 @@ struct jobs_options plan_jobs(const struct config *c)
         .crashes_max = c->tasks.crashes,
         .losses_max = c->tasks.losses,
         .history_max = c->tasks.history,
+        .events_max = c->tasks.events,
         .tenant_count = (uint32_t)c->tenant_count,
     };
 }

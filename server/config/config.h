@@ -158,6 +158,7 @@ struct config {
         uint32_t crashes;     /* of the server, while it ran: then it is dead; 0: never */
         uint32_t losses;      /* of workers that had it: then it is dead; 0: never */
         uint32_t history;     /* events of one task */
+        uint32_t events;      /* of all tasks, in the feed */
     } tasks;
 
     struct config_tenant *tenants; /* those with a weight of their own */

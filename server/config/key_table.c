@@ -152,6 +152,9 @@ static const struct config_key keys[] = {
              "alone counts as three"},
     {"tasks.history", "tasks-history", &config_count, AT(tasks.history), .normal = "100",
      LIMIT(1, 1000000), .help = "events kept of one task"},
+    {"tasks.events", "tasks-events", &config_count, AT(tasks.events), .normal = "16384",
+     LIMIT(0, 1 << 24),
+     .help = "events kept of all tasks, for who follows them (task.events, ergon events); 0: none"},
     {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
      .help = "owners of tasks whose share is not 1"},
 

@@ -5,6 +5,7 @@
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
+#include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
 
@@ -98,6 +99,8 @@ void effects_apply(struct jobs *jobs)
         if (!job && jobs->sched.to_note)
             rates_write(jobs); /* without memory somebody may go on at once */
     } while (job || jobs->sched.granted.first || jobs->sched.called.first);
+    if (jobs->readers.first)
+        feed_readers_wake(jobs);
 }
 
 static enum ao_verdict job_due(struct ao *self)

@@ -10,7 +10,7 @@
  *   4. its timer is set; or it is freed.
  *
  * and before each job, those that were granted what another gave back are queued.  At last the
- * store is told of rates that are to begin something.
+ * store is told of rates that are to begin something, and who reads the feed is woken.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_EFFECTS_H

@@ -22,6 +22,7 @@
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
 #include "server/jobs/service/event_operations.h"
+#include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/queues.h"
 #include "server/jobs/service/sweep.h"
 #include "server/jobs/service/semaphores.h"
@@ -133,6 +134,14 @@ static bool init_parts(struct jobs *jobs)
     return bounds && sched && jobs->crons && jobs->shared && set_weights(jobs);
 }
 
+/* Of the feed: the time of this start as ids have it, which is 0 for no start, and chance, since
+ * the clock may have been set back. */
+static uint64_t epoch_of(const struct jobs *jobs)
+{
+    const uint64_t counted = (1 << 22) - 1; /* ids.h */
+    return (jobs->table.next_id & ~counted) | (activator_random(jobs->activator) & counted) | 1;
+}
+
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
 {
     struct jobs *jobs = calloc(1, sizeof *jobs);
@@ -150,6 +159,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     ao_init(&jobs->ao, &jobs_class, jobs->activator);
     ao_init(&jobs->clock_watch, &clock_watch_class, jobs->activator);
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
+    feed_readers_init(jobs);
     codec_init(jobs);
     if (!init_parts(jobs)) {
         snprintf(error, size, "no memory for the tables of the tasks that are kept");
@@ -158,6 +168,11 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     }
     jobs->table.next_id =
         id_first(table_wall(&jobs->table), jobs->store ? store_last_id(jobs->store) : 0);
+    if (!feed_init(&jobs->table.feed, options->events_max, epoch_of(jobs))) {
+        snprintf(error, size, "no memory for the last %u events of tasks", options->events_max);
+        jobs_free(jobs);
+        return NULL;
+    }
     source_connect(jobs);
     return jobs;
 }
@@ -315,6 +330,7 @@ static void answer_all(struct jobs *jobs)
     waiters_dismiss(jobs);
     semaphores_dismiss(jobs);
     event_operations_stop(jobs);
+    feed_readers_stop(jobs);
 }
 
 static void commit_all(struct jobs *jobs)
@@ -368,6 +384,7 @@ void jobs_free(struct jobs *jobs)
     ao_fini(&jobs->clock_watch);
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
+    feed_readers_fini(jobs);
     bounds_fini(jobs);
     scheduler_fini(&jobs->sched);
     event_batches_fini(&jobs->batches);
@@ -402,6 +419,8 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     out->held = counter_read(&jobs->shared->shown_held);
     out->waiting = counter_read(&jobs->shared->shown_waiting);
     out->events = counter_read(&jobs->shared->shown_events);
+    out->feed_events = counter_read(&jobs->table.feed.shown_events);
+    out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
     bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);

@@ -40,6 +40,7 @@ struct jobs_options {
     uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
     uint32_t losses_max;  /* a task with so many losses of workers is dead: life/loss.h; 0: never */
     uint32_t history_max; /* events that are kept of one job */
+    uint32_t events_max;  /* that the feed of all jobs keeps: core/feed.h; 0: there is none */
     /* Patterns, as in server/access/rights.h, of methods that workers will offer: their tasks wait
      * for that.  Borrowed; NULL: none. */
     const char *worker_methods;
@@ -86,6 +87,7 @@ struct jobs_info {
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
     uint64_t events;                    /* that clients have named */
+    uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
     bool has_store;                     /* the rest is of the store */
     uint64_t commits, operations, store_bytes;
     uint64_t commit_ns;      /* of the last commit */

@@ -20,6 +20,7 @@
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/service/event_batches.h"
+#include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/sync.h"
 #include "server/jobs/service/turns.h"
 #include "server/jobs/service/waiters.h"
@@ -44,6 +45,7 @@ struct jobs {
     struct turns turns;           /* operations that came, and what follows them */
     struct waiters_due due;       /* operations that are to be answered */
     struct event_batches batches; /* of watchers that are pushed to */
+    struct feed_readers readers;  /* of the feed, who wait */
     uint32_t work;                /* of this step, see jobs_worked() */
     struct board *board;          /* NULL: none, since there is no store */
     struct crons *crons;

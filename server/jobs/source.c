@@ -69,6 +69,7 @@ static void stop(void *arg, bool cancel)
     waiters_server_stops(jobs, cancel);
     semaphores_stop(jobs);
     event_operations_stop(jobs);
+    feed_readers_stop(jobs);
 }
 
 static const char *name(uint64_t id, char *buf)

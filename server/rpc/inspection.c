@@ -102,6 +102,14 @@ static void pack_shared(struct pack *p, const struct jobs_info *l)
     pack_key_uint(p, "events", l->events);
 }
 
+static void pack_feed(struct pack *p, const struct jobs_info *l)
+{
+    pack_str(p, "feed");
+    pack_map(p, 2);
+    pack_key_uint(p, "events", l->feed_events);
+    pack_key_uint(p, "bytes", l->feed_bytes);
+}
+
 static void pack_store(struct pack *p, const struct jobs_info *l)
 {
     pack_str(p, "store");
@@ -203,7 +211,7 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 19);
+    pack_map(&p, 20);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -221,6 +229,7 @@ static void serve_info(struct rpc_request *rq)
     pack_workers(&p, s, handlers, count);
     pack_kept(&p, &kept);
     pack_shared(&p, &kept);
+    pack_feed(&p, &kept);
     pack_store(&p, &kept);
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());

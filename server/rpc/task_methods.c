@@ -405,6 +405,91 @@ static void serve_list(struct rpc_request *rq)
     job_request_send(&jr, false);
 }
 
+/* --- events --- */
+
+static bool read_after(struct reader *r, void *out)
+{
+    struct feed_arguments *feed = out;
+    struct reader before = *r;
+    struct span text;
+    if (read_text(r, &text)) {
+        feed->from_oldest = span_is(text, "oldest");
+        if (feed->from_oldest || feed_cursor_parse(text, &feed->after))
+            return true;
+    }
+    *r = before;
+    return false;
+}
+
+/* A name, or an array of names: each adds to the set.  An empty array is as if none were given. */
+static bool read_kinds(struct reader *r, uint32_t (*kinds_of)(struct span name), uint32_t *out)
+{
+    struct reader before = *r;
+    struct span name;
+    uint32_t kinds = 0, count = 1, one;
+    bool good = true;
+    if (!read_array(r, &count))
+        *r = before;
+    for (uint32_t left = count; good && left > 0; left--) {
+        good = read_text(r, &name) && (one = kinds_of(name)) != 0;
+        kinds |= good ? one : 0;
+    }
+    if (good && count > 0)
+        *out &= kinds;
+    if (!good)
+        *r = before;
+    return good;
+}
+
+static bool read_events(struct reader *r, void *out)
+{
+    return read_kinds(r, feed_kinds_named, out);
+}
+
+static bool read_states(struct reader *r, void *out)
+{
+    return read_kinds(r, feed_kinds_of_state, out);
+}
+
+static void serve_events(struct rpc_request *rq)
+{
+    enum { EVENT_BYTES = 256 /* of one as it is shown; more is rare */ };
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_events, 0))
+        return;
+    struct feed_arguments *feed = &jr.op->feed;
+    *feed = (struct feed_arguments){.kinds = UINT32_MAX, .max = EVENTS, .timeout = poll_time};
+    const struct option options[] = {
+        {"after", read_after, feed, "what `next` of the page before said, or \"oldest\""},
+        {"max", option_count, &feed->max, "a number from 1"},
+        {"timeout", read_poll, &feed->timeout, EXPECTS_POLL},
+        {"event", read_events, &feed->kinds,
+         "a name or an array of names, such as submitted, started, attempt_failed, done"},
+        {"state", read_states, &feed->kinds,
+         "a name or an array of names: queued, delayed, waiting, running, done, failed, "
+         "cancelled, expired or dead"},
+        {"method", option_name, &feed->method, JOB_EXPECTS_NAME},
+        {"tenant", option_name, &feed->tenant, JOB_EXPECTS_NAME},
+        {"key", option_name, &feed->key, JOB_EXPECTS_NAME},
+    };
+    job_request_keep(&jr, &feed->method);
+    job_request_keep(&jr, &feed->tenant);
+    job_request_keep(&jr, &feed->key);
+    if (jr.count > 1 || (jr.count == 1 && !rpc_read_options(rq, &jr.r, options,
+                                                            sizeof options / sizeof options[0]))) {
+        if (jr.count > 1)
+            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.events takes [{options}]");
+        job_request_abort(&jr);
+        return;
+    }
+    if (feed->max > EVENTS_MOST)
+        feed->max = EVENTS_MOST;
+    jr.answer =
+        feed->max < FEED_PAGE_BYTES / EVENT_BYTES ? feed->max * EVENT_BYTES : FEED_PAGE_BYTES;
+    job_request_send(&jr, true);
+}
+
 /* --- The table --- */
 
 #define OPTIONS                                                                                    \
@@ -441,6 +526,9 @@ static const struct rpc_method methods[] = {
      "let a task that waits for a time wait for it no more"},
     {"task.list", RPC_GUARDED, RPC_USES, serve_list,
      "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
+    {"task.events", RPC_GUARDED, RPC_USES, serve_events,
+     "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]",
+     "what happens to tasks, in one order, from a cursor on"},
     {"task.explain", RPC_GUARDED, RPC_USES, serve_explain, "[id: str]",
      "why a task is where it is"},
 };

@@ -50,6 +50,7 @@ ROWS = {
     "task.change": (GUARDED, lambda o: [o["t"], {"priority": 1}], HIDDEN, REACHING),
     "task.explain": (GUARDED, lambda o: [o["t"]], HIDDEN, NEVER),
     "task.list": (GUARDED, lambda o: [{"tenant": o["tenant"]}], ABSENT, NEVER),
+    "task.events": (GUARDED, lambda o: [{"after": "oldest", "timeout": 0, "tenant": o["tenant"]}], ABSENT, NEVER),
     "task.retry": (GUARDED, lambda o: [o["t"]], HIDDEN, REACHING),
     "task.run_now": (GUARDED, lambda o: [o["t"]], HIDDEN, REACHING),
     "task.cancel": (GUARDED, lambda o: [o["t"]], HIDDEN, REACHING),

@@ -50,6 +50,7 @@ static bool make_jobs(struct jobs_life *v, const char *path, char *error, size_t
                                          .keep_failed = AO_S(7 * 86400),
                                          .ageing = AO_S(10),
                                          .crashes_max = 3,
+                                         .events_max = 4096,
                                          .history_max = 100,
                                          .read_cron_options = spec_reread_cron_options};
     v->jobs = jobs_new(&options, error, size);

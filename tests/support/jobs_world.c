@@ -139,6 +139,7 @@ void jobs_world_init(struct jobs_world *w)
                                        .ageing = AO_S(10),
                                        .crashes_max = 3,
                                        .losses_max = 9,
+                                       .events_max = 4096,
                                        .history_max = 100,
                                        .read_cron_options = spec_reread_cron_options};
     w->manager = virtual_open(&w->v, "manager");

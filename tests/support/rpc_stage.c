@@ -104,6 +104,7 @@ static void open_jobs(void)
                                          .bytes_max = 1 << 24,
                                          .kept_bytes_max = 1 << 24,
                                          .keep_failed = AO_S(7 * 86400),
+                                         .events_max = 4096,
                                          .history_max = 100};
     char error[256] = "";
 

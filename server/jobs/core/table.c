@@ -390,6 +390,7 @@ void table_fini(struct job_table *table)
     key_table_fini(&table->keys);
     key_table_fini(&table->shared);
     names_fini(table);
+    feed_fini(&table->feed);
     for (uint32_t i = 0; i < JOB_CELLS; i++) {
         assert(slab_taken(&table->cells[i]) == 0);
         slab_fini(&table->cells[i]);

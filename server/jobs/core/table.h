@@ -12,6 +12,7 @@
 #include "base/hash_table.h"
 #include "base/pairing_heap.h"
 #include "base/slab.h"
+#include "server/jobs/core/feed.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/core/kept.h"
 #include "server/jobs/core/keys.h"
@@ -111,6 +112,7 @@ struct job_table {
     struct job_queue *queues, *queues_last; /* all, in order of their making */
     struct job_queue *recent_queue;         /* looked up last; NULL */
 
+    struct feed feed; /* zeroed by table_init() */
     struct job_sums durable, in_memory;
     struct census *census;  /* a count that is under way; NULL */
     struct job_walk *walks; /* that are under way: walk.h */

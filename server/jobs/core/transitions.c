@@ -57,6 +57,7 @@ void job_note_event(struct job_table *table, struct job *job, struct history_eve
     event.at = event.at ? event.at : table_wall(table);
     event.attempt = job->attempt;
     history_add(job, &event, table->history_max);
+    feed_add(&table->feed, job, event.what, event.at, event.reason, event.text);
     table_weigh_part(table, job, was, history_bytes(job));
     job_effect(table, job, EFFECT_HISTORY);
 }

@@ -207,6 +207,7 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     table_enter(table, job);
     table_enter_keys(table, job, true);
     count_in(table, job, 1);
+    feed_add(&table->feed, job, JOB_EVENT_SUBMITTED, job->created, 0, (struct span){0});
     if (job->durable != DURABLE_NONE)
         job_mark(job, JOB_SUBMITTING);
     job_schedule(&jobs->sched, job, false);

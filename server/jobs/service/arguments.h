@@ -9,6 +9,7 @@
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/cron_walk.h"
 #include "server/jobs/life/change.h"
+#include "server/jobs/service/feed_readers.h"
 #include "server/jobs/shared/holds.h"
 #include "server/jobs/shared/named_events.h"
 

@@ -100,6 +100,7 @@ struct operation_class {
  *   sem_explain    NOT_FOUND
  *   event_set, event_wait
  *                  DENIED, BUSY, MEMORY
+ *   events         BAD_PARAMS: there is no feed, or the cursor is none of this server
  *   list, queue_list, queue_tenants, cron_list, sem_list, audit
  *                  none
  */
@@ -115,6 +116,7 @@ extern const struct operation_class operation_change, operation_run_now; /* chan
 extern const struct operation_class operation_cancel_matching, operation_retry_matching,
     operation_forget_matching; /* sweep.c */
 extern const struct operation_class operation_list;
+extern const struct operation_class operation_events; /* feed_readers.c */
 extern const struct operation_class operation_explain;
 extern const struct operation_class operation_queue_tenants; /* tenants.c */
 extern const struct operation_class operation_queue_list, operation_queue_explain,
@@ -200,6 +202,7 @@ struct operation {
         struct wait_arguments wait;
         struct watch_arguments watch;
         struct list_arguments list;
+        struct feed_arguments feed;
         struct sweep_arguments sweep;
         struct name_arguments named;
         struct cron_spec cron; /* operation_cron_put -> {name, next} */

@@ -237,11 +237,20 @@ void queues_stop(struct jobs *jobs)
     }
 }
 
+/* What does not change the queue is no event. */
+static void feed_queue(struct jobs *jobs, const struct job_queue *q, enum feed_kind kind,
+                       bool is_so)
+{
+    if (!is_so)
+        feed_add_queue(&jobs->table.feed, q, kind, table_wall(&jobs->table));
+}
+
 static void serve_pause(struct jobs *jobs, struct operation *op)
 {
     struct job_queue *q = find(jobs, op);
     if (!q)
         return;
+    feed_queue(jobs, q, FEED_QUEUE_PAUSED, q->paused);
     q->paused = true;
     out_recall_queue(&jobs->sched, q); /* nothing of it begins from here on */
     scheduler_admit(&jobs->sched);
@@ -253,6 +262,7 @@ static void serve_drain(struct jobs *jobs, struct operation *op)
     struct job_queue *q = find(jobs, op);
     if (!q)
         return;
+    feed_queue(jobs, q, FEED_QUEUE_DRAINING, q->draining);
     q->draining = true;
     answer_when_saved(jobs, op, q);
 }
@@ -262,6 +272,7 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     struct job_queue *q = find(jobs, op);
     if (!q)
         return;
+    feed_queue(jobs, q, FEED_QUEUE_RESUMED, !q->paused && !q->draining);
     q->paused = q->draining = false;
     scheduler_move(&jobs->sched, q);
     /* At once: of those that were held some may go before all that still stand in the queue. */

@@ -138,6 +138,7 @@ static void with_server(struct report *r, struct delayed *d)
                                          .kept_bytes_max = (uint64_t)1 << 24,
                                          .keep_failed = AO_S(7 * 86400),
                                          .ageing = AO_S(10),
+                                         .events_max = 4096,
                                          .history_max = 100};
     struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;
     pthread_t thread;

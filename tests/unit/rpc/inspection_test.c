@@ -29,6 +29,7 @@ RPC_TEST(info_counts_what_happened)
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
         info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0}, "
+              "'feed': {'events': 0, 'bytes': 0}, "
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}}\n");
@@ -54,7 +55,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
         "'server.topology', 'task.submit', 'task.submit_many', "
         "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
-        "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.explain', "
+        "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.events', 'task.explain', "
         "'queue.list', 'queue.explain', 'queue.tenants', "
         "'queue.pause', "
         "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "

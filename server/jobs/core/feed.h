@@ -1,0 +1,92 @@
+/* The feed: what happened to all jobs, and what operators did with queues, in one order.
+ *
+ * A ring of the last events.  Each has a number, which begins at 1 with the start of the server;
+ * together with the epoch, which no other start has, it is a cursor: who comes back with one learns
+ * what happened since, or truthfully that events were dropped, or that the server was started anew.
+ *
+ * An event is appended in constant time, whoever reads; nothing here knows readers.  The oldest is
+ * dropped when the ring is full, or when names and texts take more than FEED_EXTRA bytes an event
+ * on average.  What handlers say (progress, partial results) stands in the history of the job
+ * alone: it would drive out what happened.
+ *
+ * Thread: the jobs'; cursors and names of kinds are pure.  Nothing here blocks. */
+#ifndef ERGON_JOBS_FEED_H
+#define ERGON_JOBS_FEED_H
+
+#include "base/counter.h"
+#include "server/jobs/core/job.h"
+
+enum {
+    FEED_TEXT_MAX = 256, /* a longer text is cut */
+    FEED_EXTRA = 128,    /* bytes of names and texts, for each event of the ring */
+    FEED_CURSOR_SIZE = 40
+};
+
+/* What happened: an enum job_event, or one of these. */
+enum feed_kind {
+    FEED_FORGOTTEN = JOB_EVENT_COUNT,
+    FEED_QUEUE_PAUSED, /* these three are of a queue, and of no job */
+    FEED_QUEUE_RESUMED,
+    FEED_QUEUE_DRAINING,
+    FEED_KIND_COUNT
+};
+const char *feed_kind_name(unsigned kind);
+/* A set of kinds, one bit each: that of this name; that by which a job comes to this state.  0: no
+ * kind of the feed has the name, no event tells of the state. */
+uint32_t feed_kinds_named(struct span name);
+uint32_t feed_kinds_of_state(struct span state);
+
+/* As it is read; the spans are valid until the next event is appended. */
+struct feed_event {
+    uint64_t seq;
+    uint64_t at;             /* Unix ns */
+    uint64_t id;             /* 0: of a queue */
+    struct span method;      /* of the job; the queue's name */
+    struct span tenant, key; /* empty: none */
+    struct span text;        /* how it ended, or what the history says */
+    uint32_t attempt;
+    uint8_t kind;   /* enum feed_kind */
+    uint8_t reason; /* enum job_reason; of a wait */
+};
+
+struct feed_record;
+struct feed_tenant;
+
+enum { FEED_TENANTS = 64 /* names that are remembered, so that most events share one */ };
+
+/* Zeroed: it keeps nothing, and nothing is appended. */
+struct feed {
+    struct feed_record *records; /* `room` of them, a power of two */
+    uint64_t room;
+    uint64_t epoch;        /* of this start alone */
+    uint64_t oldest, next; /* numbers: of the first that is kept, of the next */
+    uint64_t extra;        /* bytes of names and texts that are kept */
+    struct feed_tenant *tenants[FEED_TENANTS];
+    counter shown_events, shown_bytes; /* appended since the start; that it takes; any thread */
+};
+
+/* The last `count` events, rounded up to a power of two; 0: none.  False without memory: it is as
+ * if zeroed. */
+bool feed_init(struct feed *feed, uint32_t count, uint64_t epoch);
+void feed_fini(struct feed *feed);
+
+/* Appends an event of the job.  Without memory its key and text are lost, or the name of its
+ * tenant: and then the event, whose number shows that. */
+void feed_add(struct feed *feed, const struct job *job, unsigned kind, uint64_t at, uint8_t reason,
+              struct span text);
+/* Of a queue. */
+void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned kind, uint64_t at);
+
+/* The first event from `seq` on, which is not below `oldest`; false: none yet. */
+bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out);
+
+/* --- Cursors: the epoch, and the number of the next event --- */
+
+struct feed_cursor {
+    uint64_t epoch; /* 0: none */
+    uint64_t seq;
+};
+const char *feed_cursor_text(struct feed_cursor cursor, char buf[static FEED_CURSOR_SIZE]);
+bool feed_cursor_parse(struct span text, struct feed_cursor *out); /* false: it is none */
+
+#endif

@@ -1,0 +1,285 @@
+#include "server/jobs/service/feed_readers.h"
+
+#include "server/jobs/core/ids.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/view.h"
+
+/* See jobs_worked(). */
+enum { LOOK_WORK = 1, READER_WORK = 1, EVENT_WORK = 5, ANSWER_WORK = 20 };
+
+/* --- Who waits --- */
+
+static void join(struct feed_readers *readers, struct operation *op)
+{
+    op->feed.prev = readers->last;
+    op->feed.next = NULL;
+    *(readers->last ? &readers->last->feed.next : &readers->first) = op;
+    readers->last = op;
+    readers->count++;
+}
+
+static void leave(struct feed_readers *readers, struct operation *op)
+{
+    *(op->feed.prev ? &op->feed.prev->feed.next : &readers->first) = op->feed.next;
+    *(op->feed.next ? &op->feed.next->feed.prev : &readers->last) = op->feed.prev;
+    readers->count--;
+}
+
+/* --- What one sees --- */
+
+static bool fits_name(struct span wanted, struct span name)
+{
+    return wanted.len == 0 || span_equal(wanted, name);
+}
+
+static bool may_know(const struct operation *op, const struct feed_event *event)
+{
+    if (event->id == 0)
+        return operation_may_queue(op, event->method);
+    return operation_may_object(op, &(struct rights_object){.tenant = event->tenant,
+                                                            .queue = event->method,
+                                                            .key = event->key});
+}
+
+static bool fits(const struct operation *op, const struct feed_event *event)
+{
+    const struct feed_arguments *f = &op->feed;
+    return f->kinds >> event->kind & 1 && fits_name(f->method, event->method) &&
+           fits_name(f->tenant, event->tenant) && fits_name(f->key, event->key) &&
+           may_know(op, event);
+}
+
+/* What it has come to may have been dropped since. */
+static void catch_up(const struct feed *feed, struct operation *op)
+{
+    struct feed_arguments *f = &op->feed;
+    if (f->after.seq >= feed->oldest)
+        return;
+    if (f->gap == FEED_NO_GAP)
+        f->gap = FEED_GAP_OVERRUN;
+    f->missed += feed->oldest - f->after.seq;
+    f->after.seq = feed->oldest;
+}
+
+/* Goes on to the first event that is the reader's, while `work` lasts.  True: there is one. */
+static bool find(const struct jobs *jobs, struct operation *op, uint32_t *work)
+{
+    const struct feed *feed = &jobs->table.feed;
+    struct feed_event event;
+    uint64_t *seq = &op->feed.after.seq;
+    for (; *work < FEED_STEP_WORK && feed_get(feed, *seq, &event); *seq = event.seq + 1) {
+        *work += LOOK_WORK;
+        if (!fits(op, &event))
+            continue;
+        *seq = event.seq;
+        return true;
+    }
+    return false;
+}
+
+/* --- The answer --- */
+
+static void pack_name(struct pack *p, const char *key, struct span name)
+{
+    pack_str(p, key);
+    if (name.len == 0)
+        pack_nil(p);
+    else
+        pack_span(p, name);
+}
+
+static void pack_event(struct pack *p, const struct feed_event *event)
+{
+    char id[ID_TEXT_SIZE];
+    bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
+                 job_event_is_wait((enum job_event)event->kind);
+    pack_map(p, 10);
+    pack_key_uint(p, "seq", event->seq);
+    view_ms(p, "at", event->at);
+    pack_key_str(p, "event", feed_kind_name(event->kind));
+    pack_key_str(p, "id", event->id ? id_text(event->id, id) : NULL);
+    pack_key_span(p, "method", event->method);
+    pack_name(p, "tenant", event->tenant);
+    pack_name(p, "key", event->key);
+    pack_key_uint(p, "attempt", event->attempt);
+    pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
+    pack_name(p, "text", event->text);
+}
+
+static uint32_t pack_page(const struct jobs *jobs, struct operation *op, struct pack *page,
+                          uint32_t *work)
+{
+    struct feed_event event;
+    uint32_t count = 0;
+    while (count < op->feed.max && page->buffer.size < FEED_PAGE_BYTES && find(jobs, op, work) &&
+           feed_get(&jobs->table.feed, op->feed.after.seq, &event)) {
+        pack_event(page, &event);
+        op->feed.after.seq = event.seq + 1;
+        *work += EVENT_WORK;
+        count++;
+    }
+    return count;
+}
+
+static void pack_gap(struct pack *p, const struct feed_arguments *f)
+{
+    static const char *const names[] = {NULL, "overrun", "restart"};
+    pack_key_str(p, "gap", names[f->gap]);
+    pack_str(p, "missed");
+    if (f->gap == FEED_GAP_RESTART) /* of what the other start had nobody knows */
+        pack_nil(p);
+    else
+        pack_uint(p, f->missed);
+}
+
+/* A page of what there is, as things stand. */
+static void answer(struct jobs *jobs, struct operation *op, uint32_t *work)
+{
+    const struct feed *feed = &jobs->table.feed;
+    struct pack *p = &op->reply.result, page;
+    char cursor[FEED_CURSOR_SIZE];
+    pack_init(&page);
+    catch_up(feed, op);
+    uint32_t count = pack_page(jobs, op, &page, work);
+    *work += ANSWER_WORK;
+    pack_init(p);
+    pack_map(p, 4);
+    pack_str(p, "events");
+    pack_array(p, count);
+    pack_raw(p, pack_bytes(&page));
+    p->failed |= page.failed;
+    pack_key_str(p, "next",
+                 feed_cursor_text((struct feed_cursor){feed->epoch, op->feed.after.seq}, cursor));
+    pack_gap(p, &op->feed);
+    pack_fini(&page);
+    operation_finish(op);
+}
+
+static void finish(struct jobs *jobs, struct operation *op, uint32_t *work)
+{
+    leave(&jobs->readers, op);
+    waiters_leave(op);
+    answer(jobs, op, work);
+}
+
+/* The time is over. */
+static void due(struct jobs *jobs, struct operation *op)
+{
+    uint32_t work = 0;
+    finish(jobs, op, &work);
+    jobs_worked(jobs, work);
+}
+
+static void dropped(struct jobs *jobs, struct operation *op)
+{
+    leave(&jobs->readers, op);
+    waiters_drop(jobs, op);
+}
+
+/* --- The turns --- */
+
+/* One looks at what came; who is not answered goes behind the others. */
+static void serve_reader(struct jobs *jobs, struct operation *op, uint32_t *work)
+{
+    *work += READER_WORK;
+    catch_up(&jobs->table.feed, op);
+    if (op->feed.gap != FEED_NO_GAP || find(jobs, op, work)) {
+        finish(jobs, op, work);
+        return;
+    }
+    leave(&jobs->readers, op);
+    join(&jobs->readers, op);
+}
+
+static enum ao_verdict readers_step(struct ao *self)
+{
+    struct jobs *jobs = ao_of(self, struct jobs, readers.ao);
+    struct feed_readers *readers = &jobs->readers;
+    uint64_t upto = jobs->table.feed.next;
+    uint32_t work = 0, left = readers->count;
+    if (readers->seen == upto || left == 0)
+        return AO_DONE;
+    for (; left > 0 && work < FEED_STEP_WORK; left--)
+        serve_reader(jobs, readers->first, &work);
+    if (work < FEED_STEP_WORK)
+        readers->seen = upto;
+    ao_sleep_for(self, AO_MS(FEED_REST_MS));
+    return AO_PARK;
+}
+
+static const struct ao_class readers_class = {.name = "feed", .step = readers_step};
+
+void feed_readers_wake(struct jobs *jobs)
+{
+    struct feed_readers *readers = &jobs->readers;
+    if (readers->first && readers->seen != jobs->table.feed.next &&
+        ao_state(&readers->ao) == AO_STATE_INACTIVE && ao_current() != &readers->ao)
+        ao_activate(&readers->ao);
+}
+
+/* --- The operation --- */
+
+/* Where it begins.  False: it was answered. */
+static bool begin(const struct feed *feed, struct operation *op)
+{
+    struct feed_arguments *f = &op->feed;
+    if (feed->room == 0) {
+        operation_refuse(op, ERGON_E_BAD_PARAMS,
+                         "this server keeps no feed of events: `tasks.events` is 0");
+        return false;
+    }
+    if (f->after.epoch == 0) {
+        f->after.seq = f->from_oldest ? feed->oldest : feed->next;
+    } else if (f->after.epoch != feed->epoch) {
+        f->gap = FEED_GAP_RESTART;
+        f->after.seq = feed->oldest;
+    } else if (f->after.seq > feed->next) {
+        operation_refuse(op, ERGON_E_BAD_PARAMS,
+                         "option \"after\" names an event that has not happened");
+        return false;
+    }
+    return true;
+}
+
+/* Who waits, though there is something already, is answered by the readers' object, too, in its own
+ * time: a thousand who ask again and again take no more of the jobs' than a thousand who wait. */
+static void serve(struct jobs *jobs, struct operation *op)
+{
+    struct feed_readers *readers = &jobs->readers;
+    if (!begin(&jobs->table.feed, op))
+        return;
+    join(readers, op);
+    op->waiting.held = true;
+    if (!waiters_poll(jobs, op, op->feed.timeout)) {
+        due(jobs, op);
+        return;
+    }
+    if (op->feed.after.seq < jobs->table.feed.next || op->feed.gap != FEED_NO_GAP)
+        readers->seen = 0;
+    else if (readers->count == 1)
+        readers->seen = jobs->table.feed.next;
+    feed_readers_wake(jobs);
+}
+
+/* --- The whole --- */
+
+void feed_readers_init(struct jobs *jobs)
+{
+    ao_init(&jobs->readers.ao, &readers_class, jobs->activator);
+}
+
+void feed_readers_fini(struct jobs *jobs)
+{
+    ao_deactivate(&jobs->readers.ao);
+    ao_fini(&jobs->readers.ao);
+}
+
+void feed_readers_stop(struct jobs *jobs)
+{
+    while (jobs->readers.first)
+        due(jobs, jobs->readers.first);
+}
+
+const struct operation_class operation_events = {
+    .method = "task.events", .serve = serve, .dropped = dropped, .due = due};

@@ -1,0 +1,63 @@
+/* task.events: who reads the feed (core/feed.h).
+ *
+ * A reader is an operation that waits, with a filter and the number that it has come to.  What is
+ * appended wakes no reader: at the end of the effects the object of the readers is activated, if
+ * there are any.  It goes through them in turns, has each look at what came since, and answers
+ * those to whom something of it belongs; then it rests, whatever comes.  So all readers together
+ * take a fixed share of the jobs' time; who cannot follow at that pace is told of a gap, and what
+ * happens is never held back for them.
+ *
+ * Thread: the jobs'. */
+#ifndef ERGON_JOBS_FEED_READERS_H
+#define ERGON_JOBS_FEED_READERS_H
+
+#include <ergon/ao.h>
+
+#include "server/jobs/core/feed.h"
+
+struct jobs;
+struct operation;
+
+/* How long they rest after each step, and the work of a step, see jobs_worked(): half a millisecond
+ * of each five and a half. */
+enum { FEED_REST_MS = 5, FEED_STEP_WORK = 5000, FEED_PAGE_BYTES = 64 * 1024 };
+
+struct feed_readers {
+    struct ao ao;
+    struct operation *first, *last; /* who waits, in turns; by `feed.prev`, `feed.next` */
+    uint32_t count;
+    uint64_t seen; /* the number up to which all of them have looked */
+};
+
+/* Why a reader has not got all from its cursor on. */
+enum feed_gap {
+    FEED_NO_GAP,
+    FEED_GAP_OVERRUN, /* the oldest were dropped before it came */
+    FEED_GAP_RESTART  /* the cursor is of another start of the server */
+};
+
+/* operation_events -> {events, next, gap, missed} */
+struct feed_arguments {
+    struct feed_cursor
+        after;        /* the number that comes first; seq 0: the oldest; epoch 0: see that */
+    bool from_oldest; /* without a cursor: from the oldest on, else what comes now */
+    uint32_t kinds;   /* a set */
+    uint32_t max;     /* events, at most */
+    struct span method, tenant, key; /* empty: any */
+    ao_time timeout;                 /* of the long poll; 0: none */
+    /* --- The jobs' */
+    struct operation *prev, *next; /* of those who wait */
+    enum feed_gap gap;
+    uint64_t missed; /* events that were dropped, its own or not */
+};
+
+void feed_readers_init(struct jobs *jobs);
+void feed_readers_fini(struct jobs *jobs);
+
+/* For effects_apply(): something was appended, perhaps. */
+void feed_readers_wake(struct jobs *jobs);
+
+/* The server stops: who waits is answered as things stand. */
+void feed_readers_stop(struct jobs *jobs);
+
+#endif
