@@ -38,7 +38,9 @@ static enum ao_verdict sleep_step(struct ao *self, struct ergon_task *task, void
         return AO_DONE;
     }
     *slept = true;
-    ao_sleep_for(self, AO_MS(first_int(task)));
+    int64_t ms = first_int(task),
+            hour = 3600 * 1000; /* who asks for what chance gives is answered */
+    ao_sleep_for(self, AO_MS(ms < 0 ? 0 : ms < hour ? ms : hour));
     return AO_PARK;
 }
 
