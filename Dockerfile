@@ -9,13 +9,16 @@ COPY . .
 RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
         -DCMAKE_INSTALL_LIBDIR=lib \
     && ninja -C build \
-    && DESTDIR=/installed cmake --install build --strip
+    && DESTDIR=/installed cmake --install build --strip \
+    && dpkg-shlibdeps -O -e/installed/usr/bin/ergond -e/installed/usr/bin/ergon 2>/dev/null \
+    | sed 's/^[^=]*=//; s/([^)]*)//g; s/,/ /g' >/installed/libraries && [ -s /installed/libraries ]
 
 FROM debian:bookworm-slim
+# The packages of the libraries that the two programs link, as the build found them.
+COPY --from=build /installed/libraries /tmp/
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libyaml-0-2 libevent-core-2.1-7 libglib2.0-0 libjansson4 \
-        libseccomp2 libsmartcols1 libsqlite3-0 libssl3 libsystemd0 openssl tzdata zlib1g \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+    && apt-get install -y --no-install-recommends $(cat /tmp/libraries) openssl tzdata \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /tmp/libraries
 COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY --from=build /installed/usr/lib/ergon/ /usr/lib/ergon/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml
