@@ -8,6 +8,8 @@
 
 static const char *const schemes[] = {
     [URL_TCP] = "ergon://", [URL_TLS] = "ergons://", [URL_UNIX] = "unix://"};
+static const char *const admin_schemes[] = {
+    [URL_TCP] = "http://", [URL_TLS] = "https://", [URL_UNIX] = "unix://"};
 
 static const char *parse_unix(const char *path, struct url *url)
 {
@@ -47,7 +49,7 @@ static const char *classify(enum url_use use, struct url *url)
 
     if (inet_pton(AF_INET, url->host, &v4) == 1)
         url->kind = URL_HOST_V4;
-    else if (use == URL_LISTEN && strspn(url->host, "0123456789.") == strlen(url->host))
+    else if (use != URL_CONNECT && strspn(url->host, "0123456789.") == strlen(url->host))
         return "this is not an IPv4 address";
     else if (is_name(url->host, use))
         url->kind = URL_HOST_NAME;
@@ -128,33 +130,39 @@ static const char *parse_address(const char *text, enum url_use use, struct url 
         return wrong;
     if (*rest == ':')
         return parse_port(rest + 1, use, url);
-    url->port = url->scheme == URL_TLS ? URL_PORT_TLS : URL_PORT_TCP;
+    url->port = url->http ? URL_PORT_ADMIN : url->scheme == URL_TLS ? URL_PORT_TLS : URL_PORT_TCP;
     return *rest == '\0' ? NULL : "nothing may follow the host but :PORT";
 }
 
 const char *url_parse(const char *text, enum url_use use, struct url *url)
 {
+    const char *const *known = use == URL_ADMIN ? admin_schemes : schemes;
+
     for (enum url_scheme s = URL_TCP; s <= URL_UNIX; s++) {
-        size_t length = strlen(schemes[s]);
-        if (strncmp(text, schemes[s], length) != 0)
+        size_t length = strlen(known[s]);
+        if (strncmp(text, known[s], length) != 0)
             continue;
-        *url = (struct url){.scheme = s};
+        *url = (struct url){.scheme = s, .http = use == URL_ADMIN};
         return s == URL_UNIX ? parse_unix(text + length, url)
                              : parse_address(text + length, use, url);
     }
-    return "a server URL is ergon://host:port, ergons://host:port or unix:///path";
+    return use == URL_ADMIN
+               ? "the URL of an admin listener is http://host:port, https://host:port or "
+                 "unix:///path"
+               : "a server URL is ergon://host:port, ergons://host:port or unix:///path";
 }
 
 bool url_text(const struct url *url, char *buf, size_t size)
 {
+    const char *scheme = (url->http ? admin_schemes : schemes)[url->scheme];
     int n;
 
     if (url->scheme == URL_UNIX)
-        n = snprintf(buf, size, "%s%s", schemes[URL_UNIX], url->path);
+        n = snprintf(buf, size, "%s%s", scheme, url->path);
     else if (url->kind == URL_HOST_V6)
-        n = snprintf(buf, size, "%s[%s]:%u", schemes[url->scheme], url->host, url->port);
+        n = snprintf(buf, size, "%s[%s]:%u", scheme, url->host, url->port);
     else
-        n = snprintf(buf, size, "%s%s:%u", schemes[url->scheme], url->host, url->port);
+        n = snprintf(buf, size, "%s%s:%u", scheme, url->host, url->port);
     return n >= 0 && (size_t)n < size;
 }
 

@@ -1,8 +1,11 @@
-/* The three forms in which Ergon names a place to listen at or to connect to.
+/* The forms in which Ergon names a place to listen at or to connect to.
  *
  *     ergon://127.0.0.1:7466    plain TCP; the port may be left out: 7466
  *     ergons://[::]:7467        TLS; the port may be left out: 7467
  *     unix:///run/ergon.sock    a Unix socket, by absolute path
+ *
+ * The admin listener speaks HTTP: http:// and https:// stand in place of the first two, and the
+ * port may be left out there, too: 7468 (URL_ADMIN).
  *
  * Pure: nothing is resolved, no file is touched.  Any thread. */
 #ifndef ERGON_BASE_URL_H
@@ -15,14 +18,21 @@
 enum url_scheme { URL_TCP, URL_TLS, URL_UNIX };
 
 /* Who connects leaves it to the resolver what a host is, and needs a port. */
-enum url_use { URL_LISTEN, URL_CONNECT };
+enum url_use { URL_LISTEN, URL_CONNECT, URL_ADMIN };
 
 enum url_host { URL_HOST_NAME, URL_HOST_V4, URL_HOST_V6 };
 
-enum { URL_PORT_TCP = 7466, URL_PORT_TLS = 7467, URL_HOST_MAX = 253, URL_PATH_MAX = 107 };
+enum {
+    URL_PORT_TCP = 7466,
+    URL_PORT_TLS = 7467,
+    URL_PORT_ADMIN = 7468,
+    URL_HOST_MAX = 253,
+    URL_PATH_MAX = 107
+};
 
 struct url {
     enum url_scheme scheme;
+    bool http;                   /* URL_ADMIN: HTTP is spoken there, over a Unix socket too */
     enum url_host kind;          /* URL_TCP and URL_TLS */
     char host[URL_HOST_MAX + 1]; /* without brackets; empty for URL_UNIX */
     uint16_t port;               /* 0: any free one (URL_LISTEN); URL_TCP and URL_TLS */

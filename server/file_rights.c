@@ -30,6 +30,14 @@ static void look_secret(const char *what, const char *path)
     look(what, path, S_IROTH | S_IWOTH);
 }
 
+static void look_listener(const struct config_listener *l)
+{
+    look_open("certificate", l->cert);
+    look_open("authorities of clients", l->client_ca);
+    look_open("revoked certificates", l->crl);
+    look_secret("key", l->key);
+}
+
 void file_rights_warn(const struct config *c)
 {
     char module[PATH_MAX];
@@ -42,11 +50,8 @@ void file_rights_warn(const struct config *c)
     look_secret("tokens", c->tokens_file);
     look_secret("store", c->store);
     look_secret("audit log", c->audit.file);
-    for (size_t i = 0; i < c->listener_count; i++) {
-        const struct config_listener *l = &c->listeners[i];
-        look_open("certificate", l->cert);
-        look_open("authorities of clients", l->client_ca);
-        look_open("revoked certificates", l->crl);
-        look_secret("key", l->key);
-    }
+    for (size_t i = 0; i < c->listener_count; i++)
+        look_listener(&c->listeners[i]);
+    for (size_t i = 0; i < c->admin.count; i++)
+        look_listener(&c->admin.listeners[i]);
 }

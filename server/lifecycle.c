@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "server/admin/admin.h"
 #include "server/notify.h"
 #include "server/plan.h"
 #include "server/reload.h"
@@ -46,6 +47,7 @@ struct server {
     struct topology *topology;
     struct config **config; /* the caller's; a reload replaces it */
     const struct config_input *input;
+    const struct lifecycle_watch *watch;
     enum lifecycle_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
@@ -111,6 +113,7 @@ static void enter(struct server *s, enum lifecycle_phase next)
         break;
     case PHASE_DRAINING:
         s->stop_began = clock_monotonic();
+        health_enter(s->watch->health, HEALTH_DRAINING);
         notify_stopping("draining");
         s->draining = TOPOLOGY_DRAINED_PARTS;
         topology_drain(s->topology, on_drained, s);
@@ -119,6 +122,7 @@ static void enter(struct server *s, enum lifecycle_phase next)
         tasks_cancel_all(s->topology->tasks);
         break;
     case PHASE_STOPPING:
+        health_enter(s->watch->health, HEALTH_STOPPING);
         net_abort(s->topology->acceptor);
         break;
     }
@@ -320,6 +324,7 @@ static void on_away(void *arg, const struct activator *a, bool away)
 {
     struct server *s = arg;
 
+    health_away(s->watch->health, activator_name(a), away);
     topology_set_away(s->topology, a, away);
     if (topology_accepts_on(s->topology, a))
         s->stands_in = away;
@@ -341,6 +346,7 @@ static void wait_once(struct server *s)
         count += acceptor_poll_fds(s->topology->acceptor, fds + COUNT);
     }
     ao_time wait = wait_time(s);
+    health_look_by(s->watch->health, wait == AO_NEVER ? AO_NEVER : clock_monotonic() + wait);
     int ready = poll(fds, count, wait == AO_NEVER ? -1 : (int)(wait / AO_MS(1)) + 1);
 
     on_time(s);
@@ -359,6 +365,7 @@ static void wait_once(struct server *s)
 static enum lifecycle_exit stop(struct server *s)
 {
     ao_time left = time_left(s, (*s->config)->drain / 100 * JOIN_UNTIL_PERCENT);
+    admin_close(s->watch->admin);
     uint32_t stuck = topology_stop(s->topology, left);
 
     if (stuck > 0) {
@@ -387,9 +394,11 @@ static int open_files(struct server *s)
 }
 
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
-                                  const struct config_input *input)
+                                  const struct config_input *input,
+                                  const struct lifecycle_watch *watch)
 {
     struct server s = {.topology = t,
+                       .watch = watch,
                        .config = config,
                        .input = input,
                        .watchdog = {.fd = -1},
@@ -403,11 +412,14 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
 
     if (open_files(&s) < 0) {
         log_error("cannot open signalfd or eventfd", LOG_INT("errno", errno));
+        admin_close(watch->admin);
         topology_free(t);
     } else if (topology_start(t, error, sizeof error) < 0) {
         log_error("cannot start", LOG_STR("why", error));
+        admin_close(watch->admin);
         topology_free(t);
     } else {
+        health_enter(watch->health, HEALTH_SERVING);
         notify_ready("serving");
         while (s.phase != PHASE_STOPPING)
             wait_once(&s);

@@ -6,7 +6,10 @@
 #define ERGON_LIFECYCLE_H
 
 #include "server/config/config.h"
+#include "server/health.h"
 #include "server/topology.h"
+
+struct admin;
 
 enum lifecycle_exit {
     LIFECYCLE_OK = 0,     /* drained, or cancelled at the limit: every request was answered */
@@ -18,10 +21,18 @@ enum lifecycle_exit {
  * inherit it.  0, or -1 and the errno of pthread_sigmask(). */
 int lifecycle_block_signals(void);
 
+/* Who looks on from outside. */
+struct lifecycle_watch {
+    struct health *health; /* borrowed: what /healthz and /readyz tell */
+    struct admin *admin;   /* the admin listener, or NULL; closed before the loops' threads end, so
+                            * that it answers through the drain */
+};
+
 /* Starts the threads, tells the service manager, and stays until SIGTERM or SIGINT has run its
  * course (the first drains, the second stops at once); SIGHUP reloads.  `input` is read again at a
  * reload, which replaces *config and frees the old one.  Frees the topology. */
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
-                                  const struct config_input *input);
+                                  const struct config_input *input,
+                                  const struct lifecycle_watch *watch);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/audit.h"
 #include "base/log_writer.h"
+#include "server/admin/admin.h"
 #include "server/builder.h"
 #include "server/config/module_path.h"
 #include "server/crash.h"
@@ -15,6 +16,7 @@
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
 #include "server/offline.h"
+#include "server/plan.h"
 #include "server/probe.h"
 #include "server/sandbox.h"
 #include "server/tasks/handlers/held_memory.h"
@@ -50,7 +52,15 @@ static void print_listeners(struct acceptor *a)
         log_warn("standard output cannot be written; this log names the listeners");
 }
 
-static struct topology *build(const struct config *config, struct registry *registry)
+/* Once the server stands: where it is served by HTTP, too. */
+static int attach_admin(struct admin *admin, struct topology *t, const struct admin_options *o,
+                        char *error, size_t size)
+{
+    return admin ? admin_attach(admin, t->acceptor, o, error, size) : 0;
+}
+
+static struct topology *build(const struct config *config, struct registry *registry,
+                              struct admin *admin, const struct admin_options *options)
 {
     char error[512];
 
@@ -62,6 +72,7 @@ static struct topology *build(const struct config *config, struct registry *regi
     if (!t)
         goto failed;
     if (topology_listen(t, config, error, sizeof error) == 0 &&
+        attach_admin(admin, t, options, error, sizeof error) == 0 &&
         (!config->sandbox || sandbox_enter(&config->sandbox_allow, error, sizeof error) == 0))
         return t;
     topology_free(t);
@@ -108,12 +119,35 @@ static void record_start(const struct config *c)
     audit_note(LOG_INFO, "server started", fields);
 }
 
+/* It answers before anything else does, so that whoever asks hears that the server starts.  False:
+ * it cannot, and that was logged; *admin is NULL where none is configured. */
+static bool open_admin(const struct config *c, struct admin_options *o, const struct health *health,
+                       struct admin **admin)
+{
+    char error[512] = "out of memory";
+
+    *o = (struct admin_options){.listeners = plan_admin(c),
+                                .count = (uint32_t)c->admin.count,
+                                .hosts = (const char *const *)c->admin.hosts.at,
+                                .host_count = c->admin.hosts.count,
+                                .health = health};
+    if (o->count == 0)
+        return true;
+    *admin = o->listeners ? admin_open(o, error, sizeof error) : NULL;
+    if (!*admin)
+        log_error("cannot start", LOG_STR("why", error));
+    return *admin != NULL;
+}
+
 /* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
     struct registry *registry = registry_new();
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     bool blocked = lifecycle_block_signals() == 0;
+    struct health health = {0};
+    struct admin_options options = {0};
+    struct admin *admin = NULL;
     const struct log_sink plain =
         log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
 
@@ -130,9 +164,13 @@ static int run(struct config *config, const struct config_input *input)
         log_error("cannot start", LOG_STR("why", "out of memory"));
         goto done;
     }
-    struct topology *t = build(config, registry);
-    if (!t)
+    if (!open_admin(config, &options, &health, &admin))
         goto done;
+    struct topology *t = build(config, registry, admin, &options);
+    if (!t) {
+        admin_close(admin);
+        goto done;
+    }
     if (crash_install() < 0)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);
@@ -141,9 +179,11 @@ static int run(struct config *config, const struct config_input *input)
     record_start(config);
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);
-    status = lifecycle_run(t, &config, input);
+    const struct lifecycle_watch watch = {&health, admin};
+    status = lifecycle_run(t, &config, input, &watch);
     crash_expect_no_exit(false);
 done:
+    plan_admin_free((struct listener_options *)(uintptr_t)options.listeners, options.count);
     audit_close(LOG_PATIENCE);
     config_free(config);
     registry_free(registry);

@@ -317,6 +317,25 @@ bool plan_listener(const struct config *c, const struct config_listener *l,
     return l->allow.count == 0 || out->methods != NULL;
 }
 
+struct listener_options *plan_admin(const struct config *c)
+{
+    struct listener_options *all = calloc(c->admin.count + 1, sizeof *all);
+
+    for (size_t i = 0; all && i < c->admin.count; i++)
+        if (!plan_listener(c, &c->admin.listeners[i], &all[i])) {
+            plan_admin_free(all, i);
+            return NULL;
+        }
+    return all;
+}
+
+void plan_admin_free(struct listener_options *listeners, size_t count)
+{
+    for (size_t i = 0; listeners && i < count; i++)
+        free((char *)(uintptr_t)listeners[i].methods);
+    free(listeners);
+}
+
 bool plan_worker_join(const struct config *c, char **out)
 {
     *out = join(&c->workers.join);

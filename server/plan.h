@@ -33,6 +33,11 @@ struct role_table *plan_roles(const struct config *c);
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
+/* Those of the admin listeners, `count` long: malloc'ed, each with its `methods` as above;
+ * plan_admin_free().  NULL without memory. */
+struct listener_options *plan_admin(const struct config *c);
+void plan_admin_free(struct listener_options *listeners, size_t count);
+
 /* The plan of the task system; loops, manager and executors are the caller's to fill in. */
 struct tasks_plan plan_tasks(const struct config *c);
 

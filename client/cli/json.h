@@ -1,14 +1,5 @@
-/* JSON at the edge: between jansson's values and raw MessagePack.
- *
- *   MessagePack                      JSON
- *   nil, bool, integer, float, str   null, true/false, integer, real, string
- *   array, map                       array, object (a key that is no string becomes its JSON text)
- *   bin, and str that is not UTF-8   {"$bytes": "base64"}
- *   ext                              {"$ext": [type, "base64"]}
- *   integers above 2^63-1            string of digits
- *   NaN and the infinities           "nan", "inf", "-inf"
- *
- * The way back knows {"$bytes": ...} alone; everything else is plain.  Pure; one thread. */
+/* JSON on the command line: proto/json_value.h has what becomes of what; bytes are {"$bytes": ...}.
+ * Pure; one thread. */
 #ifndef ERGON_CLI_JSON_H
 #define ERGON_CLI_JSON_H
 

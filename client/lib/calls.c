@@ -4,7 +4,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-void calls_init(struct calls *t)
+void call_table_init(struct calls *t)
 {
     *t = (struct calls){0};
     hash_table_init(&t->by_message);
@@ -12,7 +12,7 @@ void calls_init(struct calls *t)
         TAILQ_INIT(&t->lists[place]);
 }
 
-void calls_fini(struct calls *t)
+void call_table_fini(struct calls *t)
 {
     assert(t->by_message.count == 0 && t->counts[CALL_WAITING] == 0);
     hash_table_fini(&t->by_message);

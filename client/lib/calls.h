@@ -40,8 +40,8 @@ struct calls {
     size_t counts[CALL_ENDING]; /* notifications included */
 };
 
-void calls_init(struct calls *t);
-void calls_fini(struct calls *t); /* the lists must be empty */
+void call_table_init(struct calls *t);
+void call_table_fini(struct calls *t); /* the lists must be empty */
 
 /* A new id whose low 32 bits no call of the table has. */
 ergon_call_id calls_next_id(struct calls *t);

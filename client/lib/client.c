@@ -44,7 +44,7 @@ static void leave(void *arg)
         return;
     connection_fini(&c->connection);
     event_del(&c->timer);
-    calls_fini(&c->calls);
+    call_table_fini(&c->calls);
     serve_fini(&c->serve);
     settings_fini(&c->settings);
     free(c);
@@ -467,7 +467,7 @@ enum ergon_end ergon_client_new(struct event_base *base, const struct ergon_opti
         return outcome;
     }
     c->base = base;
-    calls_init(&c->calls);
+    call_table_init(&c->calls);
     connection_init(&c->connection, base, &c->settings, &port, c);
     serve_init(&c->serve, &c->connection);
     event_assign(&c->timer, base, -1, 0, on_timer, c);

@@ -93,10 +93,22 @@ void connection_break(struct connection *c, const char *why)
 
 /* ---- connecting ---- */
 
+/* That of the caller, once. */
+static int given_socket(struct connection *c)
+{
+    const struct ergon_options *o = &c->settings->options;
+    int fd = c->dial.path_tried ? -1 : o->open_socket(o->open_socket_arg);
+    if (fd < 0 && !c->dial.path_tried)
+        snprintf(c->why, sizeof c->why, "open_socket had none to give");
+    c->dial.path_tried = true;
+    return fd;
+}
+
 static void next_address(struct connection *c)
 {
     close_socket(c);
-    c->fd = dial_next(&c->dial, c->why, sizeof c->why);
+    c->fd = c->settings->options.open_socket != NULL ? given_socket(c)
+                                                     : dial_next(&c->dial, c->why, sizeof c->why);
     if (c->fd < 0) {
         go_down(c, c->why);
         return;
@@ -109,7 +121,8 @@ static void next_address(struct connection *c)
 
 static void in_starting(struct connection *c)
 {
-    if (dial_start(&c->dial, &c->settings->url, c->why, sizeof c->why))
+    if (c->settings->options.open_socket != NULL ||
+        dial_start(&c->dial, &c->settings->url, c->why, sizeof c->why))
         next_address(c);
     else
         go_down(c, c->why);

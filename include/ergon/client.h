@@ -101,6 +101,11 @@ struct ergon_options {
     uint32_t calls_max;          /* calls waiting and in flight at a time; 1 048 576 */
     ergon_state_fn *on_state;
     void *on_state_arg;
+    /* Instead of connecting to `url`, which then only names the server: a connected stream socket,
+     * non-blocking, which is the client's from then on; -1: there is none, and the attempt has
+     * failed.  Called from the event loop, once for each attempt, while CONNECTING. */
+    int (*open_socket)(void *arg);
+    void *open_socket_arg;
 };
 
 /* Makes a client in state IDLE; nothing is sent yet.  `base` must outlive it.  On OK *out is the

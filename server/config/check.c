@@ -13,11 +13,13 @@
 #include "server/config/module_path.h"
 #include "server/config/sources.h"
 
+/* What an admin listener does not know is never given. */
 static bool is_given(const struct config_listener *l, const char *path)
 {
-    const struct config_key *key = config_find(&config_listener_keys, path);
+    const struct config_table *table = l->way.http ? &config_admin_keys : &config_listener_keys;
+    const struct config_key *key = config_find(table, path);
 
-    return (l->given >> (key - config_listener_keys.keys)) & 1;
+    return key && ((l->given >> (key - table->keys)) & 1);
 }
 
 /* ---- what follows from other keys ---- */
@@ -55,11 +57,11 @@ static void derive_tls(struct config_report *r, const struct config *c, struct c
 }
 
 static void derive_listener(struct config_report *r, const struct config *c,
-                            struct config_listener *l)
+                            struct config_listener *l, enum url_use use)
 {
     if (!l->url)
         return;
-    (void)url_parse(l->url, URL_LISTEN, &l->way); /* it was taken because this succeeds */
+    (void)url_parse(l->url, use, &l->way); /* it was taken because this succeeds */
     if (l->way.scheme == URL_TLS)
         derive_tls(r, c, l);
     if ((int)l->auth == CONFIG_AUTH_AUTO)
@@ -73,7 +75,9 @@ static void derive_listener(struct config_report *r, const struct config *c,
 void config_derive(struct config_report *r, struct config *c)
 {
     for (size_t i = 0; i < c->listener_count; i++)
-        derive_listener(r, c, &c->listeners[i]);
+        derive_listener(r, c, &c->listeners[i], URL_LISTEN);
+    for (size_t i = 0; i < c->admin.count; i++)
+        derive_listener(r, c, &c->admin.listeners[i], URL_ADMIN);
 }
 
 /* ---- problems ---- */
@@ -127,18 +131,20 @@ static void check_reach(const struct subject *s, const struct config_listener *l
         l->auth == LISTENER_AUTH_TOKEN)
         return;
     wrong(s, "",
-          "%s can be reached from other machines without TLS and without tokens (use ergons://, "
+          "%s can be reached from other machines without TLS and without tokens (use %s, "
           "or tokens_file and auth: token, or listen on 127.0.0.1, or accept it with "
           "insecure: true or --insecure)",
-          l->url);
+          l->url, l->way.http ? "https://" : "ergons://");
 }
 
 static void check_tls(const struct subject *s, const struct config_listener *l)
 {
     if (!l->cert)
-        wrong(s, "tls.cert", "is missing: ergons:// needs a certificate (here, or tls.cert)");
+        wrong(s, "tls.cert", "is missing: %s needs a certificate (here, or tls.cert)",
+              l->way.http ? "https://" : "ergons://");
     if (!l->key)
-        wrong(s, "tls.key", "is missing: ergons:// needs a private key (here, or tls.key)");
+        wrong(s, "tls.key", "is missing: %s needs a private key (here, or tls.key)",
+              l->way.http ? "https://" : "ergons://");
     if (l->client_cert != CLIENT_CERT_NONE && !l->client_ca)
         wrong(s, "tls.client_ca",
               "is missing: client certificates are checked against it (here, or tls.client_ca)");
@@ -153,11 +159,16 @@ static void check_no_tls(const struct subject *s, const struct config_listener *
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (is_given(l, paths[i]))
-            wrong(s, paths[i], "has no meaning without TLS (write ergons:// in the URL)");
+            wrong(s, paths[i], "has no meaning without TLS (write %s in the URL)",
+                  l->way.http ? "https://" : "ergons://");
 }
 
 static void check_auth(const struct subject *s, const struct config_listener *l)
 {
+    if (l->way.http && l->auth == LISTENER_AUTH_CERT) {
+        wrong(s, "auth", "is cert, which an admin listener does not know (write token)");
+        return;
+    }
     if (l->auth == LISTENER_AUTH_TOKEN && !s->config->tokens_file)
         wrong(s, "auth", "is token, but there is no tokens_file (make a token with: ergon token)");
     if (l->auth == LISTENER_AUTH_PEER && l->way.scheme != URL_UNIX)
@@ -172,12 +183,13 @@ static void check_auth(const struct subject *s, const struct config_listener *l)
 static void check_twin(const struct subject *s, const struct config_listener *l)
 {
     for (size_t i = 0; i < s->index; i++) {
-        const struct config_listener *other = &s->config->listeners[i];
+        const struct config_listener *other =
+            l->way.http ? &s->config->admin.listeners[i] : &s->config->listeners[i];
         if (!other->url || (l->way.scheme != URL_UNIX && l->way.port == 0))
             continue;
         if (l->way.port == other->way.port && strcmp(l->way.host, other->way.host) == 0 &&
             strcmp(l->way.path, other->way.path) == 0)
-            wrong(s, "url", "listens where listen[%zu] does already", i);
+            wrong(s, "url", "listens where %s[%zu] does already", s->list, i);
     }
 }
 
@@ -208,9 +220,21 @@ static void check_listener(const struct subject *s, const struct config_listener
         if (is_given(l, "mode") && l->way.scheme != URL_UNIX)
             wrong(s, "mode", "is for unix:// listeners only");
     } else {
-        wrong(s, "url", "is missing (write url: ergon://127.0.0.1:7466)");
+        wrong(s, "url", "is missing (write %s)",
+              config_find(&config_keys, s->list)->elements->example);
     }
     check_listener_files(s, l);
+}
+
+/* They are compared with what browsers send: names, without a port. */
+static void check_hosts(const struct subject *s)
+{
+    for (size_t i = 0; i < s->config->admin.hosts.count; i++) {
+        const char *host = s->config->admin.hosts.at[i];
+        if (strpbrk(host, "/:@ \t"))
+            wrong(s, "admin.hosts", "\"%.100s\": write the name alone, as in ergon.example.org",
+                  host);
+    }
 }
 
 /* ---- the rest ---- */
@@ -381,6 +405,10 @@ void config_check(struct config_report *r, const struct config *c)
     for (size_t i = 0; i < c->listener_count; i++)
         check_listener(&(struct subject){r, c, "listen", i, &c->listeners[i].origin},
                        &c->listeners[i]);
+    for (size_t i = 0; i < c->admin.count; i++)
+        check_listener(&(struct subject){r, c, "admin.listen", i, &c->admin.listeners[i].origin},
+                       &c->admin.listeners[i]);
+    check_hosts(&whole);
     for (size_t i = 0; i < c->executors.count; i++)
         check_executor(&(struct subject){r, c, "executors.list", i, &c->executors.list[i].origin},
                        &c->executors.list[i]);

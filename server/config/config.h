@@ -107,6 +107,13 @@ struct config_role {
 struct config {
     struct config_listener *listeners;
     size_t listener_count;
+    struct {
+        /* Of config_listener the admin listener knows url, auth, allow, tls.cert, tls.key,
+         * insecure, penalties and mode. */
+        struct config_listener *listeners;
+        size_t count;
+        struct config_texts hosts; /* names that it may be called by, beside its address */
+    } admin;
     struct config_texts modules; /* paths of shared objects, loaded in order */
     char *tokens_file;           /* may be NULL */
     struct config_role *roles;

@@ -57,6 +57,11 @@ static const struct config_key keys[] = {
     {"listen", "listen", &config_urlmaps, MAPS(listeners, listener_count, listener),
      .normal = "ergon://127.0.0.1:7466",
      .help = "where to listen: ergon://HOST:PORT, ergons://HOST:PORT (TLS), unix:///PATH"},
+    {"admin.listen", "admin", &config_urlmaps, MAPS(admin.listeners, admin.count, admin),
+     .help = "where the page, the metrics and the health checks are served by HTTP: "
+             "http://HOST:PORT, https://HOST:PORT (TLS), unix:///PATH; none: nowhere"},
+    {"admin.hosts", "admin-host", &config_namelist, AT(admin.hosts),
+     .help = "name that an admin listener may be called by, beside its address and localhost"},
     {"modules", "module", &config_textlist, AT(modules),
      .help = "shared object that registers handlers, or the name of one that comes with the "
              "server: demo"},
@@ -312,6 +317,22 @@ static const struct config_key listener_keys[] = {
      .help = "permission bits of a Unix socket"},
 };
 
+static const struct config_key admin_keys[] = {
+    {"url", NULL, &config_adminurl, AT(url), .help = "where to listen"},
+    {"auth", NULL, &config_word, AT(auth), .normal = "auto", .words = AUTH,
+     .help = "how whoever opens a session says who it is; auto: peer for unix://, token where there "
+             "is a tokens_file, else none"},
+    {"allow", NULL, &config_textlist, AT(allow), .help = "globs of the methods allowed; none: all"},
+    {"tls.cert", NULL, &config_path, AT(cert), .help = "instead of the common one"},
+    {"tls.key", NULL, &config_path, AT(key), .help = "instead of the common one"},
+    {"insecure", NULL, &config_bool, AT(insecure), .normal = "false",
+     .help = "may stand beyond loopback without TLS and without tokens"},
+    {"penalties", NULL, &config_bool, AT(penalties), .normal = "true",
+     .help = "limits.penalty counts; false: behind a proxy, where all have one address"},
+    {"mode", NULL, &config_mode, AT(mode), .normal = "0660", LIMIT(0, 0777),
+     .help = "permission bits of a Unix socket"},
+};
+
 #undef AT
 #define AT(member) .offset = offsetof(struct config_executor, member)
 
@@ -369,6 +390,13 @@ static const struct config_key role_keys[] = {
 const struct config_table config_keys = {
     .keys = keys, .count = COUNT(keys), .size = sizeof(struct config)};
 const struct config_table config_listener_keys = ELEMENTS(listener, "url: ergon://127.0.0.1:7466");
+const struct config_table config_admin_keys = {
+    admin_keys,
+    COUNT(admin_keys),
+    sizeof(struct config_listener),
+    .given_offset = offsetof(struct config_listener, given),
+    .origin_offset = offsetof(struct config_listener, origin),
+    .example = "url: http://127.0.0.1:7468"};
 const struct config_table config_executor_keys = ELEMENTS(executor, "kind: stepped");
 const struct config_table config_tenant_keys = ELEMENTS(tenant, "name: ada");
 

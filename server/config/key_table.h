@@ -60,12 +60,14 @@ extern const struct config_type config_path;     /* char *, owned or NULL */
 extern const struct config_type config_name;     /* char *, owned or NULL: no path */
 extern const struct config_type config_secret;   /* likewise; on no command line, never printed */
 extern const struct config_type config_url;      /* char *, owned or NULL; url_parse() takes it */
+extern const struct config_type config_adminurl; /* the same of an admin listener */
 extern const struct config_type config_corelist; /* struct config_cores, "0-2,5" in text */
 
 /* Lists (lists.c).  Those of maps have the elements' table in the key. */
 extern const struct config_type config_textlist; /* struct config_texts; a text adds one */
 extern const struct config_type config_namelist; /* the same, of names instead of paths */
-extern const struct config_type config_urlmaps;  /* of maps; a text adds one by its first key */
+extern const struct config_type config_urlmaps;  /* of maps; a text adds one by its first key,
+                                                  * which is a URL */
 extern const struct config_type config_maps;     /* of maps; no text stands for one */
 
 struct config_key {
@@ -95,6 +97,7 @@ struct config_table {
 
 extern const struct config_table config_keys;          /* struct config */
 extern const struct config_table config_listener_keys; /* struct config_listener */
+extern const struct config_table config_admin_keys;    /* the same, of an admin listener */
 extern const struct config_table config_executor_keys; /* struct config_executor */
 extern const struct config_table config_tenant_keys;   /* struct config_tenant */
 extern const struct config_table config_role_keys;     /* struct config_role */

@@ -142,8 +142,9 @@ static enum config_outcome add_by_url(const struct config_key *key, void *base, 
                                       char *why)
 {
     const struct config_key *url_key = key->elements->keys;
+    enum url_use use = url_key->type == &config_adminurl ? URL_ADMIN : URL_LISTEN;
     struct url way;
-    const char *wrong = url_parse(text, URL_LISTEN, &way);
+    const char *wrong = url_parse(text, use, &way);
 
     if (wrong) {
         snprintf(why, CONFIG_WHY_MAX, "\"%.100s\": %s", text, wrong);

@@ -282,6 +282,14 @@ static enum config_outcome parse_url(const struct config_key *key, void *base, c
     return set_text(key, base, text, url_parse(text, URL_LISTEN, &url), why);
 }
 
+static enum config_outcome parse_adminurl(const struct config_key *key, void *base,
+                                          const char *text, char *why)
+{
+    struct url url;
+
+    return set_text(key, base, text, url_parse(text, URL_ADMIN, &url), why);
+}
+
 static bool print_text(const struct config_key *key, const void *base, char *buf, size_t size)
 {
     const char *text = *text_at(key, base);
@@ -424,6 +432,7 @@ const struct config_type config_path = {"path", " PATH", true, TEXT_AS(text, tex
 const struct config_type config_name = {"text", " NAME", true, TEXT_AS(text, text)};
 const struct config_type config_secret = {"secret", "", TEXT_AS(text, secret)};
 const struct config_type config_url = {"URL", " URL", true, TEXT_AS(url, text)};
+const struct config_type config_adminurl = {"URL", " URL", true, TEXT_AS(adminurl, text)};
 const struct config_type config_corelist = {
     "cores", " CORES", true,
     .parse = parse_cores, .print = print_cores, .equal = equal_cores, .clear = clear_cores};

@@ -7,9 +7,12 @@
 #ifndef ERGON_NET_NET_H
 #define ERGON_NET_NET_H
 
+#include <sys/socket.h>
+
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
+#include "base/url.h"
 #include "proto/scanner.h"
 #include "server/accounts/input_budget.h"
 #include "server/net/connection.h"
@@ -110,6 +113,13 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
  * cannot be made, the TLS files cannot be used, there are too many listeners, no memory. */
 int acceptor_listen(struct acceptor *a, const struct listener_options *options, char *error,
                     size_t size);
+/* A listener that accepts nothing itself: connections come to it by net_adopt().  It has the rules
+ * of any listener, so who comes by it has to say who it is just as at one that listens: `auth`
+ * NONE: nobody is asked, TOKEN: by server.auth, PEER: the user is told by net_adopt(); CERT is not
+ * known.  `way` names it, in logs and figures; of the options tls, unix_mode and url do not count.
+ * Its index, or -1 with a text: there are too many listeners, no memory, no thread. */
+int acceptor_listen_inside(struct acceptor *a, const struct url *way,
+                           const struct listener_options *options, char *error, size_t size);
 uint32_t acceptor_count(const struct acceptor *a); /* of listeners */
 /* Of the i-th listener, with the real port; the acceptor's. */
 const char *acceptor_url(const struct acceptor *a, uint32_t i);
@@ -138,6 +148,17 @@ void acceptor_stand_in(struct acceptor *a);
  * called once, on the thread that does the acceptor's work, when no connection is left but those
  * that serve and have nothing in flight themselves.  A second call does nothing. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
+/* Who is behind a socket that was not accepted. */
+struct net_origin {
+    bool is_user; /* of this machine, by a Unix socket: `uid`; else `address` counts */
+    uint32_t uid;
+    struct sockaddr_storage address;
+};
+/* Takes a connected stream socket, non-blocking, as if a listener (that of the index, which
+ * acceptor_listen_inside() returned) had accepted it from there: limits, penalties and rights are
+ * those of who is behind it.  The socket is taken over in any case, and closed when it is refused,
+ * or the server drains.  0, or -1 without memory. */
+int net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct net_origin *from);
 /* Closes every connection now. */
 void net_abort(struct acceptor *a);
 /* Who may do what, as it stands in files. */

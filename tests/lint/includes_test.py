@@ -60,6 +60,7 @@ RULES = {
 # Files that may include more than their folder, or less.
 ALSO = {
     "proto/pack.[ch]": ["msgpack"],
+    "proto/json_value.[ch]": ["msgpack", "jansson.h", "openssl/evp.h"],  # base64
     "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],
     "server/runtime/pollers/poller_libevent.c": ["event2/"],

@@ -25,13 +25,12 @@ static const char *over_limit(const struct listener *l, uint64_t key)
 /* Whoever runs the server, or the machine, gets in beyond the limits, by a Unix socket, so that
  * there is a way to look at a server that somebody has filled, and to clear it, at once and whoever
  * would have to give way. */
-static bool has_place_kept(const struct listener *l, int fd)
+static bool has_place_kept(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
-    uint32_t uid;
 
-    return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX && peer_uid(fd, &uid) &&
-           (uid == 0 || uid == geteuid());
+    return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX &&
+           (key == peer_key_of_user(0) || key == peer_key_of_user(geteuid()));
 }
 
 bool acceptor_has_room(const struct acceptor *a)
@@ -142,7 +141,7 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
                           ? "its address is kept out for a while (limits.penalty)"
                           : over_limit(l, caller->key);
 
-    bool kept = (why != NULL || !acceptor_has_room(l->acceptor)) && has_place_kept(l, fd);
+    bool kept = (why != NULL || !acceptor_has_room(l->acceptor)) && has_place_kept(l, caller->key);
     if (kept)
         why = NULL;
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
@@ -190,17 +189,32 @@ static void take_user(struct listener *l, int fd, uint32_t uid)
         accept_user(l, fd, uid, name);
 }
 
-static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
+static void take_address(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
     struct caller caller = {.key = peer_key(from)};
-    uint32_t uid;
 
-    if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid)) {
-        take_user(l, fd, uid);
-        return;
-    }
     peer_text(from, caller.peer, sizeof caller.peer);
     take_caller(l, fd, &caller);
+}
+
+static void take_connection(struct listener *l, int fd, const struct sockaddr_storage *from)
+{
+    uint32_t uid;
+
+    if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid))
+        take_user(l, fd, uid);
+    else
+        take_address(l, fd, from);
+}
+
+void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
+{
+    if (l->acceptor->draining || !claims_may_begin(l->acceptor))
+        close(fd); /* whoever waits in line for a place is nobody's guest */
+    else if (from->is_user)
+        take_user(l, fd, from->uid);
+    else
+        take_address(l, fd, &from->address);
 }
 
 /* --- Accepting --- */
@@ -227,10 +241,11 @@ void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    for (int i = 0; i < ACCEPTS_A_WAKE && l->fd >= 0 && claims_may_begin(l->acceptor); i++) {
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->socket.fd >= 0 && claims_may_begin(l->acceptor); i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;
-        int fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd =
+            accept4(l->socket.fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             take_connection(l, fd, &from);
             continue;

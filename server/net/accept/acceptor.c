@@ -157,8 +157,8 @@ uint32_t acceptor_poll_fds(struct acceptor *a, struct pollfd *fds)
     if (all_are_away(a) || !acceptor_take(a))
         return 0;
     for (uint32_t i = 0; i < a->listener_count && accepts(a); i++)
-        if (a->listeners[i]->fd >= 0)
-            fds[count++] = (struct pollfd){.fd = a->listeners[i]->fd, .events = POLLIN};
+        if (a->listeners[i]->socket.fd >= 0)
+            fds[count++] = (struct pollfd){.fd = a->listeners[i]->socket.fd, .events = POLLIN};
     acceptor_let_go(a);
     return count;
 }

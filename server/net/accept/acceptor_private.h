@@ -14,6 +14,7 @@
 
 #include "base/url.h"
 #include "server/net/accept/claims.h"
+#include "server/net/accept/listen_socket.h"
 #include "server/net/accept/nameless.h"
 #include "server/net/accept/penalties.h"
 #include "server/net/accept/users.h"
@@ -36,13 +37,11 @@ struct listener { /* the acceptor's */
     struct listener_rules rules;
     struct url url;
     char text[LISTENER_URL_MAX];
-    int fd;       /* -1: closed */
-    dev_t device; /* of a Unix socket: which file it made */
-    ino_t inode;
-    uint32_t limit; /* connections; 0: none of its own */
-    bool names;     /* users have to be known by name: a Unix socket that asks for no token */
-    bool ready;     /* the poller said so; the first loop's thread alone */
-    bool watched;   /* its event is added; the same */
+    struct listen_socket socket; /* closed: of one inside, too */
+    uint32_t limit;              /* connections; 0: none of its own */
+    bool names;   /* users have to be known by name: a Unix socket that asks for no token */
+    bool ready;   /* the poller said so; the first loop's thread alone */
+    bool watched; /* its event is added; the same */
     struct event event;
     struct tls_files files; /* owned strings; cert NULL: plain */
 };
@@ -61,6 +60,14 @@ struct command {
     enum loop_message_kind kind;
     void (*drained)(void *arg); /* LOOP_DRAIN */
     void *arg;
+};
+
+/* A socket that is to be taken as if a listener had accepted it. */
+struct adopt_command {
+    struct command command;
+    int fd; /* owned; -1: it went on */
+    uint32_t listener;
+    struct net_origin from;
 };
 
 struct reload_command {
@@ -129,6 +136,8 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot);
 /* --- accept.c --- */
 
 bool acceptor_has_room(const struct acceptor *a);
+/* As if the listener had accepted it; takes it over. */
+void accept_adopted(struct listener *l, int fd, const struct net_origin *from);
 /* Gives it to the loop with the fewest; it has a place. */
 void slot_send(struct acceptor *a, struct conn_slot *slot);
 /* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */

@@ -1,6 +1,7 @@
 /* Drain, abort, reload: any thread asks for them, the acceptor does them, and tells each loop. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/principal.h"
@@ -94,7 +95,37 @@ int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *erro
     return 0;
 }
 
+static void adopt_free(struct adopt_command *command)
+{
+    if (command->fd >= 0)
+        close(command->fd);
+    free(command);
+}
+
+int net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct net_origin *from)
+{
+    struct adopt_command *command = calloc(1, sizeof *command);
+
+    if (command == NULL) {
+        close(fd);
+        return -1;
+    }
+    command->command.kind = LOOP_CONNECT;
+    command->fd = fd;
+    command->listener = listener;
+    command->from = *from;
+    send_command(a, &command->command);
+    return 0;
+}
+
 /* --- The acceptor --- */
+
+static void do_adopt(struct acceptor *a, struct adopt_command *command)
+{
+    accept_adopted(a->listeners[command->listener], command->fd, &command->from);
+    command->fd = -1;
+    adopt_free(command);
+}
 
 static void do_drain(struct acceptor *a, const struct command *command)
 {
@@ -156,6 +187,8 @@ void acceptor_handle_commands(struct acceptor *a)
             do_drain(a, command);
         else if (command->kind == LOOP_ABORT)
             do_abort(a);
+        else if (command->kind == LOOP_CONNECT)
+            do_adopt(a, ao_of(command, struct adopt_command, command));
         else
             do_reload(a, ao_of(command, struct reload_command, command));
     }

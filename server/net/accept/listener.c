@@ -1,213 +1,13 @@
-/* Listeners: their sockets, made from a URL, their rules and their certificates.  Set-up and
+/* Listeners: their rules and their certificates.  Set-up and
  * tear-down; one thread. */
 #include "server/net/accept/acceptor_private.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "server/net/auth/crypto.h"
 #include "server/net/auth/principal.h"
-
-enum {
-    BACKLOG = 4096,     /* the system lowers it to its own limit */
-    KEEPALIVE_ASKS = 3, /* without an answer: then the peer is gone */
-    SOCKET_TYPE = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC
-};
-
-/* --- Sockets --- */
-
-static int fail(int fd, char *error, size_t size, const char *what, int code)
-{
-    char text[96];
-
-    snprintf(error, size, "%s: %s", what, strerror_r(code, text, sizeof text));
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static void set(int fd, int level, int option, int value)
-{
-    setsockopt(fd, level, option, &value, sizeof value);
-}
-
-/* On Linux an accepted socket inherits these, which saves system calls for each connection. */
-static void set_tcp_options(int fd, int family, int keepalive)
-{
-    set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (keepalive > 0) {
-        set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-        set(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive);
-        set(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive);
-        set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_ASKS);
-    }
-    if (family == AF_INET6)
-        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0); /* [::] is for everybody */
-}
-
-static void real_port(int fd, struct url *url)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-
-    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-        return;
-    if (address.ss_family == AF_INET6)
-        url->port = ntohs(((const struct sockaddr_in6 *)&address)->sin6_port);
-    else
-        url->port = ntohs(((const struct sockaddr_in *)&address)->sin_port);
-}
-
-static int open_address(const struct addrinfo *a, struct url *url, int keepalive, char *error,
-                        size_t size)
-{
-    char place[sizeof url->host + 40];
-    int fd = socket(a->ai_family, SOCKET_TYPE, 0);
-
-    snprintf(place, sizeof place, "cannot listen at %.*s port %u", (int)sizeof url->host, url->host,
-             url->port);
-    if (fd < 0)
-        return fail(fd, error, size, place, errno);
-    set_tcp_options(fd, a->ai_family, keepalive);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
-        return fail(fd, error, size, place, errno);
-    real_port(fd, url);
-    return fd;
-}
-
-static int open_tcp(struct url *url, int keepalive, char *error, size_t size)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found;
-    char port[8];
-
-    if (url->kind != URL_HOST_NAME)
-        hints.ai_flags |= AI_NUMERICHOST;
-    snprintf(port, sizeof port, "%u", url->port);
-    int code = getaddrinfo(url->host, port, &hints, &found);
-    if (code != 0) {
-        snprintf(error, size, "cannot find the address of \"%s\": %s", url->host,
-                 gai_strerror(code));
-        return -1;
-    }
-    int fd = open_address(found, url, keepalive, error, size);
-    freeaddrinfo(found);
-    return fd;
-}
-
-/* Does somebody listen there? */
-static bool is_alive(const struct sockaddr_un *address)
-{
-    int fd = socket(AF_UNIX, SOCKET_TYPE, 0);
-
-    if (fd < 0)
-        return true;
-    bool refused = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
-                   errno == ECONNREFUSED;
-    close(fd);
-    return !refused;
-}
-
-/* What stands where the socket should be is removed only if it is left over from a server that did
- * not end well: nothing but a socket, and nobody listens.  NULL, or why it stays. */
-static const char *make_way(const struct sockaddr_un *address)
-{
-    struct stat status;
-
-    if (lstat(address->sun_path, &status) != 0)
-        return "something was there a moment ago; try again";
-    if (!S_ISSOCK(status.st_mode))
-        return "there is a file that is no socket; move it away, or choose another path";
-    if (is_alive(address))
-        return "another server listens there";
-    unlink(address->sun_path);
-    return NULL;
-}
-
-static bool bind_path(int fd, const struct sockaddr_un *address)
-{
-    return bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
-}
-
-static bool bind_unix(int fd, const struct sockaddr_un *address, char *error, size_t size)
-{
-    char text[96];
-
-    if (bind_path(fd, address))
-        return true;
-    const char *why =
-        errno == EADDRINUSE ? make_way(address) : strerror_r(errno, text, sizeof text);
-    if (why == NULL && bind_path(fd, address))
-        return true;
-    if (why == NULL)
-        why = strerror_r(errno, text, sizeof text);
-    snprintf(error, size, "cannot listen at %s: %s", address->sun_path, why);
-    return false;
-}
-
-/* Which file it is, so that no other one is removed at the end. */
-static void note_file(struct listener *l)
-{
-    struct stat status;
-
-    if (lstat(l->url.path, &status) != 0)
-        return;
-    l->device = status.st_dev;
-    l->inode = status.st_ino;
-}
-
-static void remove_file(const struct listener *l)
-{
-    struct stat status;
-
-    if (lstat(l->url.path, &status) == 0 && status.st_dev == l->device && status.st_ino == l->inode)
-        unlink(l->url.path);
-}
-
-static int open_unix(struct listener *l, uint32_t mode, char *error, size_t size)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char place[sizeof address.sun_path + 32];
-    int fd = socket(AF_UNIX, SOCKET_TYPE, 0);
-
-    snprintf(place, sizeof place, "cannot listen at %s", l->url.path);
-    memcpy(address.sun_path, l->url.path, strlen(l->url.path) + 1);
-    if (fd < 0)
-        return fail(fd, error, size, place, errno);
-    if (!bind_unix(fd, &address, error, size)) {
-        close(fd);
-        return -1;
-    }
-    note_file(l);
-    /* Nobody can connect before listen(), so the mode is never wider than asked for. */
-    if (chmod(l->url.path, (mode_t)mode) != 0 || listen(fd, BACKLOG) != 0) {
-        int code = errno;
-        remove_file(l);
-        return fail(fd, error, size, place, code);
-    }
-    return fd;
-}
-
-/* Binds and listens, non-blocking: l->fd, and l->url with the real port.  -1 with a text.  A Unix
- * socket that nobody listens at any more is replaced. */
-static int open_socket(struct listener *l, uint32_t unix_mode, char *error, size_t size)
-{
-    int keepalive = (int)(l->acceptor->limits.keepalive / AO_S(1));
-
-    l->fd = l->url.scheme == URL_UNIX ? open_unix(l, unix_mode, error, size)
-                                      : open_tcp(&l->url, keepalive, error, size);
-    return l->fd < 0 ? -1 : 0;
-}
 
 /* --- Rules and certificates --- */
 
@@ -302,18 +102,36 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
         return -1;
     if (!open_users(l))
         return snprintf(error, size, "%s: no thread for the names of users", o->url), -1;
-    if (open_socket(l, o->unix_mode, error, size) != 0)
+    if (listen_socket_open(&l->socket, &l->url, a->limits.keepalive, o->unix_mode, error, size) !=
+        0)
         return -1;
     url_text(&l->url, l->text, sizeof l->text);
-    event_assign(&l->event, a->base, l->fd, EV_READ | EV_PERSIST, on_event, l);
+    event_assign(&l->event, a->base, l->socket.fd, EV_READ | EV_PERSIST, on_event, l);
     return 0;
+}
+
+/* What it has in common with any other, but for its socket: somebody else's, or none. */
+static int open_inside(struct listener *l, const struct url *way, const struct listener_options *o,
+                       char *error, size_t size)
+{
+    const char *wrong = NULL;
+
+    l->url = *way;
+    url_text(&l->url, l->text, sizeof l->text);
+    if (l->acceptor->listener_count == LISTENERS_MAX)
+        wrong = "there are too many listeners";
+    else if (!copy_rules(l, o))
+        wrong = "out of memory";
+    else if (!open_users(l))
+        wrong = "no thread for the names of users";
+    return wrong == NULL ? 0 : (snprintf(error, size, "%s: %s", l->text, wrong), -1);
 }
 
 void listeners_watch(struct acceptor *a, bool watch)
 {
     for (uint32_t i = 0; i < a->listener_count; i++) {
         struct listener *l = a->listeners[i];
-        if (l->fd < 0 || l->watched == watch)
+        if (l->socket.fd < 0 || l->watched == watch)
             continue;
         if (watch)
             event_add(&l->event, NULL);
@@ -335,15 +153,10 @@ const char *acceptor_url(const struct acceptor *a, uint32_t i)
 
 static void listener_close(struct listener *l)
 {
-    if (l->fd < 0)
-        return;
     if (l->watched)
         event_del(&l->event);
     l->watched = false;
-    close(l->fd);
-    l->fd = -1;
-    if (l->url.scheme == URL_UNIX)
-        remove_file(l);
+    listen_socket_close(&l->socket, &l->url);
 }
 
 static void listener_free(struct listener *l)
@@ -371,7 +184,7 @@ int acceptor_listen(struct acceptor *a, const struct listener_options *options, 
     if (l == NULL)
         return snprintf(error, size, "out of memory"), -1;
     l->acceptor = a;
-    l->fd = -1;
+    l->socket.fd = -1;
     if (open_listener(l, options, error, size) != 0) {
         listener_free(l);
         return -1;
@@ -379,6 +192,23 @@ int acceptor_listen(struct acceptor *a, const struct listener_options *options, 
     a->listeners[a->listener_count++] = l;
     listeners_watch(a, true);
     return 0;
+}
+
+int acceptor_listen_inside(struct acceptor *a, const struct url *way,
+                           const struct listener_options *options, char *error, size_t size)
+{
+    struct listener *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return snprintf(error, size, "out of memory"), -1;
+    l->acceptor = a;
+    l->socket.fd = -1;
+    if (open_inside(l, way, options, error, size) != 0) {
+        listener_free(l);
+        return -1;
+    }
+    a->listeners[a->listener_count] = l;
+    return (int)a->listener_count++;
 }
 
 void listeners_close(struct acceptor *a)

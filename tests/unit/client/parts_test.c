@@ -65,7 +65,7 @@ TEST(calls_are_found_by_both_ids)
     enum { COUNT = 1000 };
     static struct call calls[COUNT];
     struct calls t;
-    calls_init(&t);
+    call_table_init(&t);
     for (size_t i = 0; i < COUNT; i++) {
         calls[i] = (struct call){.id = calls_next_id(&t), .place = CALL_WAITING};
         calls_add(&t, &calls[i]);
@@ -82,18 +82,18 @@ TEST(calls_are_found_by_both_ids)
         assert_null(calls_by_id(&t, calls[i].id));
     }
     assert_int_equal(t.counts[CALL_IN_FLIGHT], 0);
-    calls_fini(&t);
+    call_table_fini(&t);
 }
 
 TEST(message_ids_in_use_are_not_given_again)
 {
     struct call old = {.place = CALL_IN_FLIGHT};
     struct calls t;
-    calls_init(&t);
+    call_table_init(&t);
     old.id = calls_next_id(&t);
     calls_add(&t, &old);
     t.last_id = (UINT64_C(1) << 32); /* the next would end in the same 32 bits */
     assert_int_equal(calls_next_id(&t), (UINT64_C(1) << 32) + 2);
     calls_remove(&t, &old);
-    calls_fini(&t);
+    call_table_fini(&t);
 }

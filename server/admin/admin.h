@@ -1,0 +1,51 @@
+/* The admin listener: health, metrics, the page and the JSON gateway behind it, by HTTP.
+ *
+ * It has a thread of its own, with an event base of its own: evhttp and its bufferevents run there,
+ * and nothing of HTTP on a serving loop.  What it asks of the server it asks as a client, by
+ * connections that the acceptor adopts (gateway.h), so rights, limits and audit are those of any
+ * client.  It may live before the rest of the server does (/readyz tells that it starts), and ends
+ * before the loops do.
+ *
+ *   admin.c        its life, and its thread
+ *   web.c          a request: its checks, and who answers it
+ *   connections.c  the connections of HTTP, and their bounds
+ *   http_reply.c   answers: headers, texts, JSON, errors
+ *   host_check.c   is a request for us, and from our page?
+ *   files.c        the embedded page
+ *   probes.c       /healthz, /readyz, /metrics, /debug/topology
+ *   session.c      the table of sessions;  api.c  what a session may ask;  live.c  what is pushed
+ *   gateway.c      a connection to the server, as one principal
+ *   admin_tls.c    certificates
+ *
+ * Thread: main. */
+#ifndef ERGON_ADMIN_ADMIN_H
+#define ERGON_ADMIN_ADMIN_H
+
+#include "server/net/net.h"
+
+struct admin;
+struct health;
+
+struct admin_options {
+    const struct listener_options *listeners; /* their URLs: url_parse() with URL_ADMIN */
+    uint32_t count;
+    const char *const *hosts; /* names that it may be called by, beside its address */
+    size_t host_count;
+    const struct health *health; /* borrowed until admin_free() */
+};
+
+/* Binds, listens, and starts the thread, which serves health until admin_attach().  The options'
+ * strings are copied.  NULL with a text: a URL, address, socket file or certificate that cannot be
+ * used, no thread, no memory. */
+struct admin *admin_open(const struct admin_options *options, char *error, size_t size);
+
+/* Before the acceptor's threads run: gives it a listener inside for each of ours.  The acceptor is
+ * borrowed until admin_close().  0, or -1 with a text. */
+int admin_attach(struct admin *a, struct acceptor *acceptor, const struct admin_options *options,
+                 char *error, size_t size);
+
+/* Ends all sessions and connections, and joins the thread, which blocks on nothing.  Frees it; NULL
+ * is fine. */
+void admin_close(struct admin *a);
+
+#endif

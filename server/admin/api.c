@@ -1,0 +1,251 @@
+#include "server/admin/api.h"
+
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/admin/http_reply.h"
+#include "server/admin/request.h"
+
+/* ---- sessions ---- */
+
+/* Who opens a session, and then has one. */
+struct guest {
+    const struct web_listener *listener;
+    struct gateway_peer *peer;
+    struct evhttp_request *req; /* POST /api/session; NULL: answered */
+    struct session *session;    /* NULL: not yet */
+};
+
+struct gateway_peer *api_peer(const struct session *s)
+{
+    return ((const struct guest *)s->user)->peer;
+}
+
+static void guest_free(struct guest *g)
+{
+    gateway_close(g->peer);
+    free(g);
+}
+
+void api_end_session(struct session *s)
+{
+    guest_free(s->user);
+    session_end(s);
+}
+
+static void set_cookie(const struct web_listener *l, struct evhttp_request *req, const char *id,
+                       const char *more)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "ergon_session=%s; Path=/; HttpOnly; SameSite=Strict%s%s", id,
+             l->url.scheme == URL_TLS ? "; Secure" : "", more);
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Set-Cookie", text);
+}
+
+static void answer_session(struct evhttp_request *req, const struct session *s)
+{
+    reply_json(req, HTTP_OK,
+               json_pack_ex(NULL, 0, "{s:s,s:s}", "principal", s->principal, "csrf", s->csrf));
+}
+
+static void welcome(struct guest *g, const char *principal)
+{
+    struct web *w = g->listener->web;
+    struct session *surplus = sessions_surplus(&w->sessions, principal);
+    struct evhttp_request *req = g->req;
+
+    if (surplus)
+        api_end_session(surplus);
+    g->session = session_open(&w->sessions, principal, g->listener->index, clock_monotonic());
+    if (!g->session) {
+        reply_error(req, "BUSY", "there are too many sessions");
+        guest_free(g);
+        return;
+    }
+    g->session->user = g;
+    g->req = NULL;
+    log_info("admin session opened", LOG_STR("principal", principal));
+    set_cookie(g->listener, req, g->session->id, "");
+    answer_session(req, g->session);
+}
+
+/* gateway_port */
+static void on_opened(void *arg, const char *principal, const char *code, const char *text)
+{
+    struct guest *g = arg;
+
+    if (principal) {
+        welcome(g, principal);
+        return;
+    }
+    reply_error(g->req, code, text);
+    guest_free(g);
+}
+
+/* Its rights have ended, it was closed by an overseer, or the server drains. */
+static void on_lost(void *arg)
+{
+    const struct guest *g = arg;
+
+    api_end_session(g->session);
+}
+
+void api_session_post(struct web_listener *l, struct evhttp_request *req)
+{
+    static const struct gateway_port port = {.opened = on_opened, .lost = on_lost};
+    struct guest *g = NULL;
+    json_t *body = request_json(req);
+
+    if (!body)
+        return;
+    if (!request_reaches(l->web, req))
+        goto done;
+    const struct net_origin from = request_origin(l, req);
+    g = calloc(1, sizeof *g);
+    if (g) {
+        *g = (struct guest){.listener = l, .req = req};
+        g->peer = gateway_open(&l->web->gateway, l->index, &from,
+                               json_string_value(json_object_get(body, "token")), &port, g);
+    }
+    if (!g || !g->peer) {
+        free(g);
+        reply_error(req, "MEMORY", "out of memory");
+    }
+done:
+    json_decref(body);
+}
+
+static void refuse_stranger(struct evhttp_request *req)
+{
+    reply_error(req, "AUTH", "there is no session: it has ended, or was never opened");
+}
+
+void api_session_get(struct web_listener *l, struct evhttp_request *req)
+{
+    const struct session *s = request_session(l->web, req);
+
+    if (s)
+        answer_session(req, s);
+    else
+        refuse_stranger(req);
+}
+
+/* The session of a request that changes something.  NULL: it was refused, and answered. */
+static struct session *trusted_session(const struct web_listener *l, struct evhttp_request *req)
+{
+    struct session *s = request_session(l->web, req);
+
+    if (!s)
+        refuse_stranger(req);
+    else if (!session_knows(s, request_header(req, "X-Ergon-CSRF")))
+        reply_error(req, "DENIED", "X-Ergon-CSRF does not say what the session's answer said");
+    else
+        return s;
+    return NULL;
+}
+
+void api_session_delete(struct web_listener *l, struct evhttp_request *req)
+{
+    struct session *s = trusted_session(l, req);
+
+    if (!s)
+        return;
+    api_end_session(s);
+    set_cookie(l, req, "", "; Max-Age=0");
+    reply_json(req, HTTP_OK, json_object());
+}
+
+/* ---- calls ---- */
+
+struct api_call {
+    struct evhttp_request *req;
+    struct session *session;
+};
+
+static void on_answer(void *arg, const struct gateway_answer *a)
+{
+    struct api_call *c = arg;
+
+    if (*c->session->id) /* it may have ended just now, and this with it */
+        c->session->calls--;
+    if (a->result)
+        reply_json(c->req, HTTP_OK, json_pack_ex(NULL, 0, "{s:O}", "result", a->result));
+    else
+        reply_error(c->req, a->code, a->text);
+    free(c);
+}
+
+/* The connection is the session's: what changes how it speaks, or who it is, would change that. */
+static bool is_of_connection(const char *method)
+{
+    static const char *const names[] = {"server.hello", "server.auth", "server.cancel",
+                                        "worker.register"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(method, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *take_call(const json_t *body, const char **method, json_t **params)
+{
+    *method = json_string_value(json_object_get(body, "method"));
+    *params = json_object_get(body, "params");
+    if (!*method || !**method ||
+        strlen(*method) != json_string_length(json_object_get(body, "method")))
+        return "\"method\" is to be the name of a method";
+    if (*params && !json_is_array(*params))
+        return "\"params\" is to be a list";
+    return NULL;
+}
+
+static void begin_call(struct session *s, struct evhttp_request *req, const char *method,
+                       const json_t *params)
+{
+    struct api_call *c = malloc(sizeof *c);
+    int status = -1;
+
+    if (c) {
+        *c = (struct api_call){req, s};
+        status = gateway_call(api_peer(s), method, params, WEB_CALL_MS, on_answer, c);
+    }
+    if (status == 0) {
+        s->calls++;
+        return;
+    }
+    free(c);
+    if (status == -2)
+        reply_error(req, "BAD_PARAMS",
+                    "the parameters are nested too deeply, or their base64 is bad");
+    else
+        reply_error(req, "MEMORY", "out of memory, or the name of the method is too long");
+}
+
+void api_call(struct web_listener *l, struct evhttp_request *req)
+{
+    struct session *s = trusted_session(l, req);
+    json_t *body = s ? request_json(req) : NULL, *params;
+    const char *method;
+
+    if (!body)
+        return;
+    const char *wrong = take_call(body, &method, &params);
+    json_t *list = params ? json_incref(params) : json_array();
+    if (wrong)
+        reply_error(req, "BAD_REQUEST", wrong);
+    else if (is_of_connection(method))
+        reply_error(req, "DENIED",
+                    "this method is about a connection, and here that is the session's");
+    else if (s->calls >= WEB_CALLS_A_SESSION)
+        reply_error(req, "BUSY", "the session has too many calls under way");
+    else
+        begin_call(s, req, method, list);
+    json_decref(list);
+    json_decref(body);
+}

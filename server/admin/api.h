@@ -1,0 +1,21 @@
+/* The JSON gateway: sessions, and calls of methods in them.
+ *
+ * Thread: the admin thread. */
+#ifndef ERGON_ADMIN_API_H
+#define ERGON_ADMIN_API_H
+
+#include "server/admin/web.h"
+
+/* GET, POST and DELETE /api/session. */
+void api_session_get(struct web_listener *l, struct evhttp_request *req);
+void api_session_post(struct web_listener *l, struct evhttp_request *req);
+void api_session_delete(struct web_listener *l, struct evhttp_request *req);
+/* POST /api/call {"method", "params"}. */
+void api_call(struct web_listener *l, struct evhttp_request *req);
+
+/* The connection of a session. */
+struct gateway_peer *api_peer(const struct session *s);
+/* Ends it with its connection: what it had under way is answered CLOSED. */
+void api_end_session(struct session *s);
+
+#endif

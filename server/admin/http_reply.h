@@ -1,0 +1,31 @@
+/* Answers of the admin listener: each has the headers that keep a browser on the safe side.
+ *
+ * Each of these ends the request.  What came from outside is never put into a text, but into JSON,
+ * which escapes it.
+ *
+ * Thread: the admin thread. */
+#ifndef ERGON_ADMIN_HTTP_REPLY_H
+#define ERGON_ADMIN_HTTP_REPLY_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct evhttp_request;
+
+/* Of any answer; those that begin by themselves (live.c) call it, too.  No scripts, styles or
+ * connections but our own, in no frame, no guessing of types, no address told to others. */
+void reply_headers(struct evhttp_request *req);
+
+void reply_text(struct evhttp_request *req, int status, const char *type, const char *text);
+/* Takes the reference; NULL: out of memory. */
+void reply_json(struct evhttp_request *req, int status, json_t *body);
+/* {"error": {"code", "text"}}, by the status that fits the code. */
+void reply_error(struct evhttp_request *req, const char *code, const char *text);
+/* The same by a status of its own. */
+void reply_refusal(struct evhttp_request *req, int status, const char *code, const char *text);
+/* A constant file of this program: nothing is copied.  `encoding`: NULL, or "gzip". */
+void reply_file(struct evhttp_request *req, const char *type, const char *encoding,
+                const void *bytes, size_t length);
+void reply_nothing(struct evhttp_request *req, int status); /* 204, 304 */
+
+#endif

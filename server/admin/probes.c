@@ -1,0 +1,145 @@
+#include "server/admin/probes.h"
+
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "server/admin/http_reply.h"
+#include "server/admin/api.h"
+#include "server/admin/process_metrics.h"
+#include "server/admin/request.h"
+#include "server/health.h"
+
+static const char plain[] = "text/plain; charset=utf-8";
+
+void probe_healthz(struct web_listener *l, struct evhttp_request *req)
+{
+    const char *wrong = health_complaint(l->web->health, clock_monotonic());
+    char text[128];
+
+    snprintf(text, sizeof text, "%s\n", wrong ? wrong : "ok");
+    reply_text(req, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, plain, text);
+}
+
+void probe_readyz(struct web_listener *l, struct evhttp_request *req)
+{
+    const char *name, *wrong = health_not_ready(l->web->health, &name);
+    char text[128];
+
+    snprintf(text, sizeof text, "%s%s%s\n", wrong ? wrong : "ready", name ? ": " : "",
+             name ? name : "");
+    reply_text(req, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, plain, text);
+}
+
+/* ---- those that ask who one is ---- */
+
+typedef void probe_answer_fn(struct evhttp_request *req, const struct gateway_answer *a);
+
+/* One request, and the connection that is made for it alone, where it has no session. */
+struct probe {
+    struct evhttp_request *req;
+    struct gateway_peer *peer; /* NULL: the session's is used */
+    const char *method;
+    probe_answer_fn *answer;
+};
+
+static void probe_end(struct probe *p, const struct gateway_answer *a)
+{
+    struct gateway_peer *peer = p->peer;
+
+    if (!a->result)
+        reply_error(p->req, a->code, a->text);
+    else
+        p->answer(p->req, a);
+    free(p);
+    gateway_close(peer);
+}
+
+static void on_answer(void *arg, const struct gateway_answer *a)
+{
+    probe_end(arg, a);
+}
+
+static void ask(struct probe *p, struct gateway_peer *peer)
+{
+    static const struct gateway_answer no_memory = {NULL, "MEMORY", "out of memory"};
+    json_t *none = json_array();
+
+    if (!none || gateway_call(peer, p->method, none, WEB_CALL_MS, on_answer, p) != 0)
+        probe_end(p, &no_memory);
+    json_decref(none);
+}
+
+static void on_opened(void *arg, const char *principal, const char *code, const char *text)
+{
+    const struct gateway_answer refused = {NULL, code, text};
+
+    if (principal)
+        ask(arg, ((struct probe *)arg)->peer);
+    else
+        probe_end(arg, &refused);
+}
+
+/* What it asked is answered so, too. */
+static void on_lost(void *arg)
+{
+    (void)arg;
+}
+
+static void probe(struct web_listener *l, struct evhttp_request *req, const char *method,
+                  probe_answer_fn *answer)
+{
+    static const struct gateway_port port = {.opened = on_opened, .lost = on_lost};
+    const struct session *s = request_session(l->web, req);
+
+    if (!request_reaches(l->web, req))
+        return;
+    struct probe *p = malloc(sizeof *p);
+    const struct net_origin from = request_origin(l, req);
+    if (p) {
+        *p = (struct probe){.req = req, .method = method, .answer = answer};
+        if (!s)
+            p->peer = gateway_open(&l->web->gateway, l->index, &from, request_token(req), &port, p);
+    }
+    if (p && s) {
+        ask(p, api_peer(s));
+    } else if (!p || !p->peer) {
+        free(p);
+        reply_error(req, "MEMORY", "out of memory");
+    }
+}
+
+/* ---- metrics ---- */
+
+static void answer_metrics(struct evhttp_request *req, const struct gateway_answer *a)
+{
+    char *text = process_metrics_text();
+
+    (void)a;
+    if (text)
+        reply_text(req, HTTP_OK, PROCESS_METRICS_TYPE, text);
+    else
+        reply_error(req, "MEMORY", "out of memory");
+    free(text);
+}
+
+void probe_metrics(struct web_listener *l, struct evhttp_request *req)
+{
+    if (url_is_local(&l->url))
+        answer_metrics(req, NULL);
+    else
+        probe(l, req, "server.info", answer_metrics);
+}
+
+/* ---- topology ---- */
+
+static void answer_result(struct evhttp_request *req, const struct gateway_answer *a)
+{
+    reply_json(req, HTTP_OK, json_incref(a->result));
+}
+
+void probe_topology(struct web_listener *l, struct evhttp_request *req)
+{
+    probe(l, req, "server.topology", answer_result);
+}

@@ -1,0 +1,128 @@
+#include "server/admin/request.h"
+
+#include <arpa/inet.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "server/admin/http_reply.h"
+#include "server/net/auth/peer.h"
+
+const char *request_header(struct evhttp_request *req, const char *name)
+{
+    return evhttp_find_header(evhttp_request_get_input_headers(req), name);
+}
+
+/* ---- whose it is ---- */
+
+struct session *request_session(struct web *w, struct evhttp_request *req)
+{
+    static const char name[] = "ergon_session=";
+    const char *at = request_header(req, "Cookie");
+
+    while (at && *at) {
+        at += strspn(at, "; ");
+        size_t length = strcspn(at, ";");
+        if (length == sizeof name - 1 + SESSION_WORD_TEXT &&
+            strncmp(at, name, sizeof name - 1) == 0)
+            return session_find(&w->sessions, at + sizeof name - 1, SESSION_WORD_TEXT,
+                                clock_monotonic());
+        at += length;
+    }
+    return NULL;
+}
+
+const char *request_token(struct evhttp_request *req)
+{
+    static const char bearer[] = "Bearer ";
+    const char *said = request_header(req, "Authorization");
+
+    if (!said || strncasecmp(said, bearer, sizeof bearer - 1) != 0)
+        return NULL;
+    said += sizeof bearer - 1;
+    return said + strspn(said, " ");
+}
+
+/* ---- its body ---- */
+
+static bool says_json(struct evhttp_request *req)
+{
+    static const char json[] = "application/json";
+    const char *type = request_header(req, "Content-Type");
+
+    return type && strncasecmp(type, json, sizeof json - 1) == 0 &&
+           (type[sizeof json - 1] == '\0' || strchr("; ", type[sizeof json - 1]));
+}
+
+json_t *request_json(struct evhttp_request *req)
+{
+    struct evbuffer *body = evhttp_request_get_input_buffer(req);
+    size_t length = evbuffer_get_length(body);
+
+    if (!says_json(req)) {
+        reply_refusal(req, 415, "BAD_REQUEST", "the body is to be application/json");
+        return NULL;
+    }
+    const char *text = length > 0 ? (const char *)evbuffer_pullup(body, -1) : "";
+    json_t *value = text ? json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(value))
+        return value;
+    json_decref(value);
+    reply_error(req, "BAD_REQUEST", "the body is no JSON object");
+    return NULL;
+}
+
+/* ---- its connection ---- */
+
+static int socket_of(struct evhttp_request *req)
+{
+    return bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+}
+
+struct net_origin request_origin(const struct web_listener *l, struct evhttp_request *req)
+{
+    struct net_origin from = {.address.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof from.address;
+    int fd = socket_of(req);
+
+    if (l->url.scheme == URL_UNIX)
+        from.is_user = peer_uid(fd, &from.uid);
+    else if (getpeername(fd, (struct sockaddr *)&from.address, &size) != 0)
+        from.address.ss_family = AF_UNSPEC; /* it has left */
+    return from;
+}
+
+void request_local_address(struct evhttp_request *req, char *text, size_t size)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    const void *at = NULL;
+
+    *text = '\0';
+    if (getsockname(socket_of(req), (struct sockaddr *)&address, &length) != 0)
+        return;
+    int family = address.ss_family;
+    if (family == AF_INET)
+        at = &((const struct sockaddr_in *)&address)->sin_addr;
+    else if (family == AF_INET6)
+        at = &((const struct sockaddr_in6 *)&address)->sin6_addr;
+    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)at)) {
+        at = (const uint8_t *)at + 12;
+        family = AF_INET;
+    }
+    if (at)
+        inet_ntop(family, at, text, (socklen_t)size);
+}
+
+bool request_reaches(struct web *w, struct evhttp_request *req)
+{
+    w->gateway.base = w->base;
+    w->gateway.acceptor = atomic_load_explicit(&w->acceptor, memory_order_acquire);
+    if (w->gateway.acceptor)
+        return true;
+    reply_error(req, "STARTING", "the server is starting");
+    return false;
+}

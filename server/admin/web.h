@@ -1,0 +1,70 @@
+/* What the admin thread works on, for the files of this folder: listeners of HTTP, sessions, and
+ * what is under way.
+ *
+ * Thread: the admin thread, but for `acceptor`. */
+#ifndef ERGON_ADMIN_WEB_H
+#define ERGON_ADMIN_WEB_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "server/admin/connections.h"
+#include "server/admin/gateway.h"
+#include "server/admin/session.h"
+#include "server/net/accept/listen_socket.h"
+
+struct evhttp;
+struct evhttp_request;
+struct evconnlistener;
+struct event;
+struct ssl_ctx_st;
+struct health;
+struct live;
+struct web;
+
+enum {
+    WEB_HEADERS_MAX = 16 << 10, /* bytes of the head of a request */
+    WEB_BODY_MAX = 1 << 20,     /* bytes of its body */
+    WEB_TIMEOUT_S = 30,         /* without a byte, either way */
+    WEB_LIVES_MAX = 32,         /* streams of events */
+    WEB_LIVES_A_SESSION = 4,
+    WEB_CALLS_A_SESSION = 32, /* under way */
+    WEB_CALL_MS = 30 * 1000   /* of one call */
+};
+
+struct web_listener {
+    struct web *web;
+    struct url url; /* with the real port */
+    struct listen_socket socket;
+    struct evhttp *http;
+    struct evconnlistener *accepts; /* http's */
+    struct ssl_ctx_st *tls;         /* NULL: plain */
+    uint32_t index;                 /* of its listener inside the acceptor */
+};
+
+struct web {
+    struct event_base *base;
+    struct web_listener *listeners;
+    uint32_t count;
+    char **hosts;
+    size_t host_count;
+    const struct health *health;
+    _Atomic(struct acceptor *) acceptor; /* set once, release, by the main thread; NULL: starting */
+    struct gateway gateway;              /* its acceptor is set before the first use */
+    struct http_connections connections;
+    struct sessions sessions;
+    LIST_HEAD(, live) lives;
+    uint32_t live_count;
+};
+
+/* Serves requests of this listener from now on: its socket listens.  False without memory. */
+bool web_serve(struct web_listener *l);
+/* After each round of the loop: lets go of what has ended, and accepts again where it can. */
+void web_sweep(struct web *w);
+/* Each second while something is there: ends what takes too long, and feeds the streams.  False:
+ * nothing is there. */
+bool web_tick(struct web *w);
+/* Ends all sessions and streams, and what they had under way is answered; then all connections. */
+void web_close(struct web *w);
+
+#endif
