@@ -2,7 +2,7 @@
 
 #define LATE AO_S(10) /* of a main thread that a busy machine does not run at once */
 
-void health_enter(struct health *h, enum health_phase phase)
+void health_enter(struct health *h, enum health_stage phase)
 {
     atomic_store_explicit(&h->phase, (uint32_t)phase, memory_order_relaxed);
 }
@@ -29,8 +29,8 @@ const char *health_complaint(const struct health *h, ao_time now)
 
 const char *health_not_ready(const struct health *h, const char **name)
 {
-    enum health_phase phase =
-        (enum health_phase)atomic_load_explicit(&h->phase, memory_order_relaxed);
+    enum health_stage phase =
+        (enum health_stage)atomic_load_explicit(&h->phase, memory_order_relaxed);
 
     *name = NULL;
     switch (phase) {

@@ -13,7 +13,7 @@
 
 #include <ergon/ao.h>
 
-enum health_phase { HEALTH_STARTING, HEALTH_SERVING, HEALTH_DRAINING, HEALTH_STOPPING };
+enum health_stage { HEALTH_STARTING, HEALTH_SERVING, HEALTH_DRAINING, HEALTH_STOPPING };
 
 struct health { /* all zero: starting */
     _Atomic uint32_t phase;
@@ -25,7 +25,7 @@ struct health { /* all zero: starting */
     _Atomic uint64_t look_by;
 };
 
-void health_enter(struct health *h, enum health_phase phase);
+void health_enter(struct health *h, enum health_stage phase);
 void health_look_by(struct health *h, ao_time at);
 void health_away(struct health *h, const char *name, bool away);
 

@@ -39,8 +39,10 @@ struct ssl_ctx_st *admin_tls_new(const struct tls_files *files, char *error, siz
         snprintf(error, size, "out of memory");
         return NULL;
     }
+    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20"); /* of TLS 1.2 */
     SSL_CTX_set_min_proto_version(context, files->min_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
     if (load(context, files))
         return context;
     ERR_error_string_n(ERR_peek_error(), why, sizeof why);

@@ -112,9 +112,9 @@ int main(int argc, char **argv)
         put_etag(etag, sizeof etag, plain);
         put_bytes(out, "plain", i, plain);
         put_bytes(out, "gzip", i, gzip);
-        end +=
-            sprintf(end, "    {\"/%s\", \"%s\", \"\\\"%s\\\"\", plain_%zu, gzip_%zu, %zu, %zu},\n",
-                    argv[i + 3], type_of(argv[i + 3]), etag, i, i, plain.length, gzip.length);
+        end += snprintf(end, (size_t)(rows + tables - end),
+                        "    {\"/%s\", \"%s\", \"\\\"%s\\\"\", plain_%zu, gzip_%zu, %zu, %zu},\n",
+                        argv[i + 3], type_of(argv[i + 3]), etag, i, i, plain.length, gzip.length);
         free(plain.at);
         free(gzip.at);
     }

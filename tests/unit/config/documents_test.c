@@ -80,6 +80,7 @@ TEST(the_reference_holds_every_key)
     size_t rows = 0;
 
     if (check_table(reference, &config_keys) + check_table(reference, &config_listener_keys) +
+            check_table(reference, &config_admin_keys) +
             check_table(reference, &config_executor_keys) +
             check_table(reference, &config_tenant_keys) +
             check_table(reference, &config_role_keys) >
@@ -88,8 +89,8 @@ TEST(the_reference_holds_every_key)
     for (const char *at = strstr(reference, "\n## Reference"); (at = strstr(at, "\n| `")); at++)
         rows++;
     assert_int_equal(rows, config_keys.count + config_listener_keys.count +
-                               config_executor_keys.count + config_tenant_keys.count +
-                               config_role_keys.count);
+                               config_admin_keys.count + config_executor_keys.count +
+                               config_tenant_keys.count + config_role_keys.count);
     free(reference);
 }
 
@@ -171,6 +172,7 @@ TEST(the_example_shows_every_key)
         const char *below;
     } tables[] = {{&config_keys, ""},
                   {&config_listener_keys, "listen."},
+                  {&config_admin_keys, "admin.listen."},
                   {&config_executor_keys, "executors.list."},
                   {&config_tenant_keys, "tenants."},
                   {&config_role_keys, "roles."}};
@@ -206,6 +208,7 @@ TEST(the_table_is_sound)
         }
     }
     assert_in_range(config_listener_keys.count, 1, 32); /* bits of `given` */
+    assert_in_range(config_admin_keys.count, 1, 32);
     assert_in_range(config_executor_keys.count, 1, 32);
     assert_in_range(config_tenant_keys.count, 1, 32);
     assert_string_equal(config_listener_keys.keys[0].path, "url");

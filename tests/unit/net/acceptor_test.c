@@ -599,7 +599,7 @@ SERVER_TEST(nobody_listens_after_an_abort)
     server_listen((struct listener_options){0});
     net_abort(server.acceptor);
     server_turn(10);
-    assert_int_equal(server.acceptor->listeners[0]->fd, -1);
+    assert_int_equal(server.acceptor->listeners[0]->socket.fd, -1);
 }
 
 SERVER_TEST(every_loop_reads_the_tokens_again)

@@ -1,0 +1,376 @@
+"""The admin listener: health, sessions and calls by HTTP, and what it refuses."""
+import base64
+import contextlib
+import gzip
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import unittest
+import urllib.parse
+
+from harness import LIMIT, SOURCE, Server, build_module, eventually, scratch, self_signed, token_of, trusting, write_tokens
+from stuck_test import HANG
+
+JSON = {"Content-Type": "application/json"}
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=LIMIT)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(LIMIT)
+        self.sock.connect(self.path)
+
+
+class Admin:
+    """Somebody at an admin listener: the cookie and the word that its session has."""
+
+    def __init__(self, url, context=None):
+        self.url, self.context = urllib.parse.urlsplit(url), context
+        self.cookie = self.csrf = self.principal = None
+
+    def connection(self):
+        if self.url.scheme == "unix":
+            return UnixConnection(self.url.path)
+        if self.url.scheme == "https":
+            return http.client.HTTPSConnection("localhost", self.url.port, timeout=LIMIT, context=self.context)
+        return http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=LIMIT)
+
+    def ask(self, method, path, body=None, headers=()):
+        """(status, headers, body as bytes)"""
+        with contextlib.closing(self.connection()) as connection:
+            connection.request(method, path, body, {**({"Cookie": self.cookie} if self.cookie else {}), **dict(headers)})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+    def api(self, method, path, value=None, headers=()):
+        """(status, what the JSON says)"""
+        own = {**JSON, **({"X-Ergon-CSRF": self.csrf} if self.csrf else {}), **dict(headers)}
+        status, _, body = self.ask(method, path, None if value is None else json.dumps(value), own)
+        return status, json.loads(body)
+
+    def sign_in(self, token=None):
+        status, headers, body = self.ask("POST", "/api/session", json.dumps({"token": token} if token else {}), JSON)
+        said = json.loads(body)
+        if status == 200:
+            self.cookie = headers["Set-Cookie"].split(";")[0]
+            self.csrf, self.principal = said["csrf"], said["principal"]
+        return status, said
+
+    def call(self, method, *params, headers=()):
+        return self.api("POST", "/api/call", {"method": method, "params": list(params)}, headers)
+
+    def text(self, path):
+        status, _, body = self.ask("GET", path)
+        return status, body.decode()
+
+
+def refusal(answer):
+    """(status, code)"""
+    return answer[0], answer[1]["error"]["code"]
+
+
+class AdminTest(unittest.TestCase):
+    def start(self, *flags, admin=("http://127.0.0.1:0",), **options):
+        """A server, and the URLs of its admin listeners."""
+        for url in admin:
+            flags += ("--admin", url)
+        server = Server(*flags, **options)
+        self.addCleanup(server.discard)
+        urls = [server.process.stdout.readline().strip() for _ in admin]
+        self.assertTrue(all(urls), server.log_text())
+        return server, urls
+
+    def open(self, *flags):
+        server, urls = self.start(*flags)
+        admin = Admin(urls[0])
+        eventually(lambda: admin.text("/readyz")[0] == 200, "/readyz says that the server has started")
+        return server, admin
+
+
+class Open(AdminTest):
+    """On loopback, where nobody is asked who he is."""
+
+    def test_health_and_readiness_are_told_by_any_name(self):
+        _, admin = self.open()
+        for path, says in (("/healthz", "ok\n"), ("/readyz", "ready\n")):
+            status, _, body = admin.ask("GET", path, headers={"Host": "10.1.2.3:80"})
+            self.assertEqual((status, body.decode()), (200, says))
+
+    def test_a_session_calls_and_ends(self):
+        server, admin = self.open()
+        self.assertEqual(admin.sign_in(), (200, {"principal": "address:127.0.0.1", "csrf": admin.csrf}))
+        self.assertEqual(admin.api("GET", "/api/session"), (200, {"principal": "address:127.0.0.1", "csrf": admin.csrf}))
+        raw = {"$bin": base64.b64encode(b"\0\xff").decode()}
+        self.assertEqual(admin.call("echo", 1, -2.5, "ü", None, [True], {"a": raw}),
+                         (200, {"result": [1, -2.5, "ü", None, [True], {"a": raw}]}))
+        status, task = admin.call("task.submit", "echo", ["from the page"])
+        self.assertEqual(status, 200, task)
+        self.assertEqual(admin.call("task.wait", task["result"]["id"])[0], 200)
+        with server.connect() as other:
+            seen = [c["listener"] for c in other.call("connection.list")["connections"]]
+        self.assertTrue(any(url.startswith("http://") for url in seen), seen)
+        self.assertEqual(admin.api("DELETE", "/api/session"), (200, {}))
+        self.assertEqual(refusal(admin.api("GET", "/api/session")), (401, "AUTH"))
+        self.assertEqual(refusal(admin.call("echo")), (401, "AUTH"))
+
+    def test_errors_have_their_codes(self):
+        _, admin = self.open()
+        admin.sign_in()
+        self.assertEqual(refusal(admin.call("there.is.none")), (404, "NO_METHOD"))
+        self.assertEqual(refusal(admin.call("task.list", 7)), (400, "BAD_PARAMS"))
+        self.assertEqual(refusal(admin.call("echo", {"$bin": "???"})), (400, "BAD_PARAMS"))
+        for body in ({}, {"method": 1}, {"method": ""}, {"method": "echo", "params": 1}, {"method": "a" * 300}):
+            status, _ = admin.api("POST", "/api/call", body)
+            self.assertIn(status, (400, 503), body)
+        for method in ("server.auth", "server.hello", "server.cancel", "worker.register"):
+            self.assertEqual(refusal(admin.call(method, "x")), (403, "DENIED"))
+        status, _, _ = admin.ask("POST", "/api/call", "{", {**JSON, "X-Ergon-CSRF": admin.csrf})
+        self.assertEqual(status, 400)
+        status, _, _ = admin.ask("POST", "/api/call", "{}", {"X-Ergon-CSRF": admin.csrf, "Content-Type": "text/plain"})
+        self.assertEqual(status, 415)
+
+    def test_what_comes_from_another_page_is_refused(self):
+        _, admin = self.open()
+        admin.sign_in()
+        for headers in ({"X-Ergon-CSRF": ""}, {"X-Ergon-CSRF": "0" * 64}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+            self.assertEqual(refusal(admin.call("echo", headers=headers)), (403, "DENIED"), headers)
+            self.assertEqual(refusal(admin.api("DELETE", "/api/session", headers=headers)), (403, "DENIED"), headers)
+        self.assertEqual(refusal(admin.api("POST", "/api/session", {}, {"Origin": "http://evil.example"})), (403, "DENIED"))
+        ours = f"http://{admin.url.netloc}"
+        self.assertEqual(admin.call("echo", 1, headers={"Origin": ours}), (200, {"result": 1}))
+
+    def test_names_that_are_not_ours_are_refused(self):
+        _, admin = self.open("--admin-host", "ergon.example.org")
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
+            for path in ("/", "/metrics", "/api/session", "/debug/topology"):
+                status, _, body = admin.ask("GET", path, headers={"Host": host})
+                self.assertEqual((status, json.loads(body)["error"]["code"]), (421, "DENIED"), (host, path))
+        self.assertEqual(admin.ask("GET", "/", headers={"Host": "ergon.example.org:80"})[0], 200)
+
+    def test_sizes_and_methods_are_bounded(self):
+        _, admin = self.open()
+        admin.sign_in()
+        self.assertEqual(admin.ask("POST", "/api/call", None, {**JSON, "Content-Length": str(2 << 20)})[0], 413)
+        self.assertIn(admin.ask("GET", "/", headers={"X-Large": "x" * 20000})[0], (400, 413))
+        self.assertEqual(admin.ask("POST", "/", "")[0], 405)
+        self.assertEqual(admin.ask("GET", "/api/call")[0], 405)
+        self.assertIn(admin.ask("PUT", "/api/session", "{}")[0], (405, 501))
+        for path in ("/../index.html", "/%2e%2e/etc/passwd", "//etc/passwd", "/page", "/api"):
+            self.assertEqual(admin.ask("GET", path)[0], 404, path)
+
+    def test_too_many_sessions_of_one_end_its_oldest(self):
+        _, admin = self.open()
+        admin.sign_in()
+        for _ in range(16):
+            self.assertEqual(Admin(admin.url.geturl()).sign_in()[0], 200)
+        self.assertEqual(refusal(admin.api("GET", "/api/session")), (401, "AUTH"))
+
+    def test_the_page_has_its_headers(self):
+        _, admin = self.open()
+        status, headers, body = admin.ask("GET", "/")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertIn("default-src 'none'; script-src 'self'", headers["Content-Security-Policy"])
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        status, again, packed = admin.ask("GET", "/index.html", headers={"Accept-Encoding": "gzip"})
+        self.assertEqual((status, again["Content-Encoding"]), (200, "gzip"))
+        self.assertEqual(gzip.decompress(packed), body)
+        status, _, nothing = admin.ask("GET", "/", headers={"If-None-Match": headers["ETag"]})
+        self.assertEqual((status, nothing), (304, b""))
+        status, _, nothing = admin.ask("HEAD", "/")
+        self.assertEqual((status, nothing), (200, b""))
+
+    def test_metrics_and_topology_are_told(self):
+        _, admin = self.open()
+        status, text = admin.text("/metrics")
+        self.assertEqual(status, 200)
+        self.assertTrue(text.endswith("# EOF\n"), text)
+        status, text = admin.text("/debug/topology")
+        self.assertEqual((status, "loops" in json.loads(text)), (200, True))
+
+    def test_more_connections_than_places_are_served_in_turn(self):
+        _, admin = self.open()
+        idle = []
+        for _ in range(200):
+            connection = admin.connection()
+            connection.connect()
+            idle.append(connection)
+        self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
+        for connection in idle:
+            connection.close()
+
+    def test_live_tells_the_figures_and_ends_with_its_session(self):
+        _, admin = self.open()
+        admin.sign_in()
+        connection = admin.connection()
+        self.addCleanup(connection.close)
+        connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
+        stream = connection.getresponse()
+        self.assertEqual((stream.status, stream.headers["Content-Type"]), (200, "text/event-stream"))
+        lines = [stream.readline() for _ in range(4)]
+        while not lines[-1].startswith(b"data: "):
+            lines.append(stream.readline())
+            self.assertTrue(lines[-1], "the stream ended before it told anything")
+        said = json.loads(lines[-1][len("data: "):])
+        self.assertEqual(said["info"]["server"], "ergon")
+        self.assertIn("loops", said["topology"])
+        self.assertIn("queues", said)
+        self.assertEqual(admin.api("DELETE", "/api/session")[0], 200)
+        while stream.readline():
+            pass
+
+    def test_only_so_many_look_on_in_one_session(self):
+        _, admin = self.open()
+        admin.sign_in()
+        streams = []
+        for _ in range(4):
+            connection = admin.connection()
+            self.addCleanup(connection.close)
+            connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
+            streams.append(connection.getresponse())
+            self.assertEqual(streams[-1].status, 200)
+        status, _, body = admin.ask("GET", "/api/live")
+        self.assertEqual((status, json.loads(body)["error"]["code"]), (429, "BUSY"))
+        self.assertEqual(Admin(admin.url.geturl()).ask("GET", "/api/live")[0], 401)
+
+    def test_who_kills_its_connection_ends_the_session(self):
+        server, admin = self.open()
+        admin.sign_in()
+        with server.connect() as other:
+            ids = [c["id"] for c in other.call("connection.list")["connections"] if c["listener"].startswith("http://")]
+            self.assertEqual(len(ids), 1)
+            other.call("connection.kill", ids[0])
+        eventually(lambda: admin.api("GET", "/api/session")[0] == 401, "the session ends with its connection")
+
+    def test_a_stop_is_told_and_ends_it(self):
+        server, admin = self.open("--drain", "30s")
+        admin.sign_in()
+        with server.connect() as busy:
+            busy.call("server.ping")
+            busy.send("sleep", "1h")
+            eventually(lambda: busy_with_sleep(server), "the handler sleeps")
+            server.signal(signal.SIGTERM)
+            eventually(lambda: admin.text("/readyz") == (503, "draining\n"), "/readyz tells of the drain")
+            self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
+            eventually(lambda: admin.api("GET", "/api/session")[0] == 401, "the drain ends the session")
+            status, said = Admin(admin.url.geturl()).sign_in()
+            self.assertEqual(status, 503, said)
+        self.assertEqual(server.wait(), 0)
+
+
+def busy_with_sleep(server):
+    with server.connect() as other:
+        return any(c["in_flight"] > 0 and c["messages"] == 2 for c in other.call("connection.list")["connections"])
+
+
+class Tokens(AdminTest):
+    def begin(self, **rights):
+        self.folder = scratch(self.addCleanup)
+        return self.open("--tokens", write_tokens(self.folder, rights))
+
+    def test_a_token_says_who_one_is(self):
+        _, admin = self.begin(alice="echo")
+        self.assertEqual(refusal(admin.sign_in()), (401, "AUTH"))
+        self.assertEqual(refusal(admin.sign_in("wrong")), (401, "AUTH"))
+        self.assertEqual(admin.sign_in(token_of("alice"))[0], 200)
+        self.assertEqual(admin.principal, "token:alice")
+        self.assertEqual(admin.call("echo", 1), (200, {"result": 1}))
+        self.assertEqual(refusal(admin.call("server.info")), (403, "DENIED"))
+
+    def test_who_guesses_is_kept_out(self):
+        _, admin = self.begin(alice="*")
+        for _ in range(3):
+            admin.sign_in("wrong")
+        eventually(lambda: admin.sign_in(token_of("alice"))[0] == 503, "the address is kept out after wrong tokens")
+
+    def test_a_token_that_is_revoked_ends_the_session(self):
+        server, admin = self.begin(alice="*", bob="*")
+        admin.sign_in(token_of("alice"))
+        write_tokens(self.folder, {"bob": "*"})
+        server.signal(signal.SIGHUP)
+        eventually(lambda: admin.api("GET", "/api/session")[0] == 401, "the session ends with its token")
+
+    def test_topology_asks_for_the_right(self):
+        _, admin = self.begin(alice="server.topology", bob="echo")
+        for name, status in (("alice", 200), ("bob", 403)):
+            self.assertEqual(admin.ask("GET", "/debug/topology", headers={"Authorization": f"Bearer {token_of(name)}"})[0], status)
+        self.assertEqual(admin.text("/debug/topology")[0], 401)
+        self.assertEqual(admin.text("/metrics")[0], 200)  # on loopback
+
+    def test_live_leaves_out_what_the_rights_lack(self):
+        _, admin = self.begin(alice="server.info")
+        admin.sign_in(token_of("alice"))
+        connection = admin.connection()
+        self.addCleanup(connection.close)
+        connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
+        stream = connection.getresponse()
+        line = b" "
+        while line and not line.startswith(b"data: "):
+            line = stream.readline()
+        said = json.loads(line[len("data: "):])
+        self.assertEqual((said["info"]["server"], said["topology"], said["queues"]), ("ergon", None, None))
+
+
+class Places(AdminTest):
+    def test_a_unix_socket_knows_the_user(self):
+        path = os.path.join(scratch(self.addCleanup), "admin.sock")
+        _, (url,) = self.start(admin=("unix://" + path,))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o660)
+        admin = Admin(url)
+        eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz says that the server has started")
+        self.assertEqual(admin.sign_in()[0], 200)
+        self.assertTrue(admin.principal.startswith("unix:"), admin.principal)
+
+    def test_tls_has_a_secure_cookie_and_beyond_loopback_metrics_ask(self):
+        folder = scratch(self.addCleanup)
+        cert, key = self_signed(folder)
+        tokens = write_tokens(folder, {"alice": "server.info", "bob": "echo"})
+        _, (url,) = self.start("--tls-cert", cert, "--tls-key", key, "--tokens", tokens, admin=("https://0.0.0.0:0",))
+        admin = Admin(url, trusting(cert))
+        status, headers, _ = admin.ask("POST", "/api/session", json.dumps({"token": token_of("alice")}), JSON)
+        self.assertEqual(status, 200)
+        self.assertIn("; Secure", headers["Set-Cookie"])
+        self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
+        self.assertEqual(admin.text("/metrics")[0], 401)
+        for name, status in (("alice", 200), ("bob", 403)):
+            self.assertEqual(admin.ask("GET", "/metrics", headers={"Authorization": f"Bearer {token_of(name)}"})[0], status, name)
+
+    def test_plain_http_is_no_way_into_tls(self):
+        folder = scratch(self.addCleanup)
+        cert, key = self_signed(folder)
+        _, (url,) = self.start("--tls-cert", cert, "--tls-key", key, admin=("https://127.0.0.1:0",))
+        with self.assertRaises((http.client.HTTPException, OSError)):
+            Admin(url.replace("https://", "http://")).ask("GET", "/healthz")
+        with self.assertRaises(ssl.SSLError):
+            Admin(url, ssl.create_default_context()).ask("GET", "/healthz")
+        self.assertEqual(Admin(url, trusting(cert)).text("/healthz"), (200, "ok\n"))
+
+
+class Stuck(AdminTest):
+    def test_a_loop_that_hangs_is_not_ready_and_the_process_lives(self):
+        place = scratch(self.addCleanup)
+        source, module = os.path.join(place, "hang.c"), os.path.join(place, "hang.so")
+        with open(source, "w") as f:
+            f.write(HANG)
+        build_module(source, module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        pipe = os.path.join(place, "pipe")
+        os.mkfifo(pipe)
+        server, admin = self.open("--module", module, "--loops", "2")
+        with server.connect() as client:
+            client.send("hang", pipe)
+            hangs = "a thread does not finish its round: loop "
+            eventually(lambda: admin.text("/readyz")[1].startswith(hangs), "/readyz tells of the loop that hangs")
+            self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
+            os.close(os.open(pipe, os.O_WRONLY))
+            eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz tells that the loop is back")
+        self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
