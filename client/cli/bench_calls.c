@@ -56,7 +56,7 @@ static bool add_words(struct bench_calls *c, const struct bench_calls_plan *plan
                       char **words, uint32_t weight)
 {
     struct pack *p = next_pack(c);
-    return p != NULL && params_pack(&p->packer, count - 1, words + 1) &&
+    return p != NULL && params_pack(&p->packer, NULL, count - 1, words + 1) &&
            add(c, plan, words[0], (size_t)count - 1, weight);
 }
 
@@ -213,7 +213,7 @@ bool bench_calls_init(struct bench_calls *c, const struct bench_calls_plan *plan
     if (plan->file != NULL)
         return add_file(c, plan);
     struct pack *p = next_pack(c);
-    return params_pack(&p->packer, plan->argc, plan->argv) &&
+    return params_pack(&p->packer, NULL, plan->argc, plan->argv) &&
            add(c, plan, plan->method, (size_t)plan->argc, 1);
 }
 

@@ -16,6 +16,11 @@
 /* What is printed on standard output; json and yaml are for programs. */
 enum output_format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
 
+/* Arguments that were said to be of a form, wherever they stand among the others. */
+struct param_forms {
+    struct option_list strings, jsons;
+};
+
 /* What a context can set, too, in the order of CONTEXT_KEYS. */
 enum setting {
     SETTING_SERVER,
@@ -43,12 +48,15 @@ struct globals {
     bool insecure;
     uint64_t timeout_ns;       /* 0: not given */
     const char *context;       /* --context, later the name of the context in use; NULL: none */
+    const char *command;       /* that runs, "task get"; NULL: none does */
     const char *output;        /* as it was written; NULL: not given */
     enum output_format format; /* what that means */
     bool json;                 /* the format is json or yaml */
     bool quiet;
     bool verbose;
     bool no_color;
+    bool utc;
+    struct param_forms forms; /* of a command that takes parameters */
     bool help;
     bool version;
     /* Where each setting is from: "--server", "ERGON_URL", "context"; NULL: the default. */
@@ -58,6 +66,7 @@ struct globals {
 };
 
 extern const struct option_spec GLOBAL_OPTIONS[];
+extern const struct option_spec PARAM_OPTIONS[]; /* fill a struct param_forms */
 
 /* Says what flags mean: the format of the output, which is chosen then (output.h), and where the
  * settings are from.  False, and a message was printed: there is no such format. */
@@ -108,6 +117,8 @@ struct command {
 
     /* Of `run`: it makes no connection, and so reads no context. */
     bool offline;
+
+    bool parameters; /* its arguments are parameters, so that --string and --json-arg are known */
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, CONNECTION, AUDIT, STORE,
@@ -126,6 +137,9 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with a code, and what to do about it: "ergon: TEXT; HINT".  NULL: no hint. */
 void complain_as(const char *code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same of what a server refused, behind the name of the command (NULL: none). */
+void complain_by(const char *command, const char *code, const char *hint, const char *text);
 
 /* What is no error, as "there are more": the same, or {"notice": {"text": TEXT}}. */
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));

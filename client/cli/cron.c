@@ -70,7 +70,7 @@ static enum status put(const struct globals *g, const void *options, int argc, c
     struct task_spec spec;
     struct session s;
     json_t *map = options_map(options);
-    bool good = map != NULL && task_spec_pack(&spec, map, argc - 2, argv + 2);
+    bool good = map != NULL && task_spec_pack(&spec, &g->forms, map, argc - 2, argv + 2);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
@@ -101,6 +101,7 @@ static const struct command CRON_PUT = {
     .options_size = sizeof(struct put_options),
     .arguments_min = 3,
     .arguments_max = -1,
+    .parameters = true,
     .run = put,
 };
 

@@ -31,7 +31,7 @@ static enum status set(struct session *s, const void *options, int argc, char **
     (void)options;
     pack_init(&p);
     enum status status = STATUS_USAGE;
-    if (params_pack(&p.packer, argc - 1, argv + 1)) {
+    if (params_pack(&p.packer, &s->globals->forms, argc - 1, argv + 1)) {
         read_params(pack_bytes(&p), &r, &count);
         if (count > 0)
             read_any(&r, &value);

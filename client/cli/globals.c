@@ -3,6 +3,7 @@
 #include "client/cli/context_file.h"
 #include "client/cli/contexts.h"
 #include "client/cli/files.h"
+#include "client/cli/humanize.h"
 #include "client/cli/output.h"
 
 #include <stdlib.h>
@@ -39,12 +40,22 @@ const struct option_spec GLOBAL_OPTIONS[] = {
     {0, "json", NULL, "short for -o json: JSON, on one line", OPTION_FLAG, GLOBAL(json)},
     {'q', "quiet", NULL, "print no messages; the exit status tells", OPTION_FLAG, GLOBAL(quiet)},
     {'v', "verbose", NULL, "print more", OPTION_FLAG, GLOBAL(verbose)},
+    {0, "utc", NULL, "show times in UTC; default: in the local time zone", OPTION_FLAG,
+     GLOBAL(utc)},
     {0, "no-color", NULL, "no colours; as NO_COLOR", OPTION_FLAG, GLOBAL(no_color)},
     {'h', "help", NULL, "print this help", OPTION_FLAG, GLOBAL(help)},
     {'V', "version", NULL, "print the version", OPTION_FLAG, GLOBAL(version)},
     {0},
 };
 #undef GLOBAL
+
+const struct option_spec PARAM_OPTIONS[] = {
+    {0, "string", "TEXT", "an ARG that is this string, whatever it looks like", OPTION_ARGUMENT,
+     offsetof(struct param_forms, strings)},
+    {0, "json-arg", "JSON", "an ARG that is this JSON, or else an error", OPTION_ARGUMENT,
+     offsetof(struct param_forms, jsons)},
+    {0},
+};
 
 /* ---- flags ---- */
 
@@ -65,6 +76,7 @@ static void choose(struct globals *g, enum output_format format)
     g->format = format;
     g->json = format == FORMAT_JSON || format == FORMAT_YAML;
     output_choose(format);
+    humanize_choose(g->utc, format == FORMAT_WIDE);
 }
 
 static bool choose_by_flag(struct globals *g)
@@ -103,6 +115,7 @@ bool globals_flags(struct globals *g)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].given)
             g->from[flags[i].setting] = flags[i].flag;
+    humanize_choose(g->utc, false);
     return choose_by_flag(g);
 }
 

@@ -41,17 +41,53 @@ const char *humanize_age(int64_t unix_ms, int64_t now, char *buf, size_t size)
     return buf;
 }
 
+static struct {
+    bool utc;
+    bool dated;
+} chosen;
+
+void humanize_choose(bool utc, bool dated)
+{
+    chosen.utc = utc;
+    chosen.dated = dated;
+}
+
+static struct tm calendar(time_t s)
+{
+    struct tm then = {0};
+    if (chosen.utc)
+        gmtime_r(&s, &then);
+    else
+        localtime_r(&s, &then);
+    return then;
+}
+
+/* "Z" or "+01:00". */
+static const char *offset_text(const struct tm *then, char *buf, size_t size)
+{
+    long minutes = then->tm_gmtoff / 60;
+    long far = minutes < 0 ? -minutes : minutes;
+    if (chosen.utc)
+        return "Z";
+    snprintf(buf, size, "%c%02ld:%02ld", minutes < 0 ? '-' : '+', far / 60 % 100, far % 60);
+    return buf;
+}
+
+static const char *moment_text(int64_t unix_ms, bool dated, char *buf, size_t size)
+{
+    char offset[16];
+    struct tm then = calendar((time_t)(unix_ms / S));
+    size_t len = strftime(buf, size, dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &then);
+    snprintf(buf + len, size - len, ".%03d%s", (int)(unix_ms % S),
+             offset_text(&then, offset, sizeof offset));
+    return buf;
+}
+
 const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
 {
-    struct tm then = {0}, today = {0};
-    time_t s = (time_t)(unix_ms / S);
-    time_t now_s = (time_t)(now / S);
-    localtime_r(&s, &then);
-    localtime_r(&now_s, &today);
+    struct tm then = calendar((time_t)(unix_ms / S)), today = calendar((time_t)(now / S));
     bool same = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
-    size_t len = strftime(buf, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
-    snprintf(buf + len, size - len, ".%03d", (int)(unix_ms % S));
-    return buf;
+    return moment_text(unix_ms, !same || chosen.dated, buf, size);
 }
 
 static bool one_of(const char *key, const char *const *names)
@@ -77,7 +113,8 @@ static json_t *readable(const char *key, const json_t *value, int64_t now)
     if (strcmp(key, "at") == 0)
         return json_string(humanize_clock(v, now, text, sizeof text));
     if (one_of(key, moments))
-        return json_string(humanize_age(v, now, text, sizeof text));
+        return json_string(chosen.dated ? moment_text(v, true, text, sizeof text)
+                                        : humanize_age(v, now, text, sizeof text));
     if (one_of(key, durations))
         return json_string(units_duration_text((uint64_t)v * NS_A_MS, text, sizeof text));
     return NULL;

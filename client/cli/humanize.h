@@ -4,6 +4,7 @@
 #define ERGON_CLI_HUMANIZE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t now_ms(void); /* Unix */
@@ -11,7 +12,12 @@ int64_t now_ms(void); /* Unix */
 /* "3 m ago", "in 5 s", "now".  `buf` of at least 32 bytes. */
 const char *humanize_age(int64_t unix_ms, int64_t now, char *buf, size_t size);
 
-/* "14:03:07.120" of the local time zone, with the date in front where it is not that of `now`. */
+/* For all that follows: times are in UTC, or in the local time zone; moments are told as such
+ * (`dated`), or as ages.  Neither before. */
+void humanize_choose(bool utc, bool dated);
+
+/* "14:03:07.120+01:00" of the local time zone, or "14:03:07.120Z" of UTC, with the date in front
+ * where it is not that of `now`.  `buf` of at least 40 bytes. */
 const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size);
 
 /* The size of so many bytes as a new text, "3m", rounded: nobody reads bytes in a table. */

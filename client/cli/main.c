@@ -1,6 +1,7 @@
 /* ergon: the command line of an Ergon server.  Options in common, the command, its options, run. */
 #include "client/cli/ask.h"
 #include "client/cli/output.h"
+#include "client/cli/topics.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -45,6 +46,9 @@ static void print_usage(FILE *out)
     print_commands(out, COMMANDS);
     fputs("\nOptions, before or behind the command:\n", out);
     options_help(out, GLOBAL_OPTIONS);
+    fputs("\nTopics of ergon help:\n", out);
+    for (const struct topic *t = TOPICS; t->name != NULL; t++)
+        fprintf(out, "  %-28s %s\n", t->name, t->summary);
     fprintf(out,
             "\n%s\nExamples:\n  ergon ping\n  ergon call echo hello\n"
             "  ergon call hash sha256 @README.md hex\n"
@@ -56,8 +60,10 @@ static enum status print_command_help(const struct command *c)
 {
     printf("Usage: ergon %s [OPTION...]%s%s\n\n%s\n", c->name, c->arguments[0] != 0 ? " " : "",
            c->arguments, c->text);
-    if (c->options != NULL || c->shared != NULL) {
+    if (c->options != NULL || c->shared != NULL || c->parameters) {
         puts("Options:");
+        if (c->parameters)
+            options_help(stdout, PARAM_OPTIONS);
         options_help(stdout, c->options);
         options_help(stdout, c->shared);
         putchar('\n');
@@ -82,7 +88,7 @@ static enum status print_version(void)
 
 /* `group` is NULL, or that whose parts these are. */
 static const struct command *find_command(const struct command *const *commands, const char *word,
-                                          const struct command *group)
+                                          const struct command *group, bool help)
 {
     const char *name = group != NULL ? group->name : "";
     const char *blank = group != NULL ? " " : "";
@@ -92,6 +98,8 @@ static const struct command *find_command(const struct command *const *commands,
             return *c;
         suggest_offer(&near, span_text(command_word(*c)));
     }
+    for (const struct topic *t = TOPICS; help && t->name != NULL; t++)
+        suggest_offer(&near, span_text(t->name));
     if (near.name.len > 0)
         complain("unknown command '%s%s%s'; did you mean '%s%s%.*s'?", name, blank, word, name,
                  blank, (int)near.name.len, (const char *)near.name.at);
@@ -110,8 +118,12 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
                             char **argv)
 {
     char why[256];
-    struct option_set sets[] = {{c->options, options}, {c->shared, options}, {GLOBAL_OPTIONS, g}};
-    if (!options_parse(sets, 3, &argc, argv, false, why, sizeof why))
+    struct option_set sets[] = {{c->options, options},
+                                {c->shared, options},
+                                {c->parameters ? PARAM_OPTIONS : NULL, &g->forms},
+                                {GLOBAL_OPTIONS, g}};
+    g->command = c->name;
+    if (!options_parse(sets, 4, &argc, argv, false, why, sizeof why))
         return usage_error(c, why);
     if (g->version)
         return print_version();
@@ -192,18 +204,28 @@ static enum status run_group(const struct command *group, struct globals *g, int
         return usage_error(group, why);
     if (argc == 0)
         return print_group(g, group);
-    const struct command *c = find_command(group->parts, argv[0], group);
+    const struct command *c = find_command(group->parts, argv[0], group, false);
     return c != NULL ? run_alone(c, g, argc - 1, argv + 1) : STATUS_USAGE;
 }
 
 static enum status run_command(struct globals *g, int argc, char **argv)
 {
-    const struct command *c = find_command(COMMANDS, argv[0], NULL);
+    const struct command *c = find_command(COMMANDS, argv[0], NULL, g->help);
     if (c == NULL)
         return STATUS_USAGE;
     if (c->parts != NULL)
         return run_group(c, g, argc - 1, argv + 1);
     return run_alone(c, g, argc - 1, argv + 1);
+}
+
+static bool print_topic(const char *name)
+{
+    for (const struct topic *t = TOPICS; t->name != NULL; t++)
+        if (strcmp(t->name, name) == 0) {
+            fputs(t->text, stdout);
+            return true;
+        }
+    return false;
 }
 
 static enum status run(struct globals *g, int argc, char **argv)
@@ -218,11 +240,17 @@ static enum status run(struct globals *g, int argc, char **argv)
         g->help = true;
         argc--;
         argv++;
+        if (argc == 1 && print_topic(argv[0]))
+            return STATUS_OK;
     }
     if (argc > 0)
         return run_command(g, argc, argv);
-    print_usage(g->help ? stdout : stderr);
-    return g->help ? STATUS_OK : STATUS_USAGE;
+    if (!g->help) {
+        fputs(GUIDE, stderr);
+        return STATUS_USAGE;
+    }
+    print_usage(stdout);
+    return STATUS_OK;
 }
 
 /* What was printed must have arrived; a reader that has gone away is not worth a message. */

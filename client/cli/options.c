@@ -13,7 +13,8 @@ struct parser {
     size_t set_count;
     char **argv;
     int argc;
-    int at; /* the argument that is looked at */
+    int at;   /* the argument that is looked at */
+    int kept; /* arguments in front of argv */
     char *why;
     size_t why_size;
 };
@@ -69,6 +70,7 @@ static const char *store(const struct option_spec *spec, void *base, const char 
     case OPTION_NUMBER:
         return parse_number(value, to) ? NULL : "a whole number from 1";
     case OPTION_LIST:
+    case OPTION_ARGUMENT:
         return append(to, value);
     }
     return "something else";
@@ -86,6 +88,8 @@ static bool take(struct parser *p, const struct option_spec *spec, void *base, c
     const char *wanted = store(spec, base, value);
     if (wanted != NULL)
         snprintf(p->why, p->why_size, "option --%s: '%s' is not %s", spec->name, value, wanted);
+    else if (spec->kind == OPTION_ARGUMENT)
+        p->argv[p->kept++] = (char *)value;
     return wanted == NULL;
 }
 
@@ -150,20 +154,19 @@ static bool short_options(struct parser *p, const char *word)
 bool options_parse(const struct option_set *sets, size_t set_count, int *argc, char **argv,
                    bool stop_at_first, char *why, size_t why_size)
 {
-    struct parser p = {sets, set_count, argv, *argc, 0, why, why_size};
-    int kept = 0;
+    struct parser p = {sets, set_count, argv, *argc, 0, 0, why, why_size};
     bool ended = false;
     for (; p.at < p.argc; p.at++) {
         char *word = argv[p.at];
         ended = ended || (stop_at_first && is_argument(word));
         if (ended || is_argument(word))
-            argv[kept++] = word;
+            argv[p.kept++] = word;
         else if (strcmp(word, "--") == 0)
             ended = true;
         else if (!(word[1] == '-' ? long_option(&p, word) : short_options(&p, word)))
             return false;
     }
-    *argc = kept;
+    *argc = p.kept;
     return true;
 }
 

@@ -18,7 +18,8 @@ enum option_kind {
     OPTION_DURATION, /* uint64_t, nanoseconds; "5s" */
     OPTION_SIZE,     /* uint64_t, bytes; "64k", and a bare number means bytes */
     OPTION_NUMBER,   /* uint64_t, decimal, at least 1 */
-    OPTION_LIST      /* struct option_list; the option may stand several times */
+    OPTION_LIST,     /* struct option_list; the option may stand several times */
+    OPTION_ARGUMENT  /* the same, and the value stays where it is as an argument */
 };
 
 enum { OPTION_LIST_MAX = 64 };

@@ -75,7 +75,7 @@ static void put_message(json_t *value)
     json_decref(value);
 }
 
-static void put_error(const char *code, const char *hint, const char *text)
+static void put_error(const char *command, const char *code, const char *hint, const char *text)
 {
     if (is_for_programs()) {
         put_message(json_pack("{s:{s:s, s:o, s:o?}}", "error", "code", code, "text",
@@ -83,7 +83,7 @@ static void put_error(const char *code, const char *hint, const char *text)
                               hint != NULL ? clean_string(hint) : NULL));
         return;
     }
-    fputs("ergon: ", stderr);
+    fprintf(stderr, "ergon%s%s: ", command != NULL ? " " : "", command != NULL ? command : "");
     put_shown(stderr, span_text(text));
     if (hint != NULL) {
         fputs("; ", stderr);
@@ -98,7 +98,7 @@ void complain(const char *format, ...)
     va_list list;
     va_start(list, format);
     if (vasprintf(&text, format, list) >= 0)
-        put_error("USAGE", NULL, text);
+        put_error(NULL, "USAGE", NULL, text);
     va_end(list);
     free(text);
 }
@@ -109,9 +109,14 @@ void complain_as(const char *code, const char *hint, const char *format, ...)
     va_list list;
     va_start(list, format);
     if (vasprintf(&text, format, list) >= 0)
-        put_error(code, hint, text);
+        put_error(NULL, code, hint, text);
     va_end(list);
     free(text);
+}
+
+void complain_by(const char *command, const char *code, const char *hint, const char *text)
+{
+    put_error(command, code, hint, text);
 }
 
 void notice(const char *format, ...)
@@ -123,7 +128,7 @@ void notice(const char *format, ...)
         if (is_for_programs())
             put_message(json_pack("{s:{s:o}}", "notice", "text", clean_string(text)));
         else
-            put_error("", NULL, text);
+            put_error(NULL, "", NULL, text);
     }
     va_end(list);
     free(text);

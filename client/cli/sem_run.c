@@ -92,7 +92,7 @@ static void on_released(void *arg, const struct ergon_answer *a)
     struct holder *h = arg;
     h->call = 0;
     if (a->outcome == ERGON_END_ERROR && !h->globals->quiet)
-        complain("sem.release: %s: %s", a->code, a->text);
+        complain_refusal(h->globals, a);
     event_base_loopbreak(h->base);
 }
 
@@ -279,9 +279,7 @@ static void refused(struct holder *h, const struct ergon_answer *a)
     if (a->outcome == ERGON_END_TIMEOUT || strcmp(a->code, "DEADLINE") == 0)
         complain("%s: no permits in time", h->plan->name);
     else
-        complain_as(a->code[0] != 0 ? a->code : session_code(a->outcome),
-                    session_advice(h->globals, a->outcome), "sem.acquire: %s%s%s", a->code,
-                    a->code[0] != 0 ? ": " : "", a->text);
+        complain_refusal(h->globals, a);
     leave(h, (int)status_of(a->outcome, a->code));
 }
 

@@ -81,7 +81,7 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     struct session s;
     struct task_spec spec;
     json_t *map = json_pack("{s:s*}", "deadline", o->deadline);
-    bool good = check(o) && task_spec_pack(&spec, map, argc, argv);
+    bool good = check(o) && task_spec_pack(&spec, &g->forms, map, argc, argv);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
@@ -98,7 +98,9 @@ const struct command CALL = {
     .arguments = "METHOD [ARG...]",
     .summary = "call a method and print its result",
     .text = "An ARG that parses as JSON is JSON, @FILE is the bytes of the file, - is the bytes\n"
-            "of standard input, and anything else is a string ('\"@x\"' is the string @x).\n"
+            "of standard input, and anything else is a string; but what begins with [, { or a\n"
+            "quote, or is nearly a number (007, 1,5), and is no JSON, is an error. --string and\n"
+            "--json-arg say outright what an ARG is.\n"
             "A result that is a single string or bytes is written as it is, but on a terminal\n"
             "with \\u001b and \\xff for what would steer it or is no text, unless with --raw;\n"
             "every other one, and every one with --json, as JSON, where bytes are\n"
@@ -108,11 +110,13 @@ const struct command CALL = {
                 "  ergon call sum '[1, 2, 3]'\n"
                 "  ergon call hash sha256 @README.md hex\n"
                 "  tar c docs | ergon call compress - > docs.tar.gz\n"
+                "  ergon call echo --string 007 --string @x\n"
                 "  ergon call --deadline 2s sleep 10s\n",
     .options = CALL_OPTIONS,
     .options_size = sizeof(struct call_options),
     .arguments_min = 1,
     .arguments_max = -1,
+    .parameters = true,
     .run = call,
 };
 

@@ -1,11 +1,16 @@
 #include "client/cli/session.h"
 
 #include "base/clock.h"
+#include "base/suggest.h"
+#include "base/url.h"
+#include "client/cli/wording.h"
 #include "proto/envelope.h"
+#include "proto/reader.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
@@ -64,11 +69,21 @@ const char *session_code(enum ergon_end outcome)
 
 const char *session_advice(const struct globals *g, enum ergon_end outcome)
 {
+    static char text[400];
+    struct url url = {0};
     if (outcome == ERGON_END_DENIED)
         return "give another token with --token-file";
-    if (outcome == ERGON_END_UNREACHABLE && strncmp(g->server, "ergons:", 7) == 0)
-        return "see --cacert and --server";
-    return outcome == ERGON_END_UNREACHABLE ? "is ergond running there? See --server" : NULL;
+    if (outcome != ERGON_END_UNREACHABLE)
+        return NULL;
+    if (url_parse(g->server, URL_CONNECT, &url) == NULL && url_is_local(&url) &&
+        url.scheme != URL_TLS) {
+        snprintf(text, sizeof text,
+                 "is a server running? ergond --listen %s starts one; --server names another",
+                 g->server);
+        return text;
+    }
+    return url.scheme == URL_TLS ? "see --cacert and --server; ergon context show says what is used"
+                                 : "is ergond running there? ergon context show says what is used";
 }
 
 /* Until there was a connection session_open() itself says why there is none. */
@@ -124,6 +139,8 @@ void session_waited(struct session *s)
     if (!atomic_load_explicit(&interrupted, memory_order_relaxed))
         return;
     session_close(s);
+    if (s->goes_on != NULL && !s->globals->quiet)
+        notice("task %s goes on; ergon task wait %s", s->goes_on, s->goes_on);
     exit(STATUS_INTERRUPTED);
 }
 
@@ -144,14 +161,66 @@ uint32_t session_time_left(const struct session *s)
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
 }
 
-enum status session_complain(const struct session *s, const char *method,
-                             const struct ergon_answer *a)
+/* Asks the server what it has, and changes the hint where a name is like the one that is not there.
+ * Nothing is said where it cannot tell. */
+static void suggest_method(const struct session *s, struct wording *w)
 {
-    if (!s->globals->quiet)
-        complain_as(a->outcome == ERGON_END_ERROR && a->code[0] != 0 ? a->code
-                                                                     : session_code(a->outcome),
-                    NULL, "%s: %s%s%s", method, a->code, a->code[0] != 0 ? ": " : "", a->text);
-    return status_of(a->outcome, a->code);
+    const struct ergon_answer *a;
+    struct reader r;
+    struct span name;
+    uint32_t count = 0;
+    uint32_t left = session_time_left(s);
+    struct suggestion near = suggest_for(span_text(w->method), strlen(w->method) / 2);
+    session_waits(s);
+    ergon_blocking_call(s->connection, "server.methods", (struct ergon_raw){0},
+                        left > 0 && left < GRACE_MS ? left : GRACE_MS, &a);
+    r = reader_of(span_of(a->result.at, a->result.len));
+    if (a->outcome == ERGON_END_OK && read_array(&r, &count))
+        for (; count > 0 && read_text(&r, &name); count--)
+            suggest_offer(&near, name);
+    if (near.name.len > 0)
+        snprintf(w->hint, sizeof w->hint, "did you mean '%.*s'?", (int)near.name.len,
+                 (const char *)near.name.at);
+}
+
+static void wording_of_answer(struct wording *w, const struct globals *g,
+                              const struct ergon_answer *a)
+{
+    bool refused = a->outcome == ERGON_END_ERROR;
+    const char *advice = session_advice(g, a->outcome);
+    wording_of(w, a->code, a->text);
+    if (w->code[0] == 0)
+        snprintf(w->code, sizeof w->code, "%s", refused ? "ERROR" : session_code(a->outcome));
+    if (w->hint[0] == 0 && advice != NULL)
+        snprintf(w->hint, sizeof w->hint, "%s", advice);
+}
+
+static void print_wording(const struct wording *w, const struct globals *g, const char *method)
+{
+    complain_by(g->command != NULL ? g->command : method, w->code, w->hint[0] != 0 ? w->hint : NULL,
+                w->text);
+}
+
+void complain_refusal(const struct globals *g, const struct ergon_answer *answer)
+{
+    struct wording w;
+    wording_of_answer(&w, g, answer);
+    print_wording(&w, g, NULL);
+}
+
+enum status session_complain(struct session *s, const char *method, const struct ergon_answer *a)
+{
+    struct wording w;
+    wording_of_answer(&w, s->globals, a);
+    enum status status = status_of(a->outcome, w.code);
+    if (s->globals->quiet)
+        return status;
+    if (w.method[0] != 0) {
+        suggest_method(s, &w);
+        session_waited(s);
+    }
+    print_wording(&w, s->globals, method);
+    return status;
 }
 
 typedef enum ergon_end ask_fn(struct ergon_blocking *connection, struct ergon_request *request,
@@ -171,7 +240,7 @@ static enum status ask_by(ask_fn *ask, struct session *s, struct ergon_request *
     *result = span_of(a->result.at, a->result.len);
     enum status status = status_of(a->outcome, a->code);
     if (status != STATUS_OK && !(expected & 1U << status))
-        session_complain(s, method, a);
+        status = session_complain(s, method, a);
     return status;
 }
 

@@ -9,6 +9,7 @@
 struct session {
     const struct globals *globals;
     struct ergon_blocking *connection; /* owned */
+    const char *goes_on;               /* id of a task that outlives an interrupt; NULL: none */
     uint64_t give_up_ns;               /* on clock_monotonic()'s clock; 0: never */
 };
 
@@ -18,7 +19,7 @@ struct ergon_options session_options(const struct globals *g);
 /* The code of an error that no server answered: "UNREACHABLE". */
 const char *session_code(enum ergon_end outcome);
 
-/* What to do about a connection that ended so; NULL: nothing. */
+/* What to do about a connection that ended so; NULL: nothing.  Valid until the next time. */
 const char *session_advice(const struct globals *g, enum ergon_end outcome);
 
 /* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and
@@ -56,8 +57,13 @@ void session_on_interrupt(int signal_number);
 /* What the time limit leaves, in ms and at least 1; 0: there is no limit. */
 uint32_t session_time_left(const struct session *s);
 
-/* "ergon: METHOD: CODE: text", unless --quiet; the status that it means. */
-enum status session_complain(const struct session *s, const char *method,
+/* "ergon COMMAND: CODE: text", in the words of the command line (wording.h), unless --quiet; the
+ * status that it means.  Of a method that is not there the server is asked what is called alike,
+ * so `answer` is gone after that. */
+enum status session_complain(struct session *s, const char *method,
                              const struct ergon_answer *answer);
+
+/* The same for who has no session: nothing is asked, and it is printed whatever --quiet says. */
+void complain_refusal(const struct globals *g, const struct ergon_answer *answer);
 
 #endif

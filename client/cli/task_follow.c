@@ -116,7 +116,9 @@ enum status task_print_end(const struct globals *g, struct span raw)
 enum status task_await_end(struct session *s, const char *id)
 {
     struct span answer;
+    s->goes_on = id;
     enum status status = await(s, &id, 1, false, &answer);
+    s->goes_on = NULL;
     if (status == STATUS_TIMEOUT && !s->globals->quiet)
         complain_as("TIMEOUT", NULL, "%s has not ended in time; ergon task wait %s waits on", id,
                     id);
@@ -170,6 +172,7 @@ static enum status wait_and_print(const struct globals *g, const struct wait_opt
     enum status status = session_open(&s, g, 0, true);
     if (status != STATUS_OK)
         return status;
+    s.goes_on = argc == 1 ? argv[0] : NULL;
     status = await(&s, (const char *const *)argv, (size_t)argc, o->any, &answer);
     if (status == STATUS_OK && o->result)
         status = task_print_end(g, first_ended(answer));
@@ -309,6 +312,11 @@ static enum status watch(struct session *s, const void *options, int argc, char 
     session_waited(s);
     if (end == ERGON_END_OK)
         return w.last.seq > 0 ? task_status(w.last.name, w.last.text) : ended_before(s, argv[0]);
+    if (end == ERGON_END_INVALID) { /* no id is as long as that */
+        complain_by(s->globals->command, "NOT_FOUND", "ergon task list shows those that there are",
+                    "no such task");
+        return STATUS_NOT_FOUND;
+    }
     return end == ERGON_END_CANCELLED ? status_of(end, "")
                                       : session_complain(s, "task.watch", answer);
 }

@@ -19,9 +19,9 @@ static enum status print_submitted(const struct globals *g, const struct ergon_s
         return print_json(json_from_value(raw));
     say("%s\n", answer->id);
     if (g->verbose)
-        complain("%s, durable: %s%s%s", answer->state, answer->durable,
-                 answer->duplicate ? "; the task of an earlier submission" : "",
-                 answer->coalesced ? "; joined a run that was open" : "");
+        notice("%s, durable: %s%s%s", answer->state, answer->durable,
+               answer->duplicate ? "; the task of an earlier submission" : "",
+               answer->coalesced ? "; joined a run that was open" : "");
     return STATUS_OK;
 }
 
@@ -40,7 +40,7 @@ static enum status submit_spec(struct session *s, const struct task_spec *spec, 
     if (!wait)
         return print_submitted(s->globals, &answer, result);
     if (s->globals->verbose) /* with --wait the id goes to no one but who wants to hear more */
-        complain("%s", answer.id);
+        notice("%s", answer.id);
     return task_await_end(s, answer.id);
 }
 
@@ -49,7 +49,7 @@ static enum status submit_one(const struct globals *g, bool wait, const json_t *
 {
     struct session s;
     struct task_spec spec;
-    if (!task_spec_pack(&spec, options, argc, argv))
+    if (!task_spec_pack(&spec, &g->forms, options, argc, argv))
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, wait);
     if (status == STATUS_OK)
@@ -356,6 +356,7 @@ const struct command TASK_SUBMIT = {
     .shared = TASK_OPTIONS,
     .options_size = sizeof(struct submit_options),
     .arguments_max = -1,
+    .parameters = true,
     .run = submit,
 };
 
@@ -374,7 +375,7 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     struct session s;
     struct task_spec spec;
     json_t *map = task_options_map(options);
-    bool good = map != NULL && task_spec_pack(&spec, map, argc, argv);
+    bool good = map != NULL && task_spec_pack(&spec, &g->forms, map, argc, argv);
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
@@ -398,5 +399,6 @@ const struct command TASK_CALL = {
     .options_size = sizeof(struct task_options),
     .arguments_min = 1,
     .arguments_max = -1,
+    .parameters = true,
     .run = call,
 };

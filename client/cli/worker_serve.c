@@ -187,13 +187,11 @@ static void on_registered(void *arg, const struct ergon_answer *a)
         if (ergon_client_state(w->client) == ERGON_STATE_READY)
             retry_later(w); /* else with the next connection */
     } else if (!w->ever && status != STATUS_LIMIT) {
-        complain_as(a->code[0] != 0 ? a->code : session_code(a->outcome),
-                    session_advice(w->globals, a->outcome), "worker.register: %s%s%s", a->code,
-                    a->code[0] != 0 ? ": " : "", a->text);
+        complain_refusal(w->globals, a);
         leave(w, status);
     } else {
         if (!w->globals->quiet)
-            notice("worker.register: %s: %s; it is tried again", a->code, a->text);
+            notice("%s: %s; it is tried again", a->code, a->text);
         retry_later(w);
     }
 }

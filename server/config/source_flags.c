@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "server/config/sources.h"
 
 /* Flags that are no keys; the values of struct option follow those of the keys. */
@@ -95,12 +96,29 @@ static void take_own(struct config_request *request, int flag, const char *value
         request->action = flag == FLAG_HELP ? CONFIG_HELP : CONFIG_VERSION;
 }
 
-static void usage_problem(struct config_report *r, int kind, const char *word)
+/* More than a third wrong is no likeness. */
+static struct suggestion nearest(const char *word, const struct option *all)
+{
+    const char *name = word + strspn(word, "-");
+    size_t len = strcspn(name, "=");
+    struct suggestion near = suggest_for(span_of(name, len), len / 3 + 1);
+
+    for (; all->name != NULL; all++)
+        suggest_offer(&near, span_text(all->name));
+    return near;
+}
+
+static void usage_problem(struct config_report *r, int kind, const char *word,
+                          const struct option *all)
 {
     struct config_origin none = {0};
+    struct suggestion near = kind == ':' ? (struct suggestion){0} : nearest(word, all);
 
     if (kind == ':')
         config_problem(r, &none, NULL, NULL, "%s: needs a value (%s=VALUE)", word, word);
+    else if (near.name.len > 0)
+        config_problem(r, &none, NULL, NULL, "%s: no such flag; did you mean --%.*s?", word,
+                       (int)near.name.len, (const char *)near.name.at);
     else
         config_problem(r, &none, NULL, NULL, "%s: no such flag (see --help)", word);
 }
@@ -117,7 +135,7 @@ static void scan(struct config_report *r, struct config *c, int argc, char *cons
     while ((flag = getopt_long(argc, argv, ":c:hV", all, NULL)) != -1) {
         if (flag == '?' || flag == ':') {
             if (request)
-                usage_problem(r, flag, argv[optind - 1]);
+                usage_problem(r, flag, argv[optind - 1], all);
         } else if (flag >= FLAG_KEY) {
             if (c)
                 take_flag(r, c, (size_t)(flag - FLAG_KEY), optarg);

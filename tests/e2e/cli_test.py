@@ -69,7 +69,7 @@ class CommandTest(unittest.TestCase):
         self.assertEqual((got, out), (status, b""), err)
         for word in words:
             self.assertIn(word, err)
-        self.assertTrue(err.startswith("ergon: "), err)
+        self.assertRegex(err, "^ergon( [a-z -]+)?: ")
         self.assertEqual(err.count("\n"), 1, err)
 
 
@@ -82,7 +82,7 @@ class Call(CommandTest):
                 self.prints(shown.encode() + b"\n", "call", "echo", text)
 
     def test_other_arguments_are_strings(self):
-        for text in ("hello", "two words", "1x", "tru", "[1,", "käse", "a@b"):
+        for text in ("hello", "two words", "1x", "tru", "10s", "2026-11-22", "10.0.0.1", "1.2.3", "käse", "a@b"):
             self.prints(text.encode(), "call", "echo", text)
         self.prints(b"@x", "call", "echo", '"@x"')
         self.prints(b"1", "call", "echo", '"1"')
@@ -161,8 +161,8 @@ class Call(CommandTest):
     def test_errors_of_the_server(self):
         self.says(REMOTE, "NO_SPACE: the disk is full", arguments=("call", "fail", "NO_SPACE", "the disk is full"))
         self.says(REMOTE, "BAD_PARAMS", arguments=("call", "sum", "three"))
-        self.says(NOT_FOUND, "NO_METHOD", "no.such", arguments=("call", "no.such"))
-        self.says(NOT_FOUND, "NOT_FOUND", arguments=("call", "server.describe", "no.such"))
+        self.says(NOT_FOUND, "no method 'no.such'", "ergon methods", arguments=("call", "no.such"))
+        self.says(NOT_FOUND, "no method 'no.such'", arguments=("call", "server.describe", "no.such"))
         self.says(LIMITED, "TOO_LARGE", arguments=("call", "decompress", '{"$bytes": "H4sIAAAAAAAAA0vMKQMANZfr4QMAAAA="}',
                                                    '{"limit": 1}'))
         self.says(LIMITED, "BUSY", arguments=("call", "fail", "BUSY", "come again"))

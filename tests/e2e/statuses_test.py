@@ -115,7 +115,7 @@ class Statuses(unittest.TestCase):
     def test_what_steers_tasks(self):
         for words in (("get",), ("wait",), ("watch",), ("cancel",), ("retry",), ("explain",)):
             self.expect(NOT_FOUND, "task", *words, NOBODY)
-            self.expect(REMOTE, "task", *words, "no id")
+            self.expect(NOT_FOUND, "task", *words, "no id")
             self.expect(USAGE, "task", *words)
         for _ in range(2):
             id = self.submit("sleep", HOUR)
@@ -128,8 +128,8 @@ class Statuses(unittest.TestCase):
 
     def test_the_first_failure_of_several(self):
         self.expect(NOT_FOUND, "queue", "resume", "no.such", "echo")
-        self.expect(NOT_FOUND, "task", "run-now", NOBODY, "no id")
-        self.expect(REMOTE, "task", "run-now", "no id", NOBODY)
+        self.expect(NOT_FOUND, "task", "run-now", NOBODY, self.ended["done"])
+        self.expect(REMOTE, "task", "run-now", self.ended["done"], NOBODY)
 
     def test_queues_and_crons(self):
         self.expect(OK, "queue", "list")

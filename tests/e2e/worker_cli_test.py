@@ -122,7 +122,7 @@ class Registration(WorkerTest):
             process = self.start("--", "true", server=server)
             peer = server.peer()
             self.assertEqual(process.wait(LIMIT), status)
-            self.assertIn("worker.register: " + refusal, self.said())
+            self.assertIn("ergon worker: " + refusal, self.said())
             peer.hang_up()
             server.listener.close()
 

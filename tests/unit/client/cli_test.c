@@ -112,7 +112,7 @@ static void expect_packed(char *argument, const char *bytes, size_t len)
     msgpack_packer packer;
     msgpack_sbuffer_init(&out);
     msgpack_packer_init(&packer, &out, msgpack_sbuffer_write);
-    assert_true(params_pack(&packer, 1, &argument));
+    assert_true(params_pack(&packer, &(struct param_forms){0}, 1, &argument));
     assert_int_equal(out.size, len + 1);
     assert_memory_equal(out.data + 1, bytes, len);
     msgpack_sbuffer_destroy(&out);
@@ -135,7 +135,10 @@ TEST(arguments_are_json_or_strings)
                   4);
     expect_packed("{\"$bytes\":\"aGk=\"}", "\xc4\x02hi", 4);
     expect_packed("{\"$bytes\":\"\"}", "\xc4\x00", 2);
-    expect_packed("[1", "\xa2[1", 3);
+    expect_packed("10s",
+                  "\xa3"
+                  "10s",
+                  4);
     expect_packed("@/dev/null", "\xc4\x00", 2);
 }
 
@@ -179,12 +182,20 @@ TEST(too_deep_or_bad_base64_is_refused)
     msgpack_packer packer;
     memset(deep, '[', 200);
     memset(deep + 200, ']', 200);
-    char *cases[] = {deep, "{\"$bytes\":\"a\"}", "{\"$bytes\":\"****\"}",
-                     "999999999999999999999999"};
+    char *cases[] = {deep,
+                     "{\"$bytes\":\"a\"}",
+                     "{\"$bytes\":\"****\"}",
+                     "999999999999999999999999",
+                     "[1",
+                     "{",
+                     "\"",
+                     "007",
+                     "1,5",
+                     ".5"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         msgpack_sbuffer_init(&out);
         msgpack_packer_init(&packer, &out, msgpack_sbuffer_write);
-        assert_false(params_pack(&packer, 1, &cases[i]));
+        assert_false(params_pack(&packer, &(struct param_forms){0}, 1, &cases[i]));
         msgpack_sbuffer_destroy(&out);
     }
 }
