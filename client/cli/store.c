@@ -131,6 +131,7 @@ static const struct command BACKUP = {
     .arguments_min = 2,
     .arguments_max = 2,
     .run = run_backup,
+    .offline = true,
 };
 
 static const struct command *const PARTS[] = {&BACKUP, &CHECK, &EXPORT, &IMPORT, NULL};
