@@ -73,7 +73,7 @@ expect 2 "" "did you mean --method" worker --methd m -- true
 expect 2 "" "unknown option --nothing; see ergon worker list" worker list --nothing
 
 # usage
-expect 2 "" "Usage: ergon"
+expect 2 "" "ergon talks to"
 expect 2 "" "did you mean 'ping'" pnig
 expect 2 "" "see ergon --help" quaternion
 expect 2 "" "did you mean --json" ping --jsno
