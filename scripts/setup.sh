@@ -7,6 +7,7 @@
 #   setup.sh deb        to make packages and test them
 #   setup.sh bare       for the run in a bare root
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
+# ERGON_WITHOUT_BROWSER=1 leaves Chromium out; the test of the page then says that it is skipped.
 set -eu
 
 build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
@@ -15,9 +16,11 @@ build="build-essential ca-certificates cmake git ninja-build pkg-config libcmock
 tests="clang clang-format libclang-rt-14-dev golang-go neovim openssl procps python3-minimal python3-msgpack python3-pip python3-yaml
     python3-setuptools python3-wheel spin sqlite3 strace"
 packages="debhelper lintian"
+browser="chromium chromium-driver python3-selenium"
 image="buildah debootstrap podman runc"
 
 . "$(dirname "$0")/apt.sh"
+[ -n "${ERGON_WITHOUT_BROWSER:-}" ] || tests="$tests $browser"
 
 # shellcheck disable=SC2086 # the lists are words
 case ${1:-} in

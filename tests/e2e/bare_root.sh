@@ -27,7 +27,7 @@ set -eu
 mount -t proc proc /proc
 cd /ergon
 for word; do
-    printf '\n== bare root: ./run %s (npm clients left out)\n' "$word"
+    printf '\n== bare root: ./run %s (npm clients and the browser left out)\n' "$word"
     ./run "$word"
 done
 END
@@ -40,7 +40,7 @@ unshare --mount --pid --fork --kill-child sh -eu -c '
     mount --rbind /dev "$root/dev"
     mount --rbind /sys "$root/sys"
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-        ERGON_WITHOUT_NPM=1 CI="${CI:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
+        ERGON_WITHOUT_NPM=1 ERGON_WITHOUT_BROWSER=1 CI="${CI:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
         chroot "$root" sh /inside "$@"
 ' sh "$root" "$@" </dev/null
 echo "bare root: ./run $* went well on a clean clone"

@@ -1,0 +1,41 @@
+// Small pieces that several views show.
+
+import { h, setText } from './dom.js';
+import * as f from './format.js';
+import { link } from './router.js';
+
+const TONE = {
+    done: 'good', failed: 'bad', dead: 'bad', expired: 'bad', cancelled: 'dim', running: 'busy', parked: 'busy', assigned: 'busy', queued: 'plain', delayed: 'plain', waiting: 'warn',
+};
+
+export const OPEN = ['queued', 'delayed', 'waiting', 'assigned', 'running', 'parked'];
+export const ENDED = ['done', 'failed', 'cancelled', 'expired', 'dead'];
+export const isOpen = (task) => OPEN.includes(task.state);
+
+/** A word with a colour, which never is all that tells it. */
+export const badge = (word, tone = TONE[word] ?? 'plain') => h('span', { class: `badge ${tone}` }, word);
+
+export const taskLink = (id) => h('a', { href: link('task', id), class: 'id' }, id);
+
+/** How full something is. */
+export function bar(part, whole, title) {
+    return h('progress', { class: 'bar', max: '100', value: f.percent(part, whole).toFixed(1), title, 'aria-label': title });
+}
+
+export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.filter(Boolean).map(([term, value, title]) =>
+    h('div', {}, h('dt', {}, term), h('dd', { title }, value))));
+
+export const when = (at) => h('time', { datetime: f.moment(at), title: f.moment(at), 'data-at': at }, f.ago(at));
+
+/** Brings what when() made within `element` up to date. */
+export function tickTimes(element) {
+    for (const time of element.querySelectorAll('time[data-at]')) setText(time, f.ago(Number(time.dataset.at)));
+}
+
+/** A view's head: its title, what stands beside it, and controls on the right. */
+export const heading = (title, beside, ...controls) => h('div', { class: 'heading' }, h('h1', { tabindex: '-1' }, title), beside, h('div', { class: 'controls' }, controls));
+
+/** A card whose title is the view's. */
+export const onlyCard = (title, ...inside) => h('section', { class: 'card', 'aria-label': title }, inside);
+
+export const card = (title, ...inside) => h('section', { class: 'card', 'aria-label': title }, h('h2', {}, title), inside);

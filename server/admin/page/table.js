@@ -1,0 +1,103 @@
+// A table that is brought up to date in place: rows are known by their key, and only cells that changed are written, so that the mark, the focus
+// and what somebody selects stay where they are.
+
+import { fill, h, setText, setTitle } from './dom.js';
+
+/** `columns`: {title, text(row) or draw(row), changes(row), hint(row), kind}.  `draw` makes nodes, anew when `changes(row)` is another.
+ *  `kind` is a class: 'number', 'id', 'wide', 'late' (hidden where there is little room), 'actions'. */
+export function makeTable({ label, columns, key, open = null, empty = 'Nothing here.', shade = () => '' }) {
+    const head = h('tr', { role: 'row' }, columns.map((c) => h('th', { role: 'columnheader', scope: 'col', class: c.kind }, c.title)));
+    const body = h('tbody', { role: 'rowgroup' });
+    const nothing = h('p', { class: 'empty', hidden: true }, empty);
+    const table = h('table', { class: open ? 'list opens' : 'list', role: 'grid', 'aria-label': label }, h('thead', { role: 'rowgroup' }, head), body);
+    const element = h('div', { class: 'table' }, table, nothing);
+    const known = new Map();
+    let marked = null;
+
+    function makeRow(id) {
+        const cells = columns.map((c) => h('td', { role: 'gridcell', class: c.kind, 'data-title': c.title }));
+        const tr = h('tr', { role: 'row', tabindex: '-1', 'data-key': id }, cells);
+        const line = { tr, cells, seen: columns.map(() => null), row: null };
+        tr.addEventListener('focus', () => mark(id));
+        if (open) {
+            tr.addEventListener('click', (event) => {
+                if (!event.target.closest('button, a, summary') && !String(getSelection())) open(line.row);
+            });
+        }
+        tr.addEventListener('keydown', (event) => {
+            if (event.target !== tr) return;
+            if (event.key === 'Enter' && open) open(line.row);
+            else if (event.key === 'Home') move(-known.size);
+            else if (event.key === 'End') move(known.size);
+            else return;
+            event.preventDefault();
+        });
+        return line;
+    }
+
+    function write(line, row) {
+        line.row = row;
+        const tone = shade(row);
+        if (line.tr.className !== tone) line.tr.className = tone;
+        columns.forEach((c, i) => {
+            const cell = line.cells[i];
+            if (c.text) {
+                setText(cell, c.text(row));
+            } else {
+                const sign = JSON.stringify(c.changes ? c.changes(row) : row);
+                if (line.seen[i] !== sign) fill(cell, c.draw(row));
+                line.seen[i] = sign;
+            }
+            if (c.hint) setTitle(cell, c.hint(row));
+        });
+    }
+
+    function mark(id) {
+        if (marked !== null && known.has(marked)) known.get(marked).tr.tabIndex = -1;
+        marked = id;
+        if (known.has(id)) known.get(id).tr.tabIndex = 0;
+    }
+
+    function move(by) {
+        const rows = [...body.children];
+        if (!rows.length) return;
+        const at = rows.indexOf(known.get(marked)?.tr);
+        const focused = body.contains(document.activeElement);
+        const to = focused ? Math.max(0, Math.min(rows.length - 1, at + by)) : Math.max(0, at);
+        rows[to].focus();
+        rows[to].scrollIntoView({ block: 'nearest' });
+    }
+
+    /** Shows these rows, in this order. */
+    function rows(list) {
+        const stay = new Set();
+        let before = null;
+        for (const row of list) {
+            const id = String(key(row));
+            if (stay.has(id)) continue;
+            stay.add(id);
+            let line = known.get(id);
+            if (!line) known.set(id, (line = makeRow(id)));
+            write(line, row);
+            const next = before ? before.nextSibling : body.firstChild;
+            if (next !== line.tr) body.insertBefore(line.tr, next);
+            before = line.tr;
+        }
+        for (const [id, line] of known) {
+            if (stay.has(id)) continue;
+            line.tr.remove();
+            known.delete(id);
+        }
+        if (marked === null || !known.has(marked)) mark(body.firstElementChild?.dataset.key ?? null);
+        table.hidden = stay.size === 0;
+        nothing.hidden = stay.size !== 0;
+    }
+
+    /** Shows a sentence in place of rows. */
+    function say(text) {
+        rows([]);
+        setText(nothing, text);
+    }
+
+    return { element, rows, say, move, size: () => known.size };
+}

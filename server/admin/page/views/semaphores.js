@@ -1,0 +1,71 @@
+// Semaphores; of one, who holds permits and who waits, in order.
+
+import { actionButton } from '../act.js';
+import { call } from '../api.js';
+import { h } from '../dom.js';
+import * as f from '../format.js';
+import { lister } from '../lister.js';
+import { badge, bar, card, heading, onlyCard, taskLink } from '../parts.js';
+import { go, link } from '../router.js';
+import { makeTable } from '../table.js';
+
+// A task, a client, or a task that this principal may not see.
+const who = (one) => (one.task === null ? f.name(one.principal) : one.task === '' ? 'another tenant’s task' : taskLink(one.task));
+
+function makeDetail(name) {
+    const holders = makeTable({
+        label: 'Holders', key: (o) => `${o.task} ${o.fence} ${o.principal}`, empty: 'Nobody holds a permit.',
+        columns: [
+            { title: 'holder', kind: 'id', draw: who, changes: (o) => [o.task, o.principal] },
+            { title: 'permits', kind: 'number', text: (o) => f.count(o.permits) },
+            { title: 'fence', kind: 'number late', text: (o) => (o.fence === null || o.fence === undefined ? '' : String(o.fence)) },
+            { title: 'since', kind: 'number', text: (o) => f.ago(o.since), hint: (o) => f.moment(o.since) },
+            { title: 'ends', kind: 'number', text: (o) => (o.ends_ms === null || o.ends_ms === undefined ? '–' : `in ${f.duration(o.ends_ms)}`) },
+            { title: 'connection', draw: (o) => (o.task !== null ? '' : o.connected ? badge('connected', 'good') : badge(`lost; kept for ${f.duration(o.grace_ms)}`, 'warn')), changes: (o) => [o.connected, o.grace_ms] },
+        ],
+    });
+    const waiters = makeTable({
+        label: 'Waiters', key: (o) => o.n, empty: 'Nobody waits.',
+        columns: [
+            { title: '', kind: 'number', text: (o) => `${o.n}.` },
+            { title: 'who waits', kind: 'id', draw: who, changes: (o) => [o.task, o.principal] },
+            { title: 'permits', kind: 'number', text: (o) => f.count(o.permits) },
+            { title: 'for', kind: 'number', text: (o) => f.duration(o.waited_ms).replace(/\.\d+/, '') },
+        ],
+    });
+    const list = lister({
+        method: 'sem.explain', table: holders,
+        ask: async () => {
+            const sem = await call('sem.explain', [name]);
+            waiters.rows(sem.waiters.map((o, i) => ({ ...o, n: i + 1 })));
+            return sem.holders;
+        },
+    });
+    return { element: h('div', {}, list.said, h('div', { class: 'pair' }, card(`Holders of ${name}`, holders.element), card('Waiters, in order', waiters.element))), now: list.now, stop: list.stop };
+}
+
+export function view({ what }) {
+    const then = () => { list.now(); detail?.now(); };
+    const detail = what ? makeDetail(what) : null;
+    const table = makeTable({
+        label: 'Semaphores', key: (s) => JSON.stringify([s.tenant, s.name]), open: (s) => go(link('semaphores', s.name)), shade: (s) => (s.name === what ? 'chosen' : ''),
+        empty: 'There are no semaphores. `ergon sem create NAME PERMITS` makes one.',
+        columns: [
+            { title: 'name', kind: 'id', draw: (s) => h('a', { href: link('semaphores', s.name) }, f.name(s.name)), changes: (s) => s.name },
+            { title: 'tenant', kind: 'late', text: (s) => f.name(s.tenant) },
+            { title: 'taken', draw: (s) => [bar(s.permits - s.free, s.permits, `${s.permits - s.free} of ${s.permits} permits are taken`), ` ${s.permits - s.free}/${s.permits}`], changes: (s) => [s.free, s.permits] },
+            { title: 'held by clients', kind: 'number', text: (s) => f.count(s.held) },
+            { title: 'waiting', kind: 'number', text: (s) => f.count(s.waiting) },
+            { title: 'durable', kind: 'late', text: (s) => (s.durable ? 'yes' : 'no') },
+            {
+                title: '', kind: 'actions', changes: (s) => s.name,
+                draw: (s) => actionButton({ label: 'Delete', method: 'sem.delete', danger: true, params: [s.name], question: `Delete the semaphore ${f.name(s.name)}?`, detail: 'It goes when nobody holds or waits for it.', said: (was) => (was ? `The semaphore ${f.name(s.name)} is deleted.` : 'Nobody had made it by sem.create: it goes when nobody needs it.'), then }),
+            },
+        ],
+    });
+    const list = lister({ method: 'sem.list', table, ask: async () => (await call('sem.list')).sort((a, b) => (f.name(a.name) < f.name(b.name) ? -1 : 1)) });
+    return {
+        element: h('div', {}, heading('Semaphores', what && h('code', {}, what)), list.said, onlyCard('Semaphores', table.element), detail?.element),
+        title: 'Semaphores', table, refresh: then, back: what ? () => go(link('semaphores')) : undefined, close: () => { list.stop(); detail?.stop(); },
+    };
+}

@@ -1,0 +1,160 @@
+// One task: its state and why, its attempts, what happened to it, its progress and its result, and what can be done about it.
+
+import { actionButton } from '../act.js';
+import { call } from '../api.js';
+import { tell } from '../ask.js';
+import { attemptsOf } from '../attempts.js';
+import { fill, fillNew, h, setText } from '../dom.js';
+import * as f from '../format.js';
+import { badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
+import { poll } from '../poll.js';
+import { learn, sentence } from '../rights.js';
+import { go, link } from '../router.js';
+import { makeTable } from '../table.js';
+import { valueTree } from '../value.js';
+
+const TONE = { done: 'good', failed: 'bad', dead: 'bad', expired: 'bad', attempt_failed: 'bad', timed_out: 'bad', interrupted: 'warn', fenced: 'warn', started: 'busy', cancelled: 'dim' };
+const WAITS_FOR_TIME = ['delay', 'retry', 'again', 'lost'];
+
+function took({ began, ended }) {
+    if (began === null) return '–';
+    return ended === null ? `${f.duration(Math.max(0, Date.now() - began)).replace(/\.\d+/, '')} so far` : f.duration(ended - began);
+}
+
+// What an event tells: of `progress`, how far it is.
+function told({ event, text, data }) {
+    if (event === 'progress' && Number.isFinite(data?.done)) return [data.total ? `${f.exact(data.done)} of ${f.exact(data.total)}` : f.exact(data.done), text !== null && h('span', { class: 'muted' }, ` ${f.name(text)}`)];
+    return [text !== null && f.name(text), data !== null && data !== undefined && valueTree(data)];
+}
+
+// What of an explanation is ids of other tasks, by the protocol.
+function others(explain) {
+    const rows = [];
+    for (const [name, title] of [['running', 'runs in its place'], ['after', 'has to be done first'], ['after_any', 'has to end first'], ['after_failed', 'was not done']]) {
+        const ids = [explain[name]].flat().filter((id) => typeof id === 'string' && id);
+        if (ids.length) rows.push(h('div', {}, h('span', { class: 'muted' }, `${title}: `), ids.slice(0, 12).map((id) => [taskLink(id), ' ']), ids.length > 12 && `and ${ids.length - 12} more`));
+    }
+    for (const held of explain.held ?? []) rows.push(h('div', {}, h('span', { class: 'muted' }, 'held by: '), `${f.name(held.principal)}, ${f.plural(held.permits, 'permit')}`));
+    if (explain.executors?.length) rows.push(h('div', {}, h('span', { class: 'muted' }, 'executors: '), explain.executors.slice(0, 16).map((e) => h('span', { class: 'chip small' }, `${f.name(e.name)} ${e.outstanding}/${e.bound}`))));
+    if (explain.last_error && !f.name(explain.text).includes(f.name(explain.last_error))) rows.push(h('div', { class: 'error' }, f.name(explain.last_error)));
+    if (explain.next) rows.push(h('div', {}, h('span', { class: 'muted' }, 'next: '), when(explain.next)));
+    return rows;
+}
+
+export function view({ what: id }) {
+    let hasResult = false, shownTo; // the number of the last event that is shown
+    const parts = {
+        head: h('div', { class: 'task-head' }), why: h('p', { class: 'why' }), others: h('div', { class: 'others' }), progress: h('div', { class: 'progress' }), facts: h('div', {}),
+        error: h('p', { class: 'error', hidden: true }), result: h('div', {}), acts: h('div', { class: 'buttons' }), history: h('ol', { class: 'history' }),
+    };
+    const said = h('p', { class: 'said', hidden: true, role: 'alert' });
+    const attempts = makeTable({
+        label: 'Attempts', key: (a) => a.attempt, empty: 'It has not begun yet.',
+        columns: [
+            { title: 'attempt', text: (a) => String(a.attempt) },
+            { title: 'outcome', kind: 'state', draw: (a) => badge(a.outcome ?? 'running', a.outcome === 'done' ? 'good' : a.outcome === null ? 'busy' : a.outcome === 'cancelled' ? 'dim' : 'bad'), changes: (a) => a.outcome },
+            { title: 'began', text: (a) => f.date(a.began), hint: (a) => f.moment(a.began) },
+            { title: 'took', kind: 'number', text: (a) => took(a), hint: (a) => f.moment(a.ended) },
+            { title: 'error', kind: 'grow', text: (a) => (a.text === null ? '' : f.name(a.text)) },
+        ],
+    });
+    const resultCard = card('Result', parts.error, parts.result);
+    const element = h('div', { class: 'task' },
+        heading('Task', parts.head, parts.acts), said,
+        card('Why it is where it is', parts.why, parts.progress, parts.others),
+        h('div', { class: 'pair' }, card('Facts', parts.facts), resultCard),
+        card('Attempts', attempts.element), card('History', parts.history));
+    element.hidden = true;
+    const whole = h('div', {}, said, element);
+
+    const then = () => polling.now();
+    const name = () => `The task ${id}`;
+    const copy = () => h('button', { type: 'button', class: 'quiet', title: 'copy the id', onclick: () => navigator.clipboard?.writeText(id).then(() => tell('The id is copied.'), () => {}) }, 'copy');
+    function acts(task, explain) {
+        const open = isOpen(task), acts = [];
+        if (open && WAITS_FOR_TIME.includes(explain?.reason ?? task.reason))
+            acts.push(actionButton({ label: 'Run now', method: 'task.run_now', params: [id], title: 'waits for its time no more', said: () => `${name()} waits for its time no more.`, then }));
+        if (open && !['running', 'parked'].includes(task.state)) acts.push(priority(task));
+        if (open) acts.push(actionButton({ label: 'Cancel', method: 'task.cancel', params: [id], danger: true, question: `Cancel the task ${id}?`, detail: 'A handler that runs is told to stop.', said: (r) => (r.cancelled ? `${name()} is cancelled.` : `${name()} is not cancelled: it is ${r.state}, or others still want it.`), then }));
+        if (!open && task.state !== 'done') acts.push(actionButton({ label: 'Retry', method: 'task.retry', params: [id], kind: 'primary', title: 'queues it again, with all its retries', said: () => `${name()} is queued again.`, then: () => { hasResult = false; then(); } }));
+        if (!open) acts.push(actionButton({ label: 'Forget', method: 'task.forget', params: [id], danger: true, question: `Forget the task ${id}?`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is forgotten.`, then: () => go(link('tasks')) }));
+        return acts;
+    }
+
+    function priority(task) {
+        const select = h('select', { 'aria-label': 'Priority' }, [...Array(10).keys()].map((n) => h('option', { value: n, selected: n === task.priority }, `priority ${n}`)));
+        const button = actionButton({ label: 'Set', method: 'task.change', params: () => [id, { priority: Number(select.value) }], said: (r) => `${name()} has priority ${r.priority}.`, then });
+        return h('span', { class: 'joined' }, select, button);
+    }
+
+    function draw(task, explain) {
+        element.hidden = false;
+        said.hidden = true;
+        fillNew(parts.acts, [task.state, explain?.reason, task.priority], () => acts(task, explain));
+        fillNew(parts.head, [task.state, task.method], () => [badge(task.state), h('b', {}, f.name(task.method)), h('code', { class: 'id' }, id), copy()]);
+        setText(parts.why, explain ? `${f.name(explain.text).replace(/^./, (c) => c.toUpperCase())}.` : '');
+        fillNew(parts.others, { ...explain, text: null }, () => (explain ? others(explain) : null));
+        const p = task.progress;
+        parts.progress.hidden = !p;
+        if (p) fill(parts.progress, h('progress', { max: String(p.total || 1), value: p.total ? String(p.done) : null, 'aria-label': 'Progress' }), h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
+        fillNew(parts.facts, { ...task, history: null, progress: null, reason: null }, () => facts([
+            ['method', h('a', { href: link('tasks', null, { method: task.method }) }, f.name(task.method))], ['tenant', f.name(task.tenant)],
+            task.key !== null && ['key', h('code', {}, f.name(task.key))], ['priority', String(task.priority)], ['durable', task.durable],
+            ['attempt', `${task.attempt}${task.retries ? `, ${f.plural(task.failures, 'failure')} of at most ${task.retries + 1}` : ''}`],
+            task.crashes > 0 && ['crashes', String(task.crashes)], task.losses > 0 && ['losses', String(task.losses)],
+            ['submitted', when(task.created)], task.due && ['due', when(task.due)], task.started && ['began', when(task.started)], task.ended && ['ended', when(task.ended)],
+            task.started && task.ended && ['took', f.duration(task.ended - task.started)], task.deadline && ['deadline', when(task.deadline)],
+        ]));
+        parts.error.hidden = task.error === null;
+        setText(parts.error, task.error === null ? '' : f.name(task.error));
+        const list = attemptsOf(task);
+        attempts.rows(list);
+        tickTimes(element);
+        drawHistory(task.history ?? []);
+        if (isOpen(task)) fill(parts.result, h('p', { class: 'muted' }, 'It has not ended yet.'));
+    }
+
+    function drawHistory(history) {
+        const last = history.at(-1)?.seq;
+        if (shownTo === last) return;
+        shownTo = last;
+        fill(parts.history, history.map((e) => h('li', { class: TONE[e.event] ?? 'plain' }, h('time', { datetime: f.moment(e.at), title: f.moment(e.at) }, f.time(e.at)),
+            h('span', { class: 'event' }, e.event.replaceAll('_', ' '), e.attempt > 0 && h('span', { class: 'muted' }, ` attempt ${e.attempt}`), e.reason && h('span', { class: 'muted' }, ` ${e.reason}`)),
+            h('span', { class: 'text' }, told(e)))));
+        parts.history.scrollTop = parts.history.scrollHeight;
+    }
+
+    // The result may be large, so it is asked for once, at the end.
+    async function drawResult(task) {
+        if (hasResult || isOpen(task)) return;
+        hasResult = true;
+        if (task.state !== 'done') return void fill(parts.result, h('p', { class: 'muted' }, 'There is no result.'));
+        let result, cut;
+        try {
+            ({ result, cut } = await call('task.get', [id], { exact: true }));
+        } catch (error) {
+            if (error.code !== 'TOO_LARGE') throw error;
+            return void fill(parts.result, h('p', { class: 'muted' }, 'The result is too large for this page. On the command line: ', h('code', {}, `ergon task get ${id}`)));
+        }
+        fill(parts.result, cut ? h('p', { class: 'muted' }, 'The result was larger than what is kept of it (keep_size).') : valueTree(result));
+    }
+
+    const polling = poll(async () => {
+        try {
+            const task = await call('task.get', [id, { history: true, result: false }]);
+            const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
+            draw(task, explain);
+            await drawResult(task);
+        } catch (error) {
+            learn('task.get', error);
+            if (error.code === 'GONE') return;
+            hasResult = false;
+            const none = error.code === 'NOT_FOUND' || error.code === 'BAD_PARAMS'; // not even an id
+            if (none) element.hidden = true;
+            setText(said, none ? `There is no task ${id}, or it is forgotten, or it is another tenant’s.` : sentence(error));
+            said.hidden = false;
+        }
+    }, 1000);
+
+    return { element: whole, title: `Task ${id}`, refresh: polling.now, back: () => history.back(), close: polling.stop };
+}

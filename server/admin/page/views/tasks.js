@@ -1,0 +1,158 @@
+// Tasks, newest first, a page at a time.  Only one page is ever held, however many tasks the server keeps.
+
+import { actionButton, attempt } from '../act.js';
+import { call } from '../api.js';
+import { confirm, tell } from '../ask.js';
+import { fill, h, setText } from '../dom.js';
+import * as f from '../format.js';
+import { knownMethods, live } from '../live.js';
+import { lister } from '../lister.js';
+import { badge, ENDED, heading, onlyCard, OPEN } from '../parts.js';
+import { filterOf, readQuery, writeQuery } from '../query.js';
+import { go, link, note } from '../router.js';
+import { makeTable } from '../table.js';
+
+const PAGE = 100;     // tasks on a page
+const LOOKS = 200;    // requests for one page: the server looks at 10,000 tasks in each
+const ACTS = [['task.retry', 'Retry all that match', 'retried', 'Retry'], ['task.cancel', 'Cancel all that match', 'cancelled', 'Cancel']];
+
+export function view({ parameters }) {
+    let filter = filterOf(parameters), cursors = [null], next = null, looking = null;
+    const controller = new AbortController();
+
+    const suggestions = h('datalist', { id: 'methods' });
+    const field = h('input', { type: 'search', id: 'search', 'aria-label': 'Search tasks', 'aria-describedby': 'search-help', list: 'methods', autocomplete: 'off', spellcheck: 'false', value: writeQuery({ ...filter, state: null }) });
+    const wrong = h('p', { class: 'said', hidden: true, role: 'alert' });
+    const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
+    const progress = h('span', { class: 'muted', role: 'status' });
+    const before = h('button', { type: 'button', onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', onclick: () => turn(1) }, 'Older ›');
+    const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
+
+    const table = makeTable({
+        label: 'Tasks', key: (t) => t.id, open: (t) => go(link('task', t.id)), empty: 'No task matches.',
+        columns: [
+            { title: 'task', kind: 'id', draw: (t) => h('a', { href: link('task', t.id) }, t.id), changes: (t) => t.id },
+            { title: 'method', kind: 'id', text: (t) => f.name(t.method) },
+            { title: 'state', kind: 'state', draw: (t) => [badge(t.state), !ENDED.includes(t.state) && t.reason && t.reason !== t.state && h('span', { class: 'muted' }, ` ${t.reason}`)], changes: (t) => [t.state, t.reason] },
+            { title: 'key', kind: 'id clip', text: (t) => (t.key === null ? '' : f.name(t.key)), hint: (t) => (t.key === null ? '' : f.name(t.key)) },
+            { title: 'tenant', kind: 'late', text: (t) => f.name(t.tenant) },
+            { title: 'attempt', kind: 'number late', text: (t) => f.count(t.attempt) },
+            { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
+            { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? f.duration(t.ended - t.started) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
+            { title: 'error', kind: 'clip wide-clip late', text: (t) => (t.error === null ? '' : f.name(t.error)), hint: (t) => (t.error === null ? '' : f.name(t.error)) },
+        ],
+    });
+
+    // A page of a narrow filter may come in many parts: the server looks at a bounded number of tasks for each request.
+    async function page() {
+        if (looking) looking.enough = true;
+        const mine = (looking = { enough: false });
+        const found = [];
+        let cursor = cursors.at(-1), looks = 0;
+        do {
+            const answer = await call('task.list', [{ ...filter, limit: PAGE - found.length, ...(cursor ? { cursor } : {}) }], { signal: controller.signal });
+            if (looking !== mine) return null;
+            found.push(...answer.tasks);
+            cursor = answer.next;
+            looks++;
+            if (looks > 2) {
+                setText(progress, `looked at about ${f.count(looks * 10000)} tasks, found ${found.length}`);
+                stop.hidden = false;
+                if (found.length > table.size()) table.rows(found);
+            }
+        } while (cursor && found.length < PAGE && looks < LOOKS && !mine.enough);
+        stop.hidden = true;
+        next = cursor;
+        looking = null;
+        return found;
+    }
+
+    const list = lister({
+        method: 'task.list', table, ask: () => page(),
+        shown: (rows) => {
+            before.disabled = cursors.length === 1;
+            after.disabled = !next;
+            setText(progress, rows.length ? `page ${cursors.length}, ${f.plural(rows.length, 'task')}${next ? ', and there are more' : ''}` : next ? 'none so far; there are more to look at' : '');
+        },
+    });
+
+    function turn(by) {
+        if (by > 0 && next) cursors.push(next);
+        else if (by < 0 && cursors.length > 1) cursors.pop();
+        else return;
+        list.now();
+    }
+
+    function choose(changed) {
+        filter = Object.fromEntries(Object.entries(changed).filter(([, value]) => value));
+        cursors = [null];
+        note(link('tasks', null, filter));
+        drawChips();
+        drawActs();
+        list.now();
+    }
+
+    function search(event) {
+        event.preventDefault();
+        const query = readQuery(field.value);
+        wrong.hidden = !query.error;
+        setText(wrong, query.error ?? '');
+        if (query.error) return;
+        if (query.id) go(link('task', query.id));
+        else choose({ state: filter.state, ...query.filter });
+        if (query.filter.state) field.value = writeQuery({ ...query.filter, state: null });
+    }
+
+    // A button for each state, with how many tasks are in it; they stay, and their figures change.
+    const states = ['', ...OPEN, ...ENDED].map((state) => {
+        const n = h('span', { class: 'n' }), button = h('button', { type: 'button', class: 'chip', 'data-state': state, onclick: () => choose({ ...filter, state }) }, state || 'all', n);
+        chips.append(button);
+        return { state, n, button };
+    });
+    function drawChips() {
+        const kept = live.last?.info?.kept;
+        for (const { state, n, button } of states) {
+            const figure = state ? kept?.states?.[state] : kept?.held, on = (filter.state ?? '') === state;
+            setText(n, figure === undefined ? '' : f.count(figure));
+            n.title = f.exact(figure);
+            button.classList.toggle('on', on);
+            button.setAttribute('aria-pressed', String(on));
+        }
+    }
+
+    // What applies to all tasks that match is counted first, and asked for.
+    const acts = h('div', { class: 'buttons' });
+    function drawActs() {
+        fill(acts, ACTS.map(([method, label, told, verb]) => actionButton({
+            label, method, danger: method === 'task.cancel', kind: 'quiet', title: 'counts them first, and asks',
+            params: () => [{ ...conditions(), dry_run: true }],
+            said: (counted) => (counted.matched ? `${f.plural(counted.matched, 'task matches', 'tasks match')}.` : 'No task matches.'),
+            then: async (counted) => {
+                if (!counted.matched || !(await confirm(`${verb} ${f.plural(counted[told], 'task')}?`, { yes: verb, danger: method === 'task.cancel', detail: writeQuery(filter) || 'all tasks that you may see' }))) return;
+                const did = await attempt(method, [conditions()]);
+                if (did) tell(`${f.plural(did[told], 'task')} ${told}.`);
+                list.now();
+            },
+        })));
+    }
+    const conditions = () => (Object.keys(filter).length ? { ...filter } : { all: true });
+
+    drawChips();
+    drawActs();
+    if (parameters.get('search')) queueMicrotask(() => field.focus());
+
+    function update() {
+        drawChips();
+        const names = knownMethods();
+        if (suggestions.children.length !== names.length) fill(suggestions, names.map((name) => h('option', { value: `method:${name}` })));
+    }
+
+    return {
+        element: h('div', {}, heading('Tasks', null, acts),
+            h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search'), suggestions),
+            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
+            wrong, chips, list.said, onlyCard('Tasks', table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
+        title: 'Tasks', table, update, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
+        close: () => { controller.abort(); list.stop(); },
+    };
+}

@@ -1,0 +1,682 @@
+#!/usr/bin/python3
+"""The page of the admin listener, in a real Chromium: each view, each action with what it does to the server, hostile names, the keyboard, little and
+much room, sign-in, and a server that goes and comes.  Pictures go to the folder ERGON_SCREENSHOTS; ERGON_KEPT says how many tasks are kept in the
+test that measures."""
+import contextlib
+import os
+import sys
+import time
+import unittest
+
+import harness
+from browser import browser, missing
+
+BAD = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+VIEWS = {"overview": "Overview", "charts": "Charts", "queues": "Queues", "tasks": "Tasks", "workers": "Workers", "crons": "Crons",
+         "semaphores": "Semaphores", "connections": "Connections"}
+KEPT = int(os.environ.get("ERGON_KEPT", "20000"))
+
+
+def setUpModule():
+    browser()
+
+
+class PageTest(harness.ServerTest):
+    """A server with the page, and the one browser of all tests.  After each test the console has to be clean."""
+
+    FLAGS = ("--admin", "http://127.0.0.1:0")
+    WIDTH, HEIGHT = 1440, 900
+    server_may_go = False
+
+    def setUp(self):
+        super().setUp()
+        self.b = browser()
+        self.b.size(self.WIDTH, self.HEIGHT)
+        self.b.media(prefers_color_scheme="light", prefers_reduced_motion="reduce")
+        self.b.complaints()
+        self.addCleanup(self.leave)
+
+    def leave(self):
+        complaints = self.b.complaints(self.server_may_go)
+        self.b.driver.get("about:blank")
+        self.b.driver.delete_all_cookies()
+        self.assertEqual(complaints, [])
+
+    def open(self, view, live=True):
+        """Opens a view by its address, and waits until the page is connected."""
+        url = harness.admin_url(self.server) + "/#/" + view
+        if self.b.driver.current_url.split("#")[0] == harness.admin_url(self.server) + "/":
+            self.b.js("location.hash = arguments[0]", "#/" + view)
+        else:
+            self.b.driver.get(url)
+        self.b.find("main h1")
+        if live:
+            self.b.sees("Live", "header")
+        name = view.split("/")[0].split("?")[0]
+        if name in VIEWS:
+            self.b.sees(VIEWS[name], "main h1")
+
+    def row(self, key):
+        """The selector of a table's row."""
+        return 'tr[data-key="' + str(key).replace("\\", "\\\\").replace('"', '\\"') + '"]'
+
+    def told(self, text):
+        """The page says so, and the message is closed."""
+        self.b.sees(text, "#toasts")
+        while self.b.js("document.querySelector('#toasts button')?.click(); return document.querySelector('#toasts button') !== null"):
+            pass
+
+    def submit(self, *spec):
+        return self.client.call("task.submit", *spec)["id"]
+
+    def state(self, task):
+        return self.client.call("task.get", task)["state"]
+
+
+class Overview(PageTest):
+    def test_figures_threads_and_what_needs_somebody(self):
+        self.submit("sum", [1, 2])
+        self.client.call("queue.pause", "sum")
+        self.addCleanup(self.client.call, "queue.resume", "sum")
+        self.open("overview")
+        self.b.sees("The queue sum is paused", ".needs")
+        self.b.sees("stepped 0", '[aria-label="Executors"]')
+        self.b.sees("loop 0", '[aria-label="Loops"]')
+        self.b.sees("Tasks kept", ".tiles")
+        self.b.until(lambda: self.b.js("return document.querySelectorAll('.plot canvas').length") == 2, "two charts")
+        version = self.client.call("server.info")["version"]
+        self.b.sees(f"ergond {version}", "main")
+        self.b.shot("overview")
+
+    def test_calls_are_counted_as_they_come(self):
+        self.open("overview")
+        done = lambda: int(self.client.call("server.info")["tasks"]["done"])
+
+        def grows():
+            self.client.call("echo", 1)
+            return not self.b.text(".tile strong").startswith(("0/s", "–"))
+        before = done()
+        self.b.until(grows, "the rate of calls rises")
+        self.assertGreater(done(), before)
+
+    def test_an_executor_that_is_stuck_is_marked(self):
+        self.open("overview")
+
+        def marked():
+            if not self.b.js("return document.querySelector('tr.stuck') !== null"):
+                self.client.send("task.call", "block", ["2s", {"ignore_cancel": True}], {"deadline": 20})
+                return False
+            return True
+        end = time.monotonic() + harness.LIMIT
+        while not marked():
+            self.assertLess(time.monotonic(), end, "no executor was marked")
+            with contextlib.suppress(AssertionError):
+                time.sleep(0.2)
+        self.b.sees("is stuck", ".needs")
+        self.b.shot("overview-stuck")
+
+    def test_charts_are_drawn(self):
+        self.submit("echo", [1])
+        self.open("charts")
+        self.b.until(lambda: self.b.js("return document.querySelectorAll('.plot canvas').length") >= 10, "ten charts")
+        self.b.sees("done", ".u-legend")
+        self.b.shot("charts")
+
+
+class Queues(PageTest):
+    def queue(self, method):
+        return next(q for q in self.client.call("queue.list") if q["method"] == method)
+
+    def test_pause_resume_drain(self):
+        self.submit("echo", [1])
+        self.submit("sum", [1])
+        self.open("queues")
+        row = self.row("echo")
+        self.b.click("Pause", row)
+        self.told("The queue echo is paused.")
+        self.assertTrue(self.queue("echo")["paused"])
+        self.assertFalse(self.queue("sum")["paused"])
+        self.b.sees("paused", row)
+        self.b.shot("queues")
+        self.b.click("Resume", row)
+        self.told("The queue echo is open again.")
+        self.assertFalse(self.queue("echo")["paused"])
+        self.b.click("Drain", row)
+        self.b.agree()
+        self.told("The queue echo drains.")
+        self.assertTrue(self.queue("echo")["draining"])
+        self.b.click("Resume", row)
+        self.told("The queue echo is open again.")
+        self.assertFalse(self.queue("echo")["draining"])
+
+    def test_tenants_and_the_way_to_tasks(self):
+        self.submit("echo", [1])
+        self.open("queues")
+        self.b.sees("anybody", 'table[aria-label="Tenants"]')
+        self.b.find(self.row("echo") + " a").click()
+        self.b.until(lambda: self.b.js("return location.hash") == "#/tasks?method=echo", "the queue leads to its tasks")
+
+    def test_a_question_that_is_left_does_nothing(self):
+        self.submit("echo", [1])
+        self.open("queues")
+        self.b.click("Drain", self.row("echo"))
+        self.b.find("dialog[open]")
+        self.b.click("Leave it", "dialog")
+        self.b.until(lambda: not self.b.js("return document.querySelector('dialog')"), "the question goes")
+        self.assertFalse(self.queue("echo")["draining"])
+
+
+class Tasks(PageTest):
+    def ids(self):
+        return self.b.js("return [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].map((r) => r.dataset.key)")
+
+    def search(self, text):
+        field = self.b.find("#search")
+        field.clear()
+        field.send_keys(text, "\n")
+
+    def test_filter_and_search(self):
+        # Six tasks of which each condition means others.
+        failed = self.submit("fail", ["OOPS", "as it is"], {"key": "f-1"})
+        done = [self.submit("echo", [n], {"key": f"two words {n}"}) for n in range(2)]
+        later = [self.submit("echo", [n], {"delay": "1h", "key": f"later-{n}"}) for n in range(2)]
+        self.client.call("task.wait", [failed, *done])
+        self.open("tasks")
+        shows = lambda *ids: lambda: set(self.ids()) == set(ids)
+        self.b.until(lambda: set(self.ids()) >= {failed, *done, *later}, "all are listed")
+        self.b.shot("tasks")
+        self.b.click("delayed", ".chips")
+        self.search("method:echo")
+        self.b.until(lambda: set(later) <= set(self.ids()) and not {failed, *done} & set(self.ids()), "only those that are delayed")
+        self.b.click("all", ".chips")
+        self.search('key:"two words 1"')
+        self.b.until(shows(done[1]), "one by its key")
+        self.search("fail")
+        self.b.until(lambda: failed in self.ids() and not {*done, *later} & set(self.ids()), "those of a method")
+        self.b.sees("OOPS: as it is", self.row(failed))
+        self.search("tenant:nobody-of-this-name")
+        self.b.until(shows(), "none of a tenant that has none")
+        self.b.sees("No task matches", "main")
+        self.search("colour:red")
+        self.b.sees('There is no "colour:"', "main")
+        self.search(later[0])
+        self.b.sees(later[0], ".task-head")
+
+    def test_pages(self):
+        made = [self.submit("echo", [n], {"key": f"page-{n}", "delay": "1h"}) for n in range(230)]
+        newest = made[::-1]
+        self.open("tasks?state=delayed")
+        self.b.until(lambda: self.ids() == newest[:100], "the newest hundred, in order")
+        self.b.click("Older", ".pager")
+        self.b.until(lambda: self.ids() == newest[100:200], "the second page")
+        self.b.keys("]")
+        self.b.until(lambda: self.ids()[:30] == newest[200:], "the third page, by a key")
+        self.b.keys("[", "[")
+        self.b.until(lambda: self.ids() == newest[:100], "back on the first")
+        self.client.call("task.cancel", {"state": "delayed", "method": "echo"})
+
+    def test_all_that_match(self):
+        mine = [self.submit("hash", ["sha256", "x"], {"delay": "1h"}) for _ in range(3)]
+        other = self.submit("sum", [1], {"delay": "1h"})
+        self.open("tasks?method=hash&state=delayed")
+        self.b.until(lambda: set(self.ids()) == set(mine), "they are listed")
+        self.b.click("Cancel all that match", "main")
+        self.b.sees("Cancel 3 tasks?", "dialog")
+        self.assertEqual({self.state(t) for t in mine}, {"delayed"}, "nothing is done before it is agreed")
+        self.b.agree()
+        self.told("3 tasks cancelled.")
+        self.assertEqual({self.state(t) for t in mine}, {"cancelled"})
+        self.assertEqual(self.state(other), "delayed")
+        self.client.call("queue.pause", "hash")
+        self.addCleanup(self.client.call, "queue.resume", "hash")
+        self.open("tasks?method=hash&state=cancelled")
+        self.b.click("Retry all that match", "main")
+        self.b.agree()
+        self.told("3 tasks retried.")
+        self.assertEqual({self.state(t) for t in mine}, {"waiting"})
+
+    def test_a_task_shows_up_as_it_is_submitted(self):
+        self.open("tasks")
+        task = self.submit("echo", ["now"])
+        self.b.until(lambda: task in self.ids(), "a new task is on the first page")
+
+
+class Task(PageTest):
+    def test_attempts_history_and_result(self):
+        task = self.submit("flaky", [3], {"retries": 5, "backoff": "1ms", "key": "invoice-77"})
+        self.client.call("task.wait", task)
+        self.open("task/" + task)
+        self.b.sees("It is done after attempt 3.", ".why")
+        self.assertEqual(self.b.js("return [...document.querySelectorAll('table[aria-label=Attempts] .badge')].map((b) => b.textContent)"),
+                         ["done", "failed", "failed"])
+        self.b.sees("FLAKY: attempt 1 fails", ".history")
+        self.b.sees("invoice-77", ".facts")
+        self.b.sees("3", '[aria-label="Result"] .value')
+        self.b.shot("task")
+
+    def test_results_of_each_kind(self):
+        value = {"text": "a\nb", "list": [1, 2.5, None, True], "bytes": b"\x00\xffz", "large": 2**60 + 1, "deep": {"a": {"b": {"c": 1}}}}
+        task = self.submit("echo", [value])
+        self.client.call("task.wait", task)
+        self.open("task/" + task)
+        for part in ('"a\\nb"', "2.5", "nil", "true", "3 B: 00ff7a", str(2**60 + 1)):
+            self.b.sees(part, ".value")
+        long = self.submit("echo", [["x" * 10000] * 500], {"keep_size": "64m"})
+        self.client.call("task.wait", [long], {"result": False})
+        self.open("task/" + long)
+        self.b.sees("500 entries", ".value")
+        self.b.sees("300 entries more", ".value")
+        self.b.sees("6,000 characters more", ".value")
+        huge = self.submit("echo", ["x" * (9 << 20)], {"keep_size": "64m"})
+        self.client.call("task.wait", [huge], {"result": False})
+        self.open("task/" + huge)
+        self.b.sees("too large for this page", '[aria-label="Result"]')
+        cut = self.submit("echo", ["x" * 1000], {"keep_size": 10})
+        self.client.call("task.wait", cut)
+        self.open("task/" + cut)
+        self.b.sees("larger than what is kept", '[aria-label="Result"]')
+
+    def test_progress(self):
+        task = self.submit("progress", [100000, "20ms"])
+        self.open("task/" + task)
+        self.b.sees("of 100 k", ".progress")
+        self.b.shot("task-progress")
+        self.client.call("task.cancel", task)
+        self.b.sees("cancelled", ".task-head")
+
+    def test_cancel_then_retry_then_forget(self):
+        task = self.submit("sleep", ["1h"])
+        self.open("task/" + task)
+        self.b.click("Cancel", ".heading")
+        self.b.agree()
+        self.told("is cancelled.")
+        self.client.call("task.wait", task)
+        self.assertEqual(self.state(task), "cancelled")
+        self.b.click("Retry", ".heading")
+        self.told("is queued again.")
+        self.assertNotEqual(self.state(task), "cancelled")
+        self.b.click("Cancel", ".heading")
+        self.b.agree()
+        self.client.call("task.wait", task)
+        self.b.click("Forget", ".heading")
+        self.b.agree()
+        self.told("is forgotten.")
+        with self.refused("NOT_FOUND"):
+            self.client.call("task.get", task)
+
+    def test_kick_and_priority(self):
+        task = self.submit("sum", [2, 3], {"delay": "1h"})
+        self.open("task/" + task)
+        self.b.find(".heading select").send_keys("priority 9")
+        self.b.click("Set", ".heading")
+        self.told("has priority 9.")
+        self.assertEqual(self.client.call("task.get", task)["priority"], 9)
+        self.b.click("Run now", ".heading")
+        self.told("waits for its time no more.")
+        self.client.call("task.wait", task)
+        self.assertEqual(self.state(task), "done")
+        self.b.sees("5", '[aria-label="Result"] .value')
+
+    def test_why_it_waits(self):
+        first = self.submit("sleep", ["1h"], {"limit": {"key": "gpu", "max": 1}})
+        second = self.submit("sleep", ["1h"], {"limit": {"key": "gpu", "max": 1}})
+        self.addCleanup(self.client.call, "task.cancel", {"method": "sleep"})
+        self.open("task/" + second)
+        self.b.sees('"gpu"', ".why")
+        self.b.sees(first, ".others")
+        self.b.find(".others a").click()
+        self.b.sees(first, ".task-head")
+
+    def test_one_that_is_not_there(self):
+        self.open("tasks")
+        self.b.js("location.hash = '#/task/t0000000000001'")
+        self.b.sees("There is no task t0000000000001", "main")
+
+
+class Others(PageTest):
+    """Workers, crons, semaphores, connections."""
+
+    def test_workers(self):
+        with self.server.connect() as worker:
+            name = worker.call("worker.register", ["resize", "thumbnail"], {"slots": 4, "name": "img-1", "version": "1.4.2"})["worker"]
+            task = self.submit("resize", ["a.jpg"])
+            self.open("workers")
+            row = self.row(name)
+            for text in ("img-1", "resize, thumbnail", "1/4", task):
+                self.b.sees(text, row)
+            self.b.shot("workers")
+            state = lambda: self.client.call("worker.list")["workers"][0]["state"]
+            self.b.click("Quiet", row)
+            self.told("is given nothing more.")
+            self.assertEqual(state(), "quiet")
+            self.b.click("Resume", row)
+            self.told("works again.")
+            self.assertEqual(state(), "open")
+        self.b.sees("No worker is registered", "main")
+        self.client.call("task.cancel", task)
+
+    def test_crons(self):
+        self.client.call("cron.put", "nightly", "0 3 * * *", "echo", ["report"], {"zone": "Europe/Berlin"})
+        self.client.call("cron.put", "yearly", "@yearly", "echo", [], {})
+        self.open("crons")
+        self.b.sees("nightly", "main")
+        self.b.sees("Europe/Berlin", "main")
+        self.b.shot("crons")
+        self.b.click("Delete", self.row('["anybody","nightly"]'))
+        self.b.sees("Delete the cron nightly?", "dialog")
+        self.b.agree()
+        self.told("The cron nightly is deleted.")
+        self.assertEqual([c["name"] for c in self.client.call("cron.list")], ["yearly"])
+        self.client.call("cron.delete", "yearly")
+
+    def test_semaphores(self):
+        self.client.call("sem.create", "licences", 2)
+        with self.server.connect() as holder, self.server.connect() as waiter:
+            hold = holder.call("sem.acquire", "licences", {"permits": 2, "ttl": "1h"})
+            waiter.send("sem.acquire", "licences", {"wait": "1h"})
+            self.open("semaphores")
+            self.b.sees("2/2", self.row('["anybody","licences"]'))
+            self.b.find(self.row('["anybody","licences"]') + " a").click()
+            self.b.sees(str(hold["fence"]), 'table[aria-label="Holders"]')
+            self.b.sees("connected", 'table[aria-label="Holders"]')
+            self.b.sees("1.", 'table[aria-label="Waiters"]')
+            self.b.shot("semaphores")
+        self.client.call("sem.create", "spare", 1)
+        self.open("semaphores")
+        self.b.click("Delete", self.row('["anybody","spare"]'))
+        self.b.agree()
+        self.told("The semaphore spare is deleted.")
+        self.assertNotIn("spare", [s["name"] for s in self.client.call("sem.list")])
+        self.client.call("sem.delete", "licences")
+
+    def test_connections(self):
+        with self.server.connect() as victim:
+            victim.call("echo", 1)
+            self.open("connections")
+            peer = "%s:%d" % victim.sock.getsockname()
+            mine = next(c["id"] for c in self.client.call("connection.list")["connections"] if c["peer"] == peer)
+            self.b.sees(peer, self.row(mine))
+            self.b.shot("connections")
+            field = self.b.find(".search input")
+            field.send_keys(peer, "\n")
+            self.b.until(lambda: self.b.js("return document.querySelectorAll('main tbody tr').length") == 1, "one connection of this address")
+            self.b.click("Kill", self.row(mine))
+            self.b.agree()
+            self.told("1 connection closed.")
+            self.assertTrue(victim.at_end())
+
+
+class Hostile(PageTest):
+    def test_names_errors_and_results_are_text(self):
+        c = self.client
+        tasks = [self.submit("fail", ["BAD", BAD], {"key": BAD}), self.submit("echo", [{BAD: [BAD, BAD.encode()]}], {"key": "k" + BAD})]
+        c.call("task.wait", tasks)
+        c.call("cron.put", BAD, "@yearly", "echo", [BAD], {})
+        self.addCleanup(c.call, "cron.delete", BAD)
+        c.call("sem.create", BAD, 1)
+        self.addCleanup(c.call, "sem.delete", BAD)
+        with self.server.connect() as holder, self.server.connect() as worker:
+            holder.call("sem.acquire", BAD, {})
+            worker.call("worker.register", ["pixels"], {"name": BAD[:64], "version": BAD[:32]})
+            self.open("overview")
+            for view in (*VIEWS, "semaphores/" + BAD.replace("/", "%2F").replace("#", "%23").replace("?", "%3F"), *("task/" + t for t in tasks)):
+                self.b.js("location.hash = arguments[0]", "#/" + view)
+                want = {"tasks": BAD, "crons": BAD, "semaphores": BAD, "workers": BAD[:64]}.get(view)
+                if view.startswith(("task/", "semaphores/")):
+                    want = BAD
+                if want:
+                    self.b.until(lambda: want.replace('"', "") in self.b.text("main").replace('\\"', "").replace('"', ""), f"the text itself in {view}")
+                self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script, main iframe').length"), 0, view)
+            self.b.shot("hostile")
+            # The delete button asks with the name in the question.
+            self.open("crons")
+            self.b.click("Delete", "main")
+            self.b.sees("onerror", "dialog")
+            self.b.click("Leave it", "dialog")
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
+    def test_what_breaks_the_policy_is_noticed(self):
+        self.open("overview")
+        self.b.js("const s = document.createElement('script'); s.textContent = 'window.pwned = 2'; document.body.append(s);"
+                  "document.body.setAttribute('style', 'color: red')")
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+        self.b.until(lambda: len(self.b.complaints()) >= 1, "the console has a violation")
+
+    def test_an_address_that_is_none(self):
+        self.open("overview")
+        self.b.js("location.hash = arguments[0]", "#/" + BAD)
+        self.b.sees("There is no view", "main")
+        self.b.js("location.hash = arguments[0]", "#/task/%E0%A4%A")
+        self.b.sees("There is no task", "main")
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
+
+class Keyboard(PageTest):
+    def hash(self):
+        return self.b.js("return location.hash")
+
+    def test_places_lists_search_and_help(self):
+        tasks = [self.submit("echo", [n]) for n in range(3)]
+        self.client.call("task.wait", tasks)
+        self.open("overview")
+        for key, name in (("q", "queues"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
+                          ("o", "overview"), ("t", "tasks")):
+            self.b.keys("g", key)
+            self.b.until(lambda: self.hash() == "#/" + name, f"g {key} leads to {name}")
+            self.assertEqual(self.b.js("return document.querySelector('nav a[aria-current]').dataset.view"), name)
+        rows = lambda: self.b.js("return [...document.querySelectorAll('main tbody tr')].map((r) => r.dataset.key)")
+        at = lambda: self.b.js("return document.activeElement.dataset.key ?? null")
+        self.b.until(lambda: set(rows()) >= set(tasks), "the tasks are listed")
+        self.b.keys("ARROW_DOWN")
+        self.b.until(lambda: at() == rows()[0], "the first row has the focus")
+        self.b.keys("ARROW_DOWN", "j", "k")
+        self.b.until(lambda: at() == rows()[1], "the second row has it")
+        outline = self.b.js("const s = getComputedStyle(document.activeElement); return s.outlineStyle !== 'none' || s.boxShadow !== 'none'")
+        self.assertTrue(outline, "the focus is visible")
+        chosen = at()
+        self.b.keys("ENTER")
+        self.b.until(lambda: self.hash() == "#/task/" + chosen, "Enter opens the task")
+        self.b.keys("ESCAPE")
+        self.b.until(lambda: self.hash() == "#/tasks", "Escape goes back")
+        self.b.keys("/")
+        self.b.until(lambda: self.b.js("return document.activeElement.id") == "search", "/ leads to the search")
+        self.b.keys("g", "q")
+        self.assertEqual(self.b.js("return document.activeElement.value"), "gq", "letters in a field are letters")
+        self.b.keys("ESCAPE")
+        self.b.keys("?")
+        self.b.sees("this help", "dialog[open]")
+        self.b.shot("help")
+        self.b.keys("ESCAPE")
+        self.b.until(lambda: not self.b.js("return document.querySelector('dialog[open]')"), "Escape closes the help")
+
+    def test_everything_has_a_name_and_can_be_reached(self):
+        self.submit("echo", [1], {"delay": "1h"})
+        for view in VIEWS:
+            self.open(view)
+            nameless = self.b.js("""return [...document.querySelectorAll('button, a[href], input, select, table')]
+                .filter((e) => e.checkVisibility() && !(e.getAttribute('aria-label') || e.innerText?.trim() || e.labels?.length || e.title))
+                .filter((e) => e.tagName !== 'TABLE' || !e.closest('.u-legend, .uplot')).map((e) => e.outerHTML.slice(0, 200))""")
+            self.assertEqual(nameless, [], view)
+        self.assertEqual(self.b.js("return document.querySelectorAll('main').length"), 1)
+        self.assertEqual(self.b.js("return document.documentElement.lang"), "en")
+
+
+class Room(PageTest):
+    def everywhere(self, width, height, name):
+        task = self.submit("fail", ["A_LONG_NAME_OF_AN_ERROR_BUT_ALLOWED", "x" * 400], {"key": "k" * 180})
+        self.client.call("cron.put", "a-cron", "@yearly", "echo", [], {})
+        self.addCleanup(self.client.call, "cron.delete", "a-cron")
+        self.client.call("task.wait", task)
+        self.b.size(width, height)
+        for view in (*VIEWS, "task/" + task):
+            self.open(view)
+            self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .empty:not([hidden])') !== null"), f"{view} shows something")
+            wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")
+            self.assertLessEqual(wide[0], wide[1], f"{view} scrolls sideways at {width}")
+            self.b.shot(f"{name}-{view.split('/')[0]}")
+
+    def test_400_pixels(self):
+        self.everywhere(400, 860, "400")
+        self.b.click("Menu", "header")
+        self.b.find("nav a[data-view=queues]").click()
+        self.b.sees("Queues", "main h1")
+
+    def test_4k(self):
+        self.everywhere(3840, 2160, "4k")
+
+    def test_dark_by_system_and_by_choice(self):
+        page = lambda: self.b.js("return getComputedStyle(document.documentElement).backgroundColor")
+        ink = lambda: self.b.js("return getComputedStyle(document.documentElement).color")
+        light = lambda: sum(int(n) for n in page()[4:-1].split(","))
+        self.open("overview")
+        self.assertGreater(light(), 600)
+        self.b.media(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
+        self.b.until(lambda: light() < 150, "dark as the system says")
+        self.assertNotEqual(page(), ink())
+        self.b.shot("dark-overview")
+        self.open("tasks")
+        self.b.shot("dark-tasks")
+        self.b.keys("d")
+        self.b.until(lambda: light() > 600, "light by a key")
+        self.b.driver.refresh()
+        self.b.find("main h1")
+        self.b.until(lambda: light() > 600, "the choice is remembered")
+        self.b.js("localStorage.clear()")
+
+    def test_nothing_moves_where_that_is_asked(self):
+        self.open("overview")
+        self.b.media(prefers_color_scheme="light", prefers_reduced_motion="reduce")
+        self.assertEqual(self.b.js("return document.getAnimations().length"), 0)
+
+
+class Rights(PageTest):
+    """Where tokens say who may do what."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = harness.scratch(cls.addClassCleanup)
+        tokens = harness.write_tokens(cls.folder, {"chief": "*", "reader": "server.info,server.topology,queue.list,task.list,task.get,task.explain,echo"})
+        cls.FLAGS = (*PageTest.FLAGS, "--tokens", tokens)
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        self.client.call("server.auth", harness.token_of("chief"))
+
+    def sign_in(self, token):
+        self.b.driver.get(harness.admin_url(self.server) + "/#/queues")
+        self.b.find("#token").send_keys(token, "\n")
+
+    def test_a_wrong_token_then_the_right_one_then_out(self):
+        self.sign_in("no-such-token")
+        self.b.sees("This token is not known.", ".signin")
+        self.b.shot("sign-in")
+        self.b.find("#token").send_keys(harness.token_of("chief"), "\n")
+        self.b.sees("Live", "header")
+        self.b.sees("token:chief", "header")
+        self.b.sees("Queues", "main h1")
+        kept = self.b.js("return JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])")
+        self.assertNotIn(harness.token_of("chief"), kept, "the page keeps no token")
+        self.assertNotIn("ergon_session", kept, "scripts cannot read the cookie")
+        self.b.driver.refresh()
+        self.b.sees("token:chief", "header")
+        self.b.click("Sign out", "header")
+        self.b.find("#token")
+        self.b.driver.refresh()
+        self.b.find("#token")
+
+    def test_who_may_little_is_told_so(self):
+        self.submit("echo", [1], {"delay": "1h"})
+        self.client.call("queue.pause", "echo")
+        self.addCleanup(self.client.call, "queue.resume", "echo")
+        self.sign_in(harness.token_of("reader"))
+        self.b.sees("echo", 'table[aria-label="Queues"]')
+        self.b.click("Resume", self.row("echo"))
+        self.b.sees("You are not allowed to do this", "#toasts")
+        self.b.until(lambda: self.b.js("return document.querySelector('button[data-method=\"queue.resume\"]').disabled"), "the button is off from now on")
+        self.assertTrue(next(q for q in self.client.call("queue.list") if q["method"] == "echo")["paused"], "nothing was done")
+        self.b.shot("denied")
+        for view in ("crons", "workers", "connections"):
+            self.b.js("location.hash = arguments[0]", "#/" + view)
+            self.b.sees("You are not allowed to do this", "main")
+        self.b.js("location.hash = '#/overview'")
+        self.b.sees("stepped 0", "main")
+
+    def test_a_session_that_the_server_has_forgotten(self):
+        self.sign_in(harness.token_of("chief"))
+        self.b.sees("Live", "header")
+        self.b.driver.delete_all_cookies()
+        self.b.js("location.hash = '#/crons'")
+        self.b.find("#token")
+
+
+class Again(unittest.TestCase):
+    """A server that goes and comes while the page is open."""
+
+    def test_the_page_comes_back(self):
+        b = browser()
+        b.size(1440, 900)
+        with harness.Server("--admin", "http://127.0.0.1:0") as server:
+            admin = harness.admin_url(server)
+            b.driver.get(admin + "/#/overview")
+            b.sees("Live", "header")
+            old = server.pid
+            b.sees(f"process {old}", "main")
+        b.sees("Not connected", "header")
+        b.sees("the figures are old", ".lost")
+        b.shot("not-connected")
+        with harness.Server("--admin", admin) as server, server.connect() as client:
+            b.sees("Live", "header")
+            b.sees(f"process {server.pid}", "main")
+            b.until(lambda: b.js("return document.querySelector('.lost').hidden"), "the message goes")
+            client.call("task.submit", "echo", [1])
+            b.js("location.hash = '#/queues'")
+            b.click("Pause", 'tr[data-key="echo"]')
+            b.sees("The queue echo is paused.", "#toasts")
+            self.assertTrue(client.call("queue.list")[0]["paused"])
+            b.driver.get("about:blank")
+            self.assertEqual(b.complaints(gone=True), [])
+
+
+class Many(PageTest):
+    """The list of tasks holds one page, however many tasks are kept."""
+
+    def test_requests_stay_small(self):
+        odd = self.submit("sum", [1], {"delay": "10h", "key": "the-odd-one"})
+        batch, left = 10000, KEPT
+        while left > 0:
+            n = min(batch, left)
+            self.client.call("task.submit_many", [["echo", [7], {"delay": "10h"}]] * n, {"durable": "none"})
+            left -= n
+        long_steps = lambda: [loop["long_steps"] for loop in self.client.call("server.topology")["loops"]]
+        before = long_steps()
+        self.open("overview")
+        # Each request of the page from here on: how long it took, and how much came.
+        self.b.js("""window.asked = []; const original = window.fetch;
+            window.fetch = async (...a) => { const began = performance.now(); const r = await original(...a); const text = await r.clone().text();
+                window.asked.push([String(a[1]?.body ?? a[0]), performance.now() - began, text.length]); return r; };""")
+        self.open("tasks")
+        rows = lambda: self.b.js("return document.querySelectorAll('main tbody tr').length")
+        self.b.until(lambda: rows() == 100, "one page is shown")
+        for page in range(2, 12):
+            self.b.click("Older", ".pager")
+            self.b.sees(f"page {page},", ".pager")
+            self.b.until(lambda: rows() == 100, "a page of a hundred")
+        field = self.b.find("#search")
+        field.send_keys("key:the-odd-one\n")
+        self.b.sees(odd, "main tbody")  # the oldest of all
+        asked = [a for a in self.b.js("return window.asked") if "task.list" in a[0]]
+        self.assertGreaterEqual(len(asked), 12)
+        self.assertLess(max(size for _, _, size in asked), 256 * 1024, "an answer is one page")
+        self.assertLessEqual(self.b.js("return document.querySelectorAll('main tbody tr').length"), 100)
+        times = sorted(ms for _, ms, _ in asked)
+        print(f"\n{KEPT} kept tasks: {len(times)} requests of task.list, median {times[len(times) // 2]:.1f} ms, longest {times[-1]:.1f} ms, "
+              f"largest {max(size for _, _, size in asked)} bytes; long steps of the loops {before} before, {long_steps()} after")
+        self.client.call("task.cancel", {"state": "delayed"})
+
+
+if __name__ == "__main__":
+    if missing():
+        print(f"skipped: {missing()} is not installed")
+        sys.exit(77)
+    unittest.main()
