@@ -15,6 +15,7 @@ try:
     from selenium import webdriver
     from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 except ImportError:
     webdriver = None
@@ -120,9 +121,9 @@ class Browser:
         self.find("dialog[open] [data-yes]").click()
 
     def keys(self, *keys):
-        """Types to whatever has the focus."""
+        """Types, as on a keyboard: to whatever has the focus."""
         for key in keys:
-            self.driver.switch_to.active_element.send_keys(getattr(Keys, key, key))
+            ActionChains(self.driver).send_keys(getattr(Keys, key, key)).perform()
 
     def shot(self, name):
         """A picture in the folder ERGON_SCREENSHOTS, if there is one."""

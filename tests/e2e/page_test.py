@@ -17,6 +17,13 @@ VIEWS = {"overview": "Overview", "charts": "Charts", "queues": "Queues", "tasks"
 KEPT = int(os.environ.get("ERGON_KEPT", "20000"))
 
 
+def admin_url(server):
+    """Where the page is: the line behind those of the listeners."""
+    if not hasattr(server, "admin"):
+        server.admin = server.process.stdout.readline().strip()
+    return server.admin
+
+
 def setUpModule():
     browser()
 
@@ -44,8 +51,8 @@ class PageTest(harness.ServerTest):
 
     def open(self, view, live=True):
         """Opens a view by its address, and waits until the page is connected."""
-        url = harness.admin_url(self.server) + "/#/" + view
-        if self.b.driver.current_url.split("#")[0] == harness.admin_url(self.server) + "/":
+        url = admin_url(self.server) + "/#/" + view
+        if self.b.driver.current_url.split("#")[0] == admin_url(self.server) + "/":
             self.b.js("location.hash = arguments[0]", "#/" + view)
         else:
             self.b.driver.get(url)
@@ -564,7 +571,7 @@ class Rights(PageTest):
         self.client.call("server.auth", harness.token_of("chief"))
 
     def sign_in(self, token):
-        self.b.driver.get(harness.admin_url(self.server) + "/#/queues")
+        self.b.driver.get(admin_url(self.server) + "/#/queues")
         self.b.find("#token").send_keys(token, "\n")
 
     def test_a_wrong_token_then_the_right_one_then_out(self):
@@ -617,7 +624,7 @@ class Again(unittest.TestCase):
         b = browser()
         b.size(1440, 900)
         with harness.Server("--admin", "http://127.0.0.1:0") as server:
-            admin = harness.admin_url(server)
+            admin = admin_url(server)
             b.driver.get(admin + "/#/overview")
             b.sees("Live", "header")
             old = server.pid

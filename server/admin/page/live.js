@@ -94,6 +94,16 @@ async function reconnect() {
     if (running) open();
 }
 
+// A page that the browser keeps to go back to would keep its stream as well, of which a session has a few only.
+addEventListener('pagehide', () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+});
+addEventListener('pageshow', (event) => {
+    if (event.persisted && running) reconnect();
+});
+
 /** Tries at once, as when somebody asks for it. */
 export function retryNow() {
     if (live.state !== 'lost') return;
