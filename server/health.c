@@ -15,7 +15,7 @@ void health_look_by(struct health *h, ao_time at)
 void health_away(struct health *h, const char *name, bool away)
 {
     if (away)
-        atomic_store_explicit(&h->away_name, name, memory_order_relaxed);
+        atomic_store_explicit(&h->away_name, name, memory_order_release);
     atomic_fetch_add_explicit(&h->away, away ? 1 : UINT32_MAX, memory_order_relaxed);
 }
 
@@ -45,6 +45,6 @@ const char *health_not_ready(const struct health *h, const char **name)
     }
     if (atomic_load_explicit(&h->away, memory_order_relaxed) == 0)
         return NULL;
-    *name = atomic_load_explicit(&h->away_name, memory_order_relaxed);
+    *name = atomic_load_explicit(&h->away_name, memory_order_acquire);
     return "a thread does not finish its round";
 }

@@ -161,6 +161,23 @@ static void on_stop_signal(struct server *s)
     enter(s, PHASE_STOPPING);
 }
 
+/* Of the certificates of the admin listener. */
+static bool reload_admin(const struct server *s)
+{
+    const struct config *c = *s->config;
+    struct listener_options *listeners = s->watch->admin ? plan_admin(c) : NULL;
+    char error[512];
+
+    if (!listeners)
+        return true;
+    bool good = admin_reload(s->watch->admin, listeners, (uint32_t)c->admin.count, error,
+                             sizeof error) == 0;
+    if (!good)
+        log_error("the admin listener goes on with its old certificates", LOG_STR("why", error));
+    plan_admin_free(listeners, c->admin.count);
+    return good;
+}
+
 /* Of its own file, too, since whoever moves logs away says so by this signal. */
 static bool reload_all(struct server *s, const char *by)
 {
@@ -175,6 +192,7 @@ static bool reload_all(struct server *s, const char *by)
     if (good) {
         const struct jobs_options options = plan_jobs(*s->config);
         jobs_set_limits(s->topology->jobs, &options);
+        reopened &= reload_admin(s);
     }
     return good && reopened;
 }

@@ -158,12 +158,50 @@ int admin_attach(struct admin *a, struct acceptor *acceptor, const struct admin_
     return 0;
 }
 
+/* ---- reload ---- */
+
+static bool is_same(const struct web_listener *l, const struct listener_options *o)
+{
+    struct url way;
+
+    return url_parse(o->url, URL_ADMIN, &way) == NULL && way.scheme == URL_TLS &&
+           l->url.scheme == URL_TLS && strcmp(way.host, l->url.host) == 0;
+}
+
+static void offer_certificate(struct web_listener *l, struct ssl_ctx_st *next)
+{
+    admin_tls_free(atomic_exchange_explicit(&l->tls_next, next, memory_order_acq_rel));
+}
+
+int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
+                 char *error, size_t size)
+{
+    enum { LISTENERS_MAX = 32 };
+    struct ssl_ctx_st *next[LISTENERS_MAX] = {NULL};
+    int status = 0;
+
+    if (count != a->web.count || count > LISTENERS_MAX)
+        return 0; /* it is another list: a restart takes it over */
+    for (uint32_t i = 0; status == 0 && i < count; i++)
+        if (is_same(&a->web.listeners[i], &listeners[i]) &&
+            !(next[i] = admin_tls_new(&listeners[i].tls, error, size)))
+            status = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (status == 0 && next[i])
+            offer_certificate(&a->web.listeners[i], next[i]);
+        else
+            admin_tls_free(next[i]);
+    }
+    return status;
+}
+
 /* ---- tear-down ---- */
 
 static void free_listener(struct web_listener *l)
 {
     listen_socket_close(&l->socket, &l->url);
     admin_tls_free(l->tls);
+    offer_certificate(l, NULL);
 }
 
 void admin_close(struct admin *a)

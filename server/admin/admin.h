@@ -44,6 +44,11 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
 int admin_attach(struct admin *a, struct acceptor *acceptor, const struct admin_options *options,
                  char *error, size_t size);
 
+/* Reads the certificates again, for connections that come from now on; what else the options say
+ * needs a restart.  0, or -1 with a text: one cannot be used, and all stay as they are. */
+int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
+                 char *error, size_t size);
+
 /* Ends all sessions and connections, and joins the thread, which blocks on nothing.  Frees it; NULL
  * is fine. */
 void admin_close(struct admin *a);

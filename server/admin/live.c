@@ -57,8 +57,9 @@ static void end(struct live *v)
 
     if (s)
         s->lives--;
-    if (!v->gone)
-        evhttp_connection_set_closecb(evhttp_request_get_connection(v->req), NULL, NULL);
+    struct evhttp_connection *connection = v->gone ? NULL : evhttp_request_get_connection(v->req);
+    if (connection)
+        evhttp_connection_set_closecb(connection, NULL, NULL);
     evhttp_send_reply_end(v->req); /* frees it if its connection is gone */
     LIST_REMOVE(v, link);
     v->web->live_count--;

@@ -124,8 +124,19 @@ static void on_request(struct evhttp_request *req, void *arg)
 
 /* ---- connections ---- */
 
-static struct bufferevent *new_stream(const struct web_listener *l)
+static void renew_certificate(struct web_listener *l)
 {
+    struct ssl_ctx_st *next = atomic_exchange_explicit(&l->tls_next, NULL, memory_order_acquire);
+
+    if (!next)
+        return;
+    admin_tls_free(l->tls); /* connections have references of their own */
+    l->tls = next;
+}
+
+static struct bufferevent *new_stream(struct web_listener *l)
+{
+    renew_certificate(l);
     struct ssl_st *ssl = l->tls ? admin_tls_accept(l->tls) : NULL;
 
     if (!ssl)
@@ -151,7 +162,7 @@ static void watch(struct web *w, bool accepts)
 /* evhttp has accepted a connection, and asks for its stream. */
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
-    const struct web_listener *l = arg;
+    struct web_listener *l = arg;
     struct bufferevent *bev = new_stream(l);
 
     (void)base;

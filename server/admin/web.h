@@ -39,7 +39,10 @@ struct web_listener {
     struct evhttp *http;
     struct evconnlistener *accepts; /* http's */
     struct ssl_ctx_st *tls;         /* NULL: plain */
-    uint32_t index;                 /* of its listener inside the acceptor */
+    /* What a reload brought, to be used from the next connection on; whoever takes it out owns it.
+     * Exchanged: release by the main thread, acquire by the admin thread. */
+    _Atomic(struct ssl_ctx_st *) tls_next;
+    uint32_t index; /* of its listener inside the acceptor */
 };
 
 struct web {

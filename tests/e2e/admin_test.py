@@ -341,6 +341,22 @@ class Places(AdminTest):
         for name, status in (("alice", 200), ("bob", 403)):
             self.assertEqual(admin.ask("GET", "/metrics", headers={"Authorization": f"Bearer {token_of(name)}"})[0], status, name)
 
+    def test_a_reload_brings_new_certificates(self):
+        folder = scratch(self.addCleanup)
+        cert, key = self_signed(folder)
+        server, (url,) = self.start("--tls-cert", cert, "--tls-key", key, admin=("https://127.0.0.1:0",))
+        old = trusting(cert)
+        eventually(lambda: Admin(url, old).text("/readyz")[0] == 200, "/readyz says that the server has started")
+        self_signed(folder)  # in its place
+        server.signal(signal.SIGHUP)
+
+        def is_new():
+            with contextlib.suppress(ssl.SSLError):
+                return Admin(url, trusting(cert)).text("/healthz") == (200, "ok\n")
+        eventually(is_new, "the new certificate is shown")
+        with self.assertRaises(ssl.SSLError):
+            Admin(url, old).text("/healthz")
+
     def test_plain_http_is_no_way_into_tls(self):
         folder = scratch(self.addCleanup)
         cert, key = self_signed(folder)
@@ -369,7 +385,7 @@ class Stuck(AdminTest):
             self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
             os.close(os.open(pipe, os.O_WRONLY))
             eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz tells that the loop is back")
-        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.stop(), 0, server.log_text())
 
 
 if __name__ == "__main__":

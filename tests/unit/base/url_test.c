@@ -151,3 +151,24 @@ TEST(knows_what_is_local)
         assert_false(url_is_local(&url));
     }
 }
+
+TEST(an_admin_listener_speaks_http)
+{
+    struct url url;
+    char text[280];
+
+    assert_null(url_parse("https://[::1]", URL_ADMIN, &url));
+    assert_int_equal(url.scheme, URL_TLS);
+    assert_int_equal(url.port, 7468);
+    assert_true(url_is_local(&url));
+    assert_true(url_text(&url, text, sizeof text));
+    assert_string_equal(text, "https://[::1]:7468");
+    assert_null(url_parse("http://0.0.0.0:0", URL_ADMIN, &url));
+    assert_int_equal(url.scheme, URL_TCP);
+    assert_int_equal(url.port, 0);
+    assert_null(url_parse("unix:///run/admin.sock", URL_ADMIN, &url));
+    assert_true(url.http);
+    assert_non_null(url_parse("ergon://127.0.0.1:7466", URL_ADMIN, &url));
+    assert_non_null(url_parse("http://127.0.0.1:7468", URL_LISTEN, &url));
+    assert_non_null(url_parse("http://300.0.0.1", URL_ADMIN, &url));
+}

@@ -2,7 +2,11 @@
 #include "tests/unit/client/world.h"
 
 #include <stdio.h>
+#include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "client/lib/client.h"
 #include "proto/encoder.h"
@@ -386,4 +390,57 @@ TEST(a_bad_url_is_refused)
 {
     refused((struct ergon_options){.url = "http://x"}, "ergon://");
     refused((struct ergon_options){.url = NULL}, "required");
+}
+
+/* ---- sockets of the caller ---- */
+
+static int give_socket(void *arg)
+{
+    int *fd = arg, given = *fd;
+
+    *fd = -1;
+    return given;
+}
+
+static void no_answer(void *arg, const struct ergon_answer *a)
+{
+    *(enum ergon_end *)arg = a->outcome;
+}
+
+/* A client over one end of a pair; a second attempt finds no socket. */
+TEST(a_socket_of_the_caller_is_taken_once)
+{
+    struct event_base *base = event_base_new();
+    struct ergon_client *client;
+    enum ergon_end first = ERGON_END_OK, second = ERGON_END_OK;
+    char said[512] = "";
+    int ends[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    int given = ends[0];
+    const struct ergon_options options = {.size = sizeof options,
+                                          .url = "unix:///nowhere",
+                                          .no_reconnect = true,
+                                          .open_socket = give_socket,
+                                          .open_socket_arg = &given};
+    assert_int_equal(ergon_client_new(base, &options, &client, NULL, 0), ERGON_END_OK);
+    assert_int_not_equal(
+        ergon_client_call(client, "x", (struct ergon_raw){0}, 0, no_answer, &first), 0);
+    while (ergon_client_state(client) != ERGON_STATE_READY)
+        event_base_loop(base, EVLOOP_ONCE);
+    while (!memmem(said, sizeof said, "server.hello", 12)) {
+        event_base_loop(base, EVLOOP_NONBLOCK);
+        recv(ends[1], said, sizeof said, MSG_DONTWAIT);
+    }
+    close(ends[1]);
+    while (first == ERGON_END_OK)
+        event_base_loop(base, EVLOOP_ONCE);
+    assert_int_equal(first, ERGON_END_BROKEN);
+    assert_int_not_equal(
+        ergon_client_call(client, "x", (struct ergon_raw){0}, 0, no_answer, &second), 0);
+    while (second == ERGON_END_OK)
+        event_base_loop(base, EVLOOP_ONCE);
+    assert_int_equal(second, ERGON_END_UNREACHABLE);
+    ergon_client_free(client);
+    event_base_free(base);
 }
