@@ -35,6 +35,7 @@ static enum status ask_each(struct session *s, const struct command *c, int argc
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
+        s->about = argc > 1 ? argv[i] : NULL;
         enum status one = ask_and_show(s, c->ask_each(argv[i]), c->show);
         if (status == STATUS_OK)
             status = one;

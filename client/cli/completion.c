@@ -1,5 +1,6 @@
 /* ergon completion: scripts for shells, from the same tables that parse and print help. */
 #include "client/cli/cli.h"
+#include "client/cli/completion_live.h"
 
 #include <string.h>
 
@@ -43,11 +44,22 @@ static void bash_pattern(bool groups)
         }
 }
 
-/* Words only: files come from the shell's own default. */
+/* Words, and what the server knows; files come from the shell's own default.  What a server says is
+ * never expanded. */
 static void bash(void)
 {
     puts("_ergon() {\n    local current=${COMP_WORDS[COMP_CWORD]} words command= group= word\n"
-         "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+         "    COMPREPLY=()\n"
+         "    if [[ $current != -* ]]; then\n"
+         "        while IFS= read -r word; do\n"
+         "            COMPREPLY+=(\"$(printf %q \"$word\")\")\n"
+         "            [[ $word == */ ]] && type compopt &>/dev/null && compopt -o nospace "
+         "2>/dev/null\n"
+         "        done < <(\"${COMP_WORDS[0]}\" completion live -- "
+         "\"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null </dev/null)\n"
+         "        [ ${#COMPREPLY[@]} -gt 0 ] && return\n"
+         "    fi");
+    puts("    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
          "        [[ $word == -* ]] && continue\n"
          "        if [ -n \"$group\" ]; then command=\"$group $word\"; break; fi\n"
          "        case $word in");
@@ -107,13 +119,22 @@ static void fish(void)
             fish_part(*c, *p);
     }
     fish_options(GLOBAL_OPTIONS, "");
+    puts("complete -c ergon -a '(ergon completion live -- (commandline -opc)[2..-1] "
+         "(commandline -ct) 2>/dev/null </dev/null)'");
 }
 
 static enum status run(const struct globals *g, const void *options, int argc, char **argv)
 {
     (void)g;
     (void)options;
-    (void)argc;
+    if (strcmp(argv[0], "live") == 0) {
+        completion_live(argc - 1, argv + 1);
+        return STATUS_OK;
+    }
+    if (argc > 1) {
+        complain("there is an argument too many; see ergon completion --help");
+        return STATUS_USAGE;
+    }
     if (strcmp(argv[0], "bash") == 0)
         bash();
     else if (strcmp(argv[0], "zsh") == 0)
@@ -131,11 +152,13 @@ const struct command COMPLETION = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
     .summary = "print a completion script for a shell",
-    .text = "Prints the script; it is to be sourced, or put where the shell looks for it.\n",
+    .text = "Prints the script; it is to be sourced, or put where the shell looks for it. It asks\n"
+            "the server for methods, ids of tasks, queues, semaphores, crons, workers and\n"
+            "connections, and says nothing where that does not answer within a moment.\n",
     .examples = "  ergon completion bash > /etc/bash_completion.d/ergon\n"
                 "  ergon completion fish > ~/.config/fish/completions/ergon.fish\n",
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = -1,
     .run = run,
     .offline = true,
 };

@@ -134,7 +134,7 @@ static bool write_to(const char *path, const json_t *contexts)
     char *text = yaml_text(contexts, false);
     bool good = text != NULL && replace(path, text);
     if (text == NULL)
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
     else
         explicit_bzero(text, strlen(text));
     free(text);

@@ -168,7 +168,7 @@ static enum status delete_one(struct session *s, const char *name, const char *t
     else
         json_decref(answer);
     if (!there && !s->globals->quiet)
-        complain("there is no cron '%s'; see ergon cron list", name);
+        complain_as("NOT_FOUND", "see ergon cron list", "there is no cron '%s'", name);
     return there ? status : STATUS_NOT_FOUND;
 }
 

@@ -257,7 +257,7 @@ static bool take_context(struct globals *g, const json_t *context)
         if (is_file(s))
             text = whole_path(g, text);
         if (text == NULL || take(g, s, text, "context") != NULL) {
-            complain("out of memory");
+            complain_as("MEMORY", NULL, "out of memory");
             return false;
         }
     }

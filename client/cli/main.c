@@ -155,7 +155,7 @@ static enum status run_alone(const struct command *c, struct globals *g, int arg
 {
     void *options = calloc(1, c->options_size + 1);
     if (options == NULL) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
         return STATUS_REMOTE;
     }
     if (c->defaults != NULL)

@@ -16,7 +16,7 @@ static bool pack_file(msgpack_packer *to, const char *path)
         return false;
     bool good = msgpack_pack_bin_with_body(to, file.at, file.len) == 0;
     if (!good)
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
     file_bytes_fini(&file);
     return good;
 }

@@ -57,7 +57,7 @@ static enum status run(const struct globals *g, const void *options, int argc, c
         complain("option --grace: at least %d s: the command is killed 1 s before it is over",
                  SEM_RUN_GRACE_MIN_MS / 1000);
     } else if (command == NULL) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
     } else {
         memcpy(command, argv + 1, (size_t)(argc - 1) * sizeof *argv);
         int status = sem_run(g, &plan);
@@ -148,7 +148,8 @@ static enum status show_deleted(const struct globals *g, json_t *answer)
     if (json_is_true(answer))
         return STATUS_OK;
     if (!g->quiet)
-        complain("there is no such semaphore that was made by ergon sem create");
+        complain_as("NOT_FOUND", NULL,
+                    "there is no such semaphore that was made by ergon sem create");
     return STATUS_NOT_FOUND;
 }
 

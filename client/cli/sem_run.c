@@ -324,7 +324,7 @@ static void acquire(struct holder *h)
     event_del(&h->timer); /* of what was kept: it would ask a second time */
     if (!ask(h, ergon_request_sem_acquire(p->name, &options), limited ? wait_left(h) + RETRY_MS : 0,
              on_acquired)) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
         leave(h, STATUS_REMOTE);
     }
 }
@@ -429,7 +429,7 @@ int sem_run(const struct globals *g, const struct sem_run_plan *plan)
     struct holder h = {.globals = g, .plan = plan, .give_up_ns = UINT64_MAX};
     h.base = event_base_new();
     if (h.base == NULL) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
         return STATUS_REMOTE;
     }
     if (plan->wait_ns != UINT64_MAX)

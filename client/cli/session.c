@@ -219,6 +219,10 @@ enum status session_complain(struct session *s, const char *method, const struct
         suggest_method(s, &w);
         session_waited(s);
     }
+    if (s->about != NULL && strstr(w.text, s->about) == NULL) {
+        size_t len = strlen(w.text);
+        snprintf(w.text + len, sizeof w.text - len, ": %s", s->about);
+    }
     print_wording(&w, s->globals, method);
     return status;
 }

@@ -9,6 +9,7 @@
 struct session {
     const struct globals *globals;
     struct ergon_blocking *connection; /* owned */
+    const char *about;                 /* which of several it is asked about; NULL: there is one */
     const char *goes_on;               /* id of a task that outlives an interrupt; NULL: none */
     uint64_t give_up_ns;               /* on clock_monotonic()'s clock; 0: never */
 };

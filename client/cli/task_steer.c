@@ -86,6 +86,7 @@ static enum status each(struct session *s, const struct steering *st, int argc, 
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
+        s->about = argc > 1 ? argv[i] : NULL;
         enum status one = ask_and_show(s, st->one(argv[i]), st->show);
         if (status == STATUS_OK)
             status = one;
@@ -253,6 +254,7 @@ static enum status change_each(struct session *s, json_t *map, int argc, char **
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
         json_t *params = json_pack("[s, O]", argv[i], map);
+        s->about = argc > 1 ? argv[i] : NULL;
         enum status one = ask_and_show(s, json_request("task.change", params), show_changed);
         if (status == STATUS_OK)
             status = one;

@@ -77,7 +77,7 @@ static void refuse(struct many *m, uint64_t line, const char *why)
 {
     m->refused++;
     if (!m->session.globals->quiet)
-        complain("%s:%llu: %s", m->path, (unsigned long long)line, why);
+        complain_as("REFUSED", NULL, "%s:%llu: %s", m->path, (unsigned long long)line, why);
 }
 
 /* One that would be overlooked, since all but the method may be left out. */
@@ -228,8 +228,9 @@ static enum status submit_part(struct many *m, size_t first, size_t count)
     snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "",
              count == 1 ? behind_prefix(a->text, "task 1 of the list: ") : a->text);
     if (!blames_a_line(a)) {
-        complain("%s:%llu to %llu: %s", m->path, (unsigned long long)m->lines[first],
-                 (unsigned long long)m->lines[first + count - 1], why);
+        complain_as("REFUSED", NULL, "%s:%llu to %llu: %s", m->path,
+                    (unsigned long long)m->lines[first],
+                    (unsigned long long)m->lines[first + count - 1], why);
         return status_of(a->outcome, a->code);
     }
     if (count == 1) {
@@ -273,7 +274,7 @@ static enum status submit_file(const struct globals *g, const char *path, const 
     struct many *m = calloc(1, sizeof *m);
     enum status status = STATUS_REMOTE;
     if (m == NULL) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
         return status;
     }
     m->path = standard ? "standard input" : path;

@@ -365,7 +365,7 @@ enum status worker_serve(const struct globals *g, const struct worker_plan *plan
     struct worker w = {.globals = g, .plan = plan, .retry_ms = RETRY_MIN_MS};
     w.base = event_base_new();
     if (w.base == NULL) {
-        complain("out of memory");
+        complain_as("MEMORY", NULL, "out of memory");
         return STATUS_REMOTE;
     }
     TAILQ_INIT(&w.tasks);

@@ -46,6 +46,11 @@ class Wording(KindTest):
                               arguments=("task", *command, identity))
         self.says(NOT_FOUND, "ergon worker quiet: no such worker; ergon worker list", arguments=("worker", "quiet", "x"))
 
+    def test_of_several_that_is_named_which_is_not_there(self):
+        status, _, err = self.ergon("task", "run-now", "first-id", "second-id")
+        self.assertEqual(status, NOT_FOUND)
+        self.assertRegex(err, "^ergon task run-now: no such task: first-id;.*\nergon task run-now: no such task: second-id;")
+
     def test_commands_stand_where_methods_of_the_wire_would(self):
         for arguments in (("queue", "explain", "nope"), ("sem", "explain", "nope"), ("cron", "delete", "nope"),
                           ("call", "nope"), ("task", "submit", "nope"), ("connection", "kill", "9999")):
