@@ -60,7 +60,7 @@ static bool anything_waits(const struct jobs *jobs)
     for (unsigned state = 0; state < JOB_STATE_COUNT; state++)
         if (job_state_open((enum job_state)state))
             open += counter_read(&jobs->table.by_state[state]);
-    return open > 0 || jobs->crons->count > 0 || holds_follow_wall(jobs);
+    return open > 0 || counter_read(&jobs->crons->count) > 0 || holds_follow_wall(jobs);
 }
 
 static enum ao_verdict watch_step(struct ao *self)

@@ -403,6 +403,8 @@ static void show_store(const struct store *s, struct jobs_info *out)
     out->operations = info.operations;
     out->store_bytes = info.bytes;
     out->commit_ns = info.commit_ns;
+    out->store_under_way = info.under_way;
+    out->commit_times = info.commit_times;
     out->store_error = info.error == STORE_OK ? NULL : store_error_text(info.error);
 }
 
@@ -421,9 +423,30 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     out->events = counter_read(&jobs->shared->shown_events);
     out->feed_events = counter_read(&jobs->table.feed.shown_events);
     out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
+    out->crons = counter_read(&jobs->crons->count);
     bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);
     if (jobs->store)
         show_store(jobs->store, out);
+}
+
+const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct job_queue *before,
+                                        struct jobs_queue_info *out)
+{
+    const struct job_queue *q =
+        before ? before->shown_next
+               : atomic_load_explicit(&jobs->table.shown_queues, memory_order_acquire);
+    if (!q)
+        return NULL;
+    *out = (struct jobs_queue_info){
+        .method = (const char *)q->name.at,
+        .paused = atomic_load_explicit(&q->paused, memory_order_relaxed),
+        .draining = atomic_load_explicit(&q->draining, memory_order_relaxed),
+        .submitted = counter_read(&q->submitted),
+        .done = counter_read(&q->done),
+        .failed = counter_read(&q->failed)};
+    for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
+        out->by_state[i] = counter_read(&q->by_state[i]);
+    return q;
 }

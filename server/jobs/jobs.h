@@ -10,6 +10,7 @@
 
 #include <ergon/activator.h>
 
+#include "base/histogram.h"
 #include "base/span.h"
 #include "server/jobs/core/states.h"
 
@@ -90,9 +91,25 @@ struct jobs_info {
     uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
     bool has_store;                     /* the rest is of the store */
     uint64_t commits, operations, store_bytes;
-    uint64_t commit_ns;      /* of the last commit */
+    uint64_t commit_ns;       /* of the last commit */
+    uint64_t store_under_way; /* operations that have not come back from the store */
+    struct histogram_sum commit_times;
     const char *store_error; /* why it cannot write; constant; NULL: it can */
+    uint64_t crons;
 };
 void jobs_info(const struct jobs *jobs, struct jobs_info *out);
+
+/* The queues, for who shows them: any thread, while the jobs are there.  Returns the next after
+ * `before`, or the first after NULL; NULL: there are no more.  Of those that are added meanwhile
+ * some are left out. */
+struct job_queue;
+struct jobs_queue_info {
+    const char *method;
+    bool paused, draining;
+    uint64_t by_state[JOB_STATE_COUNT];
+    uint64_t submitted, done, failed; /* since the start; failed: goes down where one is retried */
+};
+const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct job_queue *before,
+                                        struct jobs_queue_info *out);
 
 #endif

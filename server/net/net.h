@@ -65,10 +65,20 @@ struct net_loop_options {
     struct tally_book *tallies;      /* of this loop; borrowed: it outlives the loop */
 };
 
+/* How a connection came. */
+enum listener_kind { LISTENER_TCP, LISTENER_TLS, LISTENER_UNIX, LISTENER_KIND_COUNT };
+extern const char *const listener_kind_names[LISTENER_KIND_COUNT]; /* "tcp" */
+
+/* What a connection goes through, from the handshake on. */
+enum { CONN_STATE_COUNT = 6 };
+extern const char *const conn_state_names[CONN_STATE_COUNT]; /* "HANDSHAKE" */
+
 struct net_loop_stats { /* relaxed: figures, not logic */
     uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors, unread;
     uint64_t newcomers; /* of `connections`: have not said who they are */
     uint64_t gave_way;  /* of `closed`: for another, since a limit of connections was reached */
+    /* Whose memory is there; of closed ones calls in flight may keep it. */
+    uint64_t by_state[CONN_STATE_COUNT], by_kind[LISTENER_KIND_COUNT];
 };
 
 /* The activator and the poller must outlive it.  NULL without memory. */

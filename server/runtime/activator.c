@@ -127,6 +127,7 @@ static void publish_counters(struct activator *a)
     a->steps = 0;
     atomic_store_explicit(&f->active, a->dispatcher.count, memory_order_relaxed);
     atomic_store_explicit(&f->sleeping, a->timer.count, memory_order_relaxed);
+    histogram_note(&f->work, a->clock.now(a->clock.arg) - a->now, 1);
 }
 
 static bool run_round(struct activator *a, bool may_block)

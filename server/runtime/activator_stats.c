@@ -1,6 +1,7 @@
 /* What other threads may know of an activator. */
 #include <ergon/activator.h>
 
+#include "server/runtime/rounds.h"
 #include "server/runtime/state.h"
 
 void activator_stats(const struct activator *a, struct activator_stats *out)
@@ -19,6 +20,11 @@ void activator_stats(const struct activator *a, struct activator_stats *out)
         .active = counter_read(&f->active),
         .sleeping = counter_read(&f->sleeping),
     };
+}
+
+void activator_rounds_took(const struct activator *a, struct histogram_sum *out)
+{
+    histogram_read(&a->counters.work, out);
 }
 
 const struct ao_class *activator_stuck(const struct activator *a, ao_time *since)

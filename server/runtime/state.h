@@ -7,6 +7,7 @@
 #include <ergon/activator.h>
 
 #include "base/counter.h"
+#include "base/histogram.h"
 #include "base/list.h"
 #include "server/runtime/object/dispatcher.h"
 #include "server/runtime/object/timer.h"
@@ -54,6 +55,7 @@ struct fault {
 struct activator_counters {
     counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
+    struct histogram work; /* how long rounds took, without what was waited for at their end */
     /* The step that runs: written before each step when there is a limit.  Release and acquire of
      * `stepping`: a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */

@@ -91,6 +91,7 @@ static void consider(struct store *s)
 void store_push(struct store *s, struct store_op *op)
 {
     op->error = STORE_OK;
+    counter_add(&s->counters.pushed, 1);
     if (!s->stopped) {
         gather(s, op);
         consider(s);
@@ -113,6 +114,7 @@ struct store_op *store_take(struct store *s)
     if (!item)
         return NULL;
     s->returned++;
+    counter_add(&s->counters.taken, 1);
     return ao_of(item, struct store_op, item);
 }
 

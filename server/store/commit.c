@@ -87,7 +87,9 @@ void store_commit(struct store *s, uint32_t count)
         fail_all(s, count);
         return;
     }
-    counter_set(&s->counters.commit_ns, clock_monotonic() - began);
+    ao_time took = clock_monotonic() - began;
+    counter_set(&s->counters.commit_ns, took);
+    histogram_note(&s->counters.commit_times, took, 1);
     counter_add(&s->counters.commits, 1);
     counter_add(&s->counters.operations, count);
     store_note_log(s);

@@ -20,6 +20,7 @@
 
 #include <ergon/activator.h>
 
+#include "base/histogram.h"
 #include "base/span.h"
 #include "server/runtime/threads/lane.h"
 
@@ -301,7 +302,9 @@ void store_stop(struct store *s);
 struct store_info {
     uint64_t commits, operations, bytes; /* bytes: of the file and its log */
     uint64_t commit_ns;                  /* of the last commit */
-    enum store_error error;              /* of the last try; STORE_OK: it works */
+    uint64_t under_way;                  /* operations that have not come back */
+    struct histogram_sum commit_times;
+    enum store_error error; /* of the last try; STORE_OK: it works */
 };
 void store_info(const struct store *s, struct store_info *out);
 

@@ -31,6 +31,7 @@
 #include <ergon/poller.h>
 
 #include "base/counter.h"
+#include "base/histogram.h"
 #include "server/store/lock.h"
 #include "server/store/log_vfs.h"
 #include "server/store/rows.h"
@@ -45,6 +46,8 @@ enum {
 struct store_counters {
     counter commits, operations, bytes, commit_ns;
     counter error; /* enum store_error */
+    struct histogram commit_times;
+    counter pushed, taken; /* operations, by the client: their difference is under way */
 };
 
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };

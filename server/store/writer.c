@@ -161,4 +161,7 @@ void store_info(const struct store *s, struct store_info *out)
                                .bytes = counter_read(&s->counters.bytes),
                                .commit_ns = counter_read(&s->counters.commit_ns),
                                .error = (enum store_error)counter_read(&s->counters.error)};
+    uint64_t taken = counter_read(&s->counters.taken), pushed = counter_read(&s->counters.pushed);
+    out->under_way = pushed > taken ? pushed - taken : 0;
+    histogram_read(&s->counters.commit_times, &out->commit_times);
 }

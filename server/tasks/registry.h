@@ -60,6 +60,9 @@ struct method {
      * receives a result writes them, and the next calls go by them (relaxed on all sides). */
     _Atomic uint64_t result_bytes;
     _Atomic uint32_t small_params;
+    /* Calls of it that were refused BUSY.  Orders nothing (relaxed): any home adds, and others show
+     * it. */
+    _Atomic uint64_t busy;
     /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out who
      * is the first. */
     _Atomic uint8_t complained;

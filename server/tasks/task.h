@@ -46,7 +46,8 @@ enum task_own_flag {
     TASK_RETURNED = 128, /* an executor gave it back to the manager unstarted */
     TASK_TURNING = 256,  /* it goes on and on, and takes turns with others that do */
     TASK_PLACED = 512,   /* parked or turning, and its account counts the place */
-    TASK_CHARGED = 1024  /* `tally` was, for what held_bytes.h says */
+    TASK_CHARGED = 1024, /* `tally` was, for what held_bytes.h says */
+    TASK_WAITED = 2048   /* how long it waited for its begin was noted, if it is known */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
@@ -119,7 +120,11 @@ struct task {
         struct task_out out; /* `ao.home` is NULL then */
     };
 
-    ao_time busy;            /* ns of service until now; TASK_TIMED */
+    union {
+        ao_time busy; /* once it has begun: ns of service until now; TASK_TIMED */
+        ao_time made; /* before: when it was sent to the manager, of its home's round; 0: it was
+                       * not, or is an attempt of a job */
+    };
     const char *code;        /* of a failure: constant, or in the result's memory */
     struct span text;        /* of a failure */
     struct executor *caller; /* a blocking handler's nested call: whose thread is its home */

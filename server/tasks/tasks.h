@@ -10,6 +10,7 @@
 
 #include "server/accounts/account.h"
 #include "server/tasks/call.h"
+#include "server/tasks/method_times.h"
 #include "server/tasks/registry.h"
 
 struct dock;
@@ -137,8 +138,9 @@ struct method_info {
     uint64_t steps; /* of brief stepped handlers an estimate; of blocking ones, and workers, runs */
     uint64_t busy_ns; /* in its handler, the run under way included; the same.  At workers: until
                        * they answered */
-    bool at_workers;  /* they alone run it: */
-    uint64_t done, failed; /* the same */
+    uint64_t done, failed;
+    uint64_t busy_refused; /* calls that were answered BUSY */
+    bool at_workers;       /* they alone run it: */
     bool no_worker;        /* the same: none offers it now */
     uint64_t service_ns;   /* mean time of a task; 0: not known */
     /* Processor time of that: of a blocking handler by its thread's clock, without what nested
@@ -155,6 +157,8 @@ struct tasks_info {
 };
 void tasks_info(const struct tasks *t, struct tasks_info *out);
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out);
+/* How long tasks of the method waited and ran since the start, wherever that was. */
+void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum *out);
 /* Those that have most tasks in the queue, or parked and taking turns: accounts_top(). */
 uint32_t tasks_top(const struct tasks *t, struct account_top *out, uint32_t most);
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out);

@@ -94,9 +94,10 @@ static void add_docks(struct method_info *out, const struct tasks *t, const stru
 void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info *out)
 {
     const struct method *m = registry_at(t->shared.plan.registry, index);
-    *out = (struct method_info){.name = method_name(m),
-                                .service_ns =
-                                    atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
+    *out = (struct method_info){
+        .name = method_name(m),
+        .busy_refused = atomic_load_explicit(&m->busy, memory_order_relaxed),
+        .service_ns = atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
     if (m->pool->staff)
         add_docks(out, t, m);
     if (method_of_workers(m)) {
@@ -110,6 +111,8 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         uint64_t parked = counter_read(&f->parked), living = counter_read(&f->living);
         out->parked += parked;
         out->running += living > parked ? living - parked : 0;
+        out->done += counter_read(&f->done);
+        out->failed += counter_read(&f->failed);
         out->steps += counter_read(&f->steps);
         out->busy_ns += counter_read(&f->busy_ns);
         out->cpu_ns += counter_read(&f->cpu_ns);
@@ -117,6 +120,16 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
     }
     if (m->handler->kind == ERGON_STEPPED)
         out->cpu_ns = out->busy_ns;
+}
+
+void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum *out)
+{
+    const struct method *m = registry_at(t->shared.plan.registry, index);
+    *out = (struct times_sum){0};
+    for (uint32_t i = 0; m->pool->staff && i < t->shared.docks.count; i++)
+        times_read(&m->pool->staff->figures[i].times, out);
+    for (uint32_t i = 0; !method_of_workers(m) && i < t->shared.plan.executor_count; i++)
+        times_read(&t->executors[i]->figures[index].times, out);
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
@@ -135,10 +148,12 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .loop = e->activator ? (int32_t)e->plan.loop : -1,
                                   .core = e->activator ? -1 : e->plan.core,
                                   .priority = e->plan.priority,
-                                  .done = counter_read(&e->done),
-                                  .failed = counter_read(&e->failed),
                                   .busy_ns = counter_read(&e->busy_ns),
                                   .running = m ? method_name(m) : NULL,
                                   .state = state_of(e)};
+    for (uint32_t i = 0; i < t->shared.method_count; i++) {
+        out->done += counter_read(&e->figures[i].done);
+        out->failed += counter_read(&e->figures[i].failed);
+    }
     executor_name(e, out->name, sizeof out->name);
 }

@@ -92,6 +92,8 @@ static struct job_queue *queue_new(struct job_table *table, struct span name, ui
     hash_add(&table->queue_names, &q->link);
     *(table->queues_last ? &table->queues_last->next : &table->queues) = q;
     table->queues_last = q;
+    q->shown_next = atomic_load_explicit(&table->shown_queues, memory_order_relaxed);
+    atomic_store_explicit(&table->shown_queues, q, memory_order_release);
     return q;
 }
 
@@ -139,7 +141,7 @@ bool queue_is_open(const struct job_queue *q)
 {
     uint64_t open = 0;
     for (int state = 0; state < JOB_STATE_COUNT; state++)
-        open += job_state_open((enum job_state)state) ? q->by_state[state] : 0;
+        open += job_state_open((enum job_state)state) ? counter_read(&q->by_state[state]) : 0;
     return open > 0;
 }
 

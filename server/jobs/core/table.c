@@ -291,7 +291,7 @@ static void leave_state(struct job_table *table, struct job *job)
     if (job->state == JOB_NEW)
         return;
     census_freed(table->census, job);
-    job->queue->by_state[job->state]--;
+    counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
     counter_add(&table->by_state[job->state], (uint64_t)-1);
     job->state = JOB_NEW;
 }

@@ -40,16 +40,20 @@ struct job_queue {
     struct span name;
     struct method *method; /* NULL: neither module nor worker has it; its jobs wait in `held` */
     struct job_offer offer;
-    bool paused, draining;
-    bool saved_paused, saved_draining;  /* what the file says, as far as it came back */
-    uint64_t saved_offer;               /* likewise, of offer.at */
-    bool saving;                        /* a write that says so is on its way */
-    struct operation *operations;       /* that wait for that write, by `next` */
-    struct job_list held;               /* picked while it was paused, or did not run */
-    struct job_queue *next_moving;      /* while `moves`: in the scheduler's list */
-    bool moves;                         /* what is held goes on, in small steps */
-    uint64_t by_state[JOB_STATE_COUNT]; /* jobs */
-    uint64_t submitted, done, failed;   /* since the start */
+    /* The jobs' thread writes these, and `by_state`, `submitted`, `done` and `failed`; others show
+     * them.  They order nothing (relaxed). */
+    _Atomic bool paused, draining;
+    bool saved_paused, saved_draining; /* what the file says, as far as it came back */
+    uint64_t saved_offer;              /* likewise, of offer.at */
+    bool saving;                       /* a write that says so is on its way */
+    struct operation *operations;      /* that wait for that write, by `next` */
+    struct job_list held;              /* picked while it was paused, or did not run */
+    struct job_queue *next_moving;     /* while `moves`: in the scheduler's list */
+    bool moves;                        /* what is held goes on, in small steps */
+    counter by_state[JOB_STATE_COUNT]; /* jobs */
+    counter submitted, done, failed;   /* since the start */
+    /* The one that was made before it; set before the release of `shown_queues`. */
+    const struct job_queue *shown_next;
     uint64_t oldest; /* when its oldest open job was submitted, when that was last looked at */
 };
 
@@ -111,6 +115,9 @@ struct job_table {
     struct hash_table queue_names;
     struct job_queue *queues, *queues_last; /* all, in order of their making */
     struct job_queue *recent_queue;         /* looked up last; NULL */
+    /* The last, for other threads: release where it is made, acquire in jobs_queue_info(), so that
+     * a queue is seen whole.  None goes before the table does. */
+    _Atomic(const struct job_queue *) shown_queues;
 
     struct feed feed; /* zeroed by table_init() */
     struct job_sums durable, in_memory;

@@ -41,10 +41,10 @@ static void trace(const struct job_table *table, const struct job *job, enum job
 static void count(struct job_table *table, struct job *job, enum job_state state)
 {
     if (job->state != JOB_NEW) {
-        job->queue->by_state[job->state]--;
+        counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
         counter_add(&table->by_state[job->state], (uint64_t)-1);
     }
-    job->queue->by_state[state]++;
+    counter_add(&job->queue->by_state[state], 1);
     counter_add(&table->by_state[state], 1);
 }
 
@@ -114,9 +114,9 @@ static void count_end(struct job_table *table, struct job *job)
 {
     table_account(table, job)->ended[job->state]++;
     if (job->state == JOB_DONE)
-        job->queue->done++;
+        counter_add(&job->queue->done, 1);
     else if (job->state == JOB_FAILED || job->state == JOB_DEAD)
-        job->queue->failed++;
+        counter_add(&job->queue->failed, 1);
     if (job->more)
         key_remove(&table->shared, &job->more->coalesce);
 }

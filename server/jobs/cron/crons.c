@@ -55,7 +55,7 @@ static struct cron_name *make(struct crons *all, struct tenant *tenant, struct s
     n->tenant = tenant;
     n->link.hash = hash;
     hash_add(&all->names, &n->link);
-    all->count++;
+    counter_add(&all->count, 1);
     tenant->crons++;
     tenant->jobs++;
     return n;
@@ -89,7 +89,7 @@ static void unname(struct jobs *jobs, struct cron *c)
     assert(!n->placed && !n->arriving);
     hash_remove(&jobs->crons->names, &n->link);
     free(n);
-    jobs->crons->count--;
+    counter_add(&jobs->crons->count, (uint64_t)-1);
     tenant->crons--;
     table_tenant_unref(&jobs->table, tenant);
 }

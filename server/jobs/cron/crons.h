@@ -6,6 +6,7 @@
 #ifndef ERGON_JOBS_CRONS_H
 #define ERGON_JOBS_CRONS_H
 
+#include "base/counter.h"
 #include "base/hash_table.h"
 #include "server/jobs/cron/cron.h"
 #include "server/jobs/cron/cron_walk.h"
@@ -26,7 +27,7 @@ struct crons {
     struct hash_table names;
     struct cron *first, *last; /* in place */
     struct cron_walk *walks;
-    uint32_t count; /* names */
+    counter count; /* names; others show it */
 };
 
 struct crons *crons_new(void);      /* none yet; NULL without memory */

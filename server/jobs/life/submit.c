@@ -175,7 +175,7 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
 static void count_in(struct job_table *table, struct job *job, uint64_t one)
 {
     table_account(table, job)->submitted += one;
-    job->queue->submitted += one;
+    counter_add(&job->queue->submitted, one);
     counter_add(&table->submitted, one);
 }
 
@@ -243,7 +243,7 @@ void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
     job_end(&jobs->sched, job, JOB_FAILED, "STORE", store_error_text(error));
     table->in_memory.ended[JOB_FAILED]--;
-    job->queue->failed--;
+    counter_add(&job->queue->failed, (uint64_t)-1);
     count_in(table, job, (uint64_t)-1);
     job_effect(table, job, EFFECT_FORGET);
 }

@@ -75,7 +75,7 @@ static void check_queues(const struct jobs *jobs, const struct audit *au, struct
     for (unsigned s = 0; s < JOB_STATE_COUNT; s++) {
         uint64_t sum = 0;
         for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
-            sum += q->by_state[s];
+            sum += counter_read(&q->by_state[s]);
         if (sum != au->census.states[s])
             differ(d, "queues count %" PRIu64 " %s, but there are %" PRIu64, sum,
                    job_state_names[s], au->census.states[s]);

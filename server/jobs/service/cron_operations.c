@@ -65,7 +65,7 @@ static bool may_know(const struct operation *op, const struct cron *c)
 /* A tenant may have so many as leaves some to others. */
 static bool is_share(const struct jobs *jobs, struct span tenant)
 {
-    uint32_t all = jobs->crons->count + 1;
+    uint32_t all = (uint32_t)counter_read(&jobs->crons->count) + 1;
 
     return room_is_shared(jobs, (uint64_t)crons_of(jobs, tenant) + 1,
                           all < CRONS_MAX ? CRONS_MAX - all : 0);
@@ -99,7 +99,7 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     else if (named && named->crons > ARRIVING_MAX)
         operation_refuse(op, ERGON_E_BUSY, "%d crons of this name are on their way to the store",
                          ARRIVING_MAX);
-    else if (jobs->crons->count >= CRONS_MAX && !named)
+    else if (counter_read(&jobs->crons->count) >= CRONS_MAX && !named)
         operation_refuse(op, ERGON_E_BUSY, "there are %d crons already; delete one first",
                          CRONS_MAX);
     else if (!named && !is_share(jobs, spec->task.tenant))

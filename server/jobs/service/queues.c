@@ -73,10 +73,10 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
     pack_key_bool(p, "paused", q->paused);
     pack_key_bool(p, "draining", q->draining);
     for (unsigned i = 0; i < sizeof shown / sizeof shown[0]; i++)
-        pack_key_uint(p, job_state_names[shown[i]], q->by_state[shown[i]]);
-    pack_key_uint(p, "submitted", q->submitted);
-    pack_key_uint(p, "done", q->done);
-    pack_key_uint(p, "failed", q->failed);
+        pack_key_uint(p, job_state_names[shown[i]], counter_read(&q->by_state[shown[i]]));
+    pack_key_uint(p, "submitted", counter_read(&q->submitted));
+    pack_key_uint(p, "done", counter_read(&q->done));
+    pack_key_uint(p, "failed", counter_read(&q->failed));
     view_ms(p, "oldest", q->oldest);
 }
 
@@ -300,7 +300,8 @@ static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job
 static void say_queue(const struct jobs *jobs, const struct job_queue *q, enum job_reason reason,
                       char *text, size_t size)
 {
-    uint64_t queued = q->by_state[JOB_QUEUED], waiting = q->by_state[JOB_WAITING];
+    uint64_t queued = counter_read(&q->by_state[JOB_QUEUED]);
+    uint64_t waiting = counter_read(&q->by_state[JOB_WAITING]);
 
     if (reason == JOB_WHY_TURN)
         snprintf(text, size,

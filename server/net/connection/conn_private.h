@@ -159,7 +159,8 @@ static inline void conn_kick(struct connection *c)
 
 /* --- conn_state.c --- */
 
-const char *conn_state_name(unsigned state);
+/* It is there, or goes (-1): in the counts by state and by kind of listener. */
+void conn_count(const struct connection *c, int n);
 
 /* The one function that changes the state: checks, traces, does the entry work.  `why` is constant,
  * here and below. */

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/accounts/tally.h"
 #include "server/net/auth/peer.h"
@@ -28,14 +29,29 @@ enum { ACCOUNT_NAME_MAX = 320 /* bytes; longer names of principals are one by th
 
 /* --- State --- */
 
-const char *conn_state_name(unsigned s)
-{
-    static const char *const names[] = {
+const char *const conn_state_names[] = {
 #define X(name, text) [CONN_##name] = #name,
-        CONN_STATES(X)
+    CONN_STATES(X)
 #undef X
-    };
-    return names[s];
+};
+_Static_assert(sizeof conn_state_names / sizeof *conn_state_names == CONN_STATE_COUNT,
+               "net.h says how many");
+
+const char *const listener_kind_names[] = {
+    [LISTENER_TCP] = "tcp", [LISTENER_TLS] = "tls", [LISTENER_UNIX] = "unix"};
+
+static enum listener_kind kind_of(const struct listener_rules *rules)
+{
+    if (rules->url && strncmp(rules->url, "unix:", 5) == 0)
+        return LISTENER_UNIX;
+    return rules->contexts ? LISTENER_TLS : LISTENER_TCP;
+}
+
+void conn_count(const struct connection *c, int n)
+{
+    struct loop_counters *counters = &c->loop->counters;
+    counter_add(&counters->states[c->state], (uint64_t)n);
+    counter_add(&counters->kinds[kind_of(c->slot->rules)], (uint64_t)n);
 }
 
 /* assert() alone asks it. */
@@ -59,11 +75,11 @@ static void trace_move(const struct connection *c, enum conn_state next, const c
     uint32_t calls = c->in_flight + c->polls;
 
     if (calls == 0)
-        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", conn_state_name(c->state),
-              conn_state_name(next), why);
+        TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s)", conn_state_names[c->state],
+              conn_state_names[next], why);
     else
         TRACE(c->loop->activator, "conn", conn_id(c), "%s -> %s (%s, %u in flight)",
-              conn_state_name(c->state), conn_state_name(next), why, calls);
+              conn_state_names[c->state], conn_state_names[next], why, calls);
 }
 
 static ao_time idle_limit(const struct connection *c)
@@ -118,6 +134,8 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     newcomer_shook(c);
     if (c->state == CONN_HANDSHAKE)
         c->gone_reported = next != CONN_OPEN; /* the port never saw it */
+    counter_add(&c->loop->counters.states[c->state], (uint64_t)-1);
+    counter_add(&c->loop->counters.states[next], 1);
     c->state = (uint8_t)next;
     c->stopped = false;
     holdings_stop_waiting(c);

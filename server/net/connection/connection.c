@@ -472,6 +472,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->time_limit = l->limits.handshake_timeout;
     LIST_INSERT_HEAD(&l->all, c, link);
     newcomer_add(c);
+    conn_count(c, 1);
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
     return c;
@@ -487,6 +488,7 @@ void conn_free(struct connection *c)
     struct net_loop *l = c->loop;
 
     TRACE(l->activator, "conn", conn_id(c), "freed");
+    conn_count(c, -1);
     walks_leave(l, c);
     LIST_REMOVE(c, link);
     if (ao_state(&c->ao) != AO_STATE_INACTIVE)

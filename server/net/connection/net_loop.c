@@ -232,4 +232,8 @@ void net_loop_add_stats(const struct net_loop *l, struct net_loop_stats *sum)
     sum->unread += counter_read(&n->unread);
     sum->newcomers += counter_read(&n->newcomers);
     sum->gave_way += counter_read(&n->gave_way);
+    for (unsigned i = 0; i < CONN_STATE_COUNT; i++)
+        sum->by_state[i] += counter_read(&n->states[i]);
+    for (unsigned i = 0; i < LISTENER_KIND_COUNT; i++)
+        sum->by_kind[i] += counter_read(&n->kinds[i]);
 }

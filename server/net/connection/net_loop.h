@@ -29,6 +29,8 @@ enum {
 struct loop_counters {
     _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
         unread, newcomers, gave_way;
+    /* Those that are there, by enum conn_state and kind of their listener. */
+    counter states[CONN_STATE_COUNT], kinds[LISTENER_KIND_COUNT];
 };
 
 STAILQ_HEAD(conn_queue, connection);

@@ -16,7 +16,7 @@ void conn_figures(const struct connection *c, struct conn_figures *out)
 
     *out = (struct conn_figures){
         .now = now,
-        .state = conn_state_name(c->state),
+        .state = conn_state_names[c->state],
         .listener = c->slot->rules->url,
         .tls = tls_version(&c->stream),
         .age = now - c->accepted,

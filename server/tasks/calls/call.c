@@ -198,6 +198,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     if ((!plan->parent && home_calls_full(rq->tally)) ||
         !manager_admit(manager, m->pool, rq->tally, plan->parent != NULL)) {
         counter_add(&h->busy, 1);
+        atomic_fetch_add_explicit(&m->busy, 1, memory_order_relaxed);
         return ERGON_E_BUSY;
     }
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
@@ -208,6 +209,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     if (!task_keep_params(t) || !open_call(h, t, plan, true))
         goto fail_task;
     counter_add(&h->managed, 1);
+    t->made = activator_now(h->activator);
     task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
     lane_push(&h->to_manager, &t->item);
     return ERGON_OK;
@@ -232,6 +234,7 @@ bool home_adopt(struct home *h, struct task *t)
     const struct call_request request = {.owner = t, .deadline = t->deadline};
     const struct call_plan plan = {.request = &request, .ended = outside_ended};
     t->number = t->chain = next_number(h);
+    t->made = activator_now(h->activator);
     if (open_call(h, t, &plan, true)) {
         counter_add(&h->managed, 1);
         return true;

@@ -9,6 +9,7 @@
 #include "server/runtime/thread.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/nested.h"
+#include "server/tasks/executors/timing.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
@@ -142,9 +143,10 @@ static void run_task(struct blocking *b, struct task *t)
     } else {
         executor_trace(e, "run", t);
         task_set(t, TASK_TIMED);
+        timing_waited(e, &e->figures[t->method->index].times, t);
         run_handler(e, t);
         attempt_over(t);
-        executor_book(e, t);
+        executor_book(e, t, false);
     }
     show(e, outer);
     running_here = outer;

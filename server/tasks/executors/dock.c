@@ -6,6 +6,7 @@
 #include "server/accounts/tally.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/calls/home.h"
+#include "server/tasks/executors/timing.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/manager/crews.h"
 #include "server/tasks/shared.h"
@@ -175,6 +176,7 @@ static void begin(struct remote *r, struct task *t)
     } else if (r->closed) {
         give_back(r, t, "its worker does not read");
     } else if (executor_begin(&r->base, t)) {
+        timing_waited(&r->base, &figures_of(t)->times, t);
         send(r, t);
     } else {
         TRACE_WORKER(r, "drop task %llu", (unsigned long long)t->number);
@@ -194,9 +196,13 @@ static void book(struct remote *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
     task_set(t, TASK_TIMED);
-    executor_book(&r->base, t);
+    timing_served(&r->base, t);
+    *(t->error == ERGON_OK ? &r->done : &r->failed) += 1;
     counter_add(t->error == ERGON_OK ? &f->done : &f->failed, 1);
     counter_add(&f->busy_ns, t->busy);
+    times_note_run(&f->times, t->busy, 1);
+    if (t->error != ERGON_OK)
+        times_note_failure(&f->times, t->error);
 }
 
 void remote_answer(struct remote *r, struct task *t)
@@ -504,8 +510,8 @@ void remote_info(const struct remote *r, struct remote_info *out)
                                 .slots = r->slots,
                                 .out = r->out_count,
                                 .unwanted = r->unwanted,
-                                .done = counter_read(&r->base.done),
-                                .failed = counter_read(&r->base.failed),
+                                .done = r->done,
+                                .failed = r->failed,
                                 .service_ns = counter_read(&r->base.service_ns)};
 }
 

@@ -57,9 +57,10 @@ struct remote {
     uint64_t result_bytes; /* of the largest results that it gave lately; 0: they are small */
     uint32_t received;     /* tasks, of those that the manager has given */
     uint32_t out_count;    /* tasks that it has */
-    uint32_t unwanted;     /* of these, of which the port was told so */
-    struct task_list has;  /* by out.beside; not `living` */
-    char why[160];         /* of its loss */
+    uint64_t done, failed;
+    uint32_t unwanted;    /* of these, of which the port was told so */
+    struct task_list has; /* by out.beside; not `living` */
+    char why[160];        /* of its loss */
 
     /* Between the two. */
     /* Bits of enum hire.  Release where they are set, so that what they tell of is before them;

@@ -5,10 +5,12 @@
 
 #include "base/log.h"
 #include "server/runtime/object/trace.h"
+#include "server/tasks/executors/timing.h"
 #include "server/tasks/shared.h"
 
 enum {
     SAMPLE = 16,         /* one of so many brief tasks is measured */
+    TIMES_SAMPLE = 64,   /* one of so many is noted in the histograms of its method */
     BRIEF_NS = 2000,     /* methods that take longer are measured each time */
     CPU_BRIEF_NS = 50000 /* the same for processor time, whose clock takes a microsecond */
 };
@@ -40,6 +42,8 @@ int executor_init(struct executor *e, struct tasks_shared *shared, uint32_t inde
 
 void executor_fini(struct executor *e)
 {
+    for (uint32_t i = 0; e->figures && i < e->shared->method_count; i++)
+        times_fini(&e->figures[i].times);
     free(e->figures);
 }
 
@@ -87,7 +91,7 @@ void executor_trace_line(const struct executor *e, const char *what, const struc
                 (unsigned long long)t->number);
 }
 
-static void trace_end(const struct executor *e, const struct task *t)
+__attribute__((noinline)) static void trace_end(const struct executor *e, const struct task *t)
 {
     char home[32] = "manager", how[64];
     if (t->caller)
@@ -101,22 +105,53 @@ static void trace_end(const struct executor *e, const struct task *t)
     trace_write(e->trace, now_of_round(e), "executor", e->index + 1, "%s -> home: %s", how, home);
 }
 
-/* For how long others waited for it. */
-static ao_time held(const struct executor *e, const struct task *t)
+static bool is_sampled(const struct method *m, uint64_t brief_ns)
 {
-    return t->busy > e->cls->turns_after ? e->cls->turns_after : t->busy;
+    uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
+    return service > 0 && service < brief_ns;
 }
 
-void executor_book(struct executor *e, struct task *t)
+/* Of brief methods every fourth that was measured is noted, and stands for those between.  The
+ * first step of a plain call that the loop took itself waited for nothing. */
+static void note_times(const struct executor *e, struct method_figures *f, const struct task *t,
+                       bool first)
 {
-    counter_add(t->error == ERGON_OK ? &e->done : &e->failed, 1);
-    if (task_is(t, TASK_TIMED)) {
-        counter_average(&e->service_ns, held(e, t));
-        counter_average(&t->method->service_ns, t->busy);
-        counter_add(&e->busy_ns, t->busy);
-    } else {
-        counter_add(&e->busy_ns, counter_read(&e->service_ns));
+    unsigned count = 1;
+    if (first && is_sampled(t->method, BRIEF_NS)) {
+        count = TIMES_SAMPLE;
+        if (e->runs % TIMES_SAMPLE != 1)
+            return;
     }
+    times_note_run(&f->times, t->busy, count);
+    if (!task_is(t, TASK_WAITED))
+        times_note_wait(&f->times, 0, count);
+}
+
+/* Apart, as trace_end(): so that the way of a brief task saves no registers for it. */
+__attribute__((noinline)) static void book_timed(struct executor *e, struct method_figures *f,
+                                                 const struct task *t, bool first)
+{
+    timing_served(e, t);
+    note_times(e, f, t, first);
+}
+
+__attribute__((noinline)) static void book_failure(struct method_figures *f, const struct task *t)
+{
+    counter_add(&f->failed, 1);
+    times_note_failure(&f->times, t->error);
+}
+
+void executor_book(struct executor *e, struct task *t, bool first)
+{
+    struct method_figures *f = &e->figures[t->method->index];
+    if (__builtin_expect(t->error == ERGON_OK, 1))
+        counter_add(&f->done, 1);
+    else
+        book_failure(f, t);
+    if (task_is(t, TASK_TIMED))
+        book_timed(e, f, t, first);
+    else
+        counter_add(&e->busy_ns, counter_read(&e->service_ns));
     if (__builtin_expect(e->trace != NULL, 0))
         trace_end(e, t);
 }
@@ -145,12 +180,6 @@ void executor_give_back(struct executor *e, struct task *t)
     task_set(t, TASK_RETURNED);
     manager_admit(in, t->method->pool, t->tally, true);
     manager_post(in, t);
-}
-
-static bool is_sampled(const struct method *m, uint64_t brief_ns)
-{
-    uint64_t service = atomic_load_explicit(&m->service_ns, memory_order_relaxed);
-    return service > 0 && service < brief_ns;
 }
 
 bool executor_measures(struct executor *e, const struct method *m, bool cpu)

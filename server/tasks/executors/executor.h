@@ -16,6 +16,7 @@
 #include "base/counter.h"
 #include "server/tasks/attempt.h"
 #include "server/tasks/manager/placement.h"
+#include "server/tasks/method_times.h"
 
 struct pool;
 struct tasks_shared;
@@ -39,6 +40,8 @@ struct method_figures {
     counter steps;   /* or, of a blocking handler, runs that have begun */
     counter busy_ns; /* in the handler */
     counter cpu_ns;  /* processor time of that; of a blocking handler */
+    counter done, failed;
+    struct times_slot times;
 };
 
 struct executor;
@@ -116,7 +119,7 @@ struct executor {
     _Atomic bool away;
     /* Release in a stepped one's notify(), acquire in its step: flags set before are seen. */
     _Atomic bool notified;
-    counter done, failed, busy_ns, service_ns, hand_over_ns, long_steps;
+    counter busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs;                  /* executor's own: picks the tasks that are measured */
     struct method_figures *figures; /* by index of the method, of modules; its own */
 };
@@ -174,8 +177,9 @@ static inline bool executor_begin(const struct executor *e, struct task *t)
 /* A measured run of a blocking handler has used so much processor time. */
 void executor_note_cpu(struct executor *e, const struct method *m, ao_time used);
 
-/* Books a task that has ended: counters, mean times, trace. */
-void executor_book(struct executor *e, struct task *t);
+/* Books a task that has ended: counters, mean times, trace.  `first`: by its first step, so of
+ * brief methods one that was measured stands for others. */
+void executor_book(struct executor *e, struct task *t, bool first);
 
 /* "executor 2 run task 7" */
 void executor_trace_line(const struct executor *e, const char *what, const struct task *t);

@@ -29,6 +29,7 @@
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/places.h"
+#include "server/tasks/executors/timing.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
@@ -215,14 +216,14 @@ static void leave_started(struct stepped *s, struct task *t)
 }
 
 /* The handler is done with it, however it ended. */
-static inline void conclude(struct stepped *s, struct task *t)
+static inline void conclude(struct stepped *s, struct task *t, bool first)
 {
     task_set(t, TASK_OVER);
     if (t->nested)
         nested_drop_all(t);
     task_drop_state(t);
     attempt_over(t);
-    executor_book(&s->base, t);
+    executor_book(&s->base, t, first);
 }
 
 /* Its object would be stepped for ever, or never again. */
@@ -306,7 +307,7 @@ static void send_home(struct stepped *s, struct task *t)
 static void finish(struct stepped *s, struct task *t)
 {
     ao_retire(&t->ao); /* first: what it waits for and what it holds lie in its state */
-    conclude(s, t);
+    conclude(s, t, false);
     leave_started(s, t);
     if (is_home(s, t))
         home_answer(s->homes[t->home], t);
@@ -420,7 +421,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
         return false;
     }
     object_fini(&t->ao);
-    conclude(s, t);
+    conclude(s, t, true);
     return true;
 }
 
@@ -454,8 +455,10 @@ static void start(struct stepped *s, struct task *t)
     executor_note_hand_over(e, t);
     if (!executor_begin(e, t)) {
         executor_trace(e, "drop", t);
-    } else if (!begin_steps(s, t, true)) {
-        return;
+    } else {
+        timing_waited(e, &figures_of(t)->times, t);
+        if (!begin_steps(s, t, true))
+            return;
     }
     executor_publish(e, 1);
     send_home(s, t);

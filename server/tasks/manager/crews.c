@@ -71,6 +71,7 @@ static struct pool *new_pool(struct manager *m, struct method *method, uint32_t 
     memset(s, 0, size);
     s->pool = p;
     s->method = method;
+    s->docks = docks;
     LIST_INIT(&s->berths);
     LIST_INIT(&s->versions);
     p->staff = s;
@@ -114,6 +115,8 @@ void staff_free(struct staff *s)
     struct version_group *v;
     while ((v = LIST_POP(&s->versions, link)))
         free(v);
+    for (uint32_t i = 0; i < s->docks; i++)
+        times_fini(&s->figures[i].times);
     free(s);
 }
 

@@ -29,6 +29,7 @@ LIST_HEAD(version_list, version_group);
 struct offer_figures {
     alignas(CACHE_LINE) counter running;
     counter done, failed, busy_ns;
+    struct times_slot times;
 };
 
 /* What a pool of workers has beside its queue. */
@@ -37,12 +38,13 @@ struct staff {
     struct method *method;
     struct berth_list berths;
     struct version_list versions;
-    uint32_t versions_there;        /* with a worker that is open */
-    uint32_t given;                 /* tasks; halved now and then, with those of the versions */
-    uint32_t crews_there;           /* with a worker that is open */
-    bool waits;                     /* in line at its crews */
-    bool called;                    /* by one of them, and not looked at since; `pool->local` */
-    TAILQ_ENTRY(staff) link;        /* of all that wait */
+    uint32_t versions_there; /* with a worker that is open */
+    uint32_t given;          /* tasks; halved now and then, with those of the versions */
+    uint32_t crews_there;    /* with a worker that is open */
+    bool waits;              /* in line at its crews */
+    bool called;             /* by one of them, and not looked at since; `pool->local` */
+    TAILQ_ENTRY(staff) link; /* of all that wait */
+    uint32_t docks;
     struct offer_figures figures[]; /* by index of the dock */
 };
 

@@ -45,6 +45,13 @@ static void call(struct method *m)
     assert_int_equal(home_call(tasks_home(w.tasks, 0), m, &request), ERGON_OK);
 }
 
+static struct executor_info of_executor(uint32_t index)
+{
+    struct executor_info info;
+    tasks_executor_info(w.tasks, index, &info);
+    return info;
+}
+
 TEST(a_long_step_is_counted_and_named)
 {
     struct method m = {.name = span_text("slow"), .handler = &slow, .module = "test"};
@@ -178,7 +185,7 @@ TEST(a_task_without_its_object_has_failed)
     tasks_world_call(0, "echo", params_none(), AO_NEVER);
     tasks_world_run();
     assert_int_equal(w.ended, 2);
-    assert_int_equal(counter_read(&w.tasks->executors[0]->failed), 1);
+    assert_int_equal(of_executor(0).failed, 1);
     tasks_world_fini();
 }
 
@@ -194,7 +201,7 @@ TEST(a_loop_that_is_away_is_given_nothing)
         tasks_world_call(1, "managed", params_none(), AO_NEVER);
     tasks_world_run();
     assert_int_equal(w.ended, 4);
-    assert_int_equal(counter_read(&w.tasks->executors[0]->done), 4);
+    assert_int_equal(of_executor(0).done, 4);
     tasks_set_away(w.tasks, 0, true);
     tasks_world_call(1, "managed", params_none(), AO_NEVER);
     tasks_world_run();
@@ -202,7 +209,7 @@ TEST(a_loop_that_is_away_is_given_nothing)
     tasks_set_away(w.tasks, 1, false); /* it begins by itself */
     tasks_world_run();
     assert_int_equal(w.ended, 5);
-    assert_int_equal(counter_read(&w.tasks->executors[1]->done), 1);
+    assert_int_equal(of_executor(1).done, 1);
     tasks_expect_at_rest(w.tasks);
     tasks_world_fini();
 }

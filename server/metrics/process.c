@@ -1,0 +1,124 @@
+/* The process, its logs, and what the families of one sample are made with. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/audit.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/metrics/families.h"
+
+static const uint64_t ns_per_second = 1000000000, ns_per_us = 1000;
+
+void write_one(struct metrics_text *t, const char *name, enum metrics_type type, const char *unit,
+               uint64_t value, const char *help)
+{
+    const struct metrics_family f = {name, type, unit, help};
+    metrics_begin(t, &f);
+    metrics_count(t, &f, "", value);
+}
+
+void write_one_ns(struct metrics_text *t, const char *name, enum metrics_type type, uint64_t ns,
+                  const char *help)
+{
+    const struct metrics_family f = {name, type, "seconds", help};
+    metrics_begin(t, &f);
+    metrics_ns(t, &f, "", ns);
+}
+
+/* Of /proc/self/statm; 0: it cannot be read. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%*u %lu", &pages) != 1)
+        pages = 0;
+    fclose(f);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The kernel says it as the size of that folder since Linux 6.2; before that they are counted. */
+static uint64_t open_descriptors(void)
+{
+    uint64_t count = 0;
+    DIR *d = opendir("/proc/self/fd");
+    if (!d)
+        return 0;
+    for (const struct dirent *e = readdir(d); e; e = readdir(d))
+        count += e->d_name[0] != '.';
+    closedir(d);
+    return count > 0 ? count - 1 : 0; /* without the one that reads */
+}
+
+static uint64_t ns_of(struct timeval v)
+{
+    return (uint64_t)v.tv_sec * ns_per_second + (uint64_t)v.tv_usec * ns_per_us;
+}
+
+static void write_build(struct metrics_text *t, const struct rpc_shared *s)
+{
+    const struct metrics_family f = {"ergon_build", METRICS_INFO, NULL,
+                                     "The version of the server, and how its loops wait."};
+    char labels[LABELS_MAX] = "";
+    metrics_begin(t, &f);
+    metrics_label(labels, sizeof labels, "version", ERGON_VERSION);
+    if (s->idle)
+        metrics_label(labels, sizeof labels, "idle", s->idle);
+    metrics_count(t, &f, labels, 1);
+}
+
+void write_process(struct metrics_text *t, const struct rpc_shared *s)
+{
+    struct rusage used = {0};
+    struct rlimit files = {0};
+    uint64_t up = clock_monotonic() - s->started;
+
+    getrusage(RUSAGE_SELF, &used);
+    getrlimit(RLIMIT_NOFILE, &files);
+    write_build(t, s);
+    write_one_ns(t, "process_start_time_seconds", METRICS_GAUGE, clock_wall() - up,
+                 "Start of the server, since 1970.");
+    write_one_ns(t, "ergon_uptime_seconds", METRICS_GAUGE, up, "For how long the server runs.");
+    write_one_ns(t, "process_cpu_seconds", METRICS_COUNTER,
+                 ns_of(used.ru_utime) + ns_of(used.ru_stime), "Processor time of all threads.");
+    write_one(t, "process_resident_memory_bytes", METRICS_GAUGE, "bytes", resident_bytes(),
+              "Memory that is not swapped out.");
+    write_one(t, "process_open_fds", METRICS_GAUGE, NULL, open_descriptors(), "Open descriptors.");
+    write_one(t, "process_max_fds", METRICS_GAUGE, NULL, (uint64_t)files.rlim_cur,
+              "How many descriptors may be open.");
+    write_one(t, "ergon_draining", METRICS_GAUGE, NULL,
+              atomic_load_explicit(&s->draining, memory_order_relaxed),
+              "1 while the server shuts down, else 0.");
+}
+
+static void write_log(struct metrics_text *t, const struct metrics_family *f, uint64_t log,
+                      uint64_t audit)
+{
+    metrics_begin(t, f);
+    metrics_count(t, f, "log=\"log\"", log);
+    metrics_count(t, f, "log=\"audit\"", audit);
+}
+
+void write_logs(struct metrics_text *t)
+{
+    static const struct metrics_family records = {"ergon_log_records", METRICS_COUNTER, NULL,
+                                                  "Records that were accepted."};
+    static const struct metrics_family repeated = {
+        "ergon_log_repeated", METRICS_COUNTER, NULL,
+        "Records that were left out, since they repeat others, and summed up."};
+    static const struct metrics_family dropped = {
+        "ergon_log_dropped", METRICS_COUNTER, NULL,
+        "Records that were lost for want of room or of a disk."};
+    static const struct metrics_family waiting = {"ergon_log_waiting_bytes", METRICS_GAUGE, "bytes",
+                                                  "Records that are still to be written."};
+    struct log_figures l = log_figures(), a = audit_figures();
+
+    write_log(t, &records, l.records, a.records);
+    write_log(t, &repeated, l.repeated, a.repeated);
+    write_log(t, &dropped, l.dropped, a.dropped);
+    write_log(t, &waiting, l.waiting, a.waiting);
+}

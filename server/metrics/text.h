@@ -1,0 +1,57 @@
+/* OpenMetrics text 1.0, written into a buffer that grows: families with their type, unit and help,
+ * and their samples.
+ *
+ * A family is begun once, and all its samples follow before the next begins.  Labels are text that
+ * has its names and quotes already, as metrics_label() makes it.
+ *
+ * Thread: one at a time.  Without memory nothing more is written, and `failed` says so. */
+#ifndef ERGON_METRICS_TEXT_H
+#define ERGON_METRICS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+
+struct metrics_text {
+    char *at; /* owned; no terminator */
+    size_t length, room;
+    bool failed;
+};
+
+void metrics_text_free(struct metrics_text *t);
+/* It can be written anew; its memory stays. */
+void metrics_text_clear(struct metrics_text *t);
+
+enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_HISTOGRAM, METRICS_INFO };
+
+/* `name` without suffix; with a `unit` ("seconds", "bytes") it ends with that; NULL: none.  All
+ * constant. */
+struct metrics_family {
+    const char *name;
+    enum metrics_type type;
+    const char *unit, *help;
+};
+
+void metrics_begin(struct metrics_text *t, const struct metrics_family *f);
+
+/* One sample; of a counter its name ends in _total, of an info in _info.  `labels`: `a="b",c="d"`,
+ * or "". */
+void metrics_count(struct metrics_text *t, const struct metrics_family *f, const char *labels,
+                   uint64_t value);
+/* The same of seconds. */
+void metrics_ns(struct metrics_text *t, const struct metrics_family *f, const char *labels,
+                uint64_t ns);
+/* The samples of a histogram, in seconds: buckets that count all below them, count and sum. */
+void metrics_histogram(struct metrics_text *t, const struct metrics_family *f, const char *labels,
+                       const struct histogram_sum *h);
+
+/* The last line. */
+void metrics_end(struct metrics_text *t);
+
+/* `name="value"`, escaped, behind what stands in `labels`; what does not fit is left out whole, and
+ * bytes that are no UTF-8 become '?'.  Returns `labels`. */
+char *metrics_label(char *labels, size_t size, const char *name, const char *value);
+
+#endif
