@@ -18,6 +18,7 @@ enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
 /* For the signal handler, which runs on the same thread: relaxed. */
 static _Atomic(struct ergon_blocking *) waits_on; /* NULL: nothing waits */
 static _Atomic bool interrupted;
+static _Atomic bool has_last_words;
 
 static uint32_t milliseconds(uint64_t ns)
 {
@@ -128,29 +129,47 @@ void session_close(struct session *s)
     s->connection = NULL;
 }
 
-void session_waits(const struct session *s)
+static void end_if_interrupted(struct session *s)
 {
-    atomic_store_explicit(&waits_on, s->connection, memory_order_relaxed);
-}
-
-void session_waited(struct session *s)
-{
-    atomic_store_explicit(&waits_on, NULL, memory_order_relaxed);
     if (!atomic_load_explicit(&interrupted, memory_order_relaxed))
         return;
+    if (s->last_words != NULL)
+        s->last_words(s->last_words_arg);
     session_close(s);
     if (s->goes_on != NULL && !s->globals->quiet)
         notice("task %s goes on; ergon task wait %s", s->goes_on, s->goes_on);
     exit(STATUS_INTERRUPTED);
 }
 
+/* Who is interrupted from here on is told by the connection. */
+void session_waits(struct session *s)
+{
+    atomic_store_explicit(&waits_on, s->connection, memory_order_relaxed);
+    end_if_interrupted(s);
+}
+
+void session_waited(struct session *s)
+{
+    atomic_store_explicit(&waits_on, NULL, memory_order_relaxed);
+    end_if_interrupted(s);
+}
+
+void session_last_words(struct session *s, void (*last_words)(void *arg), void *arg)
+{
+    s->last_words = last_words;
+    s->last_words_arg = arg;
+    atomic_store_explicit(&has_last_words, true, memory_order_relaxed);
+}
+
 void session_on_interrupt(int signal_number)
 {
     struct ergon_blocking *blocking = atomic_load_explicit(&waits_on, memory_order_relaxed);
     (void)signal_number;
-    if (blocking == NULL || atomic_exchange_explicit(&interrupted, true, memory_order_relaxed))
+    bool waits = blocking != NULL || atomic_load_explicit(&has_last_words, memory_order_relaxed);
+    if (!waits || atomic_exchange_explicit(&interrupted, true, memory_order_relaxed))
         _exit(STATUS_INTERRUPTED);
-    ergon_blocking_interrupt(blocking);
+    if (blocking != NULL)
+        ergon_blocking_interrupt(blocking);
 }
 
 uint32_t session_time_left(const struct session *s)

@@ -12,6 +12,10 @@ struct session {
     const char *about;                 /* which of several it is asked about; NULL: there is one */
     const char *goes_on;               /* id of a task that outlives an interrupt; NULL: none */
     uint64_t give_up_ns;               /* on clock_monotonic()'s clock; 0: never */
+    /* Called when an interrupt ends the program, by the next that waits, or now: to say last words.
+     * NULL: none.  session_last_words() sets it. */
+    void (*last_words)(void *arg);
+    void *last_words_arg;
 };
 
 /* The options of libergon that the common options mean; strings are those of `g`. */
@@ -50,8 +54,11 @@ enum status session_ask_again(struct session *s, struct ergon_request *request,
 /* Around each other function of libergon that waits on the connection.  An interrupt between the
  * two ends what waits, the server is told to cancel it, and session_waited() does not return: it
  * ends the program, with STATUS_INTERRUPTED. */
-void session_waits(const struct session *s);
+void session_waits(struct session *s);
 void session_waited(struct session *s);
+/* From here on an interrupt that comes while nothing waits ends the program only when something
+ * would wait, so that `last_words` are said; a second one ends it at once. */
+void session_last_words(struct session *s, void (*last_words)(void *arg), void *arg);
 /* A handler of SIGINT.  When nothing waits, and the second time, it ends the program at once. */
 void session_on_interrupt(int signal_number);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <ergon/client_connections.h>
+#include <ergon/client_feed.h>
 #include <ergon/client_sems.h>
 #include <ergon/client_workers.h>
 
@@ -155,6 +156,57 @@ TEST(events_are_set_and_waited_for)
     expect(ergon_request_event_set("e", NONE), "event.set", "[\"e\"]");
     expect(ergon_request_event_wait("e", 0, 0), "event.wait", "[\"e\",{}]");
     expect(ergon_request_event_wait("e", 8, 9), "event.wait", "[\"e\",{\"from\":8,\"timeout\":9}]");
+}
+
+TEST(the_feed_is_asked_for_and_read)
+{
+    struct ergon_feed_filter f = {.size = sizeof f, .wait_ms = ERGON_ZERO};
+    const struct ergon_answer *answer;
+    expect(ergon_request_events(NULL), "task.events", "[{}]");
+    expect(ergon_request_events(&f), "task.events", "[{\"timeout\":0}]");
+    f = (struct ergon_feed_filter){.size = sizeof f,
+                                   .after = "oldest",
+                                   .event = "done",
+                                   .state = "done",
+                                   .method = "m",
+                                   .tenant = "a",
+                                   .key = "k",
+                                   .wait_ms = 5,
+                                   .max = 6};
+    expect(ergon_request_events(&f), "task.events",
+           "[{\"after\":\"oldest\",\"event\":\"done\",\"state\":\"done\",\"method\":\"m\","
+           "\"tenant\":\"a\",\"key\":\"k\",\"timeout\":5,\"max\":6}]");
+    f.size = 0;
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_events(&f), 0, &answer),
+                     ERGON_END_INVALID);
+}
+
+TEST(pages_of_the_feed_are_read)
+{
+    /* {events: [{seq: 7, event: "done", id: nil}, {seq: 8}], next: "t-9", gap: "overrun",
+     * missed: 3} */
+    static const uint8_t page[] = "\x84\xa6"
+                                  "events\x92\x83\xa3seq\x07\xa5"
+                                  "event\xa4"
+                                  "done\xa2id\xc0\x81\xa3seq\x08\xa4next\xa3t-9\xa3gap\xa7"
+                                  "overrun\xa6missed\x03";
+    struct ergon_feed_page p;
+    struct ergon_feed_event e;
+    size_t at = 0;
+    assert_true(ergon_read_feed((struct ergon_raw){page, sizeof page - 1}, &p));
+    assert_string_equal(p.next, "t-9");
+    assert_string_equal(p.gap, "overrun");
+    assert_int_equal(p.missed, 3);
+    assert_true(ergon_next_event(&p, &at, &e));
+    assert_int_equal(e.seq, 7);
+    assert_string_equal(e.event, "done");
+    assert_string_equal(e.id, "");
+    assert_true(ergon_next_event(&p, &at, &e));
+    assert_int_equal(e.seq, 8);
+    assert_string_equal(e.event, "");
+    assert_false(ergon_next_event(&p, &at, &e));
+    assert_false(ergon_read_feed((struct ergon_raw){(const uint8_t *)"\x80", 1}, &p));
+    assert_false(ergon_read_feed(NONE, &p));
 }
 
 TEST(any_method_makes_a_request)

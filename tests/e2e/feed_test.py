@@ -1,0 +1,156 @@
+"""task.events and ergon events: what happens to all tasks, across broken connections and kill -9 of the server."""
+import json
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from harness import ERGON, INTERRUPTED, LIMIT, OK, TIMEOUT, USAGE, RemoteError, Server, eventually, run_ergon, scratch
+
+HOUR = "1h"
+READERS = 50
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [+-]\d{4}  (\S+) +(t\S+)?")
+
+
+class FeedTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self.addCleanup)
+        self.url = "unix://" + os.path.join(self.folder, "socket")  # the same after a restart
+        self.start()
+        self.addCleanup(lambda: self.server.discard())
+
+    def start(self):
+        config = os.path.join(self.folder, "ergond.yaml")
+        with open(config, "w") as f:
+            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
+        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
+        self.client = self.server.connect(self.url)
+
+    def crash(self):
+        self.client.close()
+        self.server.discard()
+        self.start()
+
+    def submit(self, method, *params, **options):
+        return self.client.call("task.submit", method, list(params), dict({"durable": "fsync"}, **options))["id"]
+
+    def events(self, **options):
+        return self.client.call("task.events", dict({"timeout": 0}, **options))
+
+    def until(self, event, task, cursor):
+        """All pages from the cursor to the one that holds this event of the task."""
+        told = []
+        while not any(e["event"] == event and e["id"] == task for e in told):
+            page = self.events(after=cursor, timeout=HOUR)
+            self.assertIsNone(page["gap"])
+            told += page["events"]
+            cursor = page["next"]
+        return told, cursor
+
+    def ergon(self, *arguments, status=OK):
+        got, out, err = run_ergon(self.url, *arguments)
+        self.assertEqual(got, status, (arguments, out, err))
+        return out.decode(), err
+
+    def background(self, *arguments):
+        process = subprocess.Popen([ERGON, "--server", self.url, *arguments], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    # ---- on the wire ----
+
+    def test_each_event_is_told_once_and_in_order(self):
+        cursor = self.events()["next"]
+        tasks = [self.submit("echo", i) for i in range(20)]
+        told, cursor = [], cursor
+        for task in tasks:
+            if not any(e["event"] == "done" and e["id"] == task for e in told):
+                more, cursor = self.until("done", task, cursor)
+                told += more
+        self.assertEqual([e["seq"] for e in told], list(range(told[0]["seq"], told[0]["seq"] + len(told))))
+        for task in tasks:
+            self.assertEqual([e["event"] for e in told if e["id"] == task], ["submitted", "started", "done"])
+
+    def test_many_readers_are_told_the_same(self):
+        cursor = self.events()["next"]
+        readers = [self.server.connect(self.url) for _ in range(READERS)]
+        for reader in readers:
+            self.addCleanup(reader.close)
+        asked = [r.send("task.events", {"after": cursor, "timeout": HOUR, "event": ["failed"]}) for r in readers]
+        task = self.submit("fail", "NOPE", "on purpose")
+        for reader, msgid in zip(readers, asked):
+            self.assertEqual([e["id"] for e in reader.result(msgid)["events"]], [task])
+
+    def test_a_killed_server_says_that_there_is_a_gap(self):
+        cursor = self.events()["next"]
+        task = self.submit("sleep", HOUR)
+        _, cursor = self.until("submitted", task, cursor)
+        eventually(lambda: self.client.call("task.get", task)["state"] == "parked", "it sleeps")
+        self.crash()
+        page = self.events(after=cursor, timeout=HOUR)
+        self.assertEqual((page["gap"], page["missed"]), ("restart", None))
+        self.assertNotEqual(page["next"].rpartition("-")[0], cursor.rpartition("-")[0])
+        self.assertIn(("interrupted", task), [(e["event"], e["id"]) for e in self.events(after="oldest")["events"]])
+
+    def test_a_cursor_that_never_was_is_refused(self):
+        epoch, _, number = self.events()["next"].rpartition("-")
+        with self.assertRaises(RemoteError):
+            self.events(after="%s-%d" % (epoch, int(number) + 1000))
+
+    # ---- the command ----
+
+    def test_prints_a_line_an_event_and_ends_at_its_count(self):
+        task = self.submit("echo", 1, key="k1")
+        self.until("done", task, "oldest")
+        out, _ = self.ergon("events", "--after", "oldest", "-n", "3")
+        self.assertEqual([LINE.match(line).groups() for line in out.splitlines()],
+                         [(event, task) for event in ("submitted", "started", "done")])
+        self.assertIn("key=k1", out)
+        out, _ = self.ergon("events", "--after", "oldest", "-n", "1", "--state", "done", "--method", "echo",
+                            "--task-key", "k1", "--json")
+        self.assertEqual(json.loads(out)["id"], task)
+
+    def test_its_time_may_be_limited(self):
+        _, err = self.ergon("events", "--timeout", "300ms", status=TIMEOUT)
+        self.assertIn("--after t", err)
+
+    def test_a_state_that_no_event_tells_is_refused(self):
+        _, err = self.ergon("events", "--state", "parked", status=1)
+        self.assertIn("state", err)
+        self.ergon("events", "one", status=USAGE)
+
+    def test_an_interrupt_prints_the_cursor_that_goes_on(self):
+        follow = self.background("events", "--after", "oldest")
+        first = self.submit("echo", 1)
+        while "done" not in follow.stdout.readline():
+            pass
+        follow.send_signal(signal.SIGINT)
+        self.assertEqual(follow.wait(LIMIT), INTERRUPTED)
+        cursor = re.search(r"--after (t\S+)", follow.stderr.read()).group(1)
+        second = self.submit("echo", 2)
+        out, _ = self.ergon("events", "--after", cursor, "-n", "3")
+        self.assertNotIn(first, out)
+        self.assertEqual(out.count(second), 3)
+
+    def test_goes_on_across_a_killed_server_and_tells_the_gap(self):
+        follow = self.background("events", "--after", "oldest")
+        task = self.submit("echo", 1)
+        while "done" not in follow.stdout.readline():
+            pass
+        self.crash()
+        task = self.submit("echo", 2)
+        told = [follow.stdout.readline()]
+        while "done" not in told[-1] or task not in told[-1]:
+            told.append(follow.stdout.readline())
+            self.assertTrue(told[-1], "it has ended: %s" % told)
+        self.assertIn("started anew", told[0])
+        self.assertEqual([LINE.match(line).group(1) for line in told if task in line], ["submitted", "started", "done"])
+
+
+if __name__ == "__main__":
+    unittest.main()
