@@ -9,10 +9,11 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/table.h"
 
-/* The name of a tenant, which may be gone before its events are. */
+/* The name of a tenant, which may be gone before its events are: made with its first event. */
 struct feed_tenant {
-    uint32_t refs; /* events, and the place among those that are remembered */
-    uint32_t len;
+    uint64_t last;            /* the number of the last event that has it */
+    struct feed_tenant *next; /* of those that are gone, as they went */
+    size_t len;
     uint8_t name[];
 };
 
@@ -24,9 +25,9 @@ struct extra {
 
 struct feed_record {
     uint64_t id, at;
-    const struct job_queue *queue; /* stays as long as the jobs; NULL: the event was lost */
-    struct feed_tenant *tenant;    /* a reference; NULL: of a queue */
-    struct extra *extra;           /* malloc'ed; NULL: none */
+    const struct job_queue *queue;    /* stays as long as the jobs */
+    const struct feed_tenant *tenant; /* NULL: of a queue, or there was no memory */
+    struct extra *extra;              /* malloc'ed; NULL: none */
     uint32_t attempt;
     uint8_t kind, reason;
 };
@@ -74,7 +75,7 @@ uint32_t feed_kinds_of_state(struct span state)
 bool feed_init(struct feed *feed, uint32_t count, uint64_t epoch)
 {
     uint64_t room = 1;
-    *feed = (struct feed){.epoch = epoch, .oldest = 1, .next = 1};
+    *feed = (struct feed){.epoch = epoch, .next = 1, .floor = 1};
     if (count == 0)
         return true;
     while (room < count)
@@ -83,18 +84,8 @@ bool feed_init(struct feed *feed, uint32_t count, uint64_t epoch)
     if (!feed->records)
         return false;
     feed->room = room;
+    counter_set(&feed->shown_bytes, room * sizeof *feed->records);
     return true;
-}
-
-static void unref(struct feed_tenant *t)
-{
-    if (t && --t->refs == 0)
-        free(t);
-}
-
-static size_t bytes_of(const struct extra *extra)
-{
-    return sizeof *extra + extra->key_len + extra->text_len;
 }
 
 static struct feed_record *record_at(const struct feed *feed, uint64_t seq)
@@ -102,42 +93,55 @@ static struct feed_record *record_at(const struct feed *feed, uint64_t seq)
     return &feed->records[seq & (feed->room - 1)];
 }
 
-static void drop_oldest(struct feed *feed)
+static size_t bytes_of(const struct extra *extra)
 {
-    struct feed_record *r = record_at(feed, feed->oldest++);
-    unref(r->tenant);
-    if (r->extra) {
-        feed->extra -= bytes_of(r->extra);
-        free(r->extra);
+    return sizeof *extra + extra->key_len + extra->text_len;
+}
+
+static void drop_extra(struct feed *feed, struct feed_record *r)
+{
+    feed->extra -= bytes_of(r->extra);
+    free(r->extra);
+    r->extra = NULL;
+}
+
+static void free_gone(struct feed *feed, uint64_t below)
+{
+    while (feed->gone && feed->gone->last < below) {
+        struct feed_tenant *t = feed->gone;
+        feed->gone = t->next;
+        free(t);
     }
 }
 
 void feed_fini(struct feed *feed)
 {
-    while (feed->oldest < feed->next)
-        drop_oldest(feed);
-    for (unsigned i = 0; i < FEED_TENANTS; i++)
-        unref(feed->tenants[i]);
+    for (uint64_t i = 0; i < feed->room; i++)
+        free(feed->records[i].extra);
+    free_gone(feed, UINT64_MAX);
     free(feed->records);
     *feed = (struct feed){0};
 }
 
-/* A reference; NULL without memory. */
-static struct feed_tenant *tenant_of(struct feed *feed, const struct tenant *tenant)
+void feed_tenant_gone(struct feed *feed, struct feed_tenant *fed)
 {
-    struct feed_tenant **place = &feed->tenants[(uintptr_t)tenant / 64 % FEED_TENANTS];
-    struct span name = tenant->name;
-    if (!*place || !span_equal(span_of((*place)->name, (*place)->len), name)) {
-        struct feed_tenant *t = malloc(sizeof *t + name.len);
-        if (!t)
-            return NULL;
-        *t = (struct feed_tenant){.refs = 1, .len = (uint32_t)name.len};
-        memcpy(t->name, name.at, name.len);
-        unref(*place);
-        *place = t;
-    }
-    (*place)->refs++;
-    return *place;
+    free_gone(feed, feed_oldest(feed));
+    if (!fed)
+        return;
+    fed->next = NULL;
+    *(feed->gone ? &feed->gone_last->next : &feed->gone) = fed;
+    feed->gone_last = fed;
+}
+
+/* It has none without memory. */
+static void name_tenant(struct tenant *tenant)
+{
+    struct feed_tenant *t = malloc(sizeof *t + tenant->name.len);
+    if (!t)
+        return;
+    *t = (struct feed_tenant){.len = tenant->name.len};
+    memcpy(t->name, tenant->name.at, tenant->name.len);
+    tenant->fed = t;
 }
 
 /* NULL without memory. */
@@ -155,64 +159,89 @@ static struct extra *extra_of(struct span key, struct span text)
     return extra;
 }
 
-/* The next place, with no event in it; the number is taken. */
-static struct feed_record *append(struct feed *feed)
+static void drop_oldest(struct feed *feed)
 {
-    if (feed->next - feed->oldest == feed->room)
-        drop_oldest(feed);
-    counter_add(&feed->shown_events, 1);
-    return record_at(feed, feed->next++);
+    struct feed_record *r = record_at(feed, feed->floor = feed_oldest(feed));
+    if (r->extra)
+        drop_extra(feed, r);
+    feed->floor++;
 }
 
-/* It is not the only one that is kept: the limit is far above what one may have. */
+/* To the last event, which alone never takes more than the limit. */
 static void attach(struct feed *feed, struct feed_record *r, struct span key, struct span text)
 {
     r->extra = extra_of(key, text);
     if (r->extra)
         feed->extra += bytes_of(r->extra);
-    while (feed->extra > feed->room * FEED_EXTRA && feed->next - feed->oldest > 1)
+    while (feed->extra > feed->room * FEED_EXTRA && feed_oldest(feed) + 1 < feed->next)
         drop_oldest(feed);
-}
-
-static void show(struct feed *feed)
-{
     counter_set(&feed->shown_bytes, feed->room * sizeof *feed->records + feed->extra);
 }
 
+/* Of a job, in place of the event that stood there. */
+static inline void put(struct feed *feed, const struct job *job, unsigned kind, uint64_t at,
+                       uint8_t reason)
+{
+    uint64_t seq = feed->next++;
+    struct feed_record *r = record_at(feed, seq);
+    struct feed_tenant *tenant = job->tenant->fed;
+    if (tenant)
+        tenant->last = seq;
+    r->id = job->id;
+    r->at = at;
+    r->queue = job->queue;
+    r->tenant = tenant;
+    r->attempt = job->attempt;
+    r->kind = (uint8_t)kind;
+    r->reason = reason;
+    counter_set(&feed->shown_events, seq);
+}
+
+/* All that most events have not. */
+__attribute__((noinline)) static void add_slowly(struct feed *feed, const struct job *job,
+                                                 unsigned kind, uint64_t at, uint8_t reason,
+                                                 struct span text)
+{
+    struct span key = job->more ? job->more->key.name : (struct span){0};
+    struct feed_record *r = record_at(feed, feed->next);
+    if (r->extra)
+        drop_extra(feed, r);
+    if (!job->tenant->fed)
+        name_tenant(job->tenant);
+    put(feed, job, kind, at, reason);
+    if (key.len > 0 || text.len > 0)
+        attach(feed, r, key, text);
+}
+
+/* An event without a key and a text costs some forty instructions. */
 void feed_add(struct feed *feed, const struct job *job, unsigned kind, uint64_t at, uint8_t reason,
               struct span text)
 {
     if (feed->room == 0 || NOT_IN_THE_FEED >> kind & 1)
         return;
-    struct feed_record *r = append(feed);
-    struct feed_tenant *tenant = tenant_of(feed, job->tenant);
-    *r = (struct feed_record){.id = job->id,
-                              .at = at,
-                              .queue = tenant ? job->queue : NULL,
-                              .tenant = tenant,
-                              .attempt = job->attempt,
-                              .kind = (uint8_t)kind,
-                              .reason = reason};
-    if (text.len == 0 && !(job->more && job->more->key.name.len > 0))
-        return;
-    attach(feed, r, job->more ? job->more->key.name : (struct span){0}, text);
-    show(feed);
+    if (text.len > 0 || (job->more && job->more->key.name.len > 0) || !job->tenant->fed ||
+        record_at(feed, feed->next)->extra)
+        add_slowly(feed, job, kind, at, reason, text);
+    else
+        put(feed, job, kind, at, reason);
 }
 
 void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned kind, uint64_t at)
 {
     if (feed->room == 0)
         return;
-    *append(feed) = (struct feed_record){.at = at, .queue = queue, .kind = (uint8_t)kind};
+    struct feed_record *r = record_at(feed, feed->next);
+    if (r->extra)
+        drop_extra(feed, r);
+    *r = (struct feed_record){.at = at, .queue = queue, .kind = (uint8_t)kind};
+    counter_set(&feed->shown_events, feed->next++);
 }
 
 bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
 {
-    const struct feed_record *r = NULL;
-    for (; seq < feed->next && !(r = record_at(feed, seq))->queue; seq++)
-        r = NULL;
-    if (!r)
+    if (seq >= feed->next)
         return false;
+    const struct feed_record *r = record_at(feed, seq);
     *out = (struct feed_event){.seq = seq,
                                .at = r->at,
                                .id = r->id,

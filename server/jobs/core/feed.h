@@ -52,32 +52,39 @@ struct feed_event {
 struct feed_record;
 struct feed_tenant;
 
-enum { FEED_TENANTS = 64 /* names that are remembered, so that most events share one */ };
-
 /* Zeroed: it keeps nothing, and nothing is appended. */
 struct feed {
     struct feed_record *records; /* `room` of them, a power of two */
     uint64_t room;
-    uint64_t epoch;        /* of this start alone */
-    uint64_t oldest, next; /* numbers: of the first that is kept, of the next */
-    uint64_t extra;        /* bytes of names and texts that are kept */
-    struct feed_tenant *tenants[FEED_TENANTS];
-    counter shown_events, shown_bytes; /* appended since the start; that it takes; any thread */
+    uint64_t epoch;                       /* of this start alone */
+    uint64_t next;                        /* the number of the next event */
+    uint64_t floor;                       /* the oldest is not below, though there is room for it */
+    uint64_t extra;                       /* bytes of keys and texts that are kept */
+    struct feed_tenant *gone, *gone_last; /* of tenants that the table has forgotten */
+    counter shown_events, shown_bytes;    /* appended since the start; that it takes; any thread */
 };
 
 /* The last `count` events, rounded up to a power of two; 0: none.  False without memory: it is as
  * if zeroed. */
 bool feed_init(struct feed *feed, uint32_t count, uint64_t epoch);
-void feed_fini(struct feed *feed);
+void feed_fini(struct feed *feed); /* behind the tenants */
 
 /* Appends an event of the job.  Without memory its key and text are lost, or the name of its
- * tenant: and then the event, whose number shows that. */
+ * tenant. */
 void feed_add(struct feed *feed, const struct job *job, unsigned kind, uint64_t at, uint8_t reason,
               struct span text);
 /* Of a queue. */
 void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned kind, uint64_t at);
+/* A tenant is freed: its name (tenant->fed, or NULL) stays as long as events have it. */
+void feed_tenant_gone(struct feed *feed, struct feed_tenant *fed);
 
-/* The first event from `seq` on, which is not below `oldest`; false: none yet. */
+/* The number of the first that is kept; `next`: none is. */
+static inline uint64_t feed_oldest(const struct feed *feed)
+{
+    uint64_t kept = feed->next > feed->room ? feed->next - feed->room : 0;
+    return kept > feed->floor ? kept : feed->floor;
+}
+/* The event of this number, which is between feed_oldest() and `next`; false: it is `next`. */
 bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out);
 
 /* --- Cursors: the epoch, and the number of the next event --- */

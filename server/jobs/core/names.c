@@ -52,8 +52,9 @@ struct tenant *table_tenant(struct job_table *table, struct span name)
     return table->recent_tenant;
 }
 
-static void tenant_free(struct tenant *t)
+static void tenant_free(struct job_table *table, struct tenant *t)
 {
+    feed_tenant_gone(&table->feed, t->fed);
     tenant_free_shares(t);
     free(t);
 }
@@ -66,7 +67,7 @@ void table_tenant_unref(struct job_table *table, struct tenant *t)
     hash_remove(&table->tenants, &t->link);
     if (table->recent_tenant == t)
         table->recent_tenant = NULL;
-    tenant_free(t);
+    tenant_free(table, t);
 }
 
 void tenant_count_open(struct job_table *table, const struct job *job, bool open)
@@ -168,7 +169,7 @@ void names_fini(struct job_table *table)
         queue_free(q);
     }
     while ((link = hash_pop(&table->tenants)))
-        tenant_free((struct tenant *)link);
+        tenant_free(table, (struct tenant *)link);
     hash_table_fini(&table->tenants);
     hash_table_fini(&table->queue_names);
 }

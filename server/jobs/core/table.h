@@ -76,6 +76,7 @@ struct tenant {
     uint64_t open_bytes; /* that these take, and all else that it has */
     struct kept kept;    /* the others */
     struct span name;
+    struct feed_tenant *fed; /* its name, for the feed: feed.h; NULL: not yet */
     /* By the pool's index: FAIR_LEVELS each, malloc'ed; NULL: not yet. */
     struct fair_share **shares;
     uint32_t share_room;

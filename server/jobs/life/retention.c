@@ -62,8 +62,9 @@ void retention_forget(struct job_table *table, struct job *job)
         job_effect(table, job, EFFECT_TIMER);
         return;
     }
-    if (table->feed.room > 0)
-        feed_add(&table->feed, job, FEED_FORGOTTEN, table_wall(table), 0, (struct span){0});
+    /* By the clock as it was last looked at: nobody asks to the millisecond when that was. */
+    feed_add(&table->feed, job, FEED_FORGOTTEN, table_now(table) + table->wall_ahead, 0,
+             (struct span){0});
     table_leave(table, job);
     job_effect(table, job, EFFECT_GONE);
 }

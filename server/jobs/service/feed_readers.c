@@ -54,12 +54,13 @@ static bool fits(const struct operation *op, const struct feed_event *event)
 static void catch_up(const struct feed *feed, struct operation *op)
 {
     struct feed_arguments *f = &op->feed;
-    if (f->after.seq >= feed->oldest)
+    uint64_t oldest = feed_oldest(feed);
+    if (f->after.seq >= oldest)
         return;
     if (f->gap == FEED_NO_GAP)
         f->gap = FEED_GAP_OVERRUN;
-    f->missed += feed->oldest - f->after.seq;
-    f->after.seq = feed->oldest;
+    f->missed += oldest - f->after.seq;
+    f->after.seq = oldest;
 }
 
 /* Goes on to the first event that is the reader's, while `work` lasts.  True: there is one. */
@@ -230,10 +231,10 @@ static bool begin(const struct feed *feed, struct operation *op)
         return false;
     }
     if (f->after.epoch == 0) {
-        f->after.seq = f->from_oldest ? feed->oldest : feed->next;
+        f->after.seq = f->from_oldest ? feed_oldest(feed) : feed->next;
     } else if (f->after.epoch != feed->epoch) {
         f->gap = FEED_GAP_RESTART;
-        f->after.seq = feed->oldest;
+        f->after.seq = feed_oldest(feed);
     } else if (f->after.seq > feed->next) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
                          "option \"after\" names an event that has not happened");

@@ -57,7 +57,7 @@ static const char *story(const struct jobs_world *w, uint64_t id)
     struct feed_event event;
     const struct feed *feed = &w->jobs->table.feed;
     text[0] = '\0';
-    for (uint64_t seq = feed->oldest; feed_get(feed, seq, &event); seq = event.seq + 1) {
+    for (uint64_t seq = feed_oldest(feed); feed_get(feed, seq, &event); seq = event.seq + 1) {
         size_t len = strlen(text);
         if (id == 0 || event.id == id)
             snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? " " : "",
@@ -229,7 +229,7 @@ FEED_TEST(one_who_comes_too_late_is_told_how_many_were_dropped)
     const struct job *job = world_job(w, stage_submit(w));
     for (uint64_t i = 0; i < feed->room + 10; i++)
         feed_add(feed, job, JOB_EVENT_CHANGED, 1, 0, (struct span){0});
-    assert_int_equal(feed->next - feed->oldest, feed->room);
+    assert_int_equal(feed->next - feed_oldest(feed), feed->room);
     stage_holds(given(w, read_from(w, begin)), "'gap': 'overrun', 'missed': 12}");
 }
 
@@ -295,9 +295,9 @@ FEED_TEST(names_and_texts_are_bounded)
         assert_true(feed->extra <= feed->room * FEED_EXTRA);
     }
     struct feed_event event;
-    assert_true(feed_get(feed, feed->oldest, &event));
+    assert_true(feed_get(feed, feed_oldest(feed), &event));
     assert_int_equal(event.text.len, FEED_TEXT_MAX);
-    assert_in_range(feed->next - feed->oldest, feed->room * FEED_EXTRA / (FEED_TEXT_MAX + 8),
+    assert_in_range(feed->next - feed_oldest(feed), feed->room * FEED_EXTRA / (FEED_TEXT_MAX + 8),
                     feed->room / 2);
 }
 
