@@ -121,8 +121,8 @@ struct command {
     bool parameters; /* its arguments are parameters, so that --string and --json-arg are known */
 };
 
-extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, EVENTS, CONNECTION, AUDIT, STORE,
-    CONTEXT, PING, INFO, DOCTOR, METHODS, TOKEN, BENCH, COMPLETION;
+extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, EVENTS, CONNECTION, AUDIT,
+    STORE, CONTEXT, PING, INFO, DOCTOR, METHODS, TOKEN, BENCH, COMPLETION;
 
 /* The name of a command within its group: its last word. */
 const char *command_word(const struct command *c);

@@ -29,7 +29,7 @@ RPC_TEST(info_counts_what_happened)
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
         info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0}, "
-              "'feed': {'events': 0, 'bytes': 0}, "
+              "'feed': {'events': 0, 'bytes': 196608}, "
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}}\n");
