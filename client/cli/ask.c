@@ -3,6 +3,7 @@
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
+#include "client/cli/repeat.h"
 #include "client/cli/table.h"
 
 enum status ask_json(struct session *s, struct ergon_request *request, json_t **answer)
@@ -43,21 +44,35 @@ static enum status ask_each(struct session *s, const struct command *c, int argc
     return status;
 }
 
+struct round {
+    const struct command *command;
+    const void *options;
+    int argc;
+    char **argv;
+};
+
+static enum status run_round(struct session *s, void *arg)
+{
+    const struct round *r = arg;
+    const struct command *c = r->command;
+    if (c->talk != NULL)
+        return c->talk(s, r->options, r->argc, r->argv);
+    if (c->ask != NULL)
+        return ask_and_show(s, c->ask(), c->show);
+    return ask_each(s, c, r->argc, r->argv);
+}
+
 enum status command_run(const struct command *c, const struct globals *g, const void *options,
                         int argc, char **argv)
 {
     struct session s;
     if (c->run != NULL)
         return c->run(g, options, argc, argv);
-    enum status status = session_open(&s, g, c->timeout_ms, c->durable);
+    struct round round = {c, options, argc, argv};
+    enum status status = session_open(&s, g, c->timeout_ms, c->durable || g->watch_ns > 0);
     if (status != STATUS_OK)
         return status;
-    if (c->talk != NULL)
-        status = c->talk(&s, options, argc, argv);
-    else if (c->ask != NULL)
-        status = ask_and_show(&s, c->ask(), c->show);
-    else
-        status = ask_each(&s, c, argc, argv);
+    status = g->watch_ns > 0 ? repeat(&s, c->name, run_round, &round) : run_round(&s, &round);
     session_close(&s);
     return status;
 }

@@ -59,6 +59,7 @@ struct globals {
     struct param_forms forms; /* of a command that takes parameters */
     bool help;
     bool version;
+    uint64_t watch_ns; /* --watch, of commands that `repeats`; 0: once */
     /* Where each setting is from: "--server", "ERGON_URL", "context"; NULL: the default. */
     const char *from[SETTINGS];
     json_t *contexts; /* owned; the file of contexts, where it was read */
@@ -67,6 +68,7 @@ struct globals {
 
 extern const struct option_spec GLOBAL_OPTIONS[];
 extern const struct option_spec PARAM_OPTIONS[]; /* fill a struct param_forms */
+extern const struct option_spec REPEAT_OPTIONS[]; /* of commands that `repeats`; in repeat.c */
 
 /* Says what flags mean: the format of the output, which is chosen then (output.h), and where the
  * settings are from.  False, and a message was printed: there is no such format. */
@@ -114,6 +116,7 @@ struct command {
      * whether a connection that breaks is made again. */
     uint32_t timeout_ms;
     bool durable;
+    bool repeats; /* with --watch it is run again and again: repeat.h */
 
     /* Of `run`: it makes no connection, and so reads no context. */
     bool offline;

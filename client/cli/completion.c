@@ -88,7 +88,7 @@ static void fish_options(const struct option_spec *specs, const char *condition)
 {
     for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
         printf("complete -c ergon%s -l %s%s", condition, s->name,
-               s->kind == OPTION_FLAG ? "" : " -r");
+               s->kind == OPTION_FLAG || s->kind == OPTION_PERIOD ? "" : " -r");
         if (s->letter != 0)
             printf(" -s %c", s->letter);
         printf(" -d \"%s\"\n", s->help);

@@ -170,6 +170,7 @@ static const struct command CONNECTION_LIST = {
     .defaults = &LIST_DEFAULTS,
     .talk = list,
     .timeout_ms = CONNECTION_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- kill ---- */

@@ -139,6 +139,7 @@ static const struct command CRON_LIST = {
     .ask = ergon_request_crons,
     .show = show_crons,
     .timeout_ms = CRON_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- delete ---- */

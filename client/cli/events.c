@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <ergon/client_feed.h>
 
@@ -42,19 +41,6 @@ struct following {
 
 /* ---- printed ---- */
 
-/* "2026-11-23 20:05:07.120 +0100" */
-static void print_time(uint64_t unix_ms)
-{
-    char text[40], zone[16];
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm tm;
-    if (localtime_r(&seconds, &tm) == NULL)
-        return;
-    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
-    strftime(zone, sizeof zone, "%z", &tm);
-    printf("%s.%03u %s", text, (unsigned)(unix_ms % 1000), zone);
-}
-
 static void print_pair(const char *name, const char *value)
 {
     if (value[0] != 0)
@@ -63,8 +49,9 @@ static void print_pair(const char *name, const char *value)
 
 static void print_line(const struct ergon_feed_event *e)
 {
-    print_time(e->at);
-    say("  %-*s  %s%s%s", NAME_WIDTH, e->event, e->id, e->id[0] != 0 ? "  " : "", e->method);
+    char moment[48];
+    say("%s  %-*s  %s%s%s", humanize_moment((int64_t)e->at, moment, sizeof moment), NAME_WIDTH,
+        e->event, e->id, e->id[0] != 0 ? "  " : "", e->method);
     if (e->attempt > 0)
         printf("  attempt %" PRIu64, e->attempt);
     print_pair("tenant", e->tenant);

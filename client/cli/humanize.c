@@ -90,6 +90,18 @@ const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
     return moment_text(unix_ms, !same || chosen.dated, buf, size);
 }
 
+const char *humanize_moment(int64_t unix_ms, char *buf, size_t size)
+{
+    struct tm then = {0};
+    time_t s = (time_t)(unix_ms / S);
+    char zone[16] = "";
+    localtime_r(&s, &then);
+    size_t len = strftime(buf, size, "%Y-%m-%d %H:%M:%S", &then);
+    strftime(zone, sizeof zone, "%z", &then);
+    snprintf(buf + len, size - len, ".%03d %s", (int)(unix_ms % S), zone);
+    return buf;
+}
+
 static bool one_of(const char *key, const char *const *names)
 {
     for (; *names != NULL; names++)

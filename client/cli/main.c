@@ -60,12 +60,13 @@ static enum status print_command_help(const struct command *c)
 {
     printf("Usage: ergon %s [OPTION...]%s%s\n\n%s\n", c->name, c->arguments[0] != 0 ? " " : "",
            c->arguments, c->text);
-    if (c->options != NULL || c->shared != NULL || c->parameters) {
+    if (c->options != NULL || c->shared != NULL || c->parameters || c->repeats) {
         puts("Options:");
         if (c->parameters)
             options_help(stdout, PARAM_OPTIONS);
         options_help(stdout, c->options);
         options_help(stdout, c->shared);
+        options_help(stdout, c->repeats ? REPEAT_OPTIONS : NULL);
         putchar('\n');
     }
     if (c->parts != NULL) {
@@ -121,9 +122,10 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
     struct option_set sets[] = {{c->options, options},
                                 {c->shared, options},
                                 {c->parameters ? PARAM_OPTIONS : NULL, &g->forms},
+                                {c->repeats ? REPEAT_OPTIONS : NULL, g},
                                 {GLOBAL_OPTIONS, g}};
     g->command = c->name;
-    if (!options_parse(sets, 4, &argc, argv, false, why, sizeof why))
+    if (!options_parse(sets, 5, &argc, argv, false, why, sizeof why))
         return usage_error(c, why);
     if (g->version)
         return print_version();

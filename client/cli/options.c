@@ -8,6 +8,8 @@
 #include "base/suggest.h"
 #include "base/units.h"
 
+static const char *const PERIOD_DEFAULT = "2s";
+
 struct parser {
     const struct option_set *sets;
     size_t set_count;
@@ -62,6 +64,10 @@ static const char *store(const struct option_spec *spec, void *base, const char 
     case OPTION_TEXT:
         *(const char **)to = value;
         return NULL;
+    case OPTION_PERIOD:
+        if (value == NULL)
+            value = PERIOD_DEFAULT;
+        /* fall through */
     case OPTION_DURATION:
         return units_duration(span_text(value), to) ? NULL
                                                     : units_duration_expected(span_text(value));
@@ -76,9 +82,14 @@ static const char *store(const struct option_spec *spec, void *base, const char 
     return "something else";
 }
 
+static bool needs_value(const struct option_spec *spec)
+{
+    return spec->kind != OPTION_FLAG && spec->kind != OPTION_PERIOD;
+}
+
 static bool take(struct parser *p, const struct option_spec *spec, void *base, const char *value)
 {
-    if (spec->kind != OPTION_FLAG && value == NULL) {
+    if (needs_value(spec) && value == NULL) {
         if (++p->at >= p->argc) {
             snprintf(p->why, p->why_size, "option --%s needs %s", spec->name, spec->argument);
             return false;
@@ -144,7 +155,7 @@ static bool short_options(struct parser *p, const char *word)
         const struct option_spec *spec = find(p, NULL, 0, *c, &base);
         if (spec == NULL)
             return unknown(p, word);
-        if (spec->kind != OPTION_FLAG)
+        if (needs_value(spec))
             return take(p, spec, base, c[1] != 0 ? c + 1 : NULL);
         take(p, spec, base, NULL);
     }
@@ -177,7 +188,10 @@ void options_help(FILE *out, const struct option_spec *specs)
         int n = s->letter != 0 ? snprintf(left, sizeof left, "-%c, ", s->letter)
                                : snprintf(left, sizeof left, "    ");
         snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", s->name,
-                 s->argument != NULL ? " " : "", s->argument != NULL ? s->argument : "");
+                 s->argument == NULL        ? ""
+                 : s->kind == OPTION_PERIOD ? "="
+                                            : " ",
+                 s->argument != NULL ? s->argument : "");
         fprintf(out, "  %-28s %s\n", left, s->help);
     }
 }

@@ -16,6 +16,7 @@ enum option_kind {
     OPTION_FLAG,     /* bool, set to true */
     OPTION_TEXT,     /* const char *, points into argv */
     OPTION_DURATION, /* uint64_t, nanoseconds; "5s" */
+    OPTION_PERIOD,   /* the same, and 2 s where it has no value: --name, --name=5s */
     OPTION_SIZE,     /* uint64_t, bytes; "64k", and a bare number means bytes */
     OPTION_NUMBER,   /* uint64_t, decimal, at least 1 */
     OPTION_LIST,     /* struct option_list; the option may stand several times */

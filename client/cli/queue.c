@@ -56,6 +56,7 @@ static const struct command QUEUE_LIST = {
     .ask = ergon_request_queues,
     .show = show_queues,
     .timeout_ms = QUEUE_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- tenants ---- */

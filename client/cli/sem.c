@@ -192,6 +192,7 @@ static const struct command SEM_LIST = {
     .ask = ergon_request_sems,
     .show = show_list,
     .timeout_ms = SEM_TIMEOUT_MS,
+    .repeats = true,
 };
 
 static void print_part(const struct globals *g, json_t *rows, const char *what,

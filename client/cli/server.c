@@ -271,6 +271,7 @@ const struct command INFO = {
                 "  ergon info --json | jq .topology\n",
     .talk = info,
     .timeout_ms = ASK_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- methods ---- */

@@ -199,6 +199,7 @@ const struct command TASK_LIST = {
     .defaults = &LIST_DEFAULTS,
     .talk = list,
     .timeout_ms = LIST_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- the group ---- */

@@ -228,6 +228,7 @@ static const struct command WORKER_LIST = {
     .defaults = &LIST_DEFAULTS,
     .talk = list,
     .timeout_ms = WORKER_TIMEOUT_MS,
+    .repeats = true,
 };
 
 /* ---- quiet, resume ---- */

@@ -12,7 +12,7 @@
 struct filled {
     bool flag;
     const char *text;
-    uint64_t duration;
+    uint64_t duration, period;
     uint64_t size;
     uint64_t number;
     struct option_list list;
@@ -22,6 +22,7 @@ static const struct option_spec SPECS[] = {
     {'f', "flag", NULL, "", OPTION_FLAG, offsetof(struct filled, flag)},
     {'t', "text", "T", "", OPTION_TEXT, offsetof(struct filled, text)},
     {'d', "duration", "D", "", OPTION_DURATION, offsetof(struct filled, duration)},
+    {'p', "period", "P", "", OPTION_PERIOD, offsetof(struct filled, period)},
     {'s', "size", "S", "", OPTION_SIZE, offsetof(struct filled, size)},
     {'n', "number", "N", "", OPTION_NUMBER, offsetof(struct filled, number)},
     {'l', "list", "L", "", OPTION_LIST, offsetof(struct filled, list)},
@@ -57,6 +58,21 @@ TEST(options_and_arguments_mix)
     assert_int_equal(left, 6);
     for (int i = 0; i < left; i++)
         assert_string_equal(words[i], expected[i]);
+}
+
+TEST(a_period_has_its_value_behind_an_equals_sign_or_none)
+{
+    char *words[] = {"--period=5s", "a", NULL}, *bare[] = {"--period", "5s", "-p", "7s", NULL},
+         *wrong[] = {"--period=soon", NULL};
+    struct filled f;
+    char why[128] = "";
+    int left;
+    assert_true(parse(&f, words, &left, false, why));
+    assert_int_equal(f.period, UINT64_C(5000000000));
+    assert_true(parse(&f, bare, &left, false, why));
+    assert_int_equal(f.period, UINT64_C(2000000000));
+    assert_int_equal(left, 2);
+    assert_false(parse(&f, wrong, &left, false, why));
 }
 
 TEST(an_option_may_stand_several_times)
