@@ -92,14 +92,7 @@ const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
 
 const char *humanize_moment(int64_t unix_ms, char *buf, size_t size)
 {
-    struct tm then = {0};
-    time_t s = (time_t)(unix_ms / S);
-    char zone[16] = "";
-    localtime_r(&s, &then);
-    size_t len = strftime(buf, size, "%Y-%m-%d %H:%M:%S", &then);
-    strftime(zone, sizeof zone, "%z", &then);
-    snprintf(buf + len, size - len, ".%03d %s", (int)(unix_ms % S), zone);
-    return buf;
+    return moment_text(unix_ms, true, buf, size);
 }
 
 static bool one_of(const char *key, const char *const *names)

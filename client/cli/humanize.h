@@ -20,7 +20,7 @@ void humanize_choose(bool utc, bool dated);
  * where it is not that of `now`.  `buf` of at least 40 bytes. */
 const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size);
 
-/* "2026-11-23 20:05:07.120 +0100", of the local time zone; `buf` of at least 40 bytes. */
+/* "2026-11-23 20:05:07.120+01:00", or with Z; `buf` of at least 48 bytes. */
 const char *humanize_moment(int64_t unix_ms, char *buf, size_t size);
 
 /* The size of so many bytes as a new text, "3m", rounded: nobody reads bytes in a table. */

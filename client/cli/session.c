@@ -129,20 +129,20 @@ void session_close(struct session *s)
     s->connection = NULL;
 }
 
-static void end_if_interrupted(struct session *s)
+static void end_if_interrupted(const struct session *s)
 {
     if (!atomic_load_explicit(&interrupted, memory_order_relaxed))
         return;
     if (s->last_words != NULL)
         s->last_words(s->last_words_arg);
-    session_close(s);
+    ergon_blocking_close(s->connection);
     if (s->goes_on != NULL && !s->globals->quiet)
         notice("task %s goes on; ergon task wait %s", s->goes_on, s->goes_on);
     exit(STATUS_INTERRUPTED);
 }
 
 /* Who is interrupted from here on is told by the connection. */
-void session_waits(struct session *s)
+void session_waits(const struct session *s)
 {
     atomic_store_explicit(&waits_on, s->connection, memory_order_relaxed);
     end_if_interrupted(s);

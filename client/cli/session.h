@@ -54,7 +54,7 @@ enum status session_ask_again(struct session *s, struct ergon_request *request,
 /* Around each other function of libergon that waits on the connection.  An interrupt between the
  * two ends what waits, the server is told to cancel it, and session_waited() does not return: it
  * ends the program, with STATUS_INTERRUPTED. */
-void session_waits(struct session *s);
+void session_waits(const struct session *s);
 void session_waited(struct session *s);
 /* From here on an interrupt that comes while nothing waits ends the program only when something
  * would wait, so that `last_words` are said; a second one ends it at once. */

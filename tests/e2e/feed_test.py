@@ -10,7 +10,7 @@ from harness import ERGON, INTERRUPTED, LIMIT, OK, TIMEOUT, USAGE, RemoteError, 
 
 HOUR = "1h"
 READERS = 50
-LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [+-]\d{4}  (\S+) +(t\S+)?")
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?:Z|[+-]\d\d:\d\d)  (\S+) +(t\S+)?")
 
 
 class FeedTest(unittest.TestCase):

@@ -11,7 +11,7 @@ from harness import ERGON, INTERRUPTED, LIMIT, OK, USAGE, Server, run_ergon, scr
 
 LISTS = (("task", "list"), ("queue", "list"), ("worker", "list"), ("connection", "list"), ("sem", "list"),
          ("cron", "list"), ("info",))
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [+-]\d{4}\n")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?:Z|[+-]\d\d:\d\d)\n")
 
 
 class RepeatTest(unittest.TestCase):
