@@ -67,7 +67,7 @@ struct globals {
 };
 
 extern const struct option_spec GLOBAL_OPTIONS[];
-extern const struct option_spec PARAM_OPTIONS[]; /* fill a struct param_forms */
+extern const struct option_spec PARAM_OPTIONS[];  /* fill a struct param_forms */
 extern const struct option_spec REPEAT_OPTIONS[]; /* of commands that `repeats`; in repeat.c */
 
 /* Says what flags mean: the format of the output, which is chosen then (output.h), and where the
