@@ -23,7 +23,8 @@ static const char *command_of(const char *method, size_t len, char *buf, size_t 
             return others[i].command;
     for (const char *const *group = groups; *group != NULL; group++) {
         size_t head = strlen(*group);
-        if (len <= head || memcmp(*group, method, head) != 0)
+        if (len <= head || memcmp(*group, method, head) != 0 ||
+            memchr(method + head, '.', len - head) != NULL)
             continue;
         snprintf(buf, size, "ergon %.*s %.*s", (int)head - 1, method, (int)(len - head),
                  method + head);
@@ -122,7 +123,11 @@ void wording_of(struct wording *w, const char *code, const char *text)
     *w = (struct wording){.code = ""};
     if (is_no_id(w, code, text))
         return;
-    translate(plain, sizeof plain, text);
+    /* What may not be called is named as roles and token files have it. */
+    if (strcmp(code, "DENIED") == 0 || strcmp(code, "AUTH") == 0)
+        snprintf(plain, sizeof plain, "%s", text);
+    else
+        translate(plain, sizeof plain, text);
     if (missing_method(text, w->method, sizeof w->method)) {
         char what[160];
         snprintf(what, sizeof what, "no method '%s'", w->method);

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import unittest
 
-from harness import (ERGON, ERGOND, INTERRUPTED, LIMIT, LIMITED, NO_CONTEXTS, NOT_FOUND, OK, CONNECT, USAGE, Server, eventually,
-                     run_ergon, scratch)
+from harness import (AUTH, CONNECT, ERGON, ERGOND, INTERRUPTED, LIMIT, LIMITED, NO_CONTEXTS, NOT_FOUND, OK, USAGE, Server,
+                     eventually, run_ergon, scratch, token_of, write_tokens)
 
 server = None
 
@@ -57,6 +57,13 @@ class Wording(KindTest):
             _, _, err = self.ergon(*arguments)
             self.assertNotRegex(err, r"\b(task|queue|sem|cron|server|connection)\.[a-z]", arguments)
         self.says(1, "ergon call: NO_SPACE: full", arguments=("call", "fail", "NO_SPACE", "full"))
+
+    def test_what_may_not_be_called_is_named_as_roles_have_it(self):
+        with Server("--tokens", write_tokens(scratch(self.addCleanup), {"ann": "echo"})) as guarded:
+            status, _, err = run_ergon(guarded.urls[0], "task", "list", env={"ERGON_TOKEN": token_of("ann")})
+            self.assertEqual(status, AUTH)
+            self.assertIn("ergon task list: DENIED: ", err)
+            self.assertIn("task.list", err)
 
     def test_a_method_that_was_meant_is_named(self):
         for command in (("call",), ("task", "submit"), ("task", "call")):

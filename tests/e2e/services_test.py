@@ -105,7 +105,7 @@ class Services(ServiceTest):
     def test_errors(self):
         self.work("fails", "--input", "args", "--", "sh", "-c", 'echo "no $0" >&2; exit $0')
         status, _, err = self.ergon("call", "fails", "3")
-        self.assertEqual((status, err), (REMOTE, "ergon: fails: EXIT: status 3: no 3\n"))
+        self.assertEqual((status, err), (REMOTE, "ergon call: EXIT: status 3: no 3\n"))
         self.assertIn("BAD_PARAMS: no 65", self.ergon("call", "fails", "65")[2])
         self.assertEqual(self.ergon("call", "fails", "75")[0], LIMITED)
 
