@@ -2,8 +2,8 @@
  * stands, and others read it.
  *
  * Thread: health_enter(), health_look_by() and health_away() are the main thread's, the rest is
- * anybody's.  Each member stands alone, so relaxed order is enough.  Nothing here fails or blocks.
- */
+ * anybody's.  Each member stands alone, so relaxed order is enough, but for the name, whose text is
+ * ordered before its pointer (release, acquire).  Nothing here fails or blocks. */
 #ifndef ERGON_HEALTH_H
 #define ERGON_HEALTH_H
 

@@ -261,6 +261,7 @@ class Open(AdminTest):
             eventually(lambda: admin.api("GET", "/api/session")[0] == 401, "the drain ends the session")
             status, said = Admin(admin.url.geturl()).sign_in()
             self.assertEqual(status, 503, said)
+            busy.reset()  # whoever only half-closes would be waited for
         self.assertEqual(server.wait(), 0)
 
 
