@@ -19,6 +19,11 @@ void health_away(struct health *h, const char *name, bool away)
     atomic_fetch_add_explicit(&h->away, away ? 1 : UINT32_MAX, memory_order_relaxed);
 }
 
+bool health_has_started(const struct health *h)
+{
+    return atomic_load_explicit(&h->phase, memory_order_relaxed) != HEALTH_STARTING;
+}
+
 const char *health_complaint(const struct health *h, ao_time now)
 {
     ao_time by = atomic_load_explicit(&h->look_by, memory_order_relaxed);

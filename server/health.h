@@ -29,6 +29,7 @@ void health_enter(struct health *h, enum health_stage phase);
 void health_look_by(struct health *h, ao_time at);
 void health_away(struct health *h, const char *name, bool away);
 
+bool health_has_started(const struct health *h); /* the loops' threads run, or did */
 /* NULL: all is well.  Else why not, a constant. */
 const char *health_complaint(const struct health *h, ao_time now);
 /* NULL: work may be sent here.  Else why not, a constant; *name is of the thread that hangs, or

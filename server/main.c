@@ -56,7 +56,7 @@ static void print_listeners(struct acceptor *a)
 static int attach_admin(struct admin *admin, struct topology *t, const struct admin_options *o,
                         char *error, size_t size)
 {
-    return admin ? admin_attach(admin, t->acceptor, o, error, size) : 0;
+    return admin ? admin_attach(admin, t->acceptor, &t->shared, o, error, size) : 0;
 }
 
 static struct topology *build(const struct config *config, struct registry *registry,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/admin/admin_tls.h"
 #include "server/admin/web.h"
+#include "server/metrics/metrics.h"
 
 struct admin {
     struct web web;
@@ -143,9 +144,12 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
     return NULL;
 }
 
-int admin_attach(struct admin *a, struct acceptor *acceptor, const struct admin_options *options,
-                 char *error, size_t size)
+int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_shared *shared,
+                 const struct admin_options *options, char *error, size_t size)
 {
+    a->web.metrics = metrics_new(shared);
+    if (!a->web.metrics)
+        return snprintf(error, size, "admin listener: out of memory"), -1;
     for (uint32_t i = 0; i < a->web.count; i++) {
         struct web_listener *l = &a->web.listeners[i];
         int index = acceptor_listen_inside(acceptor, &l->url, &options->listeners[i], error, size);
@@ -218,6 +222,8 @@ void admin_close(struct admin *a)
         free_listener(&a->web.listeners[i]);
     for (size_t i = 0; i < a->web.host_count; i++)
         free(a->web.hosts[i]);
+    metrics_text_free(&a->web.figures);
+    metrics_free(a->web.metrics);
     if (a->stop)
         event_free(a->stop);
     if (a->tick)

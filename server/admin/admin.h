@@ -25,6 +25,7 @@
 
 struct admin;
 struct health;
+struct rpc_shared; /* server/rpc/rpc.h */
 
 struct admin_options {
     const struct listener_options *listeners; /* their URLs: url_parse() with URL_ADMIN */
@@ -39,10 +40,11 @@ struct admin_options {
  * used, no thread, no memory. */
 struct admin *admin_open(const struct admin_options *options, char *error, size_t size);
 
-/* Before the acceptor's threads run: gives it a listener inside for each of ours.  The acceptor is
- * borrowed until admin_close().  0, or -1 with a text. */
-int admin_attach(struct admin *a, struct acceptor *acceptor, const struct admin_options *options,
-                 char *error, size_t size);
+/* Before the acceptor's threads run: gives it a listener inside for each of ours.  The acceptor,
+ * and what the loops share, of which the metrics tell, are borrowed until admin_close().  0, or -1
+ * with a text. */
+int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_shared *shared,
+                 const struct admin_options *options, char *error, size_t size);
 
 /* Reads the certificates again, for connections that come from now on; what else the options say
  * needs a restart.  0, or -1 with a text: one cannot be used, and all stay as they are. */

@@ -37,7 +37,8 @@ static void finish(struct evhttp_request *req, int status, struct evbuffer *body
     evhttp_send_reply(req, status, NULL, body);
 }
 
-void reply_text(struct evhttp_request *req, int status, const char *type, const char *text)
+void reply_bytes(struct evhttp_request *req, int status, const char *type, const void *bytes,
+                 size_t length)
 {
     struct evbuffer *body = evbuffer_new();
 
@@ -45,10 +46,15 @@ void reply_text(struct evhttp_request *req, int status, const char *type, const 
     add(req, "Cache-Control", "no-store");
     add(req, "Content-Type", type);
     if (body)
-        evbuffer_add(body, text, strlen(text));
+        evbuffer_add(body, bytes, length);
     finish(req, status, body);
     if (body)
         evbuffer_free(body);
+}
+
+void reply_text(struct evhttp_request *req, int status, const char *type, const char *text)
+{
+    reply_bytes(req, status, type, text, strlen(text));
 }
 
 void reply_json(struct evhttp_request *req, int status, json_t *body)

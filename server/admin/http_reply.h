@@ -17,6 +17,9 @@ struct evhttp_request;
 void reply_headers(struct evhttp_request *req);
 
 void reply_text(struct evhttp_request *req, int status, const char *type, const char *text);
+/* The same of bytes, which are copied. */
+void reply_bytes(struct evhttp_request *req, int status, const char *type, const void *bytes,
+                 size_t length);
 /* Takes the reference; NULL: out of memory. */
 void reply_json(struct evhttp_request *req, int status, json_t *body);
 /* {"error": {"code", "text"}}, by the status that fits the code. */

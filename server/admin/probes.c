@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
-#include "server/admin/process_metrics.h"
 #include "server/admin/request.h"
 #include "server/health.h"
+#include "server/metrics/metrics.h"
 
 static const char plain[] = "text/plain; charset=utf-8";
 
@@ -34,10 +34,12 @@ void probe_readyz(struct web_listener *l, struct evhttp_request *req)
 
 /* ---- those that ask who one is ---- */
 
-typedef void probe_answer_fn(struct evhttp_request *req, const struct gateway_answer *a);
+struct probe;
+typedef void probe_answer_fn(struct probe *p, const struct gateway_answer *a);
 
 /* One request, and the connection that is made for it alone, where it has no session. */
 struct probe {
+    struct web *web;
     struct evhttp_request *req;
     struct gateway_peer *peer; /* NULL: the session's is used */
     const char *method;
@@ -51,7 +53,7 @@ static void probe_end(struct probe *p, const struct gateway_answer *a)
     if (!a->result)
         reply_error(p->req, a->code, a->text);
     else
-        p->answer(p->req, a);
+        p->answer(p, a);
     free(p);
     gateway_close(peer);
 }
@@ -98,7 +100,7 @@ static void probe(struct web_listener *l, struct evhttp_request *req, const char
     struct probe *p = malloc(sizeof *p);
     const struct net_origin from = request_origin(l, req);
     if (p) {
-        *p = (struct probe){.req = req, .method = method, .answer = answer};
+        *p = (struct probe){.web = l->web, .req = req, .method = method, .answer = answer};
         if (!s)
             p->peer = gateway_open(&l->web->gateway, l->index, &from, request_token(req), &port, p);
     }
@@ -112,31 +114,33 @@ static void probe(struct web_listener *l, struct evhttp_request *req, const char
 
 /* ---- metrics ---- */
 
-static void answer_metrics(struct evhttp_request *req, const struct gateway_answer *a)
+static void write_metrics(struct web *w, struct evhttp_request *req)
 {
-    char *text = process_metrics_text();
-
-    (void)a;
-    if (text)
-        reply_text(req, HTTP_OK, PROCESS_METRICS_TYPE, text);
+    if (metrics_write(w->metrics, &w->figures))
+        reply_bytes(req, HTTP_OK, METRICS_CONTENT_TYPE, w->figures.at, w->figures.length);
     else
         reply_error(req, "MEMORY", "out of memory");
-    free(text);
+}
+
+static void answer_metrics(struct probe *p, const struct gateway_answer *a)
+{
+    (void)a;
+    write_metrics(p->web, p->req);
 }
 
 void probe_metrics(struct web_listener *l, struct evhttp_request *req)
 {
-    if (url_is_local(&l->url))
-        answer_metrics(req, NULL);
-    else
+    if (!url_is_local(&l->url))
         probe(l, req, "server.info", answer_metrics);
+    else if (request_reaches(l->web, req))
+        write_metrics(l->web, req);
 }
 
 /* ---- topology ---- */
 
-static void answer_result(struct evhttp_request *req, const struct gateway_answer *a)
+static void answer_result(struct probe *p, const struct gateway_answer *a)
 {
-    reply_json(req, HTTP_OK, json_incref(a->result));
+    reply_json(p->req, HTTP_OK, json_incref(a->result));
 }
 
 void probe_topology(struct web_listener *l, struct evhttp_request *req)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "server/admin/http_reply.h"
+#include "server/health.h"
 #include "server/net/auth/peer.h"
 
 const char *request_header(struct evhttp_request *req, const char *name)
@@ -121,7 +122,7 @@ bool request_reaches(struct web *w, struct evhttp_request *req)
 {
     w->gateway.base = w->base;
     w->gateway.acceptor = atomic_load_explicit(&w->acceptor, memory_order_acquire);
-    if (w->gateway.acceptor)
+    if (w->gateway.acceptor && health_has_started(w->health))
         return true;
     reply_error(req, "STARTING", "the server is starting");
     return false;

@@ -11,6 +11,7 @@
 #include "server/admin/connections.h"
 #include "server/admin/gateway.h"
 #include "server/admin/session.h"
+#include "server/metrics/text.h"
 #include "server/net/accept/listen_socket.h"
 
 struct evhttp;
@@ -20,6 +21,7 @@ struct event;
 struct ssl_ctx_st;
 struct health;
 struct live;
+struct metrics;
 struct web;
 
 enum {
@@ -53,6 +55,8 @@ struct web {
     size_t host_count;
     const struct health *health;
     _Atomic(struct acceptor *) acceptor; /* set once, release, by the main thread; NULL: starting */
+    struct metrics *metrics;             /* owned; set before `acceptor`, NULL until then */
+    struct metrics_text figures;         /* what it wrote last */
     struct gateway gateway;              /* its acceptor is set before the first use */
     struct http_connections connections;
     struct sessions sessions;

@@ -191,6 +191,7 @@ class Open(AdminTest):
         status, text = admin.text("/metrics")
         self.assertEqual(status, 200)
         self.assertTrue(text.endswith("# EOF\n"), text)
+        self.assertIn('ergon_loop_rounds_total{loop="loop 0"} ', text)
         status, text = admin.text("/debug/topology")
         self.assertEqual((status, "loops" in json.loads(text)), (200, True))
 
