@@ -20,10 +20,14 @@ same_version() {
     [ "$cmake" = "$changelog" ] || fail "CMakeLists.txt says version $cmake, debian/changelog $changelog"
 }
 
-# What git knows of the tree, as it stands here: debhelper leaves its traces in the copy.
+# What git knows of the tree, as it stands here, or the archive `tree`: debhelper leaves its traces in the copy.
 copy_tree() {
     mkdir -p "$1"
-    git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --ignore-failed-read -c | tar -C "$1" -x
+    if [ -n "${tree:-}" ]; then
+        tar -C "$1" -xf "$tree"
+    else
+        git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --ignore-failed-read -c | tar -C "$1" -x
+    fi
     [ -z "${ERGON_DEB_VERSION:-}" ] || {
         date=$(dpkg-parsechangelog --show-field Date)
         {
@@ -77,6 +81,13 @@ build)
     ;;
 test)
     [ "$(id -u)" = 0 ] || fail "test: chroot needs root: run it as root"
+    # Both builds are of one state, whoever works in the tree meanwhile.
+    state=$(mktemp -d)
+    trap 'rm -rf "$state"' EXIT
+    copy_tree "$state/tree"
+    tar -C "$state/tree" -cf "$state/tree.tar" .
+    tree=$state/tree.tar
+    export tree
     "$0" build build-deb
     compare build-deb
     scripts/deb_test.sh build-deb
