@@ -124,9 +124,11 @@ size_t table_fit(const size_t *widths, size_t count, uint64_t texts, size_t room
 static size_t shown_width(const char *text)
 {
     wchar_t wide[512];
-    size_t len = text != NULL ? mbstowcs(wide, text, sizeof wide / sizeof *wide) : 0;
+    if (text == NULL)
+        return 0;
+    size_t len = mbstowcs(wide, text, sizeof wide / sizeof *wide);
     int width = len < sizeof wide / sizeof *wide ? wcswidth(wide, len) : -1;
-    return width >= 0 ? (size_t)width : text != NULL ? strlen(text) : 0;
+    return width >= 0 ? (size_t)width : strlen(text);
 }
 
 static size_t column_width(json_t *rows, const char *key)
