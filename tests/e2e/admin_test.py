@@ -335,6 +335,7 @@ class Places(AdminTest):
         tokens = write_tokens(folder, {"alice": "server.info", "bob": "echo"})
         _, (url,) = self.start("--tls-cert", cert, "--tls-key", key, "--tokens", tokens, admin=("https://0.0.0.0:0",))
         admin = Admin(url, trusting(cert))
+        eventually(lambda: admin.text("/readyz")[0] == 200, "/readyz says that the server has started")
         status, headers, _ = admin.ask("POST", "/api/session", json.dumps({"token": token_of("alice")}), JSON)
         self.assertEqual(status, 200)
         self.assertIn("; Secure", headers["Set-Cookie"])
