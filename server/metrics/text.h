@@ -15,7 +15,7 @@
 #include "base/histogram.h"
 
 struct metrics_text {
-    char *at; /* owned; no terminator */
+    char *at; /* owned; a NUL follows what was written */
     size_t length, room;
     bool failed;
 };
