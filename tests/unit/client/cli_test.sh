@@ -44,7 +44,7 @@ expect 0 "Usage: ergon" "" -h
 expect 0 "Usage: ergon" "" help
 expect 0 "ergon 0." "" -V
 expect 0 "ergon 0." "" call --version
-for command in call ping info doctor methods token bench completion; do
+for command in call ping info top doctor methods token bench completion; do
     expect 0 "Usage: ergon $command" "" "$command" --help
     expect 0 "Examples:" "" help "$command"
 done
