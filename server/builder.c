@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/access/rights.h"
+#include "server/memory.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/job_requests.h"
@@ -251,6 +252,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.accounts = t->accounts;
     t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
+    t->shared.memory_usable = memory_usable("");
 }
 
 struct topology *topology_build(const struct config *config, struct registry *registry, char *error,

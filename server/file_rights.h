@@ -10,5 +10,6 @@
 /* The file of the configuration, modules, certificates and authorities; keys, tokens and the store
  * are secret.  A file that does not exist, or cannot be asked for, is nobody's concern here. */
 void file_rights_warn(const struct config *c);
+uint32_t file_rights_count(const struct config *c); /* says nothing */
 
 #endif

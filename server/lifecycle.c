@@ -12,6 +12,7 @@
 #include "server/notify.h"
 #include "server/plan.h"
 #include "server/reload.h"
+#include "server/setup.h"
 #include "base/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -193,6 +194,7 @@ static bool reload_all(struct server *s, const char *by)
         const struct jobs_options options = plan_jobs(*s->config);
         jobs_set_limits(s->topology->jobs, &options);
         reopened &= reload_admin(s);
+        setup_note(&s->topology->shared.setup, *s->config);
     }
     return good && reopened;
 }

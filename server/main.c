@@ -20,6 +20,7 @@
 #include "server/probe.h"
 #include "server/sandbox.h"
 #include "server/tasks/handlers/held_memory.h"
+#include "server/setup.h"
 #include "server/unguarded.h"
 
 enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
@@ -176,6 +177,7 @@ static int run(struct config *config, const struct config_input *input)
     crl_warn(config);
     unguarded_warn(config);
     file_rights_warn(config); /* the store's is there by now */
+    setup_note(&t->shared.setup, config);
     record_start(config);
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);

@@ -46,3 +46,19 @@ void unguarded_tell(const struct config *c)
 {
     each_listener(c, tell);
 }
+
+static bool is_plain(const struct config_listener *l)
+{
+    return l->way.scheme == URL_TCP && !url_is_local(&l->way);
+}
+
+uint32_t unguarded_count(const struct config *c)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < c->listener_count; i++)
+        count += is_unguarded(c, &c->listeners[i]) || is_plain(&c->listeners[i]);
+    for (size_t i = 0; i < c->admin.count; i++)
+        count += is_plain(&c->admin.listeners[i]);
+    return count;
+}

@@ -10,5 +10,7 @@
 
 void unguarded_warn(const struct config *c); /* in the log */
 void unguarded_tell(const struct config *c); /* to stderr */
+/* How many these are, and those without TLS that other machines reach. */
+uint32_t unguarded_count(const struct config *c);
 
 #endif

@@ -60,4 +60,5 @@ void bounds_show(const struct jobs *jobs, struct jobs_info *out)
     out->tasks_max = counter_read(&jobs->bounds.tasks_max);
     out->bytes_max = counter_read(&jobs->bounds.bytes_max);
     out->kept_bytes_max = counter_read(&jobs->bounds.kept_bytes_max);
+    out->tenant_share = counter_read(&jobs->bounds.tenant_share);
 }

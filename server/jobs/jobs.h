@@ -84,6 +84,7 @@ struct jobs_info {
     uint64_t tasks, bytes; /* held */
     uint64_t kept_bytes;   /* of these, by tasks that have ended */
     uint64_t tasks_max, bytes_max, kept_bytes_max;
+    uint64_t tenant_share; /* percent; 0, 100: no limit */
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
@@ -94,6 +95,7 @@ struct jobs_info {
     uint64_t commit_ns;       /* of the last commit */
     uint64_t store_under_way; /* operations that have not come back from the store */
     struct histogram_sum commit_times;
+    uint64_t store_room;     /* bytes that its file system has left; 0: not known */
     const char *store_error; /* why it cannot write; constant; NULL: it can */
     uint64_t crons;
 };

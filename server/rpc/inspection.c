@@ -1,9 +1,11 @@
 /* The rest of server.*: what the server says of itself.  Figures are read one by one while
  * everything runs: each is true, their sum may be off by what happened meanwhile. */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/audit.h"
+#include "base/clock.h"
 #include "server/rpc/method.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
@@ -14,7 +16,7 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
         net_loop_add_stats(s->net_loops[i], &n);
 
     pack_str(p, "connections");
-    pack_map(p, 11);
+    pack_map(p, 14);
     pack_key_uint(p, "open", n.connections);
     pack_key_uint(p, "accepted", n.accepted);
     pack_key_uint(p, "closed", n.closed);
@@ -26,6 +28,10 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
     pack_key_uint(p, "partial_bytes", accounts_figures(s->accounts).unfinished);
     pack_key_uint(p, "newcomers", n.newcomers);
     pack_key_uint(p, "gave_way", n.gave_way);
+    pack_key_uint(p, "limit", s->limits.connections);
+    pack_key_uint(p, "newcomers_limit", (uint64_t)s->limits.newcomers * s->loop_count);
+    pack_key_uint(p, "partial_limit",
+                  s->limits.partial.shared + s->limits.partial.own * s->loop_count);
 }
 
 /* What workers have done is that of the methods which they alone run. */
@@ -75,13 +81,14 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
 static void pack_kept(struct pack *p, const struct jobs_info *l)
 {
     pack_str(p, "kept");
-    pack_map(p, 11);
+    pack_map(p, 12);
     pack_key_uint(p, "held", l->tasks);
     pack_key_uint(p, "limit", l->tasks_max);
     pack_key_uint(p, "bytes", l->bytes);
     pack_key_uint(p, "bytes_limit", l->bytes_max);
     pack_key_uint(p, "ended_bytes", l->kept_bytes);
     pack_key_uint(p, "ended_bytes_limit", l->kept_bytes_max);
+    pack_key_uint(p, "tenant_share", l->tenant_share);
     pack_key_uint(p, "submitted", l->submitted);
     pack_key_uint(p, "starts", l->starts);
     pack_key_uint(p, "retries", l->retries);
@@ -117,11 +124,15 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
         pack_nil(p);
         return;
     }
-    pack_map(p, 5);
+    pack_map(p, 6);
     pack_key_uint(p, "commits", l->commits);
     pack_key_uint(p, "operations", l->operations);
     pack_key_uint(p, "bytes", l->store_bytes);
     pack_key_uint(p, "commit_us", l->commit_ns / AO_US(1));
+    if (l->store_room > 0)
+        pack_key_uint(p, "free_bytes", l->store_room);
+    else
+        pack_key_str(p, "free_bytes", NULL);
     pack_key_str(p, "error", l->store_error);
 }
 
@@ -139,6 +150,35 @@ static void pack_memory(struct pack *p, const struct rpc_shared *s)
     pack_key_uint(p, "connection_limit", s->limits.connection_bytes);
     pack_key_uint(p, "stopped", f.stopped);
     pack_key_uint(p, "refused", f.refused);
+}
+
+static void pack_end(struct pack *p, const char *key, const _Atomic int64_t *at)
+{
+    int64_t ends = atomic_load_explicit(at, memory_order_relaxed);
+
+    if (ends == INT64_MAX)
+        pack_key_str(p, key, NULL);
+    else
+        pack_key_int(p, key, ends * 1000);
+}
+
+static void pack_setup(struct pack *p, const struct rpc_shared *s)
+{
+    const struct rpc_setup *setup = &s->setup;
+    struct rlimit files = {0};
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    pack_str(p, "setup");
+    pack_map(p, 7);
+    pack_key_uint(p, "files", files.rlim_cur);
+    pack_key_uint(p, "memory", s->memory_usable);
+    pack_key_int(p, "exposed_files",
+                 atomic_load_explicit(&setup->exposed_files, memory_order_relaxed));
+    pack_key_int(p, "open_listeners",
+                 atomic_load_explicit(&setup->open_listeners, memory_order_relaxed));
+    pack_end(p, "certificate_ends", &setup->certificate_ends);
+    pack_end(p, "crl_ends", &setup->crl_ends);
+    pack_end(p, "token_ends", &setup->token_ends);
 }
 
 static void pack_log(struct pack *p, const char *name, struct log_figures l)
@@ -211,12 +251,13 @@ static void serve_info(struct rpc_request *rq)
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
     pack_init(&p);
-    pack_map(&p, 20);
+    pack_map(&p, 22);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
     pack_key_uint(&p, "uptime_ms",
                   (ao_clock_monotonic.now(ao_clock_monotonic.arg) - s->started) / AO_MS(1));
+    pack_key_uint(&p, "time", clock_wall() / AO_MS(1));
     pack_key_bool(&p, "draining", atomic_load_explicit(&s->draining, memory_order_relaxed));
     pack_key_uint(&p, "loops", s->loop_count);
     pack_key_uint(&p, "executors", tasks.executors);
@@ -224,6 +265,7 @@ static void serve_info(struct rpc_request *rq)
     pack_key_uint(&p, "no_executor", without_executor(s->registry));
     pack_connections(&p, s);
     pack_memory(&p, s);
+    pack_setup(&p, s);
     pack_tasks(&p, &tasks);
     pack_handlers(&p, handlers, count);
     pack_workers(&p, s, handlers, count);

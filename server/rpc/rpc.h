@@ -15,6 +15,12 @@
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
+/* How the server is set up, for server.info: written by the main thread, relaxed on both sides. */
+struct rpc_setup {
+    _Atomic int64_t exposed_files, open_listeners;
+    _Atomic int64_t certificate_ends, crl_ends, token_ends; /* Unix seconds; INT64_MAX: never */
+};
+
 /* What the server's own methods tell about the server.  Filled by the builder before the threads
  * start. */
 struct rpc_shared {
@@ -34,6 +40,8 @@ struct rpc_shared {
     ao_time give_up; /* ns for which a worker may go on with what nobody wants any more; 0: any */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
+    struct rpc_setup setup;
+    uint64_t memory_usable; /* bytes that the machine, or its control group, has */
 };
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */

@@ -304,6 +304,7 @@ struct store_info {
     uint64_t commit_ns;                  /* of the last commit */
     uint64_t under_way;                  /* operations that have not come back */
     struct histogram_sum commit_times;
+    uint64_t room; /* bytes that its file system had left at the last checkpoint; 0: not known */
     enum store_error error; /* of the last try; STORE_OK: it works */
 };
 void store_info(const struct store *s, struct store_info *out);

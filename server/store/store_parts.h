@@ -48,6 +48,7 @@ struct store_counters {
     counter error; /* enum store_error */
     struct histogram commit_times;
     counter pushed, taken; /* operations, by the client: their difference is under way */
+    counter room;          /* bytes of its file system that are left; 0: not known */
 };
 
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };

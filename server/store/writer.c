@@ -160,6 +160,7 @@ void store_info(const struct store *s, struct store_info *out)
                                .operations = counter_read(&s->counters.operations),
                                .bytes = counter_read(&s->counters.bytes),
                                .commit_ns = counter_read(&s->counters.commit_ns),
+                               .room = counter_read(&s->counters.room),
                                .error = (enum store_error)counter_read(&s->counters.error)};
     uint64_t taken = counter_read(&s->counters.taken), pushed = counter_read(&s->counters.pushed);
     out->under_way = pushed > taken ? pushed - taken : 0;

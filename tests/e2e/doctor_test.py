@@ -1,14 +1,15 @@
 """ergon doctor: each state that a real server can be brought into is found, and a healthy server has no findings."""
 import json
 import os
-import subprocess
+import signal
 import threading
 import time
 import unittest
 
+import crl_test
 from bare_worker import Worker
-from harness import (AUTH, CONNECT, ERGON, LIMIT, OK, REMOTE, SOURCE, Server, build_module, eventually, run_ergon, scratch,
-                     token_of, write_tokens)
+from harness import (AUTH, CONNECT, ERGON, LIMIT, OK, REMOTE, SOURCE, Server, build_module, eventually, make_token, run_ergon, scratch,
+                     self_signed, token_of, write_tokens)
 from stuck_test import HANG
 
 
@@ -256,11 +257,11 @@ class Running(DoctorTest):
 
     def test_server_silent(self):
         server = self.start("--loops", "1")
-        server.signal(19)  # SIGSTOP: its system takes connections, and it says nothing
+        server.signal(signal.SIGSTOP)  # SIGSTOP: its system takes connections, and it says nothing
         try:
             report, status = self.report(server, "--timeout", "1s")
         finally:
-            server.signal(18)
+            server.signal(signal.SIGCONT)
         self.assertEqual(([f["finding"] for f in report["findings"]], status), (["server_silent"], REMOTE))
 
     def test_handler_outlived(self):
@@ -317,6 +318,87 @@ class Room(DoctorTest):
         while client.response(client.send("task.submit", "echo", ["x" * 100000], {"delay": "1h"}))[0] is None:
             pass
         self.becomes(server, "tasks_bytes_near")
+
+
+    def test_connections_near(self):
+        server = self.start("--limits-connections", "20")
+        for _ in range(17):
+            self.connect(server)
+        self.becomes(server, "connections_near")
+
+    def test_newcomers_near(self):
+        tokens = write_tokens(scratch(self.addCleanup), {"alice": "*,task.any"})
+        server = self.start("--tokens", tokens, "--loops", "1", "--limits-newcomers", "10", "--limits-auth-timeout", "1h")
+        for _ in range(9):
+            client = server.connect()
+            self.addCleanup(client.close)
+            client.call("server.ping")
+        self.becomes(server, "newcomers_near", env={"ERGON_TOKEN": token_of("alice")})
+
+    def test_partial_near(self):
+        server = self.start("--loops", "1", "--limits-message", "1m", "--limits-partial", "4m")
+        limit = self.connect(server).call("server.info")["connections"]["partial_limit"]
+        for _ in range(int(limit * 0.9) >> 17):
+            client = self.connect(server)
+            client.send_bytes(b"\x94\x00\x01\xa4echo\x91\xc6" + (1 << 19).to_bytes(4, "big") + bytes(1 << 17))
+        self.becomes(server, "partial_near")
+
+    def test_tenant_near_share(self):
+        server = self.start("--tasks-max", "1000", "--tasks-tenant-share", "10")
+        client = self.connect(server)
+        while client.response(client.send("task.submit", "echo", [], {"delay": "1h"}))[0] is None:
+            pass
+        self.becomes(server, "tenant_near_share", about="anybody")
+
+    def test_memory_promised_twice(self):
+        with open("/proc/meminfo") as f:
+            kib = int(next(line.split()[1] for line in f if line.startswith("MemTotal")))
+        self.becomes(self.start("--limits-memory", f"{kib}k", "--tasks-bytes", f"{kib}k"), "memory_promised_twice")
+
+    def test_descriptors_short(self):
+        server = self.start("--limits-connections", "1000", wrapper=("prlimit", "--nofile=500:500"))
+        self.becomes(server, "descriptors_short")
+
+
+class Access(DoctorTest):
+    def test_certificate_ends(self):
+        place = scratch(self.addCleanup)
+        cert, key = self_signed(place)  # for two days
+        server = self.start("--tls-cert", cert, "--tls-key", key, listen=("ergons://127.0.0.1:0",))
+        url = server.urls[0].replace("127.0.0.1", "localhost")
+        self.becomes(server, "certificate_ends", "--cacert", cert, "--for", "1ms", url=url)
+
+    def test_crl_ends(self):
+        lists = crl_test.Lists()
+        self.addCleanup(lists.doCleanups)
+        lists.setUp()
+        lists.make_list("-crlhours", "1")
+        server = self.start("--config", lists.config(), listen=(), demo=False)
+        server.urls.append(server.process.stdout.readline().strip())
+        cert, key = lists.clients["alice"]
+        self.becomes(server, "crl_ends", "--cacert", lists.cert, "--cert", cert, "--key", key, "--for", "1ms",
+                     url=server.urls[0].replace("127.0.0.1", "localhost"))
+
+    def test_token_ends_also_by_a_reload(self):
+        place = scratch(self.addCleanup)
+        path = os.path.join(place, "tokens")
+        token = make_token(path, "alice")
+        server = self.start("--tokens", path)
+        self.assertEqual(self.findings(server, env={"ERGON_TOKEN": token}), {})
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+        make_token(path, "brief", "--expires", soon)
+        server.signal(signal.SIGHUP)
+        self.becomes(server, "token_ends", env={"ERGON_TOKEN": token})
+
+    def test_listener_open(self):
+        server = self.start("--insecure", listen=("ergon://0.0.0.0:0",))
+        self.becomes(server, "listener_open", url=f"ergon://127.0.0.1:{server.port}")
+
+    def test_files_exposed(self):
+        place = scratch(self.addCleanup)
+        path = write_tokens(place, {"alice": "*"})
+        os.chmod(path, 0o644)
+        self.becomes(self.start("--tokens", path), "files_exposed", env={"ERGON_TOKEN": token_of("alice")})
 
 
 class Lasting(DoctorTest):

@@ -5,11 +5,10 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     SKEW_MS = 2000,
-    DAY_S = 86400,
+    DAY_MS = 86400000,
     SOON_DAYS = 14,    /* certificates and tokens: somebody has to make new ones */
     SOON_CRL_DAYS = 3, /* lists are made anew each week or so */
     KERNEL_MAJOR = 4,  /* EPOLLEXCLUSIVE, and all that is tested, is there from 4.18 on */
@@ -45,61 +44,44 @@ static void look_kernel(struct visit *v)
 
 static void look_listeners(struct visit *v)
 {
-    size_t i;
-    json_t *l;
-    json_array_foreach(fact(v, "info.listeners"), i, l)
-    {
-        const char *url = json_text(l, "url"), *open = json_text(l, "open");
-        if (strcmp(open, "plain") == 0)
-            found(v, url, json_pack("{s:s}", "open", open),
-                  "%s is reached by other machines without TLS: tokens and data can be read on the "
-                  "way",
-                  url);
-        else if (strcmp(open, "anybody") == 0)
-            found(v, url, json_pack("{s:s}", "open", open),
-                  "whoever reaches %s may do everything, to tasks of all tenants too", url);
-    }
+    double open = figure(v, "info.setup.open_listeners");
+    if (open > 0)
+        found(
+            v, "", json_pack("{s:f}", "listeners", open),
+            "%.0f listeners are reached by other machines without TLS, or whoever reaches them may "
+            "do everything",
+            open);
 }
 
-/* Of one kind: "certificate", "crl", "token". */
-static void look_ends(struct visit *v, const char *kind, double soon_days, const char *what)
+/* Of the first of its kind, Unix ms. */
+static void look_end(struct visit *v, const char *path, double soon_days, const char *what)
 {
-    double now = figure(v, "info.time") / 1000;
-    size_t i;
-    json_t *end;
-    json_array_foreach(fact(v, "info.ends"), i, end)
-    {
-        const char *name = json_text(end, "name");
-        double days = (member(end, "at") / 1000 - now) / DAY_S;
-        if (strcmp(json_text(end, "kind"), kind) != 0 || days >= soon_days)
-            continue;
-        if (days > 0)
-            found(v, name, json_pack("{s:f, s:f}", "at", member(end, "at"), "days", days),
-                  "%s %s ends in %.1f days", what, name, days);
-        else
-            found(v, name, json_pack("{s:f, s:f}", "at", member(end, "at"), "days", days),
-                  "%s %s has ended %.1f days ago", what, name, -days);
-    }
+    double at = figure(v, path), now = figure(v, "info.time");
+    double days = (at - now) / DAY_MS;
+    if (at <= 0 || now <= 0 || days >= soon_days)
+        return;
+    found(v, "", json_pack("{s:f, s:f}", "at", at, "days", days),
+          days > 0 ? "%s ends in %.1f days" : "%s has ended %.1f days ago", what, fabs(days));
 }
 
 static void look_certificates(struct visit *v)
 {
-    look_ends(v, "certificate", SOON_DAYS, "the certificate of");
+    look_end(v, "info.setup.certificate_ends", SOON_DAYS, "the certificate of a listener");
 }
 
 static void look_crls(struct visit *v)
 {
-    look_ends(v, "crl", SOON_CRL_DAYS, "the list of revoked certificates of");
+    look_end(v, "info.setup.crl_ends", SOON_CRL_DAYS, "a list of revoked certificates");
 }
 
 static void look_tokens(struct visit *v)
 {
-    look_ends(v, "token", SOON_DAYS, "the token");
+    look_end(v, "info.setup.token_ends", SOON_DAYS, "a token");
 }
 
 static void look_exposed(struct visit *v)
 {
-    double files = figure(v, "info.exposed_files");
+    double files = figure(v, "info.setup.exposed_files");
     if (files > 0)
         found(v, "", json_pack("{s:f}", "files", files),
               "%.0f files of the server may be written by everybody on its machine, or are secret "
@@ -122,7 +104,9 @@ const struct check CHECKS_ACCESS[] = {
     {"crl_ends", "warning", look_crls,
      "put a new list in place of tls.crl, and reload: with one that has ended no client gets in "
      "with a certificate"},
-    {"token_ends", "warning", look_tokens, "make a new one by ergon token, and reload"},
+    {"token_ends", "warning", look_tokens,
+     "make a new one by ergon token in place of the line of tokens_file with that expires=, and "
+     "reload"},
     {"files_exposed", "warning", look_exposed,
      "the server's log names them (\"everybody on this machine may\"): chmod o-rwx"},
     {0},

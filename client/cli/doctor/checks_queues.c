@@ -6,10 +6,9 @@
 #include <string.h>
 
 enum {
-    OLD_MS = 5 * 60 * 1000, /* a task that is ready to run and has waited for so long */
-    BACKLOG = 100,          /* fewer tasks are no backlog */
-    BACKLOG_S = 30,         /* nor are those that are done within that */
-    REFUSED_IN = 1000,      /* one call refused of so many is no trouble, once it is over */
+    BACKLOG = 100,     /* fewer tasks are no backlog */
+    BACKLOG_S = 30,    /* nor are those that are done within that */
+    REFUSED_IN = 1000, /* one call refused of so many is no trouble, once it is over */
     QUEUE_PERCENT = 80
 };
 
@@ -60,22 +59,6 @@ static void one_grows(struct visit *v, const json_t *queue, const char *name)
 static void look_growing(struct visit *v)
 {
     each(v, one_grows);
-}
-
-static void one_old(struct visit *v, const json_t *queue, const char *name)
-{
-    double since = member(queue, "queued_since"), age = figure(v, "info.time") - since;
-    if (since <= 0 || age < OLD_MS || is_stopped(queue) || nobody_runs(queue))
-        return;
-    found(v, name,
-          json_pack("{s:f, s:f}", "queued", member(queue, "queued"), "oldest_s", age / 1000),
-          "a task of %s has been ready to run for %.0f s, and its turn has not come", name,
-          age / 1000);
-}
-
-static void look_old(struct visit *v)
-{
-    each(v, one_old);
 }
 
 static void one_without(struct visit *v, const json_t *queue, const char *name)
@@ -160,7 +143,6 @@ const struct check CHECKS_QUEUES[] = {
     {"queue_growing", "warning", look_growing,
      "ergon queue explain {} says what it waits for; more workers, executors.blocking.count or "
      "loops.count run more of it"},
-    {"queue_old", "warning", look_old, "ergon queue explain {} says what it waits for"},
     {"queue_paused", "warning", look_paused, "ergon queue resume {}"},
     {"queue_draining", "note", look_draining_queue,
      "ergon queue resume {} takes submissions again"},

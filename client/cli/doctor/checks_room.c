@@ -123,7 +123,7 @@ static void look_tenants(struct visit *v)
 
 static void look_files(struct visit *v)
 {
-    double files = figure(v, "info.limits.files"), wanted = figure(v, "info.connections.limit");
+    double files = figure(v, "info.setup.files"), wanted = figure(v, "info.connections.limit");
     if (files > 0 && wanted > files)
         found(v, "",
               json_pack("{s:f, s:f, s:i}", "files", files, "connections", wanted, "own", FILES_OWN),
@@ -134,7 +134,7 @@ static void look_files(struct visit *v)
 static void look_configured(struct visit *v)
 {
     char has[SIZE_TEXT], may[SIZE_TEXT];
-    double machine = figure(v, "info.limits.memory");
+    double machine = figure(v, "info.setup.memory");
     double sum = figure(v, "info.memory.limit") + figure(v, "info.kept.bytes_limit");
     if (machine > 0 && sum > machine)
         found(v, "", json_pack("{s:f, s:f}", "configured", sum, "usable", machine),

@@ -10,7 +10,7 @@
 #include "base/instant.h"
 #include "server/net/auth/token.h"
 
-enum { LINE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 4096, NS_A_SECOND = 1000000000 };
 
 struct token_line {
     uint8_t hash[SHA256_SIZE];
@@ -255,6 +255,16 @@ void token_table_compare(const struct token_table *before, const struct token_ta
         if (line == NULL || !is_same(line, &after->lines[i]))
             tell(arg, principal_name(after->lines[i].principal), line ? "changed" : "added");
     }
+}
+
+int64_t token_table_first_end(const struct token_table *t)
+{
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (t->lines[i].expires > 0 && (first == 0 || t->lines[i].expires < first))
+            first = t->lines[i].expires;
+    return first > 0 ? (int64_t)(first / NS_A_SECOND) : INT64_MAX;
 }
 
 bool token_table_names(const struct token_table *t, const char *name)

@@ -28,6 +28,8 @@ const struct principal *token_table_find_hash(const struct token_table *t, const
 /* The first line with a pattern that seems to fit task.any and does not name it, which grants
  * nothing; 0: there is none. */
 unsigned token_table_vain_line(const struct token_table *t);
+/* When the first of them ends, as Unix seconds; INT64_MAX: none does. */
+int64_t token_table_first_end(const struct token_table *t);
 /* Is there a token of this name (without mechanism)? */
 bool token_table_names(const struct token_table *t, const char *name);
 /* Who has this token; borrowed from the table.  Takes the same time whichever line fits.  NULL:

@@ -33,6 +33,9 @@ struct tls_files {                      /* PEM paths; cert NULL: no TLS */
  * thread.  False with a text: it cannot be read, or holds no list. */
 bool tls_crl_ends(const char *path, int64_t *ends, char *error, size_t size);
 
+/* The same of the certificate at the head of a file.  False: there is none that can be read. */
+bool tls_cert_ends(const char *path, int64_t *ends);
+
 /* What the streams of one loop share.  Set-up and tear-down, when no loop runs.  The keys of
  * session tickets are those of `first`, the loop that was made first (NULL: new ones), so that a
  * ticket of one loop is good on all.  NULL: without memory, or OpenSSL gives no random bytes. */

@@ -1,4 +1,4 @@
-/* How long lists of revoked certificates hold. */
+/* How long certificates, and lists of revoked ones, hold. */
 #include "server/net/stream/tls_private.h"
 
 #include <stdio.h>
@@ -36,6 +36,21 @@ bool tls_crl_ends(const char *path, int64_t *ends, char *error, size_t size)
     snprintf(error, size, "%s: %s", path,
              file == NULL ? "cannot be read" : "holds no list of revoked certificates in PEM");
     return false;
+}
+
+bool tls_cert_ends(const char *path, int64_t *ends)
+{
+    BIO *file = BIO_new_file(path, "r");
+    X509 *cert = file != NULL ? PEM_read_bio_X509(file, NULL, NULL, NULL) : NULL;
+    struct tm tm;
+    bool known = cert != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1;
+
+    if (known)
+        *ends = (int64_t)timegm(&tm);
+    X509_free(cert);
+    BIO_free(file);
+    ERR_clear_error();
+    return known;
 }
 
 int64_t tls_lists_end(SSL_CTX *ctx)

@@ -65,11 +65,6 @@ static const struct {
      " 'info': {'uptime_ms': 3000}, 'queues': ["
      " {'method': 'shrinks', 'queued': 400}, {'method': 'small', 'queued': 99},"
      " {'method': 'soon done', 'queued': 299, 'done': 20}, {'method': 'new', 'queued': 500}]}"},
-    {"queue_old", "m",
-     "{'info': {'time': 1700000300000},"
-     " 'queues': [{'method': 'm', 'queued': 1, 'queued_since': 1700000000000}]}",
-     "{'info': {'time': 1700000299999}, 'queues': [{'method': 'm', 'queued': 1,"
-     " 'queued_since': 1700000000000}, {'method': 'none', 'queued_since': null}]}"},
     {"queue_paused", "m", "{'queues': [{'method': 'm', 'paused': true, 'queued': 1}]}",
      "{'queues': [{'method': 'm', 'paused': true, 'queued': 0, 'delayed': 3}]}"},
     {"queue_draining", "m", "{'queues': [{'method': 'm', 'draining': true}]}",
@@ -115,11 +110,11 @@ static const struct {
      "{'before': {'info': {'uptime_ms': 1, 'connections': {'gave_way': 2}}},"
      " 'info': {'uptime_ms': 2, 'connections': {'gave_way': 2}}}"},
     {"descriptors_short", "",
-     "{'info': {'limits': {'files': 1024}, 'connections': {'limit': 1025}}}",
-     "{'info': {'limits': {'files': 1024}, 'connections': {'limit': 960}}}"},
+     "{'info': {'setup': {'files': 1024}, 'connections': {'limit': 1025}}}",
+     "{'info': {'setup': {'files': 1024}, 'connections': {'limit': 960}}}"},
     {"memory_promised_twice", "",
-     "{'info': {'limits': {'memory': 100}, 'memory': {'limit': 51}, 'kept': {'bytes_limit': 50}}}",
-     "{'info': {'limits': {'memory': 100}, 'memory': {'limit': 50}, 'kept': {'bytes_limit': 50}}}"},
+     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 51}, 'kept': {'bytes_limit': 50}}}",
+     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 50}, 'kept': {'bytes_limit': 50}}}"},
 
     {"store_fails", "", "{'info': {'store': {'error': 'disk full'}}}",
      "{'info': {'store': {'error': null}}}"},
@@ -169,25 +164,17 @@ static const struct {
      "{'local': {'clock_unsynchronised': false}}"},
     {"kernel_old", "", "{'local': {'kernel': '4.17.9-1-amd64'}}",
      "{'local': {'kernel': '4.18.0'}}"},
-    {"listener_open", "ergon://0.0.0.0:7466",
-     "{'info': {'listeners': [{'url': 'ergon://0.0.0.0:7466', 'open': 'plain'}]}}",
-     "{'info': {'listeners': [{'url': 'ergons://0.0.0.0:7466', 'open': null}]}}"},
-    {"certificate_ends", "ergons://h:1",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'certificate', 'name': 'ergons://h:1', 'at': 1701209599000}]}}",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'certificate', 'name': 'ergons://h:1', 'at': 1701209600000}]}}"},
-    {"crl_ends", "ergons://h:1",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'crl', 'name': 'ergons://h:1', 'at': 1600000000000}]}}",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'crl', 'name': 'ergons://h:1', 'at': 1700259200000}]}}"},
-    {"token_ends", "alice",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'token', 'name': 'alice', 'at': 1700000001000}]}}",
-     "{'info': {'time': 1700000000000,"
-     " 'ends': [{'kind': 'token', 'name': 'alice', 'at': 1800000000000}]}}"},
-    {"files_exposed", "", "{'info': {'exposed_files': 1}}", "{'info': {'exposed_files': 0}}"},
+    {"listener_open", "", "{'info': {'setup': {'open_listeners': 1}}}",
+     "{'info': {'setup': {'open_listeners': 0}}}"},
+    {"certificate_ends", "",
+     "{'info': {'time': 1700000000000, 'setup': {'certificate_ends': 1701209599000}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'certificate_ends': 1701209600000}}}"},
+    {"crl_ends", "", "{'info': {'time': 1700000000000, 'setup': {'crl_ends': 1600000000000}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'crl_ends': 1700259200000}}}"},
+    {"token_ends", "", "{'info': {'time': 1700000000000, 'setup': {'token_ends': 1700000001000}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'token_ends': null}}}"},
+    {"files_exposed", "", "{'info': {'setup': {'exposed_files': 1}}}",
+     "{'info': {'setup': {'exposed_files': 0}}}"},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof CASES[0] };
 

@@ -17,15 +17,14 @@ RPC_TEST(info_counts_what_happened)
     assert_holds(info, "1: {'server': 'ergon', 'version': '" ERGON_VERSION "', 'pid': ");
     assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 13, ");
     assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
-    assert_holds(
-        info,
-        "'protocol_errors': 0, 'unread': 0, 'partial_bytes': 0, 'newcomers': 0, 'gave_way': 0}");
+    assert_holds(info, "'protocol_errors': 0, 'unread': 0, 'partial_bytes': 0, 'newcomers': 0, "
+                       "'gave_way': 0, 'limit': 0, 'newcomers_limit': 0, ");
     assert_holds(info, "'tasks': {'calls': 3, 'short_cut': 2, 'through_manager': 1, 'done': 2, "
                        "'failed': 1, 'cancelled': 0, 'late': 0, 'refused': 0}, ");
     assert_holds(info, "'workers': {'registered': 0, 'slots': 0, 'out': 0, 'done': 0, 'failed': 0, "
                        "'gone': 0, 'strange': 0}, 'kept': {'held': 0, 'limit': 2000, 'bytes': 0, "
                        "'bytes_limit': 16777216, 'ended_bytes': 0, 'ended_bytes_limit': 16777216, "
-                       "'submitted': 0, 'starts': 0, 'retries': 0, "
+                       "'tenant_share': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
         info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0}, "

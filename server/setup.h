@@ -1,0 +1,14 @@
+/* What server.info tells of how the server is set up: files that others may touch, listeners that
+ * are open, and when certificates, lists of revoked ones and tokens end.
+ *
+ * Thread: main.  Reads files. */
+#ifndef ERGON_SETUP_H
+#define ERGON_SETUP_H
+
+#include "server/config/config.h"
+#include "server/rpc/rpc.h"
+
+/* After the start, and after each reload. */
+void setup_note(struct rpc_setup *setup, const struct config *c);
+
+#endif
