@@ -248,6 +248,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.net_loops = t->nets;
     t->shared.rpc_loops = t->rpcs;
     t->shared.loops = t->activators;
+    t->shared.manager = t->manager_poller ? t->manager : NULL;
     t->shared.loop_count = t->loop_count;
     t->shared.accounts = t->accounts;
     t->shared.started = clock_monotonic();

@@ -19,11 +19,17 @@
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
-    &rpc_server_methods, &rpc_inspection_methods,
-    &rpc_task_methods,   &rpc_queue_methods,
-    &rpc_cron_methods,   &rpc_sem_methods,
-    &rpc_event_methods,  &rpc_connection_methods,
-    &rpc_worker_methods, NULL,
+    &rpc_server_methods,
+    &rpc_inspection_methods,
+    &rpc_debug_methods,
+    &rpc_task_methods,
+    &rpc_queue_methods,
+    &rpc_cron_methods,
+    &rpc_sem_methods,
+    &rpc_event_methods,
+    &rpc_connection_methods,
+    &rpc_worker_methods,
+    NULL,
 };
 
 /* A method without parameters is given none. */

@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/recorder.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
+#include "server/runtime/flight.h"
 #include "server/tasks/held_bytes.h"
 
 /* --- Which method it is --- */
@@ -230,6 +232,7 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     va_list args;
 
     counter_add(&rq->loop->stats.refused, 1);
+    recorder_note(activator_recorder(rq->loop->activator), RECORDER_REFUSED, code);
     rq->loop->outcome = error_name(code);
     if (rq->msgid.len == 0)
         return;

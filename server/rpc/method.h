@@ -61,6 +61,7 @@ struct rpc_methods {
 
 /* The namespaces, each defined in the file of its name. */
 extern const struct rpc_methods rpc_server_methods;     /* hello, auth, ping, cancel */
+extern const struct rpc_methods rpc_debug_methods;      /* debug_dump */
 extern const struct rpc_methods rpc_inspection_methods; /* info, methods, describe, topology */
 extern const struct rpc_methods rpc_task_methods;       /* task.* */
 extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */

@@ -29,6 +29,7 @@ struct rpc_shared {
     struct net_loop **net_loops;
     struct rpc_loop **rpc_loops;
     struct activator **loops;
+    struct activator *manager; /* on a thread of its own; NULL: it lives on the first loop */
     uint32_t loop_count;
     struct net_limits limits;
     struct accounts *accounts;

@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/core.h"
+#include "base/recorder.h"
+#include "server/runtime/flight.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
 #include "server/runtime/object/trace.h"
@@ -24,6 +26,9 @@ enum { EXPIRE_BUDGET = 1024, EXPIRE_MOST = EXPIRE_BUDGET / 4 };
 
 /* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
 #define COARSE_LIMIT AO_MS(16)
+
+/* Between two rounds; what is longer is recorded. */
+static const ao_time LONG_SLEEP = AO_S(1);
 
 static void wake_poller(void *arg)
 {
@@ -81,7 +86,11 @@ struct activator *activator_open(const struct activator_options *options)
     *a = (struct activator){0};
     set_up(a, options);
     a->inbox = inbox_new(&a->waker);
-    if (!a->inbox) {
+    a->recorder = recorder_new();
+    if (!a->inbox || !a->recorder) {
+        recorder_free(a->recorder);
+        if (a->inbox)
+            inbox_unref(a->inbox);
         free(a);
         errno = ENOMEM;
         return NULL;
@@ -130,9 +139,19 @@ static void publish_counters(struct activator *a)
     histogram_note(&f->work, a->clock.now(a->clock.arg) - a->now, 1);
 }
 
+/* The rounds' time, for what happens in them. */
+static void begin_round(struct activator *a)
+{
+    ao_time before = a->now;
+    a->now = a->clock.now(a->clock.arg);
+    recorder_clock(a->recorder, a->now);
+    if (__builtin_expect(a->now - before > LONG_SLEEP, 0))
+        recorder_note(a->recorder, RECORDER_SLEPT, a->now - before);
+}
+
 static bool run_round(struct activator *a, bool may_block)
 {
-    a->now = a->clock.now(a->clock.arg);
+    begin_round(a);
     posts_serve(a);
     lanes_look(a);
     a->overdue = expire(a);
@@ -225,6 +244,7 @@ void activator_close(struct activator *a)
     lanes_forget(a);
     activator_exit(a, before);
     inbox_unref(a->inbox);
+    recorder_free(a->recorder);
     free(a);
 }
 
@@ -260,4 +280,9 @@ const char *activator_name(const struct activator *a)
 struct trace *activator_trace(const struct activator *a)
 {
     return a->trace;
+}
+
+struct recorder *activator_recorder(const struct activator *a)
+{
+    return a->recorder;
 }

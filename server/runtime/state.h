@@ -1,6 +1,6 @@
 /* The insides of an activator, for the files of the runtime alone.  All of it belongs to the home
- * thread, but for what says otherwise.  It owns its inbox; poller, clock and trace are borrowed, as
- * are objects, hooks and lanes that stand in its lists. */
+ * thread, but for what says otherwise.  It owns its inbox and its recorder; poller, clock and trace
+ * are borrowed, as are objects, hooks and lanes that stand in its lists. */
 #ifndef ERGON_RUNTIME_STATE_H
 #define ERGON_RUNTIME_STATE_H
 
@@ -91,6 +91,7 @@ struct activator {
     struct ao_clock clock;
     struct poller *poller;
     struct trace *trace;
+    struct recorder *recorder;
     ao_time last_poll; /* ns */
     unsigned unpolled; /* rounds since then */
     ao_time spin;      /* ns */

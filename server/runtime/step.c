@@ -1,6 +1,7 @@
 /* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
 #include "base/check.h"
 #include "base/log.h"
+#include "base/recorder.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/object/rest.h"
@@ -27,6 +28,7 @@ static void unmark_step(struct activator *a)
 static void report_long(struct activator *a, const struct ao_class *cls, ao_time took)
 {
     counter_add(&a->counters.long_steps, 1);
+    recorder_note(a->recorder, RECORDER_LONG_STEP, took);
     log_warn("step too long", LOG_STR("activator", a->name), LOG_STR("object", cls->name),
              LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }

@@ -37,6 +37,7 @@ struct method {
     const struct ergon_handler *handler;
     const char *module;         /* name of the module that brought it; "workers" */
     uint32_t index;             /* dense, from 0, in order of registration */
+    uint64_t mark;              /* of its tasks in the flight recorder: recorder_method() */
     struct ao_class task_class; /* of its stepped tasks; names the method */
     /* That runs it, and belongs to the manager.  Set by tasks_new(), or by who was told that the
      * method is made: registry_on_intern(). */

@@ -102,7 +102,7 @@ class Server(ServerTest):
         methods = self.client.call("server.methods")
         for name in ("echo", "sleep", "block", "burn", "hash", "compress", "decompress", "sum", "fail",
                      "server.hello", "server.auth", "server.ping", "server.info", "server.methods",
-                     "server.describe", "server.cancel", "server.topology", "task.call"):
+                     "server.describe", "server.cancel", "server.topology", "server.debug_dump", "task.call"):
             self.assertIn(name, methods)
             described = self.client.call("server.describe", name)
             self.assertEqual(described["name"], name)

@@ -32,6 +32,7 @@ ROWS = {
     "server.methods": (GUARDED, lambda o: [], NONE, NEVER),
     "server.describe": (GUARDED, lambda o: ["echo"], NONE, NEVER),
     "server.topology": (GUARDED, lambda o: [], NONE, NEVER),
+    "server.debug_dump": (GUARDED, lambda o: [], NONE, NEVER),
     "server.audit": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.list": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.kill": (GUARDED, lambda o: [{"principal": "token:none", "dry_run": True}], NONE, ALWAYS),

@@ -14,11 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/recorder.h"
 #include "server/accounts/tally.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
+#include "server/runtime/flight.h"
 #include "server/net/connection/serving.h"
 #include "server/runtime/object/trace.h"
 
@@ -120,6 +122,7 @@ static void enter_closed(struct connection *c)
     holdings_settle(c);
     counter_add(&l->counters.connections, (uint64_t)-1);
     counter_add(&l->counters.closed, 1);
+    recorder_note(activator_recorder(l->activator), RECORDER_CLOSED, conn_id(c));
 }
 
 void conn_enter(struct connection *c, enum conn_state next, const char *why)

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/recorder.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_output.h"
@@ -15,6 +16,7 @@
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/serving.h"
 #include "server/net/connection/walk.h"
+#include "server/runtime/flight.h"
 #include "server/runtime/object/trace.h"
 
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
@@ -475,6 +477,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     conn_count(c, 1);
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
+    recorder_note(activator_recorder(l->activator), RECORDER_OPENED, conn_id(c));
     return c;
 }
 

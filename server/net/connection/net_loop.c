@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/recorder.h"
 #include "server/net/auth/token.h"
 #include "server/net/connection/conn_output.h"
 #include "server/net/connection/conn_private.h"
@@ -12,6 +13,7 @@
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/yield.h"
 #include "server/net/stream/tls.h"
+#include "server/runtime/flight.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
 
@@ -84,6 +86,7 @@ static void apply(struct net_loop *l, struct reload *r)
         *at = r->contexts[i].context;
         r->contexts[i].context = old;
     }
+    recorder_note(activator_recorder(l->activator), RECORDER_RELOAD, 1);
     l->lower = r->lower;
     reload_return(r, l->to_acceptor);
     renewal_start(l);
@@ -93,6 +96,7 @@ static void drain_all(struct net_loop *l)
 {
     struct connection *c;
 
+    recorder_note(activator_recorder(l->activator), RECORDER_DRAIN, 1);
     l->draining = true;
     LIST_FOREACH(c, &l->all, link)
     conn_drain(c);
@@ -102,6 +106,7 @@ static void abort_all(struct net_loop *l)
 {
     struct connection *c;
 
+    recorder_note(activator_recorder(l->activator), RECORDER_DRAIN, 2);
     l->draining = true;
     LIST_FOREACH(c, &l->all, link)
     conn_abort(c, "server stops");

@@ -1,4 +1,5 @@
 /* How a call begins: run here and now by the local short cut, or sent to the manager. */
+#include "base/recorder.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/stepped.h"
@@ -83,7 +84,13 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
     assert(t->call_index == CALL_NONE); /* no record stands that would be answered too */
     fill_call(&call, rq);
     task_outcome(t, &outcome);
-    counter_add(outcome.error == ERGON_OK ? &h->done : &h->failed, 1);
+    if (__builtin_expect(outcome.error == ERGON_OK, 1)) {
+        counter_add(&h->done, 1);
+    } else {
+        counter_add(&h->failed, 1);
+        recorder_note(h->recorder, RECORDER_FAILED, outcome.error);
+    }
+    recorder_task(h->recorder, t->method->mark, t->number);
     h->ended(h->arg, &call, &outcome);
     task_take_back(t, &outcome);
     home_free_own(h, t);

@@ -6,6 +6,8 @@
 
 #include <ergon/port.h>
 
+#include "base/recorder.h"
+#include "server/runtime/flight.h"
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
@@ -66,6 +68,19 @@ static void flag_task(struct home *h, const struct call_record *record, enum tas
     executors_notify(&t->method->pool->group, t->number);
 }
 
+/* What the flight recorder tells of a call that ends.  `busy`: ns in its handler, 0: not known. */
+static void record_end(struct home *h, const struct call_record *record, const struct task *t,
+                       ao_time busy, enum ergon_error error)
+{
+    ao_time passed = activator_now(h->activator) - record->call.began;
+    if (error != ERGON_OK)
+        recorder_note(h->recorder, RECORDER_FAILED, (uint64_t)error);
+    if (busy > 0)
+        recorder_span(h->recorder, RECORDER_RUN, t->number, busy);
+    recorder_span(h->recorder, RECORDER_WAIT, t->number, passed > busy ? passed - busy : 0);
+    recorder_task(h->recorder, t->method->mark, t->number);
+}
+
 /* Nobody wants the result any more, for a reason of home's own. */
 static void end_early(struct home *h, struct call_record *record, enum task_flag flag,
                       enum ergon_error error)
@@ -73,6 +88,7 @@ static void end_early(struct home *h, struct call_record *record, enum task_flag
     struct outcome outcome;
     assert(record->open);
     outcome_of(error, &outcome);
+    record_end(h, record, record->call.task, 0, error); /* another has it, and its time */
     flag_task(h, record, flag);
     end_call(h, record, &outcome);
 }
@@ -101,6 +117,7 @@ inline void home_answer(struct home *h, struct task *t)
     task_discharge(t);
     task_lower_reserve(t);
     task_outcome(t, &outcome);
+    record_end(h, record, t, task_is(t, TASK_TIMED) ? t->busy : 0, outcome.error);
     end_call(h, record, &outcome);
     task_take_back(t, &outcome);
 }
@@ -113,10 +130,21 @@ void home_free_task(struct home *h, struct task *t)
         home_free_own(h, t);
 }
 
+/* Its wait was its job's, whose history tells it. */
+static void record_attempt(struct home *h, const struct task *t)
+{
+    if (t->error != ERGON_OK)
+        recorder_note(h->recorder, RECORDER_FAILED, (uint64_t)t->error);
+    if (task_is(t, TASK_TIMED))
+        recorder_span(h->recorder, RECORDER_RUN, t->number, t->busy);
+    recorder_task(h->recorder, t->method->mark, t->number);
+}
+
 /* The manager's own step looks at the list itself; after another's it goes on at once. */
 static void keep_returned(struct home *h, struct task *t)
 {
     bool first = !h->returned;
+    record_attempt(h, t);
     t->next = NULL;
     *h->returned_end = t;
     h->returned_end = &t->next;
@@ -210,6 +238,7 @@ int home_init(struct home *h, struct tasks_shared *shared, uint32_t index,
     h->shared = shared;
     h->index = index;
     h->activator = activator;
+    h->recorder = activator_recorder(activator);
     h->returned_end = &h->returned;
     LIST_INIT(&h->unwanted);
     slab_init(&h->slab, sizeof(struct task), SLAB_KEPT);

@@ -10,6 +10,7 @@
 #include "server/tasks/calls/call_records.h"
 #include "server/tasks/task.h"
 
+struct recorder;
 struct snapshot;
 struct stepped;
 struct tasks_shared;
@@ -22,8 +23,9 @@ struct home {
     bool short_cut; /* may this home take calls itself? */
     /* What is run in place, or was last: valid while a task has no record of its call. */
     const struct call_request *serving;
-    uint32_t stop_requests; /* that it has seen to */
-    uint64_t numbers;       /* tasks made */
+    uint32_t stop_requests;    /* that it has seen to */
+    uint64_t numbers;          /* tasks made */
+    struct recorder *recorder; /* of its activator, which owns it */
     call_ended_fn *ended;
     call_opened_fn *opened; /* NULL: nobody asks */
     void *arg;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/recorder.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/task.h"
 
@@ -264,6 +265,7 @@ static struct method *method_new(const struct registry *r, struct span copied)
     if (copied.len > 0)
         m->name = span_of(memcpy(m + 1, copied.at, copied.len), copied.len);
     m->index = registry_count(r);
+    m->mark = recorder_method(m->index);
     atomic_init(&m->service_ns, 0);
     atomic_init(&m->small_params, SMALL_PARAMS);
     return m;

@@ -52,7 +52,7 @@ RPC_TEST(methods_lists_handlers_first)
         methods,
         "'large', 'server.hello', 'server.auth', 'server.ping', "
         "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
-        "'server.topology', 'task.submit', 'task.submit_many', "
+        "'server.topology', 'server.debug_dump', 'task.submit', 'task.submit_many', "
         "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
         "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.events', 'task.explain', "
         "'queue.list', 'queue.explain', 'queue.tenants', "

@@ -171,6 +171,8 @@ MEMORY_TEST(what_asks_about_the_server_meets_each_failure)
     meet_each("server.methods", "[]");
     meet_each("server.describe", "['echo']");
     meet_each("server.topology", "[]");
+    meet_each("server.debug_dump", "[]");
+    meet_each("server.debug_dump", "[1, 0, 0]");
     meet_each("connection.list", "[]");
     meet_each("connection.kill", "[9]");
 }
