@@ -2,7 +2,7 @@
  *
  * A ring holds RECORDER_WORDS words of eight bytes; a new one takes the place of the oldest.  Each
  * word says what it is, so whoever reads may begin anywhere (base/recorder_dump.h makes events of
- * them).  A task that ended is one word, for that is what costs: eight instructions.  Its time is
+ * them).  A task that ended is one word, for that is what costs.  Its time is
  * that of the last clock word before it, which is written once a round in which something happened;
  * what is known beyond that (how long it waited and ran, why it failed) stands in words before it.
  *
