@@ -1,9 +1,8 @@
 #include "proto/envelope.h"
-#include "proto/reader.h"
-#include "proto/scanner.h"
-#include "proto/wire.h"
 
-enum { REQUEST_PARTS = 4, RESPONSE_PARTS = 4, NOTIFICATION_PARTS = 3 };
+#include "proto/envelope_inline.h"
+
+enum { NOTIFICATION_PARTS = 3 };
 
 static enum envelope_verdict unanswerable(const char **why, const char *text)
 {
@@ -17,24 +16,9 @@ static enum envelope_verdict answerable(const char **why, const char *text)
     return ENVELOPE_ANSWERABLE;
 }
 
-/* Bytes of the number at the cursor when it is an integer of 0 or more, in any encoding; else 0. */
-static size_t natural_length(const struct reader *r)
-{
-    if (reader_at_end(r))
-        return 0;
-    uint8_t first = *r->at;
-    if (first < WIRE_FIXMAP)
-        return 1;
-    if (first < WIRE_UINT8 || first > WIRE_INT64)
-        return 0;
-    size_t len = wire_hints[first];
-    bool negative = first >= WIRE_INT8 && (r->at[1] & 0x80) != 0;
-    return negative ? 0 : len;
-}
-
 static bool read_type(struct reader *r, uint64_t *type)
 {
-    size_t len = natural_length(r);
+    size_t len = envelope_natural_length(r);
 
     if (len != 1)
         return len > 0 && read_uint(r, type);
@@ -45,7 +29,7 @@ static bool read_type(struct reader *r, uint64_t *type)
 /* The id is kept as the bytes that came; its value does not matter. */
 static bool read_msgid(struct reader *r, struct span *msgid)
 {
-    *msgid = span_of(r->at, natural_length(r));
+    *msgid = span_of(r->at, envelope_natural_length(r));
     r->at += msgid->len;
     return msgid->len > 0;
 }
@@ -120,47 +104,10 @@ static enum envelope_verdict read_unknown(struct reader *r, struct envelope *out
     return answerable(why, "the message type is not 0, 1 or 2");
 }
 
-/* Field by field: clearing all of it would cost as much as the reading. */
-static void empty(struct envelope *out)
-{
-    out->type = ENVELOPE_REQUEST;
-    out->msgid.len = 0;
-    out->method.len = 0;
-    out->params.len = 0;
-    out->error.len = 0;
-    out->result.len = 0;
-}
-
-/* [0, msgid, method: fixarray, fixint, any natural number, fixstr.  [1, msgid, nil: the same, of
- * what has not failed. */
 bool envelope_begin(struct span bytes, const struct scan_limits *limits, struct scanner *scanner,
                     struct envelope *out)
 {
-    enum { BEFORE_MSGID = 2, LONGEST = BEFORE_MSGID + MSGID_MAX + 1 };
-
-    if (bytes.len < LONGEST || bytes.at[0] != (WIRE_FIXARRAY | REQUEST_PARTS) ||
-        bytes.at[1] > ENVELOPE_RESPONSE || limits->depth_max == 0)
-        return false;
-    struct reader r = reader_of(bytes);
-    r.at += BEFORE_MSGID;
-    size_t id = natural_length(&r);
-    uint8_t third = r.at[id];
-    bool request = bytes.at[1] == ENVELOPE_REQUEST;
-    size_t name = request ? third & ~(unsigned)WIRE_FIXSTR : 0;
-    size_t head = BEFORE_MSGID + id + 1 + name;
-    if (id == 0 || (request ? third < WIRE_FIXSTR || third >= WIRE_NIL : third != WIRE_NIL) ||
-        bytes.len < head || limits->message_max <= head)
-        return false;
-    empty(out);
-    out->msgid = span_of(r.at, id);
-    if (request) {
-        out->method = span_of(r.at + id + 1, name);
-    } else {
-        out->type = ENVELOPE_RESPONSE;
-        out->error = span_of(r.at + id, 1);
-    }
-    scanner_init_last(scanner, (uint32_t)head);
-    return true;
+    return envelope_begin_inline(bytes, limits, scanner, out);
 }
 
 enum envelope_verdict envelope_read(struct span message, struct envelope *out, const char **why)
@@ -169,7 +116,7 @@ enum envelope_verdict envelope_read(struct span message, struct envelope *out, c
     uint32_t parts;
     uint64_t type;
 
-    empty(out);
+    envelope_empty(out);
     if (!read_array(&r, &parts))
         return unanswerable(why, "the message is not an array");
     if (parts == 0 || !read_type(&r, &type))

@@ -15,8 +15,9 @@
 #include <stdio.h>
 
 #include "proto/encoder.h"
-#include "proto/envelope.h"
+#include "proto/envelope_inline.h"
 #include "proto/reader.h"
+#include "proto/scanner_inline.h"
 #include "server/accounts/tally.h"
 #include "server/runtime/rounds.h"
 
@@ -217,9 +218,9 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
         }
         rest = span_behind(bytes, at);
         struct envelope e;
-        bool common = scanner->done == 0 && envelope_begin(rest, limits, scanner, &e);
+        bool common = scanner->done == 0 && envelope_begin_inline(rest, limits, scanner, &e);
         uint64_t before = scanner_looked(scanner);
-        enum scan_verdict verdict = scanner_run(scanner, limits, rest);
+        enum scan_verdict verdict = scanner_run_inline(scanner, limits, rest);
         l->looked += scanner_looked(scanner) - before;
         if (verdict == SCAN_MORE) {
             *end = INPUT_REST;
