@@ -373,7 +373,7 @@ static void take(struct jobs_world *w, struct follower *f)
 {
     struct reader r = reader_of(operation_result(f->op));
     struct span key, rest;
-    uint32_t pairs, count;
+    uint32_t pairs = 0, count = 0;
     assert_int_equal(f->op->reply.error, ERGON_OK);
     assert_true(read_map(&r, &pairs) && read_text(&r, &key) && read_array(&r, &count));
     for (; count > 0; count--) {
