@@ -138,10 +138,13 @@ static enum ergon_end run_once(struct bench *b, char *why, size_t why_size)
 
 /* ---- one rate of many ---- */
 
-static enum ergon_end try_rate(struct bench *b, struct bench_row *row, struct load_result *result,
-                               char *why, size_t why_size)
+/* One more row; it is counted and shown if the load ran. */
+static enum ergon_end try_rate(struct bench *b, uint64_t rate, struct bench_rows *rows,
+                               struct load_result *result, char *why, size_t why_size)
 {
-    b->load.rate = (double)row->rate;
+    struct bench_row *row = &rows->at[rows->count];
+    *row = (struct bench_row){.rate = rate};
+    b->load.rate = (double)rate;
     enum ergon_end end = load(b, result, why, why_size);
     if (end != ERGON_END_OK)
         return end;
@@ -155,6 +158,9 @@ static enum ergon_end try_rate(struct bench *b, struct bench_row *row, struct lo
     row->met = row->verdict == BENCH_KEPT && result->latency.count > 0 &&
                result->refusal.count == 0 && result->lost == 0 && result->broken == 0 &&
                row->reached_ns <= b->objective.limit_ns;
+    rows->count++;
+    if (!b->json)
+        report_row(b, rows, result);
     return ERGON_END_OK;
 }
 
@@ -183,15 +189,11 @@ static enum ergon_end sweep(struct bench *b, char *why, size_t why_size)
     bench_search_init(&search, (uint64_t)b->load.rate);
     do {
         struct load_result latest;
-        struct bench_row *row = &rows.at[rows.count];
-        *row = (struct bench_row){.rate = search.next};
-        end = try_rate(b, row, &latest, why, why_size);
+        end = try_rate(b, search.next, &rows, &latest, why, why_size);
         if (end == ERGON_END_OK) {
-            rows.count++;
-            if (!b->json)
-                report_row(b, &rows, &latest);
-            more = bench_search_step(&search, row->met);
-            if (row->met) {
+            bool met = rows.at[rows.count - 1].met;
+            more = bench_search_step(&search, met);
+            if (met) {
                 struct load_result before = best;
                 best = latest;
                 latest = before;
@@ -227,14 +229,8 @@ static enum ergon_end ramp(struct bench *b, char *why, size_t why_size)
     enum ergon_end end = ERGON_END_OK;
     while (end == ERGON_END_OK && rows.count < b->ramp) {
         struct load_result result;
-        struct bench_row *row = &rows.at[rows.count];
-        *row = (struct bench_row){.rate = (uint64_t)(from + step * (double)rows.count)};
-        end = try_rate(b, row, &result, why, why_size);
-        if (end == ERGON_END_OK) {
-            rows.count++;
-            if (!b->json)
-                report_row(b, &rows, &result);
-        }
+        uint64_t rate = (uint64_t)(from + step * (double)rows.count);
+        end = try_rate(b, rate, &rows, &result, why, why_size);
         load_result_fini(&result);
     }
     return end == ERGON_END_OK ? finish_ramp(b, &rows, why, why_size) : end;
