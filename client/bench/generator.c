@@ -191,7 +191,7 @@ static void ask_what_is_due(struct generator *g, struct conn *c)
         return;
     g->result.due++;
     g->result.held += g->place_ns > since_ns;
-    histogram_add(&g->result.lag, pace_lag(since_ns, g->place_ns, g->now));
+    hdr_add(&g->result.lag, pace_lag(since_ns, g->place_ns, g->now));
 }
 
 static void mark_dirty(struct generator *g, struct conn *c)
@@ -252,7 +252,7 @@ static void opened(struct generator *g, struct conn *c)
     g->progress.connected += !g->running;
     g->now = generator_clock_ns();
     if (g->running == (g->plan->churn > 0)) {
-        histogram_add(&g->result.opening, g->now - c->opened_ns);
+        hdr_add(&g->result.opening, g->now - c->opened_ns);
         g->result.resumed += g->tls != NULL && tls_resumed(&c->stream);
     }
     watch(g, c, EPOLLIN);
@@ -403,7 +403,7 @@ static void note_stage(struct generator *g, const struct conn *c, uint32_t slot)
 {
     uint64_t since_ns = slot < c->slot_count ? c->slots[slot].since_ns : 0;
     if (since_ns > 0 && counts(g, since_ns))
-        histogram_add(&g->result.accepted, g->now - since_ns);
+        hdr_add(&g->result.accepted, g->now - since_ns);
 }
 
 /* Bytes of a known message, whose request ends with the last one. */

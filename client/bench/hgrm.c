@@ -23,25 +23,25 @@ static double next_percent(double percent)
     return percent + 100 / (TICKS * exp2(halvings));
 }
 
-void hgrm_print(FILE *out, const struct histogram *h)
+void hgrm_print(FILE *out, const struct hdr_histogram *h)
 {
     fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
             "1/(1-Percentile)");
     for (double percent = 0; h->count > 0; percent = next_percent(percent)) {
-        uint64_t value = histogram_percentile(h, percent);
-        uint64_t count = histogram_count_to(h, value);
+        uint64_t value = hdr_percentile(h, percent);
+        uint64_t count = hdr_count_to(h, value);
         if (count == h->count)
             break;
         print_line(out, value, percent, count);
     }
     if (h->count > 0)
         print_line(out, h->max, 100, h->count);
-    fprintf(out, "#[Mean    = %12.6f, StdDeviation   = %12.6f]\n", histogram_mean(h) / NS_PER_MS,
-            histogram_deviation(h) / NS_PER_MS);
+    fprintf(out, "#[Mean    = %12.6f, StdDeviation   = %12.6f]\n", hdr_mean(h) / NS_PER_MS,
+            hdr_deviation(h) / NS_PER_MS);
     fprintf(out, "#[Max     = %12.6f, Total count    = %12llu]\n", (double)h->max / NS_PER_MS,
             (unsigned long long)h->count);
-    fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n",
-            HISTOGRAM_VALUE_LOG2 - HISTOGRAM_STEPS_LOG2, 2 << HISTOGRAM_STEPS_LOG2);
+    fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", HDR_VALUE_LOG2 - HDR_STEPS_LOG2,
+            2 << HDR_STEPS_LOG2);
 }
 
 static void print(FILE *out, const void *histogram)
@@ -49,7 +49,7 @@ static void print(FILE *out, const void *histogram)
     hgrm_print(out, histogram);
 }
 
-bool hgrm_write(const char *path, const struct histogram *h, char *why, size_t why_size)
+bool hgrm_write(const char *path, const struct hdr_histogram *h, char *why, size_t why_size)
 {
     return output_write(path, print, h, why, why_size);
 }

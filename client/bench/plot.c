@@ -26,11 +26,11 @@ void plot_add(struct plot_line *line, double x, uint64_t ns)
         line->points[line->count++] = (struct plot_point){x, ns};
 }
 
-void plot_add_histogram(struct plot_line *line, const struct histogram *h)
+void plot_add_histogram(struct plot_line *line, const struct hdr_histogram *h)
 {
     double left = 1; /* the share of values above */
     for (int step = 0; left * (double)h->count >= 1; left = exp2(-(double)++step / STEPS_A_HALVING))
-        plot_add(line, 100 * (1 - left), histogram_percentile(h, 100 * (1 - left)));
+        plot_add(line, 100 * (1 - left), hdr_percentile(h, 100 * (1 - left)));
 }
 
 /* ---- where a value stands ---- */

@@ -3,7 +3,7 @@
 #ifndef ERGON_BENCH_PLOT_H
 #define ERGON_BENCH_PLOT_H
 
-#include "client/bench/histogram.h"
+#include "client/bench/hdr_histogram.h"
 
 enum { PLOT_LINES_MAX = 6, PLOT_POINTS_MAX = 256 };
 
@@ -34,7 +34,7 @@ struct plot {
 void plot_add(struct plot_line *line, double x, uint64_t ns);
 
 /* The percentiles of a histogram, as many as it has values for. */
-void plot_add_histogram(struct plot_line *line, const struct histogram *h);
+void plot_add_histogram(struct plot_line *line, const struct hdr_histogram *h);
 
 /* False: the file could not be opened, or not be written whole, and `why` names it and says why. */
 bool plot_write(const char *path, const struct plot *plot, char *why, size_t why_size);

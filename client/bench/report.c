@@ -34,8 +34,8 @@ enum bench_verdict report_verdict(const struct bench *b, const struct load_resul
         .due = b->load.rate > 0 ? r->due : 0,
         .sent = r->sent,
         .held = r->held,
-        .lag_p99_ns = histogram_percentile(&r->lag, 99),
-        .latency_p99_ns = histogram_percentile(&r->latency, 99),
+        .lag_p99_ns = hdr_percentile(&r->lag, 99),
+        .latency_p99_ns = hdr_percentile(&r->latency, 99),
         .churn_due = r->churn_due,
         .churned = r->churned,
         .busy = r->busy,
@@ -61,7 +61,7 @@ static void print_head(const struct bench *b, uint64_t elapsed_ns)
     printf(", %.2f s\n", (double)elapsed_ns / 1e9);
 }
 
-static void print_latency(const struct histogram *h)
+static void print_latency(const struct hdr_histogram *h)
 {
     char text[TIME_SIZE];
     fputs("latency     ", stdout);
@@ -69,17 +69,17 @@ static void print_latency(const struct histogram *h)
         printf(" %*s", COLUMN, PERCENTILES[i].name);
     fputs("\n            ", stdout);
     for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        printf(" %*s", COLUMN, time_text(histogram_percentile(h, PERCENTILES[i].percent), text));
+        printf(" %*s", COLUMN, time_text(hdr_percentile(h, PERCENTILES[i].percent), text));
     putchar('\n');
 }
 
-static void print_spread(const struct histogram *h)
+static void print_spread(const struct hdr_histogram *h)
 {
     char a[TIME_SIZE];
     char b[TIME_SIZE];
     char c[TIME_SIZE];
-    printf("p50 %s, p99 %s, max %s\n", time_text(histogram_percentile(h, 50), a),
-           time_text(histogram_percentile(h, 99), b), time_text(h->max, c));
+    printf("p50 %s, p99 %s, max %s\n", time_text(hdr_percentile(h, 50), a),
+           time_text(hdr_percentile(h, 99), b), time_text(h->max, c));
 }
 
 /* Each of a mix. */
@@ -128,7 +128,7 @@ static void print_refusal(enum bench_verdict v, const struct load_result *r)
 
 static void print_warning(const struct load_result *r)
 {
-    if (bench_mostly_lag(histogram_percentile(&r->lag, 99), histogram_percentile(&r->latency, 99)))
+    if (bench_mostly_lag(hdr_percentile(&r->lag, 99), hdr_percentile(&r->latency, 99)))
         puts("             most of the p99 above is that lag: the server's own is lower");
 }
 
@@ -227,7 +227,7 @@ void report_row(const struct bench *b, const struct bench_rows *rows, const stru
     for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
         printf(" %*s", COLUMN,
                row->verdict == BENCH_KEPT
-                   ? time_text(histogram_percentile(&r->latency, percents[i]), text)
+                   ? time_text(hdr_percentile(&r->latency, percents[i]), text)
                    : "-");
     printf("  %s\n", outcome(b, row));
     fflush(stdout);

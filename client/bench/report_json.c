@@ -20,13 +20,13 @@ static void set_real(json_t *to, const char *name, double value)
     json_object_set_new(to, name, json_real(value));
 }
 
-static json_t *percentiles(const struct histogram *h)
+static json_t *percentiles(const struct hdr_histogram *h)
 {
     json_t *j = json_object();
     set_real(j, "min", h->count > 0 ? us(h->min) : 0);
-    set_real(j, "mean", histogram_mean(h) / 1000);
+    set_real(j, "mean", hdr_mean(h) / 1000);
     for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        set_real(j, PERCENTILES[i].name, us(histogram_percentile(h, PERCENTILES[i].percent)));
+        set_real(j, PERCENTILES[i].name, us(hdr_percentile(h, PERCENTILES[i].percent)));
     return j;
 }
 

@@ -12,7 +12,7 @@ static bool init_calls(struct load_result *r, uint32_t count)
     if (r->calls == NULL)
         return false;
     for (r->call_count = 0; r->call_count < count; r->call_count++)
-        if (!histogram_init(&r->calls[r->call_count].latency))
+        if (!hdr_init(&r->calls[r->call_count].latency))
             return false;
     return true;
 }
@@ -20,36 +20,35 @@ static bool init_calls(struct load_result *r, uint32_t count)
 bool load_result_init(struct load_result *r, uint32_t calls)
 {
     *r = (struct load_result){0};
-    return histogram_init(&r->latency) && histogram_init(&r->refusal) &&
-           histogram_init(&r->accepted) && histogram_init(&r->lag) && histogram_init(&r->opening) &&
-           init_calls(r, calls);
+    return hdr_init(&r->latency) && hdr_init(&r->refusal) && hdr_init(&r->accepted) &&
+           hdr_init(&r->lag) && hdr_init(&r->opening) && init_calls(r, calls);
 }
 
 void load_result_fini(struct load_result *r)
 {
-    histogram_fini(&r->latency);
-    histogram_fini(&r->refusal);
-    histogram_fini(&r->accepted);
-    histogram_fini(&r->lag);
-    histogram_fini(&r->opening);
+    hdr_fini(&r->latency);
+    hdr_fini(&r->refusal);
+    hdr_fini(&r->accepted);
+    hdr_fini(&r->lag);
+    hdr_fini(&r->opening);
     series_fini(&r->series);
     for (uint32_t i = 0; i < r->call_count; i++)
-        histogram_fini(&r->calls[i].latency);
+        hdr_fini(&r->calls[i].latency);
     free(r->calls);
 }
 
 void load_result_note(struct load_result *r, uint32_t call, uint64_t latency_ns, const char *code)
 {
     if (code == NULL)
-        histogram_add(&r->latency, latency_ns);
+        hdr_add(&r->latency, latency_ns);
     else
-        histogram_add(&r->refusal, latency_ns);
+        hdr_add(&r->refusal, latency_ns);
     if (code != NULL)
         load_result_add_errors(r, code, 1);
     if (call >= r->call_count)
         return;
     if (code == NULL)
-        histogram_add(&r->calls[call].latency, latency_ns);
+        hdr_add(&r->calls[call].latency, latency_ns);
     else
         r->calls[call].failed++;
 }
@@ -70,11 +69,11 @@ void load_result_add_errors(struct load_result *r, const char *code, uint64_t co
 
 void load_result_add(struct load_result *to, const struct load_result *from)
 {
-    histogram_merge(&to->latency, &from->latency);
-    histogram_merge(&to->refusal, &from->refusal);
-    histogram_merge(&to->accepted, &from->accepted);
-    histogram_merge(&to->lag, &from->lag);
-    histogram_merge(&to->opening, &from->opening);
+    hdr_merge(&to->latency, &from->latency);
+    hdr_merge(&to->refusal, &from->refusal);
+    hdr_merge(&to->accepted, &from->accepted);
+    hdr_merge(&to->lag, &from->lag);
+    hdr_merge(&to->opening, &from->opening);
     series_merge(&to->series, &from->series);
     to->due += from->due;
     to->held += from->held;
@@ -93,7 +92,7 @@ void load_result_add(struct load_result *to, const struct load_result *from)
     for (size_t i = 0; i < from->error_kinds; i++)
         load_result_add_errors(to, from->errors[i].code, from->errors[i].count);
     for (uint32_t i = 0; i < to->call_count && i < from->call_count; i++) {
-        histogram_merge(&to->calls[i].latency, &from->calls[i].latency);
+        hdr_merge(&to->calls[i].latency, &from->calls[i].latency);
         to->calls[i].failed += from->calls[i].failed;
     }
     if (from->why[0] != 0)

@@ -3,7 +3,7 @@
 #ifndef ERGON_BENCH_RESULT_H
 #define ERGON_BENCH_RESULT_H
 
-#include "client/bench/histogram.h"
+#include "client/bench/hdr_histogram.h"
 #include "client/bench/protocol.h"
 #include "client/bench/series.h"
 
@@ -16,19 +16,21 @@ struct load_errors {
 
 /* One call of a mix. */
 struct load_call {
-    struct histogram latency; /* as that of the whole */
-    uint64_t failed;          /* answers with an error */
+    struct hdr_histogram latency; /* as that of the whole */
+    uint64_t failed;              /* answers with an error */
 };
 
 struct load_result {
     /* ns, of each answer without an error; open loop: from when it was to be sent. */
-    struct histogram latency;
-    struct histogram refusal;  /* the same of answers with an error, which are cheaper as a rule */
-    struct histogram accepted; /* ns, the same up to the acceptance, of a protocol that tells it */
-    struct histogram lag;      /* ns, what the generator added itself; open loop */
+    struct hdr_histogram latency;
+    struct hdr_histogram
+        refusal; /* the same of answers with an error, which are cheaper as a rule */
+    struct hdr_histogram
+        accepted;             /* ns, the same up to the acceptance, of a protocol that tells it */
+    struct hdr_histogram lag; /* ns, what the generator added itself; open loop */
     /* ns, of each connection, up to its being ready for a request; with churn only of those of the
      * churn. */
-    struct histogram opening;
+    struct hdr_histogram opening;
     uint64_t due;  /* requests that the schedule had; open loop */
     uint64_t held; /* of them waited for a place in flight */
     uint64_t sent;

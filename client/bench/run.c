@@ -151,10 +151,10 @@ static enum ergon_end try_rate(struct bench *b, uint64_t rate, struct bench_rows
     if (interrupted(&b->load))
         return ERGON_END_CANCELLED;
     row->verdict = report_verdict(b, result);
-    row->reached_ns = histogram_percentile(&result->latency, b->objective.percent);
-    row->lag_ns = histogram_percentile(&result->lag, b->objective.percent);
+    row->reached_ns = hdr_percentile(&result->latency, b->objective.percent);
+    row->lag_ns = hdr_percentile(&result->lag, b->objective.percent);
     for (size_t i = 0; i < PERCENTILE_COUNT; i++)
-        row->latency_ns[i] = histogram_percentile(&result->latency, PERCENTILES[i].percent);
+        row->latency_ns[i] = hdr_percentile(&result->latency, PERCENTILES[i].percent);
     row->met = row->verdict == BENCH_KEPT && result->latency.count > 0 &&
                result->refusal.count == 0 && result->lost == 0 && result->broken == 0 &&
                row->reached_ns <= b->objective.limit_ns;

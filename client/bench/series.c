@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { CELLS_TOGETHER = HISTOGRAM_CELLS / SERIES_CELLS, SECONDS_MAX = 1 << 20 };
+enum { CELLS_TOGETHER = HDR_CELLS / SERIES_CELLS, SECONDS_MAX = 1 << 20 };
 static const uint64_t SECOND_NS = 1000 * 1000 * 1000;
 
 void series_fini(struct series *s)
@@ -49,7 +49,7 @@ void series_note_answer(struct series *s, uint64_t at_ns, uint64_t latency_ns, b
     second->failed += !good;
     if (!good)
         return;
-    second->cells[histogram_cell(latency_ns) / CELLS_TOGETHER]++;
+    second->cells[hdr_cell(latency_ns) / CELLS_TOGETHER]++;
     if (latency_ns > second->max_ns)
         second->max_ns = latency_ns;
 }
@@ -78,7 +78,7 @@ uint64_t series_percentile(const struct series_second *s, double percent)
     uint64_t seen = 0, rank = (uint64_t)ceil(percent / 100 * (double)s->good - 1e-6);
     for (size_t cell = 0; cell < SERIES_CELLS && s->good > 0; cell++) {
         seen += s->cells[cell];
-        uint64_t top = histogram_cell_top((cell + 1) * CELLS_TOGETHER - 1);
+        uint64_t top = hdr_cell_top((cell + 1) * CELLS_TOGETHER - 1);
         if (seen >= rank && seen > 0)
             return top < s->max_ns ? top : s->max_ns;
     }

@@ -3,9 +3,9 @@
 #ifndef ERGON_BENCH_SERIES_H
 #define ERGON_BENCH_SERIES_H
 
-#include "client/bench/histogram.h"
+#include "client/bench/hdr_histogram.h"
 
-enum { SERIES_CELLS = HISTOGRAM_CELLS / 32 };
+enum { SERIES_CELLS = HDR_CELLS / 32 };
 
 struct series_second {
     uint64_t sent;   /* requests that were to be sent in it */

@@ -12,7 +12,7 @@
  *   http_reply.c   answers: headers, texts, JSON, errors
  *   host_check.c   is a request for us, and from our page?
  *   files.c        the embedded page
- *   probes.c       /healthz, /readyz, /metrics, /debug/topology
+ *   monitoring.c   /healthz, /readyz, /metrics, /debug/topology
  *   session.c      the table of sessions;  api.c  what a session may ask;  live.c  what is pushed
  *   gateway.c      a connection to the server, as one principal
  *   admin_tls.c    certificates

@@ -19,7 +19,7 @@
 #include "server/admin/files.h"
 #include "server/admin/host_check.h"
 #include "server/admin/live.h"
-#include "server/admin/probes.h"
+#include "server/admin/monitoring.h"
 #include "server/admin/request.h"
 
 /* ---- who answers ---- */
@@ -32,10 +32,10 @@ static const struct route {
     bool anyhow; /* by whatever name it is called: it tells nothing that is secret */
     void (*serve)(struct web_listener *l, struct evhttp_request *req);
 } routes[] = {
-    {"/healthz", READS, true, probe_healthz},
-    {"/readyz", READS, true, probe_readyz},
-    {"/metrics", READS, false, probe_metrics},
-    {"/debug/topology", EVHTTP_REQ_GET, false, probe_topology},
+    {"/healthz", READS, true, monitoring_healthz},
+    {"/readyz", READS, true, monitoring_readyz},
+    {"/metrics", READS, false, monitoring_metrics},
+    {"/debug/topology", EVHTTP_REQ_GET, false, monitoring_topology},
     {"/api/session", EVHTTP_REQ_GET, false, api_session_get},
     {"/api/session", EVHTTP_REQ_POST, false, api_session_post},
     {"/api/session", EVHTTP_REQ_DELETE, false, api_session_delete},

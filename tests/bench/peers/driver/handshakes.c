@@ -36,7 +36,7 @@ struct shaker {
     const char *cert;   /* a file of a client's certificate and its key; NULL: none is shown */
     SSL_CTX *context;   /* TLS 1.3; the server's certificate is not looked at */
     SSL_SESSION *fresh; /* the last ticket that came; NULL: none */
-    struct histogram times;
+    struct hdr_histogram times;
     struct peer peers[AT_ONCE];
 };
 
@@ -54,7 +54,7 @@ static bool shaker_init(struct shaker *s)
     for (int i = 0; i < AT_ONCE; i++)
         s->peers[i].fd = -1;
     s->context = SSL_CTX_new(TLS_client_method());
-    if (!s->context || !histogram_init(&s->times))
+    if (!s->context || !hdr_init(&s->times))
         return false;
     if (s->cert && (SSL_CTX_use_certificate_chain_file(s->context, s->cert) != 1 ||
                     SSL_CTX_use_PrivateKey_file(s->context, s->cert, SSL_FILETYPE_PEM) != 1))
@@ -116,7 +116,7 @@ static bool finish(struct shaker *s, struct peer *p)
         return failed("shaking hands");
     if (SSL_session_reused(p->tls) != (p->ticket != NULL))
         return failed("a full handshake where one was to be resumed, or the reverse");
-    histogram_add(&s->times, processor_clock_ns() - p->began);
+    hdr_add(&s->times, processor_clock_ns() - p->began);
     take_rest(p);
     SSL_SESSION_free(p->ticket);
     p->ticket = s->fresh;
@@ -213,6 +213,6 @@ int main(int argc, char **argv)
         SSL_SESSION_free(s.peers[i].ticket);
     SSL_SESSION_free(s.fresh);
     SSL_CTX_free(s.context);
-    histogram_fini(&s.times);
+    hdr_fini(&s.times);
     return ok ? 0 : 1;
 }

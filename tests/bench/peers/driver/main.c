@@ -231,9 +231,9 @@ static bool measure(struct driver *d, struct window *w)
 {
     struct load_result *r = &d->load.result;
 
-    histogram_reset(&r->lag);
+    hdr_reset(&r->lag);
     bool ok = window_measure(run_until, d, &r->latency, &d->window, w);
-    w->lag = histogram_mean(&r->lag) / 1e3;
+    w->lag = hdr_mean(&r->lag) / 1e3;
     return ok;
 }
 

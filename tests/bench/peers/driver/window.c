@@ -27,19 +27,19 @@ static double positive(double v)
     return v > 0 ? v : 0;
 }
 
-bool window_measure(window_run *run, void *load, struct histogram *times,
+bool window_measure(window_run *run, void *load, struct hdr_histogram *times,
                     const struct window_options *o, struct window *w)
 {
-    histogram_reset(times);
+    hdr_reset(times);
     struct usage before = usage_now(o);
     bool ok = run(load, before.at + (uint64_t)(o->seconds * 1e9));
     struct usage after = usage_now(o);
     *w = (struct window){
         .tasks = (double)times->count,
         .seconds = (double)(after.at - before.at) / 1e9,
-        .p50 = (double)histogram_percentile(times, 50) / 1e3,
-        .p99 = (double)histogram_percentile(times, 99) / 1e3,
-        .p999 = (double)histogram_percentile(times, 99.9) / 1e3,
+        .p50 = (double)hdr_percentile(times, 50) / 1e3,
+        .p99 = (double)hdr_percentile(times, 99) / 1e3,
+        .p999 = (double)hdr_percentile(times, 99.9) / 1e3,
         .max = (double)times->max / 1e3,
         .driver = after.driver - before.driver,
         .server = after.server - before.server,

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "client/bench/histogram.h"
+#include "client/bench/hdr_histogram.h"
 
 enum { WINDOW_PIDS = 16 };
 
@@ -30,7 +30,7 @@ typedef bool window_run(void *load, uint64_t end_ns);
 
 /* Empties `times` first.  False: the load broke, or no task ended, which is printed.  The lag is
  * the caller's to fill in. */
-bool window_measure(window_run *run, void *load, struct histogram *times,
+bool window_measure(window_run *run, void *load, struct hdr_histogram *times,
                     const struct window_options *o, struct window *w);
 
 void window_print_json(const struct window *w);

@@ -1,4 +1,4 @@
-#include "server/admin/probes.h"
+#include "server/admin/monitoring.h"
 
 #include <event2/http.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char plain[] = "text/plain; charset=utf-8";
 
-void probe_healthz(struct web_listener *l, struct evhttp_request *req)
+void monitoring_healthz(struct web_listener *l, struct evhttp_request *req)
 {
     const char *wrong = health_complaint(l->web->health, clock_monotonic());
     char text[128];
@@ -22,7 +22,7 @@ void probe_healthz(struct web_listener *l, struct evhttp_request *req)
     reply_text(req, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, plain, text);
 }
 
-void probe_readyz(struct web_listener *l, struct evhttp_request *req)
+void monitoring_readyz(struct web_listener *l, struct evhttp_request *req)
 {
     const char *name, *wrong = health_not_ready(l->web->health, &name);
     char text[128];
@@ -128,7 +128,7 @@ static void answer_metrics(struct probe *p, const struct gateway_answer *a)
     write_metrics(p->web, p->req);
 }
 
-void probe_metrics(struct web_listener *l, struct evhttp_request *req)
+void monitoring_metrics(struct web_listener *l, struct evhttp_request *req)
 {
     if (!url_is_local(&l->url))
         probe(l, req, "server.info", answer_metrics);
@@ -143,7 +143,7 @@ static void answer_result(struct probe *p, const struct gateway_answer *a)
     reply_json(p->req, HTTP_OK, json_incref(a->result));
 }
 
-void probe_topology(struct web_listener *l, struct evhttp_request *req)
+void monitoring_topology(struct web_listener *l, struct evhttp_request *req)
 {
     probe(l, req, "server.topology", answer_result);
 }
