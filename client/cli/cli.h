@@ -93,7 +93,7 @@ struct command {
     const char *name;      /* "task submit": one of a group has the group's name in front */
     const char *arguments; /* "METHOD [ARG...]" */
     const char *summary;   /* one line, no full stop */
-    const char *text;      /* what a user must know; lines of at most 79 characters */
+    const char *text;      /* what a user must know; wrapped when it is shown (wrap.h) */
     const char *examples;
     /* Of a group: its commands, NULL behind the last.  A group with `run` is a command itself. */
     const struct command *const *parts;

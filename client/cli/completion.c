@@ -1,127 +1,70 @@
-/* ergon completion: scripts for shells, from the same tables that parse and print help. */
+/* ergon completion: scripts for shells.  All that they know of ergon they ask it for: each time
+ * that the key is pressed, by `ergon completion live` (completion_live.h). */
 #include "client/cli/cli.h"
 #include "client/cli/completion_live.h"
 
 #include <string.h>
 
-static void print_options(const char *format, const struct option_spec *specs)
-{
-    for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++)
-        printf(format, s->name);
-}
+/* Files come from the shell's own default.  What a server says is never expanded. */
+static const char BASH[] =
+    "_ergon() {\n"
+    "    local word\n"
+    "    COMPREPLY=()\n"
+    "    while IFS= read -r word; do\n"
+    "        word=${word%%$'\\t'*}\n"
+    "        COMPREPLY+=(\"$(printf %q \"$word\")\")\n"
+    "        [[ $word == */ ]] && type compopt &>/dev/null && compopt -o nospace 2>/dev/null\n"
+    "    done < <(\"${COMP_WORDS[0]}\" completion live -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+    "2>/dev/null </dev/null)\n"
+    "}\n"
+    "complete -o default -F _ergon ergon\n";
 
-static void print_words(const struct command *const *commands)
-{
-    for (; *commands != NULL; commands++)
-        printf("%s ", command_word(*commands));
-}
+/* Read by compinit from a folder of $fpath, where its first call defines it and is the first to
+ * need it; or by eval. */
+static const char ZSH[] =
+    "#compdef ergon\n"
+    "_ergon() {\n"
+    "    local line word found=1\n"
+    "    local -a described plain open\n"
+    "    while IFS= read -r line; do\n"
+    "        word=${line%%$'\\t'*}\n"
+    "        if [[ $word == */ ]]; then\n"
+    "            open+=(\"$word\")\n"
+    "        elif [[ $line == *$'\\t'* ]]; then\n"
+    "            described+=(\"${word//:/\\\\:}:${line#*$'\\t'}\")\n"
+    "        else\n"
+    "            plain+=(\"$word\")\n"
+    "        fi\n"
+    "    done < <(\"${(Q)words[1]}\" completion live -- \"${(@Q)words[2,CURRENT]}\" "
+    "2>/dev/null </dev/null)\n"
+    "    (( $#described )) && _describe -t ergon ergon described && found=0\n"
+    "    (( $#plain )) && compadd -- \"${plain[@]}\" && found=0\n"
+    "    (( $#open )) && compadd -S '' -- \"${open[@]}\" && found=0\n"
+    "    (( $#described + $#plain + $#open )) || { _files && found=0 }\n"
+    "    return found\n"
+    "}\n"
+    "if [[ $funcstack[1] == _ergon ]]; then\n"
+    "    _ergon \"$@\"\n"
+    "else\n"
+    "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
+    "    compdef _ergon ergon\n"
+    "fi\n";
 
-static void bash_case(const struct command *c)
-{
-    printf("    '%s') words='", c->name);
-    if (c->parts != NULL)
-        print_words(c->parts);
-    print_options("--%s ", c->options);
-    print_options("--%s ", c->shared);
-    puts("' ;;");
-    for (const struct command *const *part = c->parts; part != NULL && *part != NULL; part++)
-        bash_case(*part);
-}
-
-static bool is_group(const struct command *c)
-{
-    return c->parts != NULL;
-}
-
-/* "a|b" of the commands that are groups, or of those that are not. */
-static void bash_pattern(bool groups)
-{
-    const char *bar = "        ";
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
-        if (is_group(*c) == groups) {
-            printf("%s%s", bar, (*c)->name);
-            bar = "|";
-        }
-}
-
-/* Words, and what the server knows; files come from the shell's own default.  What a server says is
- * never expanded. */
-static void bash(void)
-{
-    puts("_ergon() {\n    local current=${COMP_WORDS[COMP_CWORD]} words command= group= word\n"
-         "    COMPREPLY=()\n"
-         "    if [[ $current != -* ]]; then\n"
-         "        while IFS= read -r word; do\n"
-         "            COMPREPLY+=(\"$(printf %q \"$word\")\")\n"
-         "            [[ $word == */ ]] && type compopt &>/dev/null && compopt -o nospace "
-         "2>/dev/null\n"
-         "        done < <(\"${COMP_WORDS[0]}\" completion live -- "
-         "\"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null </dev/null)\n"
-         "        [ ${#COMPREPLY[@]} -gt 0 ] && return\n"
-         "    fi");
-    puts("    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "        [[ $word == -* ]] && continue\n"
-         "        if [ -n \"$group\" ]; then command=\"$group $word\"; break; fi\n"
-         "        case $word in");
-    bash_pattern(true);
-    puts(") group=$word command=$word ;;");
-    bash_pattern(false);
-    puts(") command=$word; break ;;\n        esac\n    done\n    case $command in");
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++)
-        bash_case(*c);
-    fputs("    *) words='", stdout);
-    print_words(COMMANDS);
-    puts("' ;;\n    esac");
-    fputs("    words+=' ", stdout);
-    print_options("--%s ", GLOBAL_OPTIONS);
-    puts("'\n    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n}\n"
-         "complete -o default -F _ergon ergon");
-}
-
-static void zsh(void)
-{
-    puts("#compdef ergon\nautoload -U +X bashcompinit && bashcompinit");
-    bash();
-}
-
-static void fish_options(const struct option_spec *specs, const char *condition)
-{
-    for (const struct option_spec *s = specs; s != NULL && s->name != NULL; s++) {
-        printf("complete -c ergon%s -l %s%s", condition, s->name,
-               s->kind == OPTION_FLAG || s->kind == OPTION_PERIOD ? "" : " -r");
-        if (s->letter != 0)
-            printf(" -s %c", s->letter);
-        printf(" -d \"%s\"\n", s->help);
-    }
-}
-
-static void fish_part(const struct command *group, const struct command *part)
-{
-    char condition[160];
-    printf("complete -c ergon -n \"__fish_seen_subcommand_from %s\" -a %s -d \"%s\"\n", group->name,
-           command_word(part), part->summary);
-    snprintf(condition, sizeof condition,
-             " -n \"__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s\"",
-             group->name, command_word(part));
-    fish_options(part->options, condition);
-    fish_options(part->shared, condition);
-}
-
-static void fish(void)
-{
-    for (const struct command *const *c = COMMANDS; *c != NULL; c++) {
-        char condition[96];
-        printf("complete -c ergon -n __fish_use_subcommand -a %s -d \"%s\"\n", (*c)->name,
-               (*c)->summary);
-        snprintf(condition, sizeof condition, " -n \"__fish_seen_subcommand_from %s\"", (*c)->name);
-        fish_options((*c)->options, condition);
-        for (const struct command *const *p = (*c)->parts; p != NULL && *p != NULL; p++)
-            fish_part(*c, *p);
-    }
-    fish_options(GLOBAL_OPTIONS, "");
-    puts("complete -c ergon -a '(ergon completion live -- (commandline -opc)[2..-1] "
-         "(commandline -ct) 2>/dev/null </dev/null)'");
-}
+static const char FISH[] =
+    "function __ergon_complete\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l current (string unescape -- (commandline -ct))\n"
+    "    set -l before\n"
+    "    test (count $words) -gt 1; and set before $words[2..-1]\n"
+    "    set -l found (command $words[1] completion live -- $before \"$current\" 2>/dev/null "
+    "</dev/null)\n"
+    "    if test (count $found) -gt 0\n"
+    "        printf '%s\\n' $found\n"
+    "    else\n"
+    "        __fish_complete_path \"$current\"\n"
+    "    end\n"
+    "end\n"
+    "complete -c ergon -f -a '(__ergon_complete)'\n";
 
 static enum status run(const struct globals *g, const void *options, int argc, char **argv)
 {
@@ -136,11 +79,11 @@ static enum status run(const struct globals *g, const void *options, int argc, c
         return STATUS_USAGE;
     }
     if (strcmp(argv[0], "bash") == 0)
-        bash();
+        fputs(BASH, stdout);
     else if (strcmp(argv[0], "zsh") == 0)
-        zsh();
+        fputs(ZSH, stdout);
     else if (strcmp(argv[0], "fish") == 0)
-        fish();
+        fputs(FISH, stdout);
     else {
         complain("no completion for '%s'; there is one for bash, zsh and fish", argv[0]);
         return STATUS_USAGE;
@@ -152,10 +95,16 @@ const struct command COMPLETION = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
     .summary = "print a completion script for a shell",
-    .text = "Prints the script; it is to be sourced, or put where the shell looks for it. It asks\n"
-            "the server for methods, ids of tasks, queues, semaphores, crons, workers and\n"
-            "connections, and says nothing where that does not answer within a moment.\n",
-    .examples = "  ergon completion bash > /etc/bash_completion.d/ergon\n"
+    .text =
+        "Prints the script; it is to be sourced, or put where the shell looks for it. It knows\n"
+        "all commands and options, and asks the server for methods, ids of tasks, queues,\n"
+        "semaphores, crons, workers and connections, and says nothing where that does not\n"
+        "answer within a moment.\n",
+    .examples = "  eval \"$(ergon completion bash)\"\n"
+                "  eval \"$(ergon completion zsh)\"\n"
+                "  ergon completion fish | source\n"
+                "  ergon completion bash > /etc/bash_completion.d/ergon\n"
+                "  ergon completion zsh > /usr/local/share/zsh/site-functions/_ergon\n"
                 "  ergon completion fish > ~/.config/fish/completions/ergon.fish\n",
     .arguments_min = 1,
     .arguments_max = -1,

@@ -2,6 +2,7 @@
 #include "client/cli/ask.h"
 #include "client/cli/output.h"
 #include "client/cli/topics.h"
+#include "client/cli/wrap.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -35,8 +36,10 @@ const char *command_word(const struct command *c)
 
 static void print_commands(FILE *out, const struct command *const *commands)
 {
-    for (; *commands != NULL; commands++)
-        fprintf(out, "  %-28s %s\n", (*commands)->name, (*commands)->summary);
+    for (; *commands != NULL; commands++) {
+        fprintf(out, "  %-28s ", (*commands)->name);
+        wrap_behind(out, 31, (*commands)->summary);
+    }
 }
 
 static void print_usage(FILE *out)
@@ -59,8 +62,10 @@ static void print_usage(FILE *out)
 
 static enum status print_command_help(const struct command *c)
 {
-    printf("Usage: ergon %s [OPTION...]%s%s\n\n%s\n", c->name, c->arguments[0] != 0 ? " " : "",
-           c->arguments, c->text);
+    printf("Usage: ergon %s [OPTION...]%s%s\n\n", c->name, c->arguments[0] != 0 ? " " : "",
+           c->arguments);
+    wrap_paragraphs(stdout, c->text);
+    putchar('\n');
     if (c->options != NULL || c->shared != NULL || c->parameters || c->repeats) {
         puts("Options:");
         if (c->parameters)
@@ -147,8 +152,9 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
 static enum status print_group(const struct globals *g, const struct command *group)
 {
     FILE *out = g->help ? stdout : stderr;
-    fprintf(out, "Usage: ergon %s COMMAND [OPTION...] [ARG...]\n\n%s\nCommands:\n", group->name,
-            group->text);
+    fprintf(out, "Usage: ergon %s COMMAND [OPTION...] [ARG...]\n\n", group->name);
+    wrap_paragraphs(out, group->text);
+    fputs("\nCommands:\n", out);
     print_commands(out, group->parts);
     fprintf(out, "\nExamples:\n%s", group->examples);
     return g->help ? STATUS_OK : STATUS_USAGE;

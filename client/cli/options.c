@@ -7,6 +7,9 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "client/cli/wrap.h"
+
+enum { HELP_INDENT = 31 };
 
 static const char *const PERIOD_DEFAULT = "2s";
 
@@ -187,11 +190,13 @@ void options_help(FILE *out, const struct option_spec *specs)
         char left[64];
         int n = s->letter != 0 ? snprintf(left, sizeof left, "-%c, ", s->letter)
                                : snprintf(left, sizeof left, "    ");
-        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", s->name,
-                 s->argument == NULL        ? ""
-                 : s->kind == OPTION_PERIOD ? "="
-                                            : " ",
-                 s->argument != NULL ? s->argument : "");
-        fprintf(out, "  %-28s %s\n", left, s->help);
+        bool period = s->kind == OPTION_PERIOD; /* its value may be left out */
+        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s%s", s->name,
+                 s->argument == NULL ? ""
+                 : period            ? "[="
+                                     : " ",
+                 s->argument != NULL ? s->argument : "", period ? "]" : "");
+        fprintf(out, "  %-*s ", HELP_INDENT - 3, left);
+        wrap_behind(out, HELP_INDENT, s->help);
     }
 }

@@ -1,9 +1,12 @@
-"""Completion that asks the server: what it offers where, in a real bash, and that it never hangs and never says a word."""
+"""Completion that asks the server: what it offers where, in a real bash, zsh and fish, and that it never hangs and never says a word."""
+import contextlib
 import os
+import pty
 import shutil
 import socket
 import subprocess
 import threading
+import time
 import unittest
 
 import msgpack
@@ -24,7 +27,10 @@ class CompletionTest(unittest.TestCase):
         self.env = {**os.environ, **NO_CONTEXTS, "ERGON_URL": server.urls[0]}
 
     def live(self, *words, env=None):
-        """What may stand in place of the last word."""
+        """What may stand in place of the last word, without what is said about it."""
+        return [line.split("\t")[0] for line in self.described(*words, env=env)]
+
+    def described(self, *words, env=None):
         done = subprocess.run([ERGON, "completion", "live", "--", *words], capture_output=True, text=True, timeout=LIMIT,
                               stdin=subprocess.DEVNULL, cwd=self.folder, env={**self.env, **(env or {})})
         self.assertEqual(done.stderr, "")
@@ -44,7 +50,7 @@ class Offers(CompletionTest):
                       ("--server=" + server.urls[0], "task", "call", "ec")):
             self.assertIn("echo", self.live(*words), words)
         self.assertGreater(len(self.live("call", "")), 5)
-        for words in (("call", "echo", "ec"), ("ec",), ("",), ("call", "zzz"), ("task", "ec"), (), ("ping", "ec"), ("no", "ec")):
+        for words in (("call", "echo", "ec"), ("ec",), ("call", "zzz"), ("task", "ec"), ("ping", "ec"), ("no", "ec")):
             self.assertEqual(self.live(*words), [], words)
 
     def test_tasks_queues_and_what_is_shared(self):
@@ -67,6 +73,29 @@ class Offers(CompletionTest):
             identity = worker.call("worker.register", ["completed.here"], {"slots": 1})["worker"]
             self.assertEqual(self.live("worker", "quiet", identity), [identity])
             self.assertEqual(self.live("call", "completed"), ["completed.here"])
+
+    def test_commands_and_options(self):
+        nobody = {"ERGON_URL": "unix:///nowhere"}
+        for words, expected in {
+                ("ta",): ["task"], ("task", "sub"): ["submit"], ("help", "arg"): ["arguments"], ("help", "task", "sub"): ["submit"],
+                ("task", "wait", "--a"): ["--any"], ("queue", "list", "--wat"): ["--watch"], ("call", "--str"): ["--string"],
+                ("--server-n",): ["--server-name"], ("call", "x", "--", "--str"): [], ("sem", "run", "x", "--", "ta"): [],
+                ("queue", "list", "--watch", "x"): [], ("completion", "b"): ["bash"],
+                ("task", "list", "--state=d"): ["--state=delayed", "--state=done", "--state=dead"], ("task", "list", "--no-such=d"): [],
+                ("worker", "--output", ""): ["auto", "json", "bin"], ("worker", "list", "--output", "y"): ["yaml"],
+                ("cron", "put", "--overlap", "s"): ["skip"], ("task", "list", "--limit", ""): []}.items():
+            self.assertEqual(self.live(*words, env=nobody), expected, words)
+        # All of them where nothing is written yet; options where nothing but these can follow.
+        self.assertIn("completion", self.live(""))
+        self.assertIn("help", self.live())
+        self.assertIn("quiet", self.live("worker", ""))
+        self.assertIn("--wait", self.live("ping", ""))
+        self.assertNotIn("--raw", self.live("call", "echo", ""))
+
+    def test_what_is_said_about_a_word(self):
+        identity = self.submit("--delay", "1h", "echo", "x")
+        self.assertEqual(self.described("task", "get", identity), [f"{identity}\techo, delayed"])
+        self.assertEqual(self.described("que"), ["queue\tshow and steer the queues, one a method"])
 
     def test_words_that_need_no_server(self):
         nobody = {"ERGON_URL": "unix:///nowhere"}
@@ -145,21 +174,115 @@ class Shells(CompletionTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.split("\n")[:-1]
 
-    def test_bash(self):
-        self.assertEqual(self.bash("call", "ech"), ["echo"])
-        self.assertEqual(self.bash("task", "wait", "--a"), ["--any"])
-        self.assertEqual(self.bash("task", "sub"), ["submit"])
-        self.assertIn("queue", self.bash("qu"))
-        with open(os.path.join(self.folder, "a b"), "w"):
-            pass
-        self.assertEqual(self.bash("call", "echo", "@a"), ["@a\\ b"])
+    def prepare(self):
+        """Files and a context for all shells; what the last word becomes in each, by what is typed."""
+        for name in ("a b", "data.json"):
+            with open(os.path.join(self.folder, name), "w"):
+                pass
+        os.mkdir(os.path.join(self.folder, "deep"))
+        self.env["XDG_CONFIG_HOME"] = os.path.join(self.folder, "config")
+        subprocess.run([ERGON, "context", "set", "prod", "-s", "unix:///x"], check=True, env=self.env)
+        identity = self.submit("--delay", "1h", "echo", "x")
+        return {("que",): {"queue"}, ("task", "sub"): {"submit"}, ("task", "wait", "--an"): {"--any"}, ("queue", "list", "--wat"): {"--watch"},
+                ("call", "ech"): {"echo"}, ("task", "get", identity): {identity}, ("task", "list", "--state", "d"): {"delayed", "done", "dead"},
+                ("context", "use", "pr"): {"prod"}, ("call", "echo", "@dat"): {"@data.json"}, ("call", "echo", "@de"): {"@deep/"},
+                ("-o", "y"): {"yaml"}, ("debug", "show", "dat"): {"data.json"}, ("call", "-s", server.urls[0], "ech"): {"echo"}}
 
-    def test_others_read_the_script(self):
-        for shell in ("zsh", "fish"):
-            script = subprocess.run([ERGON, "completion", shell], capture_output=True, text=True, check=True).stdout
-            self.assertIn("completion live", script)
-            if shutil.which(shell):
-                subprocess.run([shell, "-n"], input=script, text=True, check=True, timeout=LIMIT)
+    def test_bash(self):
+        cases = self.prepare()
+        for words, expected in cases.items():
+            if words != ("debug", "show", "dat"):  # bash's own default
+                self.assertEqual(set(self.bash(*words)), expected, words)
+        self.assertEqual(self.bash("call", "echo", "@a"), ["@a\\ b"])
+        self.assertEqual(self.bash("task", "list", "--state", "=", "do"), ["done"])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish(self):
+        cases = self.prepare()
+        cases[("call", "echo", "@a")] = {"@a b"}
+        cases[("task", "list", "--state=do")] = {"--state=done"}
+        lines = [" ".join(("ergon", *words)) for words in cases]
+        script = ("set -x PATH $argv[1] $PATH; ergon completion fish | source; "
+                  "for line in $argv[2..-1]; complete -C\"$line\" | string replace -r '\\t.*' ''; echo ===; end")
+        done = subprocess.run(["fish", "--no-config", "-c", script, os.path.dirname(os.path.abspath(ERGON)), *lines], capture_output=True,
+                              text=True, timeout=LIMIT, cwd=self.folder, env={**self.env, "HOME": self.folder})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for (words, expected), offered in zip(cases.items(), done.stdout.split("===\n"), strict=False):
+            self.assertEqual(set(offered.splitlines()), expected, words)
+        self.assertEqual(done.stdout.count("===\n"), len(cases))
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh(self):
+        cases = self.prepare()
+        cases[("call", "echo", "@a")] = {"@a b"}
+        cases[("task", "list", "--state=do")] = {"--state=done"}
+        # Once as eval reads the script, once as a folder of $fpath has it.
+        functions = os.path.join(self.folder, "functions")
+        os.mkdir(functions)
+        with open(os.path.join(functions, "_ergon"), "w") as f:
+            subprocess.run([ERGON, "completion", "zsh"], stdout=f, check=True)
+        for how in ('eval "$(ergon completion zsh)"', f"fpath=('{functions}' $fpath); autoload -Uz compinit; compinit -u -d '{self.folder}/dump'"):
+            for words, (offered, line) in self.zsh(how, cases).items():
+                self.assertEqual(offered, cases[words], (how, words))
+                if len(offered) == 1:
+                    wanted = next(iter(offered)).replace(" ", "\\ ")
+                    end = "" if wanted.endswith("/") else " "
+                    self.assertEqual(line, " ".join(("ergon", *words[:-1], wanted)) + end, (how, words))
+
+    def zsh(self, how, cases):
+        """What a terminal's zsh offers when the key is pressed behind each line, and the line that it becomes."""
+        # The key's widget writes both to a file; compadd is what every function of zsh's own offers by.
+        setup = f"""PS1= PS2= RPS1=; setopt no_auto_list no_beep; path=('{os.path.dirname(os.path.abspath(ERGON))}' $path); {how}
+            compadd() {{
+                local -a hits
+                [[ ${{@[(I)-[OAD]]}} != 0 ]] || {{ builtin compadd -A hits "$@"; (( $#hits )) && print -rl -- $hits >> hits; }}
+                builtin compadd "$@"
+            }}
+            tell() {{ : > hits; zle complete-word; {{ print -r -- "$BUFFER"; cat hits }} > told.part; command mv told.part told; BUFFER= }}
+            zle -N tell; bindkey '^I' tell; : > ready"""
+        rc = os.path.join(self.folder, ".zshrc")
+        with open(rc, "w") as f:
+            f.write(setup + "\n")
+        main, sub = pty.openpty()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.folder, "ready"))
+        shell = subprocess.Popen(["zsh", "-o", "no_global_rcs", "-i"], stdin=sub, stdout=sub, stderr=sub, cwd=self.folder, start_new_session=True,
+                                 env={**self.env, "ZDOTDIR": self.folder, "HOME": self.folder, "TERM": "dumb"})
+        os.close(sub)
+        said = []
+        reader = threading.Thread(target=self.drain, args=(main, said))
+        reader.start()
+        try:
+            self.wait_for("ready", said)
+            found = {}
+            for words in cases:
+                os.write(main, (" ".join(("ergon", *words)) + "\t").encode())
+                line, *offered = self.wait_for("told", said).splitlines()
+                found[words] = {one.replace("\\ ", " ") for one in offered}, line  # -A quotes
+            return found
+        finally:
+            shell.kill()
+            shell.wait()
+            reader.join()
+            os.close(main)
+
+    @staticmethod
+    def drain(terminal, said):
+        with contextlib.suppress(OSError):  # its other side is closed
+            while data := os.read(terminal, 4096):
+                said.append(data)
+
+    def wait_for(self, name, said):
+        """What the shell has written to this file, which is taken away."""
+        path, end = os.path.join(self.folder, name), time.monotonic() + LIMIT
+        while not os.path.exists(path):
+            if time.monotonic() > end:
+                self.fail(f"zsh has not written {name}; it said {b''.join(said)[-2000:]!r}")
+            time.sleep(0.01)
+        with open(path) as f:
+            text = f.read()
+        os.unlink(path)
+        return text
 
 
 if __name__ == "__main__":

@@ -159,8 +159,8 @@ class Beginnings(KindTest):
             text = self.good(*group, "--help")
             self.assertRegex(text, r"Examples:\n  \S", group)
             for line in re.search(r"\nCommands:\n((?:  .*\n)*)|$", text).group(1).splitlines() if "\nCommands:" in text else ():
-                words = line.split("  ")[1].split()
-                if words != list(group):
+                words = line.split("  ")[1].split()  # none in a line that goes on
+                if words and words != list(group):
                     commands(*words)
         commands()
 
