@@ -165,11 +165,11 @@ rm "$top/tokens"
 # a reader that goes away
 "$ergon" --help | true
 for shell in bash zsh fish; do
-    expect 0 "methods" "" completion $shell
+    expect 0 "completion live" "" completion $shell
 done
 "$ergon" completion bash | bash -n || fail "completion bash: not bash"
 words=$( ("$ergon" completion bash &&
-    echo 'COMP_WORDS=(ergon -v task wait --a) COMP_CWORD=4; _ergon; echo "${COMPREPLY[@]}"') | bash)
+    echo 'COMP_WORDS=("'"$ergon"'" -v task wait --a) COMP_CWORD=4; _ergon; echo "${COMPREPLY[@]}"') | bash)
 [ "$words" = "--any" ] || fail "completion bash: ergon task wait --a gives '$words'"
 
 [ $failed = 0 ] && echo "all as expected"
