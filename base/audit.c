@@ -46,7 +46,7 @@ bool audit_open(const char *path, size_t bytes, char *error, size_t size)
         return false;
     char *name = strdup(path);
     const struct log_writer_options options = {.fd = fd,
-                                               .json = true,
+                                               .form = {.json = true},
                                                .threshold = LOG_DEBUG,
                                                .bytes = bytes,
                                                .repeats = REFUSALS_A_SECOND,

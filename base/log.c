@@ -66,33 +66,25 @@ static void write_without_time(void *arg, enum log_level level, const char *even
     errno = saved;
 }
 
-static void write_logfmt(void *arg, enum log_level level, const char *event,
+static void write_formed(void *arg, enum log_level level, const char *event,
                          const struct log_field *fields)
 {
+    const struct log_form *form = arg;
     char record[LOG_RECORD_MAX];
     int saved = errno;
 
-    (void)arg;
     put_record(record,
-               log_format_logfmt(record, LOG_RECORD_MAX - 1, clock_wall(), level, event, fields));
+               log_format(record, LOG_RECORD_MAX - 1, clock_wall(), *form, level, event, fields));
     errno = saved;
 }
 
-static void write_json(void *arg, enum log_level level, const char *event,
-                       const struct log_field *fields)
+struct log_sink log_stderr_sink(struct log_form form, enum log_level threshold)
 {
-    char record[LOG_RECORD_MAX];
-    int saved = errno;
+    static struct log_form forms[2][2] = {{{false, false}, {false, true}},
+                                          {{true, false}, {true, true}}};
 
-    (void)arg;
-    put_record(record,
-               log_format_json(record, LOG_RECORD_MAX - 1, clock_wall(), level, event, fields));
-    errno = saved;
-}
-
-struct log_sink log_stderr_sink(bool json, enum log_level threshold)
-{
-    return (struct log_sink){.threshold = threshold, .write = json ? write_json : write_logfmt};
+    return (struct log_sink){
+        .threshold = threshold, .write = write_formed, .arg = &forms[form.json][form.levels]};
 }
 
 /* ---- formatting ----
@@ -400,4 +392,35 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
     put_fields(&t, fields, put_json_key, put_json_value);
     finish(&t, t.cut ? ",\"truncated\":true}" : "}");
     return (int)t.len;
+}
+
+/* As syslog counts them.  An administrative act is a notice. */
+const char *log_journal_level(enum log_level level)
+{
+    switch (level) {
+    case LOG_DEBUG:
+        return "<7>";
+    case LOG_INFO:
+        return "<6>";
+    case LOG_WARN:
+        return "<4>";
+    case LOG_ERROR:
+        return "<3>";
+    case LOG_AUDIT:
+        return "<5>";
+    }
+    return "";
+}
+
+int log_format(char *buf, int size, uint64_t now, struct log_form form, enum log_level level,
+               const char *event, const struct log_field *fields)
+{
+    const char *front = form.levels ? log_journal_level(level) : "";
+    int n = (int)strlen(front);
+
+    if (size <= n)
+        return 0;
+    memcpy(buf, front, (size_t)n);
+    return n + (form.json ? log_format_json : log_format_logfmt)(buf + n, size - n, now, level,
+                                                                 event, fields);
 }

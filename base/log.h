@@ -59,8 +59,14 @@ struct log_sink {
     void (*figures)(void *arg, struct log_figures *out); /* any thread; NULL: there are none */
 };
 
-/* Writes each record to stderr with one write(2), as JSON or as logfmt, with the time. */
-struct log_sink log_stderr_sink(bool json, enum log_level threshold);
+/* How records look. */
+struct log_form {
+    bool json;   /* else logfmt */
+    bool levels; /* each begins with its level as journald reads it: "<6>", sd-daemon(3) */
+};
+
+/* Writes each record to stderr with one write(2), with the time. */
+struct log_sink log_stderr_sink(struct log_form form, enum log_level threshold);
 
 /* Not thread-safe; before the threads start, or after they have ended.  `sink` is copied. */
 void log_set_sink(const struct log_sink *sink);
@@ -70,6 +76,12 @@ void log_set_sink(const struct log_sink *sink);
 extern _Atomic(int) log_threshold;
 
 void log_set_threshold(enum log_level level); /* any thread, any time */
+
+/* Are records of this level written? */
+static inline bool log_has(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&log_threshold, memory_order_relaxed);
+}
 
 /* One record to the sink, whatever its level: for the macros. */
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
@@ -92,6 +104,14 @@ int log_format_logfmt(char *buf, int size, uint64_t now, enum log_level level, c
 int log_format_json(char *buf, int size, uint64_t now, enum log_level level, const char *event,
                     const struct log_field *fields);
 
+/* The same, of either form.  A record is one line, whatever its texts have in them, so it has one
+ * level in front. */
+int log_format(char *buf, int size, uint64_t now, struct log_form form, enum log_level level,
+               const char *event, const struct log_field *fields);
+
+/* "<6>": constant. */
+const char *log_journal_level(enum log_level level);
+
 #define LOG_STR(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_STR, .str = (v)})
 #define LOG_PEER(k, v) ((struct log_field){.key = (k), .kind = LOG_KIND_PEER, .str = (v)})
 #define LOG_INT(k, v)  ((struct log_field){.key = (k), .kind = LOG_KIND_INT, .i = (int64_t)(v)})
@@ -100,7 +120,7 @@ int log_format_json(char *buf, int size, uint64_t now, enum log_level level, con
 
 #define LOG_AT(level, event, ...)                                                                  \
     do {                                                                                           \
-        if ((int)(level) >= atomic_load_explicit(&log_threshold, memory_order_relaxed))            \
+        if (log_has(level))                                                                        \
             log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}});      \
     } while (0)
 #define log_debug(event, ...) LOG_AT(LOG_DEBUG, event __VA_OPT__(, ) __VA_ARGS__)

@@ -37,6 +37,7 @@ struct log_writer {
     bool asleep;     /* the thread waits for `wake`; whoever clears it wakes it */
     bool stopping;   /* it ends once everything is written */
     bool dropping;   /* until there is room again */
+    bool shedding;   /* debug records alone are dropped, until most of the buffer is free */
     uint64_t unsaid; /* records dropped since that was last said */
     size_t reserved; /* bytes that are free, but promised */
     counter records, dropped, repeated;
@@ -83,11 +84,16 @@ static void put(struct log_writer *w, const char *record, size_t n)
 static size_t format(const struct log_writer *w, char *record, size_t size, enum log_level level,
                      const char *event, const struct log_field *fields)
 {
-    int n = (w->options.json ? log_format_json : log_format_logfmt)(
-        record, (int)size - 1, clock_wall(), level, event, fields);
+    int n = log_format(record, (int)size - 1, clock_wall(), w->options.form, level, event, fields);
 
     record[n++] = '\n';
     return (size_t)n;
+}
+
+/* Bytes that must be free before records are accepted again. */
+static size_t room_to_go_on(const struct log_writer *w)
+{
+    return w->dropping ? w->options.bytes / 4 : w->options.bytes / 4 * 3;
 }
 
 /* Once there is room enough, what was dropped is said. */
@@ -95,25 +101,37 @@ static void say_dropped(struct log_writer *w)
 {
     char note[NOTE_MAX];
 
-    if (!w->dropping || room(w) < w->options.bytes / 4)
+    if ((!w->dropping && !w->shedding) || room(w) < room_to_go_on(w))
         return;
     const struct log_field fields[] = {
         LOG_UINT("dropped", w->unsaid), LOG_UINT("in_all", counter_read(&w->dropped)), {0}};
     put(w, note, format(w, note, sizeof note, LOG_WARN, "log records dropped", fields));
     w->dropping = false;
+    w->shedding = false;
     w->unsaid = 0;
 }
 
-static void accept_or_drop(struct log_writer *w, const char *record, size_t n)
+static void drop(struct log_writer *w, bool debug)
 {
-    say_dropped(w);
-    if (!w->dropping && room(w) >= n) {
-        put(w, record, n);
-        return;
-    }
-    w->dropping = true;
+    if (debug)
+        w->shedding = true;
+    else
+        w->dropping = true;
     w->unsaid++;
     counter_add(&w->dropped, 1);
+}
+
+/* Half of the buffer is not for debug records, which are many: they push out nothing else. */
+static void accept_or_drop(struct log_writer *w, enum log_level level, const char *record, size_t n)
+{
+    bool debug = level == LOG_DEBUG;
+
+    say_dropped(w);
+    size_t kept = debug ? w->options.bytes / 2 : 0;
+    if (!w->dropping && !(debug && w->shedding) && room(w) >= n + kept)
+        put(w, record, n);
+    else
+        drop(w, debug);
 }
 
 /* ---- whoever logs ---- */
@@ -136,7 +154,7 @@ static void append(struct log_writer *w, enum log_level level, const char *event
     size_t n = format(w, record, sizeof record, level, event, fields);
 
     pthread_mutex_lock(&w->lock);
-    accept_or_drop(w, record, n);
+    accept_or_drop(w, level, record, n);
     unlock_and_wake(w, true);
 }
 
@@ -159,7 +177,7 @@ static bool admit(struct log_writer *w, enum log_level level, const char *event,
     char source[LOG_SOURCE_MAX], record[NOTE_MAX * 2];
     struct log_sum sum;
 
-    if (w->options.repeats == 0 || level == LOG_AUDIT)
+    if (w->options.repeats == 0 || level == LOG_AUDIT || level == LOG_DEBUG)
         return true;
     log_source(fields, source);
     pthread_mutex_lock(&w->lock);
@@ -168,7 +186,7 @@ static bool admit(struct log_writer *w, enum log_level level, const char *event,
     if (!admitted)
         counter_add(&w->repeated, 1);
     if (sum.times > 0)
-        accept_or_drop(w, record, format_sum(w, record, sizeof record, &sum));
+        accept_or_drop(w, sum.level, record, format_sum(w, record, sizeof record, &sum));
     unlock_and_wake(w, w->repeats.open > open);
     return admitted;
 }
@@ -225,7 +243,7 @@ static size_t take_batch(struct log_writer *w, char *batch, uint64_t *until, boo
     pthread_mutex_lock(&w->lock);
     say_dropped(w);
     while (log_repeats_due(&w->repeats, clock_coarse(), w->stopping, &sum))
-        accept_or_drop(w, record, format_sum(w, record, sizeof record, &sum));
+        accept_or_drop(w, sum.level, record, format_sum(w, record, sizeof record, &sum));
     uint64_t from = atomic_load_explicit(&w->written, memory_order_relaxed);
     size_t n = least(waiting(w), BATCH_MAX), place = (size_t)(from % w->options.bytes);
     size_t first = least(n, w->options.bytes - place);

@@ -3,7 +3,9 @@
  * Whoever logs formats its record, copies it into a bounded buffer and goes on; a thread of its own
  * writes the buffer out, in the order in which records were accepted.  A record that finds no room
  * is dropped; from then on all are, until a quarter of the buffer is free, and then the log says
- * how many they were, where they would have stood.  What repeats is summed up (base/log_repeats.h).
+ * how many they were, where they would have stood.  Of debug records so many are expected that they
+ * have only half of the buffer, and push out nothing else.  What repeats is summed up
+ * (base/log_repeats.h), but for debug records: who wants these wants each.
  *
  * Records are written whole, as many at once as a pipe takes in one piece, so that they never mix
  * with what others write to it. */
@@ -18,7 +20,7 @@ struct log_writer;
 
 struct log_writer_options {
     int fd; /* where the records go; stays the caller's, and open for as long as the writer */
-    bool json;
+    struct log_form form;
     enum log_level threshold;
     size_t bytes;     /* that wait at most; at least LOG_RECORD_MAX * 2 */
     uint32_t repeats; /* records of one kind and source that are written within a second; 0: all */

@@ -13,6 +13,7 @@
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/setup.h"
+#include "server/start_record.h"
 #include "base/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -440,6 +441,7 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
         topology_free(t);
     } else {
         health_enter(watch->health, HEALTH_SERVING);
+        start_record_log(*config, t);
         notify_ready("serving");
         while (s.phase != PHASE_STOPPING)
             wait_once(&s);

@@ -13,6 +13,7 @@
 #include "server/crash.h"
 #include "server/crl.h"
 #include "server/file_rights.h"
+#include "server/journald.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
 #include "server/offline.h"
@@ -82,11 +83,24 @@ failed:
     return NULL;
 }
 
+static bool journald_is_there(void)
+{
+    return journald_reads(getenv("JOURNAL_STREAM"), STDERR_FILENO);
+}
+
+static struct log_form form_of_log(const struct config *config)
+{
+    return (struct log_form){.json = config->log.format == CONFIG_LOG_JSON,
+                             .levels = config->log.levels == CONFIG_LEVELS_AUTO
+                                           ? journald_is_there()
+                                           : config->log.levels == CONFIG_LEVELS_ON};
+}
+
 /* Its thread inherits the mask of signals.  NULL: the log goes to stderr as it is made. */
 static struct log_writer *open_log(const struct config *config)
 {
     const struct log_writer_options options = {.fd = STDERR_FILENO,
-                                               .json = config->log.format == CONFIG_LOG_JSON,
+                                               .form = form_of_log(config),
                                                .threshold = config->log.level,
                                                .bytes = config->log.buffer,
                                                .repeats = config->log.repeats};
@@ -149,8 +163,7 @@ static int run(struct config *config, const struct config_input *input)
     struct health health = {0};
     struct admin_options options = {0};
     struct admin *admin = NULL;
-    const struct log_sink plain =
-        log_stderr_sink(config->log.format == CONFIG_LOG_JSON, config->log.level);
+    const struct log_sink plain = log_stderr_sink(form_of_log(config), config->log.level);
 
     log_set_sink(&plain);
     struct log_writer *log = open_log(config);
@@ -207,12 +220,31 @@ static bool check_here(const struct config *config)
     return false;
 }
 
+/* What is wrong with the configuration is said a line each; to journald, as errors. */
+static struct config *load(const struct config_input *input, enum config_action *action)
+{
+    struct config_input kept = *input;
+    char *text = NULL;
+    size_t size;
+
+    kept.errors = journald_is_there() ? open_memstream(&text, &size) : NULL;
+    if (!kept.errors)
+        return config_load(input, action);
+    struct config *config = config_load(&kept, action);
+    int saved = errno;
+    fclose(kept.errors);
+    journald_write(stderr, LOG_ERROR, text);
+    free(text);
+    errno = saved;
+    return config;
+}
+
 int main(int argc, char **argv)
 {
     const struct config_input input = {
         .argc = argc, .argv = argv, .envp = environ, .errors = stderr};
     enum config_action action;
-    struct config *config = config_load(&input, &action);
+    struct config *config = load(&input, &action);
     int status = EXIT_SUCCESS;
 
     if (!config)

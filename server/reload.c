@@ -173,13 +173,14 @@ bool reload(struct config **config, const struct config_input *input, struct acc
 
     if (!next)
         return false;
+    log_set_threshold(next->log.level); /* before the loops are told to look at it */
     if (reload_secrets(next, acceptor, wish, error, sizeof error) < 0) {
+        log_set_threshold((*config)->log.level);
         refuse(error);
         config_free(next);
         return false;
     }
     config_compare(*config, next, on_changed, (void *)(uintptr_t)wish->by);
-    log_set_threshold(next->log.level);
     crl_warn(next);
     unguarded_warn(next);
     file_rights_warn(next);

@@ -29,6 +29,7 @@ enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
 enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
+enum config_log_levels { CONFIG_LEVELS_AUTO, CONFIG_LEVELS_ON, CONFIG_LEVELS_OFF };
 
 /* As enum ergon_kind, counted from 0. */
 enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
@@ -222,8 +223,9 @@ struct config {
     struct {
         enum log_level level;
         enum config_log_format format;
-        uint64_t buffer;  /* bytes of records that wait to be written */
-        uint32_t repeats; /* of one kind and source a second; 0: all */
+        enum config_log_levels levels; /* in front of each record; auto: for journald */
+        uint64_t buffer;               /* bytes of records that wait to be written */
+        uint32_t repeats;              /* of one kind and source a second; 0: all */
     } log;
 
     struct {

@@ -34,6 +34,8 @@ static const char *const IDLE[] = {[IDLE_SLEEP] = "sleep",
 static const char *const LEVEL[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 static const char *const FORMAT[] = {"logfmt", "json", NULL};
+static const char *const LEVELS[] = {
+    [CONFIG_LEVELS_AUTO] = "auto", [CONFIG_LEVELS_ON] = "on", [CONFIG_LEVELS_OFF] = "off", NULL};
 static const char *const MEASURE[] = {
     [PLACEMENT_OCCUPANCY] = "occupancy",   [PLACEMENT_LENGTH] = "length",
     [PLACEMENT_PRIORITY] = "priority",     [PLACEMENT_WEIGHT] = "weight",
@@ -273,6 +275,9 @@ static const struct config_key keys[] = {
      .live = true, .help = "least level that is logged"},
     {"log.format", "log-format", &config_word, AT(log.format), .normal = "logfmt",
      .words = FORMAT, .help = "form of a log record"},
+    {"log.levels", "log-levels", &config_word, AT(log.levels), .normal = "auto", .words = LEVELS,
+     .help = "a record's level in front, as \"<4>\", for journald; auto: where standard error is "
+             "its"},
     {"log.buffer", "log-buffer", &config_size, AT(log.buffer), .normal = "1m",
      LIMIT(64 * KILO, GIGA),
      .help = "records that wait for who reads the log; what finds no room is dropped and counted"},

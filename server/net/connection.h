@@ -48,6 +48,9 @@ struct conn_port {
      * it is handed over beyond the limits too, and while the server drains; other requests are
      * answered BUSY or DRAINING, other notifications are dropped.  NULL: none is. */
     bool (*harmless)(void *arg, const struct envelope *e);
+    /* The loop goes by a configuration that was read anew; `message` may become another.  NULL:
+     * nobody asks. */
+    void (*reloaded)(struct conn_port *port);
 };
 
 /* Within `message`: what the scanner has noted of the message that was handed over, and its first

@@ -9,6 +9,7 @@
 
 #include <ergon/ao.h>
 
+#include "server/rpc/call_log.h"
 #include "server/rpc/census.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
@@ -98,6 +99,30 @@ static void on_message(void *arg, struct connection *c, const struct envelope *e
     }
 }
 
+static void on_call_ended_logged(void *arg, struct call *call, struct outcome *outcome)
+{
+    call_log_ended(call, outcome);
+    rpc_call_ended(arg, call, outcome);
+}
+
+/* Calls that begin meanwhile end by the function that logs it, whenever that is. */
+static void on_message_logged(void *arg, struct connection *c, const struct envelope *e)
+{
+    struct rpc_loop *loop = arg;
+
+    if (e->type != ENVELOPE_RESPONSE)
+        call_log_came(c, e);
+    home_end_by(loop->home, on_call_ended_logged);
+    on_message(arg, c, e);
+    home_end_by(loop->home, rpc_call_ended);
+}
+
+/* So that who wants no debug records does not pay for the question, request by request. */
+static void choose_message(struct conn_port *port)
+{
+    port->message = log_has(LOG_DEBUG) ? on_message_logged : on_message;
+}
+
 /* What begins nothing that its connection would hold is served beyond its limits. */
 static bool is_harmless(void *arg, const struct envelope *e)
 {
@@ -159,12 +184,15 @@ static void on_flushed(void *arg, struct connection *c)
 struct conn_port rpc_port(struct rpc_loop *loop)
 {
     loop->namespaces = namespaces;
-    return (struct conn_port){.arg = loop,
-                              .message = on_message,
-                              .gone = on_gone,
-                              .finished = on_finished,
-                              .flushed = on_flushed,
-                              .harmless = is_harmless};
+    struct conn_port port = {.arg = loop,
+                             .gone = on_gone,
+                             .finished = on_finished,
+                             .flushed = on_flushed,
+                             .harmless = is_harmless,
+                             .reloaded = choose_message};
+
+    choose_message(&port);
+    return port;
 }
 
 void rpc_call_opened(void *arg, struct call *call)

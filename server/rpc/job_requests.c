@@ -10,6 +10,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/accounts/tally.h"
 #include "server/net/holdings.h"
+#include "server/rpc/call_log.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
 
@@ -164,6 +165,7 @@ void job_request_send(struct job_request *jr, bool poll)
     jr->op->holds = sizeof *jr->op + jr->op->memory.size + jr->op->message.size + jr->answer;
     conn_hold(rq->conn, (int64_t)jr->op->holds);
     jr->op->loop = rq->loop;
+    jr->op->conn = conn_id(rq->conn);
     jr->op->act = trail_take(rq->loop);
     channel_give(rq->loop->channel, jr->op);
 }
@@ -280,6 +282,8 @@ static void answer(struct rpc_loop *loop, struct operation *op)
     struct connection *c = op->call.owner;
     struct span msgid = span_of(op->call.msgid, op->call.msgid_len);
 
+    if (log_has(LOG_DEBUG))
+        call_log_answered(c, op->call.name, msgid, op->reply.error);
     if (op->reply.error == ERGON_OK) {
         answer_well(c, msgid, op);
         return;

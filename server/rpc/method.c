@@ -3,9 +3,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/recorder.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
+#include "server/rpc/call_log.h"
 #include "server/runtime/flight.h"
 #include "server/tasks/held_bytes.h"
 
@@ -213,8 +215,11 @@ void rpc_open_call(struct rpc_request *rq, struct call *c, unsigned tag, bool co
 
 void rpc_answer(struct rpc_request *rq, struct span result)
 {
-    if (rq->msgid.len > 0)
-        answer_result(rq->conn, rq->msgid, result);
+    if (rq->msgid.len == 0)
+        return;
+    answer_result(rq->conn, rq->msgid, result);
+    if (log_has(LOG_DEBUG) && rq->loop->recent_own)
+        call_log_answered(rq->conn, rq->loop->recent_own->name, rq->msgid, ERGON_OK);
 }
 
 void rpc_answer_packed(struct rpc_request *rq, struct pack *p)
@@ -234,13 +239,16 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     counter_add(&rq->loop->stats.refused, 1);
     recorder_note(activator_recorder(rq->loop->activator), RECORDER_REFUSED, code);
     rq->loop->outcome = error_name(code);
-    if (rq->msgid.len == 0)
+    if (rq->msgid.len == 0 && !log_has(LOG_DEBUG))
         return;
     va_start(args, format);
     int len = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (len < 0)
         len = 0;
+    call_log_refused(rq, code, text);
+    if (rq->msgid.len == 0)
+        return;
     size_t size = (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
     answer_error(rq->conn, rq->msgid, code, NULL, span_of(text, size));
 }

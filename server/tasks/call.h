@@ -36,7 +36,7 @@ struct call {
     struct call *prev, *next; /* the owner's list of calls in flight */
     struct call **list;       /* its head, the owner's; NULL: it stands in none */
     void *owner;
-    struct task *task; /* NULL once it was answered */
+    struct task *task; /* its own until call_ended_fn has returned; NULL: it never had one */
     const char *name;  /* of its method, where it never has a task: constant, the owner's */
     ao_time began;     /* of one that does not end at once */
     uint32_t index, generation;
@@ -73,6 +73,14 @@ enum ergon_error home_call(struct home *h, struct method *m, const struct call_r
 /* Has this principal (NULL: nobody) as many calls in flight as it may?  Then home_call() answers
  * BUSY to all but what is over at once. */
 bool home_calls_full(const struct tally *whose);
+
+/* Calls of this home that begin from now on end by this function. */
+void home_end_by(struct home *h, call_ended_fn *ended);
+
+/* Within call_ended_fn: the number of its task, as traces and the flight recorder have it, and the
+ * name of its method; 0 and NULL where it has none. */
+uint64_t call_task_number(const struct call *call);
+const char *call_method_name(const struct call *call);
 
 /* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still
  * waits, flagged if it runs. */

@@ -2,7 +2,9 @@
 
 #include <assert.h>
 
+#include "base/log.h"
 #include "server/jobs/core/census.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/core/past.h"
 #include "server/runtime/object/trace.h"
 
@@ -36,6 +38,17 @@ static void trace(const struct job_table *table, const struct job *job, enum job
     const char *was = job->state == JOB_NEW ? "new" : job_state_names[job->state];
     TRACE(table->activator, "job", (job->id & TRACED) + 1, "%s -> %s (%s)", was,
           job_state_names[state], job_reason_name(reason));
+}
+
+static void log_move(const struct job *job, enum job_state state, enum job_reason reason)
+{
+    char id[ID_TEXT_SIZE];
+
+    log_debug("task moves", LOG_STR("task", id_text(job->id, id)),
+              LOG_STR("method", (const char *)job->queue->name.at),
+              LOG_STR("from", job->state == JOB_NEW ? NULL : job_state_names[job->state]),
+              LOG_STR("to", job_state_names[state]), LOG_STR("reason", job_reason_name(reason)),
+              LOG_UINT("attempt", job->attempt));
 }
 
 static void count(struct job_table *table, struct job *job, enum job_state state)
@@ -134,6 +147,8 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     bool open = job_state_open(state), first = is_placed_first(job) && open;
     assert(moves[was] & 1 << state || was == state);
     trace(table, job, state, reason);
+    if (log_has(LOG_DEBUG))
+        log_move(job, state, reason);
     census_changing(table->census, job);
     count(table, job, state);
     job->state = (uint8_t)state;

@@ -178,6 +178,7 @@ struct operation {
     const struct rights
         *rights;          /* a reference; NULL: nobody's, or the server's own, which may all */
     const char *allow;    /* patterns of what may be called where it came from; NULL: all */
+    uint64_t conn;        /* the id of the connection that it came by, for the log; 0: none */
     bool others;          /* rights over others count */
     bool met_own;         /* it was about a job of its own tenant, */
     bool met_others;      /* or of another: operation_meet() */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
@@ -46,6 +47,20 @@ static bool may_wait(const void *op, const struct job *job, const struct job *on
     return operation_may_wait(op, job, on);
 }
 
+static void log_taken(const struct operation *op, const struct submitted *done)
+{
+    const struct job *job = done->job;
+    char id[ID_TEXT_SIZE], tenant[128];
+
+    snprintf(tenant, sizeof tenant, "%.*s", (int)job->tenant->name.len,
+             (const char *)job->tenant->name.at);
+    log_debug(done->duplicate || done->coalesced ? "submitted, as one that is there" : "submitted",
+              LOG_UINT("conn", op->conn), LOG_STR("task", id_text(job->id, id)),
+              LOG_STR("method", (const char *)job->queue->name.at), LOG_STR("tenant", tenant),
+              LOG_STR("durable", job_durable_names[job->durable]),
+              LOG_STR("state", job_state_names[job->state]));
+}
+
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -69,6 +84,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
                                            .hardens = done.hardens};
+    if (log_has(LOG_DEBUG))
+        log_taken(op, &done);
     return done.job;
 }
 

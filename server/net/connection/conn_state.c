@@ -111,7 +111,8 @@ ao_time conn_time_limit(const struct connection *c)
     __builtin_unreachable();
 }
 
-static void enter_closed(struct connection *c)
+/* `why`: it was closed now, for the reason that it was left in OPEN, if it ever was. */
+static void enter_closed(struct connection *c, const char *why)
 {
     struct net_loop *l = c->loop;
 
@@ -123,6 +124,7 @@ static void enter_closed(struct connection *c)
     counter_add(&l->counters.connections, (uint64_t)-1);
     counter_add(&l->counters.closed, 1);
     recorder_note(activator_recorder(l->activator), RECORDER_CLOSED, conn_id(c));
+    CONN_LOG(debug, "disconnected", c, c->why ? c->why : why);
 }
 
 void conn_enter(struct connection *c, enum conn_state next, const char *why)
@@ -151,7 +153,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     if (next == CONN_LINGERING)
         c->stream.cls->shut(&c->stream);
     else if (next == CONN_CLOSED)
-        enter_closed(c);
+        enter_closed(c, why);
     conn_kick(c);
 }
 

@@ -478,6 +478,8 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
     recorder_note(activator_recorder(l->activator), RECORDER_OPENED, conn_id(c));
+    log_debug("connected", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
+              LOG_STR("listener", slot->rules->url));
     return c;
 }
 

@@ -88,6 +88,8 @@ static void apply(struct net_loop *l, struct reload *r)
     }
     recorder_note(activator_recorder(l->activator), RECORDER_RELOAD, 1);
     l->lower = r->lower;
+    if (l->port.reloaded)
+        l->port.reloaded(&l->port);
     reload_return(r, l->to_acceptor);
     renewal_start(l);
 }

@@ -79,7 +79,7 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
 
 static void answer_in_place(struct home *h, struct task *t, const struct call_request *rq)
 {
-    struct call call = {0};
+    struct call call = {.task = t};
     struct outcome outcome;
     assert(t->call_index == CALL_NONE); /* no record stands that would be answered too */
     fill_call(&call, rq);

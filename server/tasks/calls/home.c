@@ -39,7 +39,6 @@ static inline void end_call(struct home *h, struct call_record *record, struct o
 {
     assert(record->open); /* each call is answered once */
     call_unlink(&record->call);
-    record->call.task = NULL;
     record->open = false;
     count(h, outcome->error);
     stop_timer(record);
@@ -226,6 +225,21 @@ static enum ao_verdict timer_step(struct ao *self)
 }
 
 const struct ao_class home_timer_class = {.name = "deadline", .step = timer_step};
+
+void home_end_by(struct home *h, call_ended_fn *ended)
+{
+    h->ended = ended;
+}
+
+uint64_t call_task_number(const struct call *call)
+{
+    return call->task ? call->task->number : 0;
+}
+
+const char *call_method_name(const struct call *call)
+{
+    return call->task ? method_name(call->task->method) : NULL;
+}
 
 void home_ask(struct home *h)
 {

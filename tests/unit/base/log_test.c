@@ -186,10 +186,10 @@ TEST(below_the_threshold_nothing_is_called)
 }
 
 /* What `format` puts on stderr for one record. */
-static void capture(bool json, char *buf, size_t size)
+static void capture(struct log_form form, char *buf, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);
-    struct log_sink sink = log_stderr_sink(json, LOG_INFO);
+    struct log_sink sink = log_stderr_sink(form, LOG_INFO);
 
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], STDERR_FILENO);
@@ -207,10 +207,50 @@ TEST(the_sink_writes_lines)
 {
     char line[512];
 
-    capture(false, line, sizeof line);
+    capture((struct log_form){.json = false}, line, sizeof line);
     assert_memory_equal(line, "time=20", 7);
     assert_non_null(strstr(line, "Z level=info msg=served n=1\n"));
-    capture(true, line, sizeof line);
+    capture((struct log_form){.json = true}, line, sizeof line);
     assert_memory_equal(line, "{\"time\":\"20", 11);
     assert_non_null(strstr(line, "\"msg\":\"served\",\"n\":1}\n"));
+    capture((struct log_form){.levels = true}, line, sizeof line);
+    assert_memory_equal(line, "<6>time=20", 10);
+    capture((struct log_form){.json = true, .levels = true}, line, sizeof line);
+    assert_memory_equal(line, "<6>{\"time\":\"20", 14);
+}
+
+/* A record with its level, of either form. */
+static const char *levelled(bool json, int size, enum log_level level, const char *event)
+{
+    const struct log_form form = {.json = json, .levels = true};
+    int n = log_format(record, size, 0, form, level, event, NOTHING);
+
+    assert_in_range(n, 0, size);
+    record[n] = '\0';
+    return record;
+}
+
+TEST(levels_are_those_of_syslog)
+{
+    assert_string_equal(levelled(false, 128, LOG_DEBUG, "e"), "<7>level=debug msg=e");
+    assert_string_equal(levelled(false, 128, LOG_INFO, "e"), "<6>level=info msg=e");
+    assert_string_equal(levelled(false, 128, LOG_AUDIT, "e"), "<5>level=audit msg=e");
+    assert_string_equal(levelled(false, 128, LOG_WARN, "e"), "<4>level=warn msg=e");
+    assert_string_equal(levelled(true, 128, LOG_ERROR, "e"),
+                        "<3>{\"level\":\"error\",\"msg\":\"e\"}");
+}
+
+/* journald reads a level at the begin of each line. */
+TEST(a_record_with_newlines_in_it_is_one_line)
+{
+    assert_string_equal(levelled(false, 128, LOG_WARN, "a\n<0>b\r\nc"),
+                        "<4>level=warn msg=\"a\\n<0>b\\u000d\\nc\"");
+}
+
+TEST(a_level_counts_for_the_room_of_a_record)
+{
+    assert_int_equal(strlen(levelled(false, 2, LOG_WARN, "event")), 0);
+    static const char event[] = "an event that is far too long for so few bytes";
+    assert_memory_equal(levelled(true, 64, LOG_WARN, event), "<4>{", 4);
+    assert_non_null(strstr(record, ",\"truncated\":true}"));
 }

@@ -157,6 +157,57 @@ TEST(repeated_records_are_summed_up)
     close_log();
 }
 
+/* Who wants them wants each. */
+TEST(debug_records_are_not_summed_up)
+{
+    open_log(BUFFER, 3);
+    log_set_threshold(LOG_DEBUG);
+    for (int i = 0; i < 20; i++)
+        log_debug("event", LOG_STR("who", "me"), LOG_INT("n", i));
+    read_until(" n=19\n");
+    assert_int_equal(count("msg=event"), 20);
+    assert_int_equal(log_figures().repeated, 0);
+    close_log();
+}
+
+/* Once it cannot, the thread of the log has stopped there, and stays until somebody reads. */
+static bool can_be_written(void)
+{
+    struct pollfd out = {.fd = ends[1], .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1;
+}
+
+/* Nobody reads: what they leave free is enough for what matters more. */
+TEST(debug_records_push_out_nothing_else)
+{
+    enum { MORE = 1000, WARNINGS = 50 };
+    int records = 0;
+
+    open_log(BUFFER, 0);
+    log_set_threshold(LOG_DEBUG);
+    while (can_be_written())
+        log_debug("event", LOG_INT("n", records++));
+    for (int i = 0; i < MORE; i++)
+        log_debug("event", LOG_INT("n", records++));
+    uint64_t dropped = log_figures().dropped;
+    assert_true(dropped > MORE / 4);
+    assert_in_range(log_figures().waiting, 1, BUFFER / 2);
+    for (int i = 0; i < WARNINGS; i++)
+        log_warn("warning", LOG_INT("n", i));
+    log_debug("event", LOG_INT("n", records++)); /* not before most of the buffer is free */
+    assert_int_equal(log_figures().dropped, dropped + 1);
+
+    char said[64];
+    snprintf(said, sizeof said, " in_all=%d\n", (int)dropped + 1);
+    read_until(said);
+    assert_int_equal(count("msg=warning"), WARNINGS);
+    log_debug("behind");
+    read_until("msg=behind\n");
+    assert_int_equal(walk_events(), records);
+    close_log();
+}
+
 TEST(a_stop_writes_what_waits)
 {
     open_log(BUFFER, 2);

@@ -1,0 +1,38 @@
+#include "server/journald.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A decimal number that ends with `end`; what stands behind that, or NULL. */
+static const char *read_number(const char *text, char end, unsigned long long *out)
+{
+    char *behind;
+
+    if (*text < '0' || *text > '9')
+        return NULL;
+    errno = 0;
+    *out = strtoull(text, &behind, 10);
+    return errno == 0 && *behind == end ? behind + 1 : NULL;
+}
+
+bool journald_reads(const char *stream, int fd)
+{
+    unsigned long long device, inode;
+    struct stat st;
+
+    if (!stream || !(stream = read_number(stream, ':', &device)) ||
+        !read_number(stream, '\0', &inode))
+        return false;
+    return fstat(fd, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
+void journald_write(FILE *out, enum log_level level, const char *text)
+{
+    while (*text) {
+        int n = (int)strcspn(text, "\n");
+        fprintf(out, "%s%.*s\n", log_journal_level(level), n, text);
+        text += n + (text[n] == '\n');
+    }
+}
