@@ -109,9 +109,9 @@ static const struct command CRON_PUT = {
 
 static enum status show_crons(const struct globals *g, json_t *crons)
 {
-    static const char *const first[] = {"name",    "tenant", "schedule", "zone",    "method",
-                                        "next",    "last",   "fired",    "skipped", "last_task",
-                                        "made_by", "error",  NULL};
+    static const char *const first[] = {"name",      "tenant",  "schedule", "zone",  "method",
+                                        "state",     "next",    "last",     "fired", "skipped",
+                                        "last_task", "made_by", "error",    NULL};
     static const char *const left_out[] = {"params", "options", "cut", "durable", NULL};
     size_t i;
     json_t *cron;
@@ -121,6 +121,10 @@ static enum status show_crons(const struct globals *g, json_t *crons)
     {
         for (const char *const *key = left_out; *key != NULL; key++)
             json_object_del(cron, *key);
+        json_object_set_new(
+            cron, "state",
+            json_string(json_is_true(json_object_get(cron, "paused")) ? "paused" : "open"));
+        json_object_del(cron, "paused");
     }
     humanize(crons, now_ms());
     if (json_array_size(crons) > 0)
@@ -142,15 +146,15 @@ static const struct command CRON_LIST = {
     .repeats = true,
 };
 
-/* ---- delete ---- */
+/* ---- delete, pause, resume ---- */
 
-struct delete_options {
+struct whose_options {
     const char *tenant;
 };
 
-static const struct option_spec DELETE_OPTIONS[] = {
+static const struct option_spec WHOSE_OPTIONS[] = {
     {0, "tenant", "NAME", "whose they are; one's own", OPTION_TEXT,
-     offsetof(struct delete_options, tenant)},
+     offsetof(struct whose_options, tenant)},
     {0},
 };
 
@@ -176,7 +180,7 @@ static enum status delete_one(struct session *s, const char *name, const char *t
 static enum status delete_all(struct session *s, const void *options, int argc, char **argv)
 {
     enum status status = STATUS_OK;
-    const struct delete_options *o = options;
+    const struct whose_options *o = options;
     for (int i = 0; i < argc; i++) {
         enum status one = delete_one(s, argv[i], o->tenant);
         if (status == STATUS_OK)
@@ -194,15 +198,88 @@ static const struct command CRON_DELETE = {
         "of the caller's tenant are meant. Exit status 6: there is none of that name.\n",
     .examples = "  ergon cron delete nightly\n"
                 "  ergon cron delete nightly --tenant acme\n",
-    .options = DELETE_OPTIONS,
-    .options_size = sizeof(struct delete_options),
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
     .arguments_min = 1,
     .arguments_max = -1,
     .talk = delete_all,
     .timeout_ms = CRON_TIMEOUT_MS,
 };
 
-static const struct command *const PARTS[] = {&CRON_PUT, &CRON_LIST, &CRON_DELETE, NULL};
+static enum status show_paused(const struct globals *g, json_t *answer)
+{
+    char text[40];
+    bool paused = json_is_true(json_object_get(answer, "paused"));
+    const json_t *next = json_object_get(answer, "next");
+    if (g->json || g->quiet)
+        return STATUS_OK;
+    if (paused)
+        say("%s is paused\n", json_text(answer, "name"));
+    else if (json_is_integer(next))
+        say("%s next %s\n", json_text(answer, "name"),
+            humanize_clock(json_integer_value(next), now_ms(), text, sizeof text));
+    else
+        say("%s never comes again\n", json_text(answer, "name"));
+    return STATUS_OK;
+}
+
+static enum status turn_all(struct session *s, const char *tenant, int argc, char **argv,
+                            struct ergon_request *(*request)(const char *, const char *))
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < argc; i++) {
+        enum status one = ask_and_show(s, request(argv[i], tenant), show_paused);
+        if (status == STATUS_OK)
+            status = one;
+    }
+    return status;
+}
+
+static enum status pause_all(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct whose_options *o = options;
+    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_pause);
+}
+
+static enum status resume_all(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct whose_options *o = options;
+    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_resume);
+}
+
+static const struct command CRON_PAUSE = {
+    .name = "cron pause",
+    .arguments = "NAME...",
+    .summary = "have schedules submit nothing, until they are resumed",
+    .text = "Also over a restart of the server, and if the cron is put again meanwhile. What it\n"
+            "has submitted goes on. Exit status 6: there is none of that name.\n",
+    .examples = "  ergon cron pause nightly\n"
+                "  ergon cron pause nightly --tenant acme\n",
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = pause_all,
+    .timeout_ms = CRON_TIMEOUT_MS,
+};
+
+static const struct command CRON_RESUME = {
+    .name = "cron resume",
+    .arguments = "NAME...",
+    .summary = "have paused schedules submit again",
+    .text = "From their next time on, which is printed: what came while they were paused is left\n"
+            "out, also with --catch-up.\n",
+    .examples = "  ergon cron resume nightly\n",
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = resume_all,
+    .timeout_ms = CRON_TIMEOUT_MS,
+};
+
+static const struct command *const PARTS[] = {&CRON_PUT,    &CRON_LIST,   &CRON_PAUSE,
+                                              &CRON_RESUME, &CRON_DELETE, NULL};
 
 const struct command CRON = {
     .name = "cron",

@@ -16,10 +16,10 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {&CALL,  &TASK,   &QUEUE,      &CRON,   &WORKER,  &SEM,
-                                          &EVENT, &EVENTS, &CONNECTION, &AUDIT,  &STORE,   &CONTEXT,
-                                          &PING,  &INFO,   &TOP,        &DOCTOR, &METHODS, &TOKEN,
-                                          &BENCH, &DEBUG,  &COMPLETION, NULL};
+const struct command *const COMMANDS[] = {
+    &CALL,       &TASK,   &QUEUE, &CRON,    &WORKER, &SEM,        &EVENT, &EVENTS,
+    &CONNECTION, &AUDIT,  &STORE, &CONTEXT, &PING,   &INFO,       &TOP,   &DOCTOR,
+    &METHODS,    &WHOAMI, &TOKEN, &BENCH,   &DEBUG,  &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CONTEXT; options go first.\n"

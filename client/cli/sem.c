@@ -226,6 +226,32 @@ static enum status show_sem(const struct globals *g, json_t *answer)
     return STATUS_OK;
 }
 
+struct whose_options {
+    const char *tenant;
+};
+
+static const struct option_spec WHOSE_OPTIONS[] = {
+    {0, "tenant", "NAME", "whose it is; one's own", OPTION_TEXT,
+     offsetof(struct whose_options, tenant)},
+    {0},
+};
+
+static enum status explain(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct whose_options *o = options;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < argc; i++) {
+        enum status one =
+            ask_and_show(s,
+                         o->tenant != NULL ? ergon_request_sem_explain_of(argv[i], o->tenant)
+                                           : ergon_request_sem_explain(argv[i]),
+                         show_sem);
+        if (status == STATUS_OK)
+            status = one;
+    }
+    return status;
+}
+
 static const struct command SEM_EXPLAIN = {
     .name = "sem explain",
     .arguments = "NAME...",
@@ -234,15 +260,63 @@ static const struct command SEM_EXPLAIN = {
         "Shows the holders, tasks among them, with their fences and since when; and who waits,\n"
         "in order.\n",
     .examples = "  ergon sem explain gpu\n",
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
     .arguments_min = 1,
     .arguments_max = -1,
-    .ask_each = ergon_request_sem_explain,
-    .show = show_sem,
+    .talk = explain,
     .timeout_ms = SEM_TIMEOUT_MS,
 };
 
-static const struct command *const PARTS[] = {&SEM_RUN,  &SEM_CREATE,  &SEM_DELETE,
-                                              &SEM_LIST, &SEM_EXPLAIN, NULL};
+/* ---- revoke ---- */
+
+static enum status show_revoked(const struct globals *g, json_t *answer)
+{
+    json_int_t permits = json_integer_value(json_object_get(answer, "permits"));
+    if (!g->json && !g->quiet)
+        say("%" JSON_INTEGER_FORMAT " permit%s of %s taken back\n", permits,
+            permits == 1 ? "" : "s", json_text(answer, "principal"));
+    return STATUS_OK;
+}
+
+static enum status revoke(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct whose_options *o = options;
+    enum status status = STATUS_OK;
+    for (int i = 1; i < argc && status == STATUS_OK; i++) {
+        char *end;
+        unsigned long long fence = strtoull(argv[i], &end, 10);
+        if (argv[i][0] < '0' || argv[i][0] > '9' || *end != 0) {
+            complain("'%s' is no fence: ergon sem explain %s tells it of each holder", argv[i],
+                     argv[0]);
+            return STATUS_USAGE;
+        }
+        status = ask_and_show(s, ergon_request_sem_revoke(argv[0], fence, o->tenant), show_revoked);
+    }
+    return status;
+}
+
+static const struct command SEM_REVOKE = {
+    .name = "sem revoke",
+    .arguments = "NAME FENCE...",
+    .summary = "take permits back from a client that is lost or stuck",
+    .text =
+        "Whoever waits gets them at once. The client is not stopped: it learns of it when it next\n"
+        "renews or releases, and until then only the fence keeps it off what the permits guard.\n"
+        "ergon sem explain tells the fence of each holder. What a task holds goes by ergon task\n"
+        "cancel. It is written into the audit log.\n",
+    .examples = "  ergon sem explain gpu\n"
+                "  ergon sem revoke gpu 218377001938221\n",
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
+    .arguments_min = 2,
+    .arguments_max = -1,
+    .talk = revoke,
+    .timeout_ms = SEM_TIMEOUT_MS,
+};
+
+static const struct command *const PARTS[] = {&SEM_RUN,     &SEM_CREATE, &SEM_DELETE, &SEM_LIST,
+                                              &SEM_EXPLAIN, &SEM_REVOKE, NULL};
 
 const struct command SEM = {
     .name = "sem",

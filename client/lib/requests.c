@@ -350,9 +350,10 @@ struct ergon_request *ergon_request_cron_delete(const char *name)
     return request_of_name("cron.delete", name);
 }
 
-struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant)
+/* `tenant` NULL: the caller's own. */
+static struct ergon_request *about_cron(const char *verb, const char *name, const char *tenant)
 {
-    struct ergon_request *r = request_new("cron.delete", 2);
+    struct ergon_request *r = request_new(verb, 2);
     struct pairs m;
     if (r == NULL)
         return NULL;
@@ -361,6 +362,21 @@ struct ergon_request *ergon_request_cron_delete_of(const char *name, const char 
     pairs_text(&m, "tenant", tenant);
     pairs_pack(&m, r);
     return request_done(r);
+}
+
+struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant)
+{
+    return about_cron("cron.delete", name, tenant);
+}
+
+struct ergon_request *ergon_request_cron_pause(const char *name, const char *tenant)
+{
+    return about_cron("cron.pause", name, tenant);
+}
+
+struct ergon_request *ergon_request_cron_resume(const char *name, const char *tenant)
+{
+    return about_cron("cron.resume", name, tenant);
 }
 
 struct ergon_request *ergon_request_audit(void)

@@ -96,6 +96,33 @@ struct ergon_request *ergon_request_sem_explain(const char *name)
     return request_of_name("sem.explain", name);
 }
 
+struct ergon_request *ergon_request_sem_explain_of(const char *name, const char *tenant)
+{
+    struct ergon_request *r = request_new("sem.explain", 2);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, name);
+    pairs_init(&m);
+    pairs_text(&m, "tenant", tenant);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_sem_revoke(const char *name, uint64_t fence, const char *tenant)
+{
+    struct ergon_request *r = request_new("sem.revoke", 3);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, name);
+    pack_uint(&r->params, fence);
+    pairs_init(&m);
+    pairs_text(&m, "tenant", tenant);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
 struct ergon_request *ergon_request_event_set(const char *name, struct ergon_raw value)
 {
     struct ergon_request *r = request_new("event.set", value.len > 0 ? 2 : 1);

@@ -48,6 +48,10 @@ ERGON_API struct ergon_request *ergon_request_sem_resume(const char *name, const
 /* sem.list, .explain: all of them; who holds one, and who waits for it. */
 ERGON_API struct ergon_request *ergon_request_sems(void);
 ERGON_API struct ergon_request *ergon_request_sem_explain(const char *name);
+ERGON_API struct ergon_request *ergon_request_sem_explain_of(const char *name, const char *tenant);
+/* sem.revoke: takes back what a client holds with this fence.  `tenant` NULL: the caller's own. */
+ERGON_API struct ergon_request *ergon_request_sem_revoke(const char *name, uint64_t fence,
+                                                         const char *tenant);
 
 /* event.set: a higher number of an event, with a value (one MessagePack value; empty: none). */
 ERGON_API struct ergon_request *ergon_request_event_set(const char *name, struct ergon_raw value);

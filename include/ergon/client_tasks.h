@@ -164,14 +164,16 @@ ERGON_API struct ergon_request *ergon_request_queue_pause(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_resume(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_drain(const char *method);
 
-/* cron.put, .list, .delete, of the caller's own tenant or of another.  `options` may be NULL, and
- * so may `tenant`: its own. */
+/* cron.put, .list, .delete, .pause, .resume, of the caller's own tenant or of another.  `options`
+ * may be NULL, and so may `tenant`: its own. */
 ERGON_API struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,
                                                        const char *method, struct ergon_raw params,
                                                        const struct ergon_cron_options *options);
 ERGON_API struct ergon_request *ergon_request_crons(void);
 ERGON_API struct ergon_request *ergon_request_cron_delete(const char *name);
 ERGON_API struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant);
+ERGON_API struct ergon_request *ergon_request_cron_pause(const char *name, const char *tenant);
+ERGON_API struct ergon_request *ergon_request_cron_resume(const char *name, const char *tenant);
 
 ERGON_API struct ergon_request *ergon_request_audit(void); /* server.audit */
 

@@ -373,6 +373,19 @@ bool rights_unconfigured(const struct rights *r)
     return r->unconfigured;
 }
 
+uint32_t rights_grant_count(const struct rights *r)
+{
+    return r->count;
+}
+
+struct rights_grant rights_grant(const struct rights *r, uint32_t index)
+{
+    const struct grant *g = &r->grants[index];
+
+    return (struct rights_grant){
+        .methods = g->methods, .tenants = g->tenants, .queues = g->queues, .keys = g->keys};
+}
+
 static bool within_or_all(const char *list, const char *wider)
 {
     return !wider || (list && list_within(list, wider));

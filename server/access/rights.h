@@ -101,6 +101,13 @@ bool rights_reach_others(const struct rights *r, struct span method, bool others
 /* Nobody said anything about who may what, so tenants are mere names (`everything`). */
 bool rights_unconfigured(const struct rights *r);
 
+/* What it may, grant by grant; the texts are as those of a role, and last as long as the rights. */
+struct rights_grant {
+    const char *methods, *tenants, *queues, *keys;
+};
+uint32_t rights_grant_count(const struct rights *r);
+struct rights_grant rights_grant(const struct rights *r, uint32_t index);
+
 /* Is all that `r` may do allowed by `wider`?  False when in doubt. */
 bool rights_within(const struct rights *r, const struct rights *wider);
 

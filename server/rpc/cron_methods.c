@@ -50,17 +50,17 @@ static bool read_which(struct job_request *jr, struct name_arguments *which)
     const struct option own[] = {{"tenant", option_name, &which->tenant, "whose it is: a name"}};
 
     if (jr->count < 1 || jr->count > 2 || !option_name(&jr->r, &which->name)) {
-        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "cron.delete takes [name, {tenant}]");
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s takes [name, {tenant}]", jr->op->cls->method);
         return false;
     }
     return jr->count == 1 || rpc_read_options(jr->rq, &jr->r, own, 1);
 }
 
-static void serve_delete(struct rpc_request *rq)
+static void serve_named(struct rpc_request *rq, const struct operation_class *cls)
 {
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, &operation_cron_delete, 0))
+    if (!job_request_begin(&jr, rq, cls, 0))
         return;
     struct name_arguments *which = &jr.op->named;
     which->tenant = jr.op->tenant;
@@ -73,6 +73,21 @@ static void serve_delete(struct rpc_request *rq)
     job_request_abort(&jr);
 }
 
+static void serve_delete(struct rpc_request *rq)
+{
+    serve_named(rq, &operation_cron_delete);
+}
+
+static void serve_pause(struct rpc_request *rq)
+{
+    serve_named(rq, &operation_cron_pause);
+}
+
+static void serve_resume(struct rpc_request *rq)
+{
+    serve_named(rq, &operation_cron_resume);
+}
+
 static const struct rpc_method methods[] = {
     {"cron.put", RPC_GUARDED, RPC_RULES, serve_put,
      "[name: str, schedule: str, method: str, [params], {zone, jitter, catch_up, overlap, ...}]",
@@ -80,5 +95,9 @@ static const struct rpc_method methods[] = {
     {"cron.list", RPC_GUARDED, RPC_USES, serve_list, "[]", "the crons, and when each comes next"},
     {"cron.delete", RPC_GUARDED, RPC_RULES, serve_delete, "[name: str, {tenant: str}]",
      "forget a cron"},
+    {"cron.pause", RPC_GUARDED, RPC_RULES, serve_pause, "[name: str, {tenant: str}]",
+     "a cron submits nothing any more, until it is resumed"},
+    {"cron.resume", RPC_GUARDED, RPC_RULES, serve_resume, "[name: str, {tenant: str}]",
+     "a cron submits again, from its next time on"},
 };
 const struct rpc_methods rpc_cron_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -23,6 +23,8 @@ static const struct rpc_methods *const namespaces[] = {
     &rpc_server_methods,
     &rpc_inspection_methods,
     &rpc_debug_methods,
+    &rpc_whoami_methods,
+    &rpc_times_methods,
     &rpc_task_methods,
     &rpc_queue_methods,
     &rpc_cron_methods,

@@ -63,6 +63,8 @@ struct rpc_methods {
 extern const struct rpc_methods rpc_server_methods;     /* hello, auth, ping, cancel */
 extern const struct rpc_methods rpc_debug_methods;      /* debug_dump */
 extern const struct rpc_methods rpc_inspection_methods; /* info, methods, describe, topology */
+extern const struct rpc_methods rpc_whoami_methods;     /* whoami */
+extern const struct rpc_methods rpc_times_methods;      /* times */
 extern const struct rpc_methods rpc_task_methods;       /* task.* */
 extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
 extern const struct rpc_methods rpc_cron_methods;       /* cron.* */

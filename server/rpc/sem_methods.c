@@ -232,14 +232,37 @@ static void serve_list(struct rpc_request *rq)
     job_request_bare(rq, &operation_sem_list);
 }
 
+/* The map behind `count` parameters says whose semaphore it is. */
+static bool read_whose(struct job_request *jr, uint32_t count, const char *usage)
+{
+    struct span *tenant = &jr->op->semaphore.tenant;
+    const struct option options[] = {{"tenant", option_name, tenant, "whose it is: a name"}};
+    bool good = read_options(jr, count, options, 1, usage);
+    job_request_keep(jr, tenant);
+    return good;
+}
+
 static void serve_explain(struct rpc_request *rq)
 {
-    static const char usage[] = "sem.explain takes [name]";
+    static const char usage[] = "sem.explain takes [name, {tenant}]";
     struct job_request jr;
     if (!begin(&jr, rq, &operation_sem_explain, semaphore_name, usage))
         return;
     jr.answer = HOLDERS_SHOWN;
-    finish(&jr, read_options(&jr, 1, NULL, 0, usage), false);
+    finish(&jr, read_whose(&jr, 1, usage), false);
+}
+
+static void serve_revoke(struct rpc_request *rq)
+{
+    static const char usage[] = "sem.revoke takes [name, fence, {tenant}]";
+    struct job_request jr;
+    if (!begin(&jr, rq, &operation_sem_revoke, semaphore_name, usage))
+        return;
+    bool good = jr.count > 1 && read_uint(&jr.r, &jr.op->semaphore.fence);
+    if (!good)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s; a fence is the number that sem.explain tells",
+                   usage);
+    finish(&jr, good && read_whose(&jr, 2, usage), false);
 }
 
 /* --- event.* --- */
@@ -301,8 +324,10 @@ static const struct rpc_method sem_methods[] = {
     {"sem.resume", RPC_GUARDED, RPC_USES, serve_resume, "[name: str, hold: str, {ttl: duration}]",
      "go on holding what another connection held"},
     {"sem.list", RPC_GUARDED, RPC_USES, serve_list, "[]", "the semaphores, and their figures"},
-    {"sem.explain", RPC_GUARDED, RPC_USES, serve_explain, "[name: str]",
+    {"sem.explain", RPC_GUARDED, RPC_USES, serve_explain, "[name: str, {tenant: str}]",
      "who holds permits of a semaphore or limit, and who waits"},
+    {"sem.revoke", RPC_GUARDED, RPC_RULES, serve_revoke, "[name: str, fence: int, {tenant: str}]",
+     "take back what a client holds that is lost or stuck"},
 };
 const struct rpc_methods rpc_sem_methods = {sem_methods, sizeof sem_methods / sizeof *sem_methods};
 

@@ -124,6 +124,7 @@ static const struct row_column cron_columns[] = {
     {"last_task", CRON(U64, last_task)},
     {"params", CRON(BLOB, params)},
     {"options", CRON(BLOB, options)},
+    {"paused", CRON(U8, paused)},
 };
 const struct row_map row_crons = MAP("crons", "id", cron_columns);
 

@@ -58,7 +58,8 @@ static const char *const upgrades[SCHEMA_VERSION] = {
           "CREATE TABLE holds (id INTEGER PRIMARY KEY, tenant TEXT, name TEXT NOT NULL,"
           " secret BLOB, principal TEXT, permits INTEGER, of_permits INTEGER, since_at INTEGER,"
           " ends_at INTEGER, ttl_ns INTEGER, grace_ns INTEGER);"
-          "ALTER TABLE counters ADD COLUMN last_fence INTEGER;"};
+          "ALTER TABLE counters ADD COLUMN last_fence INTEGER;",
+    [7] = "ALTER TABLE crons ADD COLUMN paused INTEGER;"};
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"

@@ -78,7 +78,8 @@ CREATE TABLE crons (
     last_at INTEGER,
     last_task INTEGER,
     params BLOB,
-    options BLOB
+    options BLOB,
+    paused INTEGER               -- 1: it submits nothing
 );
 CREATE UNIQUE INDEX cron_names ON crons (ifnull(tenant, ''), name);
 

@@ -128,6 +128,7 @@ struct store_cron {
     struct span options; /* raw MessagePack map: of each task, and jitter, catch_up, overlap */
     uint64_t next_at, last_at;
     uint64_t last_task; /* id */
+    uint8_t paused;     /* 1: it submits nothing */
 };
 
 /* One event of a task's history. */

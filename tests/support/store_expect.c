@@ -76,6 +76,7 @@ static bool see_cron(void *arg, const struct store_cron *c)
     see_number(arg, "next_at", c->next_at);
     see_number(arg, "last_at", c->last_at);
     see_number(arg, "last_task", c->last_task);
+    see_number(arg, "paused", c->paused);
     say(arg, "\n");
     return true;
 }

@@ -36,10 +36,23 @@ static ao_time time_left(const struct jobs *jobs, const struct cron *c)
 
 void cron_arm(struct jobs *jobs, struct cron *c)
 {
-    if (c->next_at == 0)
+    if (c->next_at == 0 || c->paused)
         return;
     ao_sleep_for(&c->timer, time_left(jobs, c));
     jobs_watch_clock(jobs);
+}
+
+void cron_pause(struct jobs *jobs, struct cron *c, bool paused)
+{
+    if (c->paused == paused)
+        return;
+    c->paused = paused;
+    if (paused) {
+        ao_deactivate(&c->timer);
+        return;
+    }
+    cron_plan(jobs, c, table_wall(&jobs->table));
+    cron_arm(jobs, c);
 }
 
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
@@ -70,7 +83,8 @@ bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
                                       .options = c->spec.options,
                                       .next_at = c->next_at,
                                       .last_at = c->last_at,
-                                      .last_task = c->last_task};
+                                      .last_task = c->last_task,
+                                      .paused = c->paused};
     store_push(jobs->store, write);
     return true;
 }

@@ -35,6 +35,7 @@ struct cron {
     enum ergon_error error;  /* of the last try */
     char error_text[JOB_TEXT_MAX];
     bool refused;     /* and it was logged */
+    bool paused;      /* it fires nothing, and its timer does not sleep */
     uint32_t leaving; /* deletes on their way to the file: it is not written meanwhile */
     uint32_t refs;    /* the list, and operations of the store that point at its bytes */
 };
@@ -47,6 +48,9 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
 void cron_drop(struct cron *c);                                    /* a reference less */
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
+/* It fires no more; or, from now on, again: what came meanwhile is left out, whatever its
+ * `catch_up`.  As long as it is in place. */
+void cron_pause(struct jobs *jobs, struct cron *c, bool paused);
 
 /* Writes its row.  `done` is called when the write is back, has `arg` as its tag, and drops the
  * reference that the write has.  False, and `done` is not called: the cron is not durable, is being

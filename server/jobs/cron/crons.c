@@ -227,6 +227,7 @@ bool crons_recover(struct jobs *jobs, const struct store_cron *row)
     c->spread = 0;
     c->last_at = row->last_at;
     c->last_task = row->last_task;
+    c->paused = row->paused != 0;
     crons_link(jobs, c);
     return true;
 }
@@ -237,6 +238,8 @@ static void catch_up(struct jobs *jobs, struct cron *c)
     uint64_t now = table_wall(&jobs->table), at = c->next_at;
     unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
 
+    if (c->paused)
+        return;
     if (at > now && jobs->clock_was_set_back)
         cron_plan(jobs, c, now);
     if (at == 0 || at >= now)

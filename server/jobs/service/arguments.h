@@ -113,6 +113,8 @@ struct cron_list_arguments {
 enum semaphore_durable { SEMAPHORE_UNSAID, SEMAPHORE_FLEETING, SEMAPHORE_DURABLE };
 struct semaphore_arguments {
     struct span name;
+    struct span tenant;          /* explain, revoke: whose; empty: of who asks */
+    uint64_t fence;              /* revoke */
     uint64_t conn;               /* its id: acquire, resume */
     uint8_t secret[HOLD_SECRET]; /* acquire: of the new hold, by chance */
     uint32_t permits;            /* acquire */
@@ -138,8 +140,8 @@ struct event_arguments {
     struct named_event *at;    /* the jobs': that it waits for */
 };
 
-/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete: of
- * which tenant's */
+/* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete,
+ * _pause, _resume: of which tenant's */
 struct name_arguments {
     struct span name, tenant;
 };

@@ -1,4 +1,4 @@
-/* cron.*: put, list, delete. */
+/* cron.*: put, pause, resume, list, delete. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/jobs_parts.h"
@@ -36,14 +36,23 @@ static bool is_stored(const struct jobs *jobs, const struct cron *c)
     return jobs->store && c && c->spec.task.durable != DURABLE_NONE;
 }
 
+/* Unix ns; 0: never, or not while it is paused. */
+static uint64_t next_of(const struct cron *c)
+{
+    return c->paused ? 0 : c->next_at;
+}
+
 /* --- cron.put --- */
 
-/* What the one before wrote of itself meanwhile stands over its row. */
+/* What the one before wrote of itself meanwhile stands over its row, and so does whether it is
+ * paused: who puts its crons at each start undoes no pause. */
 static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
 {
     const struct cron *before = c->named->placed;
-    bool again = before && before->refs > 1;
+    bool again = before && (before->refs > 1 || before->paused != c->paused);
 
+    if (before)
+        c->paused = before->paused;
     crons_link(jobs, c);
     cron_arm(jobs, c);
     if (again && c->leaving == 0 && !cron_save(jobs, c, cron_saved, NULL))
@@ -51,7 +60,7 @@ static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_key_span(&op->reply.result, "name", c->spec.name);
-    view_ms(&op->reply.result, "next", c->next_at);
+    view_ms(&op->reply.result, "next", next_of(c));
     operation_finish(op);
 }
 
@@ -160,6 +169,7 @@ static void serve_put(struct jobs *jobs, struct operation *op)
     if (!c)
         return;
     bool stored = is_stored(jobs, c), was_stored = is_or_will_be_stored(jobs, c->named);
+    c->paused = c->named->placed && c->named->placed->paused;
     if (!stored && !was_stored) {
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
@@ -183,6 +193,58 @@ static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op
     }
     operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
     crons_refuse(jobs, c);
+}
+
+/* --- cron.pause, resume --- */
+
+static void answer_paused(struct operation *op, const struct cron *c)
+{
+    struct pack *p = &op->reply.result;
+
+    pack_init(p);
+    pack_map(p, 4);
+    pack_key_span(p, "name", c->spec.name);
+    pack_key_span(p, "tenant", c->spec.task.tenant);
+    pack_key_bool(p, "paused", c->paused);
+    view_ms(p, "next", next_of(c));
+    operation_finish(op);
+}
+
+/* One that is on its way takes over what the one in place is. */
+static struct cron *find_placed(struct jobs *jobs, struct operation *op)
+{
+    const struct name_arguments *which = &op->named;
+    const struct cron_name *named = crons_find(jobs, which->tenant, which->name);
+    struct cron *c = named ? named->placed : NULL;
+
+    if (c && c->leaving == 0 && may_know(op, c))
+        return c;
+    operation_refuse(op, ERGON_E_NOT_FOUND, "there is no cron of this name");
+    return NULL;
+}
+
+static void serve_paused(struct jobs *jobs, struct operation *op, bool paused)
+{
+    struct cron *c = find_placed(jobs, op);
+
+    if (!c)
+        return;
+    jobs_worked(jobs, PUT_WORK);
+    cron_pause(jobs, c, paused);
+    if (!is_stored(jobs, c))
+        answer_paused(op, c);
+    else if (!cron_save(jobs, c, returned, op))
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+}
+
+static void serve_pause(struct jobs *jobs, struct operation *op)
+{
+    serve_paused(jobs, op, true);
+}
+
+static void serve_resume(struct jobs *jobs, struct operation *op)
+{
+    serve_paused(jobs, op, false);
 }
 
 /* --- cron.delete --- */
@@ -247,8 +309,12 @@ static void returned(struct jobs *jobs, struct store_op *write)
 
     if (op && op->cls == &operation_cron_put)
         put_returned(jobs, c, op, write->error);
-    else if (op)
+    else if (op && op->cls == &operation_cron_delete)
         delete_returned(jobs, op, write->error);
+    else if (op && write->error == STORE_OK)
+        answer_paused(op, c);
+    else if (op)
+        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(write->error));
     cron_drop(c);
 }
 
@@ -266,7 +332,7 @@ static void pack_cron(struct pack *p, const struct cron *c)
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 15);
+    pack_map(p, 16);
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
@@ -279,7 +345,8 @@ static void pack_cron(struct pack *p, const struct cron *c)
     else
         pack_key_raw(p, "options", span_text("\xc0"));
     pack_key_str(p, "durable", job_durable_names[spec->task.durable]);
-    view_ms(p, "next", c->next_at);
+    pack_key_bool(p, "paused", c->paused);
+    view_ms(p, "next", next_of(c));
     view_ms(p, "last", c->last_at);
     pack_key_str(p, "last_task", c->last_task ? id_text(c->last_task, id) : NULL);
     pack_key_uint(p, "fired", c->fired);
@@ -328,6 +395,9 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
 }
 
 const struct operation_class operation_cron_put = {.method = "cron.put", .serve = serve_put};
+const struct operation_class operation_cron_pause = {.method = "cron.pause", .serve = serve_pause};
+const struct operation_class operation_cron_resume = {.method = "cron.resume",
+                                                      .serve = serve_resume};
 const struct operation_class operation_cron_list = {.method = "cron.list",
                                                     .serve_part = serve_list};
 const struct operation_class operation_cron_delete = {.method = "cron.delete",

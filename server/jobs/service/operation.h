@@ -90,6 +90,8 @@ struct operation_class {
  *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: a cron of this name goes
  *                  on as it was
  *   cron_delete    STORE: the cron goes on
+ *   cron_pause, cron_resume
+ *                  NOT_FOUND; STORE: it is so now, but a restart forgets it
  *   sem_create     DENIED, BUSY, MEMORY
  *   sem_acquire    those of sem_create; NOT_FOUND, BAD_PARAMS (more than there are), DEADLINE;
  *                  CANCELLED: its connection is gone
@@ -98,6 +100,7 @@ struct operation_class {
  *   sem_renew, sem_resume
  *                  these; CANCELLED: its connection is gone
  *   sem_explain    NOT_FOUND
+ *   sem_revoke     FENCED
  *   event_set, event_wait
  *                  DENIED, BUSY, MEMORY
  *   events         BAD_PARAMS: there is no feed, or the cursor is none of this server
@@ -121,16 +124,16 @@ extern const struct operation_class operation_explain;
 extern const struct operation_class operation_queue_tenants; /* tenants.c */
 extern const struct operation_class operation_queue_list, operation_queue_explain,
     operation_queue_pause, operation_queue_resume, operation_queue_drain; /* queues.c */
-extern const struct operation_class operation_cron_put, operation_cron_list,
-    operation_cron_delete; /* cron_operations.c */
+extern const struct operation_class operation_cron_put, operation_cron_list, operation_cron_delete,
+    operation_cron_pause, operation_cron_resume; /* cron_operations.c */
 extern const struct operation_class operation_audit;
 extern const struct operation_class operation_event_set, operation_event_wait;
 /* Stays with the jobs as long as its connection is there, which acquires and resumes after it, and
  * answers nothing. */
 extern const struct operation_class operation_sem_holder; /* semaphores.c */
 extern const struct operation_class operation_sem_create, operation_sem_delete,
-    operation_sem_acquire, operation_sem_release, operation_sem_renew,
-    operation_sem_resume; /* semaphores.c */
+    operation_sem_acquire, operation_sem_release, operation_sem_renew, operation_sem_resume,
+    operation_sem_revoke; /* semaphores.c */
 extern const struct operation_class operation_sem_list,
     operation_sem_explain; /* semaphore_view.c */
 

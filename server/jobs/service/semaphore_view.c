@@ -169,19 +169,21 @@ static void pack_waiters(struct jobs *jobs, const struct operation *op, const st
 }
 
 /* One that only tasks have taken of has no semaphore, and is shown all the same. */
-static struct limit *find(const struct jobs *jobs, const struct operation *op)
+static struct limit *find(const struct jobs *jobs, const struct operation *op, struct span tenant)
 {
     const struct semaphore_arguments *a = &op->semaphore;
-    const struct tenant *t = table_tenant_find(&jobs->table, op->tenant);
+    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
     return t ? limit_find(jobs->sched.limits, t, a->name) : NULL;
 }
 
 static void serve_explain(struct jobs *jobs, struct operation *op)
 {
-    struct limit *limit = find(jobs, op);
+    const struct semaphore_arguments *a = &op->semaphore;
+    const struct rights_object whose = {.tenant = a->tenant.len > 0 ? a->tenant : op->tenant,
+                                        .key = a->name};
+    struct limit *limit = find(jobs, op, whose.tenant);
     struct pack *p = &op->reply.result;
-    if (!limit || !operation_may_object(op, &(struct rights_object){.tenant = op->tenant,
-                                                                    .key = op->semaphore.name})) {
+    if (!limit || !operation_may_object(op, &whose)) {
         operation_refuse(op, ERGON_E_NOT_FOUND, "there is no semaphore of this name");
         return;
     }

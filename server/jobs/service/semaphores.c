@@ -14,11 +14,16 @@ enum { SERVE_WORK = 20 /* see jobs_worked() */ };
 
 /* --- Whose it is --- */
 
-/* Of the tenant of who asks; false: the operation was answered DENIED. */
+static struct span tenant_of(const struct operation *op)
+{
+    return op->semaphore.tenant.len > 0 ? op->semaphore.tenant : op->tenant;
+}
+
+/* False: the operation was answered DENIED. */
 static bool admit(struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
-    if (operation_may_object(op, &(struct rights_object){.tenant = op->tenant, .key = a->name}))
+    if (operation_may_object(op, &(struct rights_object){.tenant = tenant_of(op), .key = a->name}))
         return true;
     operation_refuse(op, ERGON_E_DENIED,
                      "a role's `keys` have to name \"%.*s\" for who uses a semaphore",
@@ -342,6 +347,35 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
+/* --- sem.revoke --- */
+
+/* Who held it learns of it when it next shows its secret: FENCED.  What it does with the permits
+ * meanwhile only the fence keeps off. */
+static void serve_revoke(struct jobs *jobs, struct operation *op)
+{
+    const struct semaphore_arguments *a = &op->semaphore;
+    struct pack *p = &op->reply.result;
+    jobs_worked(jobs, SERVE_WORK);
+    struct hold *h =
+        operation_may_object(op, &(struct rights_object){.tenant = tenant_of(op), .key = a->name})
+            ? hold_find_fence(jobs, tenant_of(op), a->name, a->fence)
+            : NULL;
+    if (!h) {
+        operation_refuse(op, ERGON_E_FENCED, "no client holds permits of \"%.*s\" with this fence",
+                         (int)a->name.len, (const char *)a->name.at);
+        return;
+    }
+    bool durable = h->durable;
+    pack_init(p);
+    pack_map(p, 4);
+    pack_key_span(p, "principal", h->who);
+    pack_key_uint(p, "permits", h->claim.want);
+    pack_key_uint(p, "fence", h->fence);
+    pack_key_bool(p, "connected", h->holder != NULL);
+    hold_end(jobs, h);
+    answer_when_saved(jobs, op, durable);
+}
+
 /* --- sem.create, delete --- */
 
 /* Its row says that it stays, and its number of permits.  False without memory. */
@@ -465,6 +499,7 @@ const struct operation_class operation_sem_acquire = {.method = "sem.acquire",
                                                       .due = too_late};
 const struct operation_class operation_sem_release = {.method = "sem.release",
                                                       .serve = serve_release};
+const struct operation_class operation_sem_revoke = {.method = "sem.revoke", .serve = serve_revoke};
 const struct operation_class operation_sem_renew = {.method = "sem.renew", .serve = serve_renew};
 const struct operation_class operation_sem_resume = {.method = "sem.resume", .serve = serve_resume};
 const struct operation_class operation_sem_create = {.method = "sem.create", .serve = serve_create};

@@ -122,12 +122,15 @@ static void link_held(struct semaphore *s, struct hold *h)
     h->prev = s->last;
     *(h->prev ? &h->prev->next : &s->first) = h;
     s->last = h;
+    h->by_fence.hash = h->fence;
+    hash_add(&s->jobs->shared->fences, &h->by_fence);
     s->held_count++;
     counter_add(&s->jobs->shared->shown_held, 1);
 }
 
-static void unlink_held(struct semaphore *s, const struct hold *h)
+static void unlink_held(struct semaphore *s, struct hold *h)
 {
+    hash_remove(&s->jobs->shared->fences, &h->by_fence);
     *(h->prev ? &h->prev->next : &s->first) = h->next;
     *(h->next ? &h->next->prev : &s->last) = h->prev;
     s->held_count--;
@@ -330,6 +333,19 @@ struct hold *hold_find(const struct jobs *jobs, struct span tenant, struct span 
         struct hold *h = ao_of(link, struct hold, by_secret);
         if (h->semaphore == s && h->state == HOLD_HELD && !h->is_over &&
             memcmp(h->secret, secret, HOLD_SECRET) == 0)
+            return h;
+    }
+    return NULL;
+}
+
+struct hold *hold_find_fence(const struct jobs *jobs, struct span tenant, struct span name,
+                             uint64_t fence)
+{
+    const struct semaphore *s = semaphore_find(jobs, tenant, name);
+    struct hash_link *link = s ? hash_first(&jobs->shared->fences, fence) : NULL;
+    for (; link; link = hash_next(link)) {
+        struct hold *h = ao_of(link, struct hold, by_fence);
+        if (h->semaphore == s && h->state == HOLD_HELD && !h->is_over)
             return h;
     }
     return NULL;

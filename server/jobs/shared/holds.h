@@ -31,6 +31,7 @@ enum hold_state { HOLD_WAITS, HOLD_SAVES, HOLD_HELD, HOLD_GONE };
 struct hold {
     struct claim claim;
     struct hash_link by_secret;
+    struct hash_link by_fence; /* SAVES, HELD: the fence is its hash */
     struct ao timer; /* sleeps until it is taken back */
     struct semaphore *semaphore;
     struct hold *prev, *next;               /* of its semaphore, held or waiting */
@@ -88,6 +89,9 @@ bool hold_returned(struct jobs *jobs, struct hold *h);
  * was. */
 struct hold *hold_find(const struct jobs *jobs, struct span tenant, struct span name,
                        const uint8_t *secret);
+/* That is held, with this fence; NULL: as above. */
+struct hold *hold_find_fence(const struct jobs *jobs, struct span tenant, struct span name,
+                             uint64_t fence);
 /* Its time to live begins anew. */
 void hold_renew(struct jobs *jobs, struct hold *h, ao_time ttl);
 /* It belongs to this connection from now on. */

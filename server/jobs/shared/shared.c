@@ -13,6 +13,7 @@ struct shared *shared_new(void)
     if (!all)
         return NULL;
     hash_table_init(&all->secrets);
+    hash_table_init(&all->fences);
     hash_table_init(&all->holders);
     hash_table_init(&all->events);
     return all;
@@ -23,6 +24,7 @@ void shared_free(struct shared *all)
     if (!all)
         return;
     hash_table_fini(&all->secrets);
+    hash_table_fini(&all->fences);
     hash_table_fini(&all->holders);
     hash_table_fini(&all->events);
     free(all);

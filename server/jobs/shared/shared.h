@@ -13,7 +13,7 @@ struct semaphore;
 struct semaphore_walk;
 
 struct shared {
-    struct hash_table secrets, holders;
+    struct hash_table secrets, fences, holders;
     struct semaphore *semaphores, *semaphores_last;
     struct semaphore_walk *walks;
     struct hold *over;

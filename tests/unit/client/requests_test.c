@@ -144,6 +144,9 @@ TEST(semaphores_are_made_held_and_shown)
     expect(ergon_request_sem_delete("s"), "sem.delete", "[\"s\"]");
     expect(ergon_request_sems(), "sem.list", "[]");
     expect(ergon_request_sem_explain("s"), "sem.explain", "[\"s\"]");
+    expect(ergon_request_sem_explain_of("s", "t"), "sem.explain", "[\"s\",{\"tenant\":\"t\"}]");
+    expect(ergon_request_sem_revoke("s", 7, "t"), "sem.revoke", "[\"s\",7,{\"tenant\":\"t\"}]");
+    expect(ergon_request_sem_revoke("s", 7, NULL), "sem.revoke", "[\"s\",7,{}]");
     o.size = 0;
     assert_int_equal(ergon_blocking_ask(NULL, ergon_request_sem_acquire("s", &o), 0, &answer),
                      ERGON_END_INVALID);
@@ -333,6 +336,8 @@ TEST(queues_and_crons_are_asked_for)
     expect(ergon_request_cron_delete("n"), "cron.delete", "[\"n\"]");
     expect(ergon_request_cron_delete_of("n", "t"), "cron.delete", "[\"n\",{\"tenant\":\"t\"}]");
     expect(ergon_request_cron_delete_of("n", NULL), "cron.delete", "[\"n\",{}]");
+    expect(ergon_request_cron_pause("n", NULL), "cron.pause", "[\"n\",{}]");
+    expect(ergon_request_cron_resume("n", "t"), "cron.resume", "[\"n\",{\"tenant\":\"t\"}]");
     expect(ergon_request_audit(), "server.audit", "[]");
     expect(ergon_request_cron_put(
                "n", "@daily", "m", NONE,

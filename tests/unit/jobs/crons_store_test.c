@@ -67,6 +67,83 @@ STORED_TEST(what_was_answered_is_there_after_a_crash)
     assert_string_equal(list(w), "[]");
 }
 
+static struct operation *turn(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    return op;
+}
+
+static uint64_t submitted(const struct jobs_world *w)
+{
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    return info.submitted;
+}
+
+STORED_TEST(a_pause_outlives_a_crash)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    comes(w, turn(w, &operation_cron_pause), ERGON_OK);
+    jobs_world_crash(w);
+    stage_holds(list(w), "'paused': true");
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    comes(w, turn(w, &operation_cron_resume), ERGON_OK);
+    jobs_world_crash(w);
+    stage_holds(list(w), "'paused': false");
+    jobs_world_pass(w, AO_S(15));
+    assert_int_equal(submitted(w), 1);
+}
+
+STORED_TEST(a_pause_that_cannot_be_written_holds_until_a_restart)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->error = STORE_FULL;
+    comes(w, turn(w, &operation_cron_pause), ERGON_E_STORE);
+    stage_holds(list(w), "'paused': true");
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    w->store->error = STORE_OK;
+    jobs_world_crash(w);
+    stage_holds(list(w), "'paused': false");
+}
+
+/* Its pause and a new schedule are on their way to the file together, in either order. */
+STORED_TEST(a_pause_and_a_put_leave_both_in_the_file)
+{
+    for (int first = 0; first < 2; first++) {
+        comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+        w->store->latency = AO_MS(3);
+        if (first == 0)
+            turn(w, &operation_cron_pause);
+        put(w, "every 20s", DURABLE_FSYNC);
+        if (first == 1)
+            turn(w, &operation_cron_pause);
+        jobs_world_pass(w, AO_MS(20));
+        lists(w, "every 20s");
+        stage_holds(list(w), "'paused': true");
+        w->store->latency = AO_MS(1);
+        jobs_world_crash(w);
+        lists(w, "every 20s");
+        stage_holds(list(w), "'paused': true");
+        comes(w, turn(w, &operation_cron_resume), ERGON_OK);
+    }
+}
+
+STORED_TEST(what_is_being_deleted_is_not_paused)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    drop(w);
+    struct operation *op = turn(w, &operation_cron_pause);
+    assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
+    jobs_world_pass(w, AO_MS(2));
+    assert_string_equal(list(w), "[]");
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
 STORED_TEST(one_that_cannot_be_written_leaves_the_old)
 {
     struct jobs_info info;

@@ -94,6 +94,76 @@ STORED_TEST(a_new_schedule_takes_the_place_of_the_old)
     stage_holds(list(w), "'schedule': 'every 1h'");
 }
 
+static struct operation *about(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    return op;
+}
+
+STORED_TEST(what_is_paused_fires_nothing_and_makes_up_for_nothing)
+{
+    char text[200];
+    assert_int_equal(about(w, &operation_cron_pause)->reply.error, ERGON_E_NOT_FOUND);
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 10s"),
+                                  .overlap = CRON_ALLOW,
+                                  .catch_up = CRON_CATCH_ALL,
+                                  .task = world_spec("work")};
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(15));
+    assert_int_equal(submitted(w), 1);
+    op = about(w, &operation_cron_pause);
+    stage_holds(notation_show(operation_result(op), text, sizeof text),
+                "{'name': 'tick', 'tenant': '', 'paused': true, 'next': nil}");
+    assert_int_equal(about(w, &operation_cron_pause)->reply.error, ERGON_OK);
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 1);
+    stage_holds(list(w), "'paused': true, 'next': nil");
+    op = about(w, &operation_cron_resume);
+    stage_holds(notation_show(operation_result(op), text, sizeof text),
+                "'paused': false, 'next': 16");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(submitted(w), 1);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 2);
+    assert_int_equal(about(w, &operation_cron_resume)->reply.error, ERGON_OK);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 3);
+}
+
+/* Who puts its crons at each start undoes no pause; one that was deleted is a new one. */
+STORED_TEST(a_pause_stays_when_it_is_put_again)
+{
+    put(w, "every 10s", CRON_ALLOW);
+    about(w, &operation_cron_pause);
+    put(w, "every 20s", CRON_ALLOW);
+    stage_holds(list(w), "'paused': true");
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 0);
+    about(w, &operation_cron_delete);
+    put(w, "every 20s", CRON_ALLOW);
+    stage_holds(list(w), "'paused': false");
+    jobs_world_pass(w, AO_S(30));
+    assert_int_equal(submitted(w), 1);
+}
+
+STORED_TEST(a_leap_of_the_clock_wakes_nothing_that_is_paused)
+{
+    put(w, "every 10s", CRON_ALLOW);
+    about(w, &operation_cron_pause);
+    w->leap += (int64_t)AO_S(3600);
+    jobs_world_pass(w, AO_S(30));
+    assert_int_equal(submitted(w), 0);
+    about(w, &operation_cron_resume);
+    w->leap -= (int64_t)AO_S(7200);
+    jobs_world_pass(w, AO_S(30));
+    assert_true(submitted(w) > 0);
+}
+
 STORED_TEST(is_forgotten_when_deleted)
 {
     struct operation *op = world_operation(w, &operation_cron_delete);

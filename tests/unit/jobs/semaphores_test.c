@@ -291,6 +291,77 @@ JOBS_TEST(a_pool_that_rests_keeps_no_permits, .room = 5)
     lose(w, conn);
 }
 
+/* --- Taken back --- */
+
+static struct operation *revoke(struct jobs_world *w, uint64_t fence)
+{
+    struct operation *op = about(w, &operation_sem_revoke);
+    op->semaphore.fence = fence;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(2));
+    assert_true(world_answered(w, op));
+    return op;
+}
+
+JOBS_TEST(what_is_taken_back_goes_to_who_waits)
+{
+    char text[200];
+    struct operation *conn = connection(w), *a = acquire(w, conn, 2), *b = acquire(w, conn, 1);
+    uint64_t fence = gpu(w)->semaphore->first->fence;
+    is(w, revoke(w, fence + 1), ERGON_E_FENCED);
+    assert_false(world_answered(w, b));
+    struct operation *op = revoke(w, fence);
+    is(w, op, ERGON_OK);
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'permits': 2, ");
+    stage_holds(notation_show(operation_result(op), text, sizeof text), "'connected': true");
+    is(w, b, ERGON_OK);
+    assert_int_equal(taken(w), 1);
+    is(w, revoke(w, fence), ERGON_E_FENCED);
+    is(w, on(w, &operation_sem_renew, a, conn), ERGON_E_FENCED);
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_E_FENCED);
+    is(w, on(w, &operation_sem_release, b, NULL), ERGON_OK);
+    assert_null(gpu(w));
+    is(w, revoke(w, fence), ERGON_E_FENCED);
+    lose(w, conn);
+}
+
+/* A fence names one hold, of one semaphore. */
+JOBS_TEST(a_fence_of_another_semaphore_takes_nothing_back)
+{
+    struct operation *conn = connection(w), *other = wish(w, conn, 1);
+    other->semaphore.name = span_text("other");
+    world_give(w, other);
+    jobs_world_settle(w);
+    acquire(w, conn, 1);
+    const struct tenant *t = table_tenant_find(&w->jobs->table, span_text(""));
+    uint64_t fence =
+        limit_find(w->jobs->sched.limits, t, span_text("other"))->semaphore->first->fence;
+    is(w, revoke(w, fence), ERGON_E_FENCED);
+    assert_int_equal(taken(w), 1);
+    lose(w, conn);
+}
+
+STORED_TEST(what_was_taken_back_is_free_after_a_crash)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 2);
+    uint64_t fence = gpu(w)->semaphore->first->fence;
+    struct operation *early = about(w, &operation_sem_revoke);
+    early->semaphore.fence = fence; /* its row is on its way */
+    world_give(w, early);
+    is(w, early, ERGON_E_FENCED);
+    jobs_world_pass(w, AO_MS(2));
+    is(w, a, ERGON_OK);
+    is(w, revoke(w, fence), ERGON_OK);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+    conn = connection(w);
+    acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    jobs_world_crash(w); /* and what nobody is connected for any more */
+    is(w, revoke(w, gpu(w)->semaphore->first->fence), ERGON_OK);
+    assert_null(gpu(w));
+}
+
 /* --- Durable --- */
 
 STORED_TEST(a_hold_outlives_a_crash)

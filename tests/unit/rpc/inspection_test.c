@@ -52,17 +52,42 @@ RPC_TEST(methods_lists_handlers_first)
         methods,
         "'large', 'server.hello', 'server.auth', 'server.ping', "
         "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
-        "'server.topology', 'server.debug_dump', 'task.submit', 'task.submit_many', "
+        "'server.topology', 'server.debug_dump', 'server.whoami', 'server.times', "
+        "'task.submit', 'task.submit_many', "
         "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
         "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.events', 'task.explain', "
         "'queue.list', 'queue.explain', 'queue.tenants', "
         "'queue.pause', "
         "'queue.resume', 'queue.drain', 'server.audit', 'cron.put', 'cron.list', "
-        "'cron.delete', 'sem.create', 'sem.delete', 'sem.acquire', 'sem.release', 'sem.renew', "
-        "'sem.resume', 'sem.list', 'sem.explain', 'event.set', 'event.wait', "
+        "'cron.delete', 'cron.pause', 'cron.resume', 'sem.create', 'sem.delete', 'sem.acquire', "
+        "'sem.release', 'sem.renew', "
+        "'sem.resume', 'sem.list', 'sem.explain', 'sem.revoke', 'event.set', 'event.wait', "
         "'connection.list', 'connection.kill', "
         "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
         "'worker.progress', 'worker.partial']\n");
+}
+
+RPC_TEST(whoami_tells_what_one_may)
+{
+    const char *me = stage_answer("server.whoami", "[]");
+    assert_holds(me, "1: {'principal': '");
+    assert_holds(me,
+                 "'unconfigured': true, 'others': true, 'grants': [{'methods': ['*', 'task.any', "
+                 "'worker.any', 'worker.offer.*'], 'tenants': nil, 'queues': nil, 'keys': nil}], "
+                 "'allow': nil, 'methods': ['server.hello', ");
+    assert_holds(me, "'worker.partial'], 'limits': {'message': ");
+}
+
+RPC_TEST(times_are_histograms_of_the_busiest)
+{
+    assert_holds(stage_answer("server.times", "[]"), "'more': 0, 'bounds': [1024, 1536, 2048, ");
+    stage_answer("echo", "[1]");
+    const char *times = stage_answer("server.times", "[{'limit': 1}]");
+    assert_holds(times, "'methods': [{'name': 'echo', 'done': 1, 'failed': 0, 'wait': [");
+    assert_holds(stage_answer("server.times", "[{'limit': 65}]"), "BAD_PARAMS: ");
+    assert_holds(stage_answer("server.times", "[{'limit': 0}]"), "BAD_PARAMS: ");
+    assert_holds(stage_answer("server.times", "[{}, 1]"),
+                 "BAD_PARAMS: server.times takes [{limit}]");
 }
 
 RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)

@@ -160,6 +160,9 @@ RPC_TEST(each_method_says_what_it_takes)
         {"cron.put", "['tick', '@daily', 'echo', [], {'durable': 'fsync'}]", "STORE: "},
         {"cron.list", "[5]", "BAD_PARAMS: cron.list takes []"},
         {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name, {tenant}]"},
+        {"cron.pause", "['a', {}, 1]", "BAD_PARAMS: cron.pause takes [name, {tenant}]"},
+        {"cron.resume", "[1]", "BAD_PARAMS: cron.resume takes [name, {tenant}]"},
+        {"cron.pause", "['none']", "NOT_FOUND: there is no cron"},
     };
 
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
