@@ -14,6 +14,7 @@
 #define ERGON_CLIENT_TASKS_H
 
 #include <ergon/client.h>
+#include <ergon/client_crons.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,15 +82,6 @@ struct ergon_task_filter {
     uint64_t newer_ms;  /* at most */
     uint64_t limit;     /* of a page of ergon_request_list(); 100 */
     const char *cursor; /* likewise: `next` of the page before */
-};
-
-struct ergon_cron_options {
-    size_t size;                           /* sizeof(struct ergon_cron_options) */
-    const char *zone;                      /* "Europe/Berlin"; UTC */
-    uint64_t jitter_ms;                    /* up to so much later, by chance */
-    const char *overlap;                   /* "skip", "allow", "replace" */
-    const char *catch_up;                  /* "none", "one", "all" */
-    const struct ergon_task_options *task; /* of its tasks; NULL: the defaults */
 };
 
 /* ---- requests ---- */
@@ -163,17 +155,6 @@ ERGON_API struct ergon_request *ergon_request_queue_tenants(const char *cursor);
 ERGON_API struct ergon_request *ergon_request_queue_pause(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_resume(const char *method);
 ERGON_API struct ergon_request *ergon_request_queue_drain(const char *method);
-
-/* cron.put, .list, .delete, .pause, .resume, of the caller's own tenant or of another.  `options`
- * may be NULL, and so may `tenant`: its own. */
-ERGON_API struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,
-                                                       const char *method, struct ergon_raw params,
-                                                       const struct ergon_cron_options *options);
-ERGON_API struct ergon_request *ergon_request_crons(void);
-ERGON_API struct ergon_request *ergon_request_cron_delete(const char *name);
-ERGON_API struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant);
-ERGON_API struct ergon_request *ergon_request_cron_pause(const char *name, const char *tenant);
-ERGON_API struct ergon_request *ergon_request_cron_resume(const char *name, const char *tenant);
 
 ERGON_API struct ergon_request *ergon_request_audit(void); /* server.audit */
 

@@ -373,17 +373,14 @@ bool rights_unconfigured(const struct rights *r)
     return r->unconfigured;
 }
 
-uint32_t rights_grant_count(const struct rights *r)
+bool rights_grant(const struct rights *r, uint32_t index, struct rights_grant *out)
 {
-    return r->count;
-}
-
-struct rights_grant rights_grant(const struct rights *r, uint32_t index)
-{
+    if (index >= r->count)
+        return false;
     const struct grant *g = &r->grants[index];
-
-    return (struct rights_grant){
+    *out = (struct rights_grant){
         .methods = g->methods, .tenants = g->tenants, .queues = g->queues, .keys = g->keys};
+    return true;
 }
 
 static bool within_or_all(const char *list, const char *wider)

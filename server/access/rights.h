@@ -105,8 +105,7 @@ bool rights_unconfigured(const struct rights *r);
 struct rights_grant {
     const char *methods, *tenants, *queues, *keys;
 };
-uint32_t rights_grant_count(const struct rights *r);
-struct rights_grant rights_grant(const struct rights *r, uint32_t index);
+bool rights_grant(const struct rights *r, uint32_t index, struct rights_grant *out); /* is it? */
 
 /* Is all that `r` may do allowed by `wider`?  False when in doubt. */
 bool rights_within(const struct rights *r, const struct rights *wider);

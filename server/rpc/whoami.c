@@ -26,10 +26,14 @@ static void pack_patterns(struct pack *p, const char *key, const char *list)
 
 static void pack_grants(struct pack *p, const struct rights *r)
 {
+    struct rights_grant g;
+    uint32_t count = 0;
+
+    while (rights_grant(r, count, &g))
+        count++;
     pack_str(p, "grants");
-    pack_array(p, rights_grant_count(r));
-    for (uint32_t i = 0; i < rights_grant_count(r); i++) {
-        struct rights_grant g = rights_grant(r, i);
+    pack_array(p, count);
+    for (uint32_t i = 0; rights_grant(r, i, &g); i++) {
         pack_map(p, 4);
         pack_patterns(p, "methods", g.methods);
         pack_patterns(p, "tenants", g.tenants);

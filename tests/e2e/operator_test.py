@@ -160,7 +160,7 @@ class Times(harness.ServerTest):
         before = counts("block")
         for _ in range(3):
             self.client.call("block", "1ms")
-        self.assertEqual([now - then for now, then in zip(counts("block"), before)], [3, 3])
+        self.assertEqual([after - then for after, then in zip(counts("block"), before)], [3, 3])
         told = self.client.call("server.times", {"limit": 64})
         row = next(m for m in told["methods"] if m["name"] == "block")
         slowest = max(row["run"][0::2])

@@ -32,7 +32,7 @@ struct hold {
     struct claim claim;
     struct hash_link by_secret;
     struct hash_link by_fence; /* SAVES, HELD: the fence is its hash */
-    struct ao timer; /* sleeps until it is taken back */
+    struct ao timer;           /* sleeps until it is taken back */
     struct semaphore *semaphore;
     struct hold *prev, *next;               /* of its semaphore, held or waiting */
     struct hold *holder_prev, *holder_next; /* of its holder */
