@@ -29,9 +29,10 @@ enum {
 struct frame {
     struct frame *outer;
     struct ao *ao;
-    ao_time began; /* only with a step limit */
-    uint8_t why;   /* enum ao_why of this step */
-    uint8_t notes; /* enum frame_note */
+    ao_time began;  /* only with a step limit */
+    uint8_t why;    /* enum ao_why of this step */
+    uint8_t notes;  /* enum frame_note */
+    bool handed_on; /* it ran a step within itself, which ended at `began`; only with a limit */
 };
 
 enum frame_note {

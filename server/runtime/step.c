@@ -49,6 +49,7 @@ static enum ao_verdict run_measured(struct activator *a, struct frame *frame, st
 {
     const struct ao_class *cls = ao->cls;
     frame->ao = ao;
+    frame->handed_on = false;
     mark_step(a, frame);
     enum ao_verdict verdict = run_step(frame, ao);
     ao_time end = step_clock(a);
@@ -141,7 +142,14 @@ void step_behind(struct activator *a)
     a->frame = NULL;
 }
 
-/* The outer step goes on; what it takes from now on is its own. */
+/* The second step within one step, and each further one, begins where the one before it ended: what
+ * lies between is a hand-over, and the clock would cost as much as a brief handler. */
+static ao_time inner_begins(const struct activator *a, const struct frame *outer)
+{
+    return outer && outer->handed_on ? outer->began : step_clock(a);
+}
+
+/* The outer step goes on; what it takes from now on is its own, until it hands on again. */
 static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
 {
     if (!outer || !outer->ao) {
@@ -149,6 +157,7 @@ static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
         return;
     }
     outer->began = now;
+    outer->handed_on = true;
     mark_step(a, outer);
 }
 
@@ -171,7 +180,7 @@ enum ao_state activator_step_now(struct activator *a, struct ao *ao)
     a->frame = &frame;
     a->steps++;
     if (a->step_limit) {
-        frame.began = step_clock(a);
+        frame.began = inner_begins(a, frame.outer);
         verdict = run_measured(a, &frame, ao);
         resume_outer(a, frame.outer, frame.began);
     } else {
