@@ -32,7 +32,9 @@ enum {
     X(SLEPT, "slept", "ns")                                                                        \
     X(LONG_STEP, "long_step", "ns")                                                                \
     X(DRAIN, "drain", "1: connections are drained; 2: they are cut off")                           \
-    X(RELOAD, "reload", "1: tokens, roles and certificates are new")
+    X(RELOAD, "reload", "1: tokens, roles and certificates are new")                               \
+    X(BEGAN, "began", "method (15 bits) and number (43 bits) of a task: its handler was called")   \
+    X(ENDED, "ended", "the same: it has returned")
 
 enum recorder_kind {
 #define X(name, text, value) RECORDER_##name,
@@ -47,6 +49,7 @@ enum recorder_kind {
 #define RECORDER_NUMBER_BITS 48
 #define RECORDER_VALUE_BITS  58
 #define RECORDER_VALUE_MAX   ((UINT64_C(1) << RECORDER_VALUE_BITS) - 1)
+#define RECORDER_SHORT_BITS  43 /* of the number in BEGAN and ENDED */
 #define RECORDER_SPAN_BITS   40 /* of RUN and WAIT: 18 minutes; longer ones are shown as that */
 #define RECORDER_SPAN_MAX    ((UINT64_C(1) << RECORDER_SPAN_BITS) - 1)
 
@@ -58,6 +61,18 @@ struct recorder {
     /* Release in recorder_put(), acquire in recorder_copy(): whoever sees a word sees a `written`
      * that is no less than its place. */
     _Atomic uint64_t words[RECORDER_WORDS];
+};
+
+/* A ring and whose it is.  At set-up they are listed; from then on any thread reads them, and a
+ * handler of a signal too. */
+struct recorder_ring {
+    const struct recorder *recorder; /* borrowed */
+    char name[24];                   /* "loop 0" */
+};
+
+struct recorder_rings {
+    struct recorder_ring *at;
+    uint32_t count;
 };
 
 /* Zeroed pages, which cost memory when they are first written.  NULL without memory. */
@@ -102,6 +117,16 @@ static inline void recorder_span(struct recorder *r, enum recorder_kind kind, ui
 {
     uint64_t kept = ns < RECORDER_SPAN_MAX ? ns : RECORDER_SPAN_MAX;
     recorder_note(r, kind, (number << RECORDER_SPAN_BITS & RECORDER_VALUE_MAX) | kept);
+}
+
+/* BEGAN or ENDED, of a thread that runs one blocking handler at a time.  `method` as above. */
+static inline void recorder_handler(struct recorder *r, enum recorder_kind kind, uint64_t method,
+                                    uint64_t number)
+{
+    uint64_t index = (method & ~RECORDER_TASK) >> RECORDER_NUMBER_BITS;
+    recorder_note(r, kind,
+                  index << RECORDER_SHORT_BITS |
+                      (number & ((UINT64_C(1) << RECORDER_SHORT_BITS) - 1)));
 }
 
 /* The time of what follows.  One after another is one: nothing happened between them. */

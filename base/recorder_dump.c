@@ -93,8 +93,12 @@ static bool prepares(struct recorder_event *e, enum recorder_kind kind, uint64_t
 
 static void take_note(struct decoder *d, enum recorder_kind kind, uint64_t value)
 {
-    const struct recorder_event note = {
+    struct recorder_event note = {
         .kind = kind, .ring = d->pending.ring, .time = d->pending.time, .value = value};
+    if (recorder_of_handler(kind)) {
+        note.method = (uint32_t)(value >> RECORDER_SHORT_BITS) & RECORDER_METHODS;
+        note.number = value & ((UINT64_C(1) << RECORDER_SHORT_BITS) - 1);
+    }
     if (!prepares(&d->pending, kind, value))
         d->reader->event(d->reader->arg, &note);
 }

@@ -45,11 +45,12 @@ struct recorder_event {
     uint32_t ring;
     uint64_t time; /* ns of the monotonic clock; 0: not known */
     uint64_t value;
-    /* Of a task. */
+    /* Of a task; the first two also of a handler that was called, and that returned. */
     uint32_t method;
-    uint64_t number, run, wait; /* ns */
-    bool has_run, has_wait;     /* they were measured */
-    uint32_t error;             /* enum ergon_error */
+    uint64_t number;
+    uint64_t run, wait;     /* ns */
+    bool has_run, has_wait; /* they were measured */
+    uint32_t error;         /* enum ergon_error */
 };
 
 struct dump_reader {
@@ -66,5 +67,11 @@ enum dump_verdict { DUMP_WHOLE, DUMP_CUT /* it ends early */, DUMP_FOREIGN /* no
 enum dump_verdict dump_read(struct span file, const struct dump_reader *reader);
 
 const char *recorder_kind_name(enum recorder_kind kind); /* constant */
+
+/* A blocking handler was called, or has returned: `method` and `number` are known. */
+static inline bool recorder_of_handler(enum recorder_kind kind)
+{
+    return kind == RECORDER_BEGAN || kind == RECORDER_ENDED;
+}
 
 #endif

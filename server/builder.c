@@ -10,13 +10,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/recorder.h"
 #include "server/access/rights.h"
 #include "server/memory.h"
 #include "server/plan.h"
 #include "server/reload.h"
+#include "server/runtime/flight.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/spec_options.h"
 #include "server/store/store.h"
+#include "server/tasks/tasks_rings.h"
 
 static int fail(char *error, size_t size, const char *what)
 {
@@ -235,6 +238,31 @@ static int join_workers(const struct config *c, struct registry *registry)
     return 0;
 }
 
+/* ---- flight recorders ---- */
+
+static void list_ring(struct recorder_rings *rings, const struct activator *a)
+{
+    struct recorder_ring *ring = &rings->at[rings->count++];
+
+    ring->recorder = activator_recorder(a);
+    snprintf(ring->name, sizeof ring->name, "%s", activator_name(a));
+}
+
+static int list_rings(struct topology *t)
+{
+    struct recorder_rings *rings = &t->rings;
+
+    rings->at = calloc(t->loop_count + 1 + tasks_rings(t->tasks, NULL), sizeof *rings->at);
+    if (!rings->at)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        list_ring(rings, t->activators[i]);
+    if (t->manager_poller)
+        list_ring(rings, t->manager);
+    rings->count += tasks_rings(t->tasks, rings->at + rings->count);
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 static void share(struct topology *t, const struct config *c, struct registry *registry)
@@ -250,6 +278,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.loops = t->activators;
     t->shared.manager = t->manager_poller ? t->manager : NULL;
     t->shared.loop_count = t->loop_count;
+    t->shared.rings = &t->rings;
     t->shared.accounts = t->accounts;
     t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
@@ -275,7 +304,7 @@ struct topology *topology_build(const struct config *config, struct registry *re
         build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
-    if (!t->acceptor)
+    if (!t->acceptor || list_rings(t) < 0)
         goto failed;
     share(t, config, registry);
     return t;

@@ -6,6 +6,7 @@
  *   - sets an alarm, whose default action ends the process if all this hangs: the frames' names
  * come from the dynamic linker, whose lock the thread may have held;
  *   - survives a fault of its own: a stack that cannot be unwound leaves the record without frames;
+ *   - then has the flight recorder written to a file (recorder_files.h), for which the same holds;
  *   - lets one thread of several write, and the others wait for the end. */
 #include "server/crash.h"
 
@@ -20,6 +21,7 @@
 
 #include "base/log.h"
 #include "server/backtrace.h"
+#include "server/recorder_files.h"
 #include "server/runtime/thread.h"
 #include "server/tasks/running.h"
 
@@ -35,7 +37,8 @@ enum { FATAL_COUNT = sizeof fatal / sizeof fatal[0] };
 /* One thread writes the last record.  Orders nothing (relaxed): the exchange lets one in. */
 static _Atomic bool writing;
 static _Thread_local bool writing_here;
-static siginfo_t cause; /* of the thread that writes */
+static bool leaving_file; /* the record is written; a fault from now on is the file's */
+static siginfo_t cause;   /* of the thread that writes */
 
 /* Written by main around the time in which the server runs.  Orders nothing (relaxed). */
 static _Atomic bool exit_unexpected;
@@ -57,6 +60,36 @@ static void write_record(const char *what, const struct log_field *first, const 
              LOG_STR("method", in_task ? task.method : NULL),
              LOG_STR("task", in_task ? task.name : NULL),
              LOG_STR("backtrace", b->count > 0 ? text : NULL));
+}
+
+/* ---- the file ---- */
+
+static char *put(char *at, const char *end, const char *text)
+{
+    while (at < end && *text)
+        *at++ = *text++;
+    *at = '\0';
+    return at;
+}
+
+/* "SIGSEGV in hash, task 12, on loop 0" */
+static void leave_file(const char *what)
+{
+    char why[RECORDER_WHY_MAX] = "", path[RECORDER_FILE_PATH], thread[THREAD_NAME + 1] = "";
+    const char *end = why + sizeof why - 1;
+    struct running_task task;
+    char *at = put(why, end, what);
+
+    leaving_file = true;
+    if (task_running_here(&task)) {
+        at = put(put(at, end, " in "), end, task.method);
+        at = put(put(at, end, ", task "), end, task.name);
+    }
+    prctl(PR_GET_NAME, thread);
+    put(put(at, end, ", on "), end, thread);
+    if (recorder_files_crash(why, path))
+        log_last("what all threads did last is in a file", LOG_STR("file", path),
+                 LOG_STR("hint", "ergon debug show FILE"));
 }
 
 /* ---- signals ---- */
@@ -93,7 +126,8 @@ static void record_cause(const struct backtrace *b)
     write_record("the server dies of a signal", fields, b);
 }
 
-/* The first time with the frames, and, should unwinding them be what faults, again without.  A
+/* The first time with the frames, and, should unwinding them be what faults, again without; then
+ * the file, unless that is what faults.  A
  * fault comes again when its instruction is tried again, with the stack as it was. */
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
@@ -110,7 +144,10 @@ static void on_fatal(int number, siginfo_t *info, void *context)
         alarm(PATIENCE_S);
         backtrace_take(&b, context);
     }
-    record_cause(&b);
+    if (!leaving_file) {
+        record_cause(&b);
+        leave_file(signal_name(cause.si_signo));
+    }
     set_default(cause.si_signo);
     if (again || !is_fault())
         raise(cause.si_signo);
@@ -142,6 +179,7 @@ static void on_exit_call(int status, void *arg)
         return;
     backtrace_take(&b, NULL);
     write_record("exit() was called in a running server", fields, &b);
+    leave_file("exit()");
     _exit(CRASH_EXIT_CALLED);
 }
 

@@ -6,6 +6,8 @@
  * for it. exit() in a handler is logged in the same way, and the process ends with
  * CRASH_EXIT_CALLED, whatever status was asked for.  Nothing catches _exit() and SIGKILL.
  *
+ * Each of these also leaves a file of the flight recorder, where recorder_files.h is open.
+ *
  * Under a sanitizer its own reports are left alone, and nothing is installed but what concerns
  * exit(). */
 #ifndef ERGON_CRASH_H

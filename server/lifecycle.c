@@ -11,6 +11,7 @@
 #include "server/admin/admin.h"
 #include "server/notify.h"
 #include "server/plan.h"
+#include "server/recorder_files.h"
 #include "server/reload.h"
 #include "server/setup.h"
 #include "server/start_record.h"
@@ -340,6 +341,14 @@ static void tell_away(const struct server *s, const struct activator *a, bool aw
                  LOG_STR("hint", t->manager_poller ? NULL : "manager.place: own"));
 }
 
+static void leave_file(const struct activator *a)
+{
+    char why[RECORDER_WHY_MAX];
+
+    snprintf(why, sizeof why, "%s does not finish its round", activator_name(a));
+    recorder_files_stuck(why);
+}
+
 /* watchdog_told_fn */
 static void on_away(void *arg, const struct activator *a, bool away)
 {
@@ -350,6 +359,8 @@ static void on_away(void *arg, const struct activator *a, bool away)
     if (topology_accepts_on(s->topology, a))
         s->stands_in = away;
     tell_away(s, a, away);
+    if (away)
+        leave_file(a);
 }
 
 static void wait_once(struct server *s)
@@ -388,6 +399,7 @@ static enum lifecycle_exit stop(struct server *s)
     ao_time left = time_left(s, (*s->config)->drain / 100 * JOIN_UNTIL_PERCENT);
     admin_close(s->watch->admin);
     uint32_t stuck = topology_stop(s->topology, left);
+    recorder_files_close(); /* before the rings go */
 
     if (stuck > 0) {
         log_last("stopped without some handlers", LOG_UINT("stuck", stuck));
@@ -434,10 +446,12 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
     if (open_files(&s) < 0) {
         log_error("cannot open signalfd or eventfd", LOG_INT("errno", errno));
         admin_close(watch->admin);
+        recorder_files_close();
         topology_free(t);
     } else if (topology_start(t, error, sizeof error) < 0) {
         log_error("cannot start", LOG_STR("why", error));
         admin_close(watch->admin);
+        recorder_files_close();
         topology_free(t);
     } else {
         health_enter(watch->health, HEALTH_SERVING);

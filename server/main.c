@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/audit.h"
@@ -19,6 +20,7 @@
 #include "server/offline.h"
 #include "server/plan.h"
 #include "server/probe.h"
+#include "server/recorder_files.h"
 #include "server/sandbox.h"
 #include "server/tasks/handlers/held_memory.h"
 #include "server/setup.h"
@@ -154,6 +156,19 @@ static bool open_admin(const struct config *c, struct admin_options *o, const st
     return *admin != NULL;
 }
 
+/* A server without them serves as well. */
+static void open_recorder_files(const struct config *c, const struct topology *t,
+                                const struct registry *registry)
+{
+    char folder[PATH_MAX], text[96];
+    const struct recorder_files_options o = {
+        .folder = folder, .kept = c->recorder.files, .rings = &t->rings, .registry = registry};
+
+    if (plan_recorder_folder(c, folder) && recorder_files_open(&o) < 0)
+        log_warn("the flight recorder will leave no files", LOG_STR("directory", folder),
+                 LOG_STR("why", strerror_r(errno, text, sizeof text)));
+}
+
 /* Takes the configuration over. */
 static int run(struct config *config, const struct config_input *input)
 {
@@ -185,6 +200,7 @@ static int run(struct config *config, const struct config_input *input)
         admin_close(admin);
         goto done;
     }
+    open_recorder_files(config, t, registry);
     if (crash_install() < 0)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);

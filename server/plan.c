@@ -1,5 +1,7 @@
 #include "server/plan.h"
 
+#include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -379,4 +381,15 @@ struct role_table *plan_roles(const struct config *c)
     }
     free(roles);
     return table;
+}
+
+bool plan_recorder_folder(const struct config *c, char out[PATH_MAX])
+{
+    char store[PATH_MAX];
+
+    if (c->recorder.files == 0 || (!c->recorder.directory && !c->store))
+        return false;
+    snprintf(store, sizeof store, "%s", c->store ? c->store : "");
+    snprintf(out, PATH_MAX, "%s", c->recorder.directory ? c->recorder.directory : dirname(store));
+    return true;
 }

@@ -5,6 +5,8 @@
 #ifndef ERGON_PLAN_H
 #define ERGON_PLAN_H
 
+#include <limits.h>
+
 #include "server/accounts/account.h"
 #include "server/access/rights.h"
 #include "server/config/config.h"
@@ -50,6 +52,9 @@ bool plan_worker_join(const struct config *c, char **out); /* the same of worker
 
 /* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
 struct jobs_tenant *plan_tenants(const struct config *c);
+
+/* Where files of the flight recorder go.  False: nowhere. */
+bool plan_recorder_folder(const struct config *c, char out[PATH_MAX]);
 
 /* Auto becomes sleep where no processor is to spare.  Reads files: call it at the start. */
 enum idle_mode plan_idle(const struct config *c);

@@ -108,6 +108,7 @@ void topology_free(struct topology *t)
     accounts_free(t->accounts);
     threads_fini(&t->threads);
     free(t->worker_methods);
+    free(t->rings.at);
     free(t->nets);
     free(t->rpcs);
     free(t->activators);

@@ -44,7 +44,8 @@ struct topology {
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct rpc_shared shared;
-    char *worker_methods; /* lent to rpc and the jobs; NULL: none */
+    struct recorder_rings rings; /* of all threads that have one; lent to rpc */
+    char *worker_methods;        /* lent to rpc and the jobs; NULL: none */
 
     struct threads threads; /* of the manager, if it has one of its own, then of the loops */
 };

@@ -177,10 +177,15 @@ static bool is_task(const struct recorder_event *e)
     return e->kind == RECORDER_NONE;
 }
 
+static bool has_method(const struct recorder_event *e)
+{
+    return is_task(e) || recorder_of_handler(e->kind);
+}
+
 static bool is_wanted(const struct show *s, const struct recorder_event *e)
 {
     const struct show_options *o = s->options;
-    if (o->method && (!is_task(e) || !span_is(s->methods[e->method], o->method)))
+    if (o->method && (!has_method(e) || !span_is(s->methods[e->method], o->method)))
         return false;
     if (o->loop && !span_is(ring_name(s, e->ring), o->loop))
         return false;
@@ -253,7 +258,12 @@ static void print_event(const struct show *s, const struct recorder_event *e)
     char time[64], wait[32], run[32];
     struct span ring = ring_name(s, e->ring), method = s->methods[e->method];
     format_time(s, e->time, time, sizeof time);
-    say("%-27s  %-9.*s  ", time, (int)ring.len, (const char *)ring.at);
+    say("%-27s  %-11.*s  ", time, (int)ring.len, (const char *)ring.at);
+    if (recorder_of_handler(e->kind)) {
+        say("%-12s %12" PRIu64 "  %10s  %10s  %-10s  %.*s\n", recorder_kind_name(e->kind),
+            e->number, "", "", "", (int)method.len, (const char *)method.at);
+        return;
+    }
     if (!is_task(e)) {
         if (e->kind == RECORDER_REFUSED && e->value < ERGON_ERROR_COUNT)
             say("%-12s %s\n", recorder_kind_name(e->kind), error_name((enum ergon_error)e->value));
@@ -280,15 +290,17 @@ static enum status print_event_json(const struct show *s, const struct recorder_
     json_t *o =
         json_pack("{s:s, s:s, s:o}", "event", is_task(e) ? "task" : recorder_kind_name(e->kind),
                   "time", time, "loop", text_of(ring_name(s, e->ring)));
-    if (o != NULL && is_task(e)) {
+    if (o != NULL && has_method(e)) {
         json_object_set_new(o, "method", text_of(s->methods[e->method]));
         json_object_set_new(o, "task", json_integer((json_int_t)e->number));
+    }
+    if (o != NULL && is_task(e)) {
         json_object_set_new(o, "outcome", json_string(outcome(e)));
         if (e->has_wait)
             json_object_set_new(o, "wait_ns", json_integer((json_int_t)e->wait));
         if (e->has_run)
             json_object_set_new(o, "run_ns", json_integer((json_int_t)e->run));
-    } else if (o != NULL) {
+    } else if (o != NULL && !has_method(e)) {
         json_object_set_new(o, "value", json_integer((json_int_t)e->value));
     }
     return print_json(o);
@@ -303,8 +315,8 @@ static enum status print_all(const struct globals *g, const struct show *s)
         format_time(s, s->monotonic, time, sizeof time);
         say("# pid %" PRIu64 ", dumped %s: %.*s\n", s->pid, time, (int)s->why.len,
             (const char *)s->why.at);
-        say("# %-25s  %-9s  %-12s %12s  %10s  %10s  %-10s  %s\n", "TIME", "LOOP", "EVENT", "NUMBER",
-            "WAIT us", "RUN us", "OUTCOME", "METHOD");
+        say("# %-25s  %-11s  %-12s %12s  %10s  %10s  %-10s  %s\n", "TIME", "LOOP", "EVENT",
+            "NUMBER", "WAIT us", "RUN us", "OUTCOME", "METHOD");
     }
     for (size_t i = first; i < s->count; i++) {
         enum status status = STATUS_OK;

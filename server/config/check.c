@@ -348,6 +348,12 @@ static void check_audit(const struct subject *s, const char *file)
         wrong_file(s, "audit.file", file, "written");
 }
 
+static void check_recorder(const struct subject *s, const char *directory)
+{
+    if (directory && access(directory, W_OK | X_OK) != 0)
+        wrong_file(s, "recorder.directory", directory, "written");
+}
+
 static void check_files(const struct subject *s)
 {
     const struct config *c = s->config;
@@ -356,6 +362,7 @@ static void check_files(const struct subject *s)
     check_readable(s, "tokens_file", c->tokens_file);
     check_store(s, c->store);
     check_audit(s, c->audit.file);
+    check_recorder(s, c->recorder.directory);
     check_readable(s, "tls.cert", c->tls.cert);
     check_readable(s, "tls.key", c->tls.key);
     check_readable(s, "tls.client_ca", c->tls.client_ca);

@@ -233,6 +233,11 @@ struct config {
         uint64_t buffer; /* bytes of its records that wait to be written */
     } audit;
 
+    struct {
+        char *directory; /* of its files; NULL: that of `store`, if there is one */
+        uint32_t files;  /* of each kind that are kept; 0: none is written */
+    } recorder;
+
     char *file;                    /* that was read; may be NULL */
     char *copy;                    /* CONFIG_BACKUP_STORE: where it goes to; else NULL */
     struct config_origin *origins; /* one per key of the table */

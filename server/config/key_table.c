@@ -290,6 +290,13 @@ static const struct config_key keys[] = {
     {"audit.buffer", "audit-buffer", &config_size, AT(audit.buffer), .normal = "1m",
      LIMIT(64 * KILO, GIGA),
      .help = "of these, what waits to be written; with no room administrative acts are refused"},
+
+    {"recorder.directory", "recorder-directory", &config_path, AT(recorder.directory),
+     .help = "where the flight recorder is written to when the server crashes, or a loop is stuck; "
+             "none: beside the store, or nowhere without one"},
+    {"recorder.files", "recorder-files", &config_count, AT(recorder.files), .normal = "8",
+     LIMIT(1, 1000), .words = OFF,
+     .help = "files of either kind that are kept there; off: none is written"},
 };
 
 #undef AT

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/recorder_dump.h"
 #include "server/rpc/method.h"
-#include "server/runtime/flight.h"
 
 enum {
     PART_WORDS = 4096,
@@ -24,21 +23,12 @@ enum {
 _Static_assert(PART_NAMES *(DUMP_HEAD + 4 + NAME_MOST) < PART_WORDS * 8, "names have room");
 
 struct part {
-    uint8_t *bytes; /* PART_BYTES */
-    uint8_t *end;
+    uint8_t *end;                    /* in `bytes` */
     uint64_t stage, position, until; /* of this one, then of the next */
     bool last;
+    uint64_t words[PART_WORDS];
+    uint8_t bytes[PART_BYTES];
 };
-
-static struct activator *ring_owner(const struct rpc_shared *s, uint64_t ring)
-{
-    return ring < s->loop_count ? s->loops[ring] : s->manager;
-}
-
-static uint64_t ring_count(const struct rpc_shared *s)
-{
-    return s->loop_count + (s->manager ? 1u : 0u);
-}
 
 static uint8_t *put_text(uint8_t *at, const char *text, size_t len)
 {
@@ -78,31 +68,38 @@ static void make_names(struct part *p, const struct rpc_shared *s)
         next_stage(p);
 }
 
-static void make_words(struct part *p, const struct rpc_shared *s, uint64_t *words)
+/* Those that have written nothing, as blocking threads that were never needed, take no part. */
+static void skip_empty(struct part *p, const struct recorder_rings *rings)
 {
-    const struct activator *owner = ring_owner(s, p->stage - 1);
-    const struct recorder *r = activator_recorder(owner);
+    while (p->stage > 0 && p->stage <= rings->count && p->until == 0 &&
+           recorder_written(rings->at[p->stage - 1].recorder) == 0)
+        next_stage(p);
+}
+
+static void make_words(struct part *p, const struct recorder_ring *of)
+{
     uint32_t ring = (uint32_t)p->stage - 1;
 
     if (p->until == 0) {
-        p->until = recorder_written(r);
-        p->end = put_name(p->end, DUMP_RING, ring, activator_name(owner));
+        p->until = recorder_written(of->recorder);
+        p->end = put_name(p->end, DUMP_RING, ring, of->name);
     }
-    uint32_t count = recorder_copy(r, &p->position, p->until, words, PART_WORDS);
+    uint32_t count = recorder_copy(of->recorder, &p->position, p->until, p->words, PART_WORDS);
     if (count > 0)
-        p->end = dump_words(p->end, ring, p->position, words, count);
+        p->end = dump_words(p->end, ring, p->position, p->words, count);
     p->position += count;
     if (count == 0 || p->position >= p->until)
         next_stage(p);
 }
 
-static void make(struct part *p, const struct rpc_shared *s, uint64_t *words)
+static void make(struct part *p, const struct rpc_shared *s)
 {
     if (p->stage == 0)
         make_names(p, s);
     else
-        make_words(p, s, words);
-    p->last = p->stage > ring_count(s);
+        make_words(p, &s->rings->at[p->stage - 1]);
+    skip_empty(p, s->rings);
+    p->last = p->stage > s->rings->count;
     if (p->last)
         p->end = dump_end(p->end);
 }
@@ -145,7 +142,7 @@ static bool read_place(struct rpc_request *rq, struct part *p)
     good = count == 0 || count == 3;
     for (uint32_t i = 0; good && i < count; i++)
         good = read_uint(&r, at[i]);
-    if (!good || p->stage > ring_count(rq->loop->shared)) {
+    if (!good || p->stage > rq->loop->shared->rings->count) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS,
                    "server.debug_dump takes [], then what the part before has as \"next\"");
         return false;
@@ -156,20 +153,19 @@ static bool read_place(struct rpc_request *rq, struct part *p)
 /* server.debug_dump [stage, position, until] */
 static void serve_dump(struct rpc_request *rq)
 {
-    struct part part = {0};
+    struct part *part = malloc(sizeof *part);
 
-    if (!read_place(rq, &part))
-        return;
-    uint64_t *words = malloc(PART_WORDS * sizeof *words);
-    part.bytes = part.end = malloc(PART_BYTES);
-    if (words && part.bytes) {
-        make(&part, rq->loop->shared, words);
-        answer(rq, &part);
-    } else {
+    if (!part) {
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
     }
-    free(part.bytes);
-    free(words);
+    part->end = part->bytes;
+    part->stage = part->position = part->until = 0;
+    if (read_place(rq, part)) {
+        make(part, rq->loop->shared);
+        answer(rq, part);
+    }
+    free(part);
 }
 
 static const struct rpc_method methods[] = {

@@ -10,6 +10,7 @@
 #define ERGON_RPC_RPC_H
 
 #include "base/counter.h"
+#include "base/recorder.h"
 #include "server/accounts/account.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
@@ -31,6 +32,7 @@ struct rpc_shared {
     struct activator **loops;
     struct activator *manager; /* on a thread of its own; NULL: it lives on the first loop */
     uint32_t loop_count;
+    const struct recorder_rings *rings;
     struct net_limits limits;
     struct accounts *accounts;
     ao_time started;  /* of ao_clock_monotonic */

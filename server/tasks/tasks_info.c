@@ -1,8 +1,10 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "server/tasks/executors/blocking.h"
 #include "server/tasks/manager/crews.h"
 #include "server/tasks/tasks_parts.h"
+#include "server/tasks/tasks_rings.h"
 
 static void add_home(struct tasks_info *out, const struct home *h)
 {
@@ -130,6 +132,16 @@ void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum 
         times_read(&m->pool->staff->figures[i].times, out);
     for (uint32_t i = 0; !method_of_workers(m) && i < t->shared.plan.executor_count; i++)
         times_read(&t->executors[i]->figures[index].times, out);
+}
+
+uint32_t tasks_rings(const struct tasks *t, struct recorder_ring *out)
+{
+    const struct executor_group *g = &t->shared.local[POOL_BLOCKING]->group;
+    for (uint32_t i = 0; out && i < g->count; i++) {
+        out[i].recorder = blocking_of(g->list[i])->recorder;
+        executor_name(g->list[i], out[i].name, sizeof out[i].name);
+    }
+    return g->count;
 }
 
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)

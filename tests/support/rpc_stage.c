@@ -9,6 +9,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/auth/token.h"
 #include "server/rpc/job_requests.h"
+#include "server/runtime/flight.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/notation.h"
@@ -132,7 +133,10 @@ static void open_server(void)
     net_start();
     stage.nets[0] = net.loop;
     stage.rpcs[0] = &stage.rpc;
+    stage.ring = (struct recorder_ring){.recorder = activator_recorder(net.activator)};
+    stage.rings = (struct recorder_rings){.at = &stage.ring, .count = 1};
     stage.shared = (struct rpc_shared){.registry = stage.registry,
+                                       .rings = &stage.rings,
                                        .accounts = net.accounts,
                                        .tasks = stage.tasks,
                                        .jobs = stage.jobs,

@@ -19,6 +19,8 @@ struct rpc_stage {
     struct net_loop *nets[1];
     struct rpc_loop *rpcs[1];
     struct rpc_shared shared;
+    struct recorder_ring ring;
+    struct recorder_rings rings;
     struct rpc_loop rpc;
     struct connection *conn; /* of `peer`, until it is freed */
     char said[8192];

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/recorder.h"
 #include "server/runtime/sync/semaphore_remote.h"
 #include "server/runtime/thread.h"
 #include "server/accounts/tally.h"
@@ -112,6 +113,13 @@ static void end_cpu(struct executor *e, const struct method *m, ao_time began, a
     counter_set(&e->cpu_mark, outer);
 }
 
+static void record(struct executor *e, enum recorder_kind kind, const struct task *t, ao_time now)
+{
+    struct recorder *r = blocking_of(e)->recorder;
+    recorder_clock(r, now);
+    recorder_handler(r, kind, t->method->mark, t->number);
+}
+
 static void run_handler(struct executor *e, struct task *t)
 {
     struct method *outer = atomic_load_explicit(&e->running, memory_order_relaxed);
@@ -120,11 +128,13 @@ static void run_handler(struct executor *e, struct task *t)
     counter_set(&e->running_since, began);
     atomic_store_explicit(&e->running, t->method, memory_order_relaxed);
     counter_add(&e->figures[t->method->index].steps, 1);
+    record(e, RECORDER_BEGAN, t, began);
     t->method->handler->run(task_face(t));
     atomic_store_explicit(&e->running, outer, memory_order_relaxed);
     counter_set(&e->running_since, outer_since);
     end_cpu(e, t->method, cpu, outer_mark);
     t->busy = executor_clock(e) - began;
+    record(e, RECORDER_ENDED, t, began + t->busy);
     counter_add(&e->figures[t->method->index].busy_ns, t->busy);
 }
 
@@ -631,11 +641,12 @@ int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t inde
     e->out = b->out = task_lanes_new(shared_homes(shared));
     waker_init(&b->waker, ring_bell, b->poller);
     e->waker = &b->waker;
+    b->recorder = recorder_new();
     bool spare = shared->plan.executors[index].spare;
     atomic_init(&b->present, !spare);
     atomic_init(&b->wanted, !spare);
     atomic_init(&e->accepting, spare ? ACCEPTS_NONE : ACCEPTS_ALL);
-    if (b->out && executor_init(e, shared, index, NULL) == 0 &&
+    if (b->out && b->recorder && executor_init(e, shared, index, NULL) == 0 &&
         lane_init_thread(&b->in, EXECUTOR_LANE_IN, shared->plan.manager, &b->waker) == 0)
         return 0;
     blocking_fini(b);
@@ -649,5 +660,6 @@ void blocking_fini(struct blocking *b)
     task_lane_close(&b->in);
     executor_fini(&b->base);
     sem_destroy(&b->ended);
+    recorder_free(b->recorder);
     poller_eventfd_free(b->poller);
 }

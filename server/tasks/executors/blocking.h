@@ -29,6 +29,7 @@ struct blocking {
     struct executor base;
     struct lane in, *out;  /* its own */
     struct poller *poller; /* where its thread sleeps */
+    struct recorder *recorder;
     struct waker waker;
     struct blocking_frame *frames; /* innermost */
     uint32_t frame_count;
