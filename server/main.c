@@ -147,6 +147,7 @@ static bool open_admin(const struct config *c, struct admin_options *o, const st
                                 .count = (uint32_t)c->admin.count,
                                 .hosts = (const char *const *)c->admin.hosts.at,
                                 .host_count = c->admin.hosts.count,
+                                .scan = plan_scan(c),
                                 .health = health};
     if (o->count == 0)
         return true;

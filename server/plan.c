@@ -71,6 +71,12 @@ static uint32_t handshakes_share(const struct config *c, uint32_t loops)
     return (all + loops - 1) / loops;
 }
 
+struct scan_limits plan_scan(const struct config *c)
+{
+    return (struct scan_limits){.message_max = (uint32_t)c->limits.message,
+                                .depth_max = c->limits.depth};
+}
+
 struct net_limits plan_limits(const struct config *c, uint32_t loops)
 {
     uint32_t connections = c->limits.connections;
@@ -78,7 +84,7 @@ struct net_limits plan_limits(const struct config *c, uint32_t loops)
     if (connections == 0)
         connections = fdlimit_connections(fdlimit_raise());
     return (struct net_limits){
-        .scan = {.message_max = (uint32_t)c->limits.message, .depth_max = c->limits.depth},
+        .scan = plan_scan(c),
         .in_flight = c->limits.in_flight,
         .output_max = c->limits.output,
         .connection_bytes = memory_of_connection(c),

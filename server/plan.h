@@ -16,6 +16,7 @@
 
 uint32_t plan_loops(const struct config *c); /* how many, by configuration or processors */
 
+struct scan_limits plan_scan(const struct config *c); /* of a message of a client */
 struct net_limits plan_limits(const struct config *c, uint32_t loops);
 
 struct account_limits plan_accounts(const struct config *c);

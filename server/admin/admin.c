@@ -132,6 +132,7 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
         return snprintf(error, size, "admin listener: out of memory"), NULL;
     a->stop_fd = -1;
     a->web.health = options->health;
+    a->web.gateway.scan = options->scan;
     if (!open_events(a) || !copy_hosts(&a->web, options)) {
         snprintf(error, size, "admin listener: no memory or no descriptor");
     } else if (open_listeners(&a->web, options, error, size) == 0) {

@@ -10,6 +10,7 @@
  *   web.c          a request: its checks, and who answers it
  *   connections.c  the connections of HTTP, and their bounds
  *   http_reply.c   answers: headers, texts, JSON, errors
+ *   framing.c      is it beyond doubt where a request ends?
  *   host_check.c   is a request for us, and from our page?
  *   files.c        the embedded page
  *   monitoring.c   /healthz, /readyz, /metrics, /debug/topology
@@ -32,6 +33,7 @@ struct admin_options {
     uint32_t count;
     const char *const *hosts; /* names that it may be called by, beside its address */
     size_t host_count;
+    struct scan_limits scan;     /* of a message of a client */
     const struct health *health; /* borrowed until admin_free() */
 };
 

@@ -1,5 +1,6 @@
 #include "server/admin/api.h"
 
+#include <event2/event.h>
 #include <event2/http.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,12 @@ static void on_lost(void *arg)
     api_end_session(g->session);
 }
 
+/* Not one that would seem shorter than it is. */
+static bool is_plain_text(const json_t *value)
+{
+    return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
+}
+
 void api_session_post(struct web_listener *l, struct evhttp_request *req)
 {
     static const struct gateway_port port = {.opened = on_opened, .lost = on_lost};
@@ -105,12 +112,17 @@ void api_session_post(struct web_listener *l, struct evhttp_request *req)
         return;
     if (!request_reaches(l->web, req))
         goto done;
+    const json_t *token = json_object_get(body, "token");
+    if (token && !is_plain_text(token)) {
+        reply_error(req, "BAD_REQUEST", "\"token\" is to be a token");
+        goto done;
+    }
     const struct net_origin from = request_origin(l, req);
     g = calloc(1, sizeof *g);
     if (g) {
         *g = (struct guest){.listener = l, .req = req};
-        g->peer = gateway_open(&l->web->gateway, l->index, &from,
-                               json_string_value(json_object_get(body, "token")), &port, g);
+        g->peer =
+            gateway_open(&l->web->gateway, l->index, &from, json_string_value(token), &port, g);
     }
     if (!g || !g->peer) {
         free(g);
@@ -165,7 +177,26 @@ void api_session_delete(struct web_listener *l, struct evhttp_request *req)
 struct api_call {
     struct evhttp_request *req;
     struct session *session;
+    struct event *vanishes; /* whoever asked; NULL: nobody looks */
+    uint64_t id;            /* of the gateway's call */
 };
+
+/* Nobody is there to read the answer, which evhttp finds out when it writes it. */
+static void on_vanished(evutil_socket_t fd, short what, void *arg)
+{
+    const struct api_call *c = arg;
+
+    (void)fd;
+    (void)what;
+    gateway_cancel(api_peer(c->session), c->id);
+}
+
+static void api_call_free(struct api_call *c)
+{
+    if (c->vanishes)
+        event_free(c->vanishes);
+    free(c);
+}
 
 static void on_answer(void *arg, const struct gateway_answer *a)
 {
@@ -177,7 +208,7 @@ static void on_answer(void *arg, const struct gateway_answer *a)
         reply_json(c->req, HTTP_OK, json_pack_ex(NULL, 0, "{s:O}", "result", a->result));
     else
         reply_error(c->req, a->code, a->text);
-    free(c);
+    api_call_free(c);
 }
 
 /* The connection is the session's: what changes how it speaks, or who it is, would change that. */
@@ -195,36 +226,43 @@ static bool is_of_connection(const char *method)
 /* NULL, or what is wrong with it. */
 static const char *take_call(const json_t *body, const char **method, json_t **params)
 {
-    *method = json_string_value(json_object_get(body, "method"));
+    const json_t *name = json_object_get(body, "method");
+
+    *method = json_string_value(name);
     *params = json_object_get(body, "params");
-    if (!*method || !**method ||
-        strlen(*method) != json_string_length(json_object_get(body, "method")))
+    if (!is_plain_text(name) || !**method)
         return "\"method\" is to be the name of a method";
     if (*params && !json_is_array(*params))
         return "\"params\" is to be a list";
     return NULL;
 }
 
+static const char *why_not(const char *code)
+{
+    if (strcmp(code, "BAD_PARAMS") == 0)
+        return "the parameters are nested too deeply, or their base64 is bad";
+    if (strcmp(code, "TOO_LARGE") == 0)
+        return "the parameters are larger, or nested more deeply, than a message may be";
+    return "out of memory, or the name of the method is too long";
+}
+
 static void begin_call(struct session *s, struct evhttp_request *req, const char *method,
                        const json_t *params)
 {
     struct api_call *c = malloc(sizeof *c);
-    int status = -1;
+    const char *code = "MEMORY";
 
     if (c) {
-        *c = (struct api_call){req, s};
-        status = gateway_call(api_peer(s), method, params, WEB_CALL_MS, on_answer, c);
+        *c = (struct api_call){.req = req, .session = s};
+        c->id = gateway_call(api_peer(s), method, params, WEB_CALL_MS, on_answer, c, &code);
     }
-    if (status == 0) {
+    if (c && c->id != 0) {
+        c->vanishes = request_vanishes(req, on_vanished, c);
         s->calls++;
         return;
     }
     free(c);
-    if (status == -2)
-        reply_error(req, "BAD_PARAMS",
-                    "the parameters are nested too deeply, or their base64 is bad");
-    else
-        reply_error(req, "MEMORY", "out of memory, or the name of the method is too long");
+    reply_error(req, code, why_not(code));
 }
 
 void api_call(struct web_listener *l, struct evhttp_request *req)

@@ -1,27 +1,41 @@
 #include "server/admin/connections.h"
 
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* evhttp sees the end of the stream, and drops it. */
+/* Whoever answers, or what is being written, finds out by itself.  evhttp would not, where much is
+ * left to be read: it is told that the stream has ended, and drops it. */
 static void hang_up(const struct http_connection *c)
 {
     evutil_socket_t fd = bufferevent_getfd(c->bev);
 
     if (fd >= 0)
         shutdown(fd, SHUT_RDWR);
+    if (c->phase == HTTP_READS)
+        bufferevent_trigger_event(c->bev, BEV_EVENT_READING | BEV_EVENT_EOF,
+                                  BEV_OPT_DEFER_CALLBACKS);
 }
 
-static void let_idle_give_way(struct http_connections *c)
+/* The one that has been at this for longest; NULL: none is. */
+static const struct http_connection *oldest_at(const struct http_connections *c,
+                                               enum http_phase phase)
 {
-    struct http_connection *oldest = NULL;
+    const struct http_connection *oldest = NULL;
 
     for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
-        struct http_connection *one = &c->at[i];
-        if (one->bev && !one->busy && (!oldest || one->since < oldest->since))
+        const struct http_connection *one = &c->at[i];
+        if (one->bev && one->phase == phase && (!oldest || one->since < oldest->since))
             oldest = one;
     }
+    return oldest;
+}
+
+static void let_idle_give_way(const struct http_connections *c)
+{
+    const struct http_connection *oldest = oldest_at(c, HTTP_READS);
+
     if (oldest)
         hang_up(oldest);
 }
@@ -34,20 +48,20 @@ bool connections_add(struct http_connections *c, struct bufferevent *bev, ao_tim
         if (c->at[i].bev)
             continue;
         bufferevent_incref(bev);
-        c->at[i] = (struct http_connection){.bev = bev, .since = now};
+        c->at[i] = (struct http_connection){.bev = bev, .since = now, .phase = HTTP_READS};
         c->count++;
         return true;
     }
     return false;
 }
 
-void connections_busy(struct http_connections *c, const struct bufferevent *bev, bool busy,
-                      ao_time now)
+void connections_enter(struct http_connections *c, const struct bufferevent *bev,
+                       enum http_phase phase, ao_time now)
 {
     for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
         if (c->at[i].bev != bev)
             continue;
-        c->at[i].busy = busy;
+        c->at[i].phase = phase;
         c->at[i].since = now;
     }
 }
@@ -62,6 +76,28 @@ static bool was_dropped(struct bufferevent *bev)
     return !ends;
 }
 
+/* Unlike a request that is too large, all of them together are nobody's own fault; but whoever has
+ * most can bear it best. */
+static void bound_input(const struct http_connections *c)
+{
+    const struct http_connection *largest = NULL;
+    size_t most = 0, all = 0;
+
+    for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
+        const struct http_connection *one = &c->at[i];
+        if (!one->bev)
+            continue;
+        size_t bytes = evbuffer_get_length(bufferevent_get_input(one->bev));
+        all += bytes;
+        if (bytes > most) {
+            most = bytes;
+            largest = one;
+        }
+    }
+    if (largest && (most > HTTP_INPUT_ONE || all > HTTP_INPUT_MAX))
+        hang_up(largest);
+}
+
 void connections_sweep(struct http_connections *c)
 {
     for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
@@ -72,15 +108,27 @@ void connections_sweep(struct http_connections *c)
         c->count--;
         bufferevent_decref(bev);
     }
+    bound_input(c);
+}
+
+static bool took_too_long(const struct http_connection *one, ao_time now)
+{
+    ao_time took = now - one->since;
+
+    return (one->phase == HTTP_READS && took > HTTP_REQUEST_TIME) ||
+           (one->phase == HTTP_ANSWERS && took > HTTP_ANSWER_TIME);
 }
 
 void connections_tick(struct http_connections *c, ao_time now)
 {
-    for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
-        const struct http_connection *one = &c->at[i];
-        if (one->bev && !one->busy && now - one->since > HTTP_REQUEST_TIME)
-            hang_up(one);
-    }
+    for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++)
+        if (c->at[i].bev && took_too_long(&c->at[i], now))
+            hang_up(&c->at[i]);
+    if (!connections_full(c))
+        return;
+    const struct http_connection *slow = oldest_at(c, HTTP_ANSWERS);
+    if (slow && now - slow->since > HTTP_ANSWER_LEAST)
+        hang_up(slow);
 }
 
 bool connections_full(const struct http_connections *c)

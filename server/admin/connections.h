@@ -1,12 +1,14 @@
-/* The connections of HTTP, and what bounds them: their number, and the time that one may take
- * until its next request is whole.
+/* The connections of HTTP, and what bounds them: their number, the time that one may take until its
+ * next request is whole, and then until it has read the answer, and the bytes that wait to become
+ * requests.
  *
  * evhttp (libevent 2.1) tells nobody when it drops a connection.  So each bufferevent that it is
  * given keeps a reference here; of one that evhttp has freed the callbacks are gone, and the sweep
  * after each round of the loop lets go of it, which closes the socket.
  *
- * When all places are taken the connection that has been idle longest gives way; when none is idle
- * nobody is accepted until one ends.
+ * When all places are taken the connection that has been idle longest gives way.  When none is idle
+ * nobody is accepted until one ends; the one that has been answered for longest, if that is long,
+ * is made to, so that clients that read slowly keep nobody else away.
  *
  * Thread: the admin thread. */
 #ifndef ERGON_ADMIN_CONNECTIONS_H
@@ -25,11 +27,25 @@ enum {
     HTTP_CONNECTIONS_MOST = HTTP_CONNECTIONS + HTTP_CONNECTIONS_MORE
 };
 #define HTTP_REQUEST_TIME AO_S(30) /* from the accept, or the last answer, to a whole request */
+#define HTTP_ANSWER_TIME  AO_S(90) /* from there until the answer has been read */
+#define HTTP_ANSWER_LEAST AO_S(10) /* the same while others wait for a place */
+/* Bytes of requests that are not whole.  Of one: more than head and body may have together, since
+ * evhttp looks for the end of a line, where a chunk tells its length, however long that line gets.
+ * (A watermark would not do: at it libevent 2.1 calls evhttp again and again.) */
+#define HTTP_INPUT_MAX (UINT32_C(16) << 20)
+#define HTTP_INPUT_ONE (UINT32_C(2) << 20)
+
+/* What one is at. */
+enum http_phase {
+    HTTP_READS,   /* its next request is not whole */
+    HTTP_ANSWERS, /* its request is under way, or the answer has not been read */
+    HTTP_STREAMS  /* its answer has no end: who gives it has bounds of its own */
+};
 
 struct http_connection {
     struct bufferevent *bev; /* a reference; NULL: free */
-    ao_time since;           /* the last answer, or the accept */
-    bool busy;               /* a request is being answered */
+    ao_time since;           /* of this phase */
+    enum http_phase phase;
 };
 
 struct http_connections {
@@ -39,12 +55,13 @@ struct http_connections {
 
 /* Counts one more.  False: there is no room at all. */
 bool connections_add(struct http_connections *c, struct bufferevent *bev, ao_time now);
-/* A request on it is whole, or was answered. */
-void connections_busy(struct http_connections *c, const struct bufferevent *bev, bool busy,
-                      ao_time now);
-/* After each round: lets go of those that evhttp has dropped. */
+/* It is at something else from now on. */
+void connections_enter(struct http_connections *c, const struct bufferevent *bev,
+                       enum http_phase phase, ao_time now);
+/* After each round: lets go of those that evhttp has dropped, and hangs up on one that has more
+ * bytes than HTTP_INPUT_ONE, or the most where all have more than HTTP_INPUT_MAX. */
 void connections_sweep(struct http_connections *c);
-/* Now and then: hangs up on those that take too long. */
+/* Each second: hangs up on those that take too long. */
 void connections_tick(struct http_connections *c, ao_time now);
 bool connections_full(const struct http_connections *c); /* nobody is to be accepted */
 

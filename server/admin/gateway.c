@@ -108,28 +108,59 @@ static void on_answer(void *arg, const struct ergon_answer *a)
     free(call);
 }
 
-int gateway_call(struct gateway_peer *p, const char *method, const json_t *params, uint32_t ms,
-                 gateway_answer_fn *answered, void *arg)
+/* What the server would refuse with the connection, and so with the session, is not sent. */
+static bool is_within(const struct scan_limits *limits, const msgpack_sbuffer *params)
+{
+    enum { ENVELOPE_MAX = 300, ENVELOPE_DEPTH = 1 }; /* of a request: with the method's name */
+    const struct scan_limits own = {
+        .message_max = limits->message_max > ENVELOPE_MAX ? limits->message_max - ENVELOPE_MAX : 1,
+        .depth_max = limits->depth_max - ENVELOPE_DEPTH};
+    struct scanner scanner;
+
+    scanner_init(&scanner);
+    return scanner_run(&scanner, &own, span_of((const uint8_t *)params->data, params->size)) ==
+           SCAN_WHOLE;
+}
+
+static uint64_t send_call(struct gateway_peer *p, const char *method, const msgpack_sbuffer *params,
+                          uint32_t ms, gateway_answer_fn *answered, void *arg)
 {
     struct gateway_call *call = malloc(sizeof *call);
-    msgpack_sbuffer packed;
-    msgpack_packer packer;
-    int status = -1;
+    uint64_t id = 0;
 
     if (!call)
-        return -1;
+        return 0;
     *call = (struct gateway_call){answered, arg};
+    id = ergon_client_call(p->client, method, (struct ergon_raw){params->data, params->size}, ms,
+                           on_answer, call);
+    if (id == 0)
+        free(call);
+    return id;
+}
+
+uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *params, uint32_t ms,
+                      gateway_answer_fn *answered, void *arg, const char **code)
+{
+    msgpack_sbuffer packed;
+    msgpack_packer packer;
+    uint64_t id = 0;
+
     msgpack_sbuffer_init(&packed);
     msgpack_packer_init(&packer, &packed, msgpack_sbuffer_write);
+    *code = "MEMORY";
     if (!json_value_pack(&packer, params, GATEWAY_BYTES))
-        status = -2;
-    else if (ergon_client_call(p->client, method, (struct ergon_raw){packed.data, packed.size}, ms,
-                               on_answer, call) != 0)
-        status = 0;
+        *code = "BAD_PARAMS";
+    else if (!is_within(&p->gateway->scan, &packed))
+        *code = "TOO_LARGE";
+    else
+        id = send_call(p, method, &packed, ms, answered, arg);
     msgpack_sbuffer_destroy(&packed);
-    if (status != 0)
-        free(call);
-    return status;
+    return id;
+}
+
+void gateway_cancel(struct gateway_peer *p, uint64_t call)
+{
+    ergon_client_cancel(p->client, call);
 }
 
 /* ---- its beginning and its end ---- */
@@ -159,10 +190,11 @@ static void on_hello(void *arg, const struct gateway_answer *a)
 static bool say_hello(struct gateway_peer *p)
 {
     json_t *params = json_array();
-    int status = params ? gateway_call(p, "server.hello", params, 0, on_hello, p) : -1;
+    const char *code;
+    bool said = params && gateway_call(p, "server.hello", params, 0, on_hello, p, &code) != 0;
 
     json_decref(params);
-    return status == 0;
+    return said;
 }
 
 struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,

@@ -73,6 +73,12 @@ void reply_refusal(struct evhttp_request *req, int status, const char *code, con
                json_pack_ex(NULL, 0, "{s:{s:s,s:s}}", "error", "code", code, "text", text));
 }
 
+void reply_last(struct evhttp_request *req, int status, const char *code, const char *text)
+{
+    add(req, "Connection", "close");
+    reply_refusal(req, status, code, text);
+}
+
 static int status_of(const char *code)
 {
     static const struct {

@@ -26,6 +26,8 @@ void reply_json(struct evhttp_request *req, int status, json_t *body);
 void reply_error(struct evhttp_request *req, const char *code, const char *text);
 /* The same by a status of its own. */
 void reply_refusal(struct evhttp_request *req, int status, const char *code, const char *text);
+/* The same, and the connection is closed behind it. */
+void reply_last(struct evhttp_request *req, int status, const char *code, const char *text);
 /* A constant file of this program: nothing is copied.  `encoding`: NULL, or "gzip". */
 void reply_file(struct evhttp_request *req, const char *type, const char *encoding,
                 const void *bytes, size_t length);

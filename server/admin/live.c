@@ -107,13 +107,14 @@ static void on_part(void *arg, const struct gateway_answer *a)
 static void ask(struct live *v, const struct session *s)
 {
     json_t *none = json_array();
+    const char *code;
 
     v->event = json_object();
     v->asked = 1; /* until all are under way */
     for (size_t i = 0; none && i < PARTS; i++) {
         v->parts[i] = (struct live_part){v, parts[i].name};
-        if (gateway_call(api_peer(s), parts[i].method, none, WEB_CALL_MS, on_part, &v->parts[i]) ==
-            0)
+        if (gateway_call(api_peer(s), parts[i].method, none, WEB_CALL_MS, on_part, &v->parts[i],
+                         &code) != 0)
             v->asked++;
     }
     json_decref(none);
@@ -179,6 +180,9 @@ static void begin(struct web *w, struct session *s, struct evhttp_request *req)
     reply_headers(req);
     evhttp_add_header(headers, "Content-Type", "text/event-stream");
     evhttp_add_header(headers, "Cache-Control", "no-store");
+    connections_enter(&w->connections,
+                      evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)),
+                      HTTP_STREAMS, clock_monotonic());
     evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_closed, v);
     evhttp_send_reply_start(req, HTTP_OK, "OK");
     send_text(v, "", ": here it begins");

@@ -67,8 +67,9 @@ static void ask(struct probe *p, struct gateway_peer *peer)
 {
     static const struct gateway_answer no_memory = {NULL, "MEMORY", "out of memory"};
     json_t *none = json_array();
+    const char *code;
 
-    if (!none || gateway_call(peer, p->method, none, WEB_CALL_MS, on_answer, p) != 0)
+    if (!none || gateway_call(peer, p->method, none, WEB_CALL_MS, on_answer, p, &code) == 0)
         probe_end(p, &no_memory);
     json_decref(none);
 }

@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <event2/http.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -23,17 +25,19 @@ struct session *request_session(struct web *w, struct evhttp_request *req)
 {
     static const char name[] = "ergon_session=";
     const char *at = request_header(req, "Cookie");
+    struct session *found = NULL;
 
-    while (at && *at) {
+    /* Something else on this host may have set one of the same name. */
+    while (at && *at && !found) {
         at += strspn(at, "; ");
         size_t length = strcspn(at, ";");
         if (length == sizeof name - 1 + SESSION_WORD_TEXT &&
             strncmp(at, name, sizeof name - 1) == 0)
-            return session_find(&w->sessions, at + sizeof name - 1, SESSION_WORD_TEXT,
-                                clock_monotonic());
+            found = session_find(&w->sessions, at + sizeof name - 1, SESSION_WORD_TEXT,
+                                 clock_monotonic());
         at += length;
     }
-    return NULL;
+    return found;
 }
 
 const char *request_token(struct evhttp_request *req)
@@ -61,18 +65,22 @@ static bool says_json(struct evhttp_request *req)
 json_t *request_json(struct evhttp_request *req)
 {
     struct evbuffer *body = evhttp_request_get_input_buffer(req);
-    size_t length = evbuffer_get_length(body);
+    size_t length = evbuffer_get_length(body), how = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    char why[JSON_ERROR_TEXT_LENGTH + 32];
 
     if (!says_json(req)) {
         reply_refusal(req, 415, "BAD_REQUEST", "the body is to be application/json");
         return NULL;
     }
     const char *text = length > 0 ? (const char *)evbuffer_pullup(body, -1) : "";
-    json_t *value = text ? json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_error_t wrong = {.text = "out of memory"};
+    json_t *value = text ? json_loadb(text, length, how, &wrong) : NULL;
     if (json_is_object(value))
         return value;
+    snprintf(why, sizeof why, "the body is no JSON object%s%s", value ? "" : ": ",
+             value ? "" : wrong.text);
     json_decref(value);
-    reply_error(req, "BAD_REQUEST", "the body is no JSON object");
+    reply_error(req, "BAD_REQUEST", why);
     return NULL;
 }
 
@@ -81,6 +89,20 @@ json_t *request_json(struct evhttp_request *req)
 static int socket_of(struct evhttp_request *req)
 {
     return bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+}
+
+struct event *request_vanishes(struct evhttp_request *req,
+                               void (*fn)(evutil_socket_t fd, short what, void *arg), void *arg)
+{
+    struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+    struct event *e =
+        event_new(bufferevent_get_base(bev), bufferevent_getfd(bev), EV_CLOSED, fn, arg);
+
+    if (e && event_add(e, NULL) != 0) {
+        event_free(e);
+        e = NULL;
+    }
+    return e;
 }
 
 struct net_origin request_origin(const struct web_listener *l, struct evhttp_request *req)

@@ -4,6 +4,8 @@
 #ifndef ERGON_ADMIN_REQUEST_H
 #define ERGON_ADMIN_REQUEST_H
 
+#include <event2/util.h>
+
 #include "server/admin/web.h"
 
 const char *request_header(struct evhttp_request *req, const char *name); /* NULL: it has none */
@@ -14,6 +16,11 @@ const char *request_token(struct evhttp_request *req);
 /* Its body, which has to be JSON and say so, as an object: a new reference.  NULL: it was refused,
  * and answered. */
 json_t *request_json(struct evhttp_request *req);
+/* Calls fn(fd, what, arg) when its client closes its end, or its connection breaks, before it is
+ * answered; evhttp does not look while somebody else answers.  An event of the caller, to be freed
+ * before the request is; NULL without memory. */
+struct event *request_vanishes(struct evhttp_request *req,
+                               void (*fn)(evutil_socket_t fd, short what, void *arg), void *arg);
 /* Where its connection comes from, by the listener it came to. */
 struct net_origin request_origin(const struct web_listener *l, struct evhttp_request *req);
 /* The address that its connection came to, as text; "" for a Unix socket. */

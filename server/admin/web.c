@@ -17,6 +17,7 @@
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
 #include "server/admin/files.h"
+#include "server/admin/framing.h"
 #include "server/admin/host_check.h"
 #include "server/admin/live.h"
 #include "server/admin/monitoring.h"
@@ -53,13 +54,22 @@ static void serve_file(struct evhttp_request *req, int method, const char *path,
 
 /* ---- the checks ---- */
 
+static bool is_name_of_ours(const struct web_listener *l, const char *name, const char *local)
+{
+    return host_is_ours(name, &l->url, *local ? local : NULL, (const char *const *)l->web->hosts,
+                        l->web->host_count);
+}
+
+/* By its Host, and by the name in its first line, if that has one. */
 static bool is_called_right(struct web_listener *l, struct evhttp_request *req)
 {
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+    const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
     char local[64];
 
     request_local_address(req, local, sizeof local);
-    return host_is_ours(request_header(req, "Host"), &l->url, *local ? local : NULL,
-                        (const char *const *)l->web->hosts, l->web->host_count);
+    return is_name_of_ours(l, request_header(req, "Host"), local) &&
+           (!named || is_name_of_ours(l, named, local));
 }
 
 static bool is_from_us(struct evhttp_request *req, int method)
@@ -105,7 +115,7 @@ static void on_answered(struct evhttp_request *req, void *arg)
     const struct evhttp_connection *connection = evhttp_request_get_connection(req);
 
     if (connection)
-        connections_busy(&l->web->connections, stream_of(req), false, clock_monotonic());
+        connections_enter(&l->web->connections, stream_of(req), HTTP_READS, clock_monotonic());
 }
 
 static void on_request(struct evhttp_request *req, void *arg)
@@ -113,10 +123,14 @@ static void on_request(struct evhttp_request *req, void *arg)
     struct web_listener *l = arg;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+    const char *doubt = framing_doubt(evhttp_request_get_input_headers(req),
+                                      evhttp_request_get_command(req) == EVHTTP_REQ_POST);
 
-    connections_busy(&l->web->connections, stream_of(req), true, clock_monotonic());
+    connections_enter(&l->web->connections, stream_of(req), HTTP_ANSWERS, clock_monotonic());
     evhttp_request_set_on_complete_cb(req, on_answered, l);
-    if (l->tls && !bufferevent_openssl_get_ssl(stream_of(req)))
+    if (doubt)
+        reply_last(req, HTTP_BADREQUEST, "BAD_REQUEST", doubt);
+    else if (l->tls && !bufferevent_openssl_get_ssl(stream_of(req)))
         reply_refusal(req, HTTP_SERVUNAVAIL, "MEMORY", "out of memory");
     else
         dispatch(l, req, path && *path ? path : "/");

@@ -5,75 +5,14 @@ import gzip
 import http.client
 import json
 import os
+import select
 import signal
-import socket
 import ssl
 import unittest
-import urllib.parse
 
+from admin_client import JSON, Admin, refusal
 from harness import LIMIT, SOURCE, Server, build_module, eventually, scratch, self_signed, token_of, trusting, write_tokens
 from stuck_test import HANG
-
-JSON = {"Content-Type": "application/json"}
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=LIMIT)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(LIMIT)
-        self.sock.connect(self.path)
-
-
-class Admin:
-    """Somebody at an admin listener: the cookie and the word that its session has."""
-
-    def __init__(self, url, context=None):
-        self.url, self.context = urllib.parse.urlsplit(url), context
-        self.cookie = self.csrf = self.principal = None
-
-    def connection(self):
-        if self.url.scheme == "unix":
-            return UnixConnection(self.url.path)
-        if self.url.scheme == "https":
-            return http.client.HTTPSConnection("localhost", self.url.port, timeout=LIMIT, context=self.context)
-        return http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=LIMIT)
-
-    def ask(self, method, path, body=None, headers=()):
-        """(status, headers, body as bytes)"""
-        with contextlib.closing(self.connection()) as connection:
-            connection.request(method, path, body, {**({"Cookie": self.cookie} if self.cookie else {}), **dict(headers)})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
-
-    def api(self, method, path, value=None, headers=()):
-        """(status, what the JSON says)"""
-        own = {**JSON, **({"X-Ergon-CSRF": self.csrf} if self.csrf else {}), **dict(headers)}
-        status, _, body = self.ask(method, path, None if value is None else json.dumps(value), own)
-        return status, json.loads(body)
-
-    def sign_in(self, token=None):
-        status, headers, body = self.ask("POST", "/api/session", json.dumps({"token": token} if token else {}), JSON)
-        said = json.loads(body)
-        if status == 200:
-            self.cookie = headers["Set-Cookie"].split(";")[0]
-            self.csrf, self.principal = said["csrf"], said["principal"]
-        return status, said
-
-    def call(self, method, *params, headers=()):
-        return self.api("POST", "/api/call", {"method": method, "params": list(params)}, headers)
-
-    def text(self, path):
-        status, _, body = self.ask("GET", path)
-        return status, body.decode()
-
-
-def refusal(answer):
-    """(status, code)"""
-    return answer[0], answer[1]["error"]["code"]
 
 
 class AdminTest(unittest.TestCase):
@@ -152,6 +91,8 @@ class Open(AdminTest):
             for path in ("/", "/metrics", "/api/session", "/debug/topology"):
                 status, _, body = admin.ask("GET", path, headers={"Host": host})
                 self.assertEqual((status, json.loads(body)["error"]["code"]), (421, "DENIED"), (host, path))
+        for line in ("http://evil.example/metrics", "//evil.example/metrics"):
+            self.assertEqual(admin.ask("GET", line)[0], 421, line)
         self.assertEqual(admin.ask("GET", "/", headers={"Host": "ergon.example.org:80"})[0], 200)
 
     def test_sizes_and_methods_are_bounded(self):
@@ -162,7 +103,7 @@ class Open(AdminTest):
         self.assertEqual(admin.ask("POST", "/", "")[0], 405)
         self.assertEqual(admin.ask("GET", "/api/call")[0], 405)
         self.assertIn(admin.ask("PUT", "/api/session", "{}")[0], (405, 501))
-        for path in ("/../index.html", "/%2e%2e/etc/passwd", "//etc/passwd", "/page", "/api"):
+        for path in ("/../index.html", "/%2e%2e/etc/passwd", "/page", "/api"):
             self.assertEqual(admin.ask("GET", path)[0], 404, path)
 
     def test_too_many_sessions_of_one_end_its_oldest(self):
@@ -239,6 +180,51 @@ class Open(AdminTest):
         status, _, body = admin.ask("GET", "/api/live")
         self.assertEqual((status, json.loads(body)["error"]["code"]), (429, "BUSY"))
         self.assertEqual(Admin(admin.url.geturl()).ask("GET", "/api/live")[0], 401)
+
+    def test_a_call_whose_client_has_gone_is_cancelled(self):
+        server, admin = self.open()
+        admin.sign_in()
+
+        def under_way(method):
+            connection = admin.connection()
+            self.addCleanup(connection.close)
+            connection.request("POST", "/api/call", json.dumps({"method": method, "params": ["1h"]}), {**JSON, "Cookie": admin.cookie, "X-Ergon-CSRF": admin.csrf})
+            return connection
+
+        def in_flight():
+            with server.connect() as other:
+                return sum(c["in_flight"] for c in other.call("connection.list")["connections"] if c["listener"].startswith("http://"))
+        first = under_way("sleep")
+        eventually(lambda: in_flight() == 1, "the first call is under way")
+        second = under_way("sleep")
+        eventually(lambda: in_flight() == 2, "the second call is under way")
+        second.close()
+        eventually(lambda: in_flight() == 1, "the call ends whose client has gone")
+        self.assertEqual(select.select([first.sock], [], [], 0)[0], [], "the first call, whose time ends first, has not ended")
+        self.assertEqual(admin.call("echo", 1), (200, {"result": 1}))
+
+    def test_what_the_server_would_hang_up_on_costs_no_session(self):
+        _, admin = self.open("--limits-message", "64k")
+        admin.sign_in()
+        deep = 1
+        for _ in range(60):
+            deep = [deep]
+        for value in (deep, "x" * 70000, "x" * 65400, [0] * 70000):
+            self.assertEqual(refusal(admin.call("echo", value)), (413, "TOO_LARGE"))
+        self.assertEqual(admin.call("echo", "x" * 60000)[0], 200)
+
+    def test_all_streams_together_are_bounded(self):
+        _, admin = self.open()
+        statuses = []
+        for _ in range(9):
+            one = Admin(admin.url.geturl())
+            one.sign_in()
+            for _ in range(4):
+                connection = one.connection()
+                self.addCleanup(connection.close)
+                connection.request("GET", "/api/live", headers={"Cookie": one.cookie})
+                statuses.append(connection.getresponse().status)
+        self.assertEqual(statuses, [200] * 32 + [429] * 4)
 
     def test_who_kills_its_connection_ends_the_session(self):
         server, admin = self.open()
