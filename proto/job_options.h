@@ -25,6 +25,8 @@
 
 #include <stdint.h>
 
+#include "proto/traceparent.h"
+
 enum {
     JOB_NAME_MAX = 256,  /* bytes of a key, a tenant, a name to coalesce by */
     JOB_AFTER_MAX = 1024 /* tasks that one waits for */
@@ -40,7 +42,9 @@ enum job_option_type {
     JOB_OPTION_LIMIT,    /* a map of key, a name; max, a number of least to most; and take, up to
                             max, if it is given */
     JOB_OPTION_RATE,     /* a map of key and max, and per, a duration of more than 0 */
-    JOB_OPTION_IDS       /* an id of a task, or a list of least to most */
+    JOB_OPTION_IDS,      /* an id of a task, or a list of least to most */
+    JOB_OPTION_TRACE,    /* a traceparent: proto/traceparent.h */
+    JOB_OPTION_STATE     /* a tracestate of least to most bytes, with such a trace */
 };
 
 #define JOB_EXPECTS_DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
@@ -59,7 +63,12 @@ enum job_option_type {
     X(after, IDS, 0, JOB_AFTER_MAX, "an id of a task, or a list of at most 1024", \
       0, "after", "ID[,ID...]", "these must be done first") \
     X(after_any, IDS, 0, JOB_AFTER_MAX, "an id of a task, or a list of at most 1024", \
-      0, "after-any", "ID[,ID...]", "these must have ended first, however they did")
+      0, "after-any", "ID[,ID...]", "these must have ended first, however they did") \
+    X(traceparent, TRACE, 0, 0, \
+      "a W3C traceparent: 00-TRACE-SPAN-FLAGS in lower-case hexadecimal, no id all zeroes", \
+      0, "traceparent", "CONTEXT", "the trace that it belongs to; $TRACEPARENT") \
+    X(tracestate, STATE, 1, TRACESTATE_MAX, "1 to 512 bytes of printable ASCII", \
+      0, "tracestate", "TEXT", "what others say of that trace; $TRACESTATE")
 
 #define JOB_OPTIONS_EACH(X) \
     X(priority, NUMBER, 0, 9, "a number from 0 to 9; 9 goes first", \

@@ -5,6 +5,8 @@
 #include "client/cli/output.h"
 #include "client/cli/params.h"
 #include "client/cli/table.h"
+#include "client/cli/trace.h"
+#include "client/cli/wording.h"
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -26,7 +28,7 @@ static struct ergon_request *ask_server(const char *method)
 /* ---- call ---- */
 
 struct call_options {
-    const char *deadline; /* as it was written; NULL: none */
+    const char *deadline, *traceparent; /* as they were written; NULL: none */
     bool notify;
     bool raw;
 };
@@ -34,6 +36,8 @@ struct call_options {
 static const struct option_spec CALL_OPTIONS[] = {
     {0, "deadline", "TIME", "the server gives up after this long: 250ms, 5s", OPTION_TEXT,
      offsetof(struct call_options, deadline)},
+    {0, "traceparent", "CONTEXT", "the trace that it belongs to; $TRACEPARENT", OPTION_TEXT,
+     offsetof(struct call_options, traceparent)},
     {0, "notify", NULL, "send it as a notification: there is no answer", OPTION_FLAG,
      offsetof(struct call_options, notify)},
     {0, "raw", NULL, "write text and bytes to a terminal as they are, whatever they do to it",
@@ -49,17 +53,17 @@ static enum status notify(const struct session *s, const struct task_spec *spec)
     return status_of(end, "");
 }
 
-/* With a deadline it is task.call [method, params, {deadline}]. */
-static enum status call_and_print(struct session *s, const struct task_spec *spec,
-                                  const struct call_options *o)
+/* With a deadline or a trace it is task.call [method, params, {options}]. */
+static enum status call_and_print(struct session *s, const struct task_spec *spec, bool has_options,
+                                  bool raw)
 {
     struct span result;
-    enum status status = session_ask(
-        s,
-        o->deadline != NULL ? ergon_request_call(spec->method, spec->params, &spec->options)
-                            : ergon_request_raw(spec->method, spec->params),
-        &result);
-    return status == STATUS_OK ? print_result(s->globals, result, o->raw) : status;
+    enum status status =
+        session_ask(s,
+                    has_options ? ergon_request_call(spec->method, spec->params, &spec->options)
+                                : ergon_request_raw(spec->method, spec->params),
+                    &result);
+    return status == STATUS_OK ? print_result(s->globals, result, raw) : status;
 }
 
 static bool check(const struct call_options *o)
@@ -70,9 +74,28 @@ static bool check(const struct call_options *o)
                  units_duration_expected(span_text(o->deadline)));
     else if (o->deadline != NULL && o->notify)
         complain("--deadline is for an answer, and with --notify there is none");
+    else if (o->traceparent != NULL && o->notify)
+        complain("--traceparent goes with a call, and --notify sends none");
     else
         return true;
     return false;
+}
+
+/* NULL: its trace is none, and a message was printed.  The server's own methods belong to no trace.
+ */
+static json_t *options_of(const struct call_options *o, const char *method)
+{
+    json_t *trace = o->traceparent != NULL ? trace_parent(o->traceparent) : NULL;
+    if (o->traceparent != NULL && trace == NULL) {
+        complain("option --traceparent: '%s' is not a traceparent, as 00-TRACE-SPAN-01 with 32 and "
+                 "16 hexadecimal digits",
+                 o->traceparent);
+        return NULL;
+    }
+    json_t *map = json_pack("{s:s*, s:o*}", "deadline", o->deadline, "traceparent", trace);
+    if (!o->notify && !wording_is_own(method))
+        trace_inherit(map);
+    return map;
 }
 
 static enum status call(const struct globals *g, const void *options, int argc, char **argv)
@@ -80,14 +103,15 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     const struct call_options *o = options;
     struct session s;
     struct task_spec spec;
-    json_t *map = json_pack("{s:s*}", "deadline", o->deadline);
-    bool good = check(o) && task_spec_pack(&spec, &g->forms, map, argc, argv);
+    json_t *map = check(o) ? options_of(o, argv[0]) : NULL;
+    bool good = map != NULL && task_spec_pack(&spec, &g->forms, map, argc, argv);
+    bool has_options = json_object_size(map) > 0;
     json_decref(map);
     if (!good)
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, false);
     if (status == STATUS_OK)
-        status = o->notify ? notify(&s, &spec) : call_and_print(&s, &spec, o);
+        status = o->notify ? notify(&s, &spec) : call_and_print(&s, &spec, has_options, o->raw);
     session_close(&s);
     task_spec_fini(&spec);
     return status;

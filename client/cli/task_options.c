@@ -1,6 +1,7 @@
 #include "client/cli/task_options.h"
 
 #include "client/cli/cli.h"
+#include "client/cli/trace.h"
 #include "base/instant.h"
 #include "base/units.h"
 
@@ -125,6 +126,10 @@ static json_t *value_of(const char *text, const struct job_option *option)
         return json_string(text);
     case JOB_OPTION_LEVEL:
         return level(text);
+    case JOB_OPTION_TRACE:
+        return trace_parent(text);
+    case JOB_OPTION_STATE:
+        return trace_state(text);
     case JOB_OPTION_LIMIT:
         return limit(text);
     case JOB_OPTION_RATE:
@@ -145,6 +150,8 @@ static void refuse(const char *text, const struct job_option *option)
         [JOB_OPTION_LEVEL] = "none, async or fsync",
         [JOB_OPTION_LIMIT] = "KEY=MAX or KEY=MAX/TAKE, as smtp=3",
         [JOB_OPTION_RATE] = "KEY=MAX/TIME, as smtp=10/1m",
+        [JOB_OPTION_TRACE] = "a traceparent, as 00-TRACE-SPAN-01 with 32 and 16 hexadecimal digits",
+        [JOB_OPTION_STATE] = "1 to 512 characters of ASCII",
         [JOB_OPTION_IDS] = "an id, or several with commas between them",
     };
     char most[24] = "";

@@ -4,6 +4,7 @@
 #include "client/cli/params.h"
 #include "client/cli/task.h"
 #include "client/cli/task_options.h"
+#include "client/cli/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -330,6 +331,7 @@ static enum status submit(const struct globals *g, const void *options, int argc
     json_t *map = task_options_map(&o->task);
     if (map == NULL)
         return STATUS_USAGE;
+    trace_inherit(map);
     enum status status =
         o->many != NULL ? submit_file(g, o->many, map) : submit_one(g, o->wait, map, argc, argv);
     json_decref(map);
@@ -376,6 +378,8 @@ static enum status call(const struct globals *g, const void *options, int argc, 
     struct session s;
     struct task_spec spec;
     json_t *map = task_options_map(options);
+    if (map != NULL)
+        trace_inherit(map);
     bool good = map != NULL && task_spec_pack(&spec, &g->forms, map, argc, argv);
     json_decref(map);
     if (!good)

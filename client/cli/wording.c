@@ -36,6 +36,13 @@ static const char *command_of(const char *method, size_t len, char *buf, size_t 
     return NULL;
 }
 
+bool wording_is_own(const char *method)
+{
+    char command[128];
+    return strncmp(method, "server.", strlen("server.")) == 0 ||
+           command_of(method, strlen(method), command, sizeof command) != NULL;
+}
+
 static size_t word_length(const char *text)
 {
     size_t len = 0;

@@ -17,4 +17,7 @@ struct wording {
 /* What is told of an error; the texts are the server's. */
 void wording_of(struct wording *w, const char *code, const char *text);
 
+/* Is the method one of the server's own, and no handler's or worker's? */
+bool wording_is_own(const char *method);
+
 #endif

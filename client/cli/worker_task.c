@@ -363,6 +363,8 @@ static struct guard *run_command(struct worker_run *r, const int others[3])
         {"ERGON_TENANT", or_none(json_text(r->work.context, "tenant"))},
         {"ERGON_ATTEMPT", or_none(attempt)},
         {"ERGON_LEFT_MS", or_none(left)},
+        {"TRACEPARENT", or_none(json_text(r->work.context, "traceparent"))},
+        {"TRACESTATE", or_none(json_text(r->work.context, "tracestate"))},
     };
     struct guard_plan plan = {.argv = r->work.argv,
                               .variables = variables,

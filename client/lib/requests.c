@@ -136,6 +136,8 @@ static void ids(struct pairs *m, const char *key, const char *const *list, size_
 #define MEMBER_LIMIT(name)    name##_key
 #define MEMBER_RATE(name)     name##_key
 #define MEMBER_IDS(name)      name
+#define MEMBER_TRACE(name)    name
+#define MEMBER_STATE(name)    name
 #define X(name, type, ...)    offsetof(struct ergon_task_options, MEMBER_##type(name)),
 static const size_t PLACES[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 #undef X
@@ -152,6 +154,8 @@ static void pairs_option(struct pairs *m, const struct job_option *option, const
         return;
     case JOB_OPTION_NAME:
     case JOB_OPTION_LEVEL:
+    case JOB_OPTION_TRACE:
+    case JOB_OPTION_STATE:
         pairs_text(m, option->name, *(const char *const *)at);
         return;
     case JOB_OPTION_LIMIT:

@@ -14,6 +14,9 @@ type Context struct {
 	Task    string // its id, and its tenant; "" for a plain call
 	Tenant  string
 	Attempt int64 // from 1 on
+	// The trace that it belongs to, as W3C Trace Context writes it; "": none
+	Traceparent string
+	Tracestate  string
 
 	session *session
 	id      any

@@ -108,6 +108,8 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 		c.Attempt = attempt
 	}
 	c.Tenant, _ = told["tenant"].(string)
+	c.Traceparent, _ = told["traceparent"].(string)
+	c.Tracestate, _ = told["tracestate"].(string)
 	if call, ok := told["call"].(int64); ok {
 		c.call = call
 	}

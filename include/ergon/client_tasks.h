@@ -57,6 +57,8 @@ struct ergon_task_options {
     struct ergon_raw more;
     const char *const *after_any; /* ids: these must have ended first, however they did */
     size_t after_any_count;
+    const char *traceparent; /* the trace that it belongs to, as W3C Trace Context writes it */
+    const char *tracestate;  /* what others say of that trace */
 };
 
 /* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. C alone has it; who

@@ -295,6 +295,11 @@ static inline enum ao_wait_outcome ergon_sem_acquire(struct ergon_task *task,
     return ergon_host->sem_acquire(task, sem, permits, limit);
 }
 
+static inline bool ergon_traceparent(struct ergon_task *task, char buf[ERGON_TRACEPARENT_SIZE])
+{
+    return ergon_host->traceparent(task, buf);
+}
+
 /* Ends the task as failed, with a text like printf's. */
 #define ergon_failf(task, code, ...)                                                               \
     do {                                                                                           \

@@ -24,9 +24,12 @@
 extern "C" {
 #endif
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 2 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 3 };
 
-enum { ERGON_TASK_ID_SIZE = 33 /* bytes of the text, with the terminator */ };
+enum {
+    ERGON_TASK_ID_SIZE = 33, /* bytes of the text, with the terminator */
+    ERGON_TRACEPARENT_SIZE = 56
+};
 
 struct ergon_task;   /* one task while its handler has it */
 struct ergon_module; /* the module being initialised */
@@ -210,6 +213,12 @@ struct ergon_host {
      * permits. */
     enum ao_wait_outcome (*sem_acquire)(struct ergon_task *task, struct ao_sem_remote *sem,
                                         uint32_t permits, uint64_t limit);
+
+    /* --- Traces (since 1.3) --- */
+    /* The trace that the task belongs to, as W3C Trace Context writes it, for what the handler asks
+     * of others; nested calls inherit it anyway.  ERGON_TRACEPARENT_SIZE bytes.  False: it belongs
+     * to none, and the text is empty. */
+    bool (*traceparent)(struct ergon_task *task, char *buf);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

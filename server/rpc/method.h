@@ -116,6 +116,10 @@ bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes);
  * rpc_may_begin(). */
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
 
+/* The same of one that belongs to a trace. */
+void rpc_start_traced(struct rpc_request *rq, struct method *m, struct span params,
+                      ao_time deadline, const struct trace_link *trace);
+
 /* A request of one of the server's own methods becomes a call of its connection, which is answered
  * later: `c`, zeroed, is filled in and linked.  `counted`: as conn_call_began(). */
 void rpc_open_call(struct rpc_request *rq, struct call *c, unsigned tag, bool counted);

@@ -57,6 +57,18 @@ bool option_moment(struct reader *r, void *out)
     return read_text(r, &text) && instant_parse(text, at);
 }
 
+bool option_traceparent(struct reader *r, void *out)
+{
+    struct span text;
+    return read_text(r, &text) && traceparent_parse(text, out);
+}
+
+bool option_tracestate(struct reader *r, void *out)
+{
+    struct span *state = out;
+    return read_text(r, state) && tracestate_valid(*state);
+}
+
 bool option_priority(struct reader *r, void *out)
 {
     uint64_t v;
@@ -151,11 +163,12 @@ static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 
 /* In this order they are looked for: what is given most stands first. */
 static const uint8_t looked_for[] = {
-    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,    JOB_OPTION_at,
-    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries,  JOB_OPTION_backoff,
-    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,      JOB_OPTION_coalesce,
-    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,   JOB_OPTION_after,
-    JOB_OPTION_after_any,   JOB_OPTION_keep,           JOB_OPTION_keep_size};
+    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,     JOB_OPTION_at,
+    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries,   JOB_OPTION_backoff,
+    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,       JOB_OPTION_coalesce,
+    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,    JOB_OPTION_after,
+    JOB_OPTION_after_any,   JOB_OPTION_keep,           JOB_OPTION_keep_size, JOB_OPTION_traceparent,
+    JOB_OPTION_tracestate};
 _Static_assert(sizeof looked_for == JOB_OPTION_COUNT, "each option once");
 
 struct reading {
@@ -199,6 +212,10 @@ static bool read_option(struct reader *r, void *arg)
         return read_limit(r, reading->spec);
     case JOB_OPTION_RATE:
         return read_rate(r, reading->spec);
+    case JOB_OPTION_TRACE:
+        return option_traceparent(r, value);
+    case JOB_OPTION_STATE:
+        return option_tracestate(r, value);
     case JOB_OPTION_IDS:
         return read_ids(r, reading->ids, value,
                         reading->option == JOB_OPTION_after ? &reading->spec->after_count
@@ -275,10 +292,12 @@ bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *erro
     if (!spec_read_options(r, &spec->task, &none, &extra, error, size))
         return false;
     spec->options = span_of(before.at, (size_t)(r->at - before.at));
-    if (task->delay == 0 && task->at == 0 && task->key.len == 0)
+    if (task->delay == 0 && task->at == 0 && task->key.len == 0 && task->tracestate.len == 0 &&
+        !trace_context_is(&task->traceparent))
         return true;
     snprintf(error, size,
-             "the tasks of a cron cannot have the options delay, at, key, after and after_any");
+             "the tasks of a cron cannot have the options delay, at, key, after, after_any, "
+             "traceparent and tracestate");
     return false;
 }
 

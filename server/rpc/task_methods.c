@@ -3,6 +3,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/rpc/read_spec.h"
 #include "server/rpc/task_filter.h"
+#include "server/tasks/task_trace.h"
 
 /* --- submit, submit_many, call --- */
 
@@ -11,17 +12,35 @@ static const char many_usage[] =
     "task.submit_many takes [[[method, [params], {options}], ...], {options of all}]";
 static const char call_usage[] = "task.call takes [method, [params], {options}]";
 
-/* A call that asks for nothing but a deadline is no job: it goes the way of a plain one. */
+/* A call that asks for nothing but a deadline, and names no more than its trace, is no job: it goes
+ * the way of a plain one. */
 struct short_call {
     struct span name, params;
-    uint64_t within; /* ns */
+    uint64_t within;         /* ns */
+    struct trace_link trace; /* or none */
 };
+
+enum { SHORT_OPTIONS = 3 };
+
+/* False: it is none of these, or wrong, or was there before. */
+static bool read_short_option(struct reader *r, struct short_call *out)
+{
+    struct span key;
+
+    if (!read_text(r, &key))
+        return false;
+    if (span_is(key, "deadline"))
+        return out->within == UINT64_MAX && read_duration(r, &out->within);
+    if (span_is(key, "traceparent"))
+        return !trace_context_is(&out->trace.context) && option_traceparent(r, &out->trace.context);
+    return span_is(key, "tracestate") && out->trace.state.len == 0 &&
+           option_tracestate(r, &out->trace.state);
+}
 
 /* True: it is one.  Looks only; the parameters may turn out to be wrong. */
 static bool is_short(struct rpc_request *rq, struct short_call *out)
 {
     struct reader r;
-    struct span key;
     uint32_t count, pairs = 0;
 
     *out = (struct short_call){.params = span_text("\xc0"), .within = UINT64_MAX};
@@ -31,10 +50,11 @@ static bool is_short(struct rpc_request *rq, struct short_call *out)
         return false;
     if (count < 3 || read_nil(&r))
         return true;
-    if (!read_map(&r, &pairs) || pairs > 1)
+    if (!read_map(&r, &pairs) || pairs > SHORT_OPTIONS)
         return false;
-    return pairs == 0 ||
-           (read_text(&r, &key) && span_is(key, "deadline") && read_duration(&r, &out->within));
+    while (pairs > 0 && read_short_option(&r, out))
+        pairs--;
+    return pairs == 0;
 }
 
 static void start_short(struct rpc_request *rq, const struct short_call *call)
@@ -50,8 +70,11 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
                    rpc_where_else(call->name));
         return;
     }
-    rpc_start_call(rq, m, call->params,
-                   call->within >= AO_NEVER - now ? AO_NEVER : now + call->within);
+    ao_time deadline = call->within >= AO_NEVER - now ? AO_NEVER : now + call->within;
+    if (trace_context_is(&call->trace.context))
+        rpc_start_traced(rq, m, call->params, deadline, &call->trace);
+    else
+        rpc_start_call(rq, m, call->params, deadline);
 }
 
 static void serve_one(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
@@ -495,7 +518,8 @@ static void serve_events(struct rpc_request *rq)
 #define OPTIONS                                                                                    \
     "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
     "key, "                                                                                        \
-    "coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable}"
+    "coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable, traceparent, "     \
+    "tracestate}"
 
 #define FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
 

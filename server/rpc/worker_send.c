@@ -10,11 +10,12 @@
 #include "server/rpc/worker_watch.h"
 #include "server/rpc/workers.h"
 #include "server/tasks/attempt.h"
+#include "server/tasks/task_trace.h"
 
 enum {
     BY_REFERENCE_MIN = 64 * 1024, /* bytes */
     HEAD_MAX = 1 + 1 + ENC_INT_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX + 2 * ENC_HEAD_MAX,
-    CONTEXT_MAX = 1024 /* bytes, with a tenant's name, which is cut */
+    CONTEXT_MAX = 1024 + TRACESTATE_MAX /* bytes, with the longest tenant and tracestate */
 };
 
 /* Parameters as [...]: how many, and the values; any other value stands for an array of it. */
@@ -45,7 +46,7 @@ static uint8_t *put_text(uint8_t *p, const char *text)
 /* With a head that peers of 2013 know, too. */
 static uint8_t *put_span(uint8_t *p, struct span text)
 {
-    enum { MOST = 256 };
+    enum { MOST = TRACESTATE_MAX };
     uint32_t len = (uint32_t)(text.len < MOST ? text.len : MOST);
 
     p = enc_raw_head(p, len);
@@ -59,20 +60,32 @@ static uint8_t *put_left(uint8_t *p, const struct task *t, ao_time now)
     return enc_uint(p, t->deadline > now ? (t->deadline - now) / AO_MS(1) : 0);
 }
 
-/* {call, task, attempt, left, tenant}; of a plain call no task and no tenant. */
+static uint8_t *put_trace(uint8_t *p, const struct trace_link *link)
+{
+    char text[TRACEPARENT_SIZE];
+
+    p = put_text(p, "traceparent");
+    p = put_span(p, span_text(traceparent_text(&link->context, text)));
+    return link->state.len > 0 ? put_span(put_text(p, "tracestate"), link->state) : p;
+}
+
+/* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
+ * to a trace {traceparent, tracestate}, too. */
 static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
 {
     const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
+    const struct task_trace *trace = task_trace(t);
     char id[ID_TEXT_SIZE];
 
-    p = enc_map(p, 5);
+    p = enc_map(p, !trace ? 5 : trace->link.state.len > 0 ? 7 : 6);
     p = enc_uint(put_text(p, "call"), number);
     p = put_text(p, "task");
     p = a ? put_span(p, span_text(id_text(a->id, id))) : enc_nil(p);
     p = enc_uint(put_text(p, "attempt"), a ? a->attempt : 1);
     p = put_left(put_text(p, "left"), t, now);
     p = put_text(p, "tenant");
-    return a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
+    p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
+    return trace ? put_trace(p, &trace->link) : p;
 }
 
 /* --- The request --- */

@@ -47,6 +47,8 @@ static const struct row_column option_columns[] = {
     {"after", TASK(BLOB, after)},
     {"after_any", TASK(BLOB, after_any)},
     {"limit_take", TASK(U32, take)},
+    {"traceparent", TASK(TEXT, traceparent)},
+    {"tracestate", TASK(TEXT, tracestate)},
 };
 const struct row_map row_options = MAP("options", "id", option_columns);
 

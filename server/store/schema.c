@@ -59,7 +59,9 @@ static const char *const upgrades[SCHEMA_VERSION] = {
           " secret BLOB, principal TEXT, permits INTEGER, of_permits INTEGER, since_at INTEGER,"
           " ends_at INTEGER, ttl_ns INTEGER, grace_ns INTEGER);"
           "ALTER TABLE counters ADD COLUMN last_fence INTEGER;",
-    [7] = "ALTER TABLE crons ADD COLUMN paused INTEGER;"};
+    [7] = "ALTER TABLE crons ADD COLUMN paused INTEGER;",
+    [8] = "ALTER TABLE options ADD COLUMN traceparent TEXT;"
+          "ALTER TABLE options ADD COLUMN tracestate TEXT;"};
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"

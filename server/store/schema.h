@@ -10,7 +10,7 @@
 
 enum {
     SCHEMA_APPLICATION = 0x4572676e, /* "Ergn": marks the file as ours */
-    SCHEMA_VERSION = 8,              /* what a file has in PRAGMA user_version */
+    SCHEMA_VERSION = 9,              /* what a file has in PRAGMA user_version */
     SCHEMA_OLDEST = 3                /* the oldest that is taken over */
 };
 

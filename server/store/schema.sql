@@ -34,7 +34,9 @@ CREATE TABLE options (
     keep_size INTEGER,           -- bytes
     after BLOB,                  -- ids of those that must be done first, 8 bytes each, big endian
     after_any BLOB,              -- of those that must have ended, likewise
-    limit_take INTEGER           -- how many permits of its limit it takes; NULL: one
+    limit_take INTEGER,          -- how many permits of its limit it takes; NULL: one
+    traceparent TEXT,            -- the trace that it belongs to, as W3C Trace Context writes it
+    tracestate TEXT
 );
 
 -- Of those that have been anything but queued.

@@ -56,6 +56,7 @@ struct store_task {
     uint8_t priority;
     uint8_t jitter; /* percent */
     struct span key, coalesce, limit_key, rate_key;
+    struct span traceparent, tracestate;
     struct span after, after_any; /* ids, 8 bytes each, big endian */
     uint64_t deadline_at;
     uint64_t timeout, backoff, backoff_max, keep; /* ns */

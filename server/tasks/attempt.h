@@ -17,6 +17,7 @@ struct attempt {
     void *owner;               /* the source's; borrowed until the attempt has returned */
     uint64_t id;               /* of the job */
     struct attempt_mark *mark; /* the source's; or NULL */
+    struct task_trace *trace;  /* of a task that has TASK_TRACED */
     ao_time timeout;           /* ns, from its begin; AO_NEVER */
     ao_time after;             /* ns; valid with `again` */
     uint32_t attempt;

@@ -17,6 +17,7 @@
 
 struct tasks;
 struct task;
+struct trace_link;
 
 /* Where an attempt is.  It leaves ASSIGNED once: its executor begins it, or the source withdraws
  * it; whoever is first. */
@@ -46,6 +47,7 @@ struct attempt_spec {
     uint32_t attempt;
     void *owner;               /* the source's */
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
+    const struct trace_link *trace; /* that it belongs to: copied as it is given; NULL: none */
 };
 
 /* Was the worker lost that had the attempt?  Then its outcome says nothing. */

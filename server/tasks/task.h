@@ -21,6 +21,7 @@ struct executor;
 struct nested;
 struct tally;
 struct task_chunk;
+struct task_trace;
 
 enum {
     TASK_MEMORY = 192,   /* bytes in the task itself: parameters, state and result, if they fit */
@@ -47,7 +48,8 @@ enum task_own_flag {
     TASK_TURNING = 256,  /* it goes on and on, and takes turns with others that do */
     TASK_PLACED = 512,   /* parked or turning, and its account counts the place */
     TASK_CHARGED = 1024, /* `tally` was, for what held_bytes.h says */
-    TASK_WAITED = 2048   /* how long it waited for its begin was noted, if it is known */
+    TASK_WAITED = 2048,  /* how long it waited for its begin was noted, if it is known */
+    TASK_TRACED = 4096   /* it belongs to a trace: task_trace.h */
 };
 
 /* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
@@ -132,7 +134,8 @@ struct task {
     void (*added)(void *arg, const struct outcome *outcome);
     union {
         void *added_arg;
-        struct attempt *attempt; /* of an attempt of a job: in `memory` */
+        struct attempt *attempt;  /* of an attempt of a job: in `memory` */
+        struct task_trace *trace; /* of another that has TASK_TRACED */
     };
     alignas(16) uint8_t memory[TASK_MEMORY];
 };

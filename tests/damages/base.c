@@ -53,8 +53,8 @@ static uint64_t span(uint64_t sum, struct span s)
 
 static uint64_t options_sum(uint64_t sum, const struct store_task *t)
 {
-    const struct span texts[] = {t->key,      t->coalesce, t->limit_key,
-                                 t->rate_key, t->after,    t->after_any};
+    const struct span texts[] = {t->key,   t->coalesce,  t->limit_key,   t->rate_key,
+                                 t->after, t->after_any, t->traceparent, t->tracestate};
     const uint64_t numbers[] = {t->priority, t->jitter, t->deadline_at, t->timeout,
                                 t->backoff,  t->keep,   t->retries,     t->backoff_max,
                                 t->limit,    t->rate,   t->rate_per,    t->keep_size};

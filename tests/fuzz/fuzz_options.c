@@ -35,6 +35,7 @@ static void check_bounds(const struct job_spec *s, const uint64_t *room)
     CHECK((s->limit_key.len > 0) == (s->limit > 0));
     CHECK((s->rate_key.len > 0) == (s->rate > 0) && (s->rate > 0) == (s->rate_per > 0));
     CHECK(s->timeout > 0);
+    CHECK(s->tracestate.len == 0 || tracestate_valid(s->tracestate));
     CHECK(s->priority <= SPEC_PRIORITY_MAX && s->backoff_jitter <= 100);
     CHECK(s->durable <= DURABLE_FSYNC);
     check_ids(s->after, s->after_count, room);
@@ -114,12 +115,24 @@ static void put_ids(struct packing *p, const char *name, const uint64_t *ids, ui
         pack_str(&p->values, id_text(ids[i], text));
 }
 
+static void put_trace(struct packing *p, const struct job_spec *s)
+{
+    char text[TRACEPARENT_SIZE];
+
+    put_name(p, "tracestate", s->tracestate);
+    if (!trace_context_is(&s->traceparent))
+        return;
+    name_of(p, "traceparent");
+    pack_str(&p->values, traceparent_text(&s->traceparent, text));
+}
+
 /* Those of a task that is submitted once; `at` in whole milliseconds alone, as numbers have it. */
 static void put_once(struct packing *p, const struct job_spec *s)
 {
     put_duration(p, "delay", s->delay);
     put_number(p, "at", s->at / AO_MS(1));
     put_name(p, "key", s->key);
+    put_trace(p, s);
     put_ids(p, "after_any", s->after_any, s->after_any_count);
     put_ids(p, "after", s->after, s->after_count);
 }
@@ -165,6 +178,8 @@ static bool same_ids(const uint64_t *a, uint32_t a_count, const uint64_t *b, uin
 static void check_same(const struct job_spec *a, const struct job_spec *b)
 {
     CHECK(a->delay == b->delay && a->at / AO_MS(1) == b->at / AO_MS(1));
+    CHECK(memcmp(&a->traceparent, &b->traceparent, sizeof a->traceparent) == 0);
+    CHECK(span_equal(a->tracestate, b->tracestate));
     CHECK(span_equal(a->key, b->key) && span_equal(a->tenant, b->tenant));
     CHECK(same_ids(a->after, a->after_count, b->after, b->after_count));
     CHECK(same_ids(a->after_any, a->after_any_count, b->after_any, b->after_any_count));

@@ -346,6 +346,11 @@ static void check_same_options(const struct store_task *was, const struct store_
     CHECK(was->backoff == is->backoff && was->backoff_max == is->backoff_max);
     CHECK(was->jitter == is->jitter && was->keep == is->keep && was->keep_size == is->keep_size);
     CHECK(was->retries == is->retries && was->priority == is->priority);
+    struct trace_context before = {0}, after = {0};
+    CHECK(traceparent_parse(was->traceparent, &before) ==
+          traceparent_parse(is->traceparent, &after));
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+    CHECK(span_equal(was->tracestate, is->tracestate));
 }
 
 /* The row that would be written now of a job that was just read, with all that a row can say. */

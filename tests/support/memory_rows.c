@@ -39,8 +39,9 @@ static size_t copy_spans(struct span **spans, unsigned count, uint8_t *to)
 
 static size_t copy_fixed(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->method,   &t->tenant, &t->key,   &t->coalesce, &t->limit_key,
-                            &t->rate_key, &t->params, &t->after, &t->after_any};
+    struct span *spans[] = {&t->method,    &t->tenant,      &t->key,       &t->coalesce,
+                            &t->limit_key, &t->rate_key,    &t->params,    &t->after,
+                            &t->after_any, &t->traceparent, &t->tracestate};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 

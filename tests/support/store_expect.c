@@ -106,6 +106,8 @@ static bool see_task(void *arg, const struct store_task *t)
     see_span(arg, "coalesce", t->coalesce);
     see_span(arg, "limit_key", t->limit_key);
     see_span(arg, "rate_key", t->rate_key);
+    see_span(arg, "traceparent", t->traceparent);
+    see_span(arg, "tracestate", t->tracestate);
     see_span(arg, "params", t->params);
     see_span(arg, "after", t->after);
     see_span(arg, "after_any", t->after_any);

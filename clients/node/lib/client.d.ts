@@ -83,6 +83,9 @@ export class Context {
     tenant: string | null;
     /** From 1 on. */
     attempt: number;
+    /** The trace that it belongs to, as W3C Trace Context writes it, or null. */
+    traceparent: string | null;
+    tracestate: string | null;
     /** Milliseconds to the deadline, or null. */
     readonly left: number | null;
     /**

@@ -27,6 +27,8 @@ class Context {
         this.task = told.task ?? null;
         this.attempt = told.attempt ?? 1;
         this.tenant = told.tenant ?? null;
+        this.traceparent = told.traceparent ?? null;
+        this.tracestate = told.tracestate ?? null;
         this.cancelled = null;
         this.#session = session;
         this.#call = told.call ?? id;

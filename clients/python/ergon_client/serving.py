@@ -27,7 +27,8 @@ def error_text(error):
 class Context:
     """One run of a handler, which gets it before the parameters.
 
-    `method`; `task`, its id, and `tenant`, or None for a plain call; `attempt`, from 1 on; and `cancelled`: None, or why nobody
+    `method`; `task`, its id, and `tenant`, or None for a plain call; `attempt`, from 1 on; `traceparent` and `tracestate`, the
+    trace that it belongs to as W3C Trace Context writes it, or None; and `cancelled`: None, or why nobody
     waits for the result any more: "cancelled", "deadline", "gone" (the caller), "draining" (the server ends), "lost" (the
     connection), "stopping" (this worker ends)."""
 
@@ -35,6 +36,7 @@ class Context:
         left = told.get("left")
         self.method = method
         self.task, self.attempt, self.tenant = told.get("task"), told.get("attempt", 1), told.get("tenant")
+        self.traceparent, self.tracestate = told.get("traceparent"), told.get("tracestate")
         self.cancelled = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)

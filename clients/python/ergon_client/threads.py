@@ -18,6 +18,7 @@ class Context:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
+        self.traceparent, self.tracestate = context.traceparent, context.tracestate
 
     def __repr__(self):
         return repr(self._context)

@@ -68,6 +68,8 @@ static size_t more_bytes(const struct job_more *more)
     size_t ids = (size_t)more->after_count + more->after_any_count;
     size_t sum = held(sizeof *more) + held(ids * sizeof *more->after_ids) +
                  held(text_bytes(more->progress_text)) + more->message.size;
+    if (more->trace)
+        sum += held(job_trace_bytes(more->trace));
     if (more->after)
         sum += held(sizeof *more->after + more->after->room * sizeof more->after->of[0]);
     return sum;

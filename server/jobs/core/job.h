@@ -13,6 +13,7 @@
 #include "base/span.h"
 #include "server/jobs/core/claim.h"
 #include "server/jobs/core/job_spec.h"
+#include "server/jobs/core/job_trace.h"
 
 struct board_place;
 struct job;
@@ -92,6 +93,7 @@ struct job_more {
     uint64_t progress_done, progress_total;
     char *progress_text; /* malloc'ed */
     uint64_t watchers;
+    struct job_trace *trace; /* NULL: it belongs to none */
 };
 
 enum job_flag {

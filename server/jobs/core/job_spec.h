@@ -10,6 +10,7 @@
 
 #include "base/block.h"
 #include "base/span.h"
+#include "proto/traceparent.h"
 #include "server/jobs/core/states.h"
 
 enum {
@@ -53,7 +54,9 @@ struct job_spec {
     uint8_t durable;        /* enum job_durable */
     ao_time keep;           /* how long it is kept after its end; SPEC_KEEP_UNSAID */
     uint64_t keep_size;     /* a larger result is not kept: bytes */
-    struct block *message;  /* in which all spans lie: a new job takes it over; NULL: it copies */
+    struct trace_context traceparent; /* of who submits it, or none */
+    struct span tracestate;
+    struct block *message; /* in which all spans lie: a new job takes it over; NULL: it copies */
 };
 
 /* What a spec holds of which nothing is said; no method. */

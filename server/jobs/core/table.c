@@ -138,7 +138,8 @@ static bool wants_more(const struct job_spec *spec)
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
            spec->after_count > 0 || spec->after_any_count > 0 || spec->backoff != SPEC_BACKOFF ||
            spec->backoff_max != SPEC_BACKOFF_MAX || spec->backoff_jitter != SPEC_JITTER ||
-           spec->keep != SPEC_KEEP_UNSAID || spec->keep_size != SPEC_KEEP_SIZE;
+           spec->keep != SPEC_KEEP_UNSAID || spec->keep_size != SPEC_KEEP_SIZE ||
+           trace_context_is(&spec->traceparent);
 }
 
 static struct span put_name(uint8_t **at, struct span bytes)
@@ -169,6 +170,14 @@ static bool keep_after(struct job_more *more, const struct job_spec *spec)
     return true;
 }
 
+static bool keep_trace(struct job_more *more, const struct job_spec *spec)
+{
+    if (!trace_context_is(&spec->traceparent))
+        return true;
+    more->trace = job_trace_new(&(struct trace_link){spec->traceparent, spec->tracestate});
+    return more->trace != NULL;
+}
+
 /* `names`: where these are copied to; NULL: they stay. */
 static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *names)
 {
@@ -183,7 +192,7 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
                                        .tenant = job->tenant->name,
                                        .scope = job->queue->name,
                                        .name = put_name(&names, spec->coalesce)};
-    return keep_after(more, spec);
+    return keep_trace(more, spec) && keep_after(more, spec);
 }
 
 static void fill(struct job *job, const struct job_spec *spec)
@@ -239,6 +248,7 @@ void job_free(struct job_table *table, struct job *job)
         assert(!job->more->claim.line && !job->more->after);
         free(job->more->after_ids);
         free(job->more->progress_text);
+        free(job->more->trace);
         give_up_message(job);
         free(job->more);
     }

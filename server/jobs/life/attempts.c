@@ -48,6 +48,7 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
         put_off(s, job);
         return false;
     }
+    const struct job_trace *trace = job->more ? job->more->trace : NULL;
     *run = (struct attempt_spec){.method = job->queue->method,
                                  .params = job_params(job),
                                  .deadline = job->deadline,
@@ -55,7 +56,8 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
                                  .id = job->id,
                                  .attempt = job->attempt + 1,
                                  .mark = place ? &place->slot->mark : NULL,
-                                 .owner = job};
+                                 .owner = job,
+                                 .trace = trace ? &trace->link : NULL};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
     return true;
 }

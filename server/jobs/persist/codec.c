@@ -27,6 +27,10 @@ static void fill_more(const struct job_more *more, struct store_task *out)
         out->rate = more->rate;
         out->rate_per = more->rate_per;
     }
+    if (more->trace) {
+        out->traceparent = span_of(more->trace->text, TRACEPARENT_LEN);
+        out->tracestate = more->trace->link.state;
+    }
 }
 
 /* One that is as by default has no row of options: see recover.c. */

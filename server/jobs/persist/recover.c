@@ -100,6 +100,8 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     spec->keep = row->keep;
     spec->keep_size = row->keep_size;
     spec->priority = row->priority < SPEC_PRIORITY_MAX ? row->priority : SPEC_PRIORITY_MAX;
+    if (traceparent_parse(row->traceparent, &spec->traceparent))
+        spec->tracestate = row->tracestate;
     return take_ids(row, spec);
 }
 

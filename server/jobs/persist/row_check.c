@@ -2,6 +2,7 @@
 
 #include "proto/job_options.h"
 #include "proto/scanner.h"
+#include "proto/traceparent.h"
 #include "server/jobs/core/job_spec.h"
 #include "server/jobs/core/states.h"
 
@@ -45,6 +46,12 @@ static const char *check_options(const struct store_task *row)
         return "its rate has no key, no number, or no time";
     if (!is_after(row->after, row->id) || !is_after(row->after_any, row->id))
         return "what it is to wait for are no tasks before it";
+    struct trace_context trace;
+    if (row->traceparent.len > 0 && !traceparent_parse(row->traceparent, &trace))
+        return "its traceparent is none";
+    if (row->tracestate.len > 0 &&
+        (row->traceparent.len == 0 || !tracestate_valid(row->tracestate)))
+        return "its tracestate is none, or has no traceparent";
     return NULL;
 }
 

@@ -109,7 +109,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 20u + (parts & VIEW_RESULT ? 2 : 0) + (parts & VIEW_HISTORY ? 1 : 0));
+    pack_map(p, 21u + (parts & VIEW_RESULT ? 2 : 0) + (parts & VIEW_HISTORY ? 1 : 0));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -123,6 +123,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_key_span(p, "tenant", job->tenant->name);
     pack_key_name(p, "key", job->more ? job->more->key.name : (struct span){0});
     pack_key_str(p, "durable", job_durable_names[job->durable]);
+    pack_key_str(p, "traceparent", job->more && job->more->trace ? job->more->trace->text : NULL);
     pack_times(jobs, p, job);
     pack_progress(p, job->more);
     pack_error(p, job);

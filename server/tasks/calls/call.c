@@ -6,6 +6,7 @@
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/task_trace.h"
 
 enum { NUMBERS_A_HOME = 1000000000 };
 
@@ -109,12 +110,17 @@ static enum ergon_error let_live_on(struct home *h, struct task *t, const struct
 }
 
 /* The handler's first step reads the caller's bytes. */
-static enum ergon_error call_in_place(struct home *h, struct method *m,
-                                      const struct call_request *rq)
+static inline __attribute__((always_inline)) enum ergon_error
+call_in_place(struct home *h, struct method *m, const struct call_request *rq,
+              const struct trace_link *trace)
 {
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         return ERGON_E_MEMORY;
+    if (trace && !task_join_trace(t, trace)) {
+        home_free_own(h, t);
+        return ERGON_E_MEMORY;
+    }
     counter_add(&h->short_cuts, 1);
     h->serving = rq;
     if (!stepped_run_in_place(h->own, t))
@@ -175,24 +181,40 @@ static void answer_late(struct home *h, const struct call_request *rq)
     h->ended(h->arg, &call, &outcome);
 }
 
-enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
+/* With a constant `trace`, so that a call without one does not ask. */
+static inline __attribute__((always_inline)) enum ergon_error
+begin_call(struct home *h, struct method *m, const struct call_request *rq,
+           const struct trace_link *trace)
 {
     if (too_late(h, rq)) {
         answer_late(h, rq);
         return ERGON_OK;
     }
     if (takes_itself(h, m, rq))
-        return call_in_place(h, m, rq);
-    const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg};
+        return call_in_place(h, m, rq, trace);
+    const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg, .trace = trace};
     return home_send(h, m, &plan);
 }
 
-static void inherit(struct task *t, const struct task *parent)
+enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
+{
+    return begin_call(h, m, rq, NULL);
+}
+
+enum ergon_error home_call_traced(struct home *h, struct method *m, const struct call_request *rq,
+                                  const struct trace_link *trace)
+{
+    return begin_call(h, m, rq, trace);
+}
+
+static bool inherit(struct task *t, const struct task *parent)
 {
     t->depth = (uint8_t)(parent->depth + 1);
     t->chain = parent->chain;
     if (parent->deadline < t->deadline)
         t->deadline = parent->deadline;
+    struct trace_link trace = task_trace_link(parent);
+    return task_join_trace(t, &trace);
 }
 
 enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan)
@@ -211,8 +233,10 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         goto fail_admitted;
-    if (plan->parent)
-        inherit(t, plan->parent);
+    if (plan->parent && !inherit(t, plan->parent))
+        goto fail_task;
+    if (plan->trace && !task_join_trace(t, plan->trace))
+        goto fail_task;
     if (!task_keep_params(t) || !open_call(h, t, plan, true))
         goto fail_task;
     counter_add(&h->managed, 1);

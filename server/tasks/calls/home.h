@@ -52,7 +52,8 @@ struct call_plan {
     const struct call_request *request;
     call_ended_fn *ended;
     void *arg;
-    const struct task *parent; /* of a nested call; else NULL */
+    const struct task *parent;      /* of a nested call; else NULL */
+    const struct trace_link *trace; /* of one that is not nested: that it belongs to; or NULL */
 };
 
 /* Set-up; `own`, `ended` and the lanes are for whoever knows the others.  0, or -1 without memory:

@@ -15,6 +15,7 @@
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/task_trace.h"
 
 enum {
     RETRY_MS = 1,      /* a home takes nothing and its lane is full: how long until the next try */
@@ -454,6 +455,8 @@ static struct task *make_child(struct blocking *b, const struct task *parent, st
     t->number = parent->number;
     t->chain = parent->chain;
     t->depth = (uint8_t)(parent->depth + 1);
+    struct trace_link trace = task_trace_link(parent);
+    task_join_trace(t, &trace); /* without memory it goes without */
     if (tally)
         task_charge(t, tally);
     tally_close(tally);

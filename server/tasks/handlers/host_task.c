@@ -4,6 +4,7 @@
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/shared.h"
+#include "server/tasks/task_trace.h"
 
 static void *host_arg(struct ergon_task *task)
 {
@@ -51,6 +52,16 @@ struct ao_port *host_port(struct ergon_task *task)
     return t->method->handler->kind == ERGON_STEPPED ? stepped_of(t->executor)->home->port : NULL;
 }
 
+static bool host_traceparent(struct ergon_task *task, char *buf)
+{
+    const struct task_trace *trace = task_trace(task_of(task));
+    _Static_assert((int)ERGON_TRACEPARENT_SIZE == (int)TRACEPARENT_SIZE, "a module's room for it");
+    buf[0] = '\0';
+    if (trace)
+        traceparent_text(&trace->link.context, buf);
+    return trace != NULL;
+}
+
 void host_fill_task(struct ergon_host *host)
 {
     host->arg = host_arg;
@@ -60,4 +71,5 @@ void host_fill_task(struct ergon_host *host)
     host->message_max = host_message_max;
     host->alloc = host_alloc;
     host->port = host_port;
+    host->traceparent = host_traceparent;
 }

@@ -7,6 +7,7 @@
 #include "server/tasks/manager/hires.h"
 #include "server/tasks/manager/crews.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { NOTES_MAX = 1 << 20 /* bytes of one attempt that nobody has taken yet */ };
@@ -155,6 +156,8 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
                                    .attempt = run->attempt,
                                    .timeout = run->timeout,
                                    .mark = run->mark};
+    if (run->trace)
+        task_join_trace(t, run->trace); /* without memory it goes without */
     return t;
 }
 _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state and result");

@@ -39,22 +39,22 @@ TEST(a_submission_holds_what_was_given)
 TEST(every_option_has_its_name)
 {
     static const char *const after[] = {"t1", "t2"};
-    expect(
-        ergon_request_submit(
-            "x", NONE,
-            ERGON_TASK(.priority = 9, .delay_ms = 1, .at_ms = 2, .timeout_ms = 3, .deadline_ms = 4,
-                       .retries = 5, .backoff_ms = 6, .backoff_max_ms = 7, .backoff_jitter = 8,
-                       .key = "k", .coalesce = "c", .limit_key = "l", .limit_max = 9,
-                       .rate_key = "r", .rate_max = 10, .rate_per_ms = 11, .tenant = "n",
-                       .after = after, .after_count = 2, .after_any = after + 1,
-                       .after_any_count = 1, .keep_ms = 12, .keep_size = 13, .durable = "fsync")),
-        "task.submit",
-        "[\"x\",[],{\"delay\":1,\"at\":2,\"key\":\"k\",\"after\":[\"t1\",\"t2\"],"
-        "\"after_any\":[\"t2\"],"
-        "\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,\"backoff\":6,"
-        "\"backoff_max\":7,\"backoff_jitter\":8,\"coalesce\":\"c\","
-        "\"limit\":{\"key\":\"l\",\"max\":9},\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},"
-        "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
+    expect(ergon_request_submit(
+               "x", NONE,
+               ERGON_TASK(.priority = 9, .delay_ms = 1, .at_ms = 2, .timeout_ms = 3,
+                          .deadline_ms = 4, .retries = 5, .backoff_ms = 6, .backoff_max_ms = 7,
+                          .backoff_jitter = 8, .key = "k", .coalesce = "c", .limit_key = "l",
+                          .limit_max = 9, .rate_key = "r", .rate_max = 10, .rate_per_ms = 11,
+                          .tenant = "n", .after = after, .after_count = 2, .after_any = after + 1,
+                          .after_any_count = 1, .keep_ms = 12, .keep_size = 13, .durable = "fsync",
+                          .traceparent = "00-p", .tracestate = "a=b")),
+           "task.submit",
+           "[\"x\",[],{\"delay\":1,\"at\":2,\"key\":\"k\",\"after\":[\"t1\",\"t2\"],"
+           "\"after_any\":[\"t2\"],\"traceparent\":\"00-p\",\"tracestate\":\"a=b\","
+           "\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,\"backoff\":6,"
+           "\"backoff_max\":7,\"backoff_jitter\":8,\"coalesce\":\"c\","
+           "\"limit\":{\"key\":\"l\",\"max\":9},\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},"
+           "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
 }
 
 TEST(further_options_go_as_they_are)

@@ -19,6 +19,8 @@ static struct store_op *full_task(void)
                                    .coalesce = span_text("c1"),
                                    .limit_key = span_text("l1"),
                                    .rate_key = span_text("r1"),
+                                   .traceparent = span_text("TRACE"),
+                                   .tracestate = span_text("STATE"),
                                    .params = span_text("PARAMS"),
                                    .after = span_text("12345678"),
                                    .created = 11,
@@ -54,7 +56,8 @@ static struct store_op *full_task(void)
 #define FULL_TASK(state)                                                                           \
     "task 4611686018427387904 " state                                                              \
     " method=resize tenant=acme key=k1 coalesce=c1 limit_key=l1 "                                  \
-    "rate_key=r1 params=PARAMS after=12345678 created=11 deadline_at=12 timeout=13 backoff=14 "    \
+    "rate_key=r1 traceparent=TRACE tracestate=STATE params=PARAMS after=12345678 created=11 "      \
+    "deadline_at=12 timeout=13 backoff=14 "                                                        \
     "backoff_max=15 keep=16 rate_per=17 keep_size=18 retries=19 limit=20 rate=21 priority=9 "      \
     "durable=1 jitter=100"
 
