@@ -52,6 +52,19 @@ static void write_rounds(struct metrics_text *t, const struct rpc_shared *s)
     }
 }
 
+static void write_longest(struct metrics_text *t, const struct rpc_shared *s)
+{
+    static const struct metrics_family f = {"ergon_loop_longest_step_seconds", METRICS_GAUGE,
+                                            "seconds",
+                                            "No step of the loop took longer, in the last minute."};
+    char labels[LABELS_MAX];
+
+    metrics_begin(t, &f);
+    for (uint32_t i = 0; i < s->loop_count; i++)
+        metrics_ns(t, &f, loop_label(labels, sizeof labels, s, i),
+                   activator_longest_step_lately(s->loops[i]));
+}
+
 static void write_stuck(struct metrics_text *t, const struct rpc_shared *s)
 {
     static const struct metrics_family f = {
@@ -85,6 +98,7 @@ void write_loops(struct metrics_text *t, const struct rpc_shared *s)
                      "Objects that wait for a deadline.");
 #undef FIELD
     write_rounds(t, s);
+    write_longest(t, s);
     write_stuck(t, s);
 }
 

@@ -7,6 +7,7 @@
 #include "base/audit.h"
 #include "base/clock.h"
 #include "server/rpc/method.h"
+#include "server/runtime/rounds.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
 {
@@ -34,9 +35,15 @@ static void pack_connections(struct pack *p, const struct rpc_shared *s)
                   s->limits.partial.shared + s->limits.partial.own * s->loop_count);
 }
 
+/* A method that has run. */
+struct handler {
+    struct method_info info;
+    uint32_t index; /* of the method */
+};
+
 /* What workers have done is that of the methods which they alone run. */
-static void pack_workers(struct pack *p, const struct rpc_shared *s,
-                         const struct method_info *handlers, uint32_t count)
+static void pack_workers(struct pack *p, const struct rpc_shared *s, const struct handler *handlers,
+                         uint32_t count)
 {
     uint64_t workers = 0, slots = 0, gone = 0, strange = 0, out = 0, done = 0, failed = 0;
 
@@ -48,10 +55,10 @@ static void pack_workers(struct pack *p, const struct rpc_shared *s,
         strange += counter_read(&r->strange);
     }
     for (uint32_t i = 0; i < count; i++)
-        if (handlers[i].at_workers) {
-            out += handlers[i].running;
-            done += handlers[i].done;
-            failed += handlers[i].failed;
+        if (handlers[i].info.at_workers) {
+            out += handlers[i].info.running;
+            done += handlers[i].info.done;
+            failed += handlers[i].info.failed;
         }
     pack_str(p, "workers");
     pack_map(p, 7);
@@ -197,29 +204,79 @@ static bool has_run(const struct method_info *m)
 }
 
 /* Those that have run, read once: how many they are must be known first. */
-static uint32_t find_handlers(const struct rpc_shared *s, uint32_t methods, struct method_info *out)
+static uint32_t find_handlers(const struct rpc_shared *s, uint32_t methods, struct handler *out)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < methods; i++) {
-        tasks_method_info(s->tasks, i, &out[count]);
-        count += has_run(&out[count]);
+        tasks_method_info(s->tasks, i, &out[count].info);
+        out[count].index = i;
+        count += has_run(&out[count].info);
     }
     return count;
 }
 
-static void pack_handlers(struct pack *p, const struct method_info *handlers, uint32_t count)
+static unsigned magnitude(uint64_t n)
 {
+    return n > 0 ? 64u - (unsigned)__builtin_clzll(n) : 0;
+}
+
+/* Percentiles are read from hundreds of counters: of at most TIMED methods, those that ran most.
+ * Returns how often a method ran at least that has them, which is a power of two. */
+static uint64_t find_timed(const struct handler *handlers, uint32_t count)
+{
+    enum { TIMED = 200, MAGNITUDES = 65 };
+    uint32_t having[MAGNITUDES] = {0}, timed = 0;
+    unsigned least = MAGNITUDES;
+
+    for (uint32_t i = 0; i < count; i++)
+        having[magnitude(handlers[i].info.steps)]++;
+    while (least > 0 && timed + having[least - 1] <= TIMED)
+        timed += having[--least];
+    return least > 64 ? UINT64_MAX : least > 0 ? UINT64_C(1) << (least - 1) : 0;
+}
+
+/* nil where nothing was noted. */
+static void pack_percentiles(struct pack *p, const char *key, const struct histogram_sum *h)
+{
+    static const struct {
+        const char *key;
+        uint64_t per_mille;
+    } shown[] = {{"p50", 500}, {"p95", 950}, {"p99", 990}};
+    enum { SHOWN = sizeof shown / sizeof shown[0] };
+
+    pack_str(p, key);
+    if (histogram_count(h) == 0) {
+        pack_nil(p);
+        return;
+    }
+    pack_map(p, SHOWN);
+    for (unsigned i = 0; i < SHOWN; i++)
+        pack_key_uint(p, shown[i].key, histogram_quantile(h, shown[i].per_mille) / AO_US(1));
+}
+
+static void pack_handlers(struct pack *p, const struct rpc_shared *s,
+                          const struct handler *handlers, uint32_t count)
+{
+    uint64_t timed = find_timed(handlers, count);
+
     pack_str(p, "handlers");
     pack_array(p, count);
     for (uint32_t i = 0; i < count; i++) {
-        pack_map(p, 6);
-        pack_key_str(p, "name", handlers[i].name);
-        pack_key_uint(p, "running", handlers[i].running);
-        pack_key_uint(p, "parked", handlers[i].parked);
-        pack_key_uint(p, "steps", handlers[i].steps);
-        pack_key_uint(p, "busy_ms", handlers[i].busy_ns / AO_MS(1));
-        pack_key_uint(p, "cpu_ms", handlers[i].cpu_ns / AO_MS(1));
+        const struct method_info *m = &handlers[i].info;
+        struct times_sum times = {0};
+
+        if (m->steps >= timed)
+            tasks_method_times(s->tasks, handlers[i].index, &times);
+        pack_map(p, 8);
+        pack_key_str(p, "name", m->name);
+        pack_key_uint(p, "running", m->running);
+        pack_key_uint(p, "parked", m->parked);
+        pack_key_uint(p, "steps", m->steps);
+        pack_key_uint(p, "busy_ms", m->busy_ns / AO_MS(1));
+        pack_key_uint(p, "cpu_ms", m->cpu_ns / AO_MS(1));
+        pack_percentiles(p, "wait_us", &times.wait);
+        pack_percentiles(p, "run_us", &times.run);
     }
 }
 
@@ -240,7 +297,7 @@ static void serve_info(struct rpc_request *rq)
     struct tasks_info tasks;
     struct jobs_info kept;
     uint32_t methods = registry_count(s->registry);
-    struct method_info *handlers = malloc((methods + 1) * sizeof *handlers);
+    struct handler *handlers = malloc((methods + 1) * sizeof *handlers);
     struct pack p;
 
     if (!handlers) {
@@ -267,7 +324,7 @@ static void serve_info(struct rpc_request *rq)
     pack_memory(&p, s);
     pack_setup(&p, s);
     pack_tasks(&p, &tasks);
-    pack_handlers(&p, handlers, count);
+    pack_handlers(&p, s, handlers, count);
     pack_workers(&p, s, handlers, count);
     pack_kept(&p, &kept);
     pack_shared(&p, &kept);
@@ -362,7 +419,7 @@ static void pack_loop(struct pack *p, const struct rpc_shared *s, uint32_t i)
 
     activator_stats(s->loops[i], &a);
     net_loop_add_stats(s->net_loops[i], &n);
-    pack_map(p, 10);
+    pack_map(p, 12);
     pack_key_str(p, "name", activator_name(s->loops[i]));
     pack_key_uint(p, "connections", n.connections);
     pack_key_uint(p, "workers", counter_read(&s->rpc_loops[i]->stats.workers));
@@ -371,6 +428,9 @@ static void pack_loop(struct pack *p, const struct rpc_shared *s, uint32_t i)
     pack_key_uint(p, "rounds", a.rounds);
     pack_key_uint(p, "steps", a.steps);
     pack_key_uint(p, "long_steps", a.long_steps);
+    pack_key_uint(p, "longest_step_us", activator_longest_step(s->loops[i]) / AO_US(1));
+    pack_key_uint(p, "longest_step_minute_us",
+                  activator_longest_step_lately(s->loops[i]) / AO_US(1));
     pack_key_uint(p, "blocks", a.blocks);
     pack_key_uint(p, "wakes_sent", a.wakes_sent);
 }

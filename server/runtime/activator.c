@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/core.h"
 #include "base/recorder.h"
 #include "server/runtime/flight.h"
@@ -39,8 +40,11 @@ static void wake_poller(void *arg)
 static void choose_clock(struct activator *a, const struct ao_clock *clock)
 {
     a->clock = clock ? *clock : ao_clock_monotonic;
-    if (!a->clock.coarse || a->step_limit < COARSE_LIMIT)
+    a->tick = a->step_limit ? clock_coarse_tick() : AO_NEVER;
+    if (!a->clock.coarse || a->step_limit < COARSE_LIMIT) {
         a->clock.coarse = a->clock.now;
+        a->tick = a->step_limit ? 0 : AO_NEVER;
+    }
     a->now = a->last_poll = a->waited_since = a->clock.now(a->clock.arg);
 }
 
@@ -128,6 +132,12 @@ static void finish_retired(struct activator *a)
     }
 }
 
+/* Of a round that took so long. */
+static ao_time longest_step(const struct activator *a, ao_time took)
+{
+    return a->tick < took && a->longest < took - a->tick ? a->longest + a->tick : took;
+}
+
 static void publish_counters(struct activator *a)
 {
     struct activator_counters *f = &a->counters;
@@ -136,7 +146,11 @@ static void publish_counters(struct activator *a)
     a->steps = 0;
     atomic_store_explicit(&f->active, a->dispatcher.count, memory_order_relaxed);
     atomic_store_explicit(&f->sleeping, a->timer.count, memory_order_relaxed);
-    histogram_note(&f->work, a->clock.now(a->clock.arg) - a->now, 1);
+    ao_time end = a->clock.now(a->clock.arg), took = end - a->now;
+    histogram_note(&f->work, took, 1);
+    if (__builtin_expect(longest_wants(&f->step, end, took), 0))
+        longest_note(&f->step, end, longest_step(a, took));
+    a->longest = 0;
 }
 
 /* The rounds' time, for what happens in them. */

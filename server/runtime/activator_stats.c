@@ -27,6 +27,27 @@ void activator_rounds_took(const struct activator *a, struct histogram_sum *out)
     histogram_read(&a->counters.work, out);
 }
 
+/* The step that has not returned, if it is too long already. */
+static ao_time under_way(const struct activator *a, ao_time now)
+{
+    ao_time since;
+    return activator_stuck(a, &since) && now > since ? now - since : 0;
+}
+
+ao_time activator_longest_step(const struct activator *a)
+{
+    ao_time ended = longest_ever(&a->counters.step);
+    ao_time goes_on = under_way(a, a->clock.now(a->clock.arg));
+    return ended > goes_on ? ended : goes_on;
+}
+
+ao_time activator_longest_step_lately(const struct activator *a)
+{
+    ao_time now = a->clock.now(a->clock.arg);
+    ao_time ended = longest_lately(&a->counters.step, now), goes_on = under_way(a, now);
+    return ended > goes_on ? ended : goes_on;
+}
+
 const struct ao_class *activator_stuck(const struct activator *a, ao_time *since)
 {
     const struct activator_counters *f = &a->counters;

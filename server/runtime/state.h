@@ -9,6 +9,7 @@
 #include "base/counter.h"
 #include "base/histogram.h"
 #include "base/list.h"
+#include "base/longest.h"
 #include "server/runtime/object/dispatcher.h"
 #include "server/runtime/object/timer.h"
 #include "server/runtime/spin.h"
@@ -57,6 +58,7 @@ struct activator_counters {
     counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
     struct histogram work; /* how long rounds took, without what was waited for at their end */
+    struct longest step;   /* no step took longer than that: activator_longest_step() */
     /* The step that runs: written before each step when there is a limit.  Release and acquire of
      * `stepping`: a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */
@@ -74,6 +76,8 @@ struct activator {
     ao_time now;         /* ns, read once a round */
     ao_time step_limit;  /* ns; 0: steps are not measured */
     uint64_t steps;      /* since the counters were written */
+    ao_time tick;        /* ns that clock.coarse may be off; AO_NEVER: steps are not measured */
+    ao_time longest;     /* ns, of this round's steps by that clock */
     bool overdue;        /* the last look at the timer ended at its budget */
     bool closing;        /* activator_close() has begun: nothing becomes active any more */
 

@@ -281,7 +281,7 @@ static size_t say_response(struct span response, char *buf, size_t size)
 {
     struct reader r = reader_of(response);
     struct span msgid = {0}, error = {0}, result = {0};
-    char id[32], value[2048];
+    char id[32], value[4096];
     uint32_t count;
     uint64_t type = 0;
 

@@ -83,6 +83,13 @@ static void fill_handler(const struct step *s, json_t *row, const json_t *was, c
 {
     static const char *const as_they_are[] = {"name",    "running", "parked",
                                               "wait_us", "run_us",  NULL};
+    static const struct {
+        const char *part, *key, *name; /* microseconds, which become milliseconds */
+    } percentiles[] = {{"wait_us", "p50", "wait_p50_ms"},
+                       {"wait_us", "p99", "wait_p99_ms"},
+                       {"run_us", "p50", "run_p50_ms"},
+                       {"run_us", "p95", "run_p95_ms"},
+                       {"run_us", "p99", "run_p99_ms"}};
     double busy = rate(s, was, is, "busy_ms"), runs = rate(s, was, is, "steps");
     copy(row, is, as_they_are);
     set(row, "runs", runs);
@@ -90,6 +97,11 @@ static void fill_handler(const struct step *s, json_t *row, const json_t *was, c
     set(row, "mean_ms", runs > 0 ? busy / runs : 0);
     if (json_object_get(is, "failed") != NULL)
         set(row, "failed", rate(s, was, is, "failed"));
+    for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++) {
+        const json_t *part = json_object_get(is, percentiles[i].part);
+        if (json_is_object(part))
+            set(row, percentiles[i].name, number(part, percentiles[i].key) / 1000);
+    }
 }
 
 /* What each has of the time of all. */
@@ -143,6 +155,10 @@ static void fill_loop(const struct step *s, json_t *row, const json_t *was, cons
     static const char *const as_they_are[] = {"name",     "connections", "workers",
                                               "sleeping", "long_steps",  NULL};
     copy(row, is, as_they_are);
+    if (json_object_get(is, "longest_step_us") != NULL) {
+        set(row, "longest_step_ms", number(is, "longest_step_us") / 1000);
+        set(row, "longest_step_minute_ms", number(is, "longest_step_minute_us") / 1000);
+    }
     set(row, "rounds", rate(s, was, is, "rounds"));
     set(row, "steps", rate(s, was, is, "steps"));
     set(row, "blocks", rate(s, was, is, "blocks"));

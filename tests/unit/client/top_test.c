@@ -123,6 +123,26 @@ TEST(handlers_share_the_time)
     json_decref(m);
 }
 
+TEST(percentiles_are_shown_in_milliseconds)
+{
+    json_t *m = model(NULL, "{'info': {'handlers': [{'name': 'a', 'wait_us': {'p50': 500, 'p95': 7,"
+                            " 'p99': 2000}, 'run_us': {'p50': 1, 'p95': 3000, 'p99': 4000}},"
+                            " {'name': 'b', 'wait_us': null, 'run_us': 7}]},"
+                            " 'topology': {'loops': [{'name': 'l', 'longest_step_us': 3000,"
+                            " 'longest_step_minute_us': 1500}, {'name': 'old'}]}}");
+    const json_t *a = row(m, "handlers", 0), *b = row(m, "handlers", 1);
+    IS(a, "wait_p50_ms", 0.5);
+    IS(a, "wait_p99_ms", 2);
+    IS(a, "run_p95_ms", 3);
+    IS(a, "run_p99_ms", 4);
+    assert_null(json_object_get(b, "wait_p99_ms"));
+    assert_null(json_object_get(b, "run_p99_ms"));
+    IS(row(m, "loops", 0), "longest_step_ms", 3);
+    IS(row(m, "loops", 0), "longest_step_minute_ms", 1.5);
+    assert_null(json_object_get(row(m, "loops", 1), "longest_step_ms"));
+    json_decref(m);
+}
+
 /* Connections are asked for by their view alone: the first time there is nothing to compare. */
 TEST(a_list_that_was_not_asked_for_has_no_rates_yet)
 {

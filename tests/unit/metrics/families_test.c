@@ -71,6 +71,7 @@ METRICS_TEST(calls_are_counted_by_method_way_and_outcome)
     assert_true(value("ergon_method_run_seconds_count{method=\"echo\"}") > 0);
     assert_true(value("ergon_loop_lag_seconds_count{loop=\"loop\"}") > 0);
     assert_true(value("ergon_messages_total") == 42);
+    assert_true(exposition_has(&page, "ergon_loop_longest_step_seconds{loop=\"loop\"}"));
 }
 
 METRICS_TEST(a_call_waits_from_its_message_to_its_begin)

@@ -34,6 +34,26 @@ RPC_TEST(info_counts_what_happened)
               "'dropped': 0, 'waiting': 0}}\n");
 }
 
+RPC_TEST(info_tells_how_long_tasks_waited_and_ran)
+{
+    stage_run_ms(5); /* the time is not 0 */
+    stage_ask(&peer, 1, "block", "[]");
+    net_run_ms(5); /* read and given; the executor takes it later */
+    net.v.now += AO_MS(100);
+    stage_run();
+    stage_said_to(&peer);
+    const char *info = stage_answer("server.info", "[]");
+    assert_holds(info, "{'name': 'block', ");
+    assert_holds(info, "'wait_us': {'p50': 100663, 'p95': 100663, 'p99': 100663}, ");
+    assert_holds(info, "'run_us': {'p50': 1, 'p95': 1, 'p99': 1}}");
+    stage_ask(&peer, 1, "hang", "[]"); /* has begun, and has not ended */
+    net_run_ms(0);
+    info = stage_answer("server.info", "[]");
+    assert_holds(strstr(info, "'name': 'hang'"), "'run_us': nil}");
+    stage_answer("server.cancel", "[1]");
+    stage_run();
+}
+
 RPC_TEST(info_counts_the_methods_that_nobody_runs)
 {
     struct method *m = registry_at(stage.registry, 0);
@@ -114,6 +134,7 @@ RPC_TEST(topology_shows_executors_at_work)
     net_run_ms(0);
     const char *topology = stage_said_to(&peer);
     assert_holds(topology, "3: {'loops': [{'name': 'loop', 'connections': 1, ");
+    assert_holds(topology, "'long_steps': 0, 'longest_step_us': 0, 'longest_step_minute_us': 0, ");
     assert_holds(topology, "{'name': 'stepped 0', 'kind': 'stepped', 'loop': 0, 'core': -1, "
                            "'priority': 0, 'weight': 1, 'queue': 64, ");
     assert_holds(topology, "'outstanding': 0, 'parked': 1, ");

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/runtime/rounds.h"
+#include "server/runtime/state.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
@@ -229,4 +231,129 @@ LIMIT_TEST(watchdog_names_the_outer_step_again)
     assert_null(watch.before);
     assert_ptr_equal(watch.after, &watch_class);
     assert_int_equal(watch.since, AO_MS(40));
+}
+
+/* --- The longest step --- */
+
+LIMIT_TEST(the_longest_step_is_that_of_one_object)
+{
+    w->inner.takes = AO_MS(3);
+    w->outer.takes = AO_MS(4);
+    inner_after(w, AO_DONE);
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(4));
+    w->outer.takes = AO_MS(2);
+    inner_after(w, AO_DONE);
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(4));
+    assert_int_equal(activator_longest_step_lately(w->loop), AO_MS(4));
+    w->v.now += AO_S(71);
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(4));
+    assert_int_equal(activator_longest_step_lately(w->loop), 0);
+}
+
+STEP_TEST(without_a_limit_it_is_the_longest_round)
+{
+    w->inner.takes = AO_MS(3);
+    w->outer.takes = AO_MS(4);
+    inner_after(w, AO_DONE);
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(7));
+}
+
+/* A clock that ticks seldom: between two ticks it sees nothing. */
+static const ao_time tick = AO_MS(20);
+
+static ao_time exact(void *arg)
+{
+    const struct world *w = arg;
+    return w->v.now;
+}
+
+static ao_time ticks(void *arg)
+{
+    const struct world *w = arg;
+    return w->v.now / tick * tick;
+}
+
+static int set_up_coarse(void **state)
+{
+    int failed = set_up_with(state, AO_MS(50));
+    struct world *w = *state;
+    w->loop->clock.coarse = ticks;
+    w->loop->clock.arg = w;
+    w->loop->clock.now = exact;
+    w->loop->tick = tick;
+    w->outer.inner = NULL;
+    return failed;
+}
+
+#define COARSE_TEST(name) TEST_OF(struct world *w, NULL, set_up_coarse, tear_down, name)
+
+COARSE_TEST(a_step_between_two_ticks_is_as_long_as_its_round)
+{
+    w->v.now = AO_MS(1);
+    w->outer.takes = AO_MS(7);
+    inner_after(w, AO_DONE);
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(7));
+}
+
+COARSE_TEST(a_brief_step_in_which_the_clock_ticks_is_not_a_tick_long)
+{
+    w->v.now = tick - 5;
+    w->outer.takes = 10;
+    inner_after(w, AO_DONE);
+    assert_int_equal(activator_longest_step(w->loop), 10);
+}
+
+static void round_of_two(struct world *w, ao_time takes)
+{
+    struct worker other = {.v = &w->v, .verdict = AO_DONE, .takes = takes};
+    ao_init(&other.ao, &inner_class, w->loop);
+    ao_activate(&other.ao);
+    w->outer.takes = takes;
+    inner_after(w, AO_DONE);
+}
+
+COARSE_TEST(of_two_steps_none_is_longer_than_both)
+{
+    round_of_two(w, AO_MS(15));
+    assert_int_equal(activator_longest_step(w->loop), AO_MS(30));
+}
+
+COARSE_TEST(of_many_brief_steps_none_is_as_long_as_the_round)
+{
+    struct worker more[9];
+    w->outer.takes = AO_MS(10);
+    for (unsigned i = 0; i < 9; i++) {
+        more[i] = (struct worker){.v = &w->v, .verdict = AO_DONE, .takes = AO_MS(10)};
+        ao_init(&more[i].ao, &inner_class, w->loop);
+        ao_activate(&more[i].ao);
+    }
+    inner_after(w, AO_DONE); /* a round of 100 ms */
+    assert_int_equal(activator_longest_step(w->loop), 2 * tick);
+}
+
+struct looker {
+    struct ao ao;
+    struct world *world;
+    ao_time ever, lately;
+};
+
+static enum ao_verdict looker_step(struct ao *self)
+{
+    struct looker *l = ao_of(self, struct looker, ao);
+    l->world->v.now += AO_MS(70);
+    l->ever = activator_longest_step(self->home);
+    l->lately = activator_longest_step_lately(self->home);
+    return AO_DONE;
+}
+
+static const struct ao_class looker_class = {.name = "looker", .step = looker_step};
+
+LIMIT_TEST(a_step_that_has_not_returned_counts_once_it_is_too_long)
+{
+    struct looker looker = {.world = w};
+    ao_init(&looker.ao, &looker_class, w->loop);
+    ao_activate(&looker.ao);
+    virtual_round(&w->v, w->loop);
+    assert_int_equal(looker.ever, AO_MS(70));
+    assert_int_equal(looker.lately, AO_MS(70));
 }
