@@ -91,7 +91,7 @@ static bool write_all(int fd, const uint8_t *at, size_t len)
 
 static bool write_start(int fd, uint8_t *out, const char *why)
 {
-    size_t len = strnlen(why, RECORDER_WHY_MAX);
+    size_t whole = strlen(why), len = whole < RECORDER_WHY_MAX ? whole : RECORDER_WHY_MAX;
     uint8_t *end = dump_start(out, clock_wall(), clock_monotonic(), (uint64_t)getpid(), len);
 
     memcpy(end, why, len);
@@ -102,7 +102,7 @@ static bool write_name(int fd, uint8_t *out, enum dump_section what, uint32_t in
                        const char *name)
 {
     enum { NAME_MOST = 1024 };
-    size_t len = strnlen(name, NAME_MOST);
+    size_t whole = strlen(name), len = whole < NAME_MOST ? whole : NAME_MOST;
     uint8_t *end = dump_named(out, what, index, len);
 
     memcpy(end, name, len);

@@ -86,6 +86,11 @@ struct list_arguments {
     struct task_filter filter;
     uint64_t cursor; /* id: goes on behind it; 0: from the newest */
     uint32_t max;
+    /* --- The jobs', of operation_list */
+    struct job_walk walk, up; /* to the next job of the page; upwards, to where it begins */
+    uint32_t found, visits;   /* so far */
+    bool seeks;               /* where the page begins is looked for */
+    uint64_t now;             /* Unix ns, of when it began */
 };
 
 /* operation_cancel_matching -> {matched, cancelled, dry_run}; operation_retry_matching ->

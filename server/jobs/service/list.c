@@ -1,62 +1,102 @@
-/* task.list: newest first, a page at a time. */
+/* task.list: newest first, a page at a time, and that in turns with other operations. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/filter.h"
 #include "server/jobs/service/view.h"
 
-enum { VISITS = 10000 /* jobs looked at for one page, so that the loop goes on */ };
+enum {
+    VISITS = 10000,               /* jobs looked at for one page, so that it comes soon */
+    LIST_HEAD = 5,                /* bytes of an array's head that tells any number */
+    HEAD_AT = sizeof "tasks" + 1, /* behind the head of the map and its first key */
+};
 
-/* The last with a lower id; from both ends, since what is forgotten first is old. */
-static struct job *last_below(const struct jobs *jobs, uint64_t id)
+/* How many there will be is known at the end: the array's head is written then. */
+static void begin(struct jobs *jobs, struct operation *op)
 {
-    struct job *down = jobs->table.last, *up = jobs->table.first;
+    static const uint8_t head[LIST_HEAD] = {0xdd};
+    struct list_arguments *l = &op->list;
+    const struct job *before = l->cursor > 0 ? table_find(&jobs->table, l->cursor) : NULL;
 
-    while (down && down->id >= id && up && up->id < id) {
-        down = down->all_prev;
-        up = up->all_next;
-    }
-    if (!down || down->id < id)
-        return down;
-    return up ? up->all_prev : NULL;
-}
-
-/* Where the page begins: behind the cursor, whether or not its task is still known. */
-static struct job *begin(const struct jobs *jobs, uint64_t cursor)
-{
-    if (cursor == 0)
-        return jobs->table.last;
-    const struct job *job = table_find(&jobs->table, cursor);
-    return job ? job->all_prev : last_below(jobs, cursor);
-}
-
-static void serve(struct jobs *jobs, struct operation *op)
-{
-    const struct list_arguments *f = &op->list;
-    struct pack tasks;
-    uint64_t now = table_wall(&jobs->table), cursor = 0;
-    uint32_t found = 0, visits = 0;
-    char id[ID_TEXT_SIZE];
-    struct job *job = begin(jobs, f->cursor);
-
-    pack_init(&tasks);
-    for (; job && found < f->max && visits < VISITS && tasks.buffer.size < LIST_BYTES_MAX;
-         job = job->all_prev, visits++) {
-        cursor = job->id;
-        if (!filter_fits(jobs, op, &f->filter, job, now))
-            continue;
-        view_job(jobs, job, 0, &tasks);
-        found++;
-    }
-    jobs_worked(jobs, visits);
+    op->begun = true;
+    l->now = table_wall(&jobs->table);
+    l->seeks = l->cursor > 0 && !before;
+    walk_begin(&jobs->table.walks, &l->walk, before ? before->all_prev : jobs->table.last, true);
+    walk_begin(&jobs->table.walks, &l->up, l->seeks ? jobs->table.first : NULL, false);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_str(&op->reply.result, "tasks");
-    pack_array(&op->reply.result, found);
-    pack_raw(&op->reply.result, pack_bytes(&tasks));
-    op->reply.result.failed |= tasks.failed;
-    pack_key_str(&op->reply.result, "next", job ? id_text(cursor, id) : NULL);
-    pack_fini(&tasks);
+    pack_raw(&op->reply.result, span_of(head, sizeof head));
+}
+
+/* The task of the cursor is not known any more: the page begins with the last of a lower id.  From
+ * both ends, since what is forgotten first is old. */
+static void seek(struct list_arguments *l)
+{
+    const struct job *down = l->walk.at, *up = l->up.at;
+
+    if (!down || down->id < l->cursor) {
+        l->seeks = false;
+    } else if (!up || up->id >= l->cursor) {
+        l->walk.at = up ? up->all_prev : NULL;
+        l->seeks = false;
+    } else {
+        walk_next(&l->walk);
+        walk_next(&l->up);
+    }
+}
+
+static void visit(struct jobs *jobs, struct operation *op)
+{
+    struct list_arguments *l = &op->list;
+    struct job *job = walk_next(&l->walk);
+
+    l->cursor = job->id;
+    l->visits++;
+    if (!filter_fits(jobs, op, &l->filter, job, l->now))
+        return;
+    view_job(jobs, job, 0, &op->reply.result);
+    l->found++;
+}
+
+static bool is_full(const struct operation *op)
+{
+    const struct list_arguments *l = &op->list;
+
+    return !l->walk.at || l->found >= l->max || l->visits >= VISITS ||
+           op->reply.result.buffer.size >= LIST_BYTES_MAX;
+}
+
+static void end(struct jobs *jobs, struct operation *op)
+{
+    struct list_arguments *l = &op->list;
+    struct pack *p = &op->reply.result;
+    char id[ID_TEXT_SIZE];
+
+    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
+        p->buffer.data[HEAD_AT + i] = (char)(l->found >> (8 * (LIST_HEAD - 1 - i)));
+    pack_key_str(p, "next", l->walk.at ? id_text(l->cursor, id) : NULL);
+    walk_end(&jobs->table.walks, &l->walk);
+    walk_end(&jobs->table.walks, &l->up);
     operation_finish(op);
 }
 
-const struct operation_class operation_list = {.method = "task.list", .serve = serve};
+static bool serve(struct jobs *jobs, struct operation *op)
+{
+    uint32_t begun = jobs->work;
+
+    if (!op->begun)
+        begin(jobs, op);
+    while (jobs->work - begun < TURN_WORK && (op->list.seeks || !is_full(op))) {
+        jobs_worked(jobs, 1);
+        if (op->list.seeks)
+            seek(&op->list);
+        else
+            visit(jobs, op);
+    }
+    if (op->list.seeks || !is_full(op))
+        return false;
+    end(jobs, op);
+    return true;
+}
+
+const struct operation_class operation_list = {.method = "task.list", .serve_part = serve};

@@ -1,6 +1,9 @@
 /* Principals take turns in what they ask of the jobs. */
 #include "server/jobs/service/turns.h"
 
+#include "proto/reader.h"
+#include "server/jobs/core/ids.h"
+#include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/submission.h"
 #include "tests/support/cmocka_env.h"
@@ -150,6 +153,66 @@ JOBS_TEST(a_batch_is_taken_in_parts, .quiet = true, .stored = true)
         assert_true(outcomes[i].id > (i > 0 ? outcomes[i - 1].id : 0));
     }
     assert_true(outcomes[MANY - 1].id - outcomes[0].id == MANY); /* the one came between */
+}
+
+static struct operation *list(struct jobs_world *w, uint32_t line, uint64_t cursor, uint32_t max)
+{
+    struct operation *op = world_operation(w, &operation_list);
+    op->list = (struct list_arguments){.filter.state = -1, .max = max, .cursor = cursor};
+    op->line = line;
+    channel_give(w->channel, op);
+    return op;
+}
+
+/* Of the page; its first task has the id *first. */
+static uint32_t count_listed(const struct operation *op, uint64_t *first)
+{
+    struct reader r = reader_of(span_behind(operation_result(op), 1 + 6)); /* {"tasks": */
+    uint32_t count, pairs;
+    struct span key, id;
+    assert_true(read_array(&r, &count) && count > 0);
+    assert_true(read_map(&r, &pairs) && read_text(&r, &key) && read_text(&r, &id));
+    assert_true(id_parse(id, first));
+    return count;
+}
+
+/* Others are served between the parts of a page. */
+JOBS_TEST(a_page_is_made_in_parts, .quiet = true)
+{
+    struct job_spec spec = WORK();
+    uint64_t first;
+    for (unsigned i = 0; i < MANY; i++)
+        jobs_world_submit(w, &spec);
+    struct operation *page = list(w, 1, 0, MANY), *one = give(w, 2, &spec, 1);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, page) && world_answered(w, one));
+    assert_int_equal(rank_of(w, one), 0);
+    assert_int_equal(count_listed(page, &first), MANY);
+    assert_null(w->jobs->table.walks);
+}
+
+/* Where it goes on is looked for in parts, too, from both ends. */
+JOBS_TEST(a_page_begins_behind_one_that_was_forgotten_among_many, .quiet = true)
+{
+    struct job_spec spec = WORK(), brief = WORK(.keep = 0);
+    for (unsigned older = 1; older <= 2; older++) {
+        uint64_t before = 0, gone, first;
+        for (unsigned i = 0; i < older * 1000; i++)
+            before = jobs_world_submit(w, &spec);
+        gone = jobs_world_submit(w, &brief);
+        for (unsigned i = 0; i < 1500; i++)
+            jobs_world_submit(w, &spec);
+        world_cancel(w, world_job(w, gone));
+        jobs_world_pass(w, AO_S(1));
+        assert_null(world_job(w, gone));
+        struct operation *page = list(w, 1, gone, 1), *one = give(w, 2, &spec, 1);
+        uint32_t answered = w->answered;
+        jobs_world_settle(w);
+        assert_ptr_equal(w->operations[answered], one);
+        assert_int_equal(count_listed(page, &first), 1);
+        assert_true(first == before);
+    }
+    assert_null(w->jobs->table.walks);
 }
 
 static struct operation *sweep(struct jobs_world *w, uint32_t line)

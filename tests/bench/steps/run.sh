@@ -1,0 +1,15 @@
+#!/bin/sh
+# The longest step of a loop beside a million kept tasks.  Builds, measures, prints a table.
+#   run.sh [OPTION...]    options of steps.py; 'run.sh --help' lists them
+# ERGON_BUILD names the build directory (build, at the root of the tree).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../../.."
+. tests/bench/measure.sh
+
+case " $* " in
+*" --help "* | *" -h "*) exec python3 "$here/steps.py" --help ;;
+esac
+
+build ergond ergon module_demo
+measure "$here/steps.py" "$@"
