@@ -15,7 +15,7 @@
 #include "server/jobs/service/view.h"
 
 enum {
-    OLDEST_VISITS = 20000,
+    OLDEST_VISITS = 4000,
     PAIRS = 14 /* of a queue, shown */
 };
 
@@ -51,16 +51,29 @@ static const char *kind_name(const struct job_queue *q)
     return q->method ? method_kind(q->method) : NULL;
 }
 
+static bool has_open(const struct job_queue *q)
+{
+    uint64_t open = 0;
+    for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
+        open += job_state_open((enum job_state)i) ? counter_read(&q->by_state[i]) : 0;
+    return open > 0;
+}
+
 /* One walk for all queues; one whose tasks are not among the first is not known. */
 static void look_for_oldest(struct jobs *jobs)
 {
-    uint32_t visits = 0;
-    for (struct job_queue *q = jobs->table.queues; q; q = q->next)
+    uint32_t visits = 0, missing = 0;
+    for (struct job_queue *q = jobs->table.queues; q; q = q->next) {
         q->oldest = 0;
-    for (struct job *job = jobs->table.first; job && visits < OLDEST_VISITS;
+        missing += has_open(q);
+    }
+    for (struct job *job = jobs->table.first; job && missing > 0 && visits < OLDEST_VISITS;
          job = job->all_next, visits++)
-        if (job->queue->oldest == 0 && job_state_open((enum job_state)job->state))
+        if (job->queue->oldest == 0 && job_state_open((enum job_state)job->state)) {
             job->queue->oldest = job->created;
+            missing--;
+        }
+    jobs_worked(jobs, visits);
 }
 
 static void pack_queue(const struct job_queue *q, struct pack *p)
