@@ -6,23 +6,28 @@ static size_t min3(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-/* Levenshtein's distance, a row at a time.  Both have at most SUGGEST_WORD_MAX bytes. */
+/* Levenshtein's distance, a row at a time, in which two neighbours that changed places are one edit
+ * (optimal string alignment).  Both have at most SUGGEST_WORD_MAX bytes. */
 static size_t distance(struct span a, struct span b)
 {
-    size_t row[SUGGEST_WORD_MAX + 1];
+    size_t rows[3][SUGGEST_WORD_MAX + 1]; /* in turn: this one, the one before, that before it */
 
     for (size_t k = 0; k <= b.len; k++)
-        row[k] = k;
+        rows[0][k] = k;
     for (size_t i = 1; i <= a.len; i++) {
-        size_t corner = row[0];
+        const size_t *before = rows[(i - 1) % 3], *second = rows[(i + 1) % 3];
+        size_t *row = rows[i % 3];
         row[0] = i;
         for (size_t k = 1; k <= b.len; k++) {
-            size_t above = row[k];
-            row[k] = min3(above + 1, row[k - 1] + 1, corner + (a.at[i - 1] != b.at[k - 1]));
-            corner = above;
+            row[k] =
+                min3(before[k] + 1, row[k - 1] + 1, before[k - 1] + (a.at[i - 1] != b.at[k - 1]));
+            bool swapped =
+                i > 1 && k > 1 && a.at[i - 1] == b.at[k - 2] && a.at[i - 2] == b.at[k - 1];
+            if (swapped && second[k - 2] + 1 < row[k])
+                row[k] = second[k - 2] + 1;
         }
     }
-    return row[b.len];
+    return rows[a.len % 3][b.len];
 }
 
 struct suggestion suggest_for(struct span word, size_t edits)

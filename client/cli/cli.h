@@ -13,8 +13,9 @@
 
 #include <ergon/client_tasks.h>
 
-/* What is printed on standard output; json and yaml are for programs. */
-enum output_format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML };
+/* What is printed on standard output; json and yaml are for programs, name for the next command of
+ * a pipe. */
+enum output_format { FORMAT_TABLE, FORMAT_WIDE, FORMAT_NAME, FORMAT_JSON, FORMAT_YAML };
 
 /* Arguments that were said to be of a form, wherever they stand among the others. */
 struct param_forms {
@@ -56,6 +57,7 @@ struct globals {
     bool verbose;
     bool no_color;
     bool utc;
+    bool no_headers;
     struct param_forms forms; /* of a command that takes parameters */
     bool help;
     bool version;

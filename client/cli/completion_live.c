@@ -159,7 +159,7 @@ static const char *const *choices_of_option(const struct place *p)
         const char *option;
         const char *words[12];
     } choices[] = {
-        {"", "output", {"table", "wide", "json", "yaml"}},
+        {"", "output", {"table", "wide", "name", "json", "yaml"}},
         {"worker", "output", {"auto", "json", "bin"}},
         {"worker", "input", {"json", "raw", "args"}},
         {"worker", "on-lost", {"kill", "finish"}},

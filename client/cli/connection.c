@@ -4,6 +4,7 @@
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/pages.h"
+#include "client/cli/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static json_t *row_of(const json_t *c)
     static const char *const as_they_are[] = {"id",    "peer",     "principal", "tls",
                                               "state", "messages", "listener"};
     static const char *const sizes[] = {"bytes", "principal_bytes"};
+    static const char *const in_other_words[] = {"age_ms", "idle_ms", NULL};
     char buf[40];
     json_t *row = json_object();
     for (size_t i = 0; i < sizeof as_they_are / sizeof *as_they_are; i++)
@@ -122,6 +124,7 @@ static json_t *row_of(const json_t *c)
     json_object_set_new(row, "came", json_string(age_text(c, "age_ms", buf, sizeof buf)));
     json_object_set_new(row, "quiet", json_string(age_text(c, "idle_ms", buf, sizeof buf)));
     json_object_set_new(row, "calls", calls_text(c));
+    table_widen(row, c, in_other_words);
     return row;
 }
 

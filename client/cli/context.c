@@ -81,7 +81,7 @@ static enum status run_list(const struct globals *g, const void *options, int ar
     if (g->json)
         return print_json(rows);
     if (json_array_size(rows) > 0)
-        table_print(rows, columns, 0, colour_wanted(g, stdout));
+        table_print(rows, columns + output_is_names(), 0, colour_wanted(g, stdout));
     else if (!g->quiet)
         notice("there is no context yet; see ergon context set --help");
     json_decref(rows);

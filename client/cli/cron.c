@@ -119,7 +119,7 @@ static enum status show_crons(const struct globals *g, json_t *crons)
         return STATUS_OK;
     json_array_foreach(crons, i, cron)
     {
-        for (const char *const *key = left_out; *key != NULL; key++)
+        for (const char *const *key = left_out; *key != NULL && !output_is_wide(); key++)
             json_object_del(cron, *key);
         json_object_set_new(
             cron, "state",

@@ -37,7 +37,8 @@ bool file_read(const char *path, size_t max, struct file_bytes *out)
         setvbuf(file, NULL, _IONBF, 0); /* no copy of a token stays behind */
     bool good = file != NULL && read_all(file, max, out);
     if (!good) {
-        complain("cannot read %s: %s", path, strerror_r(errno, text, sizeof text));
+        complain("cannot read %s: %s", file == stdin ? "standard input" : path,
+                 strerror_r(errno, text, sizeof text));
         file_bytes_fini(out);
     }
     if (file != NULL && file != stdin)

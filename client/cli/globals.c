@@ -35,13 +35,15 @@ const struct option_spec GLOBAL_OPTIONS[] = {
     {0, "timeout", "TIME", "give up after this long: 250ms, 5s", OPTION_DURATION,
      GLOBAL(timeout_ns)},
     {0, "context", "NAME", "use this context; see ergon context", OPTION_TEXT, GLOBAL(context)},
-    {'o', "output", "FORMAT", "table, wide (all columns), json or yaml", OPTION_TEXT,
-     GLOBAL(output)},
+    {'o', "output", "FORMAT", "table, wide (all columns), name (ids alone), json or yaml",
+     OPTION_TEXT, GLOBAL(output)},
     {0, "json", NULL, "short for -o json: JSON, on one line", OPTION_FLAG, GLOBAL(json)},
     {'q', "quiet", NULL, "print no messages; the exit status tells", OPTION_FLAG, GLOBAL(quiet)},
     {'v', "verbose", NULL, "print more", OPTION_FLAG, GLOBAL(verbose)},
     {0, "utc", NULL, "show times in UTC; default: in the local time zone", OPTION_FLAG,
      GLOBAL(utc)},
+    {0, "no-headers", NULL, "tables without the names of their columns", OPTION_FLAG,
+     GLOBAL(no_headers)},
     {0, "no-color", NULL, "no colours; as NO_COLOR", OPTION_FLAG, GLOBAL(no_color)},
     {'h', "help", NULL, "print this help", OPTION_FLAG, GLOBAL(help)},
     {'V', "version", NULL, "print the version", OPTION_FLAG, GLOBAL(version)},
@@ -59,7 +61,7 @@ const struct option_spec PARAM_OPTIONS[] = {
 
 /* ---- flags ---- */
 
-static const char *const FORMATS[] = {"table", "wide", "json", "yaml", NULL};
+static const char *const FORMATS[] = {"table", "wide", "name", "json", "yaml", NULL};
 
 static bool find_format(const char *text, enum output_format *format)
 {
@@ -83,7 +85,7 @@ static bool choose_by_flag(struct globals *g)
 {
     enum output_format format = FORMAT_JSON;
     if (g->output != NULL && !find_format(g->output, &format))
-        complain("option --output: '%s' is not table, wide, json or yaml", g->output);
+        complain("option --output: '%s' is not table, wide, name, json or yaml", g->output);
     else if (g->json && format != FORMAT_JSON)
         complain("--json is -o json, and -o %s is something else", g->output);
     else {
@@ -116,6 +118,7 @@ bool globals_flags(struct globals *g)
         if (flags[i].given)
             g->from[flags[i].setting] = flags[i].flag;
     humanize_choose(g->utc, false);
+    output_headers(!g->no_headers);
     return choose_by_flag(g);
 }
 
@@ -318,6 +321,7 @@ static bool is_secret(const struct globals *g)
 
 static bool read_token(struct globals *g)
 {
+    bool from_input = strcmp(g->token_file, "-") == 0;
     struct file_bytes file;
     if (!is_secret(g) || !file_read(g->token_file, TOKEN_FILE_MAX, &file))
         return false;
@@ -326,7 +330,8 @@ static bool read_token(struct globals *g)
     file_bytes_fini(&file);
     if (g->token != NULL && g->token[0] != 0)
         return true;
-    complain("token file %s holds no token in its first line", g->token_file);
+    complain("%s%s holds no token in its first line", from_input ? "" : "token file ",
+             from_input ? "standard input" : g->token_file);
     return false;
 }
 

@@ -265,10 +265,14 @@ static enum status run(struct globals *g, int argc, char **argv)
 /* What was printed must have arrived; a reader that has gone away is not worth a message. */
 static enum status flush_output(enum status status)
 {
+    char text[96];
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
+    /* Of an earlier write something else may have taken errno since. */
+    bool known = errno == ENOSPC || errno == EBADF || errno == EIO || errno == EDQUOT;
     if (errno != EPIPE)
-        complain("cannot write to standard output");
+        complain_as("OUTPUT", NULL, "cannot write to standard output%s%s", known ? ": " : "",
+                    known ? strerror_r(errno, text, sizeof text) : "");
     return status == STATUS_OK ? STATUS_REMOTE : status;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static enum output_format chosen;
+static bool no_headers;
 
 void output_choose(enum output_format format)
 {
@@ -19,6 +20,21 @@ void output_choose(enum output_format format)
 bool output_is_wide(void)
 {
     return chosen == FORMAT_WIDE;
+}
+
+bool output_is_names(void)
+{
+    return chosen == FORMAT_NAME;
+}
+
+void output_headers(bool wanted)
+{
+    no_headers = !wanted;
+}
+
+bool output_has_headers(void)
+{
+    return !no_headers;
 }
 
 static bool is_for_programs(void)

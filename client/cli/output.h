@@ -11,6 +11,13 @@
 /* How all that follows is printed; FORMAT_TABLE before. */
 void output_choose(enum output_format format);
 
+/* Have tables the names of their columns?  They have before. */
+void output_headers(bool wanted);
+bool output_has_headers(void);
+
+/* Are names alone wanted, one a line? */
+bool output_is_names(void);
+
 /* Are all columns and members of a list or a table wanted, and none cut? */
 bool output_is_wide(void);
 

@@ -195,7 +195,7 @@ static enum status wait_for_answer(const struct globals *g, uint64_t wait_ns)
             return STATUS_OK;
         if (clock_monotonic() + PING_PAUSE_MS * NS_PER_MS >= end_ns) {
             if (!g->quiet)
-                complain_as(session_code(end), session_advice(g, end),
+                complain_as(session_code(end), session_advice(g, end, why),
                             "no answer from %s within %s: %s", g->server,
                             units_duration_text(wait_ns, limit, sizeof limit), why);
             return STATUS_CONNECT;
@@ -314,16 +314,17 @@ static enum status print_methods(struct session *s, json_t *names)
 {
     static const char *const columns[] = {"name", "kind", "module", "executors", "summary", NULL};
     const struct globals *g = s->globals;
+    bool described = g->verbose || g->format == FORMAT_WIDE;
     size_t i;
     json_t *name;
     json_t *all = json_array();
     json_array_foreach(names, i, name)
     {
-        json_array_append_new(all, g->verbose ? describe(s, name) : json_incref(name));
+        json_array_append_new(all, described ? describe(s, name) : json_incref(name));
     }
     if (g->json)
         return print_json(all);
-    if (g->verbose)
+    if (described)
         table_print(all, columns, 0, colour_wanted(g, stdout));
     else
         json_array_foreach(all, i, name)
@@ -355,7 +356,8 @@ const struct command METHODS = {
     .name = "methods",
     .arguments = "",
     .summary = "list the methods of the server",
-    .text = "Prints a name a line; with -v a table with the kind of each, how many executors run\n"
+    .text = "Prints a name a line; with -v or -o wide a table with the kind of each, how many "
+            "executors run\n"
             "that (0: its calls answer NO_EXECUTOR), and the summary; with\n"
             "--json an array of names, or with -v of objects.\n",
     .examples = "  ergon methods\n"

@@ -68,14 +68,32 @@ const char *session_code(enum ergon_end outcome)
     return "ERROR";
 }
 
-const char *session_advice(const struct globals *g, enum ergon_end outcome)
+/* What to do where a server that has said nothing yet ends the connection, as one does that waits
+ * for a handshake; NULL: that is not how it was. */
+static const char *tls_advice(const struct globals *g, const char *why)
+{
+    struct url url = {0};
+    bool ended =
+        strstr(why, "closed the connection") != NULL || strstr(why, "reset by peer") != NULL;
+    return ended && url_parse(g->server, URL_CONNECT, &url) == NULL && url.scheme == URL_TCP
+               ? "if the server has TLS there, its URL begins with ergons://"
+               : NULL;
+}
+
+const char *session_advice(const struct globals *g, enum ergon_end outcome, const char *why)
 {
     static char text[400];
     struct url url = {0};
     if (outcome == ERGON_END_DENIED)
         return "give another token with --token-file";
+    if (strstr(why, "does not speak MessagePack-RPC") != NULL)
+        return "another program may listen there; --server names another server";
     if (outcome != ERGON_END_UNREACHABLE)
         return NULL;
+    if (strstr(why, "TLS handshake") != NULL)
+        return "if the server has no TLS there, its URL begins with ergon://; ergon context show "
+               "says "
+               "what is used";
     if (url_parse(g->server, URL_CONNECT, &url) == NULL && url_is_local(&url) &&
         url.scheme != URL_TLS) {
         snprintf(text, sizeof text,
@@ -117,9 +135,11 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
         return STATUS_OK;
     if (outcome == ERGON_END_INVALID)
         complain("%s: %s", g->server, why);
-    else if (!g->quiet)
-        complain_as(session_code(outcome), session_advice(g, outcome), "no connection to %s: %s",
-                    g->server, why);
+    else if (!g->quiet) {
+        const char *tls = tls_advice(g, why);
+        complain_as(session_code(outcome), tls != NULL ? tls : session_advice(g, outcome, why),
+                    "no connection to %s: %s", g->server, why);
+    }
     return status_of(outcome, "");
 }
 
@@ -206,7 +226,7 @@ static void wording_of_answer(struct wording *w, const struct globals *g,
                               const struct ergon_answer *a)
 {
     bool refused = a->outcome == ERGON_END_ERROR;
-    const char *advice = session_advice(g, a->outcome);
+    const char *advice = session_advice(g, a->outcome, a->text);
     wording_of(w, a->code, a->text);
     if (w->code[0] == 0)
         snprintf(w->code, sizeof w->code, "%s", refused ? "ERROR" : session_code(a->outcome));
@@ -242,6 +262,9 @@ enum status session_complain(struct session *s, const char *method, const struct
         size_t len = strlen(w.text);
         snprintf(w.text + len, sizeof w.text - len, ": %s", s->about);
     }
+    const char *tls = s->heard ? NULL : tls_advice(s->globals, a->text);
+    if (tls != NULL)
+        snprintf(w.hint, sizeof w.hint, "%s", tls);
     print_wording(&w, s->globals, method);
     return status;
 }
@@ -260,6 +283,7 @@ static enum status ask_by(ask_fn *ask, struct session *s, struct ergon_request *
     session_waits(s);
     ask(s->connection, request, timeout_ms, &a);
     session_waited(s);
+    s->heard |= a->outcome == ERGON_END_OK || a->outcome == ERGON_END_ERROR;
     *result = span_of(a->result.at, a->result.len);
     enum status status = status_of(a->outcome, a->code);
     if (status != STATUS_OK && !(expected & 1U << status))

@@ -11,6 +11,7 @@ struct session {
     struct ergon_blocking *connection; /* owned */
     const char *about;                 /* which of several it is asked about; NULL: there is one */
     const char *goes_on;               /* id of a task that outlives an interrupt; NULL: none */
+    bool heard;                        /* the server has answered something */
     uint64_t give_up_ns;               /* on clock_monotonic()'s clock; 0: never */
     /* Called when an interrupt ends the program, by the next that waits, or now: to say last words.
      * NULL: none.  session_last_words() sets it. */
@@ -24,8 +25,9 @@ struct ergon_options session_options(const struct globals *g);
 /* The code of an error that no server answered: "UNREACHABLE". */
 const char *session_code(enum ergon_end outcome);
 
-/* What to do about a connection that ended so; NULL: nothing.  Valid until the next time. */
-const char *session_advice(const struct globals *g, enum ergon_end outcome);
+/* What to do about a connection that ended so, for which `why` is the reason that was told; NULL:
+ * nothing.  Valid until the next time. */
+const char *session_advice(const struct globals *g, enum ergon_end outcome, const char *why);
 
 /* `default_timeout_ms` is used where --timeout is not given; 0: none.  It is for the connection and
  * all requests together.  `durable`, for what takes long and can be asked again: a connection that

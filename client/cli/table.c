@@ -196,9 +196,24 @@ static void print_indented(struct libscols_table *t, int indent)
     free(text);
 }
 
+static void print_names(json_t *rows, const char *key)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        print_cell(json_object_get(row, key));
+        putchar('\n');
+    }
+}
+
 void table_print(json_t *rows, const char *const *first, int indent, bool colour)
 {
     struct columns c = {.count = 0};
+    if (output_is_names()) {
+        print_names(rows, first[0]);
+        return;
+    }
     struct libscols_table *t = scols_new_table();
     find_columns(&c, rows, first);
     fit(&c, rows, (size_t)indent);
@@ -210,23 +225,38 @@ void table_print(json_t *rows, const char *const *first, int indent, bool colour
         scols_table_set_termwidth(t, room);
     scols_table_set_column_separator(t, "  ");
     scols_table_enable_colors(t, colour);
+    scols_table_enable_noheadings(t, !output_has_headers());
     fill(t, &c, rows, colour);
     print_indented(t, indent);
     scols_unref_table(t);
 }
 
-json_t *table_row(const json_t *entry, const char *const *columns)
+static bool is_among(const char *key, const char *const *names)
 {
-    json_t *row = json_object();
+    while (*names != NULL && strcmp(*names, key) != 0)
+        names++;
+    return *names != NULL;
+}
+
+void table_widen(json_t *row, const json_t *entry, const char *const *but)
+{
     const char *key;
     json_t *value;
-    for (; *columns != NULL; columns++)
-        json_object_set(row, *columns, json_object_get(entry, *columns));
     json_object_foreach((json_t *)entry, key, value)
     {
-        if (output_is_wide() && !json_is_object(value) && !json_is_array(value))
+        if (output_is_wide() && !json_is_object(value) && !json_is_array(value) &&
+            json_object_get(row, key) == NULL && !is_among(key, but))
             json_object_set(row, key, value);
     }
+}
+
+json_t *table_row(const json_t *entry, const char *const *columns)
+{
+    static const char *const none[] = {NULL};
+    json_t *row = json_object();
+    for (; *columns != NULL; columns++)
+        json_object_set(row, *columns, json_object_get(entry, *columns));
+    table_widen(row, entry, none);
     return row;
 }
 
@@ -293,7 +323,11 @@ static void print_object(json_t *object, int indent, bool colour)
 
 void object_print(json_t *object, bool colour)
 {
-    if (json_is_object(object))
+    const json_t *id = json_object_get(object, "id");
+    if (output_is_names() && json_is_string(id)) {
+        print_cell(id);
+        putchar('\n');
+    } else if (json_is_object(object))
         print_object(object, 0, colour);
     else
         print_scalar(object);

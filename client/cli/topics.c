@@ -54,6 +54,7 @@ const struct topic TOPICS[] = {
     {"output", "tables, JSON and YAML",
      "  -o table   for people; on a terminal columns go from the right until the others fit\n"
      "  -o wide    all columns, none cut, and dates in place of ages\n"
+     "  -o name    the ids or names alone, one a line, for xargs; --no-headers keeps the rest\n"
      "  -o json    one line of JSON (a line for each of a stream); short: --json\n"
      "  -o yaml    the same as YAML\n"
      "  --utc      times in UTC; default: in the local time zone, with its offset\n"
@@ -62,7 +63,7 @@ const struct topic TOPICS[] = {
      "message is a line of JSON: {\"error\":{\"code\":...,\"text\":...,\"hint\":...}}.\n"
      "\n"
      "Example:\n"
-     "  ergon task list --state dead --json | jq -r '.[].id' | xargs ergon task retry\n"},
+     "  ergon task list --state dead -o name | xargs -r ergon task retry\n"},
     {"exit", "what the exit statuses mean",
      "  0    good\n"
      "  1    an error from the server, or of the method\n"

@@ -53,8 +53,24 @@ static size_t word_length(const char *text)
     return len;
 }
 
-/* Copies the text with commands in place of methods.  What stands in quotes is a name of the
- * user's, and stays. */
+/* The option of ours for what the text begins with, a field of a request in `backquotes`; NULL:
+ * none. *len is how long that is, or 0. */
+static const char *option_of(const char *text, size_t *len)
+{
+    static const struct {
+        const char *field, *option;
+    } fields[] = {{"`of`", "--permits"}, {"`wait`", "--wait"}, {"`share`", "--share"}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        *len = strlen(fields[i].field);
+        if (strncmp(text, fields[i].field, *len) == 0)
+            return fields[i].option;
+    }
+    *len = 0;
+    return NULL;
+}
+
+/* Copies the text with commands in place of methods, and options in place of fields.  What stands
+ * in quotes is a name of the user's, and stays. */
 static void translate(char *to, size_t room, const char *text)
 {
     size_t at = 0;
@@ -63,7 +79,9 @@ static void translate(char *to, size_t room, const char *text)
     while (*text != 0 && at + 1 < room) {
         char buf[80];
         size_t len = isalnum((unsigned char)before) || quoted ? 0 : word_length(text);
-        const char *command = len > 0 ? command_of(text, len, buf, sizeof buf) : NULL;
+        const char *command = len > 0   ? command_of(text, len, buf, sizeof buf)
+                              : !quoted ? option_of(text, &len)
+                                        : NULL;
         size_t take = len > 0 ? len : 1;
         int n = command != NULL ? snprintf(to + at, room - at, "%s", command)
                                 : snprintf(to + at, room - at, "%.*s", (int)take, text);
@@ -131,8 +149,10 @@ void wording_of(struct wording *w, const char *code, const char *text)
     if (is_no_id(w, code, text))
         return;
     /* What may not be called is named as roles and token files have it. */
+    const char *how = strstr(text, ": call server.auth"); /* the hint says how here */
     if (strcmp(code, "DENIED") == 0 || strcmp(code, "AUTH") == 0)
-        snprintf(plain, sizeof plain, "%s", text);
+        snprintf(plain, sizeof plain, "%.*s",
+                 (int)(how != NULL ? (size_t)(how - text) : strlen(text)), text);
     else
         translate(plain, sizeof plain, text);
     if (missing_method(text, w->method, sizeof w->method)) {

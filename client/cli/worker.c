@@ -4,6 +4,7 @@
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/pages.h"
+#include "client/cli/table.h"
 #include "client/cli/worker_serve.h"
 
 #include <stdlib.h>
@@ -176,6 +177,7 @@ static json_t *row_of(const json_t *w)
 {
     static const char *const as_they_are[] = {"worker", "name", "principal", "version", "state",
                                               "slots",  "out",  "late",      "done",    "failed"};
+    static const char *const in_other_words[] = {"since", NULL};
     char buf[40];
     json_t *row = json_object();
     for (size_t i = 0; i < sizeof as_they_are / sizeof *as_they_are; i++)
@@ -185,6 +187,7 @@ static json_t *row_of(const json_t *w)
     json_object_set_new(row, "came",
                         json_string(humanize_age(json_integer_value(json_object_get(w, "since")),
                                                  now_ms(), buf, sizeof buf)));
+    table_widen(row, w, in_other_words);
     return row;
 }
 

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Demo and tests once more where nothing is installed: a clean clone of HEAD in a minimal Debian, chrooted, in a mount
 # and a process namespace of its own, so that nothing stays behind. Needs root. npm clients are left out there.
-#   bare_root.sh [WORD…]   the words of ./run to try there; demo and test when none is given
+#   bare_root.sh [WORD…]   the words of ./run to try there, or newcomer; newcomer, demo and test when none is given
+# A newcomer has nothing but `./run build`, types the README's lines, one after the other, and looks at the page of the server that runs
+# there with this machine's browser, if it has one.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +11,7 @@ cd "$(dirname "$0")/../.."
     echo "bare_root: chroot needs root: run it as root" >&2
     exit 1
 }
-[ $# -gt 0 ] || set -- demo test
+[ $# -gt 0 ] || set -- newcomer demo test
 
 tarball=$(scripts/debian_root.sh)
 root=$(mktemp -d -p "${TMPDIR:-/var/tmp}" ergon-bare.XXXXXX)
@@ -33,8 +35,9 @@ done
 END
 
 # The mounts are made inside the namespace and end with it.
-# shellcheck disable=SC2016 # expanded there
-unshare --mount --pid --fork --kill-child sh -eu -c '
+inside() {
+    # shellcheck disable=SC2016 # expanded there
+    unshare --mount --pid --fork --kill-child sh -eu -c '
     root=$1
     shift
     mount --rbind /dev "$root/dev"
@@ -43,4 +46,18 @@ unshare --mount --pid --fork --kill-child sh -eu -c '
         ERGON_WITHOUT_NPM=1 ERGON_WITHOUT_BROWSER=1 CI="${CI:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
         chroot "$root" sh /inside "$@"
 ' sh "$root" "$@" </dev/null
+}
+
+newcomer() {
+    inside build
+    printf '\n== bare root: the README by a newcomer\n'
+    ERGON_ROOT="$root" /usr/bin/python3 -W ignore tests/e2e/newcomer_test.py
+}
+
+for word; do
+    case $word in
+    newcomer) newcomer ;;
+    *) inside "$word" ;;
+    esac
+done
 echo "bare root: ./run $* went well on a clean clone"

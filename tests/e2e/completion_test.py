@@ -100,7 +100,7 @@ class Offers(CompletionTest):
     def test_words_that_need_no_server(self):
         nobody = {"ERGON_URL": "unix:///nowhere"}
         self.assertEqual(self.live("task", "list", "--state", "d", env=nobody), ["delayed", "done", "dead"])
-        self.assertEqual(self.live("queue", "list", "-o", "", env=nobody), ["table", "wide", "json", "yaml"])
+        self.assertEqual(self.live("queue", "list", "-o", "", env=nobody), ["table", "wide", "name", "json", "yaml"])
         config = {"XDG_CONFIG_HOME": self.folder, **nobody}
         for name in ("prod", "proxy", "dev"):
             subprocess.run([ERGON, "context", "set", name, "-s", "unix:///x"], check=True, env={**self.env, **config})

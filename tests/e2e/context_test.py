@@ -35,12 +35,12 @@ def plain_environment(**more):
     return {**kept, **more}
 
 
-def at_terminal(columns, *arguments, env):
+def at_terminal(columns, *arguments, env, term="dumb"):
     """What a terminal of that width gets: its lines, without those of standard error."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen([ERGON, *arguments], stdin=follower, stdout=follower, stderr=subprocess.PIPE,
-                               env={**env, "TERM": "dumb"})
+                               env={**env, "TERM": term})
     os.close(follower)
     text = b""
     while True:

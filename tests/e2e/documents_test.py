@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BUILD, LIMIT, SOURCE, install, module_compiler, scratch
+from harness import BUILD, ERGON, LIMIT, NO_CONTEXTS, SOURCE, Server, install, module_compiler, scratch
 
 MODULES = os.path.join(SOURCE, "examples", "module")
 PROGRAMS = [os.path.abspath(os.path.join(BUILD, p)) for p in ("server/ergond", "client/cli/ergon")]
@@ -115,6 +115,51 @@ class Modules(Guide, unittest.TestCase):
 
 class Tasks(Guide, unittest.TestCase):
     PAGE = "docs/tasks.md"
+
+
+@unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+class Admin(Document, unittest.TestCase):
+    PAGE = "docs/admin.md"
+    LEAST = 7
+
+    def prepare(self, place):
+        return {**NO_CONTEXTS, "PATH": ":".join([*map(os.path.dirname, PROGRAMS), os.environ["PATH"]])}
+
+
+@unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+class Comparison(unittest.TestCase):
+    """Each row of the comparison has the command of ours that shows it: all of them run, one after the other, and do not fail."""
+
+    # What goes on until it is told to end, and what ends otherwise than well where nothing is wrong.
+    ENDINGS = {"ergon top": " -n 1", "ergon events": " --after oldest -n 1", "ergon task watch ID": " --timeout 30s",
+               "ergond --check-config": " --config ergond.yaml", "ergon bench --sweep p99=5ms": " --duration 100ms -c 2"}
+    STATUSES = {"ergon doctor": (0, 1), "ergon bench --sweep p99=5ms": (0, 1, 5), "ergon connection kill 17": (0, 6)}
+
+    def commands(self):
+        with open(os.path.join(SOURCE, "docs/comparison.md")) as f:
+            rows = re.findall(r"^\| (?:[a-z][^|]*|JSON[^|]*|Prometheus) \| ([^|]*) \|", f.read(), re.M)
+        for row in rows:
+            found = re.findall(r"`((?:ergond?|curl) [^`]*)`", row)
+            self.assertTrue(found, f"no command in {row!r}")
+            yield from found
+        self.assertGreater(len(rows), 20)
+
+    def test_each_command_runs(self):
+        folder = scratch(self.addCleanup)
+        shutil.copy(os.path.join(SOURCE, "docs/ergond.yaml"), folder)
+        with Server("--admin", "http://127.0.0.1:0", "--store", os.path.join(folder, "tasks.db")) as server:
+            admin = server.process.stdout.readline().strip()
+            env = {**os.environ, **NO_CONTEXTS, "ERGON_URL": server.urls[0]}
+            path = ":".join([*map(os.path.dirname, PROGRAMS), os.environ["PATH"]])
+            done = subprocess.run([ERGON, "task", "submit", "echo", "x"], env=env, capture_output=True, text=True, timeout=LIMIT, check=True)
+            for command in self.commands():
+                if command.startswith("ergond --admin"):
+                    continue  # it runs already
+                line = (command + self.ENDINGS.get(command, "")).replace("ID", done.stdout.strip()).replace("http://127.0.0.1:7468", admin)
+                with self.subTest(command):
+                    got = subprocess.run(["sh", "-c", line.replace("curl ", "curl -sSf ")], env={**env, "PATH": path}, cwd=folder, capture_output=True,
+                                         text=True, errors="replace", timeout=LIMIT, stdin=subprocess.DEVNULL)
+                    self.assertIn(got.returncode, self.STATUSES.get(command, (0,)), got.stdout[-500:] + got.stderr)
 
 
 if __name__ == "__main__":

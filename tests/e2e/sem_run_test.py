@@ -88,7 +88,9 @@ class Runs(SemTest):
 
     def test_statuses(self):
         self.assertEqual(self.ergon("sem", "run", self.name, "--permits", "2", "--", "sh", "-c", "exit 9")[0], 9)
-        self.assertEqual(self.ergon("sem", "run", self.name, "--", "true")[0], NOT_FOUND)
+        status, _, err = self.ergon("sem", "run", self.name, "--", "true")
+        self.assertEqual(status, NOT_FOUND)
+        self.assertIn("--permits makes one, as ergon sem create does", err)
         status, _, err = self.ergon("sem", "run", self.name, "--permits", "2", "--take", "3", "--", "true")
         self.assertEqual(status, REMOTE)
         self.assertIn("BAD_PARAMS", err)
