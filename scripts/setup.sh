@@ -1,7 +1,9 @@
 #!/bin/sh
 # Installs from Debian what building and testing need, and of that only what is missing.
 #   setup.sh            to build and test
-#   setup.sh build      only to build
+#   setup.sh build      only to build the programs
+#   setup.sh bench      and to load a server that has TLS
+#   setup.sh demo       and for the demo
 #   setup.sh image      to build and test the container image as well
 #   setup.sh tls        to build, test, and ask testssl.sh about TLS
 #   setup.sh deb        to make packages and test them
@@ -25,6 +27,8 @@ image="buildah debootstrap podman runc"
 # shellcheck disable=SC2086 # the lists are words
 case ${1:-} in
 build) wanted=$(missing $build) ;;
+bench) wanted=$(missing $build openssl) ;;
+demo) wanted=$(missing $build neovim openssl) ;;
 image)
     wanted=$(missing $build $tests)
     docker info >/dev/null 2>&1 || wanted="$wanted$(missing $image)"
@@ -35,6 +39,6 @@ bare) wanted=$(missing $build $tests debootstrap) ;;
 *) wanted=$(missing $build $tests) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
-[ "${1:-}" = build ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
+[ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
 # shellcheck disable=SC2086
 [ -z "$wanted" ] || apt_install $wanted
