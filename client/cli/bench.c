@@ -5,6 +5,7 @@
 #include "client/bench/submit.h"
 #include "client/cli/bench_calls.h"
 #include "client/cli/cli.h"
+#include "client/cli/session.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -315,8 +316,10 @@ static enum status run_until_interrupted(const struct globals *g, struct bench *
     char why[WHY_SIZE];
     b->load.stop_fd = catch_interrupt();
     enum ergon_end end = bench_run(b, why, sizeof why);
-    if (why[0] != 0 && (!g->quiet || end == ERGON_END_INVALID))
+    if (why[0] != 0 && end == ERGON_END_INVALID)
         complain("%s", why);
+    else if (why[0] != 0 && !g->quiet)
+        complain_as(session_code(end), session_advice(g, end, why), "%s", why);
     if (b->load.stop_fd < 0)
         return status_of(end, "");
     bool interrupted = read(b->load.stop_fd, &caught, sizeof caught) > 0;

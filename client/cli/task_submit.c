@@ -4,6 +4,7 @@
 #include "client/cli/params.h"
 #include "client/cli/task.h"
 #include "client/cli/task_options.h"
+#include "client/cli/wording.h"
 #include "client/cli/trace.h"
 
 #include <errno.h>
@@ -159,11 +160,26 @@ static bool read_batch(struct many *m)
     return len >= 0;
 }
 
+/* Why one was refused, in the words of the command line. */
+static void refuse_as(struct many *m, uint64_t line, const char *code, const char *text)
+{
+    struct wording w;
+    wording_of(&w, code, text);
+    m->refused++;
+    if (!m->session.globals->quiet)
+        complain_as(w.code[0] != 0 ? w.code : "REFUSED", w.hint[0] != 0 ? w.hint : NULL,
+                    "%s:%llu: %s", m->path, (unsigned long long)line, w.text);
+}
+
 static void take_answer(struct many *m, uint64_t line, const json_t *answer)
 {
     const char *error = json_string_value(json_object_get(answer, "error"));
+    char code[40];
     if (error != NULL) {
-        refuse(m, line, error);
+        size_t len = strspn(error, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        bool coded = len > 0 && len < sizeof code && strncmp(error + len, ": ", 2) == 0;
+        snprintf(code, sizeof code, "%.*s", coded ? (int)len : 0, error);
+        refuse_as(m, line, code, coded ? error + len + 2 : error);
         return;
     }
     m->submitted++;
@@ -226,8 +242,7 @@ static enum status submit_part(struct many *m, size_t first, size_t count)
         take_answers(m, first, json_from_value(span_of(a->result.at, a->result.len)));
         return STATUS_OK;
     }
-    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "",
-             count == 1 ? behind_prefix(a->text, "task 1 of the list: ") : a->text);
+    snprintf(why, sizeof why, "%s%s%s", a->code, a->code[0] != 0 ? ": " : "", a->text);
     if (!blames_a_line(a)) {
         complain_as("REFUSED", NULL, "%s:%llu to %llu: %s", m->path,
                     (unsigned long long)m->lines[first],
@@ -235,7 +250,7 @@ static enum status submit_part(struct many *m, size_t first, size_t count)
         return status_of(a->outcome, a->code);
     }
     if (count == 1) {
-        refuse(m, m->lines[first], why);
+        refuse_as(m, m->lines[first], a->code, behind_prefix(a->text, "task 1 of the list: "));
         return STATUS_OK;
     }
     enum status status = submit_part(m, first, count / 2);

@@ -164,6 +164,21 @@ class OtherSides(PipesTest):
             self.says(CONNECT, "does not speak MessagePack-RPC", "another program may listen there", url=f"ergon://127.0.0.1:{listener.getsockname()[1]}")
             thread.join(LIMIT)
 
+    def test_nobody_is_there(self):
+        nobody = "unix://" + os.path.join(scratch(self.addCleanup), "socket")
+        self.says(CONNECT, "is a server running? ergond --listen " + nobody, url=nobody)
+        status, _, err = run_ergon(nobody, "bench", "-n", "1")
+        self.assertEqual(status, CONNECT)
+        self.assertIn("is a server running? ergond --listen " + nobody, err)
+
+    def test_of_many_tasks_those_that_are_refused_are_told_in_our_words(self):
+        path = os.path.join(scratch(self.addCleanup), "many")
+        with open(path, "w") as f:
+            f.write('["echo", ["a"]]\n{"method": "nosuch"}\n["echo", ["b"]]\n')
+        status, out, err = run_ergon(server.urls[0], "task", "submit", "--many", path)
+        self.assertEqual((status, out.count(b"\n")), (REMOTE, 2), err)
+        self.assertIn(f"ergon: {path}:2: no method 'nosuch'; ergon methods lists those that there are\n", err)
+
     def test_tokens(self):
         folder = scratch(self.addCleanup)
         with Server("--tokens", write_tokens(folder, {"ann": "*"})) as guarded:

@@ -113,7 +113,7 @@ class TasksTest(unittest.TestCase):
         status, out, err = run_ergon(self.url, "task", "submit", "--many", path)
         self.assertEqual((status, len(out.split())), (REMOTE, 3))
         self.assertEqual(sorted(line.split(":")[2] for line in err.splitlines()[:-1]), ["3", "5", "6", "8"])
-        self.assertIn("NO_METHOD", err)
+        self.assertIn("no method 'no.such'; ergon methods", err)
         self.assertIn("prioritee", err)
         self.assertIn("parms", err)
         self.assertNotIn("of the list", err)

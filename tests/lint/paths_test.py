@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The documents name what is there: each link leads to a file of the tree, and to a heading of it, and each path in `backquotes`
-that begins with a folder of the tree is a file or a folder.
+that begins with a folder of the tree is a file or a folder. What is in docs/ stands in its index.
 
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 """
@@ -49,6 +49,14 @@ def findings(top):
                 yield f"{page}: {path} is not there"
 
 
+def not_in_index(top):
+    index = os.path.join("docs", "README.md")
+    links = {path for path, _ in LINK.findall(tree.text(top, index))} if os.path.exists(os.path.join(top, index)) else set()
+    for page in sorted(glob.glob("*.md", root_dir=os.path.join(top, "docs")) + glob.glob("man/*", root_dir=os.path.join(top, "docs"))):
+        if page not in links and page != "README.md":
+            yield f"docs/README.md does not lead to {page}"
+
+
 def found_in(page):
     return tree.planted(findings, {"server/a.c": "", "docs/a.md": page})
 
@@ -59,8 +67,11 @@ def prove():
     assert found_in("# One\n[a](#two)")
     assert found_in("in `server/b.c`")
     assert found_in("in `server/{a,b}.c`")
+    indexed = {"docs/README.md": "[a](a.md) [b](man/b.1)", "docs/a.md": "", "docs/man/b.1": ""}
+    assert not tree.planted(not_in_index, indexed)
+    assert tree.planted(not_in_index, {**indexed, "docs/c.md": ""}) and tree.planted(not_in_index, {**indexed, "docs/man/c.8": ""})
 
 
 if __name__ == "__main__":
     prove()
-    tree.report(list(findings(tree.root())))
+    tree.report([*findings(tree.root()), *not_in_index(tree.root())])
