@@ -147,8 +147,7 @@ void api_session_get(struct web_listener *l, struct evhttp_request *req)
         refuse_stranger(req);
 }
 
-/* The session of a request that changes something.  NULL: it was refused, and answered. */
-static struct session *trusted_session(const struct web_listener *l, struct evhttp_request *req)
+struct session *api_trusted_session(const struct web_listener *l, struct evhttp_request *req)
 {
     struct session *s = request_session(l->web, req);
 
@@ -163,7 +162,7 @@ static struct session *trusted_session(const struct web_listener *l, struct evht
 
 void api_session_delete(struct web_listener *l, struct evhttp_request *req)
 {
-    struct session *s = trusted_session(l, req);
+    struct session *s = api_trusted_session(l, req);
 
     if (!s)
         return;
@@ -267,7 +266,7 @@ static void begin_call(struct session *s, struct evhttp_request *req, const char
 
 void api_call(struct web_listener *l, struct evhttp_request *req)
 {
-    struct session *s = trusted_session(l, req);
+    struct session *s = api_trusted_session(l, req);
     json_t *body = s ? request_json(req) : NULL, *params;
     const char *method;
 

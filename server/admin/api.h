@@ -13,6 +13,8 @@ void api_session_delete(struct web_listener *l, struct evhttp_request *req);
 /* POST /api/call {"method", "params"}. */
 void api_call(struct web_listener *l, struct evhttp_request *req);
 
+/* The session of a request that changes something.  NULL: it was refused, and answered. */
+struct session *api_trusted_session(const struct web_listener *l, struct evhttp_request *req);
 /* The connection of a session. */
 struct gateway_peer *api_peer(const struct session *s);
 /* Ends it with its connection: what it had under way is answered CLOSED. */

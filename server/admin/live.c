@@ -3,12 +3,15 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
+#include "server/admin/follow.h"
 #include "server/admin/request.h"
 
 enum { UNREAD_MAX = 64 << 10 }; /* bytes that a reader has not taken: then an event is skipped */
@@ -28,6 +31,8 @@ struct live {
     LIST_ENTRY(live) link;
     struct web *web;
     struct evhttp_request *req;
+    struct follow *follow;          /* what it shows of the feed */
+    uint64_t number;                /* by which its page means it */
     char id[SESSION_WORD_TEXT + 1]; /* of its session, which may end first */
     struct live_part parts[PARTS];
     unsigned asked; /* parts that have not been answered */
@@ -55,6 +60,7 @@ static void end(struct live *v)
 {
     struct session *s = session_of(v);
 
+    follow_free(v->follow);
     if (s)
         s->lives--;
     struct evhttp_connection *connection = v->gone ? NULL : evhttp_request_get_connection(v->req);
@@ -103,6 +109,43 @@ static void on_part(void *arg, const struct gateway_answer *a)
         end(v);
 }
 
+/* ---- the feed ---- */
+
+static size_t unread(const struct live *v)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(v->req);
+
+    return connection ? evbuffer_get_length(
+                            bufferevent_get_output(evhttp_connection_get_bufferevent(connection)))
+                      : 0;
+}
+
+/* follow_port */
+static void on_page(void *arg, const json_t *page)
+{
+    char *text = json_dumps(page, JSON_COMPACT);
+
+    if (text)
+        send_text(arg, "event: task\ndata: ", text);
+    free(text);
+}
+
+static bool keeps_up(void *arg)
+{
+    const struct live *v = arg;
+
+    return !v->gone && !v->over && unread(v) <= UNREAD_MAX;
+}
+
+static struct gateway_peer *peer_of(void *arg)
+{
+    const struct session *s = session_of(arg);
+
+    return s ? api_peer(s) : NULL;
+}
+
+/* ---- the figures ---- */
+
 /* What could not be asked stays out of the event. */
 static void ask(struct live *v, const struct session *s)
 {
@@ -120,15 +163,6 @@ static void ask(struct live *v, const struct session *s)
     json_decref(none);
     if (--v->asked == 0)
         send_event(v);
-}
-
-static size_t unread(const struct live *v)
-{
-    struct evhttp_connection *connection = evhttp_request_get_connection(v->req);
-
-    return connection ? evbuffer_get_length(
-                            bufferevent_get_output(evhttp_connection_get_bufferevent(connection)))
-                      : 0;
 }
 
 static void tick(struct live *v)
@@ -164,13 +198,19 @@ void lives_close(struct web *w)
 
 static void begin(struct web *w, struct session *s, struct evhttp_request *req)
 {
+    static const struct follow_port port = {.page = on_page, .keeps_up = keeps_up, .peer = peer_of};
     struct live *v = calloc(1, sizeof *v);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    char hello[64];
 
-    if (!v) {
+    if (v)
+        v->follow = follow_new(w->base, &port, v);
+    if (!v || !v->follow) {
+        free(v);
         reply_error(req, "MEMORY", "out of memory");
         return;
     }
+    v->number = ++w->live_last;
     v->web = w;
     v->req = req;
     memcpy(v->id, s->id, sizeof v->id);
@@ -185,7 +225,8 @@ static void begin(struct web *w, struct session *s, struct evhttp_request *req)
                       HTTP_STREAMS, clock_monotonic());
     evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_closed, v);
     evhttp_send_reply_start(req, HTTP_OK, "OK");
-    send_text(v, "", ": here it begins");
+    snprintf(hello, sizeof hello, "{\"stream\":%" PRIu64 "}", v->number);
+    send_text(v, "event: stream\ndata: ", hello);
     ask(v, s);
 }
 
@@ -200,4 +241,36 @@ void live_get(struct web_listener *l, struct evhttp_request *req)
         reply_error(req, "BUSY", "too many pages look on already");
     else
         begin(w, s, req);
+}
+
+static struct live *find(struct web *w, const struct session *s, uint64_t number)
+{
+    struct live *v;
+
+    LIST_FOREACH(v, &w->lives, link)
+    if (v->number == number && strcmp(v->id, s->id) == 0 && !v->gone && !v->over)
+        return v;
+    return NULL;
+}
+
+void live_post(struct web_listener *l, struct evhttp_request *req)
+{
+    struct session *s = api_trusted_session(l, req);
+    json_t *body = s ? request_json(req) : NULL;
+
+    if (!body)
+        return;
+    const json_t *number = json_object_get(body, "stream"),
+                 *follow = json_object_get(body, "follow");
+    struct live *v = find(l->web, s, (uint64_t)json_integer_value(number));
+    if (!json_is_integer(number) || !(json_is_object(follow) || json_is_null(follow))) {
+        reply_error(req, "BAD_REQUEST",
+                    "\"stream\" is to be a number, and \"follow\" options of task.events, or null");
+    } else if (!v) {
+        reply_error(req, "NOT_FOUND", "the session has no such stream");
+    } else {
+        follow_set(v->follow, follow);
+        reply_json(req, HTTP_OK, json_object());
+    }
+    json_decref(body);
 }

@@ -42,6 +42,7 @@ static const struct route {
     {"/api/session", EVHTTP_REQ_DELETE, false, api_session_delete},
     {"/api/call", EVHTTP_REQ_POST, false, api_call},
     {"/api/live", EVHTTP_REQ_GET, false, live_get},
+    {"/api/live", EVHTTP_REQ_POST, false, live_post},
 };
 
 static void serve_file(struct evhttp_request *req, int method, const char *path, bool known)

@@ -62,6 +62,7 @@ struct web {
     struct sessions sessions;
     LIST_HEAD(, live) lives;
     uint32_t live_count;
+    uint64_t live_last; /* the number of the last that began */
 };
 
 /* Serves requests of this listener from now on: its socket listens.  False without memory. */

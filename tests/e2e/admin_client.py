@@ -3,6 +3,7 @@ import contextlib
 import http.client
 import json
 import socket
+import time
 import urllib.parse
 
 from harness import LIMIT
@@ -62,6 +63,27 @@ class Admin:
     def text(self, path):
         status, _, body = self.ask("GET", path)
         return status, body.decode()
+
+
+class Stream:
+    """The events of /api/live, from its answer."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def next(self, name):
+        """What the next event of this name says; others are passed over."""
+        end = time.monotonic() + LIMIT
+        kind = None
+        while time.monotonic() < end:
+            line = self.answer.readline()
+            if not line:
+                raise AssertionError(f"the stream ended before an event {name}")
+            if line.startswith(b"event: "):
+                kind = line[len("event: "):].decode().strip()
+            elif line.startswith(b"data: ") and kind == name:
+                return json.loads(line[len("data: "):])
+        raise AssertionError(f"no event {name} came")
 
 
 def refusal(answer):

@@ -10,7 +10,7 @@ import signal
 import ssl
 import unittest
 
-from admin_client import JSON, Admin, refusal
+from admin_client import JSON, Admin, Stream, refusal
 from harness import LIMIT, SOURCE, Server, build_module, eventually, scratch, self_signed, token_of, trusting, write_tokens
 from stuck_test import HANG
 
@@ -155,11 +155,7 @@ class Open(AdminTest):
         connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
         stream = connection.getresponse()
         self.assertEqual((stream.status, stream.headers["Content-Type"]), (200, "text/event-stream"))
-        lines = [stream.readline() for _ in range(4)]
-        while not lines[-1].startswith(b"data: "):
-            lines.append(stream.readline())
-            self.assertTrue(lines[-1], "the stream ended before it told anything")
-        said = json.loads(lines[-1][len("data: "):])
+        said = Stream(stream).next("info")
         self.assertEqual(said["info"]["server"], "ergon")
         self.assertIn("loops", said["topology"])
         self.assertIn("queues", said)
@@ -298,10 +294,7 @@ class Tokens(AdminTest):
         self.addCleanup(connection.close)
         connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
         stream = connection.getresponse()
-        line = b" "
-        while line and not line.startswith(b"data: "):
-            line = stream.readline()
-        said = json.loads(line[len("data: "):])
+        said = Stream(stream).next("info")
         self.assertEqual((said["info"]["server"], said["topology"], said["queues"]), ("ergon", None, None))
 
 

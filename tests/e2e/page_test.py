@@ -11,8 +11,8 @@ import harness
 from browser import browser, missing
 
 BAD = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
-VIEWS = {"overview": "Overview", "charts": "Charts", "queues": "Queues", "tasks": "Tasks", "workers": "Workers", "crons": "Crons",
-         "semaphores": "Semaphores", "connections": "Connections"}
+VIEWS = {"overview": "Overview", "charts": "Charts", "methods": "Methods", "queues": "Queues", "tasks": "Tasks", "events": "Events",
+         "workers": "Workers", "crons": "Crons", "semaphores": "Semaphores", "connections": "Connections"}
 KEPT = int(os.environ.get("ERGON_KEPT", "20000"))
 
 
@@ -45,7 +45,7 @@ class PageTest(harness.ServerTest):
     def leave(self):
         complaints = self.b.complaints(self.server_may_go)
         self.b.driver.get("about:blank")
-        self.b.driver.delete_all_cookies()
+        self.b.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         self.assertEqual(complaints, [])
 
     def open(self, view, live=True):
@@ -245,7 +245,116 @@ class Tasks(PageTest):
         self.b.until(lambda: task in self.ids(), "a new task is on the first page")
 
 
+class Methods(PageTest):
+    def test_percentiles_of_the_last_minute_as_figures_and_pictures(self):
+        self.open("methods")
+        row = self.row("block")
+        cells = lambda: self.b.js("return [...(document.querySelector(arguments[0])?.cells ?? [])].map((c) => c.innerText)", row)
+        heads = self.b.js("return [...document.querySelectorAll('table[aria-label=Methods] th')].map((c) => c.innerText)")
+        at = {name: heads.index(name) for name in ("run p50", "run p99", "wait p99")}
+
+        def told():
+            self.client.call("block", "20ms")
+            now = cells()
+            return now and now[at["run p50"]].endswith("ms") and now[at["wait p99"]] != "–"
+        self.b.until(told, "the times of block are told")
+        self.assertGreater(float(cells()[at["run p50"]].split()[0]), 15, "20 ms, in its bucket")
+        self.b.until(lambda: self.b.js("return document.querySelectorAll('.plot canvas').length") == 2, "two pictures")
+        self.b.sees("p99", ".u-legend")
+        self.b.shot("methods")
+        self.b.find(row + " a").click()
+        self.b.sees("Run time, block", "main")
+        self.assertEqual(self.b.js("return location.hash"), "#/methods/block")
+        self.b.until(lambda: told() and "ms" in self.b.text(".u-legend"), "its own picture")
+        self.b.shot("methods-one")
+        self.b.keys("ESCAPE")
+        self.b.sees("Run time, all methods", "main")
+
+
+class Events(PageTest):
+    def rows(self):
+        return self.b.js("return [...document.querySelectorAll('.event-row')].map((r) => [Number(r.dataset.seq), r.querySelector('.badge').innerText, r.querySelector('a.id').innerText])")
+
+    def choose(self, name, value):
+        self.b.js("const e = document.querySelector(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change', {bubbles: true}))", f'.filters [name="{name}"]', value)
+
+    def test_they_come_as_they_happen(self):
+        self.open("events")
+        task = self.submit("echo", [1])
+        of = lambda t: [event for _, event, id in self.rows() if id == t]
+        self.b.until(lambda: of(task) == ["done", "started", "submitted"], "what happened to the task, the newest first")
+        numbers = [seq for seq, _, _ in self.rows()]
+        self.assertEqual(numbers, sorted(set(numbers), reverse=True), "each once, and in order")
+        self.b.shot("events")
+        self.b.keys("p")
+        self.b.sees("held", "main .heading")
+        before = self.rows()
+        while_held = self.submit("echo", [2])
+        self.client.call("task.wait", while_held)
+        other = self.submit("sum", [2])
+        self.client.call("task.wait", other)
+        self.assertEqual(self.rows(), before, "nothing is added while it is held")
+        self.b.click("Go on", ".heading")
+        self.b.until(lambda: of(while_held) == of(other) == ["done", "started", "submitted"], "what came meanwhile follows")
+        numbers = [seq for seq, _, _ in self.rows()]
+        self.assertEqual(numbers, sorted(set(numbers), reverse=True), "nothing twice")
+
+    def test_conditions(self):
+        done, failed = self.submit("echo", [1], {"key": "ev-1"}), self.submit("fail", ["OOPS", "as it is"])
+        self.client.call("task.wait", [done, failed])
+        self.open("events")
+        self.b.until(lambda: {done, failed} <= {id for _, _, id in self.rows()}, "both are there")
+        self.choose("method", "fail")
+        self.b.until(lambda: (r := self.rows()) and failed in {id for _, _, id in r} and done not in {id for _, _, id in r}, "those of a method")
+        self.b.sees("OOPS: as it is", ".events")
+        self.assertEqual(self.b.js("return location.hash"), "#/events?method=fail")
+        self.choose("method", "")
+        self.choose("key", "ev-1")
+        self.b.until(lambda: (r := self.rows()) and {id for _, _, id in r} == {done}, "those of a key")
+        self.choose("key", "")
+        self.choose("state", "failed")
+        self.b.until(lambda: (r := self.rows()) and {event for _, event, _ in r} == {"failed"}, "those that come to a state")
+        self.choose("state", "")
+        self.choose("tenant", "nobody-of-this-name")
+        self.b.sees("No event meets these conditions yet", "main")
+        self.open("events?method=echo")
+        self.b.until(lambda: (r := self.rows()) and done in {id for _, _, id in r} and failed not in {id for _, _, id in r}, "conditions of the address")
+        self.client.call("queue.pause", "echo")
+        self.addCleanup(self.client.call, "queue.resume", "echo")
+        self.b.sees("queue paused", ".events")
+
+    def test_a_task_leads_to_its_view(self):
+        task = self.submit("echo", [1])
+        self.open("events")
+        self.b.until(lambda: task in {id for _, _, id in self.rows()}, "it is there")
+        self.b.js("[...document.querySelectorAll('.events a')].find((a) => a.innerText === arguments[0]).click()", task)
+        self.b.sees(task, ".task-head")
+
+    def test_what_is_missing_is_said(self):
+        self.open("events")
+        self.b.until(lambda: self.b.js("return document.querySelector('.empty:not([hidden]), .event-row') !== null"), "it has begun")
+        done = lambda: next((q["done"] for q in self.client.call("queue.list") if q["method"] == "hash"), 0)
+        before = done()
+        for _ in range(8):
+            self.client.call("task.submit_many", [["hash", ["sha256", "x"]]] * 1000, {"durable": "none"})
+        self.b.sees("passed over", ".events .gap")
+        self.assertLessEqual(self.b.js("return document.querySelector('.events').children.length"), 500)
+        self.b.shot("events-gap")
+        self.b.until(lambda: done() - before == 8000, "all have ended")
+        last = self.submit("sum", [1])
+        self.b.until(lambda: last in {id for _, _, id in self.rows()}, "and then it is up to date again")
+
+
 class Task(PageTest):
+    def test_its_end_is_shown_as_it_comes(self):
+        hold = self.client.call("sem.acquire", "end-of-it", {"of": 1})
+        task = self.submit("sum", [1, 2], {"limit": {"key": "end-of-it", "max": 1}})
+        self.open("task/" + task)
+        self.b.sees("waiting", ".task-head")
+        self.client.call("sem.release", "end-of-it", hold["hold"])
+        self.b.sees("done", ".task-head")
+        self.b.sees("3", '[aria-label="Result"] .value')
+
     def test_attempts_history_and_result(self):
         task = self.submit("flaky", [3], {"retries": 5, "backoff": "1ms", "key": "invoice-77"})
         self.client.call("task.wait", task)
@@ -366,6 +475,15 @@ class Others(PageTest):
         self.b.sees("nightly", "main")
         self.b.sees("Europe/Berlin", "main")
         self.b.shot("crons")
+        state = lambda: {c["name"]: c["paused"] for c in self.client.call("cron.list")}
+        self.b.click("Pause", self.row('["anybody","nightly"]'))
+        self.told("The cron nightly is paused.")
+        self.assertEqual(state(), {"nightly": True, "yearly": False})
+        self.b.sees("paused", self.row('["anybody","nightly"]'))
+        self.b.shot("crons-paused")
+        self.b.click("Resume", self.row('["anybody","nightly"]'))
+        self.told("The cron nightly comes again")
+        self.assertEqual(state(), {"nightly": False, "yearly": False})
         self.b.click("Delete", self.row('["anybody","nightly"]'))
         self.b.sees("Delete the cron nightly?", "dialog")
         self.b.agree()
@@ -385,6 +503,20 @@ class Others(PageTest):
             self.b.sees("connected", 'table[aria-label="Holders"]')
             self.b.sees("1.", 'table[aria-label="Waiters"]')
             self.b.shot("semaphores")
+            task = self.submit("sleep", ["1h"], {"limit": {"key": "licences", "max": 2}})
+            self.b.click("Take back", 'table[aria-label="Holders"]')
+            self.b.sees("Take 2 permits of licences back from address:127.0.0.1?", "dialog")
+            self.b.shot("semaphores-ask")
+            self.b.click("Leave it", "dialog")
+            self.assertEqual(len(self.client.call("sem.explain", "licences")["waiters"]), 2, "nothing is done before it is agreed")
+            self.b.click("Take back", 'table[aria-label="Holders"]')
+            self.b.agree()
+            self.told("2 permits of address:127.0.0.1 are taken back.")
+            with self.refused("FENCED"):
+                holder.call("sem.renew", "licences", hold["hold"])
+            self.b.sees("a task’s", 'table[aria-label="Holders"]')
+            self.b.sees(task, 'table[aria-label="Holders"]')
+            self.client.call("task.cancel", task)
         self.client.call("sem.create", "spare", 1)
         self.open("semaphores")
         self.b.click("Delete", self.row('["anybody","spare"]'))
@@ -437,6 +569,13 @@ class Hostile(PageTest):
             self.b.click("Delete", "main")
             self.b.sees("onerror", "dialog")
             self.b.click("Leave it", "dialog")
+            # As conditions in an address, and of events.
+            for address in ("events?method=" + BAD, "methods/" + BAD, "semaphores/a?tenant=" + BAD, "tasks?key=" + BAD):
+                self.b.js("location.hash = arguments[0]", "#/" + address.replace("#", "%23"))
+                self.b.find("main h1")
+                self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script, main iframe').length"), 0, address)
+            self.b.js("location.hash = '#/events'")
+            self.b.until(lambda: BAD in self.b.text(".events"), "the text itself among the events")
         self.assertIsNone(self.b.js("return window.pwned ?? null"))
 
     def test_what_breaks_the_policy_is_noticed(self):
@@ -463,7 +602,7 @@ class Keyboard(PageTest):
         tasks = [self.submit("echo", [n]) for n in range(3)]
         self.client.call("task.wait", tasks)
         self.open("overview")
-        for key, name in (("q", "queues"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
+        for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
                           ("o", "overview"), ("t", "tasks")):
             self.b.keys("g", key)
             self.b.until(lambda: self.b.js("return document.querySelector('nav a[aria-current]').dataset.view") == name, f"g {key} leads to {name}")
@@ -516,7 +655,7 @@ class Room(PageTest):
         self.b.size(width, height)
         for view in (*VIEWS, "task/" + task):
             self.open(view)
-            self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .empty:not([hidden])') !== null"), f"{view} shows something")
+            self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
             wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")
             self.assertLessEqual(wide[0], wide[1], f"{view} scrolls sideways at {width}")
             self.b.shot(f"{name}-{view.split('/')[0]}")
@@ -597,16 +736,30 @@ class Rights(PageTest):
         self.addCleanup(self.client.call, "queue.resume", "echo")
         self.sign_in(harness.token_of("reader"))
         self.b.sees("echo", 'table[aria-label="Queues"]')
-        self.b.click("Resume", self.row("echo"))
-        self.b.sees("You are not allowed to do this", "#toasts")
-        self.b.until(lambda: self.b.js("return document.querySelector('button[data-method=\"queue.resume\"]').disabled"), "the button is off from now on")
-        self.assertTrue(next(q for q in self.client.call("queue.list") if q["method"] == "echo")["paused"], "nothing was done")
+        button = self.row("echo") + ' button[data-method="queue.resume"]'
+        self.b.find(button)
+        self.assertTrue(self.b.js("return document.querySelector(arguments[0]).disabled", button), "off from the beginning")
+        self.assertEqual(self.b.js("return document.querySelector(arguments[0]).title", button), "Not allowed: the rights of token:reader do not include queue.resume")
+        barred = lambda: set(self.b.js("return [...document.querySelectorAll('nav a.barred')].map((a) => a.dataset.view)"))
+        self.assertEqual(barred(), {"methods", "events", "workers", "crons", "semaphores", "connections"})
+        self.b.keys("i")
+        self.b.sees("server.info", "dialog[open]")
+        self.b.sees("token:reader", "dialog[open]")
+        self.b.shot("rights")
+        self.b.keys("ESCAPE")
+        self.b.until(lambda: not self.b.js("return document.querySelector('dialog[open]')"), "Escape closes it")
         self.b.shot("denied")
-        for view in ("crons", "workers", "connections"):
+        for view in ("crons", "workers", "connections", "events", "methods"):
             self.b.js("location.hash = arguments[0]", "#/" + view)
             self.b.sees("You are not allowed to do this", "main")
         self.b.js("location.hash = '#/overview'")
         self.b.sees("stepped 0", "main")
+
+    def test_who_may_all_has_nothing_switched_off(self):
+        self.submit("echo", [1], {"delay": "1h"})
+        self.sign_in(harness.token_of("chief"))
+        self.b.sees("Live", "header")
+        self.assertEqual(self.b.js("return document.querySelectorAll('button[data-denied], nav a.barred').length"), 0, "nothing is off")
 
     def test_a_session_that_the_server_has_forgotten(self):
         self.sign_in(harness.token_of("chief"))

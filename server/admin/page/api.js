@@ -74,6 +74,16 @@ const post = (method, params, signal) => ask('/api/call', {
     body: JSON.stringify({ method, params }),
 });
 
+/** Has the stream of this number send the feed's events that `follow` (options of task.events) means; null: none.  A CallError if that is refused. */
+export async function followBy(stream, follow) {
+    const { status, body } = await ask('/api/live', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-Ergon-CSRF': csrf ?? '' },
+        body: JSON.stringify({ stream, follow }),
+    });
+    if (status !== 200) throw failure(status, body);
+}
+
 /** Calls a method; its result, or a CallError.  `exact`: large integers come as BigInt. */
 export async function call(method, params = [], { exact = false, signal } = {}) {
     let { status, body } = await post(method, params, signal);

@@ -6,12 +6,15 @@ import { fill, h, setText } from './dom.js';
 import * as f from './format.js';
 import { listen, PLACES } from './keys.js';
 import * as live from './live.js';
-import { forgetAll } from './rights.js';
+import * as rights from './rights.js';
 import * as router from './router.js';
 import * as theme from './theme.js';
+import { gatherTimes } from './times.js';
 import { view as charts } from './views/charts.js';
 import { view as connections } from './views/connections.js';
 import { view as crons } from './views/crons.js';
+import { view as events } from './views/events.js';
+import { view as methods } from './views/methods.js';
 import { view as overview } from './views/overview.js';
 import { view as queues } from './views/queues.js';
 import { view as semaphores } from './views/semaphores.js';
@@ -19,12 +22,13 @@ import { signInView } from './views/signin.js';
 import { view as task } from './views/task.js';
 import { view as tasks } from './views/tasks.js';
 import { view as workers } from './views/workers.js';
+import { showWhoami } from './whoami.js';
 
-const VIEWS = { overview, charts, queues, tasks, task, workers, crons, semaphores, connections };
+const VIEWS = { overview, charts, methods, events, queues, tasks, task, workers, crons, semaphores, connections };
 const STATES = { connecting: ['Connecting …', 'dim'], live: ['Live', 'good'], lost: ['Not connected', 'bad'] };
 
 const app = document.getElementById('app');
-let view = null, frame = null;
+let view = null, frame = null, wasLost = false;
 const keys = listen(() => view);
 
 // Figures beside the places, where there are some.
@@ -41,11 +45,11 @@ function makeFrame() {
     const beside = {};
     const links = PLACES.map(([key, name, title]) => {
         beside[name] = h('span', { class: 'n' });
-        return h('a', { href: `#/${name}`, 'data-view': name, title: `g ${key}`, onclick: () => toggle(false) }, h('span', {}, title), beside[name]);
+        return h('a', { href: `#/${name}`, 'data-view': name, 'data-keys': `g ${key}`, onclick: () => toggle(false) }, h('span', {}, title), beside[name]);
     });
     const nav = h('nav', { id: 'places', 'aria-label': 'Views' }, links);
     const state = h('button', { type: 'button', class: 'connected', role: 'status', 'aria-live': 'polite', onclick: () => live.retryNow() });
-    const who = h('span', { class: 'who' });
+    const who = h('button', { type: 'button', class: 'quiet who', 'aria-haspopup': 'dialog', onclick: showWhoami });
     const header = h('header', {}, h('a', { class: 'brand', href: '#/overview' }, 'ergon'), state, who,
         h('button', { type: 'button', class: 'quiet', 'aria-label': 'Dark or light', title: 'dark or light (d)', onclick: theme.next }, '◐'),
         h('button', { type: 'button', class: 'quiet', 'aria-label': 'Keys', title: 'keys (?)', onclick: keys.help }, '?'),
@@ -58,9 +62,19 @@ function makeFrame() {
         menu.setAttribute('aria-expanded', String(open));
     }
     setText(who, api.principal ?? '');
-    who.title = `you are ${api.principal ?? 'nobody'}`;
+    who.title = `you are ${api.principal ?? 'nobody'}: what you may do (i)`;
+    who.setAttribute('aria-label', `You are ${api.principal ?? 'nobody'}: show what you may do`);
     fill(app, header, nav, h('div', { class: 'content' }, lost, main));
 
+    // What may not be seen is marked, and says why; it can be looked at all the same.
+    function markPlaces() {
+        for (const place of links) {
+            const why = rights.whyNot(rights.NEEDS[place.dataset.view]);
+            place.classList.toggle('barred', why !== null);
+            place.title = why === null ? place.dataset.keys : `Not allowed: ${why}`;
+        }
+    }
+    markPlaces();
     const letState = live.watchState((now) => {
         const [word, tone] = STATES[now];
         state.className = `connected ${tone}`;
@@ -68,12 +82,15 @@ function makeFrame() {
         lost.hidden = now !== 'lost';
         if (now === 'lost') fill(lost, 'Not connected: the figures are old. Trying again … ', h('button', { type: 'button', onclick: () => live.retryNow() }, 'Try now'));
         document.body.classList.toggle('stale', now === 'lost');
+        if (now === 'lost') wasLost = true;
+        else if (now === 'live' && wasLost) askRights();
     });
     const letLive = live.watch((data) => {
         for (const [name, of] of Object.entries(BESIDE)) setText(beside[name], String(of(data)));
         view?.update?.(data);
     });
-    return { main, links, close: () => { letState(); letLive(); } };
+    const letTimes = rights.may('server.times') ? gatherTimes() : () => {};
+    return { main, links, markPlaces, close: () => { letState(); letLive(); letTimes(); } };
 }
 
 function show(where) {
@@ -100,9 +117,20 @@ function close() {
     view = frame = null;
 }
 
-function enter() {
+// Whoever connects again may have other rights by then.
+async function askRights() {
+    wasLost = false;
+    try {
+        if (await rights.load()) frame?.markPlaces();
+    } catch {
+        // It is asked for again with the next connection.
+    }
+}
+
+async function enter() {
     close();
-    forgetAll();
+    rights.forgetAll();
+    await rights.load().catch(() => {});
     frame = makeFrame();
     live.start(askWho);
     show(router.current());

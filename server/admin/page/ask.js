@@ -30,4 +30,14 @@ export function confirm(question, { yes, danger = false, detail = null }) {
     });
 }
 
+/** Shows something that is only to be read. */
+export function dialog(title, ...inside) {
+    const close = h('button', { type: 'button', class: 'primary', onclick: () => box.close() }, 'Close');
+    const box = h('dialog', { class: 'help', 'aria-label': title }, h('h2', {}, title), inside, h('div', { class: 'buttons' }, close));
+    box.addEventListener('close', () => box.remove());
+    document.body.append(box);
+    box.showModal();
+    close.focus();
+}
+
 export const dialogIsOpen = () => document.querySelector('dialog[open]') !== null;

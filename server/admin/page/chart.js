@@ -17,8 +17,8 @@ const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize
 const height = () => Math.round(12 * rem());
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** `lines`: [{label, colour}], `unit` one of UNITS.  `show(times, series)` draws; `close()` lets go. */
-export function makeChart({ title, lines, unit = 'count' }) {
+/** `lines`: [{label, colour}], `unit` one of UNITS; `log`: by powers of ten, for what differs by as much.  `show(times, series)` draws; `close()` lets go. */
+export function makeChart({ title, lines, unit = 'count', log = false }) {
     const box = h('div', { class: 'plot' });
     const element = h('figure', { class: 'chart card', 'aria-label': title }, h('figcaption', {}, title), box);
     const say = UNITS[unit];
@@ -32,19 +32,29 @@ export function makeChart({ title, lines, unit = 'count' }) {
             height: height(),
             cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, sync: { key: 'ergon' } },
             legend: { live: true },
-            scales: { x: { time: false, range: (_, first) => [Math.min(first, -LEAST), 0] }, y: { range: (_, low, high) => [0, Math.max(high * 1.1, unit === 'count' ? 4 : high > 0 ? 0 : 1)] } },
+            scales: { x: { time: false, range: (_, first) => [Math.min(first, -LEAST), 0] }, y: log ? { distr: 3, log: 10, range: decades } : { range: (_, low, high) => [0, Math.max(high * 1.1, unit === 'count' ? 4 : high > 0 ? 0 : 1)] } },
             axes: [
                 { ...axis, size: 2 * rem(), incrs: [5, 10, 15, 30, 60, 120, 300], values: (_, ticks) => ticks.map(age) },
-                { ...axis, size: 4.8 * rem(), ...(STEPS[unit] ? { incrs: STEPS[unit] } : {}), values: (_, ticks) => ticks.map((t) => say(t)) },
+                { ...axis, size: 4.8 * rem(), ...(log ? { splits: powers, filter: (_, ticks) => ticks } : STEPS[unit] ? { incrs: STEPS[unit] } : {}), values: (_, ticks) => ticks.map((t) => (t === null ? '' : say(t))) },
             ],
             series: [
                 { label: 'when', value: (_, v) => (v === null || v === undefined ? '' : age(v)) },
                 ...names.map((name, i) => {
                     const colour = css(lines?.[i]?.colour ?? COLOURS[i % COLOURS.length]);
-                    return { label: name, stroke: colour, fill: i === 0 ? `${colour}22` : undefined, width: 1.5, points: { show: false }, value: (_, v) => (v === null || v === undefined ? '–' : say(v)) };
+                    return { label: name, stroke: colour, fill: i === 0 ? `${colour}22` : undefined, width: 1.5, points: log ? { show: true, size: 4, fill: colour, width: 0 } : { show: false }, value: (_, v) => (v === null || v === undefined ? '–' : say(v)) };
                 }),
             ],
         };
+    }
+
+    // Whole powers of ten around what there is.
+    const decades = (_, low, high) => (low > 0 && high > 0 ? [10 ** Math.floor(Math.log10(low)), 10 ** Math.max(Math.ceil(Math.log10(high)), Math.floor(Math.log10(low)) + 1)] : [.001, 1]);
+
+    // Where ticks are: at powers of ten, and between them where there are few.
+    function powers(_, axis, low, high) {
+        const ticks = [], first = Math.round(Math.log10(low)), last = Math.round(Math.log10(high));
+        for (let e = first; e <= last; e++) ticks.push(...(last - first > 1 || e === last ? [1] : [1, 2, 5]).map((n) => n * 10 ** e));
+        return ticks;
     }
 
     const age = (t) => {

@@ -1,12 +1,13 @@
 // The keyboard: one place knows all keys, and the help shows them.
 
-import { dialogIsOpen } from './ask.js';
+import { dialog, dialogIsOpen } from './ask.js';
 import { h } from './dom.js';
 import { go } from './router.js';
 import { next as nextTheme } from './theme.js';
+import { showWhoami } from './whoami.js';
 
-export const PLACES = [['o', 'overview', 'Overview'], ['r', 'charts', 'Charts'], ['q', 'queues', 'Queues'], ['t', 'tasks', 'Tasks'], ['w', 'workers', 'Workers'],
-    ['c', 'crons', 'Crons'], ['s', 'semaphores', 'Semaphores'], ['n', 'connections', 'Connections']];
+export const PLACES = [['o', 'overview', 'Overview'], ['r', 'charts', 'Charts'], ['m', 'methods', 'Methods'], ['q', 'queues', 'Queues'], ['t', 'tasks', 'Tasks'], ['e', 'events', 'Events'],
+    ['w', 'workers', 'Workers'], ['c', 'crons', 'Crons'], ['s', 'semaphores', 'Semaphores'], ['n', 'connections', 'Connections']];
 
 const PREFIX_LASTS = 1500; // ms in which the key after `g` has to come
 
@@ -14,17 +15,11 @@ const isWriting = (target) => target instanceof HTMLElement && (target.matches('
 
 function help() {
     const row = (keys, what) => h('tr', {}, h('th', { scope: 'row' }, keys.map((key) => h('kbd', {}, key))), h('td', {}, what));
-    const close = h('button', { type: 'button', class: 'primary', onclick: () => dialog.close() }, 'Close');
-    const dialog = h('dialog', { class: 'help', 'aria-label': 'Keys' }, h('h2', {}, 'Keys'),
-        h('div', { class: 'columns' },
-            h('table', {}, h('tbody', {}, PLACES.map(([key, , title]) => row(['g', key], title)))),
-            h('table', {}, h('tbody', {}, row(['/'], 'search'), row(['↑', '↓'], 'move in a list (also k, j)'), row(['Enter'], 'open what is marked'),
-                row(['['], 'page before'), row([']'], 'next page'), row(['.'], 'bring up to date'), row(['d'], 'dark or light'), row(['Esc'], 'leave a field, go back'), row(['?'], 'this help')))),
-        h('div', { class: 'buttons' }, close));
-    dialog.addEventListener('close', () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
-    close.focus();
+    dialog('Keys', h('div', { class: 'columns' },
+        h('table', {}, h('tbody', {}, PLACES.map(([key, , title]) => row(['g', key], title)))),
+        h('table', {}, h('tbody', {}, row(['/'], 'search'), row(['↑', '↓'], 'move in a list (also k, j)'), row(['Enter'], 'open what is marked'),
+            row(['['], 'page before'), row([']'], 'next page'), row(['.'], 'bring up to date'), row(['p'], 'hold events, and let them go on'), row(['d'], 'dark or light'),
+            row(['i'], 'who you are, and your rights'), row(['Esc'], 'leave a field, go back'), row(['?'], 'this help')))));
 }
 
 /** `view()` is the view that is shown; each of its `search`, `refresh`, `back`, `previous`, `next` and `table` may be missing. */
@@ -36,6 +31,8 @@ export function listen(view) {
         '/': () => (view()?.search ? view().search() : go('#/tasks?search=1')),
         '?': help,
         '.': () => view()?.refresh?.(),
+        p: () => view()?.hold?.(),
+        i: showWhoami,
         d: nextTheme,
         '[': () => view()?.previous?.(),
         ']': () => view()?.next?.(),

@@ -26,5 +26,5 @@ export function lister({ method, ask, table, every, shown = () => {} }) {
             said.hidden = false;
         }
     }, every);
-    return { said, now: polling.now, stop: polling.stop };
+    return { said, now: polling.now, soon: polling.soon, stop: polling.stop };
 }

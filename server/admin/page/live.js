@@ -1,15 +1,17 @@
 // What happens now: the server's events, with a connection that comes back by itself, and the figures of the last minutes.
 
-import { session, signIn } from './api.js';
+import { followBy, session, signIn } from './api.js';
+import { latencyOf } from './latency.js';
 import { samplesOf } from './samples.js';
 
 const FIRST_PAUSE = 500, LONGEST_PAUSE = 5000; // ms between attempts to connect again
 
-/** `state` is 'connecting', 'live' or 'lost'; `last` the last event's data. */
-export const live = { state: 'connecting', last: null, samples: samplesOf() };
+/** `state` is 'connecting', 'live' or 'lost'; `last` the last event's data; `latency` what times.js has gathered, `latencyError` why it has not. */
+export const live = { state: 'connecting', last: null, samples: samplesOf(), latency: latencyOf(), latencyError: null, latencyMore: 0 };
 
 const watchers = new Set(), stateWatchers = new Set();
 let source = null, timer = 0, pause = FIRST_PAUSE, running = false, mayCome = () => {};
+let stream = null, followed = null, marks = 0; // the stream's number, and what it is to send of the feed
 
 /** Calls `watcher` with each event's data until the function that it returns is called. */
 export function watch(watcher) {
@@ -23,6 +25,43 @@ export function watchState(watcher) {
     return () => stateWatchers.delete(watcher);
 }
 
+/** Has `onPage` called with the pages of events that `options` (of task.events) mean: {events, gap, missed} or {error}.  One view at a time follows.  After a
+ *  connection that was lost it goes on where it was, and the server says in `gap` whether something is missing.  The function that is returned ends it. */
+export function follow(options, onPage) {
+    const mine = (followed = { options, onPage, mark: ++marks, after: options.after });
+    tellStream();
+    return () => {
+        if (followed !== mine) return;
+        followed = null;
+        tellStream();
+    };
+}
+
+// What is not told now, since there is no stream, is told when there is one.
+async function tellStream() {
+    if (stream === null) return;
+    const mine = followed;
+    try {
+        await followBy(stream, mine && { ...mine.options, ...(mine.after ? { after: mine.after } : {}), mark: mine.mark });
+    } catch (error) {
+        if (mine && mine === followed && !['GONE', 'NOT_FOUND', 'AUTH'].includes(error.code)) mine.onPage({ error: { code: error.code, text: error.message } });
+    }
+}
+
+function onEvents(page) {
+    if (!followed || page.mark !== followed.mark) return;
+    if (page.next) followed.after = page.next;
+    followed.onPage(page);
+}
+
+const parsed = (text) => {
+    try {
+        return JSON.parse(text);
+    } catch {
+        return null;
+    }
+};
+
 function enter(state) {
     if (live.state === state) return;
     live.state = state;
@@ -35,6 +74,8 @@ export function start(onNoSession) {
     running = true;
     mayCome = onNoSession;
     live.samples = samplesOf();
+    live.latency = latencyOf();
+    live.latencyError = null;
     live.last = null;
     open();
 }
@@ -43,18 +84,22 @@ export function stop() {
     running = false;
     clearTimeout(timer);
     source?.close();
-    source = null;
+    source = stream = null;
 }
 
 function open() {
     source = new EventSource('/api/live');
+    source.addEventListener('stream', (event) => {
+        stream = parsed(event.data)?.stream ?? null;
+        if (followed) tellStream();
+    });
+    source.addEventListener('task', (event) => {
+        const page = parsed(event.data);
+        if (page) onEvents(page);
+    });
     source.addEventListener('info', (event) => {
-        let data;
-        try {
-            data = JSON.parse(event.data);
-        } catch {
-            return;
-        }
+        const data = parsed(event.data);
+        if (!data) return;
         pause = FIRST_PAUSE;
         live.last = data;
         live.samples.add(performance.now() / 1000, data);
@@ -63,7 +108,7 @@ function open() {
     });
     source.addEventListener('error', () => {
         source?.close();
-        source = null;
+        source = stream = null;
         if (!running) return;
         enter('lost');
         again();
@@ -98,7 +143,7 @@ async function reconnect() {
 addEventListener('pagehide', () => {
     clearTimeout(timer);
     source?.close();
-    source = null;
+    source = stream = null;
 });
 addEventListener('pageshow', (event) => {
     if (event.persisted && running) reconnect();

@@ -15,6 +15,7 @@ const FIGURES = {
     retries: [(d) => d.info?.kept?.retries, true],
     queued: [(d) => d.info?.kept?.states?.queued, false],
     waiting: [(d) => (d.info ? d.info.kept.states.waiting + d.info.kept.states.delayed : undefined), false],
+    all_waiting: [(d) => (d.info ? d.info.kept.states.queued + d.info.kept.states.waiting + d.info.kept.states.delayed : undefined), false],
     running: [(d) => (d.info ? d.info.kept.states.running + d.info.kept.states.parked : undefined), false],
     calls_queued: [(d) => d.topology?.manager?.queued, false],
     connections: [(d) => d.info?.connections?.open, false],

@@ -4,6 +4,7 @@ import { makeChart } from '../chart.js';
 import { h } from '../dom.js';
 import { live } from '../live.js';
 import { heading } from '../parts.js';
+import { latencyCharts } from './methods.js';
 
 const TOP = 5; // of handlers and executors, those that have most
 
@@ -30,9 +31,13 @@ function byName(series, list, measure) {
 
 export function view() {
     const charts = PICTURES.map((p) => ({ ...p, chart: makeChart({ title: p.title, unit: p.unit, lines: p.lines?.map(([label, , colour]) => ({ label, colour })) }) }));
-    const element = h('div', {}, heading('Charts', h('span', { class: 'muted' }, 'the last ten minutes, since this page was opened')), h('div', { class: 'charts many' }, charts.map((c) => c.chart.element)));
+    const latency = latencyCharts(null);
+    const elements = charts.map((c) => c.chart.element);
+    elements.splice(3, 0, ...latency.elements);
+    const element = h('div', {}, heading('Charts', h('span', { class: 'muted' }, 'the last ten minutes, since this page was opened')), h('div', { class: 'charts many' }, elements));
 
     function update() {
+        latency.update();
         const { times, values } = live.samples;
         for (const { chart, lines, of } of charts) {
             if (lines) {
@@ -43,5 +48,5 @@ export function view() {
             }
         }
     }
-    return { element, title: 'Charts', update, close: () => charts.forEach((c) => c.chart.close()) };
+    return { element, title: 'Charts', update, close: () => { latency.close(); charts.forEach((c) => c.chart.close()); } };
 }

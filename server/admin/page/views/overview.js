@@ -105,7 +105,7 @@ export function view() {
         tiles.done.show(per('done'), f.exact(s.last('done'), 'a second'), `${f.count(info.tasks.done)} in all`, v.done);
         tiles.failed.show(per('failed'), f.exact(s.last('failed'), 'a second'), `${per('refused')} refused`, v.failed);
         tiles.tasks.show(per('kept_done'), f.exact(s.last('kept_done'), 'a second'), `${per('kept_failed')} failed`, v.kept_done);
-        tiles.queued.show(f.count(st.queued + st.waiting + st.delayed), f.exact(st.queued + st.waiting + st.delayed), `${f.count(st.queued)} queued, ${f.count(st.delayed)} delayed`, v.queued);
+        tiles.queued.show(f.count(st.queued + st.waiting + st.delayed), f.exact(st.queued + st.waiting + st.delayed), `${f.count(st.queued)} queued, ${f.count(st.delayed)} delayed`, v.all_waiting);
         tiles.running.show(f.count(st.running + st.parked + st.assigned), f.exact(st.running + st.parked + st.assigned), `${f.count(info.workers.out)} at workers`, v.running);
         tiles.connections.show(f.count(info.connections.open), f.exact(info.connections.open), `${per('messages')} messages`, v.connections);
         tiles.memory.show(f.bytes(info.memory.bytes), f.exact(info.memory.bytes, 'bytes'), `of ${f.bytes(info.memory.limit)}`, v.memory);

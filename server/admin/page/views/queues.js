@@ -45,7 +45,7 @@ export function view({ parameters }) {
         ],
     });
     const show = () => table.rows(all.filter((q) => f.name(q.method).toLowerCase().includes(field.value.trim().toLowerCase())));
-    const list = lister({ method: 'queue.list', table, ask: async () => { all = await call('queue.list'); show(); return null; } });
+    const list = lister({ method: 'queue.list', table, ask: async () => { all = (await call('queue.list')).sort((a, b) => (f.name(a.method) < f.name(b.method) ? -1 : 1)); show(); return null; } });
 
     const tenants = makeTable({
         label: 'Tenants', key: (t) => f.name(t.tenant), open: (t) => go(link('tasks', null, { tenant: t.tenant })), empty: 'No tenant holds anything.',

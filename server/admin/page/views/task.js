@@ -7,8 +7,9 @@ import { attemptsOf } from '../attempts.js';
 import { fill, fillNew, h, setText } from '../dom.js';
 import * as f from '../format.js';
 import { badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
+import { follow } from '../live.js';
 import { poll } from '../poll.js';
-import { learn, sentence } from '../rights.js';
+import { learn, may, sentence } from '../rights.js';
 import { go, link } from '../router.js';
 import { makeTable } from '../table.js';
 import { valueTree } from '../value.js';
@@ -139,11 +140,21 @@ export function view({ what: id }) {
         fill(parts.result, cut ? h('p', { class: 'muted' }, 'The result was larger than what is kept of it (keep_size).') : valueTree(result));
     }
 
+    // The feed knows no ids as conditions, so it is asked for those of the method and key.
+    let letFeed = null;
+    function followFeed(task) {
+        if (letFeed || !isOpen(task) || !may('task.events') || typeof task.method !== 'string') return;
+        letFeed = follow({ method: task.method, ...(typeof task.key === 'string' ? { key: task.key } : {}) }, (page) => {
+            if (page.gap || page.events?.some((e) => e.id === id)) polling.soon();
+        });
+    }
+
     const polling = poll(async () => {
         try {
             const task = await call('task.get', [id, { history: true, result: false }]);
             const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
             draw(task, explain);
+            followFeed(task);
             await drawResult(task);
         } catch (error) {
             learn('task.get', error);
@@ -156,5 +167,5 @@ export function view({ what: id }) {
         }
     }, 1000);
 
-    return { element: whole, title: `Task ${id}`, refresh: polling.now, back: () => history.back(), close: polling.stop };
+    return { element: whole, title: `Task ${id}`, refresh: polling.now, back: () => history.back(), close: () => { letFeed?.(); polling.stop(); } };
 }

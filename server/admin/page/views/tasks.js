@@ -5,10 +5,11 @@ import { call } from '../api.js';
 import { confirm, tell } from '../ask.js';
 import { fill, h, setText } from '../dom.js';
 import * as f from '../format.js';
-import { knownMethods, live } from '../live.js';
+import { follow, knownMethods, live } from '../live.js';
 import { lister } from '../lister.js';
 import { badge, ENDED, heading, onlyCard, OPEN } from '../parts.js';
 import { filterOf, readQuery, writeQuery } from '../query.js';
+import { may } from '../rights.js';
 import { go, link, note } from '../router.js';
 import { makeTable } from '../table.js';
 
@@ -38,7 +39,7 @@ export function view({ parameters }) {
             { title: 'tenant', kind: 'late', text: (t) => f.name(t.tenant) },
             { title: 'attempt', kind: 'number late', text: (t) => f.count(t.attempt) },
             { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
-            { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? f.duration(t.ended - t.started) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
+            { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? (t.ended === t.started ? '< 1 ms' : f.duration(t.ended - t.started)) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
             { title: 'error', kind: 'clip wide-clip late', text: (t) => (t.error === null ? '' : f.name(t.error)), hint: (t) => (t.error === null ? '' : f.name(t.error)) },
         ],
     });
@@ -76,6 +77,15 @@ export function view({ parameters }) {
         },
     });
 
+    // Something has happened to tasks that may be on the page.  Of conditions the feed knows these; a task may come into a state, and leave it.
+    let letFeed = () => {};
+    function followFeed() {
+        letFeed();
+        const { method, tenant, key } = filter;
+        letFeed = may('task.events') ? follow({ ...(method ? { method } : {}), ...(tenant ? { tenant } : {}), ...(key ? { key } : {}) }, (page) => { if (!page.error) list.soon(); }) : () => {};
+    }
+    followFeed();
+
     function turn(by) {
         if (by > 0 && next) cursors.push(next);
         else if (by < 0 && cursors.length > 1) cursors.pop();
@@ -89,6 +99,7 @@ export function view({ parameters }) {
         note(link('tasks', null, filter));
         drawChips();
         drawActs();
+        followFeed();
         list.now();
     }
 
@@ -153,6 +164,6 @@ export function view({ parameters }) {
             h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
             wrong, chips, list.said, onlyCard('Tasks', table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
         title: 'Tasks', table, update, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
-        close: () => { controller.abort(); list.stop(); },
+        close: () => { letFeed(); controller.abort(); list.stop(); },
     };
 }
