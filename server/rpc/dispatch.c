@@ -79,7 +79,7 @@ static void dispatch(struct rpc_loop *loop, struct connection *c, const struct e
     if (!m)
         serve_own(&rq, e->method);
     else if (rpc_admit(&rq, e->method, m->name.at, RPC_GUARDED))
-        rpc_start_call(&rq, m, e->params, AO_NEVER);
+        rpc_start_call(&rq, m, e->params, AO_NEVER, NULL);
 }
 
 static void on_message(void *arg, struct connection *c, const struct envelope *e)

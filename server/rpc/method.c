@@ -172,24 +172,22 @@ static bool may_begin(struct rpc_request *rq, struct method *m, uint64_t bytes)
     return true;
 }
 
-static inline __attribute__((always_inline)) void start_call(struct rpc_request *rq,
-                                                             struct method *m, struct span params,
-                                                             ao_time deadline,
-                                                             const struct trace_link *trace)
+void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline,
+                    const struct trace_link *trace)
 {
     const struct call_request request = {.owner = rq->conn,
                                          .list = (struct call **)conn_user(rq->conn),
                                          .msgid = rq->msgid,
                                          .params = params,
                                          .deadline = deadline,
-                                         .tally = conn_tally(rq->conn)};
+                                         .tally = conn_tally(rq->conn),
+                                         .trace = trace};
 
     uint64_t wants = method_wants(m, params.len);
     if (wants > 0 && !may_begin(rq, m, wants))
         return;
     conn_call_began(rq->conn, true);
-    enum ergon_error refused = trace ? home_call_traced(rq->loop->home, m, &request, trace)
-                                     : home_call(rq->loop->home, m, &request);
+    enum ergon_error refused = home_call(rq->loop->home, m, &request);
     if (refused == ERGON_OK)
         return;
     bool full = refused == ERGON_E_BUSY && home_calls_full(conn_tally(rq->conn));
@@ -199,17 +197,6 @@ static inline __attribute__((always_inline)) void start_call(struct rpc_request 
     if (full)
         conn_wait_for_room(rq->conn);
     conn_call_ended(rq->conn, true);
-}
-
-void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline)
-{
-    start_call(rq, m, params, deadline, NULL);
-}
-
-void rpc_start_traced(struct rpc_request *rq, struct method *m, struct span params,
-                      ao_time deadline, const struct trace_link *trace)
-{
-    start_call(rq, m, params, deadline, trace);
 }
 
 void rpc_open_call(struct rpc_request *rq, struct call *c, unsigned tag, bool counted)

@@ -113,12 +113,9 @@ bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes);
 
 /* Hands a call of a handler to the loop's home, which answers it when it ends.  If the home refuses
  * it (home_call() says why), the request is answered so here.  Where there is no room for it, as
- * rpc_may_begin(). */
-void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline);
-
-/* The same of one that belongs to a trace. */
-void rpc_start_traced(struct rpc_request *rq, struct method *m, struct span params,
-                      ao_time deadline, const struct trace_link *trace);
+ * rpc_may_begin().  `trace`: that it belongs to; NULL: to none. */
+void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline,
+                    const struct trace_link *trace);
 
 /* A request of one of the server's own methods becomes a call of its connection, which is answered
  * later: `c`, zeroed, is filled in and linked.  `counted`: as conn_call_began(). */

@@ -71,10 +71,8 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
         return;
     }
     ao_time deadline = call->within >= AO_NEVER - now ? AO_NEVER : now + call->within;
-    if (trace_context_is(&call->trace.context))
-        rpc_start_traced(rq, m, call->params, deadline, &call->trace);
-    else
-        rpc_start_call(rq, m, call->params, deadline);
+    rpc_start_call(rq, m, call->params, deadline,
+                   trace_context_is(&call->trace.context) ? &call->trace : NULL);
 }
 
 static void serve_one(struct rpc_request *rq, const struct operation_class *cls, const char *usage)

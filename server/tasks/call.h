@@ -55,6 +55,7 @@ struct call_request {
     ao_time deadline;   /* absolute, of the home's clock; AO_NEVER */
     /* To whom it is charged; of this loop, borrowed during the call.  NULL: to nobody. */
     struct tally *tally;
+    const struct trace_link *trace; /* that it belongs to, with what it calls; NULL: to none */
     uint8_t tag;
 };
 
@@ -70,11 +71,6 @@ typedef void call_opened_fn(void *arg, struct call *call);
  * `ended` is not called: BUSY (the common queue is full), NO_EXECUTOR, NO_WORKER (no worker offers
  * it now), MEMORY. */
 enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *request);
-
-/* The same of a call that belongs to a trace: its task has it, and what that calls. */
-enum ergon_error home_call_traced(struct home *h, struct method *m,
-                                  const struct call_request *request,
-                                  const struct trace_link *trace);
 
 /* Has this principal (NULL: nobody) as many calls in flight as it may?  Then home_call() answers
  * BUSY to all but what is over at once. */

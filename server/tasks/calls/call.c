@@ -181,11 +181,9 @@ static void answer_late(struct home *h, const struct call_request *rq)
     h->ended(h->arg, &call, &outcome);
 }
 
-/* With a constant `trace`, so that a call without one does not ask. */
-static inline __attribute__((always_inline)) enum ergon_error
-begin_call(struct home *h, struct method *m, const struct call_request *rq,
-           const struct trace_link *trace)
+enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
 {
+    const struct trace_link *trace = rq->trace;
     if (too_late(h, rq)) {
         answer_late(h, rq);
         return ERGON_OK;
@@ -194,17 +192,6 @@ begin_call(struct home *h, struct method *m, const struct call_request *rq,
         return call_in_place(h, m, rq, trace);
     const struct call_plan plan = {.request = rq, .ended = h->ended, .arg = h->arg, .trace = trace};
     return home_send(h, m, &plan);
-}
-
-enum ergon_error home_call(struct home *h, struct method *m, const struct call_request *rq)
-{
-    return begin_call(h, m, rq, NULL);
-}
-
-enum ergon_error home_call_traced(struct home *h, struct method *m, const struct call_request *rq,
-                                  const struct trace_link *trace)
-{
-    return begin_call(h, m, rq, trace);
 }
 
 static bool inherit(struct task *t, const struct task *parent)
