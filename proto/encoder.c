@@ -1,6 +1,7 @@
 #include "proto/encoder.h"
 
 #include "base/utf8.h"
+#include "proto/msgid.h"
 #include "proto/wire.h"
 
 static uint8_t *put8(uint8_t *p, uint8_t head, uint8_t v)
@@ -145,7 +146,8 @@ uint8_t *enc_bin(uint8_t *p, struct span bytes)
 static uint8_t *put_answer(uint8_t *p, struct span msgid)
 {
     p = put8(p, WIRE_FIXARRAY | 4, 1);
-    return put_bytes(p, msgid);
+    msgid_copy(p, msgid);
+    return p + msgid.len;
 }
 
 uint8_t *enc_response_head(uint8_t *p, struct span msgid)

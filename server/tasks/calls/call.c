@@ -1,5 +1,6 @@
 /* How a call begins: run here and now by the local short cut, or sent to the manager. */
 #include "base/recorder.h"
+#include "proto/msgid.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/stepped.h"
@@ -35,8 +36,7 @@ static void fill_call(struct call *c, const struct call_request *rq)
     c->list = rq->list;
     c->msgid_len = (uint8_t)rq->msgid.len;
     c->tag = rq->tag;
-    for (uint8_t i = 0; i < c->msgid_len; i++)
-        c->msgid[i] = rq->msgid.at[i];
+    msgid_copy(c->msgid, rq->msgid);
 }
 
 static void start_timer(struct call_record *record, ao_time deadline)
