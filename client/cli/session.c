@@ -113,10 +113,10 @@ static void on_state(void *arg, enum ergon_state state, const char *why)
         notice("no connection: %s; it is tried again", why);
 }
 
-enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
-                         bool durable)
+enum ergon_end session_connect(struct session *s, const struct globals *g,
+                               uint32_t default_timeout_ms, bool durable, char *why,
+                               size_t why_size)
 {
-    char why[512];
     struct ergon_options options = session_options(g);
     uint64_t limit_ns =
         g->timeout_ns > 0 ? g->timeout_ns : (uint64_t)default_timeout_ms * NS_PER_MS;
@@ -130,7 +130,14 @@ enum status session_open(struct session *s, const struct globals *g, uint32_t de
         options.on_state = on_state;
         options.on_state_arg = s;
     }
-    enum ergon_end outcome = ergon_blocking_open(&options, &s->connection, why, sizeof why);
+    return ergon_blocking_open(&options, &s->connection, why, why_size);
+}
+
+enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
+                         bool durable)
+{
+    char why[512];
+    enum ergon_end outcome = session_connect(s, g, default_timeout_ms, durable, why, sizeof why);
     if (outcome == ERGON_END_OK)
         return STATUS_OK;
     if (outcome == ERGON_END_INVALID)

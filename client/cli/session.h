@@ -35,6 +35,11 @@ const char *session_advice(const struct globals *g, enum ergon_end outcome, cons
  * STATUS_OK: a message was printed, and it is closed. */
 enum status session_open(struct session *s, const struct globals *g, uint32_t default_timeout_ms,
                          bool durable);
+/* The same, but nothing is printed: `why` says why there is none, and the end is not
+ * ERGON_END_OK. */
+enum ergon_end session_connect(struct session *s, const struct globals *g,
+                               uint32_t default_timeout_ms, bool durable, char *why,
+                               size_t why_size);
 void session_close(struct session *s); /* idempotent */
 
 /* Sends `request`, which is gone after that.  STATUS_OK and *result, which is valid until the next

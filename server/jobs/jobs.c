@@ -406,7 +406,14 @@ static void show_store(const struct store *s, struct jobs_info *out)
     out->store_under_way = info.under_way;
     out->commit_times = info.commit_times;
     out->store_room = info.room;
+    out->store_backup = info.backup;
     out->store_error = info.error == STORE_OK ? NULL : store_error_text(info.error);
+}
+
+void jobs_look(struct jobs *jobs)
+{
+    if (jobs->store)
+        store_look(jobs->store);
 }
 
 void jobs_info(const struct jobs *jobs, struct jobs_info *out)

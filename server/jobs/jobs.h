@@ -96,10 +96,13 @@ struct jobs_info {
     uint64_t store_under_way; /* operations that have not come back from the store */
     struct histogram_sum commit_times;
     uint64_t store_room;     /* bytes that its file system has left; 0: not known */
+    uint64_t store_backup;   /* Unix ms of the last backup; 0: there is none */
     const char *store_error; /* why it cannot write; constant; NULL: it can */
     uint64_t crons;
 };
 void jobs_info(const struct jobs *jobs, struct jobs_info *out);
+/* Has the store look at its file system, as store_look() says: any thread; nothing without one. */
+void jobs_look(struct jobs *jobs);
 
 /* The queues, for who shows them: any thread, while the jobs are there.  Returns the next after
  * `before`, or the first after NULL; NULL: there are no more.  Of those that are added meanwhile

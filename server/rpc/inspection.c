@@ -131,15 +131,20 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
         pack_nil(p);
         return;
     }
-    pack_map(p, 6);
+    pack_map(p, 8);
     pack_key_uint(p, "commits", l->commits);
     pack_key_uint(p, "operations", l->operations);
     pack_key_uint(p, "bytes", l->store_bytes);
     pack_key_uint(p, "commit_us", l->commit_ns / AO_US(1));
+    pack_key_uint(p, "backlog", l->store_under_way);
     if (l->store_room > 0)
         pack_key_uint(p, "free_bytes", l->store_room);
     else
         pack_key_str(p, "free_bytes", NULL);
+    if (l->store_backup > 0)
+        pack_key_uint(p, "backup", l->store_backup);
+    else
+        pack_key_str(p, "backup", NULL);
     pack_key_str(p, "error", l->store_error);
 }
 
@@ -307,6 +312,7 @@ static void serve_info(struct rpc_request *rq)
     uint32_t count = find_handlers(s, methods, handlers);
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
+    jobs_look(s->jobs); /* for who asks again */
     pack_init(&p);
     pack_map(&p, 22);
     pack_key_str(&p, "server", "ergon");

@@ -3,10 +3,10 @@
  * inside a commit, would make the answers of that commit wait too. */
 #include "server/store/store_parts.h"
 
-#include <sys/statvfs.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/store/disk_look.h"
 
 enum {
     LOG_HEAD = 32, /* bytes, of the log and of each page in it */
@@ -46,21 +46,13 @@ static void show_size(struct store *s)
     counter_set(&s->counters.bytes, s->file_size + s->log_size);
 }
 
-/* Once a checkpoint: that is often enough to see a disk fill. */
-static void note_room(struct store *s)
-{
-    struct statvfs disk;
-    bool known = !s->in_memory && s->path && statvfs(s->path, &disk) == 0;
-    counter_set(&s->counters.room, known ? (uint64_t)disk.f_bavail * disk.f_frsize : 0);
-}
-
 /* Asks the system how large the file and its log are. */
 static void note_size(struct store *s)
 {
     s->file_size = size_of(s, SQLITE_FCNTL_FILE_POINTER);
     s->log_size = size_of(s, SQLITE_FCNTL_JOURNAL_POINTER);
     show_size(s);
-    note_room(s);
+    disk_look(s);
 }
 
 /* Calculates the size of the log.  To ask the system each time costs more than the call: a file

@@ -306,9 +306,13 @@ struct store_info {
     uint64_t commit_ns;                  /* of the last commit */
     uint64_t under_way;                  /* operations that have not come back */
     struct histogram_sum commit_times;
-    uint64_t room; /* bytes that its file system had left at the last checkpoint; 0: not known */
+    uint64_t room;          /* bytes that its file system had left at the last look; 0: not known */
+    uint64_t backup;        /* Unix ms of the last backup, as known then; 0: there is none */
     enum store_error error; /* of the last try; STORE_OK: it works */
 };
 void store_info(const struct store *s, struct store_info *out);
+/* Lets the writer look at `room` and `backup`, soon, and at most once a second: whoever asks for
+ * them again has them as they are.  Any thread, until store_close(); waits for no disk. */
+void store_look(struct store *s);
 
 #endif

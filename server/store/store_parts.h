@@ -13,9 +13,11 @@
  *   rows.c         structures and rows
  *   row_sql.c      the texts of the statements of these
  *   checkpoint.c   the log goes into the file, in small steps
+ *   disk_look.c    what is left of the file system, and the last backup
  *   schema.c       the tables, and the version of the file
  *   log_vfs.c      the log goes to the disk once a commit
  *   running.c      FILE-running, which outlives the process
+ *   backup_mark.c  FILE-backup, which tells when the last backup was made
  *   raise.c        numbers of attempts after a power cut
  *   store_error.c  what went wrong
  *
@@ -49,6 +51,7 @@ struct store_counters {
     struct histogram commit_times;
     counter pushed, taken; /* operations, by the client: their difference is under way */
     counter room;          /* bytes of its file system that are left; 0: not known */
+    counter backup;        /* Unix ms of the last backup; 0: none */
 };
 
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };
@@ -107,6 +110,9 @@ struct store {
     /* Relaxed, by the writer: its batch is taken, and not yet on its way back; cleared before what
      * publishes that in `out`. */
     _Atomic bool committing;
+    /* Relaxed, beside the waker's fences: the writer is to look at its file system. */
+    _Atomic bool look;
+    _Atomic ao_time look_asked; /* relaxed: when that was asked for the last time */
     /* Release in store_stop(), acquire in the thread's loop. */
     _Atomic bool stop;
     struct store_counters counters;

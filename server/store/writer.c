@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "server/runtime/thread.h"
+#include "server/store/disk_look.h"
 #include "server/store/store_parts.h"
 
 enum {
@@ -50,6 +51,19 @@ static bool stopping(const struct store *s)
     return atomic_load_explicit(&s->stop, memory_order_acquire);
 }
 
+static bool look_wanted(const struct store *s)
+{
+    return atomic_load_explicit(&s->look, memory_order_relaxed);
+}
+
+static void look_if_wanted(struct store *s)
+{
+    if (!look_wanted(s))
+        return;
+    atomic_store_explicit(&s->look, false, memory_order_relaxed);
+    disk_look(s);
+}
+
 static ao_time until_retry(const struct store *s)
 {
     ao_time now = clock_monotonic();
@@ -63,15 +77,15 @@ static ao_time least(ao_time a, ao_time b)
     return a < b ? a : b;
 }
 
-/* Waits until something comes in (true), or `timeout` has passed (false). */
+/* Waits until something comes in, or is asked for (true), or `timeout` has passed (false). */
 static bool wait_for_work(struct store *s, ao_time timeout)
 {
     waker_announce(&s->waker);
-    bool any = lane_ready(&s->in) || stopping(s);
+    bool any = lane_ready(&s->in) || stopping(s) || look_wanted(s);
     if (!any)
         s->poller->poll(s->poller, timeout);
     waker_retract(&s->waker);
-    return any || lane_ready(&s->in) || stopping(s);
+    return any || lane_ready(&s->in) || stopping(s) || look_wanted(s);
 }
 
 static void rest(struct store *s)
@@ -92,6 +106,7 @@ static void *thread_main(void *arg)
     thread_settle("store", -1, 0);
     for (;;) {
         bool last = stopping(s); /* read before the lane, so that the last batch has all */
+        look_if_wanted(s);
         if (write_batch(s))
             continue;
         if (last)
@@ -161,8 +176,22 @@ void store_info(const struct store *s, struct store_info *out)
                                .bytes = counter_read(&s->counters.bytes),
                                .commit_ns = counter_read(&s->counters.commit_ns),
                                .room = counter_read(&s->counters.room),
+                               .backup = counter_read(&s->counters.backup),
                                .error = (enum store_error)counter_read(&s->counters.error)};
     uint64_t taken = counter_read(&s->counters.taken), pushed = counter_read(&s->counters.pushed);
     out->under_way = pushed > taken ? pushed - taken : 0;
     histogram_read(&s->counters.commit_times, &out->commit_times);
+}
+
+/* One of those who ask at the same time wakes the writer. */
+void store_look(struct store *s)
+{
+    ao_time now = clock_monotonic();
+    ao_time before = atomic_load_explicit(&s->look_asked, memory_order_relaxed);
+    if (now - before < AO_S(1) ||
+        !atomic_compare_exchange_strong_explicit(&s->look_asked, &before, now, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
+    atomic_store_explicit(&s->look, true, memory_order_relaxed);
+    waker_notify(&s->waker);
 }

@@ -2,15 +2,30 @@
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
 
 import crl_test
 from bare_worker import Worker
-from harness import (AUTH, CONNECT, ERGON, LIMIT, OK, REMOTE, SOURCE, Server, build_module, eventually, make_token, run_ergon, scratch,
-                     self_signed, token_of, write_tokens)
+from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOTE, SOURCE, USAGE, Client, Server, build_module,
+                     eventually, make_token, run_ergon, scratch, self_signed, token_of, with_faults, write_tokens)
 from stuck_test import HANG
+
+SEEN = set()  # findings that a test of this run has brought about
+
+
+def tearDownModule():
+    """No finding is without a test that produces it.  Only a run of all tests can tell."""
+    if len(sys.argv) > 1:
+        return
+    checks = json.loads(run_ergon("none", "doctor", "--list", "--json")[1])
+    unseen = {check["finding"] for check in checks} - SEEN
+    if unseen:
+        raise AssertionError(f"no test produces {', '.join(sorted(unseen))}")
 
 
 class DoctorTest(unittest.TestCase):
@@ -30,7 +45,14 @@ class DoctorTest(unittest.TestCase):
         status, out, err = run_ergon(url or server.urls[0], "doctor", "--remote", "--json", *(flags or ("--for", "1ms")),
                                      env=env)
         self.assertIn(status, (OK, REMOTE), err)
-        return json.loads(out), status
+        report = json.loads(out)
+        SEEN.update(f["finding"] for f in report["findings"])
+        return report, status
+
+    def backup(self, place):
+        path = os.path.join(place, "tasks.db")
+        env = {"PATH": os.path.dirname(ERGOND) + ":" + os.environ["PATH"]}
+        self.assertEqual(run_ergon("none", "store", "backup", path, path + ".copy", env=env)[0], OK)
 
     def findings(self, server, *flags, **more):
         return {f["finding"]: f for f in self.report(server, *flags, **more)[0]["findings"]}
@@ -88,6 +110,8 @@ class Healthy(DoctorTest):
             client.call("cron.put", "daily", "@daily", "echo", [])
             client.call("sem.create", "s", 2)
             client.call("sem.acquire", "s")
+            self.backup(place)
+            eventually(lambda: client.call("server.info")["store"]["backup"], "the server knows of the backup")
             report, status = self.report(server)
             self.assertEqual((report["findings"], report["not_asked"], status), ([], [], OK))
             self.assertGreater(report["checks"], 40)
@@ -96,9 +120,11 @@ class Healthy(DoctorTest):
             self.assertIn(b"all well at ergon://", out)
             self.assertEqual(run_ergon(server.urls[0], "-q", "doctor", "--remote", "--for", "1ms"), (OK, b"", ""))
 
-    def test_no_server_is_no_finding(self):
-        status, out, _ = run_ergon(f"unix://{scratch(self.addCleanup)}/none", "doctor", "--json")
-        self.assertEqual((status, out), (CONNECT, b""))
+    def test_the_machine_is_well_too(self):
+        server = self.start()
+        env = with_faults(CLOCK="right", KERNEL="6.1.0")
+        status, out, err = run_ergon(server.urls[0], "doctor", "--json", "--for", "1ms", env=env)
+        self.assertEqual((json.loads(out)["findings"], status, err), ([], OK, ""))
 
     def test_what_is_not_allowed_is_named(self):
         place = scratch(self.addCleanup)
@@ -127,6 +153,119 @@ class Healthy(DoctorTest):
         self.assertEqual((status, err), (REMOTE, ""))
         self.assertIn(b"warning queue_paused: the queue of echo is paused, and 1 tasks wait in it\n"
                       b"    waiting 1, more 0\n    -> ergon queue resume echo\n", out)
+
+
+class Reach(DoctorTest):
+    """There is no connection: that is the one finding."""
+
+    def unreached(self, name, wanted, url, *flags, why="", env=None):
+        status, out, err = run_ergon(url, "doctor", "--json", *flags, env=env)
+        report = json.loads(out)
+        self.assertEqual(([f["finding"] for f in report["findings"]], status, err), ([name], wanted, ""))
+        finding = report["findings"][0]
+        SEEN.add(name)
+        self.assertEqual((finding["severity"], finding["about"]), ("error", url))
+        self.assertIn(why, finding["text"])
+        return finding
+
+    def test_server_down(self):
+        place = scratch(self.addCleanup)
+        self.unreached("server_down", CONNECT, f"unix://{place}/none", why="nobody listens at unix://")
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(f"{place}/dead")
+        self.unreached("server_down", CONNECT, f"unix://{place}/dead", why="refused")
+        status, out, err = run_ergon(f"unix://{place}/none", "doctor")
+        self.assertEqual((status, err), (CONNECT, ""))
+        self.assertIn(b"error server_down: nobody listens at", out)
+        self.assertIn(b"-> on its machine, systemctl status ergond", out)
+
+    def test_server_unreachable(self):
+        """Somebody takes the connection, and is no TLS server that says anything."""
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            self.unreached("server_unreachable", CONNECT, f"ergons://127.0.0.1:{mute.getsockname()[1]}", "--timeout", "200ms")
+
+    def test_tls_fails(self):
+        place = scratch(self.addCleanup)
+        cert, key = self_signed(place)
+        server = self.start("--tls-cert", cert, "--tls-key", key, listen=("ergons://127.0.0.1:0",))
+        url = server.urls[0].replace("127.0.0.1", "localhost")
+        self.unreached("tls_fails", CONNECT, url, why="not trusted")
+        later = with_faults(AHEAD_S=3 * 86400)  # it is for two days
+        self.unreached("tls_fails", CONNECT, url, "--cacert", cert, why="expired", env=later)
+        plain = self.start()
+        self.unreached("tls_fails", CONNECT, plain.urls[0].replace("ergon://", "ergons://"))
+
+    def test_not_let_in(self):
+        server = self.start("--tokens", write_tokens(scratch(self.addCleanup), {"alice": "*"}))
+        self.unreached("not_let_in", AUTH, server.urls[0], why="token", env={"ERGON_TOKEN": token_of("mallory")})
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can be another user")
+    def test_socket_closed(self):
+        path = f"/tmp/ergon-doctor-{os.getpid()}.sock"
+        self.start(listen=("unix://" + path,))
+        os.chmod(path, 0o600)
+        as_nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        done = subprocess.run([*as_nobody, ERGON, "-s", "unix://" + path, "doctor", "--json"], capture_output=True, timeout=LIMIT,
+                              env={**os.environ, **NO_CONTEXTS})
+        self.assertEqual(([f["finding"] for f in json.loads(done.stdout)["findings"]], done.returncode), (["socket_closed"], CONNECT))
+        SEEN.add("socket_closed")
+
+
+class Choice(DoctorTest):
+    def setUp(self):
+        self.server = self.start()
+        client = self.connect(self.server)
+        client.call("queue.pause", "echo")
+        client.call("task.submit", "echo", [])
+        client.call("queue.drain", "sum")  # a note
+
+    def doctor(self, *flags, url=None):
+        return run_ergon(url or self.server.urls[0], "doctor", "--remote", "--for", "1ms", *flags)
+
+    def names(self, *flags):
+        status, out, err = self.doctor("--json", *flags)
+        self.assertEqual(err, "")
+        report = json.loads(out)
+        return [f["finding"] for f in report["findings"]], report["worst"], status
+
+    def test_names(self):
+        self.assertEqual(self.names(), (["queue_paused", "queue_draining", "store_missing"], "warning", REMOTE))
+        self.assertEqual(self.names("--ignore", "queue_paused"), (["queue_draining", "store_missing"], "note", OK))
+        self.assertEqual(self.names("--ignore", "queue_paused,store_missing", "--ignore", "queue_draining"), ([], None, OK))
+        self.assertEqual(self.names("--only", "store_missing,queue_paused"), (["queue_paused", "store_missing"], "warning", REMOTE))
+        self.assertEqual(self.names("--only", "loop_hangs"), ([], None, OK))
+        self.assertIn(b"(1 checks)", self.doctor("--only", "loop_hangs")[1])
+        status, out, err = self.doctor("--ignore", "queue_pawsed")
+        self.assertEqual((status, out), (USAGE, b""))
+        self.assertIn("there is no finding 'queue_pawsed'; did you mean 'queue_paused'?", err)
+
+    def test_what_fails(self):
+        for word, status in (("error", OK), ("warning", REMOTE), ("note", REMOTE), ("never", OK)):
+            self.assertEqual(self.doctor("--fail-on", word)[0], status, word)
+        self.assertEqual(self.doctor("--fail-on", "note", "--only", "store_missing")[0], REMOTE)
+        status, _, err = self.doctor("--fail-on", "fatal")
+        self.assertEqual(status, USAGE)
+        self.assertIn("--fail-on takes error, warning, note or never, not 'fatal'", err)
+
+    def test_for_monitoring(self):
+        status, out, err = self.doctor("--nagios")
+        self.assertEqual((status, err), (1, ""))
+        lines = out.decode().splitlines()
+        self.assertEqual(lines[0], "ERGON WARNING: queue_paused: the queue of echo is paused, and 1 tasks wait in it"
+                                   " | errors=0 warnings=1 notes=2")
+        self.assertEqual([line.split(":")[0] for line in lines[1:]], ["note queue_draining", "note store_missing"])
+        self.assertEqual(self.doctor("--nagios", "--fail-on", "error")[0], 0)
+        self.assertEqual(self.doctor("--nagios", "--only", "loop_hangs"), (0, b"ERGON OK: all well | errors=0 warnings=0 notes=0\n", ""))
+        status, out, _ = self.doctor("--nagios", url=f"unix://{scratch(self.addCleanup)}/none")
+        self.assertEqual((status, out[:40]), (2, b"ERGON CRITICAL: server_down: nobody list"))
+        closed = self.start("--tokens", write_tokens(scratch(self.addCleanup), {"none": "echo"}))
+        status, out, _ = run_ergon(closed.urls[0], "doctor", "--remote", "--nagios", env={"ERGON_TOKEN": token_of("none")})
+        self.assertEqual((status, out[:21]), (3, b"ERGON UNKNOWN: the se"))
+
+    def test_all_of_them(self):
+        status, out, err = run_ergon("none", "doctor", "--list")
+        self.assertEqual((status, err), (OK, ""))
+        self.assertIn("server_silent", out.decode())
 
 
 class Queues(DoctorTest):
@@ -167,6 +306,32 @@ class Queues(DoctorTest):
                          ([("store_missing", "note")], OK))
 
 
+class Machine(DoctorTest):
+    def found_here(self, **faults):
+        """By a doctor on the server's machine, which is ill for the doctor."""
+        env = with_faults(**{"CLOCK": "right", "KERNEL": "6.1.0", **faults})
+        _, out, err = run_ergon(self.start().urls[0], "doctor", "--json", "--for", "1ms", env=env)
+        self.assertEqual(err, "")
+        findings = {f["finding"]: f for f in json.loads(out)["findings"]}
+        SEEN.update(findings)
+        return findings
+
+    def test_kernel_old(self):
+        found = self.found_here(KERNEL="4.17.19-generic")
+        self.assertEqual(list(found), ["kernel_old"])
+        self.assertEqual(found["kernel_old"]["evidence"], {"kernel": "4.17.19-generic"})
+
+    def test_clock_unsynchronised(self):
+        self.assertEqual(list(self.found_here(CLOCK="wild")), ["clock_unsynchronised"])
+
+    def test_clock_skew_both_ways(self):
+        for ahead, text in ((3600, "ahead of"), (-3600, "behind")):
+            server = self.start(env=with_faults(AHEAD_S=ahead))
+            finding = self.becomes(server, "clock_skew")
+            self.assertIn(text, finding["text"])
+            self.assertAlmostEqual(finding["evidence"]["ahead_ms"] / 1000, ahead, delta=LIMIT)
+
+
 class Calendars(DoctorTest):
     def test_cron_skips_and_fails(self):
         server = self.start()
@@ -175,7 +340,8 @@ class Calendars(DoctorTest):
         self.becomes(server, "cron_skips", about="long")
         client.call("cron.put", "shut", "every 1s", "hash", ["sha256", "x"])
         client.call("queue.drain", "hash")
-        self.becomes(server, "cron_fails", about="shut")
+        finding = self.becomes(server, "cron_fails", about="shut")
+        self.assertIn("drained", finding["evidence"]["error"])
 
 
 class Shared(DoctorTest):
@@ -320,6 +486,77 @@ class Room(DoctorTest):
             pass
         self.becomes(server, "tasks_bytes_near")
 
+    def test_memory_near(self):
+        """Calls that go on hold their parameters.  A principal has at most as much as it leaves free: it takes some."""
+        names = [f"holder{n}" for n in range(8)]
+        tokens = write_tokens(scratch(self.addCleanup), {name: "*" for name in ["alice", *names]})
+        server = self.start("--tokens", tokens, "--limits-memory", "16m", "--limits-principal-memory", "16m", "--limits-connection-memory",
+                            "16m", "--loops", "1")
+        for name in names:  # 14 MB in all
+            client = self.connect(server)
+            client.call("server.auth", token_of(name))
+            for _ in range(18):
+                client.send("sleep", "1h", "x" * 100_000)
+        self.becomes(server, "memory_near", env={"ERGON_TOKEN": token_of("alice")})
+
+    def test_memory_short(self):
+        """The second call of a connection has no room beside the first, and waits."""
+        server = self.start("--limits-connection-memory", "1m")
+
+        def two(client):
+            for call in [client.send("sleep", "5ms", "x" * 600_000) for _ in range(2)]:
+                client.result(call)
+
+        self.while_doing(server, "memory_short", two)
+
+    def test_results_kept_near(self):
+        server = self.start("--tasks-bytes", "1m", "--tasks-kept-bytes", "256k")
+        client = self.connect(server)
+
+        def full():
+            client.call("task.wait", [client.call("task.submit", "echo", ["x" * 2000])["id"] for _ in range(20)])
+            kept = client.call("server.info")["kept"]
+            return kept["ended_bytes"] >= 0.95 * kept["ended_bytes_limit"]
+
+        eventually(full, "tasks that have ended take what they may")
+        report, status = self.report(server)
+        self.assertEqual((sorted(f["finding"] for f in report["findings"]), status), (["results_kept_near", "store_missing"], OK))
+
+    def test_connections_gave_way(self):
+        """All places are taken from one address; each that comes from another has one of them closed."""
+        path = os.path.join(scratch(self.addCleanup), "ergon.sock")
+        server = self.start("--limits-connections", "16", "--loops", "1", listen=("ergon://127.0.0.1:0", "unix://" + path))
+
+        def come(source):
+            sock = socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT, source_address=(source, 0))
+            self.addCleanup(sock.close)
+            return Client(sock)
+
+        def stays(source):
+            try:
+                return come(source).call("server.ping") == "pong"
+            except ConnectionError:
+                return False
+
+        for _ in range(16):
+            self.assertTrue(stays("127.0.0.2"))
+        over = threading.Event()
+
+        def go_on():
+            while not over.wait(0.02):
+                with come("127.0.0.3") as other:
+                    other.call("server.ping")
+                while not over.is_set() and not stays("127.0.0.2"):
+                    pass  # its place is not free yet
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            self.becomes(server, "connections_gave_way", "--for", "500ms", url="unix://" + path)
+        finally:
+            over.set()
+            thread.join()
+
     def test_connections_near(self):
         server = self.start("--limits-connections", "20")
         for _ in range(17):
@@ -413,6 +650,92 @@ class Lasting(DoctorTest):
         self.becomes(server, "store_fails")
         os.rename(path + ".gone", path)
         eventually(lambda: "store_fails" not in self.findings(server), "the store works again, and doctor knows")
+
+    def durable(self, place, **faults):
+        """A server with a store on an ill disk, and a connection to it."""
+        server = self.start("--store", os.path.join(place, "tasks.db"), env=with_faults(**faults))
+        return server, self.connect(server)
+
+    def test_store_slow(self):
+        server, client = self.durable(scratch(self.addCleanup), SYNC_MS=600)
+        over = threading.Event()
+
+        def go_on():
+            with server.connect() as other:
+                while not over.is_set():
+                    other.call("task.submit", "echo", [], {"delay": "1h"})
+
+        client.call("task.submit", "echo", [], {"delay": "1h"})
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            finding = self.becomes(server, "store_slow", "--for", "1500ms")
+        finally:
+            over.set()
+            thread.join()
+        self.assertGreaterEqual(finding["evidence"]["commit_us"], 500000)
+        self.assertNotIn("store_slow", self.findings(server))  # nothing is committed: it is not known
+
+    def test_store_hangs(self):
+        place = scratch(self.addCleanup)
+        gate = os.path.join(place, "gate")
+        server, client = self.durable(place, SYNC_HELD=gate)
+        open(gate, "w").close()
+        held = client.send("task.submit", "echo", [], {"delay": "1h"})
+        self.becomes(server, "store_hangs", "--for", "600ms")
+        os.remove(gate)
+        client.result(held)
+        self.assertNotIn("store_hangs", self.findings(server, "--for", "600ms"))
+
+    def test_store_space(self):
+        """Also where something else fills the disk, and the server has nothing to do with it."""
+        place = scratch(self.addCleanup)
+        left = os.path.join(place, "left")
+        server, client = self.durable(place, FREE=left)
+        self.assertNotIn("store_space", self.findings(server))
+        with open(left, "w") as f:
+            f.write(str(100 << 20))
+        finding = self.becomes(server, "store_space")
+        self.assertEqual(finding["evidence"]["free_bytes"], 100 << 20)
+        self.assertIn("100 MiB left", finding["text"])
+
+    def test_backups(self):
+        place = scratch(self.addCleanup)
+        path = os.path.join(place, "tasks.db")
+        server = self.start("--store", path)
+        client = self.connect(server)
+        self.assertEqual(self.findings(server), {})  # nothing to lose
+        client.call("task.submit", "echo", [], {"delay": "1h"})
+        report, status = self.report(server)
+        self.assertEqual(([f["finding"] for f in report["findings"]], status), (["backup_missing"], OK))
+        self.backup(place)
+        eventually(lambda: self.findings(server) == {}, "the server knows of the backup")
+        long_ago = time.time() - 9 * 86400
+        os.utime(path + "-backup", (long_ago, long_ago))
+        finding = self.becomes(server, "backup_old")
+        self.assertAlmostEqual(finding["evidence"]["days"], 9, delta=0.1)
+        self.assertEqual(self.findings(server, "--for", "1ms", "--backup-age", "10d"), {})
+
+    def test_audit_dropped(self):
+        """The audit log's file may not grow any more; refusals of acts are told there, as much as there is room."""
+        place = scratch(self.addCleanup)
+        tokens = write_tokens(place, {"alice": "*", "bob": "echo"})
+        server = self.start("--tokens", tokens, "--audit-file", os.path.join(place, "audit"), "--audit-buffer", "64k",
+                            wrapper=("env", "--ignore-signal=XFSZ", "prlimit", "--fsize=4096"))
+        client = self.connect(server)
+        client.call("server.auth", token_of("bob"))
+        alice = {"ERGON_TOKEN": token_of("alice")}
+
+        def dropped():
+            for n in range(100):
+                with server.connect() as other:
+                    other.call("server.auth", token_of("bob"))
+                    for _ in range(20):
+                        other.response(other.send("queue.pause", "echo"))
+            return "audit_dropped" in self.findings(server, env=alice)
+
+        eventually(dropped, "records are dropped, since they cannot be written")
+        self.becomes(server, "audit_dropped", env=alice)
 
     def test_log_dropped(self):
         reader, writer = os.pipe()

@@ -7,6 +7,7 @@ import contextlib
 import glob
 import hashlib
 import os
+import re
 import signal
 import socket
 import ssl
@@ -296,6 +297,15 @@ def run_ergon(url, *arguments, stdin=None, env=None):
     done = subprocess.run([ERGON, "--server", url, *arguments], input=stdin, capture_output=True,
                           timeout=LIMIT, env={**os.environ, **NO_CONTEXTS, **(env or {})})
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def with_faults(**faults):
+    """The environment of a program on an ill machine; tests/support/preload_faults.c has the faults.  A sanitizer that is a
+    library of its own comes first: it insists on that."""
+    linked = subprocess.run(["ldd", ERGOND], capture_output=True, text=True, check=True).stdout
+    first = re.findall(r"^\s*lib[at]san\S* => (\S+)", linked, re.M)
+    library = os.path.abspath(os.path.join(BUILD, "tests", "support", "preload_faults.so"))
+    return {"LD_PRELOAD": " ".join([*first, library]), **{"FAULT_" + name: str(value) for name, value in faults.items()}}
 
 
 def token_of(name):

@@ -12,6 +12,10 @@
  *   silent     the methods that did not answer in time
  *   now        Unix ms, and `asked_ms`, how long server.info took: `now` is when it was answered
  *   local      {clock_unsynchronised, kernel}: of this machine, where it is the server's too
+ *   backup_days  how old a backup of the store may be
+ *   no_connection  {kind, url, why}, and then nothing else; kind: "refused" (nobody listens there),
+ *              "silent" (no way, or no answer), "tls", "denied" (a token or certificate is not
+ *              taken), "no right" (to a Unix socket)
  *
  * What was not asked, or not allowed, or what an older server does not say, is missing; a check
  * says nothing about what is missing.

@@ -5,6 +5,7 @@
 #include "client/cli/doctor/check.h"
 
 /* Each ends with a row without a name. */
+extern const struct check CHECKS_REACH[];   /* why there is no connection */
 extern const struct check CHECKS_RUNNING[]; /* loops, executors, handlers */
 extern const struct check CHECKS_QUEUES[];
 extern const struct check CHECKS_ROOM[]; /* what is bounded, and nearly full */

@@ -27,7 +27,7 @@ static void look_silent(struct visit *v)
     if (is_silent(v, "server.info"))
         found(v, "", NULL,
               "the server took the connection and does not answer: the loop that serves it hangs, "
-              "or the machine has no time for it");
+              "limits.memory is full, or the machine has no time for it");
 }
 
 /* server.info comes from the connection's loop, and queue.list from the task manager. */
@@ -94,8 +94,8 @@ static void look_no_executor(struct visit *v)
 
 const struct check CHECKS_RUNNING[] = {
     {"server_silent", "error", look_silent,
-     "look for \"step has not returned\" in the server's log; round_limit has the service manager "
-     "restart such a server"},
+     "look for \"step has not returned\" in the server's log, and at ergon_account_bytes of its "
+     "/metrics; round_limit has the service manager restart a server whose loops hang"},
     {"manager_silent", "error", look_manager,
      "look for \"step has not returned\" in the server's log, or for what keeps its processors "
      "busy; manager.place: own keeps the manager away from handlers"},

@@ -6,10 +6,9 @@
 #include <string.h>
 
 enum {
-    GONE_MANY = 10,     /* workers; fewer that leave are a deployment */
-    GONE_AN_HOUR = 10,  /* of each that is there */
-    GONE_NOW = 3,       /* between two looks, a second or so apart */
-    CRON_LATE_MS = 5000 /* a time that has passed by so much, and nothing was submitted */
+    GONE_MANY = 10,    /* workers; fewer that leave are a deployment */
+    GONE_AN_HOUR = 10, /* of each that is there */
+    GONE_NOW = 3       /* between two looks, a second or so apart */
 };
 
 static void look_leaving(struct visit *v)
@@ -90,19 +89,6 @@ static void look_gone_holder(struct visit *v)
     }
 }
 
-static void look_cron_late(struct visit *v)
-{
-    size_t i;
-    json_t *c;
-    json_array_foreach(fact(v, "crons"), i, c)
-    {
-        double next = member(c, "next"), late = figure(v, "info.time") - next;
-        if (next > 0 && late >= CRON_LATE_MS)
-            found(v, json_text(c, "name"), json_pack("{s:f, s:f}", "next", next, "late_ms", late),
-                  "the cron %s should have run %.0f s ago", json_text(c, "name"), late / 1000);
-    }
-}
-
 static void look_cron_fails(struct visit *v)
 {
     size_t i;
@@ -110,10 +96,11 @@ static void look_cron_fails(struct visit *v)
     json_array_foreach(fact(v, "crons"), i, c)
     {
         const char *error = json_text(c, "error");
+        double late = figure(v, "info.time") - member(c, "next");
         if (error[0] != 0)
             found(v, json_text(c, "name"),
-                  json_pack("{s:s, s:f, s:f}", "error", error, "fired", member(c, "fired"),
-                            "skipped", member(c, "skipped")),
+                  json_pack("{s:s, s:f, s:f, s:f}", "error", error, "late_ms", late > 0 ? late : 0,
+                            "fired", member(c, "fired"), "skipped", member(c, "skipped")),
                   "the cron %s could not submit its task: %s", json_text(c, "name"), error);
     }
 }
@@ -145,8 +132,6 @@ const struct check CHECKS_SHARED[] = {
      "ergon sem explain {} shows who holds them; nobody gets more until enough are back"},
     {"semaphore_holder_gone", "warning", look_gone_holder,
      "ergon sem explain {} shows when; a shorter grace in sem.acquire gives them back sooner"},
-    {"cron_late", "error", look_cron_late,
-     "the task manager does not get on: see the findings about loops, and the server's log"},
     {"cron_fails", "warning", look_cron_fails,
      "ergon cron list shows it; its queue, its rights or a limit stand in its way"},
     {"cron_skips", "warning", look_cron_skips,

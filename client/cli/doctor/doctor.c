@@ -1,17 +1,17 @@
 /* ergon doctor: what is wrong with a server, and what to do about it. */
 #include "client/cli/doctor/checks.h"
 #include "client/cli/doctor/gather.h"
-
-#include "client/cli/json.h"
-#include "client/cli/output.h"
-
-#include <string.h>
+#include "client/cli/doctor/reach.h"
+#include "client/cli/doctor/report.h"
 
 enum { DOCTOR_CONNECT_MS = 10 * 1000 };
+static const double NS_A_DAY = 86400e9;
 
 struct doctor_options {
-    uint64_t between_ns;
-    bool remote;
+    uint64_t between_ns, backup_ns; /* backup_ns 0: as the check has it */
+    struct option_list only, ignore;
+    const char *fail_on;
+    bool remote, plugin, list;
 };
 
 static const struct option_spec DOCTOR_OPTIONS[] = {
@@ -19,93 +19,23 @@ static const struct option_spec DOCTOR_OPTIONS[] = {
      offsetof(struct doctor_options, between_ns)},
     {0, "remote", NULL, "look at the server alone, not at this machine if it is the server's",
      OPTION_FLAG, offsetof(struct doctor_options, remote)},
+    {0, "only", "NAME", "these findings alone; NAME,NAME, and several times", OPTION_LIST,
+     offsetof(struct doctor_options, only)},
+    {0, "ignore", "NAME", "not these findings; likewise", OPTION_LIST,
+     offsetof(struct doctor_options, ignore)},
+    {0, "fail-on", "SEVERITY",
+     "the least that is trouble: error, warning (as without), note, never", OPTION_TEXT,
+     offsetof(struct doctor_options, fail_on)},
+    {0, "backup-age", "TIME", "how old a backup of the store may be; 8d", OPTION_DURATION,
+     offsetof(struct doctor_options, backup_ns)},
+    {0, "nagios", NULL, "one line with figures, and a plug-in's exit status: 0, 1, 2 or 3",
+     OPTION_FLAG, offsetof(struct doctor_options, plugin)},
+    {0, "list", NULL, "show all findings that there are, and ask no server", OPTION_FLAG,
+     offsetof(struct doctor_options, list)},
     {0},
 };
 
 static const struct doctor_options DOCTOR_DEFAULTS = {.between_ns = UINT64_C(1000000000)};
-
-static size_t count_checks(void)
-{
-    size_t count = 0;
-    for (const struct check *const *group = CHECKS; *group != NULL; group++)
-        for (const struct check *c = *group; c->name != NULL; c++)
-            count++;
-    return count;
-}
-
-/* "queued 7, seconds 1.2" */
-static void print_evidence(json_t *evidence)
-{
-    const char *key;
-    json_t *value;
-    bool first = true;
-    json_object_foreach(evidence, key, value)
-    {
-        printf("%s", first ? "    " : ", ");
-        first = false;
-        if (json_is_string(value))
-            say("%s \"%s\"", key, json_string_value(value));
-        else if (json_is_integer(value))
-            say("%s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
-        else
-            say("%s %.2f", key, json_real_value(value));
-    }
-    if (!first)
-        putchar('\n');
-}
-
-static void print_finding(const json_t *f, bool colour)
-{
-    const char *severity = json_text(f, "severity");
-    const char *paint = strcmp(severity, "error") == 0     ? "\033[1;31m"
-                        : strcmp(severity, "warning") == 0 ? "\033[1;33m"
-                                                           : "\033[1m";
-    printf("%s%s%s ", colour ? paint : "", severity, colour ? "\033[0m" : "");
-    say("%s: %s\n", json_text(f, "finding"), json_text(f, "text"));
-    print_evidence(json_object_get(f, "evidence"));
-    say("    -> %s\n", json_text(f, "advice"));
-}
-
-static void print_findings(const struct globals *g, const json_t *findings, bool looked)
-{
-    size_t i;
-    json_t *one;
-    bool colour = colour_wanted(g, stdout);
-    json_array_foreach(findings, i, one)
-    {
-        if (i > 0)
-            putchar('\n');
-        print_finding(one, colour);
-    }
-    if (json_array_size(findings) == 0 && !g->quiet && looked)
-        say("all well at %s (%zu checks)\n", g->server, count_checks());
-}
-
-/* To standard error: what nobody looked at is not well. */
-static void tell_unasked(const struct globals *g, const json_t *names)
-{
-    size_t i;
-    json_t *name;
-    json_array_foreach(names, i, name)
-    {
-        if (!g->quiet && json_is_string(name))
-            complain("not looked at, since the server does not let us: %s",
-                     json_string_value(name));
-    }
-}
-
-/* Notes are worth knowing, and no trouble. */
-static bool is_trouble(const json_t *findings)
-{
-    size_t i;
-    json_t *one;
-    json_array_foreach(findings, i, one)
-    {
-        if (strcmp(json_text(one, "severity"), "note") != 0)
-            return true;
-    }
-    return false;
-}
 
 /* Who may not even ask for server.info has seen nothing. */
 static bool has_looked(const json_t *facts)
@@ -113,41 +43,68 @@ static bool has_looked(const json_t *facts)
     return json_object_get(facts, "info") != NULL;
 }
 
-static enum status report(const struct globals *g, json_t *facts)
+/* Silence is a finding of its own. */
+static enum status looked_at(const json_t *facts, const json_t *findings)
 {
-    enum status status = STATUS_OK;
-    json_t *findings = checks_run(facts);
-    const json_t *unasked = json_object_get(facts, "not_asked");
-    if (g->json)
-        status =
-            print_json(json_pack("{s:s, s:i, s:O, s:O}", "server", g->server, "checks",
-                                 (int)count_checks(), "findings", findings, "not_asked", unasked));
-    else {
-        print_findings(g, findings, has_looked(facts));
-        tell_unasked(g, unasked);
+    return has_looked(facts) || severity_worst(findings) >= SEVERITY_WARNING ? STATUS_OK
+                                                                             : STATUS_AUTH;
+}
+
+static enum status report(const struct globals *g, const struct doctor_options *o,
+                          const struct choice *choice, json_t *facts, enum status reached)
+{
+    json_t *all = checks_run(facts);
+    struct report r = {.choice = choice,
+                       .findings = choice_of(choice, all),
+                       .not_asked = json_object_get(facts, "not_asked"),
+                       .looked = reached != STATUS_OK ? reached : looked_at(facts, all)};
+    enum status status = o->plugin ? report_print_plugin(&r) : report_print(g, &r);
+    json_decref(r.findings);
+    json_decref(all);
+    return status;
+}
+
+static enum status examine(const struct globals *g, const struct doctor_options *o,
+                           const struct choice *choice)
+{
+    struct session s;
+    char why[512] = "";
+    enum status reached = STATUS_OK;
+    json_t *facts = NULL;
+    enum ergon_end outcome = session_connect(&s, g, DOCTOR_CONNECT_MS, false, why, sizeof why);
+    if (outcome == ERGON_END_OK) {
+        facts = facts_gather(&s, o->between_ns, !o->remote);
+        session_close(&s);
+    } else if (outcome == ERGON_END_INVALID) {
+        complain("%s: %s", g->server, why);
+        return STATUS_USAGE;
+    } else {
+        facts = facts_without(g->server, outcome, why);
+        reached = status_of(outcome, "");
     }
-    if (is_trouble(findings))
-        status = STATUS_REMOTE;
-    else if (status == STATUS_OK && !has_looked(facts))
-        status = STATUS_AUTH;
-    json_decref(findings);
+    if (facts == NULL) {
+        facts = facts_without(g->server, ERGON_END_BROKEN, "the connection has ended");
+        reached = STATUS_CONNECT;
+    }
+    if (o->backup_ns > 0)
+        json_object_set_new(facts, "backup_days", json_real((double)o->backup_ns / NS_A_DAY));
+    enum status status = report(g, o, choice, facts, reached);
+    json_decref(facts);
     return status;
 }
 
 static enum status doctor(const struct globals *g, const void *options, int argc, char **argv)
 {
     const struct doctor_options *o = options;
-    struct session s;
+    struct choice choice;
+    char why[256];
     (void)argc;
     (void)argv;
-    enum status status = session_open(&s, g, DOCTOR_CONNECT_MS, false);
-    if (status != STATUS_OK)
-        return status;
-    json_t *facts = facts_gather(&s, o->between_ns, !o->remote);
-    status = facts != NULL ? report(g, facts) : STATUS_CONNECT;
-    json_decref(facts);
-    session_close(&s);
-    return status;
+    if (!choice_read(&choice, &o->only, &o->ignore, o->fail_on, why, sizeof why)) {
+        complain("%s", why);
+        return STATUS_USAGE;
+    }
+    return o->list ? report_checks(g) : examine(g, o, &choice);
 }
 
 const struct command DOCTOR = {
@@ -159,10 +116,12 @@ const struct command DOCTOR = {
         "it. Each finding has a name that stays, how bad it is (error: something does not work;\n"
         "warning: it may stop working; note: good to know), a sentence, figures, and what to\n"
         "do. docs/operations.md has the table of all findings. The exit status is 0 if there\n"
-        "are none, or notes alone, 1 if there are others. What the server does not let us ask\n"
-        "is named on standard error. With --json one object: findings, checks, not_asked.\n",
+        "are none, or notes alone, 1 if there are others (see --fail-on), 3 if there is no\n"
+        "connection, 4 if the server does not let us look. What it does not let us ask is named\n"
+        "on standard error. With --json one object: findings, worst, checks, not_asked.\n",
     .examples = "  ergon doctor\n"
-                "  ergon doctor --for 10s\n"
+                "  ergon doctor --for 10s --ignore tasks_dead,queue_paused\n"
+                "  ergon doctor --nagios --fail-on error\n"
                 "  ergon doctor --json | jq -r '.findings[] | .severity + \" \" + .text'\n",
     .options = DOCTOR_OPTIONS,
     .options_size = sizeof(struct doctor_options),

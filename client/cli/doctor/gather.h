@@ -11,7 +11,7 @@
 /* All facts, a new reference; between both looks it waits for `between_ns`.  Beside those of
  * check.h there is `not_asked`, an array of methods that the server has not, or does not let us
  * call.  With `local` also those of this machine, if it is the server's.  NULL: the connection has
- * ended, and a message was printed. */
+ * ended. */
 json_t *facts_gather(struct session *s, uint64_t between_ns, bool local);
 
 #endif

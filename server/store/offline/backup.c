@@ -1,11 +1,14 @@
 #include "server/store/offline/offline.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/store/backup_mark.h"
 #include "server/store/offline/new_file.h"
 #include "server/store/offline/source.h"
 #include "server/store/sound.h"
@@ -20,6 +23,7 @@ struct backup {
     struct new_file file;
     sqlite3 *copy;
     uint64_t findings, tasks;
+    uint64_t began; /* Unix ns: what was committed before is in it */
 };
 
 static bool say(const struct backup *b, const char *path, const char *text)
@@ -37,6 +41,7 @@ static bool say_copy(const struct backup *b)
 static bool hold_state(struct backup *b)
 {
     static const char begin[] = "BEGIN; SELECT 1 FROM sqlite_master";
+    b->began = clock_wall();
     if (sqlite3_exec(b->source.db, begin, NULL, NULL, NULL) == SQLITE_OK)
         return true;
     return say(b, b->o->path, sqlite3_errmsg(b->source.db));
@@ -174,13 +179,25 @@ static bool make_copy(struct backup *b)
     return hold_state(b) && fill_copy(b);
 }
 
+/* The copy is good without it. */
+static void leave_mark(const struct backup *b)
+{
+    char text[64];
+    if (!backup_mark_set(b->o->path, b->began))
+        fprintf(b->errors,
+                "%s-backup: %s; the copy is made, and `ergon doctor` will not know of it\n",
+                b->o->path, strerror_r(errno, text, sizeof text));
+}
+
 enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
                                     FILE *errors)
 {
     struct backup b = {.o = o, .to = to, .errors = errors, .file = {.lock = {-1, -1}}};
     bool made = make_copy(&b);
-    if (made)
+    if (made) {
+        leave_mark(&b);
         fprintf(out, "%s: %" PRIu64 " tasks\n", to, b.tasks);
+    }
     new_file_end(&b.file);
     source_close(&b.source);
     if (made)

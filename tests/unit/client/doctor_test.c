@@ -35,6 +35,17 @@ static json_t *findings_of(const char *text)
 static const struct {
     const char *finding, *about, *ill, *well;
 } CASES[] = {
+    {"server_down", "unix:///x",
+     "{'no_connection': {'kind': 'refused', 'url': 'unix:///x', 'why': 'No such file'}}",
+     "{'no_connection': {}}"},
+    {"server_unreachable", "u", "{'no_connection': {'kind': 'silent', 'url': 'u', 'why': 'late'}}",
+     "{'no_connection': null}"},
+    {"tls_fails", "u", "{'no_connection': {'kind': 'tls', 'url': 'u', 'why': 'TLS handshake'}}",
+     "{'info': {}}"},
+    {"not_let_in", "u", "{'no_connection': {'kind': 'denied', 'url': 'u', 'why': 'AUTH'}}",
+     "{'not_asked': ['server.info']}"},
+    {"socket_closed", "u", "{'no_connection': {'kind': 'no right', 'url': 'u', 'why': 'no'}}",
+     "{'no_connection': {'kind': 'other'}}"},
     {"server_silent", "", "{'silent': ['server.info']}", "{'silent': []}"},
     {"manager_silent", "", "{'silent': ['queue.list']}", "{'silent': ['sem.list']}"},
     {"loop_hangs", "stepped-0",
@@ -119,12 +130,21 @@ static const struct {
     {"store_fails", "", "{'info': {'store': {'error': 'disk full'}}}",
      "{'info': {'store': {'error': null}}}"},
     {"store_slow", "",
-     "{'before': {'info': {'store': {'commit_us': 500000}}},"
-     " 'info': {'store': {'commit_us': 500000}}}",
-     "{'before': {'info': {'store': {'commit_us': 499999}}},"
-     " 'info': {'store': {'commit_us': 900000}}}"},
+     "{'before': {'info': {'uptime_ms': 1, 'store': {'commit_us': 500000, 'commits': 3}}},"
+     " 'info': {'uptime_ms': 2, 'store': {'commit_us': 500000, 'commits': 4}}}",
+     "{'before': {'info': {'uptime_ms': 1, 'store': {'commit_us': 500000, 'commits': 3}}},"
+     " 'info': {'uptime_ms': 2, 'store': {'commit_us': 500000, 'commits': 3}}}"},
+    {"store_hangs", "",
+     "{'before': {'info': {'uptime_ms': 1, 'store': {'backlog': 1, 'commits': 3}}},"
+     " 'info': {'uptime_ms': 501, 'store': {'backlog': 2, 'commits': 3}}}",
+     "{'before': {'info': {'uptime_ms': 1, 'store': {'backlog': 1, 'commits': 3}}},"
+     " 'info': {'uptime_ms': 501, 'store': {'backlog': 2, 'commits': 4}}}"},
     {"store_space", "", "{'info': {'store': {'free_bytes': 268435455, 'bytes': 4096}}}",
      "{'info': {'store': {'free_bytes': 268435456, 'bytes': 4096}}}"},
+    {"backup_old", "", "{'info': {'time': 1700000000000, 'store': {'backup': 1699308800000}}}",
+     "{'info': {'time': 1700000000000, 'store': {'backup': 1699308800001}}}"},
+    {"backup_missing", "", "{'info': {'kept': {'held': 1}, 'store': {'backup': null}}}",
+     "{'info': {'kept': {'held': 0}, 'store': {'backup': null}}}"},
     {"store_missing", "", "{'info': {'store': null, 'kept': {'submitted': 1}}}",
      "{'info': {'store': null, 'kept': {'submitted': 0}}}"},
     {"log_dropped", "", "{'info': {'log': {'dropped': 1}}}", "{'info': {'log': {'dropped': 0}}}"},
@@ -148,11 +168,6 @@ static const struct {
      " 'connected': false, 'grace_ms': 5000}]}]}",
      "{'semaphores': [{'name': 's', 'permits': 2, 'holders': [{'permits': 1, 'principal': 'p',"
      " 'connected': true}]}]}"},
-    {"cron_late", "c",
-     "{'info': {'time': 1700000005000},"
-     " 'crons': [{'name': 'c', 'next': 1700000000000}]}",
-     "{'info': {'time': 1700000004999},"
-     " 'crons': [{'name': 'c', 'next': 1700000000000}, {'name': 'd', 'next': null}]}"},
     {"cron_fails", "c", "{'crons': [{'name': 'c', 'error': 'BUSY: full', 'skipped': 1}]}",
      "{'crons': [{'name': 'c', 'error': null}]}"},
     {"cron_skips", "c", "{'crons': [{'name': 'c', 'error': null, 'skipped': 1}]}",
