@@ -81,6 +81,7 @@ static void leave_file(const char *what)
     char *at = put(why, end, what);
 
     leaving_file = true;
+    alarm(PATIENCE_S); /* anew: the record may have waited for who reads the log */
     if (task_running_here(&task)) {
         at = put(put(at, end, " in "), end, task.method);
         at = put(put(at, end, ", task "), end, task.name);

@@ -87,10 +87,14 @@ class LogTest(unittest.TestCase):
         self.assertIn("log records dropped", text)
 
     def test_a_pipe_that_nobody_reads_does_not_keep_it_from_dying(self):
-        server = self.start("--log-buffer", "64k", "--log-repeats", "off")
+        """Nor from leaving what its threads did last."""
+        place = scratch(self.addCleanup)
+        server = self.start("--log-buffer", "64k", "--log-repeats", "off", "--recorder-directory", place)
         self.attack(server)
         server.signal(signal.SIGABRT)
         self.assertEqual(server.wait(), -signal.SIGABRT)
+        if not SANITIZED:
+            self.assertEqual(len(os.listdir(place)), 1)
 
     def test_a_pipe_that_nobody_reads_does_not_keep_it_from_stopping(self):
         server = self.start("--log-buffer", "64k", "--log-repeats", "off")

@@ -38,7 +38,10 @@ static void on_named(void *arg, enum dump_section what, uint32_t index, struct s
 static void on_event(void *arg, const struct recorder_event *e)
 {
     (void)arg;
-    if (e->kind != RECORDER_NONE)
+    if (recorder_of_handler(e->kind))
+        tell("%u: at %lu %s task %lu of %u\n", e->ring, (unsigned long)e->time,
+             recorder_kind_name(e->kind), (unsigned long)e->number, e->method);
+    else if (e->kind != RECORDER_NONE)
         tell("%u: at %lu %s %lu\n", e->ring, (unsigned long)e->time, recorder_kind_name(e->kind),
              (unsigned long)e->value);
     else
@@ -107,6 +110,21 @@ TEST(a_file_tells_what_was_recorded)
                                "0: at 1000 task 11 of 2: error 0, run 0 0, wait 0 0\n"
                                "0: at 2000 task 12 of 0: error 9, run 1 40, wait 1 60\n"
                                "0: at 2000 task 13 of 2: error 0, run 0 0, wait 0 0\n");
+}
+
+TEST(a_handler_is_told_with_its_method_and_task)
+{
+    const uint64_t largest = (UINT64_C(1) << RECORDER_SHORT_BITS) - 1;
+    struct recorder *r = recorder_new();
+    recorder_clock(r, 1000);
+    recorder_handler(r, RECORDER_BEGAN, recorder_method(7), 1000000002);
+    recorder_clock(r, 2000);
+    recorder_handler(r, RECORDER_ENDED, recorder_method(RECORDER_METHODS), largest + 3);
+    uint8_t *at = dump_end(put_ring(dump_start(file, 0, 0, 0, 0), r, 0, UINT64_MAX));
+    recorder_free(r);
+    assert_int_equal(read_story((size_t)(at - file)), DUMP_WHOLE);
+    assert_string_equal(story, "start 0 0 0 \n0: at 1000 began task 1000000002 of 7\n"
+                               "0: at 2000 ended task 2 of 32767\n");
 }
 
 /* Between two parts the writer was faster: what stood before tells nothing of what follows. */
