@@ -1,5 +1,6 @@
 #include "server/jobs/effects.h"
 
+#include "base/tracepoint.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/life/timers.h"
@@ -21,8 +22,21 @@ static void saved(struct jobs *jobs, struct job *job, enum store_error error)
         job_schedule(&jobs->sched, job, false);
 }
 
+/* As near as its state tells. */
+static enum ergon_error error_of(const struct job *job)
+{
+    if (job->state == JOB_DONE)
+        return ERGON_OK;
+    if (job->state == JOB_CANCELLED)
+        return ERGON_E_CANCELLED;
+    return job->state == JOB_EXPIRED ? ERGON_E_DEADLINE : ERGON_E_FAILED;
+}
+
 static void ended(struct jobs *jobs, struct job *job)
 {
+    if (tracepoint_watched(answer))
+        TRACEPOINT4(answer, job->id, job->queue->name.at, job->queue->name.len,
+                    (int32_t)error_of(job));
     waiters_job_ended(jobs, job);
     dependencies_ended(&jobs->sched, job);
     retention_add(&jobs->sched, job);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/recorder.h"
+#include "base/tracepoint.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
 #include "server/rpc/call_log.h"
@@ -172,6 +173,12 @@ static bool may_begin(struct rpc_request *rq, struct method *m, uint64_t bytes)
     return true;
 }
 
+static void trace_call(const struct rpc_request *rq, const struct method *m)
+{
+    TRACEPOINT5(call, home_next_number(rq->loop->home), m->name.at, m->name.len, conn_id(rq->conn),
+                activator_now(rq->loop->activator));
+}
+
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline,
                     const struct trace_link *trace)
 {
@@ -187,6 +194,8 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
     if (wants > 0 && !may_begin(rq, m, wants))
         return;
     conn_call_began(rq->conn, true);
+    if (tracepoint_watched(call))
+        trace_call(rq, m);
     enum ergon_error refused = home_call(rq->loop->home, m, &request);
     if (refused == ERGON_OK)
         return;

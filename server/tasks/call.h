@@ -76,6 +76,9 @@ enum ergon_error home_call(struct home *h, struct method *m, const struct call_r
  * BUSY to all but what is over at once. */
 bool home_calls_full(const struct tally *whose);
 
+/* The number of the task that is made here next, if none is refused before it. */
+uint64_t home_next_number(const struct home *h);
+
 /* Calls of this home that begin from now on end by this function. */
 void home_end_by(struct home *h, call_ended_fn *ended);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/tracepoint.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
@@ -138,6 +139,8 @@ bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
         c->last_at = at;
         c->last_task = out.job->id;
         job_mark(out.job, JOB_CRON);
+        if (tracepoint_watched(submit))
+            job_trace_submit(out.job, 0);
         if (out.hardens)
             job_joined(jobs, out.job, &spec, out.coalesced);
     }

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/tracepoint.h"
 #include "server/access/rights.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/life/room.h"
 #include "server/jobs/sched/admission.h"
@@ -246,4 +248,12 @@ void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
     counter_add(&job->queue->failed, (uint64_t)-1);
     count_in(table, job, (uint64_t)-1);
     job_effect(table, job, EFFECT_FORGET);
+}
+
+void job_trace_submit(const struct job *job, uint64_t conn)
+{
+    char id[ID_TEXT_SIZE];
+
+    TRACEPOINT6(submit, job->id, job->queue->name.at, job->queue->name.len, conn,
+                (uint64_t)table_now(job->table), id_text(job->id, id));
 }

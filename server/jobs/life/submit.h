@@ -45,6 +45,9 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
                             const struct submitter *who, struct submitted *out, char *text,
                             size_t size);
 
+/* It was submitted by this connection, or by none (0): for who looks (base/tracepoint.h). */
+void job_trace_submit(const struct job *job, uint64_t conn);
+
 /* Who joined a job that was there already has it now, as durable as wanted. */
 void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced);
 

@@ -1,5 +1,6 @@
 #include "server/jobs/sched/queueing.h"
 
+#include "base/tracepoint.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
@@ -40,6 +41,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
         return;
     }
     job_mark(job, JOB_ENQUEUED);
+    TRACEPOINT3(queue, job->id, job->queue->name.at, job->queue->name.len);
     job_set_state(s->table, job, JOB_QUEUED, s->stopping ? JOB_WHY_STOPPING : JOB_WHY_TURN);
     job_source_wake(s->tasks, pool);
     out_overtake(s, jobs);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/tracepoint.h"
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
@@ -84,6 +85,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
                                            .hardens = done.hardens};
+    if (tracepoint_watched(submit))
+        job_trace_submit(done.job, op->conn);
     if (log_has(LOG_DEBUG))
         log_taken(op, &done);
     return done.job;

@@ -1,5 +1,6 @@
 /* How a call begins: run here and now by the local short cut, or sent to the manager. */
 #include "base/recorder.h"
+#include "base/tracepoint.h"
 #include "proto/msgid.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/home.h"
@@ -15,6 +16,11 @@ enum { NUMBERS_A_HOME = 1000000000 };
 static uint64_t next_number(struct home *h)
 {
     return (uint64_t)h->index * NUMBERS_A_HOME + ++h->numbers;
+}
+
+uint64_t home_next_number(const struct home *h)
+{
+    return (uint64_t)h->index * NUMBERS_A_HOME + h->numbers + 1;
 }
 
 inline struct task *home_make_task(struct home *h, struct method *m, struct span params,
@@ -92,6 +98,7 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
         recorder_note(h->recorder, RECORDER_FAILED, outcome.error);
     }
     recorder_task(h->recorder, t->method->mark, t->number);
+    TRACEPOINT4(answer, t->number, t->method->name.at, t->method->name.len, (int32_t)outcome.error);
     h->ended(h->arg, &call, &outcome);
     task_take_back(t, &outcome);
     home_free_own(h, t);
@@ -194,8 +201,11 @@ enum ergon_error home_call(struct home *h, struct method *m, const struct call_r
     return home_send(h, m, &plan);
 }
 
-static bool inherit(struct task *t, const struct task *parent)
+static bool inherit(struct home *h, struct task *t, const struct task *parent)
 {
+    if (tracepoint_watched(call))
+        TRACEPOINT5(call, t->number, t->method->name.at, t->method->name.len, UINT64_C(0),
+                    activator_now(h->activator));
     t->depth = (uint8_t)(parent->depth + 1);
     t->chain = parent->chain;
     if (parent->deadline < t->deadline)
@@ -220,7 +230,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         goto fail_admitted;
-    if (plan->parent && !inherit(t, plan->parent))
+    if (plan->parent && !inherit(h, t, plan->parent))
         goto fail_task;
     if (plan->trace && !task_join_trace(t, plan->trace))
         goto fail_task;

@@ -7,6 +7,7 @@
 #include <ergon/port.h>
 
 #include "base/recorder.h"
+#include "base/tracepoint.h"
 #include "server/runtime/flight.h"
 #include "server/runtime/object/run_next.h"
 #include "server/tasks/held_bytes.h"
@@ -35,9 +36,12 @@ static void stop_timer(struct call_record *record)
         ao_deactivate(&record->timer);
 }
 
-static inline void end_call(struct home *h, struct call_record *record, struct outcome *outcome)
+static inline void end_call(struct home *h, struct call_record *record, const struct task *t,
+                            struct outcome *outcome)
 {
     assert(record->open); /* each call is answered once */
+    TRACEPOINT4(answer, t->number, t->method->name.at, t->method->name.len,
+                (int32_t)outcome->error);
     call_unlink(&record->call);
     record->open = false;
     count(h, outcome->error);
@@ -89,7 +93,7 @@ static void end_early(struct home *h, struct call_record *record, enum task_flag
     outcome_of(error, &outcome);
     record_end(h, record, record->call.task, 0, error); /* another has it, and its time */
     flag_task(h, record, flag);
-    end_call(h, record, &outcome);
+    end_call(h, record, record->call.task, &outcome);
 }
 
 static struct call_record *record_of(struct call *call)
@@ -117,7 +121,7 @@ inline void home_answer(struct home *h, struct task *t)
     task_lower_reserve(t);
     task_outcome(t, &outcome);
     record_end(h, record, t, task_is(t, TASK_TIMED) ? t->busy : 0, outcome.error);
-    end_call(h, record, &outcome);
+    end_call(h, record, t, &outcome);
     task_take_back(t, &outcome);
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/recorder.h"
+#include "base/tracepoint.h"
 #include "server/runtime/sync/semaphore_remote.h"
 #include "server/runtime/thread.h"
 #include "server/accounts/tally.h"
@@ -155,7 +156,10 @@ static void run_task(struct blocking *b, struct task *t)
         executor_trace(e, "run", t);
         task_set(t, TASK_TIMED);
         timing_waited(e, &e->figures[t->method->index].times, t);
+        TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, e->index);
         run_handler(e, t);
+        TRACEPOINT5(end, t->number, t->method->name.at, t->method->name.len, e->index,
+                    (int32_t)t->error);
         attempt_over(t);
         executor_book(e, t, false);
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/tracepoint.h"
 #include "server/accounts/tally.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/calls/home.h"
@@ -187,9 +188,9 @@ static void begin(struct remote *r, struct task *t)
 
 void remote_begun(struct remote *r, struct task *t)
 {
-    (void)r;
     assert(remote_of(t->executor) == r);
     t->out.begun = true;
+    TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, r->base.index);
 }
 
 static void book(struct remote *r, struct task *t)
@@ -215,6 +216,8 @@ void remote_answer(struct remote *r, struct task *t)
     if (task_is(t, TASK_ATTEMPT) && was_told && t->error != ERGON_OK)
         t->attempt->cancel_seen = true; /* it was stopped, whatever it calls that */
     attempt_over(t);
+    TRACEPOINT5(end, t->number, t->method->name.at, t->method->name.len, r->base.index,
+                (int32_t)t->error);
     book(r, t);
     note_result(r, t);
     leave(r);

@@ -21,6 +21,7 @@
 
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/tracepoint.h"
 #include "server/accounts/tally.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/rest.h"
@@ -223,6 +224,8 @@ static inline void conclude(struct stepped *s, struct task *t, bool first)
         nested_drop_all(t);
     task_drop_state(t);
     attempt_over(t);
+    TRACEPOINT5(end, t->number, t->method->name.at, t->method->name.len, s->base.index,
+                (int32_t)t->error);
     executor_book(&s->base, t, first);
 }
 
@@ -412,6 +415,7 @@ static bool begin_steps(struct stepped *s, struct task *t, bool counted)
         return true;
     task_set(t, TASK_IN_PLACE);
     executor_trace(e, "run", t);
+    TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, e->index);
     enum ao_state state = activator_step_now(a, &t->ao);
     task_clear(t, TASK_IN_PLACE);
     if (state == AO_STATE_FAULTED)

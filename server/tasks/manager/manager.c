@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/tracepoint.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
@@ -25,6 +26,7 @@
 #include "server/tasks/manager/pools.h"
 #include "server/tasks/manager/shares.h"
 #include "server/tasks/task_lanes.h"
+#include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 
 enum {
@@ -71,6 +73,7 @@ static void enqueue(struct manager *m, struct task *t)
     } else {
         task_queue_push(&p->queue, t);
     }
+    TRACEPOINT3(queue, t->number, t->method->name.at, t->method->name.len);
     manager_stir(m, p);
 }
 
@@ -232,9 +235,21 @@ static void trace_give(struct manager *m, const struct pool *p, const struct tas
           (unsigned long long)t->number, e->index + 1, loads);
 }
 
+/* Here the number of an attempt meets the id of its task. */
+static void tell_give(const struct task *t, const struct executor *e)
+{
+    uint64_t of = task_is(t, TASK_ATTEMPT) ? t->attempt->id : 0;
+    char id[TASK_NAME_MAX] = "";
+    if (of != 0)
+        task_name(e->shared, t->number, of, id);
+    TRACEPOINT6(give, t->number, t->method->name.at, t->method->name.len, e->index, of, &id[0]);
+}
+
 static inline void give(struct manager *m, struct pool *p, int chosen, struct task *t)
 {
     struct executor *e = p->group.list[chosen];
+    if (tracepoint_watched(give))
+        tell_give(t, e);
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
         trace_give(m, p, t, e);
     t->given = p->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
