@@ -634,6 +634,24 @@ class Keyboard(PageTest):
         self.b.keys("ESCAPE")
         self.b.until(lambda: not self.b.js("return document.querySelector('dialog[open]')"), "Escape closes the help")
 
+    def test_a_dialog_gives_the_focus_back(self):
+        self.open("events")
+        focused = lambda: self.b.js("return document.activeElement.className + ' ' + (document.activeElement.name ?? '')")
+        self.b.js("document.querySelector('header .who').focus()")
+        self.b.keys("ENTER")
+        self.b.sees("Your rights", "dialog[open]")
+        self.assertTrue(self.b.js("return document.querySelector('dialog').contains(document.activeElement)"))
+        self.b.keys("ESCAPE")
+        self.b.until(lambda: not self.b.js("return document.querySelector('dialog')"), "Escape closes it")
+        self.assertIn("who", focused())
+        # By the tabulator: what stands beside the title, then the conditions in their order, then the list.
+        self.b.js("document.querySelector('main h1').focus()")
+        passed = []
+        for _ in range(7):
+            self.b.keys("TAB")
+            passed.append(self.b.js("const e = document.activeElement; return e.name || e.innerText?.trim().split('\\n')[0] || e.tagName"))
+        self.assertEqual(passed, ["Hold", "method", "tenant", "key", "state", "event", "Apply"])
+
     def test_everything_has_a_name_and_can_be_reached(self):
         self.submit("echo", [1], {"delay": "1h"})
         for view in VIEWS:
@@ -687,6 +705,24 @@ class Room(PageTest):
         self.b.find("main h1")
         self.b.until(lambda: light() > 600, "the choice is remembered")
         self.b.js("localStorage.clear()")
+
+    def test_texts_can_be_read(self):
+        """Contrast of what stands on what, as WCAG counts it: 4.5 and more, in light and in dark."""
+        pairs = [("ink", "page"), ("ink", "card"), ("muted", "page"), ("muted", "card"), ("muted", "hover"), ("accent", "card"), ("accent", "mark"), ("on-accent", "accent"), ("bad", "card"),
+                 ("good", "good-soft"), ("warn", "warn-soft"), ("warn", "card"), ("bad", "bad-soft"), ("busy", "busy-soft"), ("ink", "soft"), ("muted", "soft"), ("ink", "warn-soft"), ("ink", "raised"), ("muted", "raised")]
+
+        def luminance(colour):
+            digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+            parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+            return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts))
+        self.open("overview")
+        for scheme in ("light", "dark"):
+            self.b.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+            self.b.until(lambda: self.b.js("return document.documentElement.dataset.theme") == scheme, f"it is {scheme}")
+            colour = lambda name: self.b.js("return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()", "--" + name)
+            for ink, on in pairs:
+                low, high = sorted((luminance(colour(ink)), luminance(colour(on))))
+                self.assertGreaterEqual((high + 0.05) / (low + 0.05), 4.5, f"{ink} on {on}, {scheme}")
 
     def test_nothing_moves_where_that_is_asked(self):
         self.open("overview")

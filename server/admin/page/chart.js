@@ -41,7 +41,7 @@ export function makeChart({ title, lines, unit = 'count', log = false }) {
                 { label: 'when', value: (_, v) => (v === null || v === undefined ? '' : age(v)) },
                 ...names.map((name, i) => {
                     const colour = css(lines?.[i]?.colour ?? COLOURS[i % COLOURS.length]);
-                    return { label: name, stroke: colour, fill: i === 0 ? `${colour}22` : undefined, width: 1.5, points: log ? { show: true, size: 4, fill: colour, width: 0 } : { show: false }, value: (_, v) => (v === null || v === undefined ? '–' : say(v)) };
+                    return { label: name, stroke: colour, fill: i === 0 && !log ? `${colour}22` : undefined, width: 1.5, points: log ? { show: true, size: 4, fill: colour, width: 0 } : { show: false }, value: (_, v) => (v === null || v === undefined ? '–' : say(v)) };
                 }),
             ],
         };

@@ -47,6 +47,9 @@ function two(s, big, bigUnit, small, smallUnit) {
 
 const digits = (n) => (n >= 100 ? n.toFixed(0) : n >= 10 ? n.toFixed(1) : n.toFixed(2)).replace(/\.0+$|(\.\d*[1-9])0+$/, '$1');
 
+/** Between two moments, which are told to the millisecond. */
+export const between = (begin, end) => (end === begin ? '< 1 ms' : duration(end - begin));
+
 /** How long ago a moment was, or until it is, in Unix ms. */
 export function ago(at, now = Date.now()) {
     if (!known(at)) return DASH;

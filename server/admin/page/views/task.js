@@ -19,7 +19,7 @@ const WAITS_FOR_TIME = ['delay', 'retry', 'again', 'lost'];
 
 function took({ began, ended }) {
     if (began === null) return '–';
-    return ended === null ? `${f.duration(Math.max(0, Date.now() - began)).replace(/\.\d+/, '')} so far` : f.duration(ended - began);
+    return ended === null ? `${f.duration(Math.max(0, Date.now() - began)).replace(/\.\d+/, '')} so far` : f.between(began, ended);
 }
 
 // What an event tells: of `progress`, how far it is.
@@ -104,7 +104,7 @@ export function view({ what: id }) {
             ['attempt', `${task.attempt}${task.retries ? `, ${f.plural(task.failures, 'failure')} of at most ${task.retries + 1}` : ''}`],
             task.crashes > 0 && ['crashes', String(task.crashes)], task.losses > 0 && ['losses', String(task.losses)],
             ['submitted', when(task.created)], task.due && ['due', when(task.due)], task.started && ['began', when(task.started)], task.ended && ['ended', when(task.ended)],
-            task.started && task.ended && ['took', f.duration(task.ended - task.started)], task.deadline && ['deadline', when(task.deadline)],
+            task.started && task.ended && ['took', f.between(task.started, task.ended)], task.deadline && ['deadline', when(task.deadline)],
         ]));
         parts.error.hidden = task.error === null;
         setText(parts.error, task.error === null ? '' : f.name(task.error));

@@ -39,7 +39,7 @@ export function view({ parameters }) {
             { title: 'tenant', kind: 'late', text: (t) => f.name(t.tenant) },
             { title: 'attempt', kind: 'number late', text: (t) => f.count(t.attempt) },
             { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
-            { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? (t.ended === t.started ? '< 1 ms' : f.duration(t.ended - t.started)) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
+            { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? f.between(t.started, t.ended) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
             { title: 'error', kind: 'clip wide-clip late', text: (t) => (t.error === null ? '' : f.name(t.error)), hint: (t) => (t.error === null ? '' : f.name(t.error)) },
         ],
     });
