@@ -9,6 +9,7 @@ import threading
 import unicodedata
 import unittest
 
+import msgpack
 from context_test import at_terminal, plain_environment
 from harness import (AUTH, CONNECT, ERGON, LIMIT, NO_CONTEXTS, NOT_FOUND, OK, REMOTE, USAGE, Server, run_ergon, scratch, self_signed,
                      token_of, write_tokens)
@@ -150,6 +151,28 @@ class OtherSides(PipesTest):
             self.says(CONNECT, "its URL begins with ergons://", url="ergon://127.0.0.1:" + port)
             self.says(CONNECT, "certificate is not trusted", "--cacert", url="ergons://localhost:" + port)
         self.says(CONNECT, "its URL begins with ergon://", url=server.urls[0].replace("ergon:", "ergons:"))
+
+    def test_who_has_answered_is_not_suspected_of_tls(self):
+        def serve():
+            peer, _ = listener.accept()
+            with peer:
+                unpacker = msgpack.Unpacker()
+                while data := peer.recv(65536):
+                    unpacker.feed(data)
+                    for message in unpacker:
+                        if message[0] == 0 and message[2] == "server.describe":
+                            return
+                        if message[0] == 0:
+                            listed = message[2] == "server.methods"
+                            peer.sendall(msgpack.packb([1, message[1], None, ["a"]] if listed else [1, message[1], "NO_METHOD: none", None]))
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=serve)
+            thread.start()
+            status, _, err = run_ergon(f"ergon://127.0.0.1:{listener.getsockname()[1]}", "methods", "-v")
+            thread.join(LIMIT)
+        self.assertIn("closed the connection", err)
+        self.assertNotIn("ergons://", err)
 
     def test_another_program_has_the_port(self):
         def serve():
