@@ -173,6 +173,7 @@ static const char *const *choices_of_option(const struct place *p)
         {"task submit", "durable", {"none", "async", "fsync"}},
         {"task call", "durable", {"none", "async", "fsync"}},
         {"cron put", "durable", {"none", "async", "fsync"}},
+        {"doctor", "fail-on", {"error", "warning", "note", "never"}},
         {"bench", "arrivals", {"poisson", "fixed"}},
         {"bench", "handshake", {"full", "resumed"}},
     };

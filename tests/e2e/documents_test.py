@@ -133,7 +133,7 @@ class Comparison(unittest.TestCase):
     # What goes on until it is told to end, and what ends otherwise than well where nothing is wrong.
     ENDINGS = {"ergon top": " -n 1", "ergon events": " --after oldest -n 1", "ergon task watch ID": " --timeout 30s",
                "ergond --check-config": " --config ergond.yaml", "ergon bench --sweep p99=5ms": " --duration 100ms -c 2"}
-    STATUSES = {"ergon doctor": (0, 1), "ergon bench --sweep p99=5ms": (0, 1, 5), "ergon connection kill 17": (0, 6)}
+    STATUSES = {"ergon doctor": (0, 1), "ergon doctor --nagios": (0, 1, 2), "ergon bench --sweep p99=5ms": (0, 1, 5), "ergon connection kill 17": (0, 6)}
 
     def commands(self):
         with open(os.path.join(SOURCE, "docs/comparison.md")) as f:
