@@ -226,6 +226,7 @@ static const char *on_reload_signal(struct server *s, const char *by)
         return "ignored";
     notify_reloading();
     bool good = reload_all(s, by);
+    setup_reloaded(&s->topology->shared.setup, good);
     tell_reloaded(s);
     return good ? "ok" : "refused";
 }

@@ -283,6 +283,13 @@ static void tell_of_crash(const struct found *f)
              LOG_STR("hint", "ergon debug show FILE"));
 }
 
+static uint64_t crashed_at;
+
+uint64_t recorder_files_crashed_at(void)
+{
+    return crashed_at;
+}
+
 int recorder_files_open(const struct recorder_files_options *o)
 {
     folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -295,6 +302,7 @@ int recorder_files_open(const struct recorder_files_options *o)
     files.folder = folder_path;
     const struct found crashes = make_room(RECORDER_OF_CRASH, files.kept);
     make_room(RECORDER_OF_STUCK, files.kept);
+    crashed_at = crashes.count > 0 ? crashes.newest_seconds : 0;
     tell_of_crash(&crashes);
     return 0;
 }

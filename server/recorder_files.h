@@ -37,6 +37,10 @@ struct recorder_files_options {
  * cannot be opened. */
 int recorder_files_open(const struct recorder_files_options *o);
 
+/* Unix seconds of the newest file of a crash that was there when it was opened; 0: there was none.
+ */
+uint64_t recorder_files_crashed_at(void);
+
 /* Waits for the file that is being written.  Nothing is written any more.  Of what is not open a
  * no-op. */
 void recorder_files_close(void);

@@ -1,8 +1,12 @@
 #include "server/setup.h"
 
+#include "base/clock.h"
 #include "server/file_rights.h"
 #include "server/net/auth/token.h"
+#include "server/recorder_files.h"
 #include "server/unguarded.h"
+
+static const uint64_t NS_A_SECOND = 1000000000;
 
 /* The sooner of two moments; `ends` of a file that cannot be read, or that holds for ever: none. */
 static void take_sooner(int64_t *first, int64_t ends)
@@ -53,6 +57,13 @@ static int64_t first_token(const struct config *c)
     return first;
 }
 
+static int64_t last_crash(void)
+{
+    uint64_t at = recorder_files_crashed_at();
+
+    return at > 0 ? (int64_t)at : INT64_MAX;
+}
+
 static void show(_Atomic int64_t *at, int64_t value)
 {
     atomic_store_explicit(at, value, memory_order_relaxed);
@@ -65,4 +76,11 @@ void setup_note(struct rpc_setup *setup, const struct config *c)
     show(&setup->certificate_ends, first_certificate(c));
     show(&setup->crl_ends, first_list(c));
     show(&setup->token_ends, first_token(c));
+    show(&setup->crashed, last_crash());
+    setup_reloaded(setup, true);
+}
+
+void setup_reloaded(struct rpc_setup *setup, bool good)
+{
+    show(&setup->reload_refused, good ? INT64_MAX : (int64_t)(clock_wall() / NS_A_SECOND));
 }

@@ -8,7 +8,10 @@
 #include "server/config/config.h"
 #include "server/rpc/rpc.h"
 
-/* After the start, and after each reload. */
+/* After the start, and after each reload that was taken over. */
 void setup_note(struct rpc_setup *setup, const struct config *c);
+
+/* What became of a reload; setup_note() is not called for one that is refused. */
+void setup_reloaded(struct rpc_setup *setup, bool good);
 
 #endif

@@ -181,7 +181,7 @@ static void pack_setup(struct pack *p, const struct rpc_shared *s)
 
     getrlimit(RLIMIT_NOFILE, &files);
     pack_str(p, "setup");
-    pack_map(p, 7);
+    pack_map(p, 9);
     pack_key_uint(p, "files", files.rlim_cur);
     pack_key_uint(p, "memory", s->memory_usable);
     pack_key_int(p, "exposed_files",
@@ -191,6 +191,8 @@ static void pack_setup(struct pack *p, const struct rpc_shared *s)
     pack_end(p, "certificate_ends", &setup->certificate_ends);
     pack_end(p, "crl_ends", &setup->crl_ends);
     pack_end(p, "token_ends", &setup->token_ends);
+    pack_end(p, "crashed", &setup->crashed);
+    pack_end(p, "reload_refused", &setup->reload_refused);
 }
 
 static void pack_log(struct pack *p, const char *name, struct log_figures l)

@@ -20,6 +20,8 @@
 struct rpc_setup {
     _Atomic int64_t exposed_files, open_listeners;
     _Atomic int64_t certificate_ends, crl_ends, token_ends; /* Unix seconds; INT64_MAX: never */
+    _Atomic int64_t crashed; /* likewise, when a server before this one left a file of that */
+    _Atomic int64_t reload_refused; /* likewise, when the last reload was; INT64_MAX: it was not */
 };
 
 /* What the server's own methods tell about the server.  Filled by the builder before the threads

@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    LONG_STEPS = 10,        /* fewer are chance: a busy machine makes some */
-    STEPS_A_LONG_ONE = 1000 /* one of so many is what a server may have */
+    LONG_STEPS = 10,         /* fewer are chance: a busy machine makes some */
+    STEPS_A_LONG_ONE = 1000, /* one of so many is what a server may have */
+    CRASH_HOURS = 7 * 24     /* an older crash is history */
 };
 
 static bool is_silent(const struct visit *v, const char *method)
@@ -92,6 +93,31 @@ static void look_no_executor(struct visit *v)
               count);
 }
 
+/* Hours since a moment of the setup; less than nothing: there was none. */
+static double hours_since(const struct visit *v, const char *path)
+{
+    double at = figure(v, path);
+    return at > 0 ? (figure(v, "info.time") - at) / 3.6e6 : -1;
+}
+
+static void look_crashed(struct visit *v)
+{
+    double hours = hours_since(v, "info.setup.crashed");
+    if (hours >= 0 && hours < CRASH_HOURS)
+        found(v, "", json_pack("{s:f, s:f}", "at", figure(v, "info.setup.crashed"), "hours", hours),
+              "the server crashed %.1f hours ago", hours);
+}
+
+static void look_reload(struct visit *v)
+{
+    double hours = hours_since(v, "info.setup.reload_refused");
+    if (hours >= 0)
+        found(v, "",
+              json_pack("{s:f, s:f}", "at", figure(v, "info.setup.reload_refused"), "hours", hours),
+              "the last reload, %.1f hours ago, was refused: the server goes on with what it had",
+              hours);
+}
+
 const struct check CHECKS_RUNNING[] = {
     {"server_silent", "error", look_silent,
      "look for \"step has not returned\" in the server's log, and at ergon_account_bytes of its "
@@ -108,6 +134,12 @@ const struct check CHECKS_RUNNING[] = {
     {"long_steps", "warning", look_steps,
      "the server's log names the handlers (\"step too long\"): make them blocking, or their steps "
      "brief"},
+    {"crashed", "warning", look_crashed,
+     "on its machine, ergon debug show FILE says of what, and what its threads did last: FILE is "
+     "the newest ergond-*-crash.rec in recorder.directory, or beside the store"},
+    {"reload_refused", "warning", look_reload,
+     "the server's log says why, and ergond --check-config with its configuration; then reload "
+     "again (systemctl reload ergond)"},
     {"methods_without_executor", "warning", look_no_executor,
      "ergon methods -v shows which; give them executors: executors.blocking.count, or "
      "executors.list"},

@@ -63,7 +63,8 @@ static void look_over(struct visit *v)
         }
         if (taken > member(s, "permits"))
             found(v, json_text(s, "name"),
-                  json_pack("{s:f, s:f}", "taken", taken, "permits", member(s, "permits")),
+                  json_pack("{s:f, s:f, s:O*}", "taken", taken, "permits", member(s, "permits"),
+                            "tenant", json_object_get(s, "tenant")),
                   "of the semaphore %s %.0f permits are taken, and it has %.0f",
                   json_text(s, "name"), taken, member(s, "permits"));
     }
@@ -79,9 +80,11 @@ static void look_gone_holder(struct visit *v)
         {
             if (json_is_false(json_object_get(holder, "connected")))
                 found(v, json_text(s, "name"),
-                      json_pack("{s:s, s:f, s:f, s:f}", "principal", json_text(holder, "principal"),
-                                "permits", member(holder, "permits"), "grace_ms",
-                                member(holder, "grace_ms"), "waiting", member(s, "waiting")),
+                      json_pack("{s:O*, s:s, s:f, s:f, s:f}", "tenant",
+                                json_object_get(s, "tenant"), "principal",
+                                json_text(holder, "principal"), "permits",
+                                member(holder, "permits"), "grace_ms", member(holder, "grace_ms"),
+                                "waiting", member(s, "waiting")),
                       "%s holds %.0f permits of %s and is not connected; they come back in %.0f s",
                       json_text(holder, "principal"), member(holder, "permits"),
                       json_text(s, "name"), member(holder, "grace_ms") / 1000);
@@ -99,8 +102,9 @@ static void look_cron_fails(struct visit *v)
         double late = figure(v, "info.time") - member(c, "next");
         if (error[0] != 0)
             found(v, json_text(c, "name"),
-                  json_pack("{s:s, s:f, s:f, s:f}", "error", error, "late_ms", late > 0 ? late : 0,
-                            "fired", member(c, "fired"), "skipped", member(c, "skipped")),
+                  json_pack("{s:O*, s:s, s:f, s:f, s:f}", "tenant", json_object_get(c, "tenant"),
+                            "error", error, "late_ms", late > 0 ? late : 0, "fired",
+                            member(c, "fired"), "skipped", member(c, "skipped")),
                   "the cron %s could not submit its task: %s", json_text(c, "name"), error);
     }
 }
@@ -113,8 +117,8 @@ static void look_cron_skips(struct visit *v)
     {
         if (member(c, "skipped") > 0 && json_text(c, "error")[0] == 0)
             found(v, json_text(c, "name"),
-                  json_pack("{s:f, s:f}", "skipped", member(c, "skipped"), "fired",
-                            member(c, "fired")),
+                  json_pack("{s:O*, s:f, s:f}", "tenant", json_object_get(c, "tenant"), "skipped",
+                            member(c, "skipped"), "fired", member(c, "fired")),
                   "the cron %s left out %.0f of its times, since its last task was still open",
                   json_text(c, "name"), member(c, "skipped"));
     }

@@ -48,6 +48,18 @@ static json_t *ask(struct looker *l, const char *method, json_t *params)
     return answered(l, method, answer, status);
 }
 
+/* Of one thing, which may have gone since it was listed. */
+static json_t *ask_of_one(struct looker *l, const char *method, json_t *params)
+{
+    enum status status;
+    if (l->ended) {
+        json_decref(params);
+        return NULL;
+    }
+    json_t *answer = look_at(l->session, method, params, l->timeout_ms, &status);
+    return answered(l, method, answer, status == STATUS_NOT_FOUND ? STATUS_OK : status);
+}
+
 static json_t *ask_pages(struct looker *l, const char *method, const char *key, size_t limit)
 {
     enum status status;
@@ -72,7 +84,7 @@ static bool is_silent(const struct looker *l)
 static void explain_queue(struct looker *l, json_t *queue)
 {
     const char *const keys[] = {"reason", "text"};
-    json_t *said = ask(l, "queue.explain", json_pack("[s]", json_text(queue, "method")));
+    json_t *said = ask_of_one(l, "queue.explain", json_pack("[s]", json_text(queue, "method")));
     for (size_t i = 0; said != NULL && i < sizeof keys / sizeof *keys; i++)
         json_object_set(queue, keys[i], json_object_get(said, keys[i]));
     json_decref(said);
@@ -105,7 +117,8 @@ static void ask_holders(struct looker *l)
     {
         if (count_of(s, "held") == 0 || asked++ >= SEMAPHORES_MAX)
             continue;
-        json_t *said = ask(l, "sem.explain", json_pack("[s]", json_text(s, "name")));
+        json_t *of = json_pack("{s:s}", "tenant", json_text(s, "tenant"));
+        json_t *said = ask_of_one(l, "sem.explain", json_pack("[s, o]", json_text(s, "name"), of));
         json_object_set(s, "holders", json_object_get(said, "holders"));
         json_decref(said);
     }

@@ -58,6 +58,11 @@ static const struct {
      "{'topology': {'loops': [{'name': 'loop-0', 'long_steps': 10, 'steps': 10000}]}}",
      "{'topology': {'loops': [{'name': 'loop-0', 'long_steps': 10, 'steps': 10001},"
      " {'name': 'loop-1', 'long_steps': 9, 'steps': 9}]}}"},
+    {"crashed", "", "{'info': {'time': 1700000000000, 'setup': {'crashed': 1699999000000}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'crashed': 1699395200000}}}"},
+    {"reload_refused", "",
+     "{'info': {'time': 1700000000000, 'setup': {'reload_refused': 1699999999000}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'reload_refused': null}}}"},
     {"methods_without_executor", "", "{'info': {'no_executor': 2}}",
      "{'info': {'no_executor': 0}}"},
 
