@@ -432,11 +432,27 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     out->feed_events = counter_read(&jobs->table.feed.shown_events);
     out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
     out->crons = counter_read(&jobs->crons->count);
+    histogram_read(&jobs->crons->late, &out->cron_late);
     bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);
     if (jobs->store)
         show_store(jobs->store, out);
+}
+
+uint32_t jobs_tenants(const struct jobs *jobs, struct jobs_tenant_shown out[JOBS_TENANTS],
+                      uint64_t *open)
+{
+    _Static_assert((int)JOBS_TENANTS == (int)TENANT_PLACES &&
+                       sizeof out[0].name == (size_t)TENANT_NAME_SHOWN,
+                   "the board fits");
+    const struct tenant_board *board = &jobs->table.board;
+    uint32_t count = 0;
+
+    *open = counter_read(&board->open);
+    for (unsigned i = 0; i < TENANT_PLACES; i++)
+        count += tenant_board_read(board, i, out[count].name, &out[count].open);
+    return count;
 }
 
 const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct job_queue *before,

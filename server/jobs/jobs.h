@@ -99,10 +99,21 @@ struct jobs_info {
     uint64_t store_backup;   /* Unix ms of the last backup; 0: there is none */
     const char *store_error; /* why it cannot write; constant; NULL: it can */
     uint64_t crons;
+    struct histogram_sum cron_late; /* how long after its time a cron's task was submitted */
 };
 void jobs_info(const struct jobs *jobs, struct jobs_info *out);
 /* Has the store look at its file system, as store_look() says: any thread; nothing without one. */
 void jobs_look(struct jobs *jobs);
+
+/* The tenants that have most open jobs, for who shows them: any thread.  Returns how many there are
+ * in `out`; all tenants together have *open jobs.  Names are cut where they must be. */
+enum { JOBS_TENANTS = 100 };
+struct jobs_tenant_shown {
+    char name[128];
+    uint64_t open;
+};
+uint32_t jobs_tenants(const struct jobs *jobs, struct jobs_tenant_shown out[JOBS_TENANTS],
+                      uint64_t *open);
 
 /* The queues, for who shows them: any thread, while the jobs are there.  Returns the next after
  * `before`, or the first after NULL; NULL: there are no more.  Of those that are added meanwhile

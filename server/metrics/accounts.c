@@ -1,8 +1,30 @@
 /* Memory, and the principals that have most tasks. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/metrics/families.h"
 #include "server/metrics/metrics.h"
+
+/* Names are cut: a series of a name may stand there once only. */
+static bool merges(struct account_top *all, uint32_t count, const struct account_top *one)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(all[i].name, one->name) == 0) {
+            all[i].queued += one->queued;
+            all[i].places += one->places;
+            return true;
+        }
+    return false;
+}
+
+static uint32_t merge(struct account_top *all, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!merges(all, kept, &all[i]))
+            all[kept++] = all[i];
+    return kept;
+}
 
 static void write_top(struct metrics_text *t, const struct rpc_shared *s)
 {
@@ -13,7 +35,7 @@ static void write_top(struct metrics_text *t, const struct rpc_shared *s)
         "ergon_principal_parked_tasks", METRICS_GAUGE, NULL,
         "Tasks of the principal that are parked or take turns; of the same."};
     struct account_top *top = malloc(METRICS_ACCOUNTS * sizeof *top);
-    uint32_t count = top ? accounts_top(s->accounts, top, METRICS_ACCOUNTS) : 0;
+    uint32_t count = top ? merge(top, accounts_top(s->accounts, top, METRICS_ACCOUNTS)) : 0;
     char labels[LABELS_MAX];
 
     metrics_begin(t, &queued);

@@ -129,27 +129,48 @@ static void write_states(struct metrics_text *t, const struct net_loop_stats *n)
     }
 }
 
+static void write_refused(struct metrics_text *t, const struct rpc_shared *s)
+{
+    static const struct metrics_family f = {
+        "ergon_requests_refused", METRICS_COUNTER, NULL,
+        "Requests that were refused before a handler saw them, by their error."};
+    char labels[LABELS_MAX];
+
+    metrics_begin(t, &f);
+    for (int error = ERGON_OK + 1; error < ERGON_ERROR_COUNT; error++) {
+        uint64_t refused = 0;
+        for (uint32_t i = 0; i < s->loop_count; i++)
+            refused += counter_read(&s->rpc_loops[i]->stats.refused_for[error]);
+        labels[0] = '\0';
+        metrics_label(labels, sizeof labels, "error", error_name((enum ergon_error)error));
+        metrics_count(t, &f, labels, refused);
+    }
+}
+
 static void write_workers(struct metrics_text *t, const struct rpc_shared *s)
 {
-    uint64_t workers = 0, slots = 0, gone = 0, strange = 0, requests = 0, notifications = 0,
-             refused = 0;
+    static const struct metrics_family states = {"ergon_workers", METRICS_GAUGE, NULL,
+                                                 "Workers that are registered, by their state."};
+    uint64_t workers = 0, quiet = 0, slots = 0, gone = 0, strange = 0, requests = 0,
+             notifications = 0;
 
     for (uint32_t i = 0; i < s->loop_count; i++) {
         const struct rpc_stats *r = &s->rpc_loops[i]->stats;
         workers += counter_read(&r->workers);
+        quiet += counter_read(&r->workers_quiet);
         slots += counter_read(&r->worker_slots);
         gone += counter_read(&r->workers_gone);
         strange += counter_read(&r->strange);
         requests += counter_read(&r->requests);
         notifications += counter_read(&r->notifications);
-        refused += counter_read(&r->refused);
     }
     write_one(t, "ergon_requests", METRICS_COUNTER, NULL, requests, "Requests that were read.");
     write_one(t, "ergon_notifications", METRICS_COUNTER, NULL, notifications,
               "Notifications that were read.");
-    write_one(t, "ergon_requests_refused", METRICS_COUNTER, NULL, refused,
-              "Requests that were refused before a handler saw them.");
-    write_one(t, "ergon_workers", METRICS_GAUGE, NULL, workers, "Workers that are registered.");
+    write_refused(t, s);
+    metrics_begin(t, &states);
+    metrics_count(t, &states, "state=\"open\"", workers > quiet ? workers - quiet : 0);
+    metrics_count(t, &states, "state=\"quiet\"", quiet);
     write_one(t, "ergon_worker_slots", METRICS_GAUGE, NULL, slots, "Tasks that they take at once.");
     write_one(t, "ergon_workers_gone", METRICS_COUNTER, NULL, gone, "Workers that have left.");
     write_one(t, "ergon_worker_strange_answers", METRICS_COUNTER, NULL, strange,

@@ -42,6 +42,7 @@ bool metrics_write(struct metrics *m, struct metrics_text *out)
     bool good = write_methods(out, m->shared, m->board);
     write_executors(out, m->shared);
     write_jobs(out, m->shared);
+    write_tenants(out, m->shared);
     good = write_queues(out, m->shared) && good;
     write_logs(out);
     metrics_end(out);

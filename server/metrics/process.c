@@ -75,6 +75,30 @@ static void write_build(struct metrics_text *t, const struct rpc_shared *s)
     metrics_count(t, &f, labels, 1);
 }
 
+/* Unix seconds.  What has no end is left out: a time that is none would look like an end. */
+static void write_end(struct metrics_text *t, const struct metrics_family *f, const char *labels,
+                      int64_t ends)
+{
+    if (ends > 0 && ends < INT64_MAX)
+        metrics_count(t, f, labels, (uint64_t)ends);
+}
+
+static void write_ends(struct metrics_text *t, const struct rpc_setup *setup)
+{
+    static const struct metrics_family f = {
+        "ergon_certificate_not_after_seconds", METRICS_GAUGE, "seconds",
+        "When the first ends, since 1970: of the listeners' certificates, of the lists of revoked "
+        "ones, of the tokens. As of the start or the last reload; none where there is none."};
+
+    metrics_begin(t, &f);
+    write_end(t, &f, "purpose=\"listener\"",
+              atomic_load_explicit(&setup->certificate_ends, memory_order_relaxed));
+    write_end(t, &f, "purpose=\"crl\"",
+              atomic_load_explicit(&setup->crl_ends, memory_order_relaxed));
+    write_end(t, &f, "purpose=\"token\"",
+              atomic_load_explicit(&setup->token_ends, memory_order_relaxed));
+}
+
 void write_process(struct metrics_text *t, const struct rpc_shared *s)
 {
     struct rusage used = {0};
@@ -97,6 +121,7 @@ void write_process(struct metrics_text *t, const struct rpc_shared *s)
     write_one(t, "ergon_draining", METRICS_GAUGE, NULL,
               atomic_load_explicit(&s->draining, memory_order_relaxed),
               "1 while the server shuts down, else 0.");
+    write_ends(t, &s->setup);
 }
 
 static void write_log(struct metrics_text *t, const struct metrics_family *f, uint64_t log,

@@ -123,6 +123,10 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
 {
     static const struct metrics_family states = {"ergon_tasks", METRICS_GAUGE, NULL,
                                                  "Submitted tasks that are kept, by state."};
+    static const struct metrics_family late = {
+        "ergon_cron_late_seconds", METRICS_HISTOGRAM, "seconds",
+        "How long after its time a cron's task was submitted: for want of room, or since nobody's "
+        "clock ran."};
     struct jobs_info j;
 
     jobs_info(s->jobs, &j);
@@ -145,6 +149,12 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
               "Attempts beyond the first of a task.");
     write_one(t, "ergon_fenced", METRICS_COUNTER, NULL, j.fenced,
               "Answers of attempts that did not count any more.");
+    metrics_begin(t, &late);
+    metrics_histogram(t, &late, "", &j.cron_late);
+    write_one(t, "ergon_feed_events", METRICS_COUNTER, NULL, j.feed_events,
+              "Events of the server-wide feed since the start.");
+    write_one(t, "ergon_feed_bytes", METRICS_GAUGE, "bytes", j.feed_bytes,
+              "Memory that the feed takes.");
     write_one(t, "ergon_crons", METRICS_GAUGE, NULL, j.crons, "Crons.");
     write_one(t, "ergon_semaphores", METRICS_GAUGE, NULL, j.semaphores, "Semaphores.");
     write_one(t, "ergon_semaphore_holds", METRICS_GAUGE, NULL, j.held,

@@ -288,7 +288,7 @@ static void answer(struct rpc_loop *loop, struct operation *op)
         answer_well(c, msgid, op);
         return;
     }
-    counter_add(&loop->stats.refused, 1);
+    rpc_count_refused(&loop->stats, op->reply.error);
     answer_error(c, msgid, op->reply.error, op->reply.code[0] ? op->reply.code : NULL,
                  span_text(op->reply.text));
 }
@@ -325,7 +325,7 @@ static void close_watch(struct rpc_loop *loop, struct operation *op)
     snprintf(text, sizeof text,
              "the events that wait to be read are too many; watch again from %" PRIu32,
              op->push.from);
-    counter_add(&loop->stats.refused, 1);
+    rpc_count_refused(&loop->stats, ERGON_E_BUSY);
     log_info("watch closed, since its events are not read", LOG_UINT("conn", conn_id(c)),
              LOG_PEER("peer", conn_peer(c)));
     if (op->call.msgid_len > 0)

@@ -247,7 +247,7 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     char text[400];
     va_list args;
 
-    counter_add(&rq->loop->stats.refused, 1);
+    rpc_count_refused(&rq->loop->stats, code);
     recorder_note(activator_recorder(rq->loop->activator), RECORDER_REFUSED, code);
     rq->loop->outcome = error_name(code);
     if (rq->msgid.len == 0 && !log_has(LOG_DEBUG))

@@ -11,6 +11,7 @@
 
 #include "base/counter.h"
 #include "base/recorder.h"
+#include "proto/errors.h"
 #include "server/accounts/account.h"
 #include "server/jobs/jobs.h"
 #include "server/net/net.h"
@@ -51,10 +52,17 @@ struct rpc_shared {
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
     _Atomic uint64_t requests, notifications, ignored, refused;
-    /* Of workers: registered now, and their slots; gone in all, and answers that nobody asked for.
-     */
-    _Atomic uint64_t workers, worker_slots, workers_gone, strange;
+    counter refused_for[ERGON_ERROR_COUNT]; /* of these, by their error */
+    /* Of workers: registered now, and their slots; of these, quiet; gone in all, and answers that
+     * nobody asked for. */
+    _Atomic uint64_t workers, worker_slots, workers_quiet, workers_gone, strange;
 };
+
+static inline void rpc_count_refused(struct rpc_stats *stats, enum ergon_error error)
+{
+    counter_add(&stats->refused, 1);
+    counter_add(&stats->refused_for[error], 1);
+}
 
 struct act;
 struct rpc_method;

@@ -219,6 +219,14 @@ void worker_note_handed(struct worker_link *link)
             remote_begun(worker_of(link, waiter)->remote, waiter);
 }
 
+void worker_count_quiet(struct worker *w, bool quiet)
+{
+    if (!w->counted || w->quiet == quiet)
+        return;
+    w->quiet = quiet;
+    counter_add(&w->link->loop->stats.workers_quiet, quiet ? 1 : (uint64_t)-1);
+}
+
 void worker_count(struct worker *w, bool here)
 {
     struct rpc_stats *stats = &w->link->loop->stats;
@@ -226,6 +234,7 @@ void worker_count(struct worker *w, bool here)
 
     if (w->counted == here)
         return;
+    worker_count_quiet(w, false);
     w->counted = here;
     counter_add(&stats->workers, sign);
     counter_add(&stats->worker_slots, sign * w->slots);

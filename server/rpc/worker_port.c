@@ -34,7 +34,7 @@ static void settled(void *peer, struct remote *r, bool open)
     const struct worker_link *link = w->link;
 
     (void)r;
-    (void)open;
+    worker_count_quiet(w, !open);
     w->settling = false;
     for (const struct worker *other = link->first; other; other = other->next)
         if (other->settling)

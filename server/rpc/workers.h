@@ -41,6 +41,7 @@ struct worker {
     uint32_t slots, count;     /* tasks at a time; methods */
     bool full;                 /* it was not sent a task, for its output was: it is told of room */
     bool counted;              /* in the figures of its loop */
+    bool quiet;                /* in these figures */
     bool settling;             /* the manager has not said yet that it is quiet, or open again */
     bool context;              /* it wants to know more of each task, and of what is cancelled */
     uint8_t share;
@@ -95,6 +96,7 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c);
 void worker_drop(struct worker *w);
 /* It is registered from now on, or is not any more: the figures of its loop. */
 void worker_count(struct worker *w, bool here);
+void worker_count_quiet(struct worker *w, bool quiet); /* of one that is counted */
 /* Closes the connection, for a reason that is logged (constant): what its workers have is lost. */
 void worker_close(struct worker_link *link, const char *why);
 /* The manager knows it, and it is there. */

@@ -6,12 +6,13 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import LIMIT, SOURCE, Server, eventually, scratch
+from harness import LIMIT, SOURCE, Server, eventually, scratch, self_signed
 
 FOLDER = os.path.join(SOURCE, "dist", "prometheus")
 RULES = os.path.join(FOLDER, "ergon.rules.yml")
@@ -58,6 +59,8 @@ class RulesTest(unittest.TestCase):
     def test_a_scrape_passes_promtool(self):
         with Loaded(scratch(self.addCleanup)) as loaded:
             kind, text = get(loaded.url)
+        ends = re.search(r'^ergon_certificate_not_after_seconds\{purpose="listener"\} (\d+)$', text, re.M)
+        self.assertTrue(ends and time.time() < int(ends[1]) < time.time() + 3 * 86400, ends)  # it is for two days
         self.assertEqual(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8")
         self.assertTrue(text.endswith("\n# EOF\n"))
         said = promtool("check", "metrics", input=classic(text))
@@ -68,7 +71,9 @@ class Loaded:
     """A server with a store, calls, submitted tasks, a paused queue and a failure, at which somebody goes on calling."""
 
     def __init__(self, folder):
-        self.server = Server("--loops", "2", "--store", os.path.join(folder, "tasks.db"), "--admin", "http://127.0.0.1:0")
+        cert, key = self_signed(folder)
+        self.server = Server("--loops", "2", "--store", os.path.join(folder, "tasks.db"), "--admin", "http://127.0.0.1:0",
+                             "--tls-cert", cert, "--tls-key", key, listen=("ergon://127.0.0.1:0", "ergons://127.0.0.1:0"))
         self.url, self.stop, self.thread = None, threading.Event(), None
 
     def __enter__(self):

@@ -55,6 +55,7 @@ struct tenant *table_tenant(struct job_table *table, struct span name)
 static void tenant_free(struct job_table *table, struct tenant *t)
 {
     feed_tenant_gone(&table->feed, t->fed);
+    tenant_board_leave(&table->board, &t->shown);
     tenant_free_shares(t);
     free(t);
 }
@@ -70,6 +71,12 @@ void table_tenant_unref(struct job_table *table, struct tenant *t)
     tenant_free(table, t);
 }
 
+void tenant_show_open(struct job_table *table, struct tenant *t)
+{
+    counter_set(&table->board.open, table->open);
+    tenant_board_note(&table->board, &t->shown, t->name, t->open);
+}
+
 void tenant_count_open(struct job_table *table, const struct job *job, bool open)
 {
     uint64_t sign = open ? 1 : (uint64_t)-1, bytes = sign * job_bytes(job);
@@ -77,6 +84,7 @@ void tenant_count_open(struct job_table *table, const struct job *job, bool open
     job->tenant->open_bytes += bytes;
     table->open += sign;
     table->open_bytes += bytes;
+    tenant_show_open(table, job->tenant);
 }
 
 /* --- Queues --- */

@@ -283,6 +283,7 @@ void table_enter(struct job_table *table, struct job *job)
     counter_set(&table->shown_tasks, table->count);
     job->tenant->open++;
     table->open++;
+    tenant_show_open(table, job->tenant);
     table_weigh(table, job, 0);
 }
 

@@ -15,6 +15,7 @@
 #include "server/jobs/core/feed.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/core/kept.h"
+#include "server/jobs/core/tenant_board.h"
 #include "server/jobs/core/keys.h"
 
 struct census;
@@ -74,6 +75,7 @@ struct tenant {
     struct named_events events;
     uint32_t open;       /* of these, those that do not count as ended: see tenant_count_open() */
     uint64_t open_bytes; /* that these take, and all else that it has */
+    uint16_t shown;      /* its mark on the board of tenants */
     struct kept kept;    /* the others */
     struct span name;
     struct feed_tenant *fed; /* its name, for the feed: feed.h; NULL: not yet */
@@ -125,6 +127,7 @@ struct job_table {
     struct census *census;  /* a count that is under way; NULL */
     struct job_walk *walks; /* that are under way: walk.h */
     counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
+    struct tenant_board board; /* zeroed by table_init() */
 };
 
 struct job_table_options {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/tracepoint.h"
+#include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
@@ -177,12 +178,14 @@ static enum ao_verdict cron_step(struct ao *self)
 
     if (jobs->sched.stopping)
         return AO_DONE; /* what comes now is missed, as what comes while the server is down */
-    if (table_wall(&jobs->table) >= at + c->spread) {
+    uint64_t now = table_wall(&jobs->table);
+    if (now >= at + c->spread) {
         if (!cron_fire(jobs, c, at)) {
             refuse_once(c);
             ao_sleep_for(self, again_after);
             return AO_PARK;
         }
+        histogram_note(&jobs->crons->late, now - (at + c->spread), 1);
         c->refused = false;
         cron_plan(jobs, c, goes_on_from(jobs, c, at));
         cron_save(jobs, c, cron_saved, NULL);

@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "base/hash_table.h"
+#include "base/histogram.h"
 #include "server/jobs/cron/cron.h"
 #include "server/jobs/cron/cron_walk.h"
 
@@ -27,7 +28,8 @@ struct crons {
     struct hash_table names;
     struct cron *first, *last; /* in place */
     struct cron_walk *walks;
-    counter count; /* names; others show it */
+    counter count;         /* names; others show it */
+    struct histogram late; /* how long after its time a task was submitted; others read it */
 };
 
 struct crons *crons_new(void);      /* none yet; NULL without memory */

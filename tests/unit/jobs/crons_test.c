@@ -48,6 +48,26 @@ STORED_TEST(fires_when_its_time_has_come)
     stage_holds(list(w), "'fired': 3, 'skipped': 0");
 }
 
+STORED_TEST(how_late_it_fires_is_told)
+{
+    struct jobs_info info;
+    struct histogram_sum *late = &info.cron_late;
+    put(w, "*/5 * * * *", CRON_ALLOW);
+    jobs_world_pass(w, AO_S(201));
+    jobs_info(w->jobs, &info);
+    assert_int_equal(histogram_count(late), 1);
+    assert_true(late->sum_ns <= AO_MS(1));
+    w->jobs->table.queues->draining = true; /* what it submits is refused */
+    jobs_world_pass(w, AO_S(400));
+    jobs_info(w->jobs, &info);
+    assert_int_equal(histogram_count(late), 1);
+    w->jobs->table.queues->draining = false;
+    jobs_world_pass(w, AO_S(100));
+    jobs_info(w->jobs, &info);
+    assert_int_equal(histogram_count(late), 2);
+    assert_in_range(late->sum_ns, AO_S(100), AO_S(205));
+}
+
 STORED_TEST(skips_while_the_last_is_open)
 {
     put(w, "every 10s", CRON_SKIP);

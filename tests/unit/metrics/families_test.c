@@ -113,6 +113,68 @@ METRICS_TEST(a_connection_that_has_gone_is_counted_no_more)
     assert_true(value("ergon_connections_closed_total") == 1);
 }
 
+METRICS_TEST(requests_are_refused_by_error)
+{
+    stage_answer("nothing", "[]");
+    stage_answer("task.get", "['x']");
+    stage_answer("task.get", "[7]");
+    scrape();
+    assert_true(value("ergon_requests_refused_total{error=\"NO_METHOD\"}") == 1);
+    assert_true(value("ergon_requests_refused_total{error=\"BAD_PARAMS\"}") +
+                    value("ergon_requests_refused_total{error=\"NOT_FOUND\"}") ==
+                2);
+    assert_true(value("ergon_requests_refused_total{error=\"BUSY\"}") == 0);
+}
+
+METRICS_TEST(what_ends_is_shown_with_its_end_and_what_does_not_is_left_out)
+{
+    atomic_store(&stage.shared.setup.certificate_ends, 1700000000);
+    atomic_store(&stage.shared.setup.crl_ends, INT64_MAX);
+    scrape();
+    assert_true(value("ergon_certificate_not_after_seconds{purpose=\"listener\"}") == 1700000000);
+    assert_false(exposition_has(&page, "ergon_certificate_not_after_seconds{purpose=\"crl\"}"));
+}
+
+METRICS_TEST(tenants_are_shown_with_what_is_open)
+{
+    stage_answer("queue.pause", "['block']");
+    stage_answer("task.submit", "['block', [], {'tenant': 'one'}]");
+    stage_answer("task.submit", "['block', [], {'tenant': 'one'}]");
+    stage_answer("task.submit", "['block', [], {'tenant': 'two'}]");
+    scrape();
+    assert_true(value("ergon_tenant_open_tasks{tenant=\"one\"}") == 2);
+    assert_true(value("ergon_tenant_open_tasks{tenant=\"two\"}") == 1);
+    assert_true(value("ergon_tenant_open_tasks{tenant=\"_other\"}") == 0);
+    stage_answer("queue.resume", "['block']");
+    stage_run();
+    scrape();
+    assert_true(value("ergon_tenant_open_tasks{tenant=\"one\"}") == 0);
+}
+
+METRICS_TEST(a_quiet_worker_is_counted_as_that)
+{
+    stage_ask(&peer, 1, "worker.register", "[['work'], {'slots': 2}]");
+    stage_run();
+    scrape();
+    assert_true(value("ergon_workers{state=\"open\"}") == 1);
+    stage_ask(&peer, 2, "worker.quiet", "[]");
+    stage_run();
+    scrape();
+    assert_true(value("ergon_workers{state=\"open\"}") == 0);
+    assert_true(value("ergon_workers{state=\"quiet\"}") == 1);
+    stage_ask(&peer, 3, "worker.resume", "[]");
+    stage_run();
+    scrape();
+    assert_true(value("ergon_workers{state=\"open\"}") == 1);
+    stage_ask(&peer, 4, "worker.quiet", "[]");
+    stage_run();
+    script_reset(&peer);
+    stage_run_ms(10);
+    scrape();
+    assert_true(value("ergon_workers{state=\"open\"}") == 0);
+    assert_true(value("ergon_workers{state=\"quiet\"}") == 0);
+}
+
 /* Methods that only workers could run, of which so many calls were refused. */
 static struct method *method_refused(unsigned number, uint64_t times)
 {
