@@ -2,10 +2,9 @@
 
 #ifdef ERGON_HAS_SDT
 
-/* The notes of the probes name them, where no compiler sees it, and others write them. */
-#define X(name)                                                                                    \
-    __attribute__((section(".probes"), used,                                                       \
-                   externally_visible)) unsigned short ergon_##name##_semaphore;
+/* The notes of the probes name them, where no compiler sees it, and others write them: so this file
+ * is none that is optimised together with the rest of the program (CMakeLists.txt). */
+#define X(name) __attribute__((section(".probes"), used)) unsigned short ergon_##name##_semaphore;
 TRACEPOINTS(X)
 #undef X
 
