@@ -39,10 +39,17 @@ static bool write_run(const struct bench *b, const struct load_result *r, char *
            (b->series == NULL || series_write(b->series, &r->series, why, why_size));
 }
 
-static void title_of(const struct bench *b, char *title, size_t size)
+/* With the title in a buffer of the caller.  NULL without memory. */
+static struct plot *new_plot(const struct bench *b, enum plot_axis axis, char title[TITLE_SIZE])
 {
-    snprintf(title, size, "%s: %u connections x %u in flight", b->method, b->load.connections,
+    struct plot *p = calloc(1, sizeof *p);
+    snprintf(title, TITLE_SIZE, "%s: %u connections x %u in flight", b->method, b->load.connections,
              b->load.in_flight);
+    if (p != NULL) {
+        p->title = title;
+        p->axis = axis;
+    }
+    return p;
 }
 
 static bool plot_run(const struct bench *b, const struct load_result *r, char *why, size_t why_size)
@@ -50,12 +57,9 @@ static bool plot_run(const struct bench *b, const struct load_result *r, char *w
     char title[TITLE_SIZE];
     if (b->plot == NULL)
         return true;
-    struct plot *p = calloc(1, sizeof *p);
+    struct plot *p = new_plot(b, PLOT_PERCENT, title);
     if (p == NULL)
         return false;
-    title_of(b, title, sizeof title);
-    p->title = title;
-    p->axis = PLOT_PERCENT;
     p->lines[0].name = "latency";
     plot_add_histogram(&p->lines[0], &r->latency);
     p->lines[1].name = "accepted";
@@ -79,14 +83,11 @@ static bool plot_rows(const struct bench *b, const struct bench_rows *rows, char
     char title[TITLE_SIZE];
     if (b->plot == NULL)
         return true;
-    struct plot *p = calloc(1, sizeof *p);
+    struct plot *p = new_plot(b, PLOT_RATE, title);
     if (p == NULL)
         return false;
     struct bench_rows sorted = *rows;
     qsort(sorted.at, sorted.count, sizeof *sorted.at, by_rate);
-    title_of(b, title, sizeof title);
-    p->title = title;
-    p->axis = PLOT_RATE;
     for (p->count = 0; p->count < PERCENTILE_COUNT; p->count++) {
         struct plot_line *line = &p->lines[p->count];
         line->name = PERCENTILES[p->count].name;

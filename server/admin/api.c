@@ -41,10 +41,10 @@ void api_end_session(struct session *s)
 static void set_cookie(const struct web_listener *l, struct evhttp_request *req, const char *id,
                        const char *more)
 {
-    char text[256];
+    char text[256], name[REQUEST_COOKIE_SIZE];
 
-    snprintf(text, sizeof text, "ergon_session=%s; Path=/; HttpOnly; SameSite=Strict%s%s", id,
-             l->url.scheme == URL_TLS ? "; Secure" : "", more);
+    snprintf(text, sizeof text, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s",
+             request_cookie(req, name), id, l->url.scheme == URL_TLS ? "; Secure" : "", more);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Set-Cookie", text);
 }
 

@@ -21,9 +21,21 @@ const char *request_header(struct evhttp_request *req, const char *name)
 
 /* ---- whose it is ---- */
 
+const char *request_cookie(struct evhttp_request *req, char name[static REQUEST_COOKIE_SIZE])
+{
+    const char *host = request_header(req, "Host"), *port = host ? strrchr(host, ':') : NULL;
+    size_t digits = port ? strspn(port + 1, "0123456789") : 0;
+    bool is_port = digits > 0 && digits <= 5 && port[1 + digits] == '\0';
+
+    snprintf(name, REQUEST_COOKIE_SIZE, "ergon_session%s%s", is_port ? "_" : "",
+             is_port ? port + 1 : "");
+    return name;
+}
+
 struct session *request_session(struct web *w, struct evhttp_request *req)
 {
-    static const char name[] = "ergon_session=";
+    char name[REQUEST_COOKIE_SIZE];
+    size_t named = strlen(request_cookie(req, name));
     const char *at = request_header(req, "Cookie");
     struct session *found = NULL;
 
@@ -31,10 +43,10 @@ struct session *request_session(struct web *w, struct evhttp_request *req)
     while (at && *at && !found) {
         at += strspn(at, "; ");
         size_t length = strcspn(at, ";");
-        if (length == sizeof name - 1 + SESSION_WORD_TEXT &&
-            strncmp(at, name, sizeof name - 1) == 0)
-            found = session_find(&w->sessions, at + sizeof name - 1, SESSION_WORD_TEXT,
-                                 clock_monotonic());
+        if (length == named + 1 + SESSION_WORD_TEXT && strncmp(at, name, named) == 0 &&
+            at[named] == '=')
+            found =
+                session_find(&w->sessions, at + named + 1, SESSION_WORD_TEXT, clock_monotonic());
         at += length;
     }
     return found;

@@ -9,6 +9,11 @@
 #include "server/admin/web.h"
 
 const char *request_header(struct evhttp_request *req, const char *name); /* NULL: it has none */
+/* The name of a session's cookie, "ergon_session_7468".  A browser keeps the cookies of a host for
+ * all its ports: so that the pages of two servers there do not end each other's session, the port
+ * by which we were called is part of it. */
+enum { REQUEST_COOKIE_SIZE = 32 };
+const char *request_cookie(struct evhttp_request *req, char name[static REQUEST_COOKIE_SIZE]);
 /* The session that its cookie names; NULL: none, or no such, any more. */
 struct session *request_session(struct web *w, struct evhttp_request *req);
 /* Behind "Authorization: Bearer"; NULL: there is none. */

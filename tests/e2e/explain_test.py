@@ -1,38 +1,17 @@
 """ergon task explain against what the test arranged, on a real server: for each reason the cause, what explain says of it, and
 what it says when the cause has gone; and rates and priorities of those that wait, across kill -9."""
 import json
-import os
 import time
 import unittest
 
-from harness import OK, Server, eventually, run_ergon, scratch
+from harness import KeptTest, eventually
 
 # Of the reasons of the server: `commit` and `assigned` last for a moment only, and `stopping`, `store` and `no_executor` are
 # shown by a task of their own kind in tests/unit/jobs/truth_test.c.
 HOUR = "1h"
 
 
-class ExplainTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = scratch(self.addCleanup)
-        self.url = "unix://" + os.path.join(self.folder, "socket")
-        self.addCleanup(lambda: self.server.discard())
-
-    def start(self, *flags):
-        config = os.path.join(self.folder, "ergond.yaml")
-        with open(config, "w") as f:
-            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
-        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,))
-
-    def crash(self, *flags):
-        self.server.discard()
-        self.start(*flags)
-
-    def ergon(self, *arguments):
-        got, out, err = run_ergon(self.url, *arguments)
-        self.assertEqual(got, OK, (arguments, out, err))
-        return out.decode()
-
+class ExplainTest(KeptTest):
     def submit(self, *arguments):
         return self.ergon("task", "submit", *arguments).strip()
 

@@ -1,36 +1,28 @@
 """task.events and ergon events: what happens to all tasks, across broken connections and kill -9 of the server."""
 import json
-import os
 import re
 import signal
-import subprocess
 import unittest
 
-from harness import ERGON, INTERRUPTED, LIMIT, OK, TIMEOUT, USAGE, RemoteError, Server, eventually, run_ergon, scratch
+from harness import INTERRUPTED, LIMIT, TIMEOUT, USAGE, KeptTest, RemoteError, eventually
 
 HOUR = "1h"
 READERS = 50
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?:Z|[+-]\d\d:\d\d)  (\S+) +(t\S+)?")
 
 
-class FeedTest(unittest.TestCase):
+class FeedTest(KeptTest):
     def setUp(self):
-        self.folder = scratch(self.addCleanup)
-        self.url = "unix://" + os.path.join(self.folder, "socket")  # the same after a restart
+        super().setUp()
         self.start()
-        self.addCleanup(lambda: self.server.discard())
 
     def start(self):
-        config = os.path.join(self.folder, "ergond.yaml")
-        with open(config, "w") as f:
-            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
-        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
+        super().start()
         self.client = self.server.connect(self.url)
 
     def crash(self):
         self.client.close()
-        self.server.discard()
-        self.start()
+        super().crash()
 
     def submit(self, method, *params, **options):
         return self.client.call("task.submit", method, list(params), dict({"durable": "fsync"}, **options))["id"]
@@ -47,20 +39,6 @@ class FeedTest(unittest.TestCase):
             told += page["events"]
             cursor = page["next"]
         return told, cursor
-
-    def ergon(self, *arguments, status=OK):
-        got, out, err = run_ergon(self.url, *arguments)
-        self.assertEqual(got, status, (arguments, out, err))
-        return out.decode(), err
-
-    def background(self, *arguments):
-        process = subprocess.Popen([ERGON, "--server", self.url, *arguments], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
 
     # ---- on the wire ----
 
@@ -107,22 +85,22 @@ class FeedTest(unittest.TestCase):
     def test_prints_a_line_an_event_and_ends_at_its_count(self):
         task = self.submit("echo", 1, key="k1")
         self.until("done", task, "oldest")
-        out, _ = self.ergon("events", "--after", "oldest", "-n", "3")
+        out = self.ergon("events", "--after", "oldest", "-n", "3")
         self.assertEqual([LINE.match(line).groups() for line in out.splitlines()],
                          [(event, task) for event in ("submitted", "started", "done")])
         self.assertIn("key=k1", out)
-        out, _ = self.ergon("events", "--after", "oldest", "-n", "1", "--state", "done", "--method", "echo",
+        out = self.ergon("events", "--after", "oldest", "-n", "1", "--state", "done", "--method", "echo",
                             "--task-key", "k1", "--json")
         self.assertEqual(json.loads(out)["id"], task)
 
     def test_its_time_may_be_limited(self):
-        _, err = self.ergon("events", "--timeout", "300ms", status=TIMEOUT)
+        err = self.complaint("events", "--timeout", "300ms", status=TIMEOUT)
         self.assertIn("--after t", err)
 
     def test_a_state_that_no_event_tells_is_refused(self):
-        _, err = self.ergon("events", "--state", "parked", status=1)
+        err = self.complaint("events", "--state", "parked", status=1)
         self.assertIn("state", err)
-        self.ergon("events", "one", status=USAGE)
+        self.complaint("events", "one", status=USAGE)
 
     def test_an_interrupt_prints_the_cursor_that_goes_on(self):
         follow = self.background("events", "--after", "oldest")
@@ -133,7 +111,7 @@ class FeedTest(unittest.TestCase):
         self.assertEqual(follow.wait(LIMIT), INTERRUPTED)
         cursor = re.search(r"--after (t\S+)", follow.stderr.read()).group(1)
         second = self.submit("echo", 2)
-        out, _ = self.ergon("events", "--after", cursor, "-n", "3")
+        out = self.ergon("events", "--after", cursor, "-n", "3")
         self.assertNotIn(first, out)
         self.assertEqual(out.count(second), 3)
 

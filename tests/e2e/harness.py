@@ -246,6 +246,47 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(caught.exception.code, code, caught.exception.value)
 
 
+class KeptTest(unittest.TestCase):
+    """A server with a store, whose users of this machine may all: at a socket that is the same after a crash.  It is the
+    test that starts it."""
+
+    def setUp(self):
+        self.folder = scratch(self.addCleanup)
+        self.url = "unix://" + os.path.join(self.folder, "socket")
+        self.addCleanup(lambda: self.server.discard())
+
+    def start(self, *flags):
+        config = os.path.join(self.folder, "ergond.yaml")
+        with open(config, "w") as f:
+            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
+        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,))
+
+    def crash(self, *flags):
+        """kill -9, and another start."""
+        self.server.discard()
+        self.start(*flags)
+
+    def ergon(self, *arguments, status=OK, **more):
+        """What the command line prints."""
+        got, out, err = run_ergon(self.url, *arguments, **more)
+        self.assertEqual(got, status, (arguments, out, err))
+        return out.decode()
+
+    def complaint(self, *arguments, status, **more):
+        """What it prints as an error."""
+        got, _, err = run_ergon(self.url, *arguments, **more)
+        self.assertEqual(got, status, (arguments, err))
+        return err
+
+    def background(self, *arguments):
+        process = subprocess.Popen([ERGON, "--server", self.url, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+
 def scratch(add_cleanup):
     """A new folder, which goes when what is given to `add_cleanup` is called."""
     holder = tempfile.TemporaryDirectory()

@@ -2,56 +2,23 @@
 import json
 import os
 import signal
-import subprocess
 import unittest
 
-from harness import (ERGON, INTERRUPTED, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, Server,
-                     eventually, run_ergon, scratch)
+from harness import INTERRUPTED, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, KeptTest, eventually, run_ergon
 
 HOUR = "1h"
 
 
-class TasksTest(unittest.TestCase):
+class TasksTest(KeptTest):
     def setUp(self):
-        self.folder = scratch(self.addCleanup)
-        self.url = "unix://" + os.path.join(self.folder, "socket")  # the same after a restart
+        super().setUp()
         self.start()
-        self.addCleanup(lambda: self.server.discard())
-
-    def start(self):
-        config = os.path.join(self.folder, "ergond.yaml")
-        with open(config, "w") as f:
-            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
-        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
-
-    def crash(self):
-        self.server.discard()
-        self.start()
-
-    def ergon(self, *arguments, status=OK, **more):
-        got, out, err = run_ergon(self.url, *arguments, **more)
-        self.assertEqual(got, status, (arguments, out, err))
-        return out.decode()
-
-    def complaint(self, *arguments, status, **more):
-        got, _, err = run_ergon(self.url, *arguments, **more)
-        self.assertEqual(got, status, (arguments, err))
-        return err
 
     def json(self, *arguments, status=OK, **more):
         return json.loads(self.ergon(*arguments, "--json", status=status, **more))
 
     def submit(self, *arguments):
         return self.ergon("task", "submit", *arguments).strip()
-
-    def background(self, *arguments):
-        process = subprocess.Popen([ERGON, "--server", self.url, *arguments], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
 
     # ---- coming in ----
 

@@ -78,6 +78,9 @@ TEST(an_origin_is_ours_when_it_is_the_host)
     assert_true(origin_is_ours("https://localhost:7468", "localhost:7468"));
     assert_false(origin_is_ours("http://localhost:7469", "localhost:7468"));
     assert_false(origin_is_ours("http://evil.example", "localhost:7468"));
+    assert_false(origin_is_ours("http://localhost:7468.evil.example", "localhost:7468"));
+    assert_false(origin_is_ours("http://localhost:7468@evil.example", "localhost:7468"));
+    assert_false(origin_is_ours("ftp://localhost:7468", "localhost:7468"));
     assert_false(origin_is_ours("null", "localhost:7468"));
     assert_false(origin_is_ours("http://localhost:7468", NULL));
 }

@@ -63,6 +63,8 @@ TEST(an_ended_session_is_not_found)
     session_end(a);
     assert_null(find(id));
     assert_false(sessions_any(&sessions));
+    for (size_t i = 0; i < sizeof *a; i++)
+        assert_int_equal(((const char *)a)[i], 0);
 }
 
 TEST(who_asks_nothing_for_too_long_is_over)
