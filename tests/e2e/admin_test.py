@@ -172,6 +172,7 @@ class Open(AdminTest):
         self.assertEqual(admin.api("DELETE", "/api/session")[0], 200)
         while stream.readline():
             pass
+        self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
 
     def test_only_so_many_look_on_in_one_session(self):
         _, admin = self.open()
