@@ -10,6 +10,7 @@ import signal
 import ssl
 import unittest
 
+import msgpack
 from admin_client import JSON, Admin, Stream, refusal
 from harness import LIMIT, SOURCE, Server, build_module, eventually, scratch, self_signed, token_of, trusting, write_tokens
 from stuck_test import HANG
@@ -58,6 +59,19 @@ class Open(AdminTest):
         self.assertEqual(admin.api("DELETE", "/api/session"), (200, {}))
         self.assertEqual(refusal(admin.api("GET", "/api/session")), (401, "AUTH"))
         self.assertEqual(refusal(admin.call("echo")), (401, "AUTH"))
+
+    def test_what_json_has_no_value_for_is_told_all_the_same(self):
+        server, admin = self.open()
+        admin.sign_in()
+        values = ((2**64 - 1, "18446744073709551615"), (2**53 + 1, 2**53 + 1), (-2**63, -2**63), (float("nan"), "nan"), (float("-inf"), "-inf"),
+                  (b"", {"$bin": ""}), ("\udcff", {"$bin": "/w=="}), ("a\0b", "a\0b"), (msgpack.ExtType(5, b"\1\2"), {"$ext": [5, "AQI="]}),
+                  (msgpack.Timestamp(1, 0), {"$ext": [-1, "AAAAAQ=="]}), ({1: "a", None: "b", b"\xff": "c", "": "d"}, {"1": "a", "null": "b", '{"$bin":"/w=="}': "c", "": "d"}))
+        with server.connect() as client:
+            for value, said in values:
+                task = client.call("task.submit", "echo", [value], {"keep": "1h"})["id"]
+                self.assertEqual(admin.call("task.wait", task)[0], 200)
+                status, got = admin.call("task.get", task)
+                self.assertEqual((status, got["result"]["result"]), (200, said), value)
 
     def test_errors_have_their_codes(self):
         _, admin = self.open()
@@ -211,6 +225,25 @@ class Open(AdminTest):
         eventually(lambda: in_flight() == 1, "the call ends whose client has gone")
         self.assertEqual(select.select([first.sock], [], [], 0)[0], [], "the first call, whose time ends first, has not ended")
         self.assertEqual(admin.call("echo", 1), (200, {"result": 1}))
+
+    def test_only_so_many_calls_of_a_session_are_under_way(self):
+        server, admin = self.open()
+        admin.sign_in()
+        for _ in range(32):
+            connection = admin.connection()
+            self.addCleanup(connection.close)
+            connection.request("POST", "/api/call", json.dumps({"method": "sleep", "params": ["1h"]}), {**JSON, "Cookie": admin.cookie, "X-Ergon-CSRF": admin.csrf})
+        eventually(lambda: admin.call("echo")[0] == 429, "all calls of the session are under way")
+        other = Admin(admin.url.geturl())
+        other.sign_in()
+        self.assertEqual(other.call("echo", 1), (200, {"result": 1}))
+
+    def test_a_result_that_is_too_large_is_refused(self):
+        _, admin = self.open()
+        admin.sign_in()
+        for size, status in ((7 << 20, 200), (9 << 20, 413)):
+            packed = {"$bin": base64.b64encode(gzip.compress(b"x" * size)).decode()}
+            self.assertEqual(admin.call("decompress", packed)[0], status)
 
     def test_what_the_server_would_hang_up_on_costs_no_session(self):
         _, admin = self.open("--limits-message", "64k")

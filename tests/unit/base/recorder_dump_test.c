@@ -158,6 +158,28 @@ TEST(a_file_that_ends_anywhere_is_told_as_far_as_it_goes)
     }
 }
 
+/* The head of each section says that it is a byte shorter than what it has to begin with. */
+TEST(a_section_that_is_too_short_is_not_read_on)
+{
+    static const struct {
+        enum dump_section what;
+        uint32_t least;
+    } sections[] = {{DUMP_START, DUMP_START_HEAD},
+                    {DUMP_METHOD, 4},
+                    {DUMP_RING, 4},
+                    {DUMP_WORDS, DUMP_WORDS_HEAD}};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        size_t len = DUMP_MAGIC + DUMP_HEAD + sections[i].least - 1;
+        memset(file, 0, len);
+        memcpy(file, dump_magic, DUMP_MAGIC);
+        file[DUMP_MAGIC] = (uint8_t)sections[i].what;
+        file[DUMP_MAGIC + 4] = (uint8_t)(sections[i].least - 1);
+        dump_end(file + len);
+        assert_int_equal(read_story(len + DUMP_HEAD), DUMP_CUT);
+        assert_string_equal(story, "");
+    }
+}
+
 TEST(rubbish_is_survived)
 {
     uint64_t seed = 7;

@@ -47,6 +47,10 @@ TEST(a_wrong_file_is_refused_with_its_line)
     memset(long_name + 12, 'a', 100);
     memcpy(long_name + 112, ": {}\n", 6);
     expect_wrong(long_name, "2: no name of a context");
+    expect_wrong("contexts: {.a: {}}\n", "1: no name of a context");
+    expect_wrong("contexts: {a/b: {}}\n", "1: no name of a context");
+    expect_wrong("contexts:\n  a: {}\n  a: {}\n", "3: stands twice: a");
+    expect_wrong("contexts: {a: {}}\n---\ncontexts: {b: {}}\n", "3: a second document");
     expect_wrong("- a\n", "1: names with values");
     expect_wrong("contexts: 5\n", "1: names with values");
     expect_wrong("contexs: {}\n", "1: there is no setting 'contexs'; did you mean 'contexts'?");

@@ -268,6 +268,17 @@ TEST(the_worst_comes_first)
     json_decref(findings);
 }
 
+TEST(a_queue_that_is_paused_does_not_grow_beside)
+{
+    json_t *findings = findings_of(
+        "{'before': {'info': {'uptime_ms': 1000}, 'queues': [{'method': 'm', 'queued': 400}]},"
+        " 'info': {'uptime_ms': 3000},"
+        " 'queues': [{'method': 'm', 'queued': 600, 'paused': true}]}");
+    assert_int_equal(json_array_size(findings), 1);
+    assert_string_equal(json_text(json_array_get(findings, 0), "finding"), "queue_paused");
+    json_decref(findings);
+}
+
 TEST(a_name_is_one_word_of_the_advice)
 {
     json_t *findings =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "proto/reader.h"
+#include "server/access/rights.h"
 #include "server/jobs/core/feed.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -194,6 +195,71 @@ FEED_TEST(a_filter_passes_what_it_names)
     stage_holds(answer(w, op), "{'events': [], ");
 }
 
+FEED_TEST(one_for_whom_nothing_comes_holds_nobody_up)
+{
+    struct operation *idle = read_from(w, here(w)), *op = read_from(w, here(w));
+    idle->feed.kinds = 1u << JOB_EVENT_DEAD;
+    world_give(w, idle);
+    world_give(w, op);
+    stage_submit(w);
+    jobs_world_pass(w, AO_S(1));
+    stage_holds(answer(w, op), "submitted");
+    assert_false(world_answered(w, idle));
+}
+
+FEED_TEST(a_page_and_a_step_are_bounded)
+{
+    enum { EVENTS = 2 * FEED_STEP_WORK };
+    struct feed *feed = &w->jobs->table.feed;
+    const struct job *job = world_job(w, stage_submit(w));
+    feed_fini(feed);
+    assert_true(feed_init(feed, 2 * EVENTS, 1));
+    for (int i = 0; i < EVENTS; i++)
+        feed_add(feed, job, JOB_EVENT_CHANGED, 1, 0, (struct span){0});
+    struct operation *op = read_from(w, (struct feed_cursor){0});
+    op->feed.max = EVENTS;
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(world_answered(w, op));
+    assert_in_range(operation_result(op).len, FEED_PAGE_BYTES, FEED_PAGE_BYTES + 1024);
+    struct operation *idle = read_from(w, (struct feed_cursor){0});
+    idle->feed.kinds = 1u << JOB_EVENT_DEAD;
+    idle->feed.timeout = 0; /* it is answered as far as one step comes */
+    world_give(w, idle);
+    assert_true(world_answered(w, idle));
+    assert_in_range(idle->feed.after.seq, FEED_STEP_WORK / 2, FEED_STEP_WORK + 1);
+}
+
+FEED_TEST(one_is_told_what_it_may_know)
+{
+    jobs_world_submit(w, &WORK(.tenant = span_text("ada")));
+    jobs_world_submit(w, &WORK(.tenant = span_text("bob")));
+    struct operation *op = read_from(w, (struct feed_cursor){0});
+    op->rights = rights_new(
+        &(struct rights_options){.name = "token:ada", .tenant = "ada", .methods = "task.*"});
+    op->tenant = span_text("ada");
+    const char *said = given(w, op);
+    stage_holds(said, "'tenant': 'ada'");
+    lacks(said, "'tenant': 'bob'");
+}
+
+FEED_TEST(one_is_told_of_queues_that_it_may_know)
+{
+    const struct role role = {
+        .name = "ops", .members = "token:ada", .methods = "task.*", .queues = "other"};
+    struct operation *pause = world_operation(w, &operation_queue_pause);
+    pause->named.name = span_text("work");
+    world_give(w, pause);
+    struct role_table *roles = role_table_new(&role, 1);
+    struct operation *op = read_from(w, (struct feed_cursor){0});
+    op->feed.timeout = 0;
+    op->rights =
+        rights_new(&(struct rights_options){.roles = roles, .name = "token:ada", .tenant = "ada"});
+    op->tenant = span_text("ada");
+    lacks(given(w, op), "queue_paused");
+    role_table_unref(roles);
+}
+
 FEED_TEST(one_who_goes_leaves_the_others)
 {
     struct operation *ops[3];
@@ -210,11 +276,13 @@ FEED_TEST(one_who_goes_leaves_the_others)
 
 FEED_TEST(who_waits_when_the_server_stops_is_answered_as_things_stand)
 {
-    struct operation *op = read_from(w, here(w));
+    struct operation *op = read_from(w, here(w)), *other = read_from(w, here(w));
     world_give(w, op);
+    world_give(w, other);
     w->source.stop(w->source.arg, false);
     jobs_world_settle(w);
     stage_holds(answer(w, op), "{'events': [], ");
+    stage_holds(answer(w, other), "{'events': [], ");
     op = read_from(w, here(w));
     world_give(w, op);
     stage_holds(answer(w, op), "{'events': [], ");
@@ -340,6 +408,8 @@ FEED_TEST(a_cursor_is_read_as_it_was_written)
                                         "t0000000000001-0",
                                         "t0000000000001-07",
                                         "t0000000000001-7x",
+                                        "t0000000000001-7/",
+                                        "t0000000000001--7",
                                         "t0000000000001_7",
                                         "t0000000000001-12345678901234567890",
                                         "u0000000000001-7"};
