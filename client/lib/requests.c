@@ -50,6 +50,19 @@ struct ergon_request *request_of_name(const char *method, const char *name)
     return request_done(r);
 }
 
+struct ergon_request *request_of_name_in(const char *method, const char *name, const char *tenant)
+{
+    struct ergon_request *r = request_new(method, 2);
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, name);
+    pairs_init(&m);
+    pairs_text(&m, "tenant", tenant);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
 ergon_call_id ergon_client_ask(struct ergon_client *client, struct ergon_request *r,
                                uint32_t timeout_ms, ergon_answer_fn *fn, void *arg)
 {
@@ -354,33 +367,19 @@ struct ergon_request *ergon_request_cron_delete(const char *name)
     return request_of_name("cron.delete", name);
 }
 
-/* `tenant` NULL: the caller's own. */
-static struct ergon_request *about_cron(const char *verb, const char *name, const char *tenant)
-{
-    struct ergon_request *r = request_new(verb, 2);
-    struct pairs m;
-    if (r == NULL)
-        return NULL;
-    pack_str(&r->params, name);
-    pairs_init(&m);
-    pairs_text(&m, "tenant", tenant);
-    pairs_pack(&m, r);
-    return request_done(r);
-}
-
 struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant)
 {
-    return about_cron("cron.delete", name, tenant);
+    return request_of_name_in("cron.delete", name, tenant);
 }
 
 struct ergon_request *ergon_request_cron_pause(const char *name, const char *tenant)
 {
-    return about_cron("cron.pause", name, tenant);
+    return request_of_name_in("cron.pause", name, tenant);
 }
 
 struct ergon_request *ergon_request_cron_resume(const char *name, const char *tenant)
 {
-    return about_cron("cron.resume", name, tenant);
+    return request_of_name_in("cron.resume", name, tenant);
 }
 
 struct ergon_request *ergon_request_audit(void)

@@ -20,6 +20,8 @@ struct ergon_request *request_new(const char *method, size_t parts);
 
 /* One whose only parameter is a name. */
 struct ergon_request *request_of_name(const char *method, const char *name);
+/* The same of a tenant; NULL: the caller's own. */
+struct ergon_request *request_of_name_in(const char *method, const char *name, const char *tenant);
 
 /* `r`, or NULL when memory was out on the way: then `r` is gone.  NULL is fine. */
 struct ergon_request *request_done(struct ergon_request *r);

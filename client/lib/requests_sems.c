@@ -98,15 +98,7 @@ struct ergon_request *ergon_request_sem_explain(const char *name)
 
 struct ergon_request *ergon_request_sem_explain_of(const char *name, const char *tenant)
 {
-    struct ergon_request *r = request_new("sem.explain", 2);
-    struct pairs m;
-    if (r == NULL)
-        return NULL;
-    pack_str(&r->params, name);
-    pairs_init(&m);
-    pairs_text(&m, "tenant", tenant);
-    pairs_pack(&m, r);
-    return request_done(r);
+    return request_of_name_in("sem.explain", name, tenant);
 }
 
 struct ergon_request *ergon_request_sem_revoke(const char *name, uint64_t fence, const char *tenant)

@@ -8,6 +8,7 @@
 
 #include "server/metrics/families.h"
 #include "server/metrics/metrics.h"
+#include "server/tasks/method_ranks.h"
 #include "server/tasks/tasks.h"
 
 /* Counters alone. */
@@ -35,11 +36,6 @@ struct method_board {
     struct counts moved;
     struct row rows[ROWS]; /* of this writing; the last one is that of the others */
     uint32_t used;
-};
-
-struct rank {
-    uint32_t index;
-    uint64_t calls;
 };
 
 struct method_board *method_board_new(void)
@@ -101,33 +97,9 @@ static void move(struct method_board *b, const struct tasks *tasks, uint32_t ind
     b->sides[index] = (uint8_t)to;
 }
 
-static int busiest_first(const void *a, const void *b)
-{
-    const struct rank *p = a, *q = b;
-    if (p->calls != q->calls)
-        return p->calls < q->calls ? 1 : -1;
-    return (p->index > q->index) - (p->index < q->index);
-}
-
-/* Those that were called, the busiest first. */
-static uint32_t rank_all(const struct tasks *tasks, uint32_t methods, struct rank *ranks)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < methods; i++) {
-        struct method_info m;
-        tasks_method_info(tasks, i, &m);
-        uint64_t calls = m.done + m.failed + m.busy_refused + m.running + m.parked;
-        if (calls > 0)
-            ranks[count++] = (struct rank){i, calls};
-    }
-    if (count > 0)
-        qsort(ranks, count, sizeof *ranks, busiest_first);
-    return count;
-}
-
 /* The least busy of those that have their own is behind `from`; NULL: none is. */
-static const struct rank *least(const struct method_board *b, const struct rank *from,
-                                const struct rank *end)
+static const struct method_rank *least(const struct method_board *b, const struct method_rank *from,
+                                       const struct method_rank *end)
 {
     while (end > from)
         if (b->sides[(--end)->index] == SIDE_OWN)
@@ -135,15 +107,15 @@ static const struct rank *least(const struct method_board *b, const struct rank 
     return NULL;
 }
 
-static void choose(struct method_board *b, const struct tasks *tasks, const struct rank *ranks,
-                   uint32_t count)
+static void choose(struct method_board *b, const struct tasks *tasks,
+                   const struct method_rank *ranks, uint32_t count)
 {
-    const struct rank *end = ranks + count;
-    for (const struct rank *r = ranks; r < end; r++) {
+    const struct method_rank *end = ranks + count;
+    for (const struct method_rank *r = ranks; r < end; r++) {
         if (b->sides[r->index] == SIDE_OWN)
             continue;
         if (b->own == ROWS - 1) {
-            const struct rank *out = least(b, r, end);
+            const struct method_rank *out = least(b, r, end);
             if (!out || r->calls / 2 <= out->calls)
                 return;
             move(b, tasks, out->index, SIDE_OTHER);
@@ -154,8 +126,8 @@ static void choose(struct method_board *b, const struct tasks *tasks, const stru
     }
 }
 
-static void read_rows(struct method_board *b, const struct tasks *tasks, const struct rank *ranks,
-                      uint32_t count)
+static void read_rows(struct method_board *b, const struct tasks *tasks,
+                      const struct method_rank *ranks, uint32_t count)
 {
     struct row other = {.name = "_other", .counts = b->moved}, row;
     b->used = 0;
@@ -264,11 +236,11 @@ static void write_registry(struct metrics_text *t, const struct rpc_shared *s, u
 bool write_methods(struct metrics_text *t, const struct rpc_shared *s, struct method_board *b)
 {
     uint32_t methods = registry_count(s->registry);
-    struct rank *ranks = malloc((methods + 1) * sizeof *ranks);
+    struct method_rank *ranks = malloc((methods + 1) * sizeof *ranks);
     bool good = ranks && grow(b, methods);
 
     if (good) {
-        uint32_t count = rank_all(s->tasks, methods, ranks);
+        uint32_t count = method_ranks(s->tasks, methods, false, ranks);
         choose(b, s->tasks, ranks, count);
         read_rows(b, s->tasks, ranks, count);
         write_rows(t, b);

@@ -4,39 +4,12 @@
 
 #include "base/clock.h"
 #include "server/rpc/method.h"
+#include "server/tasks/method_ranks.h"
 
 enum {
     TIMES_USUAL = 20, /* methods that are told of unless it is said */
     TIMES_MOST = 64   /* each has up to 2 x 54 counters at each executor, all of which are read */
 };
-
-struct rank {
-    uint32_t index;
-    uint64_t calls;
-};
-
-static int busiest_first(const void *a, const void *b)
-{
-    const struct rank *p = a, *q = b;
-    if (p->calls != q->calls)
-        return p->calls < q->calls ? 1 : -1;
-    return (p->index > q->index) - (p->index < q->index);
-}
-
-/* Those that have ended tasks, the busiest first; how many. */
-static uint32_t rank_all(const struct tasks *tasks, uint32_t methods, struct rank *ranks)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < methods; i++) {
-        struct method_info m;
-        tasks_method_info(tasks, i, &m);
-        if (m.done + m.failed > 0)
-            ranks[count++] = (struct rank){i, m.done + m.failed};
-    }
-    if (count > 0)
-        qsort(ranks, count, sizeof *ranks, busiest_first);
-    return count;
-}
 
 /* [bucket, count, bucket, count, ...], of those that are not empty. */
 static void pack_histogram(struct pack *p, const char *key, const struct histogram_sum *h)
@@ -61,7 +34,7 @@ static void pack_bounds(struct pack *p)
         pack_uint(p, histogram_bound(i));
 }
 
-static void pack_rows(struct pack *p, const struct tasks *tasks, const struct rank *ranks,
+static void pack_rows(struct pack *p, const struct tasks *tasks, const struct method_rank *ranks,
                       uint32_t count)
 {
     pack_str(p, "methods");
@@ -112,12 +85,12 @@ static void serve_times(struct rpc_request *rq)
 
     if (!read_options(rq, &most))
         return;
-    struct rank *ranks = malloc((methods + 1) * sizeof *ranks);
+    struct method_rank *ranks = malloc((methods + 1) * sizeof *ranks);
     if (!ranks) {
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
         return;
     }
-    uint32_t count = rank_all(s->tasks, methods, ranks);
+    uint32_t count = method_ranks(s->tasks, methods, true, ranks);
     pack_init(&p);
     pack_map(&p, 4);
     pack_key_uint(&p, "time", clock_wall() / AO_MS(1));
