@@ -49,7 +49,7 @@ RULES = {
     "server/rpc": (["server/rpc/*", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/metrics": (["server/metrics/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
-                        "server/tasks/tasks.h", "server/runtime/rounds.h", "proto/errors.h", "ergon/*"], []),
+                        "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/runtime/rounds.h", "proto/errors.h", "ergon/*"], []),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
     "client/bench": (["client/bench/*", "client/lib/*", "proto/*", "ergon/*"], ["jansson.h"]),
