@@ -206,8 +206,9 @@ static const struct config_key keys[] = {
      .help = "the same of one connection; auto: an eighth of limits.memory"},
     {"limits.partial", "limits-partial", &config_size, AT(limits.partial), .normal = "256m",
      LIMIT(64 * KILO, 1024 * GIGA),
-     .help = "unfinished messages of all connections, at most a quarter of limits.memory; above, "
-             "the largest is closed, of the principal that has most"},
+     .help = "unfinished messages of all connections, at most a quarter of limits.memory, but room "
+             "for two of limits.message; above, the largest is closed, of the principal that has "
+             "most"},
     {"limits.handshake_timeout", "limits-handshake-timeout", &config_duration,
      AT(limits.handshake_timeout), .normal = "10s", LIMIT(MS, DAY),
      .help = "from accept to the end of the TLS handshake"},
