@@ -20,6 +20,8 @@
 #include "server/rpc/spec_options.h"
 #include "server/store/store.h"
 #include "server/tasks/tasks_rings.h"
+#include "server/tracing/exporter.h"
+#include "server/tracing/tracer.h"
 
 static int fail(char *error, size_t size, const char *what)
 {
@@ -121,6 +123,21 @@ static int build_activators(struct topology *t, const struct config *c)
     return 0;
 }
 
+/* ---- traces ---- */
+
+static int build_tracer(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    if (!c->trace.endpoint)
+        return 0;
+    t->tracer = tracer_new(c->trace.sample);
+    if (!t->tracer)
+        return fail(error, size, "the list of spans");
+    const struct exporter_options options = {
+        .endpoint = c->trace.endpoint, .version = ERGON_VERSION, .tracer = t->tracer};
+    t->exporter = exporter_open(&options, error, size);
+    return t->exporter ? 0 : -1;
+}
+
 /* ---- tasks ---- */
 
 static int build_tasks(struct topology *t, const struct config *c, struct registry *registry,
@@ -140,6 +157,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.executor_count = count;
     plan.ended = rpc_call_ended;
     plan.accounts = t->accounts;
+    plan.tracer = t->tracer;
     plan.opened = rpc_call_opened;
     t->tasks = tasks_new(&plan, error, size);
     free(executors);
@@ -147,6 +165,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
         return -1;
     for (uint32_t i = 0; i < t->loop_count; i++) {
         t->loops[i].rpc.home = tasks_home(t->tasks, i);
+        t->loops[i].rpc.sampler = c->trace.sample > 0 ? t->tracer : NULL;
         tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
         rpc_serve_workers(&t->loops[i].rpc, tasks_dock(t->tasks, i));
     }
@@ -179,6 +198,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
     options.tenants = tenants;
     options.read_cron_options = spec_reread_cron_options;
     options.worker_methods = t->worker_methods;
+    options.tracer = t->tracer;
     t->jobs = jobs_new(&options, error, size);
     free(tenants);
     return t->jobs ? 0 : -1;
@@ -280,6 +300,7 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.loop_count = t->loop_count;
     t->shared.rings = &t->rings;
     t->shared.accounts = t->accounts;
+    t->shared.tracer = t->tracer;
     t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
     t->shared.memory_usable = memory_usable("");
@@ -300,7 +321,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
     t->shared.limits = plan_limits(config, t->loop_count);
     if (build_activators(t, config) < 0)
         goto failed;
-    if (build_tasks(t, config, registry, error, size) < 0 ||
+    if (build_tracer(t, config, error, size) < 0 ||
+        build_tasks(t, config, registry, error, size) < 0 ||
         build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);

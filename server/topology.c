@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "server/store/store.h"
+#include "server/tracing/exporter.h"
+#include "server/tracing/tracer.h"
 
 /* A thread that has only to notice the order to stop has come back within this. */
 static const ao_time least_join = AO_MS(200);
@@ -105,6 +107,8 @@ void topology_free(struct topology *t)
         if (t->loops[i].poller)
             poller_libevent_free(t->loops[i].poller);
     }
+    exporter_close(t->exporter); /* what ended last is sent, too */
+    tracer_free(t->tracer);
     accounts_free(t->accounts);
     threads_fini(&t->threads);
     free(t->worker_methods);

@@ -28,6 +28,9 @@ struct loop {
 };
 
 /* Owns all that it points to.  What is NULL was not built. */
+struct exporter; /* server/tracing/exporter.h */
+struct tracer;
+
 struct topology {
     struct loop *loops;
     uint32_t loop_count;
@@ -38,6 +41,9 @@ struct topology {
 
     struct poller *manager_poller; /* NULL when the manager lives on loop 0 */
     struct activator *manager;
+
+    struct tracer *tracer;     /* NULL: no span is told */
+    struct exporter *exporter; /* who tells them */
 
     struct tasks *tasks;
     struct store *store; /* NULL: none is configured */

@@ -238,6 +238,11 @@ struct config {
         uint32_t files;  /* of each kind that are kept; 0: none is written */
     } recorder;
 
+    struct {
+        char *endpoint;  /* of a collector of spans; NULL: none */
+        uint32_t sample; /* of what comes without a trace, so many millionths begin one */
+    } trace;
+
     char *file;                    /* that was read; may be NULL */
     char *copy;                    /* CONFIG_BACKUP_STORE: where it goes to; else NULL */
     struct config_origin *origins; /* one per key of the table */

@@ -292,6 +292,14 @@ static const struct config_key keys[] = {
      LIMIT(64 * KILO, GIGA),
      .help = "of these, what waits to be written; with no room administrative acts are refused"},
 
+    {"trace.endpoint", "trace-endpoint", &config_collector, AT(trace.endpoint),
+     .help = "collector that spans are sent to, by OTLP/HTTP: http://127.0.0.1:4318; none: traces "
+             "are passed on, and no span is told"},
+    {"trace.sample", "trace-sample", &config_ratio, AT(trace.sample), .normal = "0",
+     LIMIT(0, 1000000),
+     .help = "of the calls and tasks that come without a trace, how many begin one: 0.01 is one in "
+             "a hundred"},
+
     {"recorder.directory", "recorder-directory", &config_path, AT(recorder.directory),
      .help = "where the flight recorder is written to when the server crashes, or a loop is stuck; "
              "none: beside the store, or nowhere without one"},

@@ -49,19 +49,21 @@ struct config_type {
 };
 
 /* Single values, and the member that each has (types.c). */
-extern const struct config_type config_bool;     /* bool */
-extern const struct config_type config_count;    /* uint32_t */
-extern const struct config_type config_integer;  /* int32_t */
-extern const struct config_type config_mode;     /* uint32_t, octal in text */
-extern const struct config_type config_size;     /* uint64_t, bytes */
-extern const struct config_type config_duration; /* uint64_t, ns */
-extern const struct config_type config_word;     /* an enum: the index of the word in `words` */
-extern const struct config_type config_path;     /* char *, owned or NULL */
-extern const struct config_type config_name;     /* char *, owned or NULL: no path */
-extern const struct config_type config_secret;   /* likewise; on no command line, never printed */
-extern const struct config_type config_url;      /* char *, owned or NULL; url_parse() takes it */
-extern const struct config_type config_adminurl; /* the same of an admin listener */
-extern const struct config_type config_corelist; /* struct config_cores, "0-2,5" in text */
+extern const struct config_type config_bool;      /* bool */
+extern const struct config_type config_count;     /* uint32_t */
+extern const struct config_type config_integer;   /* int32_t */
+extern const struct config_type config_mode;      /* uint32_t, octal in text */
+extern const struct config_type config_size;      /* uint64_t, bytes */
+extern const struct config_type config_duration;  /* uint64_t, ns */
+extern const struct config_type config_ratio;     /* uint32_t, millionths; at most 1 in text */
+extern const struct config_type config_word;      /* an enum: the index of the word in `words` */
+extern const struct config_type config_path;      /* char *, owned or NULL */
+extern const struct config_type config_name;      /* char *, owned or NULL: no path */
+extern const struct config_type config_secret;    /* likewise; on no command line, never printed */
+extern const struct config_type config_url;       /* char *, owned or NULL; url_parse() takes it */
+extern const struct config_type config_adminurl;  /* the same of an admin listener */
+extern const struct config_type config_collector; /* char *, owned or NULL; endpoint_parse() */
+extern const struct config_type config_corelist;  /* struct config_cores, "0-2,5" in text */
 
 /* Lists (lists.c).  Those of maps have the elements' table in the key. */
 extern const struct config_type config_textlist; /* struct config_texts; a text adds one */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endpoint.h"
 #include "base/units.h"
 #include "server/config/key_table.h"
 
@@ -177,6 +178,39 @@ static void write_size(int64_t value, char *buf, size_t size)
     units_size_text((uint64_t)value, buf, size);
 }
 
+/* What is there is kept in millionths. */
+enum { RATIO_PARTS = 1000000, RATIO_DIGITS = 6 };
+
+static bool read_ratio(const struct config_key *key, const char *text, int64_t *value, char *why)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *point = text + digits, *rest = *point == '.' ? point + 1 : point;
+    size_t behind = strspn(rest, "0123456789");
+    int64_t part = RATIO_PARTS;
+
+    (void)key;
+    if (digits == 0 || digits > 1 || rest[behind] || (*point == '.' && behind == 0) ||
+        behind > RATIO_DIGITS) {
+        snprintf(why, CONFIG_WHY_MAX, "\"%.40s\" is not a ratio (write \"0\", \"0.01\" or \"1\")",
+                 text);
+        return false;
+    }
+    *value = (*text - '0') * (int64_t)RATIO_PARTS;
+    for (size_t i = 0; i < behind; i++)
+        *value += (rest[i] - '0') * (part /= 10);
+    return true;
+}
+
+static void write_ratio(int64_t value, char *buf, size_t size)
+{
+    snprintf(buf, size, "%" PRId64 ".%06" PRId64, value / RATIO_PARTS, value % RATIO_PARTS);
+    size_t len = strlen(buf);
+    while (buf[len - 1] == '0')
+        buf[--len] = '\0';
+    if (buf[len - 1] == '.')
+        buf[len - 1] = '\0';
+}
+
 /* ---- words and truth ---- */
 
 static enum config_outcome parse_word(const struct config_key *key, void *base, const char *text,
@@ -288,6 +322,14 @@ static enum config_outcome parse_adminurl(const struct config_key *key, void *ba
     struct url url;
 
     return set_text(key, base, text, url_parse(text, URL_ADMIN, &url), why);
+}
+
+static enum config_outcome parse_collector(const struct config_key *key, void *base,
+                                           const char *text, char *why)
+{
+    struct endpoint endpoint;
+
+    return set_text(key, base, text, endpoint_parse(text, &endpoint), why);
 }
 
 static bool print_text(const struct config_key *key, const void *base, char *buf, size_t size)
@@ -427,12 +469,14 @@ const struct config_type config_count = {"number", " N", NUMBER_OF(uint32_t, who
 const struct config_type config_integer = {"number", " N", NUMBER_OF(int32_t, whole)};
 const struct config_type config_mode = {"octal mode", " MODE", true, NUMBER_OF(uint32_t, mode)};
 const struct config_type config_size = {"size", " SIZE", NUMBER_OF(uint64_t, size)};
+const struct config_type config_ratio = {"ratio", " RATIO", NUMBER_OF(uint32_t, ratio)};
 const struct config_type config_duration = {"time", " TIME", NUMBER_OF(uint64_t, duration)};
 const struct config_type config_path = {"path", " PATH", true, TEXT_AS(text, text)};
 const struct config_type config_name = {"text", " NAME", true, TEXT_AS(text, text)};
 const struct config_type config_secret = {"secret", "", TEXT_AS(text, secret)};
 const struct config_type config_url = {"URL", " URL", true, TEXT_AS(url, text)};
 const struct config_type config_adminurl = {"URL", " URL", true, TEXT_AS(adminurl, text)};
+const struct config_type config_collector = {"URL", " URL", true, TEXT_AS(collector, text)};
 const struct config_type config_corelist = {
     "cores", " CORES", true,
     .parse = parse_cores, .print = print_cores, .equal = equal_cores, .clear = clear_cores};

@@ -6,6 +6,7 @@
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/spans.h"
 #include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
@@ -37,6 +38,7 @@ static void ended(struct jobs *jobs, struct job *job)
     if (tracepoint_watched(answer))
         TRACEPOINT4(answer, job->id, job->queue->name.at, job->queue->name.len,
                     (int32_t)error_of(job));
+    spans_ended(&jobs->sched, job);
     waiters_job_ended(jobs, job);
     dependencies_ended(&jobs->sched, job);
     retention_add(&jobs->sched, job);

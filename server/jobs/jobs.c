@@ -126,6 +126,7 @@ static bool init_parts(struct jobs *jobs)
                                                    .kept_bytes_max = o->kept_bytes_max,
                                                    .keep_failed = o->keep_failed,
                                                    .keeps_rates = o->store != NULL,
+                                                   .tracer = o->tracer,
                                                    .max_changed = semaphore_max_changed}) == 0;
     jobs->crons = crons_new();
     jobs->shared = shared_new();

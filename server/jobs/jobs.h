@@ -19,6 +19,7 @@ struct jobs;
 struct store;
 struct tasks;
 struct registry;
+struct tracer; /* server/tracing/tracer.h */
 
 struct jobs_tenant {
     const char *name;
@@ -45,6 +46,7 @@ struct jobs_options {
     /* Patterns, as in server/access/rights.h, of methods that workers will offer: their tasks wait
      * for that.  Borrowed; NULL: none. */
     const char *worker_methods;
+    struct tracer *tracer;             /* borrowed: that is told of spans; NULL: nobody is */
     const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
     uint32_t tenant_count;
     /* Reads the options of a cron, a raw map as the store has it, into a spec that has its

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/metrics/families.h"
+#include "server/tracing/tracer.h"
 
 static const uint64_t ns_per_second = 1000000000, ns_per_us = 1000;
 
@@ -150,4 +151,17 @@ void write_logs(struct metrics_text *t)
     write_log(t, &repeated, l.repeated, a.repeated);
     write_log(t, &dropped, l.dropped, a.dropped);
     write_log(t, &waiting, l.waiting, a.waiting);
+}
+
+void write_spans(struct metrics_text *t, const struct rpc_shared *s)
+{
+    struct tracer_figures f;
+
+    tracer_figures(s->tracer, &f);
+    write_one(t, "ergon_spans_exported", METRICS_COUNTER, NULL, f.exported,
+              "Spans that a collector took.");
+    write_one(t, "ergon_spans_dropped", METRICS_COUNTER, NULL, f.dropped,
+              "Spans that found no room, or no collector in time.");
+    write_one(t, "ergon_spans_waiting", METRICS_GAUGE, NULL, f.waiting,
+              "Spans that wait for the collector.");
 }

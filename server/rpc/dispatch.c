@@ -17,6 +17,7 @@
 #include "server/rpc/trail.h"
 #include "server/rpc/worker_events.h"
 #include "server/net/connection/oversight.h"
+#include "server/tracing/tracer.h"
 #include "base/log.h"
 
 static const struct rpc_methods *const namespaces[] = {
@@ -71,15 +72,27 @@ static void serve_own(struct rpc_request *rq, struct span name)
                    (const char *)name.at, rpc_where_else(name));
 }
 
+/* A call that comes without a trace may begin one: NULL, it does not. */
+__attribute__((noinline)) static const struct trace_link *sample(const struct rpc_loop *loop,
+                                                                 struct trace_link *begun)
+{
+    *begun = (struct trace_link){0};
+    return tracer_begins(loop->sampler, &begun->context) ? begun : NULL;
+}
+
 static void dispatch(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
 {
     struct rpc_request rq = {.loop = loop, .conn = c, .msgid = e->msgid, .params = e->params};
     struct method *m = rpc_find_handler(loop, e->method);
+    const struct trace_link *trace = NULL;
+    struct trace_link begun;
 
+    if (__builtin_expect(loop->sampler != NULL, 0))
+        trace = sample(loop, &begun);
     if (!m)
         serve_own(&rq, e->method);
     else if (rpc_admit(&rq, e->method, m->name.at, RPC_GUARDED))
-        rpc_start_call(&rq, m, e->params, AO_NEVER, NULL);
+        rpc_start_call(&rq, m, e->params, AO_NEVER, trace);
 }
 
 static void on_message(void *arg, struct connection *c, const struct envelope *e)

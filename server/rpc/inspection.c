@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/rpc/method.h"
 #include "server/runtime/rounds.h"
+#include "server/tracing/tracer.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
 {
@@ -205,6 +206,19 @@ static void pack_log(struct pack *p, const char *name, struct log_figures l)
     pack_key_uint(p, "waiting", l.waiting);
 }
 
+static void pack_spans(struct pack *p, const struct rpc_shared *s)
+{
+    struct tracer_figures f;
+
+    tracer_figures(s->tracer, &f);
+    pack_str(p, "spans");
+    pack_map(p, 4);
+    pack_key_uint(p, "ended", f.spans);
+    pack_key_uint(p, "exported", f.exported);
+    pack_key_uint(p, "dropped", f.dropped);
+    pack_key_uint(p, "waiting", f.waiting);
+}
+
 static bool has_run(const struct method_info *m)
 {
     return m->steps > 0 || m->running > 0 || m->parked > 0;
@@ -316,7 +330,7 @@ static void serve_info(struct rpc_request *rq)
     jobs_info(s->jobs, &kept);
     jobs_look(s->jobs); /* for who asks again */
     pack_init(&p);
-    pack_map(&p, 22);
+    pack_map(&p, 23);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -340,6 +354,7 @@ static void serve_info(struct rpc_request *rq)
     pack_store(&p, &kept);
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());
+    pack_spans(&p, s);
     free(handlers);
     rpc_answer_packed(rq, &p);
 }

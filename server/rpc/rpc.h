@@ -38,8 +38,9 @@ struct rpc_shared {
     const struct recorder_rings *rings;
     struct net_limits limits;
     struct accounts *accounts;
-    ao_time started;  /* of ao_clock_monotonic */
-    const char *idle; /* name of the idle mode */
+    struct tracer *tracer; /* NULL: no span is told */
+    ao_time started;       /* of ao_clock_monotonic */
+    const char *idle;      /* name of the idle mode */
     struct jobs *jobs;
     bool has_store;             /* what is submitted can be durable */
     const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
@@ -49,6 +50,8 @@ struct rpc_shared {
     struct rpc_setup setup;
     uint64_t memory_usable; /* bytes that the machine, or its control group, has */
 };
+
+struct tracer; /* server/tracing/tracer.h */
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
     _Atomic uint64_t requests, notifications, ignored, refused;
@@ -72,7 +75,8 @@ enum { RPC_VERDICTS = 256 };
 struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
-    struct dock *dock;            /* of its workers; set by rpc_serve_workers() */
+    struct tracer *sampler; /* by which calls without a trace may begin one; NULL: none does */
+    struct dock *dock;      /* of its workers; set by rpc_serve_workers() */
     struct jobs_channel *channel; /* its port is that of job_requests.h */
     struct activator *activator;
     const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */

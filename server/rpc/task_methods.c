@@ -3,7 +3,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/rpc/read_spec.h"
 #include "server/rpc/task_filter.h"
-#include "server/tasks/task_trace.h"
+#include "server/tracing/tracer.h"
 
 /* --- submit, submit_many, call --- */
 
@@ -71,8 +71,13 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
         return;
     }
     ao_time deadline = call->within >= AO_NEVER - now ? AO_NEVER : now + call->within;
-    rpc_start_call(rq, m, call->params, deadline,
-                   trace_context_is(&call->trace.context) ? &call->trace : NULL);
+    struct trace_link trace = {.context = call->trace.context};
+    bool is_traced = trace_context_is(&trace.context);
+    if (is_traced)
+        trace.state = call->trace.state; /* without a traceparent it says nothing */
+    else
+        is_traced = tracer_begins(rq->loop->sampler, &trace.context);
+    rpc_start_call(rq, m, call->params, deadline, is_traced ? &trace : NULL);
 }
 
 static void serve_one(struct rpc_request *rq, const struct operation_class *cls, const char *usage)

@@ -15,6 +15,7 @@
 
 struct dock;
 struct tasks;
+struct tracer; /* server/tracing/tracer.h */
 
 enum { WORKERS_MAX = 10000 };
 
@@ -58,6 +59,7 @@ struct tasks_plan {
     call_opened_fn *opened;       /* the same; NULL: nobody asks */
     const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
     struct accounts *accounts;    /* of all principals; NULL: none are kept */
+    struct tracer *tracer;        /* that is told of spans; NULL: nobody is */
 };
 
 /* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor

@@ -15,11 +15,20 @@ STATE = "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"
 WORKER = '''
 import os
 import sys
+import time
 import ergon_client
 
 
 def seen(context, *_):
     return [context.traceparent, context.tracestate]
+
+
+def held(context):
+    with open(sys.argv[1], "a") as f:
+        print(context.attempt, context.traceparent, file=f)
+    if context.attempt == 1:
+        time.sleep(1000)
+    return context.traceparent
 
 
 def unsteady(context, wanted):
@@ -31,7 +40,7 @@ def unsteady(context, wanted):
 
 
 with ergon_client.Client(os.environ["ERGON_URL"], backoff=(0.01, 0.1)) as ergon:
-    ergon.work({"seen": seen, "unsteady": unsteady}, slots=4)
+    ergon.work({"seen": seen, "unsteady": unsteady, "held": held}, slots=4)
 '''
 
 # Handlers that call others, blocking and stepped, and one that asks for its own.
@@ -96,14 +105,19 @@ ERGON_MODULE(trace_module, "trace", "1.0")
 place = None
 
 
-def setUpModule():
-    global place
-    place = scratch(unittest.addModuleCleanup)
+def build():
+    """The module and the worker, into `place`."""
     for name, text in (("trace.c", MODULE), ("worker.py", WORKER)):
         with open(os.path.join(place, name), "w") as f:
             f.write(text)
     build_module(os.path.join(place, "trace.c"), os.path.join(place, "trace.so"), "-fPIC", "-std=gnu17",
                  f"-I{SOURCE}/include")
+
+
+def setUpModule():
+    global place
+    place = scratch(unittest.addModuleCleanup)
+    build()
 
 
 def start_worker(test, server, *arguments):
@@ -128,7 +142,7 @@ class Carried(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server("--log-level", "warn", "--blocking", "2", "--module", os.path.join(place, "trace.so"),
-                            "--workers-methods", "seen,unsteady")
+                            "--workers-methods", "seen,unsteady,held")
         cls.addClassCleanup(cls.server.stop)
 
     def setUp(self):

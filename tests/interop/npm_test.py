@@ -2,37 +2,15 @@
 every kind, errors that they show.  Without npm, or where its registry is out of reach, the test is skipped and says so."""
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import unittest
 
 import interop
-from harness import BUILD, LIMIT, Server, self_signed
+from harness import LIMIT, Server, self_signed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PLACE = os.path.abspath(os.path.join(BUILD, "tests", "interop", "npm"))
-
-
-def install():
-    """The clients of package.json into the build tree, once; the reason when that is not possible."""
-    package = os.path.join(PLACE, "package.json")
-    with open(os.path.join(HERE, "package.json")) as f:
-        wanted = f.read()
-    if os.path.exists(package) and os.path.isdir(os.path.join(PLACE, "node_modules")):
-        with open(package) as f:
-            if f.read() == wanted:
-                return None
-    shutil.rmtree(PLACE, ignore_errors=True)
-    os.makedirs(PLACE)
-    with open(package, "w") as f:
-        f.write(wanted)
-    done = subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"],
-                          cwd=PLACE, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode == 0:
-        return None
-    shutil.rmtree(PLACE)
-    return done.stdout + done.stderr
+PLACE = interop.NPM
 
 
 class Npm(unittest.TestCase):
@@ -70,10 +48,5 @@ class Npm(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if os.environ.get("ERGON_WITHOUT_NPM"):
-        interop.skip("ERGON_WITHOUT_NPM is set")
-    interop.needs("node", "npm")
-    why = install()
-    if why is not None:
-        interop.skip("npm could not install the clients:\n" + why)
+    interop.needs_npm()
     unittest.main()

@@ -10,6 +10,8 @@ struct job_trace *job_trace_new(const struct trace_link *link)
     if (link->state.len > 0)
         memcpy(trace->state, link->state.at, link->state.len);
     trace->link = (struct trace_link){link->context, span_of(trace->state, link->state.len)};
+    trace->queued = 0;
+    trace->told = false;
     traceparent_text(&link->context, trace->text);
     return trace;
 }

@@ -10,6 +10,9 @@
 
 struct job_trace {
     struct trace_link link;
+    struct trace_link passed;    /* what the current attempt was given */
+    uint64_t queued;             /* Unix ns: when it last came to its queue; 0: its wait was told */
+    bool told;                   /* its end was, or was in a life before */
     char text[TRACEPARENT_SIZE]; /* its context */
     char state[];                /* its tracestate */
 };

@@ -121,6 +121,16 @@ static void note(struct job_table *table, struct job *job, enum job_state was)
     }
 }
 
+/* What its spans are told by: see sched/spans.h. */
+static void note_trace(struct job_table *table, struct job_trace *trace, enum job_state was,
+                       enum job_state state)
+{
+    if (state == JOB_QUEUED && was != JOB_QUEUED)
+        trace->queued = table_wall(table);
+    else if (!job_state_open(state) && table->recovering)
+        trace->told = true;
+}
+
 /* --- The transition --- */
 
 static void count_end(struct job_table *table, struct job *job)
@@ -154,6 +164,8 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     job->state = (uint8_t)state;
     census_changed(table->census, job);
     job->reason = (uint8_t)reason;
+    if (job->more && job->more->trace)
+        note_trace(table, job->more->trace, (enum job_state)was, state);
     if (!open && job->ended == 0)
         job->ended = table_wall(table);
     if (was != state && !first && !table->recovering)

@@ -13,6 +13,7 @@
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
+#include "server/jobs/sched/spans.h"
 #include "server/tasks/task.h"
 
 enum {
@@ -48,7 +49,6 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
         put_off(s, job);
         return false;
     }
-    const struct job_trace *trace = job->more ? job->more->trace : NULL;
     *run = (struct attempt_spec){.method = job->queue->method,
                                  .params = job_params(job),
                                  .deadline = job->deadline,
@@ -57,7 +57,7 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
                                  .attempt = job->attempt + 1,
                                  .mark = place ? &place->slot->mark : NULL,
                                  .owner = job,
-                                 .trace = trace ? &trace->link : NULL};
+                                 .trace = spans_link(s, job)};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
     return true;
 }
@@ -189,6 +189,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
     if (is_assigned)
         out_began(s, job, r->began);
     board_returned(s->board, job, r->mark);
+    spans_returned(s, job, r);
     if (!is_current(s, job, r->attempt)) {
         orphan_returned(s, job, r);
         return;

@@ -13,6 +13,7 @@
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/offers.h"
+#include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
 
 static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
@@ -196,6 +197,9 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
                                  size_t size)
 {
     struct job_table *table = &jobs->table;
+    struct job_spec sampled;
+    if (spans_begin(&jobs->sched, spec, table->next_id, &sampled))
+        spec = &sampled;
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);

@@ -10,6 +10,7 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
 
 enum { INTERNED_MOST = METHODS_OFFERED / 10 };
@@ -316,6 +317,7 @@ static void interrupted(struct jobs *jobs, struct job *job)
     job->crashes = at_most_255(crashes);
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
     job_note(&jobs->table, job, JOB_EVENT_INTERRUPTED, text);
+    spans_interrupted(&jobs->sched, job, text);
     if (may_go_on(jobs, job)) {
         job->due = 0;
         job_schedule(&jobs->sched, job, true);

@@ -7,6 +7,7 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
+#include "server/jobs/sched/spans.h"
 
 enum {
     LOOK_MS = 1,   /* most handlers have begun, and many returned, when they are looked for */
@@ -69,6 +70,7 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
     admission_start(s, job, at);
     job_note_event(s->table, job,
                    (struct history_event){.what = JOB_EVENT_STARTED, .at = job->started});
+    spans_began(s, job);
     job_set_state(s->table, job, JOB_RUNNING, JOB_WHY_RUNNING);
 }
 

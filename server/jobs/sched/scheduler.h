@@ -20,6 +20,7 @@
 
 struct board;
 struct tasks;
+struct tracer; /* server/tracing/tracer.h */
 
 /* First in, first out, by in_line.next. */
 struct claims {
@@ -35,6 +36,7 @@ struct scheduler {
     uint64_t kept_bytes_max; /* of ended jobs; beyond, see retention.h */
     ao_time keep_failed;     /* how long those are kept that failed, unless their spec says it */
     bool stopping;           /* nothing is started any more */
+    struct tracer *tracer;   /* borrowed: that is told of spans; NULL: nobody is */
 
     struct pool_table pools; /* what is queued and what is assigned */
     ao_time ageing;
@@ -68,6 +70,7 @@ struct scheduler_options {
     uint64_t kept_bytes_max;
     ao_time keep_failed;
     bool keeps_rates; /* there is a file that is told of the starts of rates */
+    struct tracer *tracer;
     void (*max_changed)(struct scheduler *s, struct limit *limit);
 };
 

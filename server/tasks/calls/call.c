@@ -75,6 +75,7 @@ static inline bool open_call(struct home *h, struct task *t, const struct call_p
     record->arg = plan->arg;
     record->open = true;
     record->managed = managed;
+    record->trace = task_trace(t);
     if (plan->request->tally)
         charge(h, t, record, plan);
     t->call_index = record->call.index;
@@ -116,6 +117,13 @@ static enum ergon_error let_live_on(struct home *h, struct task *t, const struct
     return ERGON_E_MEMORY;
 }
 
+static void end_span(struct task *t)
+{
+    struct outcome outcome;
+    task_outcome(t, &outcome);
+    task_trace_end(task_trace(t), &outcome);
+}
+
 /* The handler's first step reads the caller's bytes. */
 static inline __attribute__((always_inline)) enum ergon_error
 call_in_place(struct home *h, struct method *m, const struct call_request *rq,
@@ -124,7 +132,7 @@ call_in_place(struct home *h, struct method *m, const struct call_request *rq,
     struct task *t = home_make_task(h, m, rq->params, rq->deadline);
     if (!t)
         return ERGON_E_MEMORY;
-    if (trace && !task_join_trace(t, trace)) {
+    if (trace && !task_join_trace(t, trace, h->shared->plan.tracer)) {
         home_free_own(h, t);
         return ERGON_E_MEMORY;
     }
@@ -132,6 +140,8 @@ call_in_place(struct home *h, struct method *m, const struct call_request *rq,
     h->serving = rq;
     if (!stepped_run_in_place(h->own, t))
         return let_live_on(h, t, rq);
+    if (trace)
+        end_span(t);
     answer_in_place(h, t, rq);
     return ERGON_OK;
 }
@@ -211,7 +221,7 @@ static bool inherit(struct home *h, struct task *t, const struct task *parent)
     if (parent->deadline < t->deadline)
         t->deadline = parent->deadline;
     struct trace_link trace = task_trace_link(parent);
-    return task_join_trace(t, &trace);
+    return task_join_trace(t, &trace, h->shared->plan.tracer);
 }
 
 enum ergon_error home_send(struct home *h, struct method *m, const struct call_plan *plan)
@@ -232,7 +242,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
         goto fail_admitted;
     if (plan->parent && !inherit(h, t, plan->parent))
         goto fail_task;
-    if (plan->trace && !task_join_trace(t, plan->trace))
+    if (plan->trace && !task_join_trace(t, plan->trace, h->shared->plan.tracer))
         goto fail_task;
     if (!task_keep_params(t) || !open_call(h, t, plan, true))
         goto fail_task;

@@ -7,6 +7,8 @@
 
 #include "server/tasks/call.h"
 
+struct task_trace;
+
 enum {
     CALLS_CHUNK = 128,    /* records */
     CALLS_MAX = 1 << 20,  /* of one home */
@@ -21,9 +23,10 @@ struct call_record {
     struct home *home;
     call_ended_fn *ended; /* what is called at its end */
     void *arg;
-    struct ao timer; /* sleeps until the deadline, if there is one */
-    bool open;       /* accepted, and `ended` was not called yet */
-    bool managed;    /* its task went to the manager */
+    struct ao timer;                /* sleeps until the deadline, if there is one */
+    bool open;                      /* accepted, and `ended` was not called yet */
+    bool managed;                   /* its task went to the manager */
+    const struct task_trace *trace; /* its task's; NULL: it has none */
 };
 
 struct calls {

@@ -14,6 +14,7 @@
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/task_trace.h"
 
 enum { INTAKE_BUDGET = 256 /* tasks of one lane, a step */ };
 
@@ -43,6 +44,8 @@ static inline void end_call(struct home *h, struct call_record *record, const st
     TRACEPOINT4(answer, t->number, t->method->name.at, t->method->name.len,
                 (int32_t)outcome->error);
     call_unlink(&record->call);
+    if (__builtin_expect(record->trace != NULL, 0))
+        task_trace_end(record->trace, outcome);
     record->open = false;
     count(h, outcome->error);
     stop_timer(record);

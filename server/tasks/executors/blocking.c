@@ -427,15 +427,29 @@ static void keep_outcome(struct task *parent, struct task *child, struct ergon_o
     task_take_back(child, &outcome);
 }
 
+/* `error`: why the outcome was not waited for. */
+static void end_span(const struct task_trace *trace, struct task *child, enum ergon_error error)
+{
+    struct outcome outcome;
+    if (error == ERGON_OK)
+        task_outcome(child, &outcome);
+    else
+        outcome_of(error, &outcome);
+    task_trace_end(trace, &outcome);
+}
+
 static void call_and_wait(struct blocking *b, struct task *parent, struct task *child,
                           struct ergon_outcome *out)
 {
     struct blocking_frame frame = {.parent = parent, .deadline = parent->deadline, .child = child};
+    const struct task_trace *trace = task_trace(child);
     enter_frame(b, &frame);
     task_pass(child, TASK_OF_HOME, TASK_OF_MANAGER);
     manager_post(&b->base.shared->inbox, child);
     enum ergon_error error = await_answer(b, &frame);
     leave_frame(b, &frame);
+    if (trace)
+        end_span(trace, child, error);
     if (error == ERGON_OK) {
         keep_outcome(parent, child, out);
         task_discard(child);
@@ -460,7 +474,7 @@ static struct task *make_child(struct blocking *b, const struct task *parent, st
     t->chain = parent->chain;
     t->depth = (uint8_t)(parent->depth + 1);
     struct trace_link trace = task_trace_link(parent);
-    task_join_trace(t, &trace); /* without memory it goes without */
+    task_join_trace(t, &trace, b->base.shared->plan.tracer); /* without memory it goes without */
     if (tally)
         task_charge(t, tally);
     tally_close(tally);

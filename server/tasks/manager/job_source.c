@@ -157,7 +157,7 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
                                    .timeout = run->timeout,
                                    .mark = run->mark};
     if (run->trace)
-        task_join_trace(t, run->trace); /* without memory it goes without */
+        task_join_trace(t, run->trace, NULL); /* without memory it goes without */
     return t;
 }
 _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state and result");

@@ -31,7 +31,8 @@ RPC_TEST(info_counts_what_happened)
               "'feed': {'events': 0, 'bytes': 196608}, "
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
-              "'dropped': 0, 'waiting': 0}}\n");
+              "'dropped': 0, 'waiting': 0}, 'spans': {'ended': 0, 'exported': 0, 'dropped': 0, "
+              "'waiting': 0}}\n");
 }
 
 RPC_TEST(info_tells_how_long_tasks_waited_and_ran)

@@ -1,0 +1,391 @@
+#include "server/tracing/exporter.h"
+
+#include <event2/buffer.h>
+#include <event2/dns.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/endpoint.h"
+#include "server/tracing/tracer.h"
+
+enum {
+    GATHER_MS = 500, /* so long the first span waits for others */
+    PAUSE_MS = 1000, /* before the second try; doubled before each further one */
+    PAUSE_MAX_MS = 30 * 1000,
+    RETRY_AFTER_MAX_S = 300,
+    TIMEOUT_S = 10, /* of a request */
+    FAREWELL_MS = 2000,
+    BATCH_SPANS = 512,
+    BATCH_BYTES = 1 << 20,
+    REPLY_MAX = 64 * 1024,
+    INSTANCE_SIZE = 33
+};
+
+struct exporter {
+    struct tracer *tracer;
+    struct endpoint endpoint;
+    const char *version;
+    char instance[INSTANCE_SIZE]; /* of this life of the process */
+    pthread_t thread;
+    bool running;
+    int wake_fd; /* spans came, or it is to end */
+    _Atomic bool ending;
+
+    /* Its thread's. */
+    struct event_base *base;
+    struct evdns_base *dns; /* NULL: the host is an address */
+    struct evhttp_connection *connection;
+    struct event *wake, *timer, *farewell;
+    struct tracer_span *waiting;         /* taken from the tracer */
+    struct tracer_span *sent, *sent_end; /* the batch that is under way, or is to be tried again */
+    size_t sent_bytes;
+    unsigned tries; /* of this batch */
+    bool asking;    /* a request is under way */
+    bool failing;   /* the last one failed, and that was logged */
+};
+
+/* ---- the batch ---- */
+
+/* What came since goes behind what waits. */
+static void take(struct exporter *e)
+{
+    struct tracer_span **at = &e->waiting;
+    while (*at)
+        at = (struct tracer_span **)&(*at)->item.next;
+    *at = tracer_take(e->tracer);
+}
+
+/* False: there is nothing. */
+static bool make_batch(struct exporter *e)
+{
+    size_t count = 0;
+    if (e->sent)
+        return true; /* it is tried again */
+    take(e);
+    e->sent = e->waiting;
+    e->sent_bytes = 0;
+    e->tries = 0;
+    for (struct tracer_span *span = e->sent; span; span = tracer_next(span)) {
+        if (count == BATCH_SPANS || (count > 0 && e->sent_bytes + span->len > BATCH_BYTES))
+            break;
+        e->sent_bytes += span->len;
+        e->sent_end = span;
+        count++;
+    }
+    if (e->sent) {
+        e->waiting = tracer_next(e->sent_end);
+        e->sent_end->item.next = NULL;
+    }
+    return e->sent != NULL;
+}
+
+static void drop_batch(struct exporter *e, bool exported)
+{
+    for (struct tracer_span *span = e->sent, *next; span; span = next) {
+        next = tracer_next(span);
+        tracer_done(e->tracer, span, exported);
+    }
+    e->sent = NULL;
+}
+
+static bool write_head(const struct exporter *e, struct evbuffer *out)
+{
+    const struct otlp_attribute resource[] = {
+        {.key = "service.name", .text = span_text("ergond")},
+        {.key = "service.version", .text = span_text(e->version)},
+        {.key = "service.instance.id", .text = span_text(e->instance)},
+        {.key = "telemetry.sdk.name", .text = span_text("ergon")},
+        {.key = "telemetry.sdk.language", .text = span_text("c")},
+        {.key = "telemetry.sdk.version", .text = span_text(e->version)}};
+    const struct otlp_head head = {.resource = resource,
+                                   .resource_count = sizeof resource / sizeof *resource,
+                                   .scope = "ergond",
+                                   .version = e->version};
+    size_t len = otlp_head_size(&head, e->sent_bytes);
+    struct evbuffer_iovec room;
+    if (evbuffer_reserve_space(out, (ev_ssize_t)len, &room, 1) != 1)
+        return false;
+    otlp_head_write(&head, e->sent_bytes, room.iov_base);
+    room.iov_len = len;
+    return evbuffer_commit_space(out, &room, 1) == 0;
+}
+
+static bool write_batch(const struct exporter *e, struct evbuffer *out)
+{
+    bool good = write_head(e, out);
+    for (const struct tracer_span *span = e->sent; good && span; span = tracer_next(span))
+        good = evbuffer_add(out, span->bytes, span->len) == 0;
+    return good;
+}
+
+/* ---- a request, and its answer ---- */
+
+static void arm(struct exporter *e, unsigned ms)
+{
+    const struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    event_add(e->timer, &wait);
+}
+
+static void finish(struct exporter *e)
+{
+    drop_batch(e, false);
+    event_base_loopbreak(e->base);
+}
+
+/* A half to the whole of the pause, so that servers that lost the same collector come apart. */
+static unsigned pause_of(const struct exporter *e)
+{
+    unsigned pause = PAUSE_MAX_MS;
+    uint16_t chance = 0;
+    if (e->tries <= 5)
+        pause = (unsigned)PAUSE_MS << (e->tries - 1);
+    if (pause > PAUSE_MAX_MS)
+        pause = PAUSE_MAX_MS;
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+        chance = 0;
+    return pause / 2 + pause / 2 * chance / UINT16_MAX;
+}
+
+/* In seconds alone: a date is not looked at. */
+static unsigned retry_after(struct evhttp_request *reply)
+{
+    const char *text =
+        reply ? evhttp_find_header(evhttp_request_get_input_headers(reply), "Retry-After") : NULL;
+    unsigned long seconds = text ? strtoul(text, NULL, 10) : 0;
+    return (unsigned)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
+}
+
+static void tell_trouble(struct exporter *e, int status, const char *what)
+{
+    if (!e->failing)
+        log_warn("spans are not exported", LOG_STR("collector", e->endpoint.authority),
+                 LOG_INT("status", status), LOG_STR("why", what));
+    e->failing = true;
+}
+
+static void taken(struct exporter *e)
+{
+    if (e->failing)
+        log_info("spans are exported again", LOG_STR("collector", e->endpoint.authority));
+    e->failing = false;
+    drop_batch(e, true);
+}
+
+static void put_off(struct exporter *e, struct evhttp_request *reply, int status)
+{
+    unsigned asked = retry_after(reply);
+    tell_trouble(e, status, status > 0 ? "it takes none at the moment" : "it is not reached");
+    if (e->tries >= EXPORTER_TRIES)
+        drop_batch(e, false);
+    arm(e, asked > 0 ? asked : pause_of(e));
+}
+
+static bool is_retryable(int status)
+{
+    return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+static void on_reply(struct evhttp_request *reply, void *arg)
+{
+    struct exporter *e = arg;
+    int status = reply ? evhttp_request_get_response_code(reply) : 0;
+    e->asking = false;
+    if (status >= 200 && status < 300) {
+        taken(e);
+        arm(e, e->waiting || e->ending ? 0 : GATHER_MS);
+    } else if (!is_retryable(status)) {
+        tell_trouble(e, status, "it refuses them");
+        drop_batch(e, false);
+        arm(e, 0);
+    } else if (e->ending) {
+        finish(e);
+    } else {
+        put_off(e, reply, status);
+    }
+}
+
+static struct evhttp_request *make_request(struct exporter *e)
+{
+    struct evhttp_request *request = evhttp_request_new(on_reply, e);
+    struct evkeyvalq *headers = request ? evhttp_request_get_output_headers(request) : NULL;
+    if (request && evhttp_add_header(headers, "Host", e->endpoint.authority) == 0 &&
+        evhttp_add_header(headers, "Content-Type", "application/x-protobuf") == 0 &&
+        write_batch(e, evhttp_request_get_output_buffer(request)))
+        return request;
+    if (request)
+        evhttp_request_free(request);
+    return NULL;
+}
+
+static void send_batch(struct exporter *e)
+{
+    if (e->asking || !make_batch(e)) {
+        if (!e->asking && e->ending)
+            finish(e);
+        return;
+    }
+    struct evhttp_request *request = make_request(e);
+    e->tries++;
+    /* Both may fail by their answer, in which on_reply() was called, or be without memory. */
+    e->asking = request != NULL;
+    if (!request ||
+        evhttp_make_request(e->connection, request, EVHTTP_REQ_POST, e->endpoint.path) != 0) {
+        e->asking = false;
+        tell_trouble(e, 0, "no request can be made");
+        drop_batch(e, false);
+        arm(e, PAUSE_MAX_MS);
+    }
+}
+
+/* ---- its thread ---- */
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    send_batch(arg);
+}
+
+static void on_farewell(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    finish(arg);
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *arg)
+{
+    const struct timeval farewell = {.tv_sec = FAREWELL_MS / 1000,
+                                     .tv_usec = FAREWELL_MS % 1000 * 1000};
+    struct exporter *e = arg;
+    eventfd_t told;
+    (void)what;
+    eventfd_read(fd, &told);
+    if (e->ending) {
+        event_add(e->farewell, &farewell);
+        arm(e, 0);
+    } else if (!e->asking && !event_pending(e->timer, EV_TIMEOUT, NULL)) {
+        arm(e, GATHER_MS);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct exporter *e = arg;
+    pthread_setname_np(pthread_self(), "traces");
+    event_base_dispatch(e->base);
+    return NULL;
+}
+
+/* ---- set-up and tear-down ---- */
+
+static void on_first(void *arg)
+{
+    const struct exporter *e = arg;
+    eventfd_write(e->wake_fd, 1);
+}
+
+static bool is_address(const char *host)
+{
+    return strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
+}
+
+static bool open_client(struct exporter *e)
+{
+    if (!is_address(e->endpoint.host))
+        e->dns = evdns_base_new(e->base, EVDNS_BASE_INITIALIZE_NAMESERVERS |
+                                             EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    e->connection = evhttp_connection_base_new(e->base, e->dns, e->endpoint.host, e->endpoint.port);
+    if (!e->connection)
+        return false;
+    evhttp_connection_set_timeout(e->connection, TIMEOUT_S);
+    evhttp_connection_set_max_body_size(e->connection, REPLY_MAX);
+    evhttp_connection_set_max_headers_size(e->connection, REPLY_MAX);
+    return true;
+}
+
+static bool open_events(struct exporter *e)
+{
+    e->base = event_base_new();
+    e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!e->base || e->wake_fd < 0)
+        return false;
+    e->wake = event_new(e->base, e->wake_fd, EV_READ | EV_PERSIST, on_wake, e);
+    e->timer = event_new(e->base, -1, 0, on_timer, e);
+    e->farewell = event_new(e->base, -1, 0, on_farewell, e);
+    return e->wake && e->timer && e->farewell && event_add(e->wake, NULL) == 0;
+}
+
+static void name_instance(struct exporter *e)
+{
+    uint8_t id[INSTANCE_SIZE / 2];
+    tracer_span_id(id);
+    tracer_span_id(id + SPAN_ID_LEN);
+    trace_hex(id, sizeof id, e->instance);
+}
+
+struct exporter *exporter_open(const struct exporter_options *options, char *error, size_t size)
+{
+    struct exporter *e = calloc(1, sizeof *e);
+    const char *wrong = e ? endpoint_parse(options->endpoint, &e->endpoint) : "out of memory";
+    if (wrong) {
+        snprintf(error, size, "trace.endpoint: %s", wrong);
+        free(e);
+        return NULL;
+    }
+    e->wake_fd = -1;
+    e->tracer = options->tracer;
+    e->version = options->version;
+    name_instance(e);
+    if (open_events(e) && open_client(e)) {
+        tracer_on_first(e->tracer, on_first, e);
+        arm(e, GATHER_MS); /* spans may be there already */
+        e->running = pthread_create(&e->thread, NULL, run, e) == 0;
+    }
+    if (e->running)
+        return e;
+    snprintf(error, size, "trace.endpoint: no thread, no descriptor or no memory for it");
+    exporter_close(e);
+    return NULL;
+}
+
+static void free_event(struct event *event)
+{
+    if (event)
+        event_free(event);
+}
+
+void exporter_close(struct exporter *e)
+{
+    if (!e)
+        return;
+    if (e->running) {
+        e->ending = true;
+        eventfd_write(e->wake_fd, 1);
+        pthread_join(e->thread, NULL);
+    }
+    drop_batch(e, false);
+    for (e->sent = e->waiting; e->sent;)
+        drop_batch(e, false);
+    tracer_on_first(e->tracer, NULL, NULL);
+    if (e->connection)
+        evhttp_connection_free(e->connection);
+    if (e->dns)
+        evdns_base_free(e->dns, 0);
+    free_event(e->wake);
+    free_event(e->timer);
+    free_event(e->farewell);
+    if (e->base)
+        event_base_free(e->base);
+    if (e->wake_fd >= 0)
+        close(e->wake_fd);
+    free(e);
+}

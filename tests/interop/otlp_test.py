@@ -1,0 +1,359 @@
+"""Spans as a collector gets them, decoded by OpenTelemetry's own schema from npm: of calls, nested calls, tasks, their attempts
+and workers, over kill -9; and collectors that refuse, ask for a pause, or are not there.  Without npm, or where its registry is
+out of reach, the test is skipped and says so."""
+import base64
+import collections
+import http.server
+import json
+import os
+import subprocess
+import threading
+import unittest
+
+import interop
+import trace_test
+from harness import LIMIT, Server, eventually, scratch
+from trace_test import OTHER, PARENT, STATE, TRACE, start_worker
+
+PARENT_SPAN = PARENT.split("-")[2]
+
+
+class Decoder:
+    def __init__(self):
+        environment = {**os.environ, "NODE_PATH": os.path.join(interop.NPM, "node_modules")}
+        self.node = subprocess.Popen(["node", os.path.join(interop.HERE, "otlp_decode.js")], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, env=environment)
+
+    def decode(self, body):
+        self.node.stdin.write(base64.b64encode(body) + b"\n")
+        self.node.stdin.flush()
+        decoded = json.loads(self.node.stdout.readline())
+        assert decoded["same"], "bytes that the schema does not know"
+        return decoded["told"]
+
+    def close(self):
+        self.node.stdin.close()
+        self.node.stdout.close()
+        self.node.wait()
+
+
+def value_of(any_value):
+    [(kind, value)] = any_value.items()
+    return int(value) if kind == "intValue" else value
+
+
+def attributes(of):
+    return {a["key"]: value_of(a["value"]) for a in of.get("attributes", ())}
+
+
+class Span:
+    def __init__(self, span, resource):
+        def hex_of(field):
+            return base64.b64decode(span.get(field, "")).hex()
+
+        self.trace, self.id, self.parent = hex_of("traceId"), hex_of("spanId"), hex_of("parentSpanId")
+        self.name, self.kind, self.state = span["name"], span["kind"], span.get("traceState", "")
+        self.start, self.end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+        self.attributes, self.resource = attributes(span), resource
+        self.flags = span["flags"]
+        status = span.get("status", {})
+        self.failed, self.text = status.get("code") == "STATUS_CODE_ERROR", status.get("message", "")
+
+    @property
+    def context(self):
+        """As a traceparent."""
+        return f"00-{self.trace}-{self.id}-01"
+
+
+class Collector:
+    """Answers each request with the next of `answers`, (status, headers), or 200."""
+
+    def __init__(self, decoder, port=0):
+        self.requests, self.spans, self.answers = [], [], []
+        self.lock = threading.Lock()
+        collector = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, headers = collector.take(self.path, self.headers, body, decoder)
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": "0"}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def take(self, path, headers, body, decoder):
+        with self.lock:
+            told = decoder.decode(body)
+            self.requests.append((path, dict(headers), told))
+            answer = self.answers.pop(0) if self.answers else (200, {})
+            if answer[0] == 200:
+                for resource_spans in told["resourceSpans"]:
+                    resource = attributes(resource_spans["resource"])
+                    for scope_spans in resource_spans["scopeSpans"]:
+                        assert scope_spans["scope"]["name"] == "ergond"
+                        self.spans += [Span(s, resource) for s in scope_spans["spans"]]
+            return answer
+
+    def named(self, name):
+        with self.lock:
+            return [s for s in self.spans if s.name == name]
+
+    def one(self, name, count=1):
+        """The only span of this name; or so many, by their begin."""
+        eventually(lambda: len(self.named(name)) >= count, f"{count} spans \"{name}\" are exported")
+        found = sorted(self.named(name), key=lambda s: s.start)
+        assert len(found) == count, [(s.name, s.attributes) for s in self.spans]
+        return found[0] if count == 1 else found
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+class OtlpTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.decoder = Decoder()
+        cls.addClassCleanup(cls.decoder.close)
+        trace_test.place = scratch(cls.addClassCleanup)
+        trace_test.build()
+
+    def setUp(self):
+        self.collector = self.collect()
+
+    def collect(self, port=0):
+        collector = Collector(self.decoder, port)
+        self.addCleanup(collector.close)
+        return collector
+
+    def flags(self, *more, port=None):
+        return ("--log-level", "warn", "--blocking", "2", "--module", os.path.join(trace_test.place, "trace.so"),
+                "--workers-methods", "seen,unsteady,held", "--trace-endpoint",
+                f"http://127.0.0.1:{port or self.collector.port}", *more)
+
+    def serve(self, *more, **how):
+        """A server and a client of it."""
+        server = Server(*self.flags(*more, **how))
+        self.addCleanup(server.discard)
+        client = server.connect()
+        self.addCleanup(client.close)
+        return server, client
+
+    def submit(self, client, method, *params, **options):
+        return client.call("task.submit", method, list(params), options)["id"]
+
+    def ended(self, client, *ids):
+        self.assertEqual(len(client.call("task.wait", list(ids), {"timeout": "60s"})["ended"]), len(ids))
+        return [client.call("task.get", i, {"result": True}) for i in ids]
+
+    def figures(self, client):
+        return client.call("server.info")["spans"]
+
+
+class Spans(OtlpTest):
+    def test_a_call_is_a_span_below_its_caller(self):
+        _, client = self.serve()
+        self.assertEqual(client.call("task.call", "echo", ["x"], {"traceparent": PARENT, "tracestate": STATE}), "x")
+        span = self.collector.one("echo")
+        self.assertEqual((span.trace, span.parent, span.kind), (TRACE, PARENT_SPAN, "SPAN_KIND_SERVER"))
+        self.assertEqual((span.state, span.flags, span.failed), (STATE, 0x301, False))
+        self.assertEqual(span.attributes, {"rpc.system": "msgpack-rpc", "rpc.method": "echo"})
+        self.assertLessEqual(span.start, span.end)
+        self.assertEqual(span.resource["service.name"], "ergond")
+        self.assertEqual(span.resource["service.version"], client.call("server.info")["version"])
+        self.assertRegex(span.resource["service.instance.id"], "^[0-9a-f]{32}$")
+        path, headers, _ = self.collector.requests[0]
+        self.assertEqual((path, headers["Content-Type"]), ("/v1/traces", "application/x-protobuf"))
+
+    def test_what_fails_says_why(self):
+        _, client = self.serve()
+        for method, params in (("fail", ["ODD", "not today"]), ("sleep", ["1h"])):
+            with self.assertRaises(Exception):
+                client.call("task.call", method, params, {"traceparent": PARENT, "deadline": "50ms"})
+        odd, late = self.collector.one("fail"), self.collector.one("sleep")
+        self.assertEqual((odd.failed, odd.text, odd.attributes["error.type"]), (True, "not today", "ODD"))
+        self.assertEqual((late.failed, late.attributes["error.type"]), (True, "DEADLINE"))
+
+    def test_nested_calls_stand_below_their_caller_up_to_the_worker(self):
+        server, client = self.serve()
+        start_worker(self, server, os.devnull)
+        for outer in ("outer", "outer_stepped"):
+            context, state = client.call("task.call", outer, [], {"traceparent": PARENT, "tracestate": STATE})
+            above = self.collector.one(outer)
+            eventually(lambda: above.id in [s.parent for s in self.collector.named("seen")], "the nested call is exported")
+            below = next(s for s in self.collector.named("seen") if s.parent == above.id)
+            self.assertEqual((above.parent, above.kind), (PARENT_SPAN, "SPAN_KIND_SERVER"))
+            self.assertEqual((below.trace, below.kind, below.flags), (TRACE, "SPAN_KIND_INTERNAL", 0x101))
+            self.assertEqual((context, state), (below.context, STATE))
+
+    def test_a_task_its_waits_and_attempts_at_a_worker(self):
+        server, client = self.serve()
+        notes = os.path.join(scratch(self.addCleanup), "notes")
+        start_worker(self, server, notes)
+        task, = self.ended(client, self.submit(client, "unsteady", 3, traceparent=PARENT, retries=2, backoff="1ms"))
+        whole = self.collector.one("task unsteady")
+        waits, attempts = self.collector.one("wait unsteady", 3), self.collector.one("process unsteady", 3)
+        self.assertEqual((whole.trace, whole.parent, whole.kind), (TRACE, PARENT_SPAN, "SPAN_KIND_INTERNAL"))
+        self.assertEqual(whole.attributes,
+                         {"messaging.system": "ergon", "messaging.destination.name": "unsteady", "messaging.message.id": task["id"],
+                          "ergon.task.state": "done", "ergon.task.attempts": 3, "ergon.task.tenant": task["tenant"]})
+        self.assertFalse(whole.failed)
+        for spans in (waits, attempts):
+            self.assertEqual([s.parent for s in spans], [whole.id] * 3)
+            self.assertEqual([s.attributes["ergon.task.attempt"] for s in spans], [1, 2, 3])
+        for wait, attempt in zip(waits, attempts):
+            self.assertLessEqual(wait.start, wait.end)
+            self.assertEqual((wait.end, attempt.kind), (attempt.start, "SPAN_KIND_CLIENT"))
+        self.assertEqual([(a.failed, a.text) for a in attempts], [(True, "not yet")] * 2 + [(False, "")])
+        self.assertEqual(attempts[0].attributes["error.type"], "ODD")
+        self.assertEqual(task["result"], attempts[2].context)
+        with open(notes) as f:
+            self.assertEqual([line.split() for line in f], [[str(n), a.context] for n, a in enumerate(attempts, 1)])
+        self.assertEqual(len({s.id for s in (whole, *waits, *attempts)}), 7)
+
+    def test_a_task_of_a_handler_here_that_dies(self):
+        _, client = self.serve()
+        self.ended(client, self.submit(client, "fail", "ODD", "no", traceparent=PARENT, retries=1, backoff="1ms"))
+        whole, attempts = self.collector.one("task fail"), self.collector.one("process fail", 2)
+        self.assertEqual((whole.failed, whole.attributes["ergon.task.state"], whole.attributes["error.type"]), (True, "dead", "ODD"))
+        self.assertEqual([a.kind for a in attempts], ["SPAN_KIND_CONSUMER"] * 2)
+        self.assertEqual(attempts[0].attributes["messaging.operation.type"], "process")
+
+    def test_the_flag_of_the_parent_counts_and_then_the_ratio(self):
+        server, client = self.serve("--trace-sample", "1")
+        start_worker(self, server, os.devnull)
+        self.assertEqual(client.call("task.call", "seen", [], {"traceparent": OTHER}), [OTHER, None])
+        context, _ = client.call("seen")
+        root = self.collector.one("seen")
+        self.assertEqual((root.parent, root.context, root.kind), ("", context, "SPAN_KIND_SERVER"))
+        task, = self.ended(client, self.submit(client, "seen"))
+        whole, attempt = self.collector.one("task seen"), self.collector.one("process seen")
+        self.assertEqual((whole.parent, whole.context), ("", task["traceparent"]))
+        self.assertEqual((attempt.trace, attempt.parent, attempt.context), (whole.trace, whole.id, task["result"][0]))
+        self.assertNotEqual(root.trace, whole.trace)
+
+    def test_without_a_ratio_nothing_begins_a_trace(self):
+        _, client = self.serve()
+        client.call("echo", 1)
+        self.assertIsNone(self.ended(client, self.submit(client, "echo", 1))[0]["traceparent"])
+        self.assertEqual(self.figures(client), {"ended": 0, "exported": 0, "dropped": 0, "waiting": 0})
+
+    def test_a_trace_goes_on_after_kill_9(self):
+        folder = scratch(self.addCleanup)
+        notes, store = os.path.join(folder, "notes"), os.path.join(folder, "store")
+        server, client = self.serve("--store", store)
+        start_worker(self, server, notes)
+        task = self.submit(client, "held", traceparent=PARENT)
+        eventually(lambda: os.path.exists(notes) and "1 " in open(notes).read(), "the first attempt is under way")
+        eventually(lambda: client.call("task.get", task)["state"] == "running", "the server has seen that")
+        server.discard()
+        server, client = self.serve("--store", store)
+        start_worker(self, server, notes)
+        result = self.ended(client, task)[0]["result"]
+        whole, (first, second) = self.collector.one("task held"), self.collector.one("process held", 2)
+        self.assertEqual((whole.trace, whole.parent), (TRACE, PARENT_SPAN))
+        self.assertEqual([first.parent, second.parent], [whole.id] * 2)
+        self.assertEqual([first.failed, second.failed], [True, False])
+        self.assertEqual(first.attributes["error.type"], "INTERRUPTED")
+        self.assertEqual(second.context, result)
+        with open(notes) as f:
+            self.assertEqual(f.readline().split(), ["1", first.context])
+        self.assertNotEqual(first.start, first.end)
+
+    def test_what_ended_last_is_sent_before_the_server_ends(self):
+        server, client = self.serve()
+        client.call("task.call", "echo", [1], {"traceparent": PARENT})
+        client.close()
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(len(self.collector.named("echo")), 1)
+
+
+class Collectors(OtlpTest):
+    def test_one_that_asks_for_a_pause_gets_all_of_it_later_and_once(self):
+        self.collector.answers = [(503, {"Retry-After": "1"}), (429, {}), (502, {}), (504, {})]
+        _, client = self.serve()
+        for n in range(100):
+            client.call("task.call", "echo", [n], {"traceparent": PARENT})
+        self.collector.one("echo", 100)
+        self.assertGreaterEqual(len(self.collector.requests), 5)
+        eventually(lambda: self.figures(client) == {"ended": 100, "exported": 100, "dropped": 0, "waiting": 0}, "all is accounted for")
+
+    def test_what_one_refuses_is_dropped_and_counted(self):
+        self.collector.answers = [(400, {})]
+        server, client = self.serve()
+        client.call("task.call", "echo", [1], {"traceparent": PARENT})
+        eventually(lambda: self.figures(client)["dropped"] == 1, "the batch is dropped")
+        client.call("task.call", "echo", [2], {"traceparent": PARENT})
+        self.collector.one("echo")
+        self.assertEqual(self.figures(client), {"ended": 2, "exported": 1, "dropped": 1, "waiting": 0})
+        self.assertIn("spans are not exported", server.log_text())
+
+    def test_one_that_is_not_there_costs_bounded_memory_and_nothing_else(self):
+        port = self.collector.port
+        self.collector.close()
+        self.collector.close = lambda: None
+        spans, most = 10000, 8192
+        server, client = self.serve(port=port)
+        batch = 500
+        for _ in range(spans // batch):
+            ids = [client.send("task.call", "echo", ["x" * 100], {"traceparent": PARENT}) for _ in range(batch)]
+            for i in ids:
+                self.assertEqual(client.result(i), "x" * 100)
+        told = self.figures(client)
+        self.assertEqual((told["ended"], told["exported"]), (spans, 0))
+        self.assertLessEqual(told["waiting"], most)
+        self.assertGreaterEqual(told["dropped"], spans - most)
+        self.assertEqual(told["waiting"] + told["dropped"], spans)
+        again = self.collect(port)
+        eventually(lambda: len(again.spans) >= told["waiting"], "what waited is exported")
+        eventually(lambda: self.figures(client)["waiting"] == 0, "nothing waits any more")
+        told = self.figures(client)
+        self.assertEqual(told["exported"], len(again.spans))
+        self.assertEqual(told["exported"] + told["dropped"], spans)
+        self.assertEqual(collections.Counter(collections.Counter(s.id for s in again.spans).values()), {1: len(again.spans)})
+
+    def test_a_server_ends_though_its_collector_never_answers(self):
+        asked = threading.Event()
+        silent = threading.Event()
+        self.addCleanup(silent.set)
+        take = self.collector.take
+
+        def wait(*arguments):
+            asked.set()
+            silent.wait(LIMIT)
+            return take(*arguments)
+
+        self.collector.take = wait
+        server, client = self.serve()
+        client.call("task.call", "echo", [1], {"traceparent": PARENT})
+        self.assertTrue(asked.wait(LIMIT), "the collector is asked")
+        client.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_wrong_endpoints_and_ratios_are_refused_at_the_start(self):
+        for flags, said in ((("--trace-endpoint", "https://example.org"), "https is not spoken"),
+                            (("--trace-endpoint", "127.0.0.1:4318"), "write http://"),
+                            (("--trace-endpoint", "http://a:99999"), "write http://"),
+                            (("--trace-sample", "1.5"), "out of range"), (("--trace-sample", "half"), "not a ratio"),
+                            (("--trace-sample", "-1"), "not a ratio")):
+            with self.assertRaises(AssertionError) as caught:
+                Server(*flags)
+            self.assertIn(said, str(caught.exception))
+
+
+if __name__ == "__main__":
+    interop.needs_npm()
+    unittest.main()
