@@ -37,8 +37,12 @@ export function follow(options, onPage) {
     };
 }
 
-// What is not told now, since there is no stream, is told when there is one.
-async function tellStream() {
+// One after the other: each is a request on a connection of its own, and the last that is told counts.  What is not told now, since there is no stream, is
+// told when there is one.
+let telling = Promise.resolve();
+const tellStream = () => { telling = telling.then(tellNow); };
+
+async function tellNow() {
     if (stream === null) return;
     const mine = followed;
     try {
