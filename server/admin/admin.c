@@ -12,6 +12,7 @@
 #include "server/admin/admin_tls.h"
 #include "server/admin/web.h"
 #include "server/metrics/metrics.h"
+#include "server/runtime/thread.h"
 
 struct admin {
     struct web web;
@@ -57,7 +58,7 @@ static void *run(void *arg)
 {
     struct admin *a = arg;
 
-    pthread_setname_np(pthread_self(), "admin");
+    thread_settle("admin", -1, 0);
     while (!a->stopping) {
         event_base_loop(a->web.base, EVLOOP_ONCE);
         web_sweep(&a->web);
@@ -136,7 +137,7 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
     if (!open_events(a) || !copy_hosts(&a->web, options)) {
         snprintf(error, size, "admin listener: no memory or no descriptor");
     } else if (open_listeners(&a->web, options, error, size) == 0) {
-        a->running = pthread_create(&a->thread, NULL, run, a) == 0;
+        a->running = thread_start_undisturbed(&a->thread, run, a) == 0;
         if (a->running)
             return a;
         snprintf(error, size, "admin listener: no thread is to be had");

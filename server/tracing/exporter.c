@@ -12,8 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/endpoint.h"
+#include "base/log.h"
+#include "server/runtime/thread.h"
 #include "server/tracing/tracer.h"
 
 enum {
@@ -280,7 +281,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 static void *run(void *arg)
 {
     struct exporter *e = arg;
-    pthread_setname_np(pthread_self(), "traces");
+    thread_settle("traces", -1, 0);
     event_base_dispatch(e->base);
     return NULL;
 }
@@ -348,7 +349,7 @@ struct exporter *exporter_open(const struct exporter_options *options, char *err
     if (open_events(e) && open_client(e)) {
         tracer_on_first(e->tracer, on_first, e);
         arm(e, GATHER_MS); /* spans may be there already */
-        e->running = pthread_create(&e->thread, NULL, run, e) == 0;
+        e->running = thread_start_undisturbed(&e->thread, run, e) == 0;
     }
     if (e->running)
         return e;
