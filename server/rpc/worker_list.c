@@ -18,9 +18,10 @@ enum {
     CALLS_SHOWN = 8, /* of a worker: those that have gone on longest */
     METHODS_SHOWN = 32,
     PAGE_BYTES = 256 * 1024,
-    LOOKS_MAX = 1000,
     COST_OF_SHOWN = 16 /* looks */
 };
+#define LOOK_FOR                                                                                   \
+    AO_S(5) /* whether the manager knows, whose thread may have no processor for long */
 
 bool worker_id_parse(struct span text, uint64_t *number)
 {
@@ -63,7 +64,7 @@ struct seek {
     char by[256];      /* the principal that asks */
     const char *asked; /* the method; constant */
     bool there, denied, own, told, settled;
-    uint32_t looks; /* so often it has looked whether the manager knows */
+    ao_time until; /* it looks whether the manager knows */
     uint32_t out, slots, methods;
 };
 
@@ -124,9 +125,9 @@ static bool look_again(struct census *n)
 {
     struct seek *s = seek_of(n);
 
-    if (!s->there || s->denied || s->settled || s->looks == LOOKS_MAX)
+    if (!s->there || s->denied || s->settled || n->gone ||
+        activator_now(n->loop->activator) >= s->until)
         return false;
-    s->looks++;
     s->there = n->walk.enough = false;
     n->walk.below = n->walk.last + 1;
     return true;
@@ -192,6 +193,7 @@ static void seek_start(struct rpc_request *rq, uint64_t number, bool quiet)
     s->number = number;
     s->quiet = quiet;
     s->any = any;
+    s->until = activator_now(rq->loop->activator) + LOOK_FOR;
     s->asked = rq->loop->recent_own->name;
     snprintf(s->by, sizeof s->by, "%s", principal_name(who));
     census_start(&s->census, rq, sizeof *s);
