@@ -3,11 +3,15 @@
 
 #include "tests/support/cmocka_env.h"
 
-static const struct trace_context sampled = {
-    .trace = "0123456789abcdef", .span = "SPANSPAN", .flags = TRACE_SAMPLED};
+#define SAMPLED                                                                                    \
+    {                                                                                              \
+        .trace = "0123456789abcdef", .span = "SPANSPAN", .flags = TRACE_SAMPLED                    \
+    }
+
+static const struct trace_context sampled = SAMPLED;
 
 static const struct otlp_span small = {
-    .context = sampled, .name = {(const uint8_t *)"m", 1}, .kind = OTLP_SERVER};
+    .context = SAMPLED, .name = {(const uint8_t *)"m", 1}, .kind = OTLP_SERVER};
 
 static struct tracer_figures figures(const struct tracer *t)
 {
