@@ -1,6 +1,7 @@
 # Sourced by the benchmarks that a program of Python runs, at the root of the tree.
 #
 #   build TARGET…       builds what is measured in $build, which ERGON_BUILD names (build, at the root of the tree)
+#   help_of FILE ARG…   prints the program's help and ends, where the arguments ask for it: before anything is built
 #   measure FILE ARG…   runs the program on it, and ends as it ends
 
 build=${ERGON_BUILD:-build}
@@ -8,6 +9,14 @@ build=${ERGON_BUILD:-build}
 build() {
     [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DERGON_WERROR=ON >/dev/null
     ninja -C "$build" --quiet "$@" >&2
+}
+
+help_of() {
+    program=$1
+    shift
+    case " $* " in
+    *" --help "* | *" -h "*) exec python3 "$program" --help ;;
+    esac
 }
 
 # In the background, so that a signal to the script reaches it at once; it then stops what it started.

@@ -7,9 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . tests/bench/measure.sh
 
-case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/fair.py" --help ;;
-esac
+help_of "$here/fair.py" "$@"
 
 build ergond ergon
 measure "$here/fair.py" "$@"

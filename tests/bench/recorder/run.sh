@@ -7,9 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . tests/bench/measure.sh
 
-case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/recorder.py" --help ;;
-esac
+help_of "$here/recorder.py" "$@"
 
 build ergond ergon
 with=$build

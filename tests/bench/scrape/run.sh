@@ -7,9 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . tests/bench/measure.sh
 
-case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/scrape.py" --help ;;
-esac
+help_of "$here/scrape.py" "$@"
 
 build ergond ergon
 measure "$here/scrape.py" "$@"

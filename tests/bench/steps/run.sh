@@ -7,9 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . tests/bench/measure.sh
 
-case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/steps.py" --help ;;
-esac
+help_of "$here/steps.py" "$@"
 
 build ergond ergon module_demo
 measure "$here/steps.py" "$@"

@@ -7,9 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . tests/bench/measure.sh
 
-case " $* " in
-*" --help "* | *" -h "*) exec python3 "$here/load.py" --help ;;
-esac
+help_of "$here/load.py" "$@"
 
 scripts/setup.sh build
 build ergond ergon submit_many late_module
