@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BUILD, ERGON, LIMIT, NO_CONTEXTS, SOURCE, Server, install, module_compiler, scratch
+from harness import BUILD, ERGON, ERGOND, LIMIT, NO_CONTEXTS, SOURCE, Server, install, module_compiler, scratch
 
 MODULES = os.path.join(SOURCE, "examples", "module")
 PROGRAMS = [os.path.abspath(os.path.join(BUILD, p)) for p in ("server/ergond", "client/cli/ergon")]
@@ -139,7 +139,7 @@ class Comparison(unittest.TestCase):
         with open(os.path.join(SOURCE, "docs/comparison.md")) as f:
             rows = re.findall(r"^\| (?:[a-z][^|]*|JSON[^|]*|Prometheus) \| ([^|]*) \|", f.read(), re.M)
         for row in rows:
-            found = re.findall(r"`((?:ergond?|curl) [^`]*)`", row)
+            found = re.findall(r"`((?:ergond?|curl|bpftrace) [^`]*)`", row)
             self.assertTrue(found, f"no command in {row!r}")
             yield from found
         self.assertGreater(len(rows), 20)
@@ -155,7 +155,9 @@ class Comparison(unittest.TestCase):
             for command in self.commands():
                 if command.startswith("ergond --admin"):
                     continue  # it runs already
-                line = (command + self.ENDINGS.get(command, "")).replace("ID", done.stdout.strip()).replace("http://127.0.0.1:7468", admin)
+                if command.startswith("bpftrace ") and (os.geteuid() != 0 or not shutil.which("bpftrace")):
+                    continue
+                line = (command + self.ENDINGS.get(command, "")).replace("ID", done.stdout.strip()).replace("http://127.0.0.1:7468", admin).replace("/usr/bin/ergond", ERGOND)
                 with self.subTest(command):
                     got = subprocess.run(["sh", "-c", line.replace("curl ", "curl -sSf ")], env={**env, "PATH": path}, cwd=folder, capture_output=True,
                                          text=True, errors="replace", timeout=LIMIT, stdin=subprocess.DEVNULL)
