@@ -10,6 +10,7 @@
  *   web.c          a request: its checks, and who answers it
  *   connections.c  the connections of HTTP, and their bounds
  *   http_reply.c   answers: headers, texts, JSON, errors
+ *   accept.c       what a client takes;  gzip.c  text made smaller
  *   framing.c      is it beyond doubt where a request ends?
  *   host_check.c   is a request for us, and from our page?
  *   files.c        the embedded page

@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/admin/accept.h"
 #include "server/admin/http_reply.h"
+#include "server/admin/request.h"
 
 static int by_path(const void *path, const void *file)
 {
     return strcmp(path, ((const struct embedded_file *)file)->path);
-}
-
-static const char *header(struct evhttp_request *req, const char *name)
-{
-    return evhttp_find_header(evhttp_request_get_input_headers(req), name);
 }
 
 bool files_answer(struct evhttp_request *req, const char *path)
@@ -21,7 +18,7 @@ bool files_answer(struct evhttp_request *req, const char *path)
     const struct embedded_file *f =
         bsearch(strcmp(path, "/") == 0 ? "/index.html" : path, embedded_files, embedded_file_count,
                 sizeof *embedded_files, by_path);
-    const char *known = header(req, "If-None-Match"), *takes = header(req, "Accept-Encoding");
+    const char *known = request_header(req, "If-None-Match");
 
     if (!f)
         return false;
@@ -31,7 +28,7 @@ bool files_answer(struct evhttp_request *req, const char *path)
     evhttp_add_header(out, "Vary", "Accept-Encoding");
     if (known && strstr(known, f->etag))
         reply_nothing(req, HTTP_NOTMODIFIED);
-    else if (takes && strstr(takes, "gzip"))
+    else if (accept_gzip(evhttp_request_get_input_headers(req)))
         reply_file(req, f->type, "gzip", f->gzip, f->gzip_length);
     else
         reply_file(req, f->type, NULL, f->plain, f->plain_length);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/admin/gzip.h"
+
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
@@ -37,17 +39,38 @@ static void finish(struct evhttp_request *req, int status, struct evbuffer *body
     evhttp_send_reply(req, status, NULL, body);
 }
 
+static void reply_body(struct evhttp_request *req, int status, const char *type,
+                       struct evbuffer *body)
+{
+    reply_headers(req);
+    add(req, "Cache-Control", "no-store");
+    add(req, "Content-Type", type);
+    finish(req, status, body);
+}
+
 void reply_bytes(struct evhttp_request *req, int status, const char *type, const void *bytes,
                  size_t length)
 {
     struct evbuffer *body = evbuffer_new();
 
-    reply_headers(req);
-    add(req, "Cache-Control", "no-store");
-    add(req, "Content-Type", type);
     if (body)
         evbuffer_add(body, bytes, length);
-    finish(req, status, body);
+    reply_body(req, status, type, body);
+    if (body)
+        evbuffer_free(body);
+}
+
+void reply_gzip(struct evhttp_request *req, int status, const char *type, const void *bytes,
+                size_t length)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    if (body && gzip_add(body, bytes, length)) {
+        add(req, "Content-Encoding", "gzip");
+        reply_body(req, status, type, body);
+    } else {
+        reply_bytes(req, status, type, bytes, length);
+    }
     if (body)
         evbuffer_free(body);
 }

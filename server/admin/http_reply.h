@@ -20,6 +20,9 @@ void reply_text(struct evhttp_request *req, int status, const char *type, const 
 /* The same of bytes, which are copied. */
 void reply_bytes(struct evhttp_request *req, int status, const char *type, const void *bytes,
                  size_t length);
+/* The same, made smaller, which it says; as it is where there is no memory for that. */
+void reply_gzip(struct evhttp_request *req, int status, const char *type, const void *bytes,
+                size_t length);
 /* Takes the reference; NULL: out of memory. */
 void reply_json(struct evhttp_request *req, int status, json_t *body);
 /* {"error": {"code", "text"}}, by the status that fits the code. */

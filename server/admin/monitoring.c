@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/admin/accept.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
 #include "server/admin/request.h"
@@ -115,12 +116,36 @@ static void probe(struct web_listener *l, struct evhttp_request *req, const char
 
 /* ---- metrics ---- */
 
+/* OpenMetrics is for who asks for it: all others, browsers and old scrapers, and who takes neither,
+ * get what everybody can read. */
+static enum metrics_format format_for(const struct evkeyvalq *headers)
+{
+    static const struct accept_media media[METRICS_FORMATS] = {
+        [METRICS_OPENMETRICS] = {"application/openmetrics-text", "1.0.0"},
+        [METRICS_CLASSIC] = {"text/plain", "0.0.4"}};
+    struct accepted open = accept_media(headers, &media[METRICS_OPENMETRICS]);
+    struct accepted classic = accept_media(headers, &media[METRICS_CLASSIC]);
+    bool same = open.named && open.weight > 0 && open.weight == classic.weight;
+
+    return open.weight > classic.weight || same ? METRICS_OPENMETRICS : METRICS_CLASSIC;
+}
+
 static void write_metrics(struct web *w, struct evhttp_request *req)
 {
-    if (metrics_write(w->metrics, &w->figures))
-        reply_bytes(req, HTTP_OK, METRICS_CONTENT_TYPE, w->figures.at, w->figures.length);
-    else
+    static const char *const types[METRICS_FORMATS] = {
+        [METRICS_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        [METRICS_CLASSIC] = "text/plain; version=0.0.4; charset=utf-8"};
+    const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
+    struct metrics_text *out = &w->figures;
+
+    out->format = format_for(headers);
+    if (!metrics_write(w->metrics, out)) {
         reply_error(req, "MEMORY", "out of memory");
+        return;
+    }
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Vary", "Accept, Accept-Encoding");
+    (accept_gzip(headers) ? reply_gzip : reply_bytes)(req, HTTP_OK, types[out->format], out->at,
+                                                      out->length);
 }
 
 static void answer_metrics(struct probe *p, const struct gateway_answer *a)

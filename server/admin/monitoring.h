@@ -10,7 +10,8 @@
 void monitoring_healthz(struct web_listener *l, struct evhttp_request *req);
 /* 200 "ready", or 503 and why not: it starts, drains, or a thread hangs; nobody is asked. */
 void monitoring_readyz(struct web_listener *l, struct evhttp_request *req);
-/* OpenMetrics.  On loopback and on a Unix socket nobody is asked; elsewhere a session or a bearer
+/* OpenMetrics for who asks for it, else Prometheus' format before that; smaller for who takes gzip.
+ * On loopback and on a Unix socket nobody is asked; elsewhere a session or a bearer
  * token has to have the right to server.info. */
 void monitoring_metrics(struct web_listener *l, struct evhttp_request *req);
 /* What server.topology answers, to whoever may call it: by a session, a bearer token, or neither

@@ -1,4 +1,4 @@
-/* What Prometheus and its like read of a running server: OpenMetrics text 1.0.
+/* What Prometheus and its like read of a running server, in either format of text.h.
  *
  * All figures are counters that their threads publish; none is asked for, and no serving loop
  * notices.  So each is true by itself, and sums may be off by what happened meanwhile.  The
@@ -13,8 +13,6 @@
 
 struct metrics;
 
-#define METRICS_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
-
 enum {
     METRICS_METHODS = 200, /* that have series of their own; the others are "_other" */
     METRICS_ACCOUNTS = 100 /* the same of principals */
@@ -24,8 +22,8 @@ enum {
 struct metrics *metrics_new(const struct rpc_shared *shared);
 void metrics_free(struct metrics *m); /* NULL is fine */
 
-/* Clears `out` and writes everything into it.  False without memory: then `out` is not to be used.
- * Blocks for as long as a file of /proc takes to be read. */
+/* Clears `out` and writes everything into it, in its format.  False without memory: then `out` is
+ * not to be used. Blocks for as long as a file of /proc takes to be read. */
 bool metrics_write(struct metrics *m, struct metrics_text *out);
 
 #endif

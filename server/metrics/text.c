@@ -12,18 +12,24 @@
 enum {
     FIRST_ROOM = 65536, /* bytes */
     LINE_MAX = 1024,    /* bytes of one line */
+    HELP_MAX = 512,     /* of these, help; what is longer is cut */
     LADDER_STEP = 4     /* of so many buckets, two octaves, one is shown */
 };
 static const uint64_t ns_per_second = 1000000000;
 
-static const char *const types[] = {[METRICS_COUNTER] = "counter",
-                                    [METRICS_GAUGE] = "gauge",
-                                    [METRICS_HISTOGRAM] = "histogram",
-                                    [METRICS_INFO] = "info"};
-static const char *const suffixes[] = {[METRICS_COUNTER] = "_total",
-                                       [METRICS_GAUGE] = "",
-                                       [METRICS_HISTOGRAM] = "",
-                                       [METRICS_INFO] = "_info"};
+static const char *const types[METRICS_FORMATS][METRICS_TYPES] = {
+    [METRICS_OPENMETRICS] = {[METRICS_COUNTER] = "counter",
+                             [METRICS_GAUGE] = "gauge",
+                             [METRICS_HISTOGRAM] = "histogram",
+                             [METRICS_INFO] = "info"},
+    [METRICS_CLASSIC] = {[METRICS_COUNTER] = "counter",
+                         [METRICS_GAUGE] = "gauge",
+                         [METRICS_HISTOGRAM] = "histogram",
+                         [METRICS_INFO] = "gauge"}};
+static const char *const suffixes[METRICS_TYPES] = {[METRICS_COUNTER] = "_total",
+                                                    [METRICS_GAUGE] = "",
+                                                    [METRICS_HISTOGRAM] = "",
+                                                    [METRICS_INFO] = "_info"};
 
 void metrics_text_free(struct metrics_text *t)
 {
@@ -67,12 +73,29 @@ __attribute__((format(printf, 2, 3))) static void line(struct metrics_text *t, c
         t->length += (size_t)n;
 }
 
+/* OpenMetrics wants quotes in it escaped; the other would show the escape. */
+static const char *help_of(char *text, size_t size, const struct metrics_text *t, const char *help)
+{
+    size_t length = 0;
+
+    for (; *help && length + 2 < size; help++) {
+        if (*help == '"' && t->format == METRICS_OPENMETRICS)
+            text[length++] = '\\';
+        text[length++] = *help;
+    }
+    text[length] = '\0';
+    return text;
+}
+
 void metrics_begin(struct metrics_text *t, const struct metrics_family *f)
 {
-    line(t, "# TYPE %s %s\n", f->name, types[f->type]);
-    if (f->unit)
+    const char *suffix = t->format == METRICS_CLASSIC ? suffixes[f->type] : "";
+    char help[HELP_MAX];
+
+    line(t, "# TYPE %s%s %s\n", f->name, suffix, types[t->format][f->type]);
+    if (f->unit && t->format == METRICS_OPENMETRICS)
         line(t, "# UNIT %s %s\n", f->name, f->unit);
-    line(t, "# HELP %s %s\n", f->name, f->help);
+    line(t, "# HELP %s%s %s\n", f->name, suffix, help_of(help, sizeof help, t, f->help));
 }
 
 /* The name with its suffix, and the labels in braces if there are any. */
@@ -131,7 +154,8 @@ void metrics_histogram(struct metrics_text *t, const struct metrics_family *f, c
 
 void metrics_end(struct metrics_text *t)
 {
-    line(t, "# EOF\n");
+    if (t->format == METRICS_OPENMETRICS)
+        line(t, "# EOF\n");
 }
 
 /* Behind `labels`; false: there is no room. */

@@ -1,5 +1,7 @@
-/* OpenMetrics text 1.0, written into a buffer that grows: families with their type, unit and help,
- * and their samples.
+/* Figures as text, written into a buffer that grows: families with their type, unit and help, and
+ * their samples.  It is OpenMetrics 1.0, or what was before it, Prometheus' text format 0.0.4:
+ * there a family has the name of its samples, an info is a gauge, and neither units nor an end are
+ * told.
  *
  * A family is begun once, and all its samples follow before the next begins.  Labels are text that
  * has its names and quotes already, as metrics_label() makes it.
@@ -14,17 +16,26 @@
 
 #include "base/histogram.h"
 
+enum metrics_format { METRICS_OPENMETRICS, METRICS_CLASSIC, METRICS_FORMATS };
+
 struct metrics_text {
-    char *at; /* owned; a NUL follows what was written */
+    enum metrics_format format; /* to be set while it is empty */
+    char *at;                   /* owned; a NUL follows what was written */
     size_t length, room;
     bool failed;
 };
 
 void metrics_text_free(struct metrics_text *t);
-/* It can be written anew; its memory stays. */
+/* It can be written anew; its format and memory stay. */
 void metrics_text_clear(struct metrics_text *t);
 
-enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_HISTOGRAM, METRICS_INFO };
+enum metrics_type {
+    METRICS_COUNTER,
+    METRICS_GAUGE,
+    METRICS_HISTOGRAM,
+    METRICS_INFO,
+    METRICS_TYPES
+};
 
 /* `name` without suffix; with a `unit` ("seconds", "bytes") it ends with that; NULL: none.  All
  * constant. */
@@ -47,7 +58,7 @@ void metrics_ns(struct metrics_text *t, const struct metrics_family *f, const ch
 void metrics_histogram(struct metrics_text *t, const struct metrics_family *f, const char *labels,
                        const struct histogram_sum *h);
 
-/* The last line. */
+/* The last line, where the format has one. */
 void metrics_end(struct metrics_text *t);
 
 /* `name="value"`, escaped, behind what stands in `labels`; what does not fit is left out whole, and

@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import ssl
@@ -151,12 +152,49 @@ class Open(AdminTest):
         status, _, nothing = admin.ask("HEAD", "/")
         self.assertEqual((status, nothing), (200, b""))
 
-    def test_metrics_and_topology_are_told(self):
+    def test_metrics_are_open_metrics_for_who_asks_for_that(self):
+        openly, classic = "application/openmetrics-text; version=1.0.0; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"
         _, admin = self.open()
-        status, text = admin.text("/metrics")
-        self.assertEqual(status, 200)
-        self.assertTrue(text.endswith("# EOF\n"), text)
-        self.assertIn('ergon_loop_rounds_total{loop="loop 0"} ', text)
+        for accept, kind in (
+            (None, classic),  # curl sends */*
+            ("*/*", classic),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", classic),  # a browser
+            ("text/plain;version=0.0.4;q=1,*/*;q=0.1", classic),  # Prometheus 1
+            ("application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", classic),  # a draft of it, as Prometheus asked for at first
+            ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+             "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", openly),  # Prometheus 2
+            ("application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
+             "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1", openly),  # Prometheus 3
+            ("application/openmetrics-text", openly),
+            ("application/openmetrics-text,*/*", openly),
+            ("application/openmetrics-text;q=0.4,text/plain;q=0.5", classic),
+            ("application/openmetrics-text;q=0,text/plain;q=0", classic),
+            ("text/plain;q=0,*/*;q=0.1", openly),
+            ("image/png", classic),
+        ):
+            status, headers, body = admin.ask("GET", "/metrics", headers={"Accept": accept} if accept else {})
+            self.assertEqual((status, headers["Content-Type"], headers["Vary"]), (200, kind, "Accept, Accept-Encoding"), accept)
+            self.assertEqual(body.endswith(b"\n# EOF\n"), kind == openly, accept)
+            self.assertIn(b'\nergon_loop_rounds_total{loop="loop 0"} ', body)
+            self.assertIn(b"\n# TYPE ergon_loop_rounds%s counter\n" % (b"" if kind == openly else b"_total"), body)
+
+    def test_metrics_are_smaller_for_who_takes_gzip(self):
+        _, admin = self.open()
+        _, headers, body = admin.ask("GET", "/metrics")  # http.client says identity
+        self.assertIsNone(headers["Content-Encoding"])
+        status, headers, packed = admin.ask("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
+        self.assertEqual((status, headers["Content-Encoding"], int(headers["Content-Length"])), (200, "gzip", len(packed)))
+        self.assertLess(len(packed), len(body) / 4)
+        names = [re.findall(rb"^# TYPE (\S+)", text, re.M) for text in (body, gzip.decompress(packed))]
+        self.assertEqual(*names)
+        _, headers, body = admin.ask("GET", "/metrics", headers={"Accept-Encoding": "gzip;q=0, *"})
+        self.assertIsNone(headers["Content-Encoding"])
+        for path in ("/metrics", "/"):
+            status, headers, nothing = admin.ask("HEAD", path, headers={"Accept-Encoding": "gzip"})
+            self.assertEqual((status, headers["Content-Encoding"], nothing), (200, "gzip", b""))
+
+    def test_topology_is_told(self):
+        _, admin = self.open()
         status, text = admin.text("/debug/topology")
         self.assertEqual((status, "loops" in json.loads(text)), (200, True))
 

@@ -52,6 +52,27 @@ METRICS_TEST(a_server_that_has_done_nothing_says_so)
     assert_true(value("ergon_method_done_total{method=\"_other\"}") == 0);
 }
 
+static unsigned lines_of_samples(void)
+{
+    unsigned lines = 0;
+    for (const char *at = page.at; at < page.at + page.length; at = strchr(at, '\n') + 1)
+        lines += *at != '#';
+    return lines;
+}
+
+METRICS_TEST(both_formats_have_the_same_samples)
+{
+    scrape();
+    unsigned samples = lines_of_samples();
+    page.format = METRICS_CLASSIC;
+    assert_true(metrics_write(metrics, &page));
+    assert_int_equal(lines_of_samples(), samples);
+    assert_true(value("ergon_calls_total{way=\"short_cut\"}") == 0);
+    page.at[page.length] = '\0';
+    assert_null(strstr(page.at, "# EOF"));
+    assert_non_null(strstr(page.at, "# TYPE ergon_calls_total counter\n"));
+}
+
 METRICS_TEST(calls_are_counted_by_method_way_and_outcome)
 {
     for (int i = 0; i < 40; i++)

@@ -1,4 +1,4 @@
-/* The text of OpenMetrics, letter by letter. */
+/* The text of both formats, letter by letter. */
 #include <string.h>
 
 #include "server/metrics/text.h"
@@ -31,6 +31,31 @@ TEST(a_unit_stands_behind_the_type_and_ns_are_seconds)
     metrics_ns(&text, &f, "", 1500000007);
     text_is("# TYPE up_seconds gauge\n# UNIT up_seconds seconds\n# HELP up_seconds Up.\n"
             "up_seconds 1.500000007\n");
+}
+
+TEST(quotes_in_help_are_escaped_where_the_format_wants_it)
+{
+    const struct metrics_family f = {"x", METRICS_GAUGE, NULL, "Or \"_other\"."};
+    metrics_begin(&text, &f);
+    text_is("# TYPE x gauge\n# HELP x Or \\\"_other\\\".\n");
+    text.format = METRICS_CLASSIC;
+    metrics_begin(&text, &f);
+    text_is("# TYPE x gauge\n# HELP x Or \"_other\".\n");
+}
+
+TEST(the_classic_format_has_the_names_of_samples_and_neither_info_nor_unit_nor_end)
+{
+    const struct metrics_family count = {"used_seconds", METRICS_COUNTER, "seconds", "Used."};
+    const struct metrics_family build = {"build", METRICS_INFO, NULL, "Built."};
+    text.format = METRICS_CLASSIC;
+    metrics_begin(&text, &count);
+    metrics_ns(&text, &count, "", 1000000000);
+    metrics_begin(&text, &build);
+    metrics_count(&text, &build, "version=\"1\"", 1);
+    metrics_end(&text);
+    text_is("# TYPE used_seconds_total counter\n# HELP used_seconds_total Used.\n"
+            "used_seconds_total 1.000000000\n"
+            "# TYPE build_info gauge\n# HELP build_info Built.\nbuild_info{version=\"1\"} 1\n");
 }
 
 TEST(a_histogram_shows_every_fourth_bound_exactly)
