@@ -17,7 +17,7 @@ FROM debian:bookworm-slim
 # The packages of the libraries that the two programs link, as the build found them.
 COPY --from=build /installed/libraries /tmp/
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends $(cat /tmp/libraries) openssl tzdata \
+    && apt-get install -y --no-install-recommends $(cat /tmp/libraries) ca-certificates openssl tzdata \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /tmp/libraries
 COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY --from=build /installed/usr/lib/ergon/ /usr/lib/ergon/

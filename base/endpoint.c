@@ -1,12 +1,12 @@
 #include "base/endpoint.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char expected[] = "write http://HOST, http://HOST:4318 or http://HOST:4318/v1/traces";
+static const char expected[] =
+    "write http://HOST, http://HOST:4318, https://HOST or http://HOST:4318/v1/traces";
 
 static bool is_name(const char *text, size_t len, const char *more)
 {
@@ -51,14 +51,12 @@ static bool is_path(const char *text)
 
 const char *endpoint_parse(const char *text, struct endpoint *out)
 {
-    static const char scheme[] = "http://";
-    *out = (struct endpoint){.port = ENDPOINT_PORT};
-    if (strncmp(text, "https://", strlen("https://")) == 0)
-        return "https is not spoken: name a collector on this machine or network by http://, which "
-               "goes on by https";
-    if (strncmp(text, scheme, strlen(scheme)) != 0)
+    static const char plain[] = "http://", secure[] = "https://";
+    bool tls = strncmp(text, secure, strlen(secure)) == 0;
+    *out = (struct endpoint){.port = tls ? ENDPOINT_TLS_PORT : ENDPOINT_PORT, .tls = tls};
+    if (!tls && strncmp(text, plain, strlen(plain)) != 0)
         return expected;
-    const char *at = read_host(text + strlen(scheme), out);
+    const char *at = read_host(text + strlen(tls ? secure : plain), out);
     if (at && *at == ':')
         at = read_port(at + 1, out);
     if (!at || (*at && *at != '/') || strlen(at) > ENDPOINT_PATH_MAX || !is_path(at))

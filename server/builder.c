@@ -132,8 +132,11 @@ static int build_tracer(struct topology *t, const struct config *c, char *error,
     t->tracer = tracer_new(c->trace.sample);
     if (!t->tracer)
         return fail(error, size, "the list of spans");
-    const struct exporter_options options = {
-        .endpoint = c->trace.endpoint, .version = ERGON_VERSION, .tracer = t->tracer};
+    const struct exporter_options options = {.endpoint = c->trace.endpoint,
+                                             .ca = c->trace.ca,
+                                             .headers_file = c->trace.headers_file,
+                                             .version = ERGON_VERSION,
+                                             .tracer = t->tracer};
     t->exporter = exporter_open(&options, error, size);
     return t->exporter ? 0 : -1;
 }

@@ -56,6 +56,8 @@ static void look_at_all(struct walk *w, const struct config *c)
         look_open(w, "module", module);
     }
     look_secret(w, "tokens", c->tokens_file);
+    look_secret(w, "headers for the collector", c->trace.headers_file);
+    look_open(w, "authorities of the collector", c->trace.ca);
     look_secret(w, "store", c->store);
     look_secret(w, "audit log", c->audit.file);
     for (size_t i = 0; i < c->listener_count; i++)

@@ -15,6 +15,7 @@
 #include "server/reload.h"
 #include "server/setup.h"
 #include "server/start_record.h"
+#include "server/tracing/exporter.h"
 #include "base/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -181,6 +182,17 @@ static bool reload_admin(const struct server *s)
     return good;
 }
 
+static bool reload_headers(const struct server *s)
+{
+    char error[512];
+    bool good = exporter_set_headers(s->topology->exporter, (*s->config)->trace.headers_file, error,
+                                     sizeof error);
+
+    if (!good)
+        log_error("spans are exported with the headers of before", LOG_STR("why", error));
+    return good;
+}
+
 /* Of its own file, too, since whoever moves logs away says so by this signal. */
 static bool reload_all(struct server *s, const char *by)
 {
@@ -196,6 +208,7 @@ static bool reload_all(struct server *s, const char *by)
         const struct jobs_options options = plan_jobs(*s->config);
         jobs_set_limits(s->topology->jobs, &options);
         reopened &= reload_admin(s);
+        reopened &= reload_headers(s);
         setup_note(&s->topology->shared.setup, *s->config);
     }
     return good && reopened;

@@ -367,6 +367,8 @@ static void check_files(const struct subject *s)
     check_readable(s, "tls.key", c->tls.key);
     check_readable(s, "tls.client_ca", c->tls.client_ca);
     check_readable(s, "tls.crl", c->tls.crl);
+    check_readable(s, "trace.ca", c->trace.ca);
+    check_readable(s, "trace.headers_file", c->trace.headers_file);
     for (size_t i = 0; i < c->modules.count; i++) {
         module_path_find(c->modules.at[i], module);
         check_readable(s, "modules", module);

@@ -239,8 +239,10 @@ struct config {
     } recorder;
 
     struct {
-        char *endpoint;  /* of a collector of spans; NULL: none */
-        uint32_t sample; /* of what comes without a trace, so many millionths begin one */
+        char *endpoint;     /* of a collector of spans; NULL: none */
+        char *ca;           /* authorities that its certificate comes from; NULL: the system's */
+        char *headers_file; /* further ones of each request to it; NULL: none */
+        uint32_t sample;    /* of what comes without a trace, so many millionths begin one */
     } trace;
 
     char *file;                    /* that was read; may be NULL */

@@ -293,8 +293,13 @@ static const struct config_key keys[] = {
      .help = "of these, what waits to be written; with no room administrative acts are refused"},
 
     {"trace.endpoint", "trace-endpoint", &config_collector, AT(trace.endpoint),
-     .help = "collector that spans are sent to, by OTLP/HTTP: http://127.0.0.1:4318; none: traces "
-             "are passed on, and no span is told"},
+     .help = "collector that spans are sent to, by OTLP/HTTP: http://127.0.0.1:4318, "
+             "https://HOST; none: traces are passed on, and no span is told"},
+    {"trace.ca", "trace-ca", &config_path, AT(trace.ca),
+     .help = "authorities that sign the certificate of a collector at https://, PEM; none: the "
+             "system's"},
+    {"trace.headers_file", "trace-headers-file", &config_path, AT(trace.headers_file), .live = true,
+     .help = "headers of each request to the collector, as a token: lines of \"Name: value\""},
     {"trace.sample", "trace-sample", &config_ratio, AT(trace.sample), .normal = "0",
      LIMIT(0, 1000000),
      .help = "of the calls and tasks that come without a trace, how many begin one: 0.01 is one in "

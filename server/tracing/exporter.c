@@ -1,6 +1,7 @@
 #include "server/tracing/exporter.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -15,6 +16,8 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "server/runtime/thread.h"
+#include "server/tracing/collector_headers.h"
+#include "server/tracing/collector_tls.h"
 #include "server/tracing/tracer.h"
 
 enum {
@@ -39,11 +42,16 @@ struct exporter {
     bool running;
     int wake_fd; /* spans came, or it is to end */
     _Atomic bool ending;
+    /* To be in force from the next request on, which takes it (acquire, release). */
+    _Atomic(struct collector_headers *) next_headers;
 
     /* Its thread's. */
     struct event_base *base;
-    struct evdns_base *dns; /* NULL: the host is an address */
-    struct evhttp_connection *connection;
+    struct evdns_base *dns;               /* NULL: the host is an address */
+    struct collector_headers *headers;    /* NULL: none */
+    struct collector_tls *tls;            /* NULL: it is http:// */
+    struct evhttp_connection *connection; /* NULL: none yet */
+    bool stale;                           /* it is not to be used any more */
     struct event *wake, *timer, *farewell;
     struct tracer_span *waiting;         /* taken from the tracer */
     struct tracer_span *sent, *sent_end; /* the batch that is under way, or is to be tried again */
@@ -180,10 +188,16 @@ static void taken(struct exporter *e)
     drop_batch(e, true);
 }
 
+static const char *why_not_reached(const struct exporter *e)
+{
+    const char *trouble = e->tls ? collector_tls_trouble(e->tls) : NULL;
+    return trouble ? trouble : "it is not reached";
+}
+
 static void put_off(struct exporter *e, struct evhttp_request *reply, int status)
 {
     unsigned asked = retry_after(reply);
-    tell_trouble(e, status, status > 0 ? "it takes none at the moment" : "it is not reached");
+    tell_trouble(e, status, status > 0 ? "it takes none at the moment" : why_not_reached(e));
     if (e->tries >= EXPORTER_TRIES)
         drop_batch(e, false);
     arm(e, asked > 0 ? asked : pause_of(e));
@@ -199,6 +213,7 @@ static void on_reply(struct evhttp_request *reply, void *arg)
     struct exporter *e = arg;
     int status = reply ? evhttp_request_get_response_code(reply) : 0;
     e->asking = false;
+    e->stale |= status == 0;
     if (status >= 200 && status < 300) {
         taken(e);
         arm(e, e->waiting || e->ending ? 0 : GATHER_MS);
@@ -213,17 +228,73 @@ static void on_reply(struct evhttp_request *reply, void *arg)
     }
 }
 
+static bool add_headers(struct exporter *e, struct evkeyvalq *to)
+{
+    struct collector_headers *next =
+        atomic_exchange_explicit(&e->next_headers, NULL, memory_order_acquire);
+    if (next) {
+        collector_headers_free(e->headers);
+        e->headers = next;
+    }
+    for (size_t i = 0; e->headers && i < e->headers->count; i++)
+        if (evhttp_add_header(to, e->headers->names[i], e->headers->values[i]) != 0)
+            return false;
+    return true;
+}
+
 static struct evhttp_request *make_request(struct exporter *e)
 {
     struct evhttp_request *request = evhttp_request_new(on_reply, e);
     struct evkeyvalq *headers = request ? evhttp_request_get_output_headers(request) : NULL;
     if (request && evhttp_add_header(headers, "Host", e->endpoint.authority) == 0 &&
         evhttp_add_header(headers, "Content-Type", "application/x-protobuf") == 0 &&
-        write_batch(e, evhttp_request_get_output_buffer(request)))
+        add_headers(e, headers) && write_batch(e, evhttp_request_get_output_buffer(request)))
         return request;
     if (request)
         evhttp_request_free(request);
     return NULL;
+}
+
+static void on_closed(struct evhttp_connection *connection, void *arg)
+{
+    struct exporter *e = arg;
+    (void)connection;
+    e->stale = true; /* it is still in use further up */
+}
+
+static struct bufferevent *new_stream(struct exporter *e)
+{
+    struct ssl_st *ssl = e->tls ? collector_tls_stream(e->tls) : NULL;
+    if (!e->tls)
+        return bufferevent_socket_new(e->base, -1, BEV_OPT_CLOSE_ON_FREE);
+    struct bufferevent *bev =
+        ssl ? bufferevent_openssl_socket_new(e->base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
+                                             BEV_OPT_CLOSE_ON_FREE)
+            : NULL;
+    if (bev) /* who says how long its answer is need say no goodbye */
+        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
+    return bev;
+}
+
+/* One that was closed is not used again: of TLS nothing in it would begin anew. */
+static bool have_connection(struct exporter *e)
+{
+    if (e->connection && !e->stale)
+        return true;
+    if (e->connection)
+        evhttp_connection_free(e->connection);
+    e->stale = false;
+    struct bufferevent *bev = new_stream(e);
+    e->connection = bev ? evhttp_connection_base_bufferevent_new(e->base, e->dns, bev,
+                                                                 e->endpoint.host, e->endpoint.port)
+                        : NULL;
+    if (!e->connection)
+        return false;
+    evhttp_connection_set_closecb(e->connection, on_closed, e);
+    evhttp_connection_set_timeout(e->connection, TIMEOUT_S);
+    evhttp_connection_set_max_body_size(e->connection, REPLY_MAX);
+    evhttp_connection_set_max_headers_size(e->connection, REPLY_MAX);
+    return true;
 }
 
 static void send_batch(struct exporter *e)
@@ -233,7 +304,7 @@ static void send_batch(struct exporter *e)
             finish(e);
         return;
     }
-    struct evhttp_request *request = make_request(e);
+    struct evhttp_request *request = have_connection(e) ? make_request(e) : NULL;
     e->tries++;
     /* Both may fail by their answer, in which on_reply() was called, or be without memory. */
     e->asking = request != NULL;
@@ -299,20 +370,6 @@ static bool is_address(const char *host)
     return strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
 }
 
-static bool open_client(struct exporter *e)
-{
-    if (!is_address(e->endpoint.host))
-        e->dns = evdns_base_new(e->base, EVDNS_BASE_INITIALIZE_NAMESERVERS |
-                                             EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-    e->connection = evhttp_connection_base_new(e->base, e->dns, e->endpoint.host, e->endpoint.port);
-    if (!e->connection)
-        return false;
-    evhttp_connection_set_timeout(e->connection, TIMEOUT_S);
-    evhttp_connection_set_max_body_size(e->connection, REPLY_MAX);
-    evhttp_connection_set_max_headers_size(e->connection, REPLY_MAX);
-    return true;
-}
-
 static bool open_events(struct exporter *e)
 {
     e->base = event_base_new();
@@ -333,6 +390,37 @@ static void name_instance(struct exporter *e)
     trace_hex(id, sizeof id, e->instance);
 }
 
+/* The name is looked up each time that a connection is made. */
+static bool open_names(struct exporter *e)
+{
+    if (is_address(e->endpoint.host))
+        return true;
+    e->dns = evdns_base_new(e->base,
+                            EVDNS_BASE_INITIALIZE_NAMESERVERS | EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    return e->dns != NULL;
+}
+
+static bool open_files(struct exporter *e, const struct exporter_options *options, char *error,
+                       size_t size)
+{
+    if (e->endpoint.tls)
+        e->tls = collector_tls_new(options->ca, e->endpoint.host, error, size);
+    return !!e->tls == e->endpoint.tls &&
+           exporter_set_headers(e, options->headers_file, error, size);
+}
+
+static bool start(struct exporter *e, char *error, size_t size)
+{
+    if (open_events(e) && open_names(e)) {
+        tracer_on_first(e->tracer, on_first, e);
+        arm(e, GATHER_MS); /* spans may be there already */
+        e->running = thread_start_undisturbed(&e->thread, run, e) == 0;
+    }
+    if (!e->running)
+        snprintf(error, size, "trace.endpoint: no thread, no descriptor or no memory for it");
+    return e->running;
+}
+
 struct exporter *exporter_open(const struct exporter_options *options, char *error, size_t size)
 {
     struct exporter *e = calloc(1, sizeof *e);
@@ -346,16 +434,23 @@ struct exporter *exporter_open(const struct exporter_options *options, char *err
     e->tracer = options->tracer;
     e->version = options->version;
     name_instance(e);
-    if (open_events(e) && open_client(e)) {
-        tracer_on_first(e->tracer, on_first, e);
-        arm(e, GATHER_MS); /* spans may be there already */
-        e->running = thread_start_undisturbed(&e->thread, run, e) == 0;
-    }
-    if (e->running)
+    if (open_files(e, options, error, size) && start(e, error, size))
         return e;
-    snprintf(error, size, "trace.endpoint: no thread, no descriptor or no memory for it");
     exporter_close(e);
     return NULL;
+}
+
+bool exporter_set_headers(struct exporter *e, const char *headers_file, char *error, size_t size)
+{
+    if (!e)
+        return true;
+    struct collector_headers *next = headers_file
+                                         ? collector_headers_load(headers_file, error, size)
+                                         : collector_headers_parse(span_of("", 0), error, size);
+    if (!next)
+        return false;
+    collector_headers_free(atomic_exchange_explicit(&e->next_headers, next, memory_order_acq_rel));
+    return true;
 }
 
 static void free_event(struct event *event)
@@ -386,6 +481,9 @@ void exporter_close(struct exporter *e)
     free_event(e->farewell);
     if (e->base)
         event_base_free(e->base);
+    collector_tls_free(e->tls);
+    collector_headers_free(e->headers);
+    collector_headers_free(e->next_headers);
     if (e->wake_fd >= 0)
         close(e->wake_fd);
     free(e);

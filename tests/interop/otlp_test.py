@@ -6,13 +6,15 @@ import collections
 import http.server
 import json
 import os
+import signal
+import ssl
 import subprocess
 import threading
 import unittest
 
 import interop
 import trace_test
-from harness import LIMIT, Server, eventually, scratch
+from harness import LIMIT, SOURCE, Server, eventually, scratch
 from trace_test import OTHER, PARENT, STATE, TRACE, start_worker
 
 PARENT_SPAN = PARENT.split("-")[2]
@@ -68,7 +70,7 @@ class Span:
 class Collector:
     """Answers each request with the next of `answers`, (status, headers), or 200."""
 
-    def __init__(self, decoder, port=0):
+    def __init__(self, decoder, port=0, tls=None):
         self.requests, self.spans, self.answers = [], [], []
         self.lock = threading.Lock()
         collector = self
@@ -89,6 +91,8 @@ class Collector:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
@@ -134,15 +138,15 @@ class OtlpTest(unittest.TestCase):
     def setUp(self):
         self.collector = self.collect()
 
-    def collect(self, port=0):
-        collector = Collector(self.decoder, port)
+    def collect(self, port=0, tls=None):
+        collector = Collector(self.decoder, port, tls)
         self.addCleanup(collector.close)
         return collector
 
-    def flags(self, *more, port=None):
+    def flags(self, *more, port=None, scheme="http"):
         return ("--log-level", "warn", "--blocking", "2", "--module", os.path.join(trace_test.place, "trace.so"),
                 "--workers-methods", "seen,unsteady,held", "--trace-endpoint",
-                f"http://127.0.0.1:{port or self.collector.port}", *more)
+                f"{scheme}://127.0.0.1:{port or self.collector.port}", *more)
 
     def serve(self, *more, **how):
         """A server and a client of it."""
@@ -344,13 +348,131 @@ class Collectors(OtlpTest):
         self.assertEqual(server.stop(), 0)
 
     def test_wrong_endpoints_and_ratios_are_refused_at_the_start(self):
-        for flags, said in ((("--trace-endpoint", "https://example.org"), "https is not spoken"),
-                            (("--trace-endpoint", "127.0.0.1:4318"), "write http://"),
+        for flags, said in ((("--trace-endpoint", "127.0.0.1:4318"), "write http://"),
                             (("--trace-endpoint", "http://a:99999"), "write http://"),
                             (("--trace-sample", "1.5"), "out of range"), (("--trace-sample", "half"), "not a ratio"),
                             (("--trace-sample", "-1"), "not a ratio")):
             with self.assertRaises(AssertionError) as caught:
                 Server(*flags)
+            self.assertIn(said, str(caught.exception))
+
+
+class Https(OtlpTest):
+    def setUp(self):
+        self.folder = scratch(self.addCleanup)
+
+    def certificate(self, name, self_named=True):
+        """Of an authority of its own; without `self_named` for that name, and not for this address."""
+        cert, key = os.path.join(self.folder, name + ".crt"), os.path.join(self.folder, name + ".key")
+        if self_named:
+            subprocess.run([os.path.join(SOURCE, "scripts", "certificate.sh"), name, cert, key, "2"], check=True)
+        else:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                            "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-out", cert, "-keyout", key],
+                           check=True, capture_output=True)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(cert, key)
+        return cert, tls
+
+    def write(self, text, name="headers"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", opener=lambda p, flags: os.open(p, flags, 0o600), newline="") as out:
+            out.write(text)
+        return path
+
+    def tell(self, client, count=1):
+        for n in range(count):
+            client.call("task.call", "echo", [n], {"traceparent": PARENT})
+
+    def is_not_told(self, server, client, why):
+        """The span waits, and the log says why."""
+        self.tell(client)
+        eventually(lambda: why in server.log_text(), f"the log says \"{why}\"")
+        self.assertEqual((self.figures(client)["exported"], self.figures(client)["dropped"]), (0, 0))
+
+    def test_spans_go_to_a_collector_whose_authority_is_named_and_each_connection_begins_anew(self):
+        cert, tls = self.certificate("one")
+        self.collector = self.collect(tls=tls)
+        self.collector.answers = [(200, {"Connection": "close"}), (200, {}), (503, {"Connection": "close"})]
+        server, client = self.serve("--trace-ca", cert, scheme="https")
+        files = []
+        for n in range(1, 5):
+            self.tell(client)
+            eventually(lambda: len(self.collector.named("echo")) == n, f"{n} spans are exported")
+            files.append(server.fds())
+        eventually(lambda: self.figures(client) == {"ended": 4, "exported": 4, "dropped": 0, "waiting": 0}, "all is accounted for")
+        self.assertLessEqual(max(files), files[0] + 1)  # none is left open
+        client.close()
+        self.assertEqual(server.stop(), 0)
+
+    def test_authorities_of_the_system_are_those_of_openssl(self):
+        cert, tls = self.certificate("one")
+        self.collector = self.collect(tls=tls)
+        server = Server(*self.flags(scheme="https"), env={"SSL_CERT_FILE": cert})
+        self.addCleanup(server.discard)
+        with server.connect() as client:
+            self.tell(client)
+            self.collector.one("echo")
+
+    def test_one_whose_authority_nobody_knows_gets_nothing(self):
+        _, tls = self.certificate("one")
+        self.collector = self.collect(tls=tls)
+        self.is_not_told(*self.serve(scheme="https"), "its certificate is not trusted: self-signed certificate")
+        other, _ = self.certificate("other")
+        self.is_not_told(*self.serve("--trace-ca", other, scheme="https"), "its certificate is not trusted")
+        self.assertEqual(self.collector.requests, [])
+
+    def test_one_of_another_name_gets_nothing(self):
+        cert, tls = self.certificate("other.example", self_named=False)
+        self.collector = self.collect(tls=tls)
+        self.is_not_told(*self.serve("--trace-ca", cert, scheme="https"), "IP address mismatch")
+        self.assertEqual(self.collector.requests, [])
+
+    def test_one_that_speaks_no_tls_is_named_and_the_next_there_that_does_is_told(self):
+        cert, tls = self.certificate("one")
+        self.collector = self.collect()
+        server, client = self.serve("--trace-ca", cert, scheme="https")
+        self.is_not_told(server, client, "the TLS handshake fails")
+        self.collector.close()
+        again = self.collect(self.collector.port, tls)
+        self.collector.close = lambda: None
+        again.one("echo")
+        eventually(lambda: self.figures(client)["exported"] == 1, "it is accounted for")
+
+    def test_headers_of_a_file_are_sent_and_read_again_at_a_reload(self):
+        self.collector = self.collect()
+        headers = self.write("# ours\nAuthorization: Bearer one\nX-Scope-OrgID: 7\n")
+        server, client = self.serve("--trace-headers-file", headers)
+        self.tell(client)
+        self.collector.one("echo")
+        sent = self.collector.requests[-1][1]
+        self.assertEqual((sent["Authorization"], sent["X-Scope-OrgID"]), ("Bearer one", "7"))
+        self.write("Authorization: Bearer two\r\n")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: "with the headers of before" in server.log_text(), "the log refuses the file")
+        self.tell(client)
+        self.collector.one("echo", 2)
+        self.assertEqual(self.collector.requests[-1][1]["Authorization"], "Bearer one")
+        self.write("Authorization: Bearer three\n")
+        server.signal(signal.SIGHUP)
+
+        def is_new():
+            self.tell(client)
+            return self.collector.requests[-1][1].get("Authorization") == "Bearer three"
+
+        eventually(is_new, "the new token is sent")
+        self.assertNotIn("X-Scope-OrgID", self.collector.requests[-1][1])
+        self.assertNotIn("Bearer", server.log_text())
+
+    def test_wrong_files_are_refused_at_the_start(self):
+        self.collector = self.collect()
+        rubbish = self.write("Host: elsewhere\n")
+        for scheme, flags, said in (("http", ("--trace-headers-file", rubbish), "line 1: this header is the server's own to say"),
+                                    ("http", ("--trace-headers-file", "/nowhere/at/all"), "cannot be read"),
+                                    ("https", ("--trace-ca", rubbish), "holds no certificate in PEM"),
+                                    ("https", ("--trace-ca", "/nowhere/at/all"), "cannot be read")):
+            with self.assertRaises(AssertionError) as caught:
+                Server(*self.flags(*flags, scheme=scheme))
             self.assertIn(said, str(caught.exception))
 
 

@@ -24,7 +24,7 @@ RULES = {
     "server/runtime": (["server/runtime/*", "ergon/*"], []),
     "server/access": (["server/access/*"], []),
     "server/accounts": (["server/accounts/*", "ergon/*"], []),
-    "server/tracing": (["server/tracing/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/"]),
+    "server/tracing": (["server/tracing/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/", "openssl/"]),
     "server/tasks": (["server/tasks/*", "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store": (["server/store/*", "server/runtime/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
