@@ -48,9 +48,6 @@ bool traceparent_parse(struct span text, struct trace_context *out);
 const char *traceparent_text(const struct trace_context *context,
                              char buf[static TRACEPARENT_SIZE]);
 
-/* 2 * len digits, without a terminator. */
-void trace_hex(const uint8_t *bytes, size_t len, char *out);
-
 /* May it be passed on?  One to TRACESTATE_MAX bytes that are printable ASCII.  What its list says
  * is nobody's affair here. */
 bool tracestate_valid(struct span text);

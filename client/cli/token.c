@@ -1,4 +1,5 @@
 /* ergon token: makes a bearer token and the line by which a server knows it. */
+#include "base/hex.h"
 #include "client/cli/cli.h"
 
 #include <errno.h>
@@ -37,12 +38,8 @@ static const struct option_spec OPTIONS[] = {
 
 static void hex(char *to, const uint8_t *from, size_t len)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < len; i++) {
-        *to++ = digits[from[i] >> 4];
-        *to++ = digits[from[i] & 15];
-    }
-    *to = 0;
+    hex_write(from, len, to);
+    to[2 * len] = 0;
 }
 
 static bool make_token(char *token, char *hash)

@@ -1,4 +1,5 @@
 /* The namespaces sem.* and event.*: what clients share by name. */
+#include "base/hex.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
 #include "server/net/auth/crypto.h"
@@ -154,25 +155,11 @@ static void serve_acquire(struct rpc_request *rq)
     send_with_holder(&jr, good);
 }
 
-static int digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool read_secret(struct reader *r, uint8_t *secret)
 {
     struct span text;
-    if (!read_text(r, &text) || text.len != 2 * HOLD_SECRET)
-        return false;
-    for (unsigned i = 0; i < HOLD_SECRET; i++) {
-        int high = digit(text.at[2 * i]), low = digit(text.at[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        secret[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return read_text(r, &text) && text.len == 2 * HOLD_SECRET &&
+           hex_read(text.at, secret, HOLD_SECRET);
 }
 
 /* [name, hold, {ttl}] */

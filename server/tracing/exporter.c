@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/endpoint.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "server/runtime/thread.h"
 #include "server/tracing/collector_headers.h"
@@ -387,7 +388,7 @@ static void name_instance(struct exporter *e)
     uint8_t id[INSTANCE_SIZE / 2];
     tracer_span_id(id);
     tracer_span_id(id + SPAN_ID_LEN);
-    trace_hex(id, sizeof id, e->instance);
+    hex_write(id, sizeof id, e->instance);
 }
 
 /* The name is looked up each time that a connection is made. */

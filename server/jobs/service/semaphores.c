@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/hold_claims.h"
 #include "server/jobs/service/operation.h"
@@ -73,13 +74,9 @@ static void holder_gone(struct jobs *jobs, struct operation *op)
 
 static void answer_hold(struct jobs *jobs, struct operation *op, const struct hold *h)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[2 * HOLD_SECRET + 1] = "";
     struct pack *p = &op->reply.result;
-    for (unsigned i = 0; i < HOLD_SECRET; i++) {
-        text[2 * i] = digits[h->secret[i] >> 4];
-        text[2 * i + 1] = digits[h->secret[i] & 15];
-    }
+    hex_write(h->secret, HOLD_SECRET, text);
     pack_init(p);
     pack_map(p, 4);
     pack_key_str(p, "hold", text);
