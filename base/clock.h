@@ -32,6 +32,12 @@ static inline uint64_t clock_coarse_tick(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* `duration` after `at`; UINT64_MAX, which stands for never, where that is beyond all times. */
+static inline uint64_t clock_after(uint64_t at, uint64_t duration)
+{
+    return duration < UINT64_MAX - at ? at + duration : UINT64_MAX;
+}
+
 /* Processor time of the calling thread.  A system call: half a microsecond. */
 static inline uint64_t clock_thread(void)
 {

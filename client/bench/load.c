@@ -59,11 +59,6 @@ static void threads_fini(struct threads *t)
     free(t->all);
 }
 
-static uint64_t processor_ns(void)
-{
-    return clock_read(CLOCK_THREAD_CPUTIME_ID);
-}
-
 static uint64_t since(uint64_t later, uint64_t earlier)
 {
     return later > earlier ? later - earlier : 0;
@@ -72,11 +67,11 @@ static uint64_t since(uint64_t later, uint64_t earlier)
 static void measure(struct generator *g, uint64_t start_ns)
 {
     const struct load_plan *plan = g->plan;
-    uint64_t busy = processor_ns();
+    uint64_t busy = clock_thread();
     generator_start(g, start_ns);
     generator_run(g, plan->duration_ns > 0 ? g->begin_ns + plan->duration_ns : UINT64_MAX);
     generator_drain(g);
-    busy = processor_ns() - busy;
+    busy = clock_thread() - busy;
     uint64_t last = g->answer_ns > g->sent_last_ns ? g->answer_ns : g->sent_last_ns;
     g->result.elapsed_ns = since(last, g->begin_ns);
     g->result.busy = (double)busy / (double)(since(generator_clock_ns(), start_ns) + 1);

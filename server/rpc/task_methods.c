@@ -1,4 +1,5 @@
 /* The namespace task.*: how work comes in, and what is asked of jobs that the server keeps. */
+#include "base/clock.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
 #include "server/rpc/read_spec.h"
@@ -70,7 +71,7 @@ static void start_short(struct rpc_request *rq, const struct short_call *call)
                    rpc_where_else(call->name));
         return;
     }
-    ao_time deadline = call->within >= AO_NEVER - now ? AO_NEVER : now + call->within;
+    ao_time deadline = clock_after(now, call->within);
     struct trace_link trace = {.context = call->trace.context};
     bool is_traced = trace_context_is(&trace.context);
     if (is_traced)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "tests/support/cmocka_env.h"
 
@@ -85,7 +86,7 @@ static void poller_poll(struct poller *self, ao_time timeout)
 {
     struct virtual_poller *p = ao_of(self, struct virtual_poller, table);
     p->polled = timeout > 0;
-    p->until = timeout < AO_NEVER - p->world->now ? p->world->now + timeout : AO_NEVER;
+    p->until = clock_after(p->world->now, timeout);
     p->woken = false; /* before: who wakes it meanwhile is not forgotten */
     if (run_scripts(p->world, p->activator))
         p->woken = true;

@@ -4,17 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/jobs/core/census.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/walk.h"
 
 /* --- Time --- */
-
-static ao_time add(ao_time to, ao_time duration)
-{
-    return duration < AO_NEVER - to ? to + duration : AO_NEVER;
-}
 
 enum { LEAP_MS = 1000, LOOKS = 5 };
 
@@ -49,7 +45,7 @@ uint64_t table_wall_of(struct job_table *table, ao_time when)
     table_look_at_clock(table);
     ao_time now = activator_clock(table->activator);
     uint64_t wall = table_wall(table);
-    return when > now ? add(wall, when - now) : wall - (now - when);
+    return when > now ? clock_after(wall, when - now) : wall - (now - when);
 }
 
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
@@ -57,7 +53,7 @@ ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
     table_look_at_clock(table);
     uint64_t wall = table_wall(table);
     ao_time now = activator_clock(table->activator);
-    return unix_ns > wall ? add(now, unix_ns - wall) : now;
+    return unix_ns > wall ? clock_after(now, unix_ns - wall) : now;
 }
 
 ao_time table_time_after(struct job_table *table, ao_time duration)
@@ -65,7 +61,7 @@ ao_time table_time_after(struct job_table *table, ao_time duration)
     if (duration == 0 || duration == AO_NEVER)
         return duration == 0 ? table_now(table) : AO_NEVER;
     table_look_at_clock(table);
-    return add(activator_clock(table->activator), duration);
+    return clock_after(activator_clock(table->activator), duration);
 }
 
 /* --- The memory of a job --- */

@@ -1,5 +1,6 @@
 #include "server/jobs/persist/rates.h"
 
+#include "base/clock.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/admission.h"
@@ -163,7 +164,7 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
         return false;
     for (size_t at = 0; at + PAIR <= row->starts.len; at += PAIR) {
         ao_time age = get_number(row->starts.at + at);
-        age = age < AO_NEVER - since ? age + since : AO_NEVER;
+        age = clock_after(since, age);
         uint64_t count = get_number(row->starts.at + at + NUMBER);
         start_window_add_past(&r->starts, r->of, age, count < UINT32_MAX ? count : UINT32_MAX, now);
     }

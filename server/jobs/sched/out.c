@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
@@ -50,11 +51,6 @@ void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *m
     pool_rest_left(s, pool_table_of(&s->pools, job), job);
 }
 
-static ao_time time_of(ao_time at, ao_time duration)
-{
-    return duration < AO_NEVER - at ? at + duration : AO_NEVER;
-}
-
 void out_began(struct scheduler *s, struct job *job, ao_time at)
 {
     assert(out_is_assigned(s, job));
@@ -63,7 +59,7 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
     job->attempt++;
     job->looks = 0;
     job->started = table_wall_of(s->table, at);
-    job->until = time_of(at, job->timeout);
+    job->until = clock_after(at, job->timeout);
     counter_add(&s->starts, 1);
     if (job->attempt > 1)
         counter_add(&s->retries, 1);

@@ -1,5 +1,7 @@
 #include "server/jobs/sched/start_window.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -13,11 +15,6 @@ void start_window_fini(struct start_window *w)
     if (w->marks != w->few)
         free(w->marks);
     start_window_init(w);
-}
-
-static ao_time after(ao_time at, ao_time duration)
-{
-    return duration < AO_NEVER - at ? at + duration : AO_NEVER;
 }
 
 static struct start_mark *newest(struct start_window *w)
@@ -102,7 +99,7 @@ uint32_t start_window_free(const struct start_window *w, struct start_rate rate,
 
 ao_time start_window_moves(const struct start_window *w, struct start_rate rate)
 {
-    ao_time leaves = w->length > 0 ? after(start_window_mark(w, 0)->at, rate.per) : AO_NEVER;
+    ao_time leaves = w->length > 0 ? clock_after(start_window_mark(w, 0)->at, rate.per) : AO_NEVER;
     if (leaves == AO_NEVER)
         return AO_NEVER;
     return leaves > START_EPOCH ? leaves - START_EPOCH : 0;
@@ -136,8 +133,8 @@ ao_time start_window_opens(const struct start_window *w, struct start_rate rate,
         return now;
     uint64_t windows = (i - known) / rate.max + 1;
     if (i < windows * rate.max)
-        return after(now, times(rate.per, windows - 1));
+        return clock_after(now, times(rate.per, windows - 1));
     ao_time age = age_of(w, i - windows * rate.max, now);
-    ao_time first = after(now, age < rate.per ? rate.per - age : 0);
-    return after(first, times(rate.per, windows - 1));
+    ao_time first = clock_after(now, age < rate.per ? rate.per - age : 0);
+    return clock_after(first, times(rate.per, windows - 1));
 }

@@ -3,6 +3,7 @@
  * start an object or let it sleep; those that bring it to rest are in rest.c. */
 #include "server/runtime/object/object.h"
 
+#include "base/clock.h"
 #include "server/runtime/object/behind.h"
 #include "server/runtime/object/run_next.h"
 
@@ -190,8 +191,7 @@ void ao_disband(struct activator *a, struct behind *party)
 int ao_sleep_for(struct ao *ao, ao_time duration)
 {
     const struct ao_clock *clock = &ao->home->clock;
-    ao_time now = clock->now(clock->arg);
-    return ao_sleep_until(ao, duration < AO_NEVER - now ? now + duration : AO_NEVER);
+    return ao_sleep_until(ao, clock_after(clock->now(clock->arg), duration));
 }
 
 int ao_sleep_until(struct ao *ao, ao_time deadline)

@@ -1,5 +1,7 @@
 #include <ergon/seq.h>
 
+#include "base/clock.h"
+
 enum ao_verdict ao_seq_sleep(struct ao *self, ao_time duration)
 {
     int error = ao_sleep_for(self, duration);
@@ -10,6 +12,5 @@ enum ao_verdict ao_seq_sleep(struct ao *self, ao_time duration)
 
 ao_time ao_seq_after(const struct ao *self, ao_time duration)
 {
-    ao_time now = ao_now(self);
-    return duration > AO_NEVER - now ? AO_NEVER : now + duration;
+    return clock_after(ao_now(self), duration);
 }

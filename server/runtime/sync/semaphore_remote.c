@@ -199,7 +199,7 @@ enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uin
     require(!activator_current(), "the thread of an activator must not wait: park the object");
     if (limit == 0)
         return AO_WAIT_DEADLINE; /* the answer takes a round of another thread */
-    return wait_here(r, n, limit < AO_NEVER - now ? now + limit : AO_NEVER);
+    return wait_here(r, n, clock_after(now, limit));
 }
 
 /* --- Faces --- */
