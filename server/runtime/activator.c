@@ -31,12 +31,6 @@ enum { EXPIRE_BUDGET = 1024, EXPIRE_MOST = EXPIRE_BUDGET / 4 };
 /* Between two rounds; what is longer is recorded. */
 static const ao_time LONG_SLEEP = AO_S(1);
 
-static void wake_poller(void *arg)
-{
-    struct poller *poller = arg;
-    poller->wake(poller);
-}
-
 static void choose_clock(struct activator *a, const struct ao_clock *clock)
 {
     a->clock = clock ? *clock : ao_clock_monotonic;
@@ -65,7 +59,7 @@ static void set_up(struct activator *a, const struct activator_options *o)
     dispatcher_init(&a->dispatcher);
     timer_init(&a->timer, a->now);
     lanes_init(a);
-    waker_init(&a->waker, wake_poller, a->poller);
+    waker_init_poller(&a->waker, a->poller);
 }
 
 static void require_sense(const struct activator_options *o)

@@ -117,12 +117,6 @@ static void *thread_main(void *arg)
 
 /* --- Start and end: the client's thread, or who builds --- */
 
-static void ring_bell(void *arg)
-{
-    struct poller *poller = arg;
-    poller->wake(poller);
-}
-
 static int start_thread(struct store *s)
 {
     int error = thread_start_undisturbed(&s->thread, thread_main, s);
@@ -135,7 +129,7 @@ int store_start(struct store *s, struct activator *client, struct ao *receiver)
     s->poller = poller_eventfd_new();
     if (!s->poller)
         return -1;
-    waker_init(&s->waker, ring_bell, s->poller);
+    waker_init_poller(&s->waker, s->poller);
     errno = ENOMEM;
     if (lane_init_thread(&s->in, STORE_LANE, client, &s->waker) != 0)
         goto fail_poller;

@@ -27,6 +27,8 @@
  * to S3 before it blocks. */
 #include "server/runtime/threads/waker.h"
 
+#include <ergon/poller.h>
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WAKER_BY_EXCHANGE
@@ -74,6 +76,17 @@ void waker_init(struct waker *w, void (*wake)(void *arg), void *arg)
     atomic_init(&w->sleeping, 0);
     w->wake = wake;
     w->arg = arg;
+}
+
+static void wake_poller(void *arg)
+{
+    struct poller *poller = arg;
+    poller->wake(poller);
+}
+
+void waker_init_poller(struct waker *w, struct poller *poller)
+{
+    waker_init(w, wake_poller, poller);
 }
 
 void waker_announce(struct waker *w)

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct poller;
+
 struct waker {
     alignas(64) _Atomic uint32_t sleeping;
     void (*wake)(void *arg); /* any thread; makes the sleeper's blocking call return */
@@ -24,6 +26,7 @@ struct waker {
 };
 
 void waker_init(struct waker *w, void (*wake)(void *arg), void *arg);
+void waker_init_poller(struct waker *w, struct poller *poller); /* it blocks in poll(); borrowed */
 void waker_announce(struct waker *w);        /* sleeper; then look at every input once more */
 bool waker_announced(const struct waker *w); /* sleeper; false once a producer has sent the wake */
 void waker_retract(struct waker *w);         /* sleeper; after blocking, or instead of it */

@@ -265,8 +265,7 @@ void blocking_stop(struct blocking *b)
 
 static struct timespec from_now(ao_time limit)
 {
-    ao_time now = clock_monotonic(), at = limit < AO_NEVER - now ? now + limit : AO_NEVER;
-    return clock_spec(at);
+    return clock_spec(clock_after(clock_monotonic(), limit));
 }
 
 /* A semaphore and not a timed join, of which the thread sanitizer knows nothing. */
@@ -532,8 +531,7 @@ enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem,
                                       ao_time limit)
 {
     struct blocking *b = blocking_of(t->executor);
-    ao_time now = executor_clock(&b->base);
-    ao_time until = limit < AO_NEVER - now ? now + limit : AO_NEVER;
+    ao_time until = clock_after(executor_clock(&b->base), limit);
     if (b->frame_count >= BLOCKING_FRAMES_MAX)
         return AO_WAIT_REFUSED;
     if (limit == 0)
@@ -644,12 +642,6 @@ static const struct executor_class blocking_executor = {.name = "blocking",
                                                         .join = join,
                                                         .fini = fini};
 
-static void ring_bell(void *arg)
-{
-    struct poller *poller = arg;
-    poller->wake(poller);
-}
-
 int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t index)
 {
     struct executor *e = &b->base;
@@ -660,7 +652,7 @@ int blocking_init(struct blocking *b, struct tasks_shared *shared, uint32_t inde
         return -1;
     e->in = &b->in;
     e->out = b->out = task_lanes_new(shared_homes(shared));
-    waker_init(&b->waker, ring_bell, b->poller);
+    waker_init_poller(&b->waker, b->poller);
     e->waker = &b->waker;
     b->recorder = recorder_new();
     bool spare = shared->plan.executors[index].spare;

@@ -566,14 +566,6 @@ static enum ao_verdict dock_step(struct ao *self)
 
 static const struct ao_class dock_class = {.name = "dock", .step = dock_step};
 
-/* Nobody says at which worker: it looks at all that is out. */
-static void notify(struct executor *e, uint64_t number)
-{
-    (void)number;
-    atomic_store_explicit(&e->notified, true, memory_order_release);
-    ao_post(e->handle, AO_POST_ACTIVATE);
-}
-
 static void clear_all(struct executor *e)
 {
     dock_clear(dock_of(e));
@@ -584,12 +576,8 @@ static void fini(struct executor *e)
     dock_fini(dock_of(e));
 }
 
-static const struct executor_class dock_executor = {.name = "dock",
-                                                    .turns_after = AO_NEVER,
-                                                    .expects = expects,
-                                                    .notify = notify,
-                                                    .clear = clear_all,
-                                                    .fini = fini};
+static const struct executor_class dock_executor = {
+    .name = "dock", .turns_after = AO_NEVER, .expects = expects, .clear = clear_all, .fini = fini};
 
 void dock_set_port(struct dock *d, const struct dock_port *port)
 {

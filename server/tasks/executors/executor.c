@@ -76,7 +76,12 @@ void executors_notify(const struct executor_group *group, uint64_t number)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         struct executor *e = group->list[i];
-        e->cls->notify(e, number);
+        if (e->cls->notify) {
+            e->cls->notify(e, number);
+            continue;
+        }
+        atomic_store_explicit(&e->notified, true, memory_order_release);
+        ao_post(e->handle, AO_POST_ACTIVATE);
     }
 }
 

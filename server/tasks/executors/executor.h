@@ -53,7 +53,8 @@ struct executor_class {
     ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
     /* Any thread: ns that the next task that it is given is expected to take; 0: not known. */
     uint64_t (*expects)(const struct executor *e);
-    /* Any thread: the task of that number, which this one may run, was flagged. */
+    /* Any thread: the task of that number, which this one may run, was flagged.  NULL: the object
+     * that it is looks at all its tasks. */
     void (*notify)(struct executor *e, uint64_t number);
     /* The thread that takes apart, in this order.  It is to begin nothing more; NULL: it runs on an
      * activator, whose run has ended. */
@@ -117,7 +118,8 @@ struct executor {
     /* Its loop does not finish its round, says whoever watches it: it is given nothing.  Orders
      * nothing (relaxed), as `accepting`. */
     _Atomic bool away;
-    /* Release in a stepped one's notify(), acquire in its step: flags set before are seen. */
+    /* Of one that is an object: release in executors_notify(), acquire in its step: flags set
+     * before are seen. */
     _Atomic bool notified;
     counter busy_ns, service_ns, hand_over_ns, long_steps;
     uint32_t runs;                  /* executor's own: picks the tasks that are measured */

@@ -569,14 +569,6 @@ static uint64_t expects(const struct executor *e)
     return counter_read(&e->service_ns);
 }
 
-/* Nobody says which task: it looks at all. */
-static void notify(struct executor *e, uint64_t number)
-{
-    (void)number;
-    atomic_store_explicit(&e->notified, true, memory_order_release);
-    ao_post(e->handle, AO_POST_ACTIVATE);
-}
-
 static void clear_all(struct executor *e)
 {
     stepped_clear(stepped_of(e));
@@ -590,7 +582,6 @@ static void fini(struct executor *e)
 static const struct executor_class stepped_executor = {.name = "stepped",
                                                        .turns_after = BEHIND_QUANTUM,
                                                        .expects = expects,
-                                                       .notify = notify,
                                                        .clear = clear_all,
                                                        .fini = fini};
 
