@@ -29,6 +29,16 @@ static inline struct span span_behind(struct span s, size_t n)
     return span_of(s.at + n, s.len - n);
 }
 
+/* Copies the bytes to *at, and moves that behind them.  The copy, there. */
+static inline struct span span_put(struct span s, uint8_t **at)
+{
+    struct span copy = span_of(*at, s.len);
+    if (s.len > 0)
+        memcpy(*at, s.at, s.len);
+    *at += s.len;
+    return copy;
+}
+
 static inline bool span_equal(struct span a, struct span b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);

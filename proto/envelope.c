@@ -34,12 +34,6 @@ static bool read_msgid(struct reader *r, struct span *msgid)
     return msgid->len > 0;
 }
 
-/* The last part of a message is whatever is left of it. */
-static struct span last_part(const struct reader *r)
-{
-    return span_of(r->at, (size_t)(r->end - r->at));
-}
-
 /* Null, or what is wrong with the method.  Most names are short strings. */
 static const char *read_method(struct reader *r, struct span *method)
 {
@@ -65,7 +59,7 @@ static enum envelope_verdict read_request(struct reader *r, uint32_t parts, stru
     const char *bad = read_method(r, &out->method);
     if (bad != NULL)
         return answerable(why, bad);
-    out->params = last_part(r);
+    out->params = reader_rest(r);
     return ENVELOPE_OK;
 }
 
@@ -77,11 +71,11 @@ static enum envelope_verdict read_response(struct reader *r, uint32_t parts, str
     if (!read_msgid(r, &out->msgid))
         return unanswerable(why, "the message id is not an integer of 0 or more");
     /* Who answers may be anybody: nobody looks through millions of elements for its end. */
-    out->error = span_of(r->at, value_length_within(last_part(r), ERROR_ELEMENTS));
+    out->error = span_of(r->at, value_length_within(reader_rest(r), ERROR_ELEMENTS));
     if (out->error.len == 0)
         return unanswerable(why, "the error of the response has more than 4096 elements");
     r->at += out->error.len;
-    out->result = last_part(r);
+    out->result = reader_rest(r);
     return ENVELOPE_OK;
 }
 
@@ -93,7 +87,7 @@ static enum envelope_verdict read_notification(struct reader *r, uint32_t parts,
     const char *bad = read_method(r, &out->method);
     if (bad != NULL)
         return unanswerable(why, bad);
-    out->params = last_part(r);
+    out->params = reader_rest(r);
     return ENVELOPE_OK;
 }
 

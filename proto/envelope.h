@@ -57,6 +57,12 @@ static inline void envelope_end(struct envelope *e, struct span message)
     *(request ? &e->params : &e->result) = span_of(last, (size_t)(message.at + message.len - last));
 }
 
+/* Does the response tell of an error?  One without has nil there. */
+static inline bool envelope_is_error(const struct envelope *e)
+{
+    return e->error.len != 1 || e->error.at[0] != 0xc0;
+}
+
 /* Reads `message`, one whole value.  On a verdict other than ENVELOPE_OK, `*why` is a constant
  * text; with ENVELOPE_ANSWERABLE out->msgid is valid. */
 enum envelope_verdict envelope_read(struct span message, struct envelope *out, const char **why);

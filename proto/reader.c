@@ -16,15 +16,10 @@ struct number {
     };
 };
 
-static inline struct span rest_of(const struct reader *r)
-{
-    return span_of(r->at, (size_t)(r->end - r->at));
-}
-
 /* The next element, header and body, must be of this kind.  Moves behind its header. */
 static bool take_head(struct reader *r, uint8_t kind, struct wire_head *h)
 {
-    if (!wire_element(rest_of(r), h))
+    if (!wire_element(reader_rest(r), h))
         return false;
     uint8_t hint = wire_hints[*r->at];
     if (hint < WIRE_SIZED || (hint & WIRE_KIND) != kind)
@@ -112,7 +107,7 @@ static bool peek_number(const struct reader *r, struct number *out, const uint8_
 {
     struct wire_head h;
 
-    if (!wire_element(rest_of(r), &h))
+    if (!wire_element(reader_rest(r), &h))
         return false;
     *out = load_number(r->at);
     if (out->kind == NUMBER_NONE)
@@ -245,7 +240,7 @@ bool read_text(struct reader *r, struct span *out)
 {
     struct wire_head h;
 
-    if (!wire_element(rest_of(r), &h))
+    if (!wire_element(reader_rest(r), &h))
         return false;
     bool is_short = *r->at >= WIRE_FIXSTR && *r->at < WIRE_NIL;
     uint8_t hint = wire_hints[*r->at];
@@ -282,7 +277,7 @@ bool read_map(struct reader *r, uint32_t *pairs)
 
 bool read_any(struct reader *r, struct span *raw)
 {
-    size_t len = value_length(rest_of(r));
+    size_t len = value_length(reader_rest(r));
 
     if (len == 0)
         return false;

@@ -23,6 +23,12 @@ static inline bool reader_at_end(const struct reader *r)
     return r->at == r->end;
 }
 
+/* What is left of the bytes. */
+static inline struct span reader_rest(const struct reader *r)
+{
+    return span_of(r->at, (size_t)(r->end - r->at));
+}
+
 bool read_nil(struct reader *r);
 bool read_bool(struct reader *r, bool *out);
 /* Integers of any encoding that fit, and floats with an integral value (JavaScript and Lua send 5.0

@@ -113,11 +113,6 @@ static size_t echo_size(const uint8_t *at, size_t n)
     }
 }
 
-static bool is_nil(struct span value)
-{
-    return value.len == 1 && value.at[0] == 0xc0;
-}
-
 static enum answer_kind take(struct span message, struct answer *a)
 {
     struct envelope e;
@@ -130,7 +125,7 @@ static enum answer_kind take(struct span message, struct answer *a)
         return ANSWER_NONE;
     struct reader r = reader_of(e.msgid);
     a->slot = read_uint(&r, &slot) && slot < UINT32_MAX ? (uint32_t)slot : UINT32_MAX;
-    if (is_nil(e.error))
+    if (!envelope_is_error(&e))
         return ANSWER_GOOD;
     error_value_read(e.error, &said);
     snprintf(a->code, sizeof a->code, "%s", said.code[0] != 0 ? said.code : "other");
@@ -189,7 +184,7 @@ static enum welcome judge(struct span answer, char *why, size_t size)
         snprintf(why, size, "server.auth: %s", wrong);
         return WELCOME_WRONG;
     }
-    if (is_nil(e.error))
+    if (!envelope_is_error(&e))
         return WELCOME_DONE;
     error_value_read(e.error, &said);
     snprintf(why, size, "the server refused the token: %.200s", said.text);

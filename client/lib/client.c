@@ -389,7 +389,6 @@ static void on_down(void *owner, const char *why)
 
 static void on_response(struct ergon_client *c, const struct envelope *e)
 {
-    static const uint8_t nil = 0xc0;
     struct reader r = reader_of(e->msgid);
     uint64_t id;
     struct call *call = NULL;
@@ -403,7 +402,7 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     calls_remove(&c->calls, call);
     struct ergon_answer answer = {.outcome = ERGON_END_OK, .code = "", .text = ""};
     struct error_value said;
-    if (e->error.len == 1 && *e->error.at == nil) {
+    if (!envelope_is_error(e)) {
         answer.result = (struct ergon_raw){e->result.at, e->result.len};
     } else {
         error_value_read(e->error, &said);

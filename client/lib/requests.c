@@ -195,7 +195,7 @@ static void more(struct pairs *m, struct ergon_raw map)
         m->refused = &no_map;
     } else if (count > 0) {
         m->count += count;
-        pack_raw(&m->pack, span_of(r.at, (size_t)(r.end - r.at)));
+        pack_raw(&m->pack, reader_rest(&r));
     }
 }
 

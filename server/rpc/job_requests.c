@@ -41,15 +41,6 @@ static bool needs_message(const struct operation *op)
     return op->cls->is_submission || op->cls == &operation_cron_put;
 }
 
-static struct span put(uint8_t **at, struct span bytes)
-{
-    struct span copy = span_of(*at, bytes.len);
-    if (bytes.len > 0)
-        memcpy(*at, bytes.at, bytes.len);
-    *at += bytes.len;
-    return copy;
-}
-
 /* How many ids the specs can name, and the options of all of them. */
 static size_t ids_max(const struct rpc_request *rq, uint32_t specs)
 {
@@ -76,7 +67,7 @@ static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
-    jr->params = stays ? rq->params : put(&at, rq->params);
+    jr->params = stays ? rq->params : span_put(rq->params, &at);
     read_params(jr->params, &jr->r, &jr->count);
     jr->has_room = true;
     return true;
@@ -96,7 +87,7 @@ static bool keep_arguments(struct job_request *jr, uint32_t ids)
     jr->ids = (uint64_t *)at;
     at += ids * sizeof(uint64_t);
     for (uint32_t i = 0; i < jr->kept_count; i++)
-        *jr->kept[i] = put(&at, *jr->kept[i]);
+        *jr->kept[i] = span_put(*jr->kept[i], &at);
     jr->has_room = true;
     return true;
 }

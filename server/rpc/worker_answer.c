@@ -6,11 +6,6 @@
 #include "server/rpc/workers.h"
 #include "server/tasks/task_result.h"
 
-static bool is_nil(struct span value)
-{
-    return value.len == 1 && value.at[0] == 0xc0;
-}
-
 static void take_result(struct task *t, struct span value, uint64_t most)
 {
     uint8_t *room = task_result_room(t, value.len, most);
@@ -43,7 +38,7 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
 {
     struct worker *w = worker_of(link, t);
 
-    if (is_nil(e->error))
+    if (!envelope_is_error(e))
         take_result(t, e->result, link->loop->shared->limits.scan.message_max);
     else
         take_error(t, e->error);

@@ -30,7 +30,7 @@ static struct values values_of(struct span params)
     struct values v;
 
     read_params(params, &r, &v.count);
-    v.raw = span_of(r.at, (size_t)(r.end - r.at));
+    v.raw = reader_rest(&r);
     if (v.count == 0)
         v.raw.len = 0;
     return v;

@@ -8,11 +8,6 @@ static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
     return when == AO_NEVER || when == 0 ? 0 : table_wall_of(&jobs->table, when);
 }
 
-static uint64_t or_none(ao_time duration)
-{
-    return duration == AO_NEVER ? 0 : duration;
-}
-
 static void fill_more(const struct job_more *more, struct store_task *out)
 {
     out->key = more->key.name;
@@ -46,7 +41,7 @@ static void fill_options(struct jobs *jobs, const struct job *job, struct store_
     job_policy(job, &policy);
     out->has_options = true;
     out->deadline_at = wall_or_none(jobs, job->deadline);
-    out->timeout = or_none(job->timeout);
+    out->timeout = codec_duration(job->timeout);
     out->backoff = policy.backoff;
     out->backoff_max = policy.backoff_max;
     out->jitter = policy.backoff_jitter;

@@ -7,6 +7,12 @@
 
 #include "server/jobs/jobs_parts.h"
 
+/* As the file has it: 0 stands for none. */
+static inline uint64_t codec_duration(ao_time duration)
+{
+    return duration == AO_NEVER ? 0 : duration;
+}
+
 void codec_init(struct jobs *jobs);
 void codec_fini(struct jobs *jobs); /* all writes have come back */
 

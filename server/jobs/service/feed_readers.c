@@ -2,6 +2,7 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/filter.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
@@ -28,11 +29,6 @@ static void leave(struct feed_readers *readers, struct operation *op)
 
 /* --- What one sees --- */
 
-static bool fits_name(struct span wanted, struct span name)
-{
-    return wanted.len == 0 || span_equal(wanted, name);
-}
-
 static bool may_know(const struct operation *op, const struct feed_event *event)
 {
     if (event->id == 0)
@@ -45,8 +41,8 @@ static bool may_know(const struct operation *op, const struct feed_event *event)
 static bool fits(const struct operation *op, const struct feed_event *event)
 {
     const struct feed_arguments *f = &op->feed;
-    return f->kinds >> event->kind & 1 && fits_name(f->method, event->method) &&
-           fits_name(f->tenant, event->tenant) && fits_name(f->key, event->key) &&
+    return f->kinds >> event->kind & 1 && filter_fits_name(f->method, event->method) &&
+           filter_fits_name(f->tenant, event->tenant) && filter_fits_name(f->key, event->key) &&
            may_know(op, event);
 }
 
@@ -81,15 +77,6 @@ static bool find(const struct jobs *jobs, struct operation *op, uint32_t *work)
 
 /* --- The answer --- */
 
-static void pack_name(struct pack *p, const char *key, struct span name)
-{
-    pack_str(p, key);
-    if (name.len == 0)
-        pack_nil(p);
-    else
-        pack_span(p, name);
-}
-
 static void pack_event(struct pack *p, const struct feed_event *event)
 {
     char id[ID_TEXT_SIZE];
@@ -101,11 +88,11 @@ static void pack_event(struct pack *p, const struct feed_event *event)
     pack_key_str(p, "event", feed_kind_name(event->kind));
     pack_key_str(p, "id", event->id ? id_text(event->id, id) : NULL);
     pack_key_span(p, "method", event->method);
-    pack_name(p, "tenant", event->tenant);
-    pack_name(p, "key", event->key);
+    view_name(p, "tenant", event->tenant);
+    view_name(p, "key", event->key);
     pack_key_uint(p, "attempt", event->attempt);
     pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
-    pack_name(p, "text", event->text);
+    view_name(p, "text", event->text);
 }
 
 static uint32_t pack_page(const struct jobs *jobs, struct operation *op, struct pack *page,

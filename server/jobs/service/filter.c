@@ -3,16 +3,11 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/view.h"
 
-static bool fits_name(struct span wanted, struct span name)
-{
-    return wanted.len == 0 || span_equal(wanted, name);
-}
-
 static bool fits_names(const struct task_filter *f, const struct job *job)
 {
     struct span key = job->more ? job->more->key.name : (struct span){0};
-    return fits_name(f->method, job->queue->name) && fits_name(f->tenant, job->tenant->name) &&
-           fits_name(f->key, key);
+    return filter_fits_name(f->method, job->queue->name) &&
+           filter_fits_name(f->tenant, job->tenant->name) && filter_fits_name(f->key, key);
 }
 
 bool filter_fits(struct jobs *jobs, const struct operation *op, const struct task_filter *filter,

@@ -19,7 +19,7 @@ void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
         pack_uint(p, unix_ns / AO_MS(1));
 }
 
-static void pack_key_name(struct pack *p, const char *key, struct span name)
+void view_name(struct pack *p, const char *key, struct span name)
 {
     pack_str(p, key);
     if (name.len == 0)
@@ -72,7 +72,7 @@ void view_event(const struct history_event *event, struct pack *p)
     pack_key_uint(p, "attempt", event->attempt);
     bool waits = job_event_is_wait((enum job_event)event->what) && event->reason < JOB_REASON_COUNT;
     pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
-    pack_key_name(p, "text", event->text);
+    view_name(p, "text", event->text);
     pack_str(p, "data");
     if (event->data.len > 0)
         pack_raw(p, event->data);
@@ -121,7 +121,7 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_key_uint(p, "losses", job_losses(job));
     pack_key_uint(p, "priority", job->priority);
     pack_key_span(p, "tenant", job->tenant->name);
-    pack_key_name(p, "key", job->more ? job->more->key.name : (struct span){0});
+    view_name(p, "key", job->more ? job->more->key.name : (struct span){0});
     pack_key_str(p, "durable", job_durable_names[job->durable]);
     pack_key_str(p, "traceparent", job->more && job->more->trace ? job->more->trace->text : NULL);
     pack_times(jobs, p, job);

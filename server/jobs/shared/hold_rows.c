@@ -2,24 +2,9 @@
 
 #include "server/jobs/jobs_parts.h"
 
-static struct span put_bytes(uint8_t **at, struct span bytes)
-{
-    struct span copy = span_of(*at, bytes.len);
-    if (bytes.len > 0)
-        memcpy(*at, bytes.at, bytes.len);
-    *at += bytes.len;
-    return copy;
-}
-
 static void returned(struct jobs *jobs, struct store_op *write)
 {
     journal_notice(jobs, write);
-}
-
-/* Durations that are none are zero in the file. */
-static uint64_t or_none(ao_time duration)
-{
-    return duration == AO_NEVER ? 0 : duration;
 }
 
 bool hold_rows_put(struct jobs *jobs, struct hold *h, write_done *done)
@@ -34,15 +19,15 @@ bool hold_rows_put(struct jobs *jobs, struct hold *h, write_done *done)
     write->owner = h;
     write->hold = (struct store_hold){
         .id = h->fence,
-        .tenant = put_bytes(&at, tenant),
-        .name = put_bytes(&at, limit->key.name),
-        .secret = put_bytes(&at, secret),
-        .principal = put_bytes(&at, h->who),
+        .tenant = span_put(tenant, &at),
+        .name = span_put(limit->key.name, &at),
+        .secret = span_put(secret, &at),
+        .principal = span_put(h->who, &at),
         .permits = h->claim.want,
         .of = limit->max,
         .since_at = h->since,
         .ends_at = h->ends == AO_NEVER ? 0 : table_wall_of(&jobs->table, h->ends),
-        .ttl = or_none(h->ttl),
+        .ttl = codec_duration(h->ttl),
         .grace = h->grace};
     h->writes++;
     store_push(jobs->store, write);
@@ -69,8 +54,8 @@ bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s)
         return false;
     uint8_t *at = (uint8_t *)(write + 1);
     write->semaphore = (struct store_semaphore){.id = s->row,
-                                                .tenant = put_bytes(&at, tenant),
-                                                .name = put_bytes(&at, limit->key.name),
+                                                .tenant = span_put(tenant, &at),
+                                                .name = span_put(limit->key.name, &at),
                                                 .permits = limit->max};
     limit->row_max = limit->max;
     store_push(jobs->store, write);
