@@ -1,5 +1,6 @@
 /* ergon events: what happens to all tasks, across broken connections and restarts of the server. */
 #include "client/cli/humanize.h"
+#include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/session.h"
 
@@ -63,18 +64,14 @@ static void print_line(const struct ergon_feed_event *e)
     putchar('\n');
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text[0] != 0 ? json_string(text) : json_null();
-}
-
 static void print_event_json(const struct ergon_feed_event *e)
 {
-    print_json(json_pack(
-        "{s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "seq", (json_int_t)e->seq, "at",
-        (json_int_t)e->at, "event", e->event, "id", text_or_null(e->id), "method", e->method,
-        "tenant", text_or_null(e->tenant), "key", text_or_null(e->key), "attempt",
-        (json_int_t)e->attempt, "reason", text_or_null(e->reason), "text", text_or_null(e->text)));
+    print_json(json_pack("{s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "seq",
+                         (json_int_t)e->seq, "at", (json_int_t)e->at, "event", e->event, "id",
+                         json_text_or_null(e->id), "method", e->method, "tenant",
+                         json_text_or_null(e->tenant), "key", json_text_or_null(e->key), "attempt",
+                         (json_int_t)e->attempt, "reason", json_text_or_null(e->reason), "text",
+                         json_text_or_null(e->text)));
 }
 
 static void print_gap(const struct globals *g, const struct ergon_feed_page *page)

@@ -19,3 +19,13 @@ const char *json_text(const json_t *object, const char *key)
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
 }
+
+double json_figure(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+json_t *json_text_or_null(const char *text)
+{
+    return text[0] != 0 ? json_string(text) : json_null();
+}

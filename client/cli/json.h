@@ -18,5 +18,9 @@ bool json_to_value(msgpack_packer *to, const json_t *from);
 
 /* A string member, or "" if there is none; the object's. */
 const char *json_text(const json_t *object, const char *key);
+/* A member that is a number, or 0 if there is none. */
+double json_figure(const json_t *object, const char *key);
+/* A new reference, or NULL without memory: the string, or null for "". */
+json_t *json_text_or_null(const char *text);
 
 #endif

@@ -262,18 +262,13 @@ static void print_line(const struct ergon_event *e)
     putchar('\n');
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text[0] != 0 ? json_string(text) : json_null();
-}
-
 static void print_event_json(const struct ergon_event *e)
 {
     struct span data = span_of(e->data.at, e->data.len);
     print_json(json_pack(
         "{s:I, s:I, s:s, s:I, s:o, s:o, s:o, s:I}", "seq", (json_int_t)e->seq, "at",
         (json_int_t)e->at, "event", e->name, "attempt", (json_int_t)e->attempt, "reason",
-        text_or_null(e->reason), "text", text_or_null(e->text), "data",
+        json_text_or_null(e->reason), "text", json_text_or_null(e->text), "data",
         data.len > 0 ? json_from_value(data) : json_null(), "missed", (json_int_t)e->missed));
 }
 

@@ -27,11 +27,6 @@ double figure(const struct visit *v, const char *path)
     return json_number_value(fact(v, path));
 }
 
-double member(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 bool fills(double used, double limit, double percent)
 {
     return limit > 0 && used * 100 >= limit * percent;

@@ -51,8 +51,6 @@ struct visit {
 json_t *fact(const struct visit *v, const char *path);
 /* The same as a number; 0: it is missing, or no number. */
 double figure(const struct visit *v, const char *path);
-/* Likewise of a member of an object. */
-double member(const json_t *object, const char *key);
 
 /* Is the first at least so many percent of the second, which is not 0? */
 bool fills(double used, double limit, double percent);

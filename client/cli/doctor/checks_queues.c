@@ -15,7 +15,7 @@ enum {
 /* Tasks that wait for something that is not a time. */
 static double waits(const json_t *queue)
 {
-    return member(queue, "queued") + member(queue, "waiting");
+    return json_figure(queue, "queued") + json_figure(queue, "waiting");
 }
 
 static bool is_stopped(const json_t *queue)
@@ -44,8 +44,8 @@ static void one_grows(struct visit *v, const json_t *queue, const char *name)
     const json_t *was = entry_of(fact(v, "before.queues"), "method", name);
     double seconds = (figure(v, "info.uptime_ms") - figure(v, "before.info.uptime_ms")) / 1000;
     double now = waits(queue), more = now - waits(was);
-    double ended = member(queue, "done") + member(queue, "failed") - member(was, "done") -
-                   member(was, "failed");
+    double ended = json_figure(queue, "done") + json_figure(queue, "failed") -
+                   json_figure(was, "done") - json_figure(was, "failed");
     if (was == NULL || seconds <= 0 || is_stopped(queue) || nobody_runs(queue) || more <= 0 ||
         now < BACKLOG || now < ended / seconds * BACKLOG_S)
         return;

@@ -110,7 +110,7 @@ static void look_tenants(struct visit *v)
     json_t *t;
     json_array_foreach(fact(v, "tenants"), i, t)
     {
-        double open = member(t, "open"), open_bytes = member(t, "open_bytes");
+        double open = json_figure(t, "open"), open_bytes = json_figure(t, "open_bytes");
         if (fills(open, count, NEAR) || fills(open_bytes, bytes, NEAR))
             found(
                 v, json_text(t, "tenant"),

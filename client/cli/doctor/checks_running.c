@@ -51,7 +51,7 @@ static void look_state(struct visit *v, const char *state, const char *text)
         if (strcmp(json_text(e, "state"), state) == 0)
             found(v, name,
                   json_pack("{s:s, s:f, s:O*}", "running", running, "outstanding",
-                            member(e, "outstanding"), "loop", json_object_get(e, "loop")),
+                            json_figure(e, "outstanding"), "loop", json_object_get(e, "loop")),
                   text, name, running[0] != 0 ? running : "some method");
     }
 }
@@ -74,7 +74,7 @@ static void look_steps(struct visit *v)
     json_t *loop;
     json_array_foreach(fact(v, "topology.loops"), i, loop)
     {
-        double took_long = member(loop, "long_steps"), steps = member(loop, "steps");
+        double took_long = json_figure(loop, "long_steps"), steps = json_figure(loop, "steps");
         if (took_long >= LONG_STEPS && took_long * STEPS_A_LONG_ONE >= steps)
             found(v, json_text(loop, "name"),
                   json_pack("{s:f, s:f}", "long_steps", took_long, "steps", steps),

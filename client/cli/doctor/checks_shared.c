@@ -39,13 +39,13 @@ static void look_late(struct visit *v)
     json_array_foreach(fact(v, "workers"), i, w)
     {
         const char *id = json_text(w, "worker");
-        if (member(w, "late") > 0)
+        if (json_figure(w, "late") > 0)
             found(
                 v, id,
-                json_pack("{s:f, s:f, s:f}", "late", member(w, "late"), "out", member(w, "out"),
-                          "slots", member(w, "slots")),
+                json_pack("{s:f, s:f, s:f}", "late", json_figure(w, "late"), "out",
+                          json_figure(w, "out"), "slots", json_figure(w, "slots")),
                 "the worker %s goes on with %.0f tasks that nobody waits for: they take its slots",
-                id, member(w, "late"));
+                id, json_figure(w, "late"));
     }
 }
 
@@ -59,14 +59,14 @@ static void look_over(struct visit *v)
         double taken = 0;
         json_array_foreach(json_object_get(s, "holders"), k, holder)
         {
-            taken += member(holder, "permits");
+            taken += json_figure(holder, "permits");
         }
-        if (taken > member(s, "permits"))
+        if (taken > json_figure(s, "permits"))
             found(v, json_text(s, "name"),
-                  json_pack("{s:f, s:f, s:O*}", "taken", taken, "permits", member(s, "permits"),
-                            "tenant", json_object_get(s, "tenant")),
+                  json_pack("{s:f, s:f, s:O*}", "taken", taken, "permits",
+                            json_figure(s, "permits"), "tenant", json_object_get(s, "tenant")),
                   "of the semaphore %s %.0f permits are taken, and it has %.0f",
-                  json_text(s, "name"), taken, member(s, "permits"));
+                  json_text(s, "name"), taken, json_figure(s, "permits"));
     }
 }
 
@@ -80,14 +80,14 @@ static void look_gone_holder(struct visit *v)
         {
             if (json_is_false(json_object_get(holder, "connected")))
                 found(v, json_text(s, "name"),
-                      json_pack("{s:O*, s:s, s:f, s:f, s:f}", "tenant",
-                                json_object_get(s, "tenant"), "principal",
-                                json_text(holder, "principal"), "permits",
-                                member(holder, "permits"), "grace_ms", member(holder, "grace_ms"),
-                                "waiting", member(s, "waiting")),
+                      json_pack(
+                          "{s:O*, s:s, s:f, s:f, s:f}", "tenant", json_object_get(s, "tenant"),
+                          "principal", json_text(holder, "principal"), "permits",
+                          json_figure(holder, "permits"), "grace_ms",
+                          json_figure(holder, "grace_ms"), "waiting", json_figure(s, "waiting")),
                       "%s holds %.0f permits of %s and is not connected; they come back in %.0f s",
-                      json_text(holder, "principal"), member(holder, "permits"),
-                      json_text(s, "name"), member(holder, "grace_ms") / 1000);
+                      json_text(holder, "principal"), json_figure(holder, "permits"),
+                      json_text(s, "name"), json_figure(holder, "grace_ms") / 1000);
         }
     }
 }
@@ -99,12 +99,12 @@ static void look_cron_fails(struct visit *v)
     json_array_foreach(fact(v, "crons"), i, c)
     {
         const char *error = json_text(c, "error");
-        double late = figure(v, "info.time") - member(c, "next");
+        double late = figure(v, "info.time") - json_figure(c, "next");
         if (error[0] != 0)
             found(v, json_text(c, "name"),
                   json_pack("{s:O*, s:s, s:f, s:f, s:f}", "tenant", json_object_get(c, "tenant"),
                             "error", error, "late_ms", late > 0 ? late : 0, "fired",
-                            member(c, "fired"), "skipped", member(c, "skipped")),
+                            json_figure(c, "fired"), "skipped", json_figure(c, "skipped")),
                   "the cron %s could not submit its task: %s", json_text(c, "name"), error);
     }
 }
@@ -115,12 +115,12 @@ static void look_cron_skips(struct visit *v)
     json_t *c;
     json_array_foreach(fact(v, "crons"), i, c)
     {
-        if (member(c, "skipped") > 0 && json_text(c, "error")[0] == 0)
+        if (json_figure(c, "skipped") > 0 && json_text(c, "error")[0] == 0)
             found(v, json_text(c, "name"),
                   json_pack("{s:O*, s:f, s:f}", "tenant", json_object_get(c, "tenant"), "skipped",
-                            member(c, "skipped"), "fired", member(c, "fired")),
+                            json_figure(c, "skipped"), "fired", json_figure(c, "fired")),
                   "the cron %s left out %.0f of its times, since its last task was still open",
-                  json_text(c, "name"), member(c, "skipped"));
+                  json_text(c, "name"), json_figure(c, "skipped"));
     }
 }
 

@@ -9,15 +9,10 @@ struct step {
     double seconds;             /* more than 0 */
 };
 
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 /* Of a counter, a second.  One that fell was counted anew. */
 static double rate(const struct step *s, const json_t *before, const json_t *now, const char *key)
 {
-    double was = number(before, key), is = number(now, key);
+    double was = json_figure(before, key), is = json_figure(now, key);
     return (is >= was ? is - was : is) / s->seconds;
 }
 
@@ -100,7 +95,7 @@ static void fill_handler(const struct step *s, json_t *row, const json_t *was, c
     for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++) {
         const json_t *part = json_object_get(is, percentiles[i].part);
         if (json_is_object(part))
-            set(row, percentiles[i].name, number(part, percentiles[i].key) / 1000);
+            set(row, percentiles[i].name, json_figure(part, percentiles[i].key) / 1000);
     }
 }
 
@@ -112,11 +107,11 @@ static void share_time(json_t *handlers)
     json_t *row;
     json_array_foreach(handlers, i, row)
     {
-        all += number(row, "busy");
+        all += json_figure(row, "busy");
     }
     json_array_foreach(handlers, i, row)
     {
-        set(row, "share", all > 0 ? 100 * number(row, "busy") / all : 0);
+        set(row, "share", all > 0 ? 100 * json_figure(row, "busy") / all : 0);
     }
 }
 
@@ -130,7 +125,8 @@ static void fill_queue(const struct step *s, json_t *row, const json_t *was, con
                         json_string(json_is_true(json_object_get(is, "draining")) ? "draining"
                                     : paused                                      ? "paused"
                                                                                   : "open"));
-    set(row, "at_work", number(is, "assigned") + number(is, "running") + number(is, "parked"));
+    set(row, "at_work",
+        json_figure(is, "assigned") + json_figure(is, "running") + json_figure(is, "parked"));
     set(row, "submitted", rate(s, was, is, "submitted"));
     set(row, "done", rate(s, was, is, "done"));
     set(row, "failed", rate(s, was, is, "failed"));
@@ -156,8 +152,8 @@ static void fill_loop(const struct step *s, json_t *row, const json_t *was, cons
                                               "sleeping", "long_steps",  NULL};
     copy(row, is, as_they_are);
     if (json_object_get(is, "longest_step_us") != NULL) {
-        set(row, "longest_step_ms", number(is, "longest_step_us") / 1000);
-        set(row, "longest_step_minute_ms", number(is, "longest_step_minute_us") / 1000);
+        set(row, "longest_step_ms", json_figure(is, "longest_step_us") / 1000);
+        set(row, "longest_step_minute_ms", json_figure(is, "longest_step_minute_us") / 1000);
     }
     set(row, "rounds", rate(s, was, is, "rounds"));
     set(row, "steps", rate(s, was, is, "steps"));
@@ -200,7 +196,7 @@ static void fill_worker(const struct step *s, json_t *row, const json_t *was, co
     copy(row, is, as_they_are);
     set(row, "done", rate(s, was, is, "done"));
     set(row, "failed", rate(s, was, is, "failed"));
-    json_object_set_new(row, "stuck", json_boolean(number(is, "late") > 0));
+    json_object_set_new(row, "stuck", json_boolean(json_figure(is, "late") > 0));
 }
 
 /* ---- the whole ---- */
@@ -254,7 +250,7 @@ static json_t *server_model(const struct step *s)
             json_object_set(row, figures[i].name, value);
     }
     json_object_set_new(row, "store", json_boolean(json_is_object(of(now, "store"))));
-    set(row, "queued_calls", number(of(of(s->now, "topology"), "manager"), "queued"));
+    set(row, "queued_calls", json_figure(of(of(s->now, "topology"), "manager"), "queued"));
     if (of(of(now, "kept"), "states") != NULL)
         json_object_set(row, "states", json_object_get(of(now, "kept"), "states"));
     return row;
@@ -264,8 +260,8 @@ static bool has_restarted(const json_t *before, const json_t *now)
 {
     const json_t *was = of(before, "info"), *is = of(now, "info");
     return was != NULL && is != NULL &&
-           (number(was, "pid") != number(is, "pid") ||
-            number(is, "uptime_ms") < number(was, "uptime_ms"));
+           (json_figure(was, "pid") != json_figure(is, "pid") ||
+            json_figure(is, "uptime_ms") < json_figure(was, "uptime_ms"));
 }
 
 static void put_rows(json_t *model, const char *key, json_t *rows)
@@ -277,7 +273,8 @@ static void put_rows(json_t *model, const char *key, json_t *rows)
 /* Two samples within one millisecond have no rates: the time is 1 ms, and the differences are 0. */
 static double seconds_between(const json_t *before, const json_t *now)
 {
-    double ms = number(of(now, "info"), "uptime_ms") - number(of(before, "info"), "uptime_ms");
+    double ms =
+        json_figure(of(now, "info"), "uptime_ms") - json_figure(of(before, "info"), "uptime_ms");
     return ms > 1 ? ms / 1000 : 0.001;
 }
 

@@ -249,8 +249,8 @@ static int compare(const void *a, const void *b, void *arg)
     if (o->text) {
         order = strcmp(json_text(left, o->key), json_text(right, o->key));
     } else {
-        double x = json_number_value(json_object_get(left, o->key));
-        double y = json_number_value(json_object_get(right, o->key));
+        double x = json_figure(left, o->key);
+        double y = json_figure(right, o->key);
         order = x > y ? -1 : x < y;
     }
     if (order == 0)
@@ -412,11 +412,6 @@ void view_rows(struct frame *f, const json_t *model, const struct view_state *s)
 
 /* ---- the header ---- */
 
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 struct words {
     char text[32];
 };
@@ -424,21 +419,21 @@ struct words {
 static struct words rate_words(const json_t *server, const char *key)
 {
     struct words w;
-    write_rate(number(server, key), w.text, sizeof w.text);
+    write_rate(json_figure(server, key), w.text, sizeof w.text);
     return w;
 }
 
 static struct words bytes_words(const json_t *server, const char *key)
 {
     struct words w;
-    write_bytes(number(server, key), w.text, sizeof w.text);
+    write_bytes(json_figure(server, key), w.text, sizeof w.text);
     return w;
 }
 
 static struct words count_words(const json_t *server, const char *key)
 {
     struct words w;
-    write_count(number(server, key), w.text, sizeof w.text);
+    write_count(json_figure(server, key), w.text, sizeof w.text);
     return w;
 }
 
@@ -446,7 +441,7 @@ static void say_store(struct frame *f, const json_t *s)
 {
     struct words commit;
     const char *error = json_text(s, "store_error");
-    write_ms(number(s, "commit_us") / 1000, commit.text, sizeof commit.text);
+    write_ms(json_figure(s, "commit_us") / 1000, commit.text, sizeof commit.text);
     if (error[0] != 0)
         frame_say(f, TONE_BAD, "store   cannot write: %s", error);
     else if (json_is_true(json_object_get(s, "store")))
@@ -458,9 +453,9 @@ void view_header(struct frame *f, const json_t *model, const char *url)
 {
     const json_t *s = json_object_get(model, "server");
     struct words up;
-    write_ms(number(s, "uptime_ms"), up.text, sizeof up.text);
+    write_ms(json_figure(s, "uptime_ms"), up.text, sizeof up.text);
     frame_say(f, TONE_TITLE, "ergon %s at %s, pid %.0f, up %s%s%s", json_text(s, "version"), url,
-              number(s, "pid"), up.text,
+              json_figure(s, "pid"), up.text,
               json_is_true(json_object_get(s, "draining")) ? ", STOPPING" : "",
               json_is_true(json_object_get(model, "restarted")) ? ", has started anew" : "");
     frame_say(f, TONE_PLAIN, "calls   %s/s, %s failed/s, %s busy/s, %s queued",
@@ -477,7 +472,7 @@ void view_header(struct frame *f, const json_t *model, const char *url)
               bytes_words(s, "memory").text, bytes_words(s, "memory_limit").text,
               bytes_words(s, "tasks_bytes").text, bytes_words(s, "tasks_bytes_limit").text);
     say_store(f, s);
-    if (number(s, "log_dropped") > 0)
+    if (json_figure(s, "log_dropped") > 0)
         frame_say(f, TONE_BAD, "log     %s records/s are dropped",
                   rate_words(s, "log_dropped").text);
 }
