@@ -13,7 +13,7 @@ import unittest
 
 import msgpack
 from admin_client import JSON, Admin, Stream, refusal
-from harness import LIMIT, SOURCE, Server, build_module, eventually, scratch, self_signed, token_of, trusting, write_tokens
+from harness import LIMIT, Server, build_handlers, eventually, scratch, self_signed, token_of, trusting, write_tokens
 from stuck_test import HANG
 
 
@@ -462,10 +462,7 @@ class Places(AdminTest):
 class Stuck(AdminTest):
     def test_a_loop_that_hangs_is_not_ready_and_the_process_lives(self):
         place = scratch(self.addCleanup)
-        source, module = os.path.join(place, "hang.c"), os.path.join(place, "hang.so")
-        with open(source, "w") as f:
-            f.write(HANG)
-        build_module(source, module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        module = build_handlers(place, "hang", HANG)
         pipe = os.path.join(place, "pipe")
         os.mkfifo(pipe)
         server, admin = self.open("--module", module, "--loops", "2")

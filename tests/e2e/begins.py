@@ -4,7 +4,7 @@ A module with the blocking handler `note [key, duration]` writes a line as it be
 test writes lines of its own between them, each by one write to the end of the file: their order is what happened."""
 import os
 
-from harness import SOURCE, Server, build_module
+from harness import Server, build_handlers
 
 MODULE = """
 #include <ergon/handler.h>
@@ -54,10 +54,7 @@ class Begins:
     """In `folder`, which is the caller's: the module, the file, and servers that have both."""
 
     def __init__(self, folder):
-        source, self.module = os.path.join(folder, "note.c"), os.path.join(folder, "note.so")
-        with open(source, "w") as f:
-            f.write(MODULE)
-        build_module(source, self.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        self.module = build_handlers(folder, "note", MODULE)
         self.path = os.path.join(folder, "begins")
         self.fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 

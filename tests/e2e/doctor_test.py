@@ -12,7 +12,7 @@ import unittest
 
 import crl_test
 from bare_worker import Worker
-from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOTE, SANITIZED, SOURCE, USAGE, Client, Server, build_module,
+from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOTE, SANITIZED, SOURCE, USAGE, Client, Server, build_handlers,
                      eventually, make_token, run_ergon, scratch, self_signed, token_of, with_faults, write_tokens)
 from stuck_test import HANG
 
@@ -406,10 +406,7 @@ class Running(DoctorTest):
     @classmethod
     def setUpClass(cls):
         cls.place = scratch(cls.addClassCleanup)
-        source, cls.module = os.path.join(cls.place, "hang.c"), os.path.join(cls.place, "hang.so")
-        with open(source, "w") as f:
-            f.write(HANG)
-        build_module(source, cls.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        cls.module = build_handlers(cls.place, "hang", HANG)
 
     def pipe(self):
         path = os.path.join(self.place, self.id())

@@ -314,6 +314,15 @@ def build_module(source, to, *flags):
     subprocess.run([*module_compiler(), "-shared", "-Wall", "-Wextra", "-Werror", *flags, source, "-o", to], check=True)
 
 
+def build_handlers(folder, name, text):
+    """A module of this C source in `folder`; its path."""
+    source, built = os.path.join(folder, name + ".c"), os.path.join(folder, name + ".so")
+    with open(source, "w") as f:
+        f.write(text)
+    build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+    return built
+
+
 def written(file):
     """What a process has written to this file so far.  The place in the file is the process's, too: to seek would have it
     write over what it wrote before."""

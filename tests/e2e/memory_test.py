@@ -1,12 +1,11 @@
 """Memory: what one principal makes the server hold is bounded, whatever it sends and does not read, and another
 principal beside it is served, also afterwards."""
 import gzip
-import os
 import unittest
 
 import msgpack
 
-from harness import SANITIZED, SOURCE, Server, build_module, eventually, scratch, token_of, write_tokens
+from harness import SANITIZED, Server, build_handlers, eventually, scratch, token_of, write_tokens
 
 MESSAGE_MAX = 16 << 20
 LIMIT = 256 << 20
@@ -168,10 +167,7 @@ class Nested(unittest.TestCase):
 
     def test_calls_of_blocking_handlers(self):
         folder = scratch(self.addCleanup)
-        source, built = os.path.join(folder, "relay.c"), os.path.join(folder, "relay.so")
-        with open(source, "w") as f:
-            f.write(MODULE)
-        build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        built = build_handlers(folder, "relay", MODULE)
         server = Server("--tokens", write_tokens(folder, RIGHTS), "--module", built, "--limits-memory", "256m")
         self.addCleanup(server.discard)
         alice, mallory = server.connect(), server.connect()

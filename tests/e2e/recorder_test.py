@@ -8,7 +8,7 @@ import signal
 import threading
 import unittest
 
-from harness import SANITIZED, SOURCE, Server, ServerTest, build_module, eventually, run_ergon, scratch
+from harness import SANITIZED, Server, ServerTest, build_handlers, eventually, run_ergon, scratch
 
 
 NOBODY = "unix:///nonexistent"  # a file is read without a server
@@ -194,11 +194,7 @@ ERGON_MODULE(badly_module, "badly", "1.0")
 class FilesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        place = scratch(cls.addClassCleanup)
-        source, cls.module = os.path.join(place, "badly.c"), os.path.join(place, "badly.so")
-        with open(source, "w") as f:
-            f.write(BADLY)
-        build_module(source, cls.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        cls.module = build_handlers(scratch(cls.addClassCleanup), "badly", BADLY)
 
     def setUp(self):
         self.place = scratch(self.addCleanup)

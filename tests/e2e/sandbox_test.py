@@ -4,7 +4,7 @@ import os
 import subprocess
 import unittest
 
-from harness import ERGOND, SANITIZED, SOURCE, Server, build_module, eventually, scratch
+from harness import ERGOND, SANITIZED, Server, build_handlers, eventually, scratch
 
 # try [name]: the errno of a call of that kind, 0 where it is let through.
 TEXT = """
@@ -54,10 +54,7 @@ class SandboxTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.place = scratch(cls.addClassCleanup)
-        source, cls.module = os.path.join(cls.place, "try.c"), os.path.join(cls.place, "try.so")
-        with open(source, "w") as f:
-            f.write(TEXT)
-        build_module(source, cls.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        cls.module = build_handlers(cls.place, "try", TEXT)
 
     def start(self, *flags, wrapper=()):
         return Server("--module", self.module, *flags, wrapper=wrapper)

@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import RemoteError, SANITIZE, SOURCE, Server, build_module, eventually, scratch
+from harness import RemoteError, SANITIZE, Server, build_handlers, eventually, scratch
 
 # Against the rules of a step: it waits until somebody opens the pipe to write.
 HANG = """
@@ -85,10 +85,7 @@ class HangTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.place = scratch(cls.addClassCleanup)
-        source, cls.module = os.path.join(cls.place, "hang.c"), os.path.join(cls.place, "hang.so")
-        with open(source, "w") as f:
-            f.write(HANG)
-        build_module(source, cls.module, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        cls.module = build_handlers(cls.place, "hang", HANG)
 
     def start(self, *flags, env=None):
         server = Server("--module", self.module, "--step-limit", "10ms", *flags, env=env)

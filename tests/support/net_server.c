@@ -176,10 +176,35 @@ bool net_client_answered(int fd, uint8_t id)
     return true;
 }
 
-bool net_client_at_eof(int fd)
+static bool is_at_end(int fd, int flags)
 {
     uint8_t byte;
-    ssize_t n = recv(fd, &byte, 1, 0);
+    ssize_t n = recv(fd, &byte, 1, flags);
 
     return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+bool net_client_at_eof(int fd)
+{
+    return is_at_end(fd, 0);
+}
+
+bool net_client_ended(int fd)
+{
+    return is_at_end(fd, MSG_PEEK);
+}
+
+int net_clients_open(const int *fds, int count)
+{
+    int open = 0;
+
+    for (int i = 0; i < count; i++)
+        open += !net_client_ended(fds[i]);
+    return open;
+}
+
+void net_clients_close(const int *fds, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(fds[i]);
 }

@@ -59,7 +59,12 @@ int net_client_connect(const char *url);
 int net_client_connect_from(const char *url, uint32_t host);
 /* True when an answer with that id has come as the next message; consumes it. */
 bool net_client_answered(int fd, uint8_t id);
+/* Has the server closed it?  What comes before that is consumed. */
 bool net_client_at_eof(int fd);
+/* The same, and nothing is consumed: as long as something can be read it has not. */
+bool net_client_ended(int fd);
 void net_client_request(int fd, uint8_t id);
+int net_clients_open(const int *fds, int count); /* how many have not ended */
+void net_clients_close(const int *fds, int count);
 
 #endif

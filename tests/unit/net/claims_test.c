@@ -12,14 +12,6 @@
 
 enum { PLACES = 20 };
 
-static bool is_at_end(int fd)
-{
-    uint8_t byte;
-    ssize_t n = recv(fd, &byte, 1, MSG_PEEK);
-
-    return n == 0 || (n < 0 && errno == ECONNRESET);
-}
-
 static uint64_t accepted(void)
 {
     struct net_loop_stats stats = {0};
@@ -67,23 +59,8 @@ static void is_refused(const char *url, uint32_t host)
 {
     int fd = net_client_connect_from(url, host);
 
-    SERVER_UNTIL(is_at_end(fd));
+    SERVER_UNTIL(net_client_ended(fd));
     close(fd);
-}
-
-static int count_open(const int *fds, int count)
-{
-    int open = 0;
-
-    for (int i = 0; i < count; i++)
-        open += !is_at_end(fds[i]);
-    return open;
-}
-
-static void close_all(const int *fds, int count)
-{
-    for (int i = 0; i < count; i++)
-        close(fds[i]);
 }
 
 /* All are known by their addresses: nobody is a newcomer. */
@@ -95,13 +72,13 @@ SERVER_TEST(the_address_with_the_most_gives_way)
     few = takes_a_place(url, 2);
     take_places(url, 1, crowd, PLACES - 1);
     good = is_let_in(url, 3);
-    assert_false(is_at_end(few));
-    assert_true(is_at_end(crowd[PLACES - 2])); /* the youngest */
-    assert_int_equal(count_open(crowd, PLACES - 1), PLACES - 2);
+    assert_false(net_client_ended(few));
+    assert_true(net_client_ended(crowd[PLACES - 2])); /* the youngest */
+    assert_int_equal(net_clients_open(crowd, PLACES - 1), PLACES - 2);
     assert_int_equal(server.loops[0]->counters.gave_way + server.loops[1]->counters.gave_way, 1);
     close(few);
     close(good);
-    close_all(crowd, PLACES - 1);
+    net_clients_close(crowd, PLACES - 1);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
@@ -118,10 +95,10 @@ SERVER_TEST(two_that_have_many_do_not_throw_each_other_out)
     take_places(url, 2, other, 4);
     is_refused(url, 2);
     is_refused(url, 1);
-    assert_int_equal(count_open(crowd, 16), 16);
-    assert_int_equal(count_open(other, 4), 4);
-    close_all(crowd, 16);
-    close_all(other, 4);
+    assert_int_equal(net_clients_open(crowd, 16), 16);
+    assert_int_equal(net_clients_open(other, 4), 4);
+    net_clients_close(crowd, 16);
+    net_clients_close(other, 4);
 }
 
 SERVER_TEST(where_all_have_few_nobody_gives_way)
@@ -132,8 +109,8 @@ SERVER_TEST(where_all_have_few_nobody_gives_way)
     for (int i = 0; i < PLACES; i++)
         fds[i] = takes_a_place(url, 1 + (uint32_t)i / 4);
     is_refused(url, 100);
-    assert_int_equal(count_open(fds, PLACES), PLACES);
-    close_all(fds, PLACES);
+    assert_int_equal(net_clients_open(fds, PLACES), PLACES);
+    net_clients_close(fds, PLACES);
 }
 
 /* 127.0.0.1 has a place beside its newcomers, which nobody takes. */
@@ -146,11 +123,11 @@ SERVER_TEST(newcomers_give_way_before_all_others)
     take_places(url, 1, known, PLACES / 2);
     take_places(asks, 2, silent, PLACES / 2);
     good = is_let_in(url, 3);
-    assert_int_equal(count_open(known, PLACES / 2), PLACES / 2);
-    assert_int_equal(count_open(silent, PLACES / 2), PLACES / 2 - 1);
+    assert_int_equal(net_clients_open(known, PLACES / 2), PLACES / 2);
+    assert_int_equal(net_clients_open(silent, PLACES / 2), PLACES / 2 - 1);
     close(good);
-    close_all(known, PLACES / 2);
-    close_all(silent, PLACES / 2);
+    net_clients_close(known, PLACES / 2);
+    net_clients_close(silent, PLACES / 2);
 }
 
 /* Those who come beside a crowd that is known do not push out each other. */
@@ -163,11 +140,11 @@ SERVER_TEST(who_has_just_come_stays_where_one_has_most_places)
     take_places(url, 1, crowd, PLACES);
     for (int i = 0; i < 4; i++) {
         newcomers[i] = net_client_connect_from(asks, 2);
-        SERVER_UNTIL(count_open(crowd, PLACES) == PLACES - 1 - i);
+        SERVER_UNTIL(net_clients_open(crowd, PLACES) == PLACES - 1 - i);
     }
-    assert_int_equal(count_open(newcomers, 4), 4);
-    close_all(newcomers, 4);
-    close_all(crowd, PLACES);
+    assert_int_equal(net_clients_open(newcomers, 4), 4);
+    net_clients_close(newcomers, 4);
+    net_clients_close(crowd, PLACES);
 }
 
 /* Who has many already pushes out nobody that is about to say who it is. */
@@ -180,14 +157,14 @@ SERVER_TEST(a_flood_takes_no_place_of_newcomers_but_of_silent_ones)
     take_places(url, 1, crowd, PLACES - 1);
     newcomer = takes_a_place(asks, 2);
     is_refused(url, 1);
-    assert_false(is_at_end(newcomer));
+    assert_false(net_client_ended(newcomer));
     server.now += AO_S(2);
     server_turn(8);
     more = is_let_in(url, 1);
-    assert_true(is_at_end(newcomer));
+    assert_true(net_client_ended(newcomer));
     close(more);
     close(newcomer);
-    close_all(crowd, PLACES - 1);
+    net_clients_close(crowd, PLACES - 1);
 }
 
 static void hold(int fd, uint8_t id)
@@ -214,11 +191,11 @@ SERVER_TEST(of_the_youngest_one_that_is_idle_gives_way)
     hold(crowd[PLACES - 1], 1);
     hold(crowd[PLACES - 2], 2);
     good[0] = is_let_in(url, 2);
-    assert_true(is_at_end(crowd[PLACES - 3]));
+    assert_true(net_client_ended(crowd[PLACES - 3]));
     for (int i = 4; i <= CLAIM_LOOKS + 1; i++)
         hold(crowd[PLACES - i], (uint8_t)i);
     good[1] = is_let_in(url, 3); /* none of those that are asked is idle */
-    assert_true(is_at_end(crowd[PLACES - 1]));
+    assert_true(net_client_ended(crowd[PLACES - 1]));
     assert_int_equal(server.acceptor->open, PLACES); /* the call still holds on to its connection */
     assert_int_equal(server.acceptor->leaving, 1);
     release(1);
@@ -226,8 +203,8 @@ SERVER_TEST(of_the_youngest_one_that_is_idle_gives_way)
     assert_int_equal(server.acceptor->open, PLACES);
     for (uint8_t id = 2; id <= CLAIM_LOOKS + 1; id++)
         release(id);
-    close_all(crowd, PLACES);
-    close_all(good, 2);
+    net_clients_close(crowd, PLACES);
+    net_clients_close(good, 2);
 }
 
 /* A client that goes and leaves its calls behind has no use for its place. */
@@ -312,9 +289,9 @@ static void many_get_in(uint32_t loops)
         SERVER_UNTIL(net_client_answered(good[i], 1));
     }
     assert_int_equal(server_total(), 20 * CLAIMS_MAX);
-    assert_int_equal(count_open(crowd, 20 * CLAIMS_MAX), 20 * CLAIMS_MAX - MANY);
-    close_all(good, MANY);
-    close_all(crowd, 20 * CLAIMS_MAX);
+    assert_int_equal(net_clients_open(crowd, 20 * CLAIMS_MAX), 20 * CLAIMS_MAX - MANY);
+    net_clients_close(good, MANY);
+    net_clients_close(crowd, 20 * CLAIMS_MAX);
 }
 
 SERVER_TEST(many_that_come_at_once_get_in)
@@ -366,9 +343,9 @@ SERVER_TEST(one_that_goes_as_its_place_is_asked_for_is_not_forgotten_too_early)
     assert_int_equal(server.acceptor->claim_count, 1);
     net_loop_set_away(server.loops[0], false);
     SERVER_UNTIL(server.acceptor->claim_count == 0);
-    assert_false(is_at_end(good));
+    assert_false(net_client_ended(good));
     close(good);
-    close_all(crowd + at, PLACES - at);
+    net_clients_close(crowd + at, PLACES - at);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
@@ -401,12 +378,12 @@ SERVER_TEST(who_takes_notifications_is_told)
     assert_true(n > (ssize_t)sizeof begin);
     assert_memory_equal(got, begin, sizeof begin - 1);
     assert_non_null(memmem(got, (size_t)n, "limits.connections", 18));
-    assert_true(is_at_end(crowd[PLACES - 1]));
+    assert_true(net_client_ended(crowd[PLACES - 1]));
     int more = is_let_in(url, 3);
     assert_int_equal(recv(crowd[PLACES - 2], got, sizeof got, 0), 0); /* that takes answers alone */
     close(good);
     close(more);
-    close_all(crowd, PLACES);
+    net_clients_close(crowd, PLACES);
 }
 
 /* The loop that has the crowd's connections is in a step that does not return: it is asked for
@@ -425,7 +402,7 @@ SERVER_TEST(a_loop_that_is_away_is_not_asked)
     assert_int_equal(server_connections(0), PLACES / 2);
     net_loop_set_away(server.loops[1], false);
     close(good);
-    close_all(crowd, PLACES);
+    net_clients_close(crowd, PLACES);
 }
 
 /* What waits for a place when the server ends is closed. */
@@ -442,9 +419,9 @@ SERVER_TEST(a_claim_ends_with_the_server)
         server.now += AO_US(60);
     }
     server_close(NULL);
-    assert_true(is_at_end(good));
+    assert_true(net_client_ended(good));
     close(good);
-    close_all(crowd, PLACES);
+    net_clients_close(crowd, PLACES);
 }
 
 SERVER_TEST(users_are_counted_as_addresses_are)
@@ -463,24 +440,25 @@ SERVER_TEST(users_are_counted_as_addresses_are)
     }
     assert_int_equal(crowds_largest(&server.acceptor->crowds)->key, peer_key_of_user(getuid()));
     good = is_let_in(tcp, 2);
-    assert_true(is_at_end(crowd[PLACES - 1]));
+    assert_true(net_client_ended(crowd[PLACES - 1]));
     int more[KEPT_PLACES + 1]; /* as the same user, who runs the server */
     for (int i = 0; i < KEPT_PLACES; i++) {
         more[i] = net_client_connect(url);
         SERVER_UNTIL(server_total() == (uint64_t)(PLACES + i + 1));
     }
     more[KEPT_PLACES] = net_client_connect(url);
-    SERVER_UNTIL(is_at_end(more[KEPT_PLACES]));
-    int before = count_open(crowd, PLACES) + count_open(more, KEPT_PLACES);
+    SERVER_UNTIL(net_client_ended(more[KEPT_PLACES]));
+    int before = net_clients_open(crowd, PLACES) + net_clients_open(more, KEPT_PLACES);
     int other = net_client_connect_from(tcp, 3);
     net_client_request(other, 1);
     SERVER_UNTIL(net_client_answered(other, 1));
     assert_int_equal(server.acceptor->kept, KEPT_PLACES); /* and takes none of the others' */
-    assert_int_equal(count_open(crowd, PLACES) + count_open(more, KEPT_PLACES), before - 1);
+    assert_int_equal(net_clients_open(crowd, PLACES) + net_clients_open(more, KEPT_PLACES),
+                     before - 1);
     close(other);
     close(good);
-    close_all(more, KEPT_PLACES + 1);
-    close_all(crowd, PLACES);
+    net_clients_close(more, KEPT_PLACES + 1);
+    net_clients_close(crowd, PLACES);
     server_close(NULL);
     rmdir(directory);
 }

@@ -92,29 +92,6 @@ static uint32_t waiting(void)
     return server.acceptor->nameless.count;
 }
 
-static bool is_at_end(int fd)
-{
-    uint8_t byte;
-    ssize_t n = recv(fd, &byte, 1, MSG_PEEK);
-
-    return n == 0 || (n < 0 && errno == ECONNRESET);
-}
-
-static int count_open(const int *fds, int count)
-{
-    int open = 0;
-
-    for (int i = 0; i < count; i++)
-        open += !is_at_end(fds[i]);
-    return open;
-}
-
-static void close_all(const int *fds, int count)
-{
-    for (int i = 0; i < count; i++)
-        close(fds[i]);
-}
-
 static int comes_as(uint32_t uid)
 {
     caller = uid;
@@ -135,8 +112,8 @@ static void wait_as(uint32_t uid, int *fds, int count)
 static bool is_served(int fd)
 {
     net_client_request(fd, 1);
-    SERVER_UNTIL(net_client_answered(fd, 1) || is_at_end(fd));
-    return !is_at_end(fd);
+    SERVER_UNTIL(net_client_answered(fd, 1) || net_client_ended(fd));
+    return !net_client_ended(fd);
 }
 
 /* Its name is known from now on. */
@@ -168,12 +145,12 @@ NAMELESS_TEST(who_is_known_waits_behind_nobody)
     assert_true(is_served(root));
     assert_true(is_served(other));
     assert_int_equal(waiting(), 4 * USERS_ASKED_MAX);
-    assert_int_equal(count_open(fds, 4 * USERS_ASKED_MAX), 4 * USERS_ASKED_MAX);
+    assert_int_equal(net_clients_open(fds, 4 * USERS_ASKED_MAX), 4 * USERS_ASKED_MAX);
     atomic_store(&slow, false);
     for (int i = 0; i < 4 * USERS_ASKED_MAX; i++)
         assert_true(is_served(fds[i]));
     assert_int_equal(waiting(), 0);
-    close_all(fds, 4 * USERS_ASKED_MAX);
+    net_clients_close(fds, 4 * USERS_ASKED_MAX);
     close(known);
     close(root);
     close(other);
@@ -191,7 +168,7 @@ NAMELESS_TEST(all_of_one_user_share_one_look_up)
         assert_true(is_served(fds[i]));
     assert_int_equal(atomic_load(&looks), 1);
     assert_int_equal(waiting(), 0);
-    close_all(fds, MANY);
+    net_clients_close(fds, MANY);
 }
 
 NAMELESS_TEST(they_go_on_in_the_order_in_which_they_came)
@@ -208,7 +185,7 @@ NAMELESS_TEST(they_go_on_in_the_order_in_which_they_came)
         assert_true(c->stream.fd < last);
         last = c->stream.fd;
     }
-    close_all(fds, 3);
+    net_clients_close(fds, 3);
 }
 
 /* --- It has an end --- */
@@ -226,15 +203,15 @@ static void waits_no_longer_than(ao_time limit)
     assert_int_equal(waiting(), 2);
     server.now += AO_MS(100);
     SERVER_UNTIL(waiting() == 1);
-    assert_true(is_at_end(fds[0]));
-    assert_false(is_at_end(fds[1]));
+    assert_true(net_client_ended(fds[0]));
+    assert_false(net_client_ended(fds[1]));
     atomic_store(&slow, false); /* and the answer is kept */
     assert_true(is_served(fds[1]));
     int again = comes_as(ALICE);
     assert_true(is_served(again));
     assert_int_equal(atomic_load(&looks), 2);
     close(again);
-    close_all(fds, 2);
+    net_clients_close(fds, 2);
 }
 
 NAMELESS_TEST(who_waits_for_too_long_is_refused)
@@ -254,7 +231,7 @@ NAMELESS_TEST(there_is_a_limit_where_newcomers_have_none)
     server_turn(100);
     assert_int_equal(waiting(), 1);
     server.now += AO_MS(100);
-    SERVER_UNTIL(is_at_end(fd));
+    SERVER_UNTIL(net_client_ended(fd));
     close(fd);
 }
 
@@ -268,10 +245,10 @@ NAMELESS_TEST(without_an_answer_all_of_the_user_are_refused)
     wait_as(BOB, &other, 1);
     atomic_store(&slow, false);
     SERVER_UNTIL(waiting() == 0);
-    assert_int_equal(count_open(fds, 5), 0);
-    assert_true(is_at_end(other));
+    assert_int_equal(net_clients_open(fds, 5), 0);
+    assert_true(net_client_ended(other));
     close(other);
-    close_all(fds, 5);
+    net_clients_close(fds, 5);
 }
 
 static void note(void *arg)
@@ -288,8 +265,8 @@ NAMELESS_TEST(a_drain_waits_for_no_names)
     wait_as(ALICE, fds, 2 * NAMELESS_A_STEP);
     net_drain(server.acceptor, note, &drained);
     SERVER_UNTIL(drained && waiting() == 0);
-    assert_int_equal(count_open(fds, 2 * NAMELESS_A_STEP), 0);
-    close_all(fds, 2 * NAMELESS_A_STEP);
+    assert_int_equal(net_clients_open(fds, 2 * NAMELESS_A_STEP), 0);
+    net_clients_close(fds, 2 * NAMELESS_A_STEP);
 }
 
 NAMELESS_TEST(the_end_closes_those_that_wait)
@@ -301,8 +278,8 @@ NAMELESS_TEST(the_end_closes_those_that_wait)
     wait_as(BOB, fds + 2, 1);
     atomic_store(&slow, false);
     server_close(NULL);
-    assert_int_equal(count_open(fds, 3), 0);
-    close_all(fds, 3);
+    assert_int_equal(net_clients_open(fds, 3), 0);
+    net_clients_close(fds, 3);
 }
 
 static void forget_names(void)
@@ -334,7 +311,7 @@ NAMELESS_TEST(without_memory_one_is_refused_and_nothing_else)
     for (int at = 1; at <= 2; at++) {
         fd = comes_as(ALICE);
         heap_fail_at(at);
-        SERVER_UNTIL(is_at_end(fd));
+        SERVER_UNTIL(net_client_ended(fd));
         assert_true(heap_failed());
         close(fd);
     }
@@ -359,12 +336,12 @@ NAMELESS_TEST(a_listener_counts_them)
         server_listen((struct listener_options){.url = url, .unix_mode = 0600, .connections = 5}));
     wait_as(ALICE, fds, 5);
     more = comes_as(BOB);
-    SERVER_UNTIL(is_at_end(more));
+    SERVER_UNTIL(net_client_ended(more));
     atomic_store(&slow, false);
     for (int i = 0; i < 5; i++)
         assert_true(is_served(fds[i])); /* each has the place that it had */
     close(more);
-    close_all(fds, 5);
+    net_clients_close(fds, 5);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->listeners[0]->rules.open, 0);
@@ -381,22 +358,22 @@ NAMELESS_TEST(of_those_that_wait_the_youngest_give_way_to_who_is_known)
     wait_as(ALICE, fds, PLACES + NAMELESS_MORE);
     assert_int_equal(nameless_places(&server.acceptor->nameless), PLACES);
     same = comes_as(ALICE); /* one more of those that are the most */
-    SERVER_UNTIL(is_at_end(same));
+    SERVER_UNTIL(net_client_ended(same));
     known[0] = comes_as(BOB);
     assert_true(is_served(known[0]));
     known[1] = net_client_connect_from(tcp, 2);
     assert_true(is_served(known[1]));
     assert_int_equal(waiting(), PLACES + NAMELESS_MORE - 2);
-    assert_true(is_at_end(fds[PLACES + NAMELESS_MORE - 1]));
-    assert_true(is_at_end(fds[PLACES + NAMELESS_MORE - 2]));
+    assert_true(net_client_ended(fds[PLACES + NAMELESS_MORE - 1]));
+    assert_true(net_client_ended(fds[PLACES + NAMELESS_MORE - 2]));
     atomic_store(&slow, false);
     SERVER_UNTIL(waiting() == 0); /* their places are theirs, and those beyond have none */
     SERVER_UNTIL(server.acceptor->claim_count == 0);
-    assert_int_equal(count_open(fds, PLACES + NAMELESS_MORE), PLACES - 2);
+    assert_int_equal(net_clients_open(fds, PLACES + NAMELESS_MORE), PLACES - 2);
     assert_int_equal(server.acceptor->open, PLACES);
     close(same);
-    close_all(known, 2);
-    close_all(fds, PLACES + NAMELESS_MORE);
+    net_clients_close(known, 2);
+    net_clients_close(fds, PLACES + NAMELESS_MORE);
 }
 
 NAMELESS_TEST(of_two_that_wait_neither_shuts_out_the_other)
@@ -411,10 +388,10 @@ NAMELESS_TEST(of_two_that_wait_neither_shuts_out_the_other)
         server_turn(8);
     }
     assert_int_equal(waiting(), ALL);
-    assert_int_equal(count_open(fds, ALL), ALL / 2);
-    assert_int_equal(count_open(others, ALL), ALL / 2);
-    close_all(fds, ALL);
-    close_all(others, ALL);
+    assert_int_equal(net_clients_open(fds, ALL), ALL / 2);
+    assert_int_equal(net_clients_open(others, ALL), ALL / 2);
+    net_clients_close(fds, ALL);
+    net_clients_close(others, ALL);
 }
 
 /* Their names come together, and there are more of them than claims. */
@@ -437,15 +414,15 @@ NAMELESS_TEST(those_whose_names_come_wait_for_claims)
     SERVER_UNTIL(atomic_load(&looks) == 2);
     server_turn(1000);
     assert_int_equal(waiting(), FEW);
-    assert_int_equal(count_open(good, FEW), FEW);
+    assert_int_equal(net_clients_open(good, FEW), FEW);
     server.acceptor->claim_count = 0;
     forget_names(); /* in between they are forgotten */
     for (int i = 0; i < FEW; i++)
         assert_true(is_served(good[i]));
     assert_int_equal(waiting(), 0);
     assert_int_equal(server_total(), MANY);
-    close_all(good, FEW);
-    close_all(crowd, MANY);
+    net_clients_close(good, FEW);
+    net_clients_close(crowd, MANY);
 }
 
 /* A claim that hangs: who waits for it is not kept for ever. */
@@ -463,9 +440,9 @@ NAMELESS_TEST(who_waits_for_a_claim_for_too_long_is_refused)
     atomic_store(&slow, false);
     SERVER_UNTIL(atomic_load(&looks) == 1);
     server_turn(100);
-    assert_false(is_at_end(fd));
+    assert_false(net_client_ended(fd));
     server.now += AO_S(1000);
-    SERVER_UNTIL(is_at_end(fd));
+    SERVER_UNTIL(net_client_ended(fd));
     server.acceptor->claim_count = 0;
     close(fd);
     close(place);

@@ -59,8 +59,7 @@ static void connect_many(int *fds, int count)
 
 static void close_all(const int *fds, int count)
 {
-    for (int i = 0; i < count; i++)
-        close(fds[i]);
+    net_clients_close(fds, count);
     SERVER_UNTIL(server_total() == 0);
 }
 
