@@ -207,6 +207,7 @@ static int run(struct config *config, const struct config_input *input)
     crl_warn(config);
     unguarded_warn(config);
     file_rights_warn(config); /* the store's is there by now */
+    setup_begin(&t->shared.setup, config);
     setup_note(&t->shared.setup, config);
     record_start(config);
     print_listeners(t->acceptor);

@@ -1,5 +1,8 @@
 #include "server/setup.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "server/file_rights.h"
 #include "server/net/auth/token.h"
@@ -8,41 +11,54 @@
 
 static const uint64_t NS_A_SECOND = 1000000000;
 
-/* The sooner of two moments; `ends` of a file that cannot be read, or that holds for ever: none. */
 static void take_sooner(int64_t *first, int64_t ends)
 {
     if (ends < *first)
         *first = ends;
 }
 
-static void look_at_certificate(int64_t *first, const struct config_listener *l)
+/* ---- listeners ---- */
+
+/* When something of a listener ends; INT64_MAX: never, or there is none that can be read. */
+typedef int64_t end_of(const struct config_listener *l);
+
+static int64_t end_of_certificate(const struct config_listener *l)
 {
     int64_t ends;
 
-    if (l->way.scheme == URL_TLS && l->cert && tls_cert_ends(l->cert, &ends))
-        take_sooner(first, ends);
+    return l->cert && tls_cert_ends(l->cert, &ends) ? ends : INT64_MAX;
 }
 
-static int64_t first_certificate(const struct config *c)
+static int64_t end_of_list(const struct config_listener *l)
+{
+    bool asks = l->client_cert != CLIENT_CERT_NONE && l->crl;
+    char error[256];
+    int64_t ends;
+
+    return asks && tls_crl_ends(l->crl, &ends, error, sizeof error) ? ends : INT64_MAX;
+}
+
+static const struct config_listener *listener_at(const struct config *c, size_t i)
+{
+    return i < c->listener_count ? &c->listeners[i] : &c->admin.listeners[i - c->listener_count];
+}
+
+static size_t listener_count(const struct config *c)
+{
+    return c->listener_count + c->admin.count;
+}
+
+/* The first of those with TLS that are called so; of several, where the port is any.  `url` NULL:
+ * of all. */
+static int64_t first_of(const struct config *c, const char *url, end_of *end)
 {
     int64_t first = INT64_MAX;
 
-    for (size_t i = 0; i < c->listener_count; i++)
-        look_at_certificate(&first, &c->listeners[i]);
-    for (size_t i = 0; i < c->admin.count; i++)
-        look_at_certificate(&first, &c->admin.listeners[i]);
-    return first;
-}
-
-static int64_t first_list(const struct config *c)
-{
-    int64_t first = INT64_MAX, ends;
-    char error[256];
-
-    for (size_t i = 0; i < c->listener_count; i++)
-        if (c->listeners[i].client_cert != CLIENT_CERT_NONE && c->listeners[i].crl &&
-            tls_crl_ends(c->listeners[i].crl, &ends, error, sizeof error))
-            take_sooner(&first, ends);
+    for (size_t i = 0; i < listener_count(c); i++) {
+        const struct config_listener *l = listener_at(c, i);
+        if (l->way.scheme == URL_TLS && (!url || strcmp(l->url, url) == 0))
+            take_sooner(&first, end(l));
+    }
     return first;
 }
 
@@ -69,12 +85,50 @@ static void show(_Atomic int64_t *at, int64_t value)
     atomic_store_explicit(at, value, memory_order_relaxed);
 }
 
+static bool is_counted(const struct rpc_setup *setup, uint32_t count, const char *url)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(setup->listeners[i].url, url) == 0)
+            return true;
+    return false;
+}
+
+void setup_begin(struct rpc_setup *setup, const struct config *c)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < listener_count(c) && count < RPC_LISTENERS; i++) {
+        const struct config_listener *l = listener_at(c, i);
+        struct rpc_listener *out = &setup->listeners[count];
+        if (l->way.scheme != URL_TLS || is_counted(setup, count, l->url))
+            continue;
+        if ((size_t)snprintf(out->url, sizeof out->url, "%s", l->url) < sizeof out->url)
+            count++;
+    }
+    atomic_store_explicit(&setup->listener_count, count, memory_order_release);
+}
+
+/* What a reload has taken out of the configuration is open until the next start, as it was. */
+static void note_listener(struct rpc_listener *l, const struct config *c)
+{
+    bool listed = false;
+
+    for (size_t i = 0; i < listener_count(c); i++)
+        listed |= strcmp(listener_at(c, i)->url, l->url) == 0;
+    if (!listed)
+        return;
+    show(&l->certificate_ends, first_of(c, l->url, end_of_certificate));
+    show(&l->crl_ends, first_of(c, l->url, end_of_list));
+}
+
 void setup_note(struct rpc_setup *setup, const struct config *c)
 {
     show(&setup->exposed_files, file_rights_count(c));
     show(&setup->open_listeners, unguarded_count(c));
-    show(&setup->certificate_ends, first_certificate(c));
-    show(&setup->crl_ends, first_list(c));
+    show(&setup->certificate_ends, first_of(c, NULL, end_of_certificate));
+    show(&setup->crl_ends, first_of(c, NULL, end_of_list));
+    for (uint32_t i = 0; i < setup->listener_count; i++)
+        note_listener(&setup->listeners[i], c);
     show(&setup->token_ends, first_token(c));
     show(&setup->crashed, last_crash());
     setup_reloaded(setup, true);

@@ -8,6 +8,9 @@
 #include "server/config/config.h"
 #include "server/rpc/rpc.h"
 
+/* At the start, before setup_note(): which listeners there are, until the server ends. */
+void setup_begin(struct rpc_setup *setup, const struct config *c);
+
 /* After the start, and after each reload that was taken over. */
 void setup_note(struct rpc_setup *setup, const struct config *c);
 

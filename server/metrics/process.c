@@ -77,27 +77,35 @@ static void write_build(struct metrics_text *t, const struct rpc_shared *s)
 }
 
 /* Unix seconds.  What has no end is left out: a time that is none would look like an end. */
-static void write_end(struct metrics_text *t, const struct metrics_family *f, const char *labels,
-                      int64_t ends)
+static void write_end(struct metrics_text *t, const struct metrics_family *f, const char *purpose,
+                      const char *listener, const _Atomic int64_t *at)
 {
-    if (ends > 0 && ends < INT64_MAX)
-        metrics_count(t, f, labels, (uint64_t)ends);
+    int64_t ends = atomic_load_explicit(at, memory_order_relaxed);
+    char labels[LABELS_MAX] = "";
+
+    if (ends <= 0 || ends == INT64_MAX)
+        return;
+    metrics_label(labels, sizeof labels, "purpose", purpose);
+    if (listener)
+        metrics_label(labels, sizeof labels, "listener", listener);
+    metrics_count(t, f, labels, (uint64_t)ends);
 }
 
 static void write_ends(struct metrics_text *t, const struct rpc_setup *setup)
 {
     static const struct metrics_family f = {
         "ergon_certificate_not_after_seconds", METRICS_GAUGE, "seconds",
-        "When the first ends, since 1970: of the listeners' certificates, of the lists of revoked "
-        "ones, of the tokens. As of the start or the last reload; none where there is none."};
+        "When it ends, since 1970: the certificate of a listener, its list of revoked ones, the "
+        "first of the tokens. As of the start or the last reload; none where there is none."};
+    uint32_t count = atomic_load_explicit(&setup->listener_count, memory_order_acquire);
 
     metrics_begin(t, &f);
-    write_end(t, &f, "purpose=\"listener\"",
-              atomic_load_explicit(&setup->certificate_ends, memory_order_relaxed));
-    write_end(t, &f, "purpose=\"crl\"",
-              atomic_load_explicit(&setup->crl_ends, memory_order_relaxed));
-    write_end(t, &f, "purpose=\"token\"",
-              atomic_load_explicit(&setup->token_ends, memory_order_relaxed));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rpc_listener *l = &setup->listeners[i];
+        write_end(t, &f, "listener", l->url, &l->certificate_ends);
+        write_end(t, &f, "crl", l->url, &l->crl_ends);
+    }
+    write_end(t, &f, "token", NULL, &setup->token_ends);
 }
 
 void write_process(struct metrics_text *t, const struct rpc_shared *s)

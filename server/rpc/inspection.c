@@ -175,6 +175,20 @@ static void pack_end(struct pack *p, const char *key, const _Atomic int64_t *at)
         pack_key_int(p, key, ends * 1000);
 }
 
+static void pack_listeners(struct pack *p, const struct rpc_setup *setup)
+{
+    uint32_t count = atomic_load_explicit(&setup->listener_count, memory_order_acquire);
+
+    pack_str(p, "listeners");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++) {
+        pack_map(p, 3);
+        pack_key_str(p, "url", setup->listeners[i].url);
+        pack_end(p, "certificate_ends", &setup->listeners[i].certificate_ends);
+        pack_end(p, "crl_ends", &setup->listeners[i].crl_ends);
+    }
+}
+
 static void pack_setup(struct pack *p, const struct rpc_shared *s)
 {
     const struct rpc_setup *setup = &s->setup;
@@ -182,7 +196,7 @@ static void pack_setup(struct pack *p, const struct rpc_shared *s)
 
     getrlimit(RLIMIT_NOFILE, &files);
     pack_str(p, "setup");
-    pack_map(p, 9);
+    pack_map(p, 10);
     pack_key_uint(p, "files", files.rlim_cur);
     pack_key_uint(p, "memory", s->memory_usable);
     pack_key_int(p, "exposed_files",
@@ -194,6 +208,7 @@ static void pack_setup(struct pack *p, const struct rpc_shared *s)
     pack_end(p, "token_ends", &setup->token_ends);
     pack_end(p, "crashed", &setup->crashed);
     pack_end(p, "reload_refused", &setup->reload_refused);
+    pack_listeners(p, setup);
 }
 
 static void pack_log(struct pack *p, const char *name, struct log_figures l)

@@ -17,8 +17,21 @@
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
-/* How the server is set up, for server.info: written by the main thread, relaxed on both sides. */
+enum { RPC_LISTENERS = 64, RPC_LISTENER_URL = 288 };
+
+/* Of a listener with TLS: when what it shows, and what it asks by, ends; Unix seconds, INT64_MAX:
+ * never, or it has none.  Written by the main thread, relaxed on both sides. */
+struct rpc_listener {
+    char url[RPC_LISTENER_URL]; /* as configured; constant once it is counted */
+    _Atomic int64_t certificate_ends, crl_ends;
+};
+
+/* How the server is set up, for server.info: written by the main thread, relaxed on both sides but
+ * for listener_count. */
 struct rpc_setup {
+    struct rpc_listener listeners[RPC_LISTENERS];
+    /* Release by who has written their URLs, acquire by who reads these. */
+    _Atomic uint32_t listener_count;
     _Atomic int64_t exposed_files, open_listeners;
     _Atomic int64_t certificate_ends, crl_ends, token_ends; /* Unix seconds; INT64_MAX: never */
     _Atomic int64_t crashed; /* likewise, when a server before this one left a file of that */

@@ -657,7 +657,7 @@ class Access(DoctorTest):
         cert, key = self_signed(place)  # for two days
         server = self.start("--tls-cert", cert, "--tls-key", key, listen=("ergons://127.0.0.1:0",))
         url = server.urls[0].replace("127.0.0.1", "localhost")
-        self.becomes(server, "certificate_ends", "--cacert", cert, "--for", "1ms", url=url)
+        self.becomes(server, "certificate_ends", "--cacert", cert, "--for", "1ms", url=url, about="ergons://127.0.0.1:0")
 
     def test_crl_ends(self):
         lists = crl_test.Lists()

@@ -51,7 +51,7 @@ class RulesTest(unittest.TestCase):
         with Loaded(scratch(self.addCleanup)) as loaded:
             kind, text = get(loaded.url)
             _, classic = get(loaded.url, {})
-        ends = re.search(r'^ergon_certificate_not_after_seconds\{purpose="listener"\} (\d+)$', text, re.M)
+        ends = re.search(r'^ergon_certificate_not_after_seconds\{purpose="listener",listener="ergons://127\.0\.0\.1:0"\} (\d+)$', text, re.M)
         self.assertTrue(ends and time.time() < int(ends[1]) < time.time() + 3 * 86400, ends)  # it is for two days
         self.assertEqual(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8")
         self.assertTrue(text.endswith("\n# EOF\n"))

@@ -53,30 +53,45 @@ static void look_listeners(struct visit *v)
             open);
 }
 
-/* Of the first of its kind, Unix ms. */
-static void look_end(struct visit *v, const char *path, double soon_days, const char *what)
+/* `at`: Unix ms. */
+static void look_moment(struct visit *v, const char *about, double at, double soon_days,
+                        const char *what)
 {
-    double at = figure(v, path), now = figure(v, "info.time");
+    double now = figure(v, "info.time");
     double days = (at - now) / DAY_MS;
     if (at <= 0 || now <= 0 || days >= soon_days)
         return;
-    found(v, "", json_pack("{s:f, s:f}", "at", at, "days", days),
-          days > 0 ? "%s ends in %.1f days" : "%s has ended %.1f days ago", what, fabs(days));
+    found(v, about, json_pack("{s:f, s:f}", "at", at, "days", days),
+          days > 0 ? "%s%s%s ends in %.1f days" : "%s%s%s has ended %.1f days ago", what,
+          about[0] != 0 ? " of " : "", about, fabs(days));
+}
+
+/* Each listener's own. */
+static void look_ends(struct visit *v, const char *key, double soon_days, const char *what)
+{
+    size_t i;
+    json_t *l;
+    json_array_foreach(fact(v, "info.setup.listeners"), i, l)
+    {
+        const json_t *at = json_object_get(l, key);
+        look_moment(v, json_text(l, "url"), json_number_value(at), soon_days, what);
+    }
 }
 
 static void look_certificates(struct visit *v)
 {
-    look_end(v, "info.setup.certificate_ends", SOON_DAYS, "the certificate of a listener");
+    look_ends(v, "certificate_ends", SOON_DAYS, "the certificate");
 }
 
 static void look_crls(struct visit *v)
 {
-    look_end(v, "info.setup.crl_ends", SOON_CRL_DAYS, "a list of revoked certificates");
+    look_ends(v, "crl_ends", SOON_CRL_DAYS, "the list of revoked certificates");
 }
 
+/* The first of all. */
 static void look_tokens(struct visit *v)
 {
-    look_end(v, "info.setup.token_ends", SOON_DAYS, "a token");
+    look_moment(v, "", figure(v, "info.setup.token_ends"), SOON_DAYS, "a token");
 }
 
 static void look_exposed(struct visit *v)

@@ -186,11 +186,17 @@ static const struct {
      "{'local': {'kernel': '4.18.0'}}"},
     {"listener_open", "", "{'info': {'setup': {'open_listeners': 1}}}",
      "{'info': {'setup': {'open_listeners': 0}}}"},
-    {"certificate_ends", "",
-     "{'info': {'time': 1700000000000, 'setup': {'certificate_ends': 1701209599000}}}",
-     "{'info': {'time': 1700000000000, 'setup': {'certificate_ends': 1701209600000}}}"},
-    {"crl_ends", "", "{'info': {'time': 1700000000000, 'setup': {'crl_ends': 1600000000000}}}",
-     "{'info': {'time': 1700000000000, 'setup': {'crl_ends': 1700259200000}}}"},
+    {"certificate_ends", "b",
+     "{'info': {'time': 1700000000000, 'setup': {'listeners': ["
+     "{'url': 'a', 'certificate_ends': 1701209600000, 'crl_ends': null},"
+     "{'url': 'b', 'certificate_ends': 1701209599000, 'crl_ends': null}]}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'listeners': ["
+     "{'url': 'a', 'certificate_ends': 1701209600000, 'crl_ends': null}]}}}"},
+    {"crl_ends", "a",
+     "{'info': {'time': 1700000000000, 'setup': {'listeners': ["
+     "{'url': 'a', 'certificate_ends': null, 'crl_ends': 1600000000000}]}}}",
+     "{'info': {'time': 1700000000000, 'setup': {'listeners': ["
+     "{'url': 'a', 'certificate_ends': null, 'crl_ends': 1700259200000}]}}}"},
     {"token_ends", "", "{'info': {'time': 1700000000000, 'setup': {'token_ends': 1700000001000}}}",
      "{'info': {'time': 1700000000000, 'setup': {'token_ends': null}}}"},
     {"files_exposed", "", "{'info': {'setup': {'exposed_files': 1}}}",

@@ -149,11 +149,22 @@ METRICS_TEST(requests_are_refused_by_error)
 
 METRICS_TEST(what_ends_is_shown_with_its_end_and_what_does_not_is_left_out)
 {
-    atomic_store(&stage.shared.setup.certificate_ends, 1700000000);
-    atomic_store(&stage.shared.setup.crl_ends, INT64_MAX);
+#define ENDS(labels) "ergon_certificate_not_after_seconds{" labels "}"
+    struct rpc_setup *setup = &stage.shared.setup;
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(setup->listeners[i].url, sizeof setup->listeners[i].url, "ergons://:%u", i + 1);
+        atomic_store(&setup->listeners[i].certificate_ends, 1700000000 + i);
+        atomic_store(&setup->listeners[i].crl_ends, i == 0 ? INT64_MAX : 1600000000);
+    }
+    atomic_store(&setup->listener_count, 2);
+    atomic_store(&setup->token_ends, 1500000000);
     scrape();
-    assert_true(value("ergon_certificate_not_after_seconds{purpose=\"listener\"}") == 1700000000);
-    assert_false(exposition_has(&page, "ergon_certificate_not_after_seconds{purpose=\"crl\"}"));
+    assert_true(value(ENDS("purpose=\"listener\",listener=\"ergons://:1\"")) == 1700000000);
+    assert_true(value(ENDS("purpose=\"listener\",listener=\"ergons://:2\"")) == 1700000001);
+    assert_false(exposition_has(&page, ENDS("purpose=\"crl\",listener=\"ergons://:1\"")));
+    assert_true(value(ENDS("purpose=\"crl\",listener=\"ergons://:2\"")) == 1600000000);
+    assert_true(value(ENDS("purpose=\"token\"")) == 1500000000);
+#undef ENDS
 }
 
 METRICS_TEST(tenants_are_shown_with_what_is_open)
