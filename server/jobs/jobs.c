@@ -437,6 +437,7 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     bounds_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);
+    out->durable = counter_read(&jobs->table.shown_durable);
     if (jobs->store)
         show_store(jobs->store, out);
 }

@@ -94,6 +94,7 @@ struct jobs_info {
     uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
     bool has_store;                     /* the rest is of the store */
     uint64_t commits, operations, store_bytes;
+    uint64_t durable;         /* tasks held that have a row there, or will have one */
     uint64_t commit_ns;       /* of the last commit */
     uint64_t store_under_way; /* operations that have not come back from the store */
     struct histogram_sum commit_times;

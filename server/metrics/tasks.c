@@ -113,6 +113,9 @@ static void write_store(struct metrics_text *t, const struct jobs_info *j)
               "Operations that were committed; each writes the rows of one task, or the like.");
     write_one(t, "ergon_store_backlog_operations", METRICS_GAUGE, NULL, j->store_under_way,
               "Operations that wait for their commit, or are committed now.");
+    write_one(t, "ergon_store_tasks", METRICS_GAUGE, NULL, j->durable,
+              "Submitted tasks that the store has, or is about to have; each has one to three rows "
+              "there, and its history.");
     write_one(t, "ergon_store_size_bytes", METRICS_GAUGE, "bytes", j->store_bytes,
               "The file and its log on disk.");
     write_one(t, "ergon_store_error", METRICS_GAUGE, NULL, j->store_error != NULL,

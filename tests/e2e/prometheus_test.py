@@ -55,6 +55,7 @@ class RulesTest(unittest.TestCase):
         self.assertTrue(ends and time.time() < int(ends[1]) < time.time() + 3 * 86400, ends)  # it is for two days
         self.assertEqual(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8")
         self.assertTrue(text.endswith("\n# EOF\n"))
+        self.assertGreaterEqual(int(re.search(r"^ergon_store_tasks (\d+)$", text, re.M)[1]), 2)  # of which one waits in a queue that is paused
         said = promtool("check", "metrics", input=classic)
         self.assertEqual(said.returncode, 0, said.stdout)
 

@@ -61,6 +61,14 @@ void stage_says(const struct operation *op, const char *wanted)
     stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
 }
 
+static uint64_t rows_there(const struct memory_rows *m)
+{
+    uint64_t there = 0;
+    for (uint32_t i = 0; i < m->row_count; i++)
+        there += m->rows[i].there;
+    return there;
+}
+
 void stage_balances(struct jobs_world *w)
 {
     const struct store_counts *c = &w->store->rows.counts;
@@ -75,4 +83,5 @@ void stage_balances(struct jobs_world *w)
                         11);
     assert_int_equal(c->submitted, w->jobs->table.durable.submitted);
     assert_int_equal(c->done, w->jobs->table.durable.ended[JOB_DONE]);
+    assert_int_equal(counter_read(&w->jobs->table.shown_durable), rows_there(&w->store->rows));
 }

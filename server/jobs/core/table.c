@@ -292,6 +292,12 @@ void table_enter_keys(struct job_table *table, struct job *job, bool open)
         key_add(&table->shared, &more->coalesce);
 }
 
+static void show_durable(struct job_table *table, const struct job *job, uint64_t one)
+{
+    if (job->state != JOB_NEW && job->durable != DURABLE_NONE)
+        counter_add(&table->shown_durable, one);
+}
+
 /* No counter of a state counts it any more. */
 static void leave_state(struct job_table *table, struct job *job)
 {
@@ -300,6 +306,7 @@ static void leave_state(struct job_table *table, struct job *job)
     census_freed(table->census, job);
     counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
     counter_add(&table->by_state[job->state], (uint64_t)-1);
+    show_durable(table, job, (uint64_t)-1);
     job->state = JOB_NEW;
 }
 
@@ -364,7 +371,9 @@ void table_set_durable(struct job_table *table, struct job *job, enum job_durabl
 {
     census_changing(table->census, job);
     account_move(table_account(table, job), job, (uint64_t)-1);
+    show_durable(table, job, (uint64_t)-1);
     job->durable = (uint8_t)durable;
+    show_durable(table, job, 1);
     account_move(table_account(table, job), job, 1);
     census_changed(table->census, job);
 }

@@ -56,6 +56,8 @@ static void count(struct job_table *table, struct job *job, enum job_state state
     if (job->state != JOB_NEW) {
         counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
         counter_add(&table->by_state[job->state], (uint64_t)-1);
+    } else if (job->durable != DURABLE_NONE) {
+        counter_add(&table->shown_durable, 1);
     }
     counter_add(&job->queue->by_state[state], 1);
     counter_add(&table->by_state[state], 1);
