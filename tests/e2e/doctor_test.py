@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -658,6 +659,28 @@ class Access(DoctorTest):
         server = self.start("--tls-cert", cert, "--tls-key", key, listen=("ergons://127.0.0.1:0",))
         url = server.urls[0].replace("127.0.0.1", "localhost")
         self.becomes(server, "certificate_ends", "--cacert", cert, "--for", "1ms", url=url, about="ergons://127.0.0.1:0")
+
+    def test_certificate_ends_of_the_listener_that_has_it_until_a_reload(self):
+        place = scratch(self.addCleanup)
+        path, pairs = os.path.join(place, "ergond.yaml"), {}
+        for name, days in (("lasting", "400"), ("brief", "2")):
+            pairs[name] = [os.path.join(place, name + end) for end in (".crt", ".key")]
+            subprocess.run([os.path.join(SOURCE, "scripts", "certificate.sh"), name, *pairs[name], days], check=True)
+        with open(path, "w", encoding="utf-8") as config:
+            config.write("listen:\n  - ergon://127.0.0.1:0\n")
+            for host, name in (("127.0.0.1", "lasting"), ("localhost", "brief")):
+                config.write(f"  - {{url: 'ergons://{host}:0', tls: {{cert: {pairs[name][0]}, key: {pairs[name][1]}}}}}\n")
+        server = self.start("--config", path, listen=(), demo=False)
+        server.urls.append(server.process.stdout.readline().strip())
+
+        def about():
+            return [f["about"] for f in self.report(server)[0]["findings"] if f["finding"] == "certificate_ends"]
+
+        self.assertEqual(about(), ["ergons://localhost:0"])
+        for new, old in zip(pairs["lasting"], pairs["brief"]):
+            shutil.copyfile(new, old)
+        server.signal(signal.SIGHUP)
+        eventually(lambda: not about(), "doctor finds no certificate that ends soon")
 
     def test_crl_ends(self):
         lists = crl_test.Lists()
