@@ -127,7 +127,8 @@ struct job_table {
     struct census *census;  /* a count that is under way; NULL */
     struct job_walk *walks; /* that are under way: walk.h */
     counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
-    counter shown_durable; /* of all jobs: each has a row in the store, or will have one */
+    /* Of all jobs those that have a row in the store, or will have one. */
+    counter shown_durable;
     struct tenant_board board; /* zeroed by table_init() */
 };
 
