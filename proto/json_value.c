@@ -5,6 +5,7 @@
 #include <math.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { KEY_TEXT_MAX = 4096 };  /* bytes of a key that is no string */
 enum { JSON_DEPTH_MAX = 100 }; /* levels packed; a server refuses more anyway */
@@ -187,18 +188,27 @@ struct sink {
 
 static bool pack(const struct sink *s, const json_t *from, int depth);
 
+/* How many '=' it ends with: 0 to 2; -1: it is no base64.  OpenSSL would pass over blanks at both
+ * ends, and take a '=' anywhere for a digit of 0. */
+static int padding_of(const char *text, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t count = strspn(text, digits);
+    if (len % 4 != 0 || len > INT32_MAX || len - count > 2)
+        return -1;
+    return strspn(text + count, "=") == len - count ? (int)(len - count) : -1;
+}
+
 static bool pack_base64(msgpack_packer *to, const json_t *text)
 {
     size_t len = json_string_length(text);
     const char *from = json_string_value(text);
-    if (len % 4 != 0 || len > INT32_MAX)
-        return false;
-    unsigned char *bytes = malloc(len / 4 * 3 + 1);
+    int padding = padding_of(from, len);
+    unsigned char *bytes = padding >= 0 ? malloc(len / 4 * 3 + 1) : NULL;
     if (bytes == NULL)
         return false;
-    int n = EVP_DecodeBlock(bytes, (const unsigned char *)from, (int)len);
-    for (size_t i = len; n > 0 && i > len - 2 && i > 0 && from[i - 1] == '='; i--)
-        n--; /* padding decodes to zeros that nobody sent */
+    /* Padding decodes to zeros that nobody sent. */
+    int n = EVP_DecodeBlock(bytes, (const unsigned char *)from, (int)len) - padding;
     bool good = n >= 0 && msgpack_pack_bin_with_body(to, bytes, (size_t)n) == 0;
     free(bytes);
     return good;

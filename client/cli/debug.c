@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/recorder_dump.h"
+#include "base/utf8.h"
 #include "proto/errors.h"
 #include "proto/reader.h"
 
@@ -18,6 +19,7 @@ enum {
     DUMP_TIMEOUT_MS = 30 * 1000,
     FILE_MOST = 1 << 30,
     RINGS_MOST = 4096,
+    NAME_SIZE = 512, /* bytes of a name that are shown, and a zero */
     NS_PER_S = 1000000000,
     NS_PER_US = 1000
 };
@@ -253,15 +255,22 @@ static void format_span(bool known, uint64_t ns, char *out, size_t size)
         snprintf(out, size, "-");
 }
 
+/* In one line, whatever the file holds. */
+static const char *format_name(struct span name, char out[static NAME_SIZE])
+{
+    out[utf8_plain(out, NAME_SIZE - 1, name)] = 0;
+    return out;
+}
+
 static void print_event(const struct show *s, const struct recorder_event *e)
 {
-    char time[64], wait[32], run[32];
-    struct span ring = ring_name(s, e->ring), method = s->methods[e->method];
+    char time[64], wait[32], run[32], ring[NAME_SIZE], method[NAME_SIZE];
     format_time(s, e->time, time, sizeof time);
-    say("%-27s  %-11.*s  ", time, (int)ring.len, (const char *)ring.at);
+    format_name(s->methods[e->method], method);
+    say("%-27s  %-11s  ", time, format_name(ring_name(s, e->ring), ring));
     if (recorder_of_handler(e->kind)) {
-        say("%-12s %12" PRIu64 "  %10s  %10s  %-10s  %.*s\n", recorder_kind_name(e->kind),
-            e->number, "", "", "", (int)method.len, (const char *)method.at);
+        say("%-12s %12" PRIu64 "  %10s  %10s  %-10s  %s\n", recorder_kind_name(e->kind), e->number,
+            "", "", "", method);
         return;
     }
     if (!is_task(e)) {
@@ -273,8 +282,8 @@ static void print_event(const struct show *s, const struct recorder_event *e)
     }
     format_span(e->has_wait, e->wait, wait, sizeof wait);
     format_span(e->has_run, e->run, run, sizeof run);
-    say("%-12s %12" PRIu64 "  %10s  %10s  %-10s  %.*s\n", "task", e->number, wait, run, outcome(e),
-        (int)method.len, (const char *)method.at);
+    say("%-12s %12" PRIu64 "  %10s  %10s  %-10s  %s\n", "task", e->number, wait, run, outcome(e),
+        method);
 }
 
 static json_t *text_of(struct span text)
@@ -308,13 +317,12 @@ static enum status print_event_json(const struct show *s, const struct recorder_
 
 static enum status print_all(const struct globals *g, const struct show *s)
 {
-    char time[64];
+    char time[64], why[NAME_SIZE];
     uint64_t limit = s->options->limit;
     size_t first = limit > 0 && limit < s->count ? s->count - (size_t)limit : 0;
     if (!g->json) {
         format_time(s, s->monotonic, time, sizeof time);
-        say("# pid %" PRIu64 ", dumped %s: %.*s\n", s->pid, time, (int)s->why.len,
-            (const char *)s->why.at);
+        say("# pid %" PRIu64 ", dumped %s: %s\n", s->pid, time, format_name(s->why, why));
         say("# %-25s  %-11s  %-12s %12s  %10s  %10s  %-10s  %s\n", "TIME", "LOOP", "EVENT",
             "NUMBER", "WAIT us", "RUN us", "OUTCOME", "METHOD");
     }

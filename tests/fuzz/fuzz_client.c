@@ -16,7 +16,6 @@
 
 #include <event2/event.h>
 
-#include "base/utf8.h"
 #include "client/cli/cli.h"
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
@@ -26,29 +25,10 @@
 #include <ergon/client_serve.h>
 #include "proto/scanner.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_output.h"
 #include "tests/fuzz/fuzz_rest.h"
 
-enum {
-    MESSAGE_MAX = 8192,
-    CALLS = 3,
-    SLOTS = 3,
-    PIECES_MAX = 64,
-    OUTPUT_MAX = 1 << 22,
-    COMMANDS_MAX = 64
-};
-
-/* --- Text that people are shown --- */
-
-static void check_plain(struct span text, bool one_line)
-{
-    while (text.len > 0) {
-        size_t len = utf8_length(text);
-        CHECK(len > 0);
-        bool blank = *text.at == '\n' || *text.at == '\t';
-        CHECK(!utf8_steers(span_of(text.at, len)) || (blank && !one_line));
-        text = span_behind(text, len);
-    }
-}
+enum { MESSAGE_MAX = 8192, CALLS = 3, SLOTS = 3, PIECES_MAX = 64, COMMANDS_MAX = 64 };
 
 /* --- libergon --- */
 
@@ -95,8 +75,8 @@ static void check_answer(const struct ergon_answer *a)
     check_whole(a->result);
     check_whole(a->error);
     CHECK((a->outcome == ERGON_END_OK) == (a->result.len > 0));
-    check_plain(span_text(a->code), true);
-    check_plain(span_text(a->text), true);
+    fuzz_check_plain(span_text(a->code), true);
+    fuzz_check_plain(span_text(a->text), true);
     (void)ergon_read_task(a->result, &task);
     (void)ergon_read_submitted(a->result, &submitted);
     for (int i = 0; i < 20 && ergon_next_task(a->result, &at, &task); i++)
@@ -259,7 +239,6 @@ static void check_connection(bool token, bool serves)
 static struct {
     const struct command *at[COMMANDS_MAX]; /* that show answers */
     size_t count;
-    char *output;
 } cli;
 
 static void find_commands(const struct command *c)
@@ -277,8 +256,6 @@ static void make_cli(void)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         find_commands(all[i]);
     CHECK(cli.count > 0);
-    cli.output = malloc(OUTPUT_MAX);
-    CHECK(cli.output != NULL);
 }
 
 static void show(uint8_t how, const struct globals *g, struct span value, json_t *json)
@@ -313,17 +290,10 @@ static void show(uint8_t how, const struct globals *g, struct span value, json_t
 static void check_shown(uint8_t how, struct span value, json_t *json)
 {
     struct globals g = {.json = how % 6 <= 1, .no_color = true};
-    FILE *out = stdout, *errors = stderr, *both = fmemopen(cli.output, OUTPUT_MAX, "w");
 
-    CHECK(both != NULL);
-    stdout = stderr = both;
+    fuzz_output_begin();
     show(how, &g, value, json);
-    stdout = out;
-    stderr = errors;
-    long len = ftell(both);
-    fclose(both);
-    CHECK(len >= 0);
-    check_plain(span_of(cli.output, (size_t)len), false);
+    fuzz_check_plain(fuzz_output_end(), false);
 }
 
 /* A value of the server, as JSON, is a value again, and that one's JSON is the same. */
