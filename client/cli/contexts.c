@@ -78,8 +78,10 @@ struct reading {
 
 static bool wrong(struct reading *r, const yaml_node_t *at, const char *what, const char *name)
 {
-    snprintf(r->why, r->why_size, "%zu: %s%s%.80s", at->start_mark.line + 1, what,
+    char line[512]; /* which the name may be meant to break */
+    snprintf(line, sizeof line, "%zu: %s%s%.80s", at->start_mark.line + 1, what,
              name[0] != 0 ? " " : "", name);
+    r->why[utf8_plain(r->why, r->why_size - 1, span_text(line))] = 0;
     return false;
 }
 

@@ -25,9 +25,9 @@ enum { CONTEXT_NAME_MAX = 64, CONTEXT_VALUE_MAX = 4096 /* bytes */ };
 /* What a context may set, by its name in the file, and NULL behind the last. */
 extern const char *const CONTEXT_KEYS[];
 
-/* A new reference.  NULL, and "LINE: what is wrong" in `why`: it is no YAML, has a member that
- * is not known or stands twice, a value that is none, a name that is none, or names a current
- * context that it does not hold; or there is no memory.  No text quotes a token. */
+/* A new reference.  NULL, and "LINE: what is wrong" in `why`, which is one line: it is no YAML, has
+ * a member that is not known or stands twice, a value that is none, a name that is none, or names a
+ * current context that it does not hold; or there is no memory.  No text quotes a token. */
 json_t *contexts_parse(const char *text, size_t len, char *why, size_t why_size);
 
 /* Nothing in it. */
