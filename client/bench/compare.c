@@ -2,6 +2,8 @@
 
 #include "client/bench/text.h"
 
+#include "base/utf8.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +16,34 @@ static const char *const PLAN[] = {"method",      "payload",   "submit", "loop",
 
 /* ---- the reports ---- */
 
+/* A rate, or a time: what no run has cannot be compared. */
+static bool is_figure(const json_t *value)
+{
+    const double most = 1e15;
+    double n = json_number_value(value);
+    return n >= 0 && n <= most;
+}
+
 static bool is_report(const json_t *j)
 {
-    return json_is_object(json_object_get(j, "latency_us")) &&
-           json_is_number(json_object_get(j, "answers_per_second"));
+    const char *key;
+    json_t *value, *times = json_object_get(j, "latency_us");
+    const json_t *rate = json_object_get(j, "answers_per_second");
+    json_object_foreach(times, key, value)
+    {
+        if (!is_figure(value))
+            return false;
+    }
+    return json_is_object(times) && json_is_number(rate) && is_figure(rate);
+}
+
+/* `why` in one line: a file of somebody else may be quoted in it. */
+static void explain(char *why, size_t why_size, const char *path, const char *what,
+                    const char *more)
+{
+    char text[400];
+    snprintf(text, sizeof text, "%s: %s%s", path, what, more);
+    why[utf8_plain(why, why_size - 1, span_text(text))] = 0;
 }
 
 /* A new reference, or NULL. */
@@ -27,14 +53,14 @@ static json_t *read_report(const char *path, char *why, size_t why_size)
     json_t *j = json_load_file(path, 0, &error);
     const char *refusal = json_string_value(json_object_get(j, "no_result"));
     if (j == NULL)
-        snprintf(why, why_size, "%s: %s", path, error.text);
+        explain(why, why_size, path, error.text, "");
     else if (is_report(j))
         return j;
     else if (refusal != NULL)
-        snprintf(why, why_size, "%s: the run had no result: %s", path, refusal);
+        explain(why, why_size, path, "the run had no result: ", refusal);
     else
-        snprintf(why, why_size, "%s: this is no report of one run, as ergon bench --json prints it",
-                 path);
+        explain(why, why_size, path,
+                "this is no report of one run, as ergon bench --json prints it", "");
     json_decref(j);
     return NULL;
 }
@@ -87,17 +113,27 @@ static const char *shown(const struct figure *f, int which, char *text)
     return text;
 }
 
+/* NULL is fine.  JSON may have in it what steers a terminal. */
+static void print_value(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    size_t room = text != NULL ? strlen(text) : 0;
+    char *plain = malloc(room + 1);
+    if (text != NULL && plain != NULL)
+        fwrite(plain, 1, utf8_plain(plain, room, span_text(text)), stdout);
+    else
+        fputs("none", stdout);
+    free(plain);
+    free(text);
+}
+
 static void print_difference(json_t *const reports[2], const char *key)
 {
-    char *values[2];
-    for (int k = 0; k < 2; k++) {
-        const json_t *v = json_object_get(reports[k], key);
-        values[k] = v != NULL ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
-    }
-    printf("differs      %s: %s, %s\n", key, values[0] != NULL ? values[0] : "none",
-           values[1] != NULL ? values[1] : "none");
-    free(values[0]);
-    free(values[1]);
+    printf("differs      %s: ", key);
+    print_value(json_object_get(reports[0], key));
+    fputs(", ", stdout);
+    print_value(json_object_get(reports[1], key));
+    putchar('\n');
 }
 
 static void print_text(json_t *const reports[2], const struct figure figures[FIGURES],

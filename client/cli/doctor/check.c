@@ -1,5 +1,6 @@
 #include "client/cli/doctor/check.h"
 
+#include "base/utf8.h"
 #include "client/cli/json.h"
 
 #include <stdarg.h>
@@ -56,6 +57,37 @@ json_t *entry_of(const json_t *list, const char *key, const char *text)
 
 /* ---- findings ---- */
 
+static bool steers(struct span text)
+{
+    while (text.len > 0) {
+        struct span next = span_of(text.at, utf8_length(text));
+        if (next.len == 0 || utf8_steers(next))
+            return true;
+        text = span_behind(text, next.len);
+    }
+    return false;
+}
+
+/* $'a\u000ab', as bash and zsh read it: one line. */
+static void put_escaped(FILE *out, struct span word)
+{
+    fputs("$'", out);
+    while (word.len > 0) {
+        size_t len = utf8_length(word);
+        struct span next = span_of(word.at, len > 0 ? len : 1);
+        if (len == 0)
+            fprintf(out, "\\x%02x", *word.at);
+        else if (utf8_steers(next))
+            fprintf(out, "\\u%04x", (unsigned)utf8_code(next));
+        else if (*word.at == '\'' || *word.at == '\\')
+            fprintf(out, "\\%c", *word.at);
+        else
+            fwrite(next.at, 1, next.len, out);
+        word = span_behind(word, next.len);
+    }
+    putc('\'', out);
+}
+
 /* As one word of a shell: names are the server's, or those of its clients, and commands are copied.
  */
 static void put_word(FILE *out, const char *word)
@@ -64,6 +96,10 @@ static void put_word(FILE *out, const char *word)
                                 "_.:/@,+-";
     if (*word != 0 && *word != '-' && word[strspn(word, plain)] == 0) {
         fputs(word, out);
+        return;
+    }
+    if (steers(span_text(word))) {
+        put_escaped(out, span_text(word));
         return;
     }
     putc('\'', out);
@@ -112,17 +148,16 @@ static json_t *whole(json_t *evidence)
 
 void found(struct visit *v, const char *about, json_t *evidence, const char *format, ...)
 {
-    char text[TEXT_MAX];
+    char text[TEXT_MAX], plain[TEXT_MAX];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    json_t *said = json_string(text);
-    if (said == NULL) /* a name was cut within a character */
-        said = json_string(v->check->name);
+    /* A name may have been cut within a character, and is not to break the line. */
+    plain[utf8_plain(plain, sizeof plain - 1, span_text(text))] = 0;
     json_array_append_new(v->findings,
-                          json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "finding", v->check->name,
-                                    "severity", v->check->severity, "about", about, "text", said,
+                          json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "finding", v->check->name,
+                                    "severity", v->check->severity, "about", about, "text", plain,
                                     "evidence", evidence != NULL ? whole(evidence) : json_object(),
                                     "advice", advice_for(v->check->advice, about)));
 }

@@ -22,7 +22,7 @@
  *
  * A finding is a JSON object: `finding` (its name, which is stable), `severity` ("error": something
  * does not work; "warning": it will, or may, stop working; "note": one should know it), `about` (a
- * queue, an executor, or ""), `text`, `evidence` (figures) and `advice`.
+ * queue, an executor, or ""), `text` (one line), `evidence` (figures) and `advice` (one line).
  *
  * Pure, but for memory; one thread, as cli.h says of the whole folder. */
 #ifndef ERGON_CLI_DOCTOR_CHECK_H

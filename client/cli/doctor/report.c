@@ -19,9 +19,11 @@ static void print_evidence(json_t *evidence)
     {
         printf("%s", first ? "    " : ", ");
         first = false;
-        if (json_is_string(value))
-            say("%s \"%s\"", key, json_string_value(value));
-        else if (json_is_integer(value))
+        if (json_is_string(value)) {
+            printf("%s \"", key);
+            print_text(json_string_value(value));
+            putchar('"');
+        } else if (json_is_integer(value))
             say("%s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
         else
             say("%s %.2f", key, json_real_value(value));
