@@ -55,6 +55,15 @@ static void check_plan(const struct bench_calls_plan *plan)
 
 /* ---- reports ---- */
 
+static void check_rate(const char *path)
+{
+    json_t *report = json_load_file(path, 0, NULL);
+    double rate = json_number_value(json_object_get(report, "answers_per_second"));
+
+    CHECK(rate >= 0 && rate < 1e16);
+    json_decref(report);
+}
+
 static void check_compared(bool json)
 {
     char why[400] = "";
@@ -66,7 +75,11 @@ static void check_compared(bool json)
     CHECK(good == (why[0] == 0) && good == (text.len > 0));
     fuzz_check_plain(text, false);
     fuzz_check_plain(span_text(why), true);
-    if (!good || !json)
+    if (!good)
+        return;
+    check_rate(files[0].path);
+    check_rate(files[1].path);
+    if (!json)
         return;
     json_t *all = json_loadb((const char *)text.at, text.len, 0, &error);
     CHECK(json_is_object(json_object_get(all, "figures")));
