@@ -396,8 +396,9 @@ static void check_body(const struct answer *a, struct span body)
     if (!a->json)
         return;
     json_t *value = json_loadb((const char *)body.at, body.len, how, &error);
-    CHECK(value);
-    CHECK(a->status < 300 || json_object_get(value, "error"));
+    /* A zero in a key is JSON, which the library writes, but does not read. */
+    CHECK(value || json_error_code(&error) == json_error_null_byte_in_key);
+    CHECK(!value || a->status < 300 || json_object_get(value, "error"));
     json_decref(value);
 }
 
