@@ -360,10 +360,26 @@ static bool has_answer(const struct blocking_frame *f)
     return f->child ? f->back : f->asked && thread_wait_answered(f->asked);
 }
 
+/* A nested call that runs on its caller's stack is not given up by the caller, which waits below it
+ * and does not run: it looks down itself. */
+bool blocking_unwanted(const struct blocking *b, const struct task *t)
+{
+    if (task_flagged(t))
+        return true;
+    for (const struct blocking_frame *f = b->frames; f; f = f->outer) {
+        if (f->child != t)
+            continue;
+        t = f->parent;
+        if (task_flagged(t))
+            return true;
+    }
+    return false;
+}
+
 static bool anything(struct blocking *b)
 {
     return blocking_stopping(b) || has_answer(b->frames) || !mpsc_empty(&b->base.returns) ||
-           lane_ready(&b->in) || task_flagged(b->frames->parent);
+           lane_ready(&b->in) || blocking_unwanted(b, b->frames->parent);
 }
 
 /* Until the answer is there, or nobody wants it any more: then the reason. */
@@ -376,7 +392,7 @@ static enum ergon_error await_answer(struct blocking *b, struct blocking_frame *
             return ERGON_OK;
         if (!f->child && !f->asked)
             return ERGON_E_MEMORY;
-        if (task_flagged(f->parent))
+        if (blocking_unwanted(b, f->parent))
             return ERGON_E_CANCELLED;
         if (blocking_stopping(b))
             return ERGON_E_DRAINING;

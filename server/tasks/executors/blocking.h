@@ -70,6 +70,10 @@ const struct task *blocking_running_here(void);
 /* Any thread: a spare that takes nothing now. */
 bool blocking_at_rest(const struct executor *e);
 
+/* The executor's thread: nobody wants what this task does any more, which runs on it: it was
+ * flagged, or one that waits for it below on the stack was. */
+bool blocking_unwanted(const struct blocking *b, const struct task *t);
+
 /* Any thread: its thread is to end. */
 bool blocking_stopping(const struct blocking *b);
 

@@ -15,8 +15,9 @@ static void *host_arg(struct ergon_task *task)
 bool host_cancelled(struct ergon_task *task)
 {
     const struct task *t = task_of(task);
-    bool cancelled = task_flagged(t) != 0 || (t->method->handler->kind == ERGON_BLOCKING &&
-                                              blocking_stopping(blocking_of(t->executor)));
+    const struct blocking *b =
+        t->method->handler->kind == ERGON_BLOCKING ? blocking_of(t->executor) : NULL;
+    bool cancelled = b ? blocking_stopping(b) || blocking_unwanted(b, t) : task_flagged(t) != 0;
     if (cancelled && task_is(t, TASK_ATTEMPT))
         t->attempt->cancel_seen = true;
     return cancelled;

@@ -75,6 +75,36 @@ static void acquire_run(struct ergon_task *task)
 static const struct ergon_handler acquire = {
     .size = sizeof acquire, .kind = ERGON_BLOCKING, .name = "acquire", .run = acquire_run};
 
+/* A nested call of acquire, for a permit and for 50 ms, or of look_up. */
+static void lets_run(struct ergon_task *task)
+{
+    const struct ergon_host *host = host_table();
+    struct ergon_reader r;
+    struct ergon_outcome out;
+    uint8_t raw[8];
+    uint64_t looks = 0;
+    uint8_t *at = enc_uint(enc_uint(enc_array(raw, 2), 1), 50);
+    host->params_open(task, &r);
+    assert_true(host->read_uint(&r, &looks));
+    host->call(task, looks ? "look_up" : "acquire", (struct ergon_bytes){raw, (size_t)(at - raw)},
+               &out);
+}
+
+/* Says whether it is cancelled, and what it sees 5 ms later. */
+static void look_up_run(struct ergon_task *task)
+{
+    const struct ergon_host *host = host_table();
+    bool before = host->cancelled(task);
+    virtual_run_until(&w.v, w.v.now + AO_MS(5));
+    say("%s, %s\n", before ? "cancelled" : "wanted",
+        host->cancelled(task) ? "cancelled" : "wanted");
+}
+
+static const struct ergon_handler lets = {
+    .size = sizeof lets, .kind = ERGON_BLOCKING, .name = "lets", .run = lets_run};
+static const struct ergon_handler look_up = {
+    .size = sizeof look_up, .kind = ERGON_BLOCKING, .name = "look_up", .run = look_up_run};
+
 /* Two loops and one blocking executor; the semaphore is at home on the second. */
 static void open_world(uint32_t free_permits)
 {
@@ -86,6 +116,8 @@ static void open_world(uint32_t free_permits)
     tasks_world_init(2, 1);
     w.quiet = true;
     assert_int_equal(registry_add(w.registry, "test", &acquire, error, sizeof error), 0);
+    assert_int_equal(registry_add(w.registry, "test", &lets, error, sizeof error), 0);
+    assert_int_equal(registry_add(w.registry, "test", &look_up, error, sizeof error), 0);
     tasks_world_open();
     slow_poller.poll = poll_slowly;
     own_poller = executor(EXECUTOR)->poller;
@@ -312,6 +344,31 @@ TEST(who_has_its_answer_runs_no_other_first)
     tasks_world_run();
     assert_int_equal(w.ended, 2);
     assert_int_equal(free_permits(), 2);
+    close_world();
+}
+
+/* --- Nested calls of one's own run there, too --- */
+
+/* The caller, which was cancelled, waits below them and cannot give them up. */
+TEST(a_cancel_of_the_caller_ends_what_waits_above_it)
+{
+    open_world(0);
+    call("lets", 0, 0, AO_NEVER);
+    virtual_at(&w.v, AO_MS(3), w.loops[0], cancel, NULL);
+    tasks_world_run_ms(1);
+    expect_said("[3] 1: cancelled\n");
+    release((void *)1);
+    assert_int_equal(free_permits(), 1);
+    close_world();
+}
+
+TEST(a_cancel_of_the_caller_is_seen_by_what_runs_above_it)
+{
+    open_world(0);
+    call("lets", 1, 0, AO_NEVER);
+    virtual_at(&w.v, AO_MS(3), w.loops[0], cancel, NULL);
+    tasks_world_run_ms(1);
+    expect_said("wanted, cancelled\n");
     close_world();
 }
 
