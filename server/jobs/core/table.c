@@ -14,38 +14,56 @@
 
 enum { LEAP_MS = 1000, LOOKS = 5 };
 
-/* Both clocks, as near to each other as may be: a thread may be put aside between two looks. */
-static uint64_t look(const struct job_table *table)
+#define NEAR (AO_MS(1) / 10)
+
+/* Of both clocks, that of the activator first. */
+struct clocks {
+    ao_time now;
+    uint64_t wall;
+};
+
+/* As near to each other as may be: a thread may be put aside between two looks, on a busy machine
+ * for so long that a task would have started after it had ended. */
+static struct clocks look(const struct job_table *table)
 {
-    uint64_t ahead = 0;
-    for (unsigned i = 0; i < LOOKS; i++) {
-        ao_time before = activator_clock(table->activator);
-        ahead = table_wall(table) - before;
-        if (activator_clock(table->activator) - before < AO_MS(LEAP_MS) / 4)
-            break;
+    struct clocks nearest = {0};
+    ao_time apart = AO_NEVER;
+    for (unsigned i = 0; i < LOOKS && apart >= NEAR; i++) {
+        struct clocks c = {.now = activator_clock(table->activator)};
+        c.wall = table_wall(table);
+        ao_time took = activator_clock(table->activator) - c.now;
+        if (took < apart) {
+            apart = took;
+            nearest = c;
+        }
     }
-    return ahead;
+    return nearest;
+}
+
+static struct clocks look_for_leaps(struct job_table *table)
+{
+    struct clocks c = look(table);
+    uint64_t ahead = c.wall - c.now;
+    int64_t by = (int64_t)(ahead - table->wall_ahead);
+    if (by < (int64_t)AO_MS(LEAP_MS) && by > -(int64_t)AO_MS(LEAP_MS))
+        return c;
+    table->wall_ahead = ahead;
+    if (table->leapt)
+        table->leapt(table, by);
+    return c;
 }
 
 void table_look_at_clock(struct job_table *table)
 {
-    uint64_t ahead = look(table);
-    int64_t by = (int64_t)(ahead - table->wall_ahead);
-    if (by < (int64_t)AO_MS(LEAP_MS) && by > -(int64_t)AO_MS(LEAP_MS))
-        return;
-    table->wall_ahead = ahead;
-    if (table->leapt)
-        table->leapt(table, by);
+    (void)look_for_leaps(table);
 }
 
 /* The clocks are read now: the time of the round may be seconds old while a large store is read
  * back.  The one that is turned into the other is read first. */
 uint64_t table_wall_of(struct job_table *table, ao_time when)
 {
-    table_look_at_clock(table);
-    ao_time now = activator_clock(table->activator);
-    uint64_t wall = table_wall(table);
-    return when > now ? clock_after(wall, when - now) : wall - (now - when);
+    struct clocks c = look_for_leaps(table);
+    return when > c.now ? clock_after(c.wall, when - c.now) : c.wall - (c.now - when);
 }
 
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
@@ -387,7 +405,8 @@ void table_init(struct job_table *table, const struct job_table_options *options
                                 .wall_arg = options->wall_arg,
                                 .leapt = options->leapt,
                                 .history_max = options->history_max};
-    table->wall_ahead = look(table);
+    struct clocks c = look(table);
+    table->wall_ahead = c.wall - c.now;
     for (unsigned i = 0; i < 2; i++)
         table->seed[i] = activator_random(options->activator);
     for (uint32_t i = 0; i < JOB_CELLS; i++)

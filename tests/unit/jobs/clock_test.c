@@ -48,6 +48,32 @@ CLOCK_TEST(over_a_restart_a_delay_is_not_early)
     assert_true(world_job(w, id)->due <= submitted + AO_S(1) + AO_MS(200));
 }
 
+static uint64_t (*true_wall)(void *arg);
+static unsigned asides;
+
+static uint64_t put_aside(void *arg)
+{
+    struct jobs_world *w = arg;
+    if (asides > 0) {
+        asides--;
+        w->v.now += AO_MS(100);
+    }
+    return true_wall(arg);
+}
+
+/* Else a task would have started when it was long over, as far as one is told. */
+CLOCK_TEST(who_is_put_aside_between_two_looks_looks_again)
+{
+    struct job_table *table = &w->jobs->table;
+    ao_time began = w->v.now;
+    uint64_t told = table_wall(table);
+    true_wall = table->wall;
+    table->wall = put_aside;
+    asides = 2;
+    assert_int_equal(table_wall_of(table, began), told);
+    assert_int_equal(asides, 0);
+}
+
 /* --- Set forward --- */
 
 static void leaps_by(struct jobs_world *w, int64_t by)
