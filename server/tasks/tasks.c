@@ -313,6 +313,10 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
     return ERGON_OK;
 }
 
+/* For a thread that runs nothing and has not ended: 10 s in all. */
+enum { LATE_WAITS = 100 };
+#define LATE_WAIT AO_MS(100)
+
 static void name_stuck(const struct executor *e)
 {
     char name[24];
@@ -323,12 +327,21 @@ static void name_stuck(const struct executor *e)
               LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
 }
 
-/* True: it has ended. */
+static bool runs_nothing(const struct executor *e)
+{
+    return atomic_load_explicit(&e->running, memory_order_relaxed) == NULL;
+}
+
+/* True: it has ended.  A thread that runs no handler does so by itself, as soon as it has a
+ * processor: it is waited for beyond the limit. */
 static bool join(struct executor *e, const struct ao_clock *clock, ao_time until)
 {
     ao_time now = clock->now(clock->arg);
     if (!e->cls->join || e->cls->join(e, until > now ? until - now : 0))
         return true;
+    for (unsigned i = 0; i < LATE_WAITS && runs_nothing(e); i++)
+        if (e->cls->join(e, LATE_WAIT))
+            return true;
     name_stuck(e);
     return false;
 }

@@ -242,14 +242,42 @@ TEST(who_does_not_return_is_named)
         tasks_executor_info(w.tasks, 1, &info);
     while (!info.running);
     assert_string_equal(info.running, "stuck");
-    while (tasks_stop(w.tasks, AO_MS(10)) > 1)
-        continue; /* the other thread comes back, however slow the machine is */
+    /* The other thread comes back, however slow the machine is. */
+    assert_int_equal(tasks_stop(w.tasks, AO_MS(10)), 1);
     assert_non_null(strstr(logged, "blocking handler did not return"));
     assert_non_null(strstr(logged, "stuck"));
     sem_post(&may_return);
     assert_int_equal(tasks_stop(w.tasks, AO_S(30)), 0);
     tasks_world_fini();
     sem_destroy(&may_return);
+}
+
+static struct executor_class late;
+static bool (*true_join)(struct executor *e, ao_time limit);
+static int joins;
+
+static bool join_late(struct executor *e, ao_time limit)
+{
+    return ++joins > 3 && true_join(e, limit);
+}
+
+/* As when its thread has no processor. */
+TEST(who_runs_nothing_is_waited_for)
+{
+    open_world(1);
+    tasks_world_open();
+    w.tasks->shared.clock = &ao_clock_monotonic;
+    assert_int_equal(tasks_start(w.tasks), 0);
+    struct executor *e = w.tasks->executors[1];
+    late = *e->cls;
+    true_join = late.join;
+    late.join = join_late;
+    e->cls = &late;
+    joins = 0;
+    assert_int_equal(tasks_stop(w.tasks, 0), 0);
+    assert_true(joins > 3);
+    assert_null(strstr(logged, "did not return"));
+    tasks_world_fini();
 }
 
 static sem_t resumed;
