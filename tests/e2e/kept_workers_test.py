@@ -182,6 +182,7 @@ class Loss(ServerTest):
         first, other = (self.submit("k.limit", limit={"key": "gpu", "max": 1}) for _ in range(2))
         worker.take()
         worker.reset()
+        self.gone(worker)  # a worker that was there before would be given the other, whose permit comes free
         self.lose("k.limit")
         eventually(lambda: self.get(first)["reason"] == "lost", "it waits")
         self.assertIn("losses: 4 of 9", self.client.call("task.explain", first)["text"])

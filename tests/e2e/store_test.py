@@ -34,7 +34,7 @@ def fill(server):
         ids = {name: task["id"] for name, task in ids.items()}
         ids["after"] = client.call("task.submit", "echo", [], {"after": ids["delayed"]})["id"]
         for name in ("done", "failed", "started"):
-            client.call("task.wait", ids[name], {"timeout": "10s"})
+            client.call("task.wait", ids[name], {"timeout": "60s"})
         client.call("queue.pause", "hash")
         client.call("cron.put", "nightly", "0 3 * * *", "echo", ["x"], {"zone": "Europe/Berlin"})
         client.call("sem.create", "gate", 2)
@@ -198,7 +198,7 @@ class StoreTest(unittest.TestCase):
         with Server("--store", self.path) as server, server.connect() as client:
             ids = [client.call("task.submit", "echo", ["findme%03d" % n], {"keep": "1h"})["id"] for n in range(40)]
             for task in ids:
-                client.call("task.wait", task, {"timeout": "10s"})
+                client.call("task.wait", task, {"timeout": "60s"})
         data = content(self.path)
         at = data.rindex(b"findme020")
         row = data.rindex(b"echo", 0, at)  # its head and its id stand before the name of the method

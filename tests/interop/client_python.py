@@ -185,7 +185,7 @@ async def watch():
         aio.POLL, usual = 10, aio.POLL  # the server answers before all have ended
         many = [await ergon.submit("sleep", f"{ms}ms") for ms in (0, 50, 100)]
         ended = (await ergon.wait([t.id for t in many]))["ended"]
-        check.assertEqual([t["id"] for t in ended], [t.id for t in many])
+        check.assertCountEqual([t["id"] for t in ended], [t.id for t in many])
         aio.POLL = usual
         await slow.cancel()
     pushed = asyncio.Queue()
