@@ -122,7 +122,7 @@ void effects_apply(struct jobs *jobs)
 static enum ao_verdict job_due(struct ao *self)
 {
     struct job *job = ao_of(self, struct job, timer);
-    struct jobs *jobs = ao_of(job->table, struct jobs, table);
+    struct jobs *jobs = ao_of(job->queue->table, struct jobs, table);
     uint64_t id = job->id;
     timers_due(&jobs->sched, job);
     effects_apply(jobs);

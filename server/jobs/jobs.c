@@ -471,7 +471,8 @@ const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct jo
         .draining = atomic_load_explicit(&q->draining, memory_order_relaxed),
         .submitted = counter_read(&q->submitted),
         .done = counter_read(&q->done),
-        .failed = counter_read(&q->failed)};
+        .failed = counter_read(&q->failed),
+        .oldest = counter_read(&q->open.oldest)};
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&q->by_state[i]);
     return q;

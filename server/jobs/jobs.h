@@ -127,6 +127,7 @@ struct jobs_queue_info {
     bool paused, draining;
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t submitted, done, failed; /* since the start; failed: goes down where one is retried */
+    uint64_t oldest; /* when the oldest that is open was submitted, Unix ns; 0: none is */
 };
 const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct job_queue *before,
                                         struct jobs_queue_info *out);

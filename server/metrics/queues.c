@@ -58,9 +58,13 @@ static void sum_up(struct queue_list *list)
     if (list->count <= LAST)
         return;
     struct jobs_queue_info *rest = &list->at[LAST];
-    for (uint32_t i = LAST + 1; i < list->count; i++)
+    for (uint32_t i = LAST + 1; i < list->count; i++) {
+        const struct jobs_queue_info *q = &list->at[i];
         for (unsigned k = 0; k < JOB_STATE_COUNT; k++)
-            rest->by_state[k] += list->at[i].by_state[k];
+            rest->by_state[k] += q->by_state[k];
+        if (q->oldest > 0 && (rest->oldest == 0 || q->oldest < rest->oldest))
+            rest->oldest = q->oldest;
+    }
     rest->method = "_other";
     rest->paused = rest->draining = false;
     list->count = LAST + 1;
@@ -91,6 +95,20 @@ static void write_states(struct metrics_text *t, const struct queue_list *list)
         }
 }
 
+static void write_oldest(struct metrics_text *t, const struct queue_list *list)
+{
+    static const struct metrics_family f = {
+        "ergon_queue_oldest_seconds", METRICS_GAUGE, "seconds",
+        "When the oldest task of the method that is open was submitted, since 1970; none where "
+        "none is open."};
+    char labels[LABELS_MAX];
+
+    metrics_begin(t, &f);
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->at[i].oldest > 0)
+            metrics_ns(t, &f, queue_label(labels, sizeof labels, &list->at[i]), list->at[i].oldest);
+}
+
 bool write_queues(struct metrics_text *t, const struct rpc_shared *s)
 {
     static const struct metrics_family paused = {
@@ -104,6 +122,7 @@ bool write_queues(struct metrics_text *t, const struct rpc_shared *s)
         qsort(list.at, list.count, sizeof *list.at, by_open);
     sum_up(&list);
     write_states(t, &list);
+    write_oldest(t, &list);
     metrics_begin(t, &paused);
     for (uint32_t i = 0; i < list.count; i++)
         metrics_count(t, &paused, queue_label(labels, sizeof labels, &list.at[i]),

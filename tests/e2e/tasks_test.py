@@ -45,6 +45,20 @@ class InMemory(ServerTest):
         ended = self.wait(*(t["id"] for t in told))["ended"]
         self.assertEqual(sorted(t["result"] for t in ended), list(range(1000)))
 
+    def test_the_oldest_of_a_queue_is_known_behind_thousands_of_others(self):
+        oldest = lambda: {q["method"]: q["oldest"] for q in self.client.call("queue.list")}
+        for _ in range(5):
+            self.client.call("task.submit_many", [["echo", []]] * 1000, {"delay": "1h"})
+        first, second = (self.submit("sleep", ["1h"], delay="1h") for _ in range(2))
+        created = lambda task: self.client.call("task.get", task)["created"]
+        self.assertEqual(oldest()["sleep"], created(first))
+        self.client.call("task.cancel", first)
+        self.assertEqual(oldest()["sleep"], created(second))
+        self.client.call("task.retry", first)
+        self.assertEqual(oldest()["sleep"], created(first))
+        self.client.call("task.cancel", {"method": "sleep"})
+        self.assertIsNone(oldest()["sleep"])
+
     def test_an_error_in_one_refuses_all(self):
         with self.refused("BAD_PARAMS"):
             self.client.call("task.submit_many", [["echo", [1]], ["echo", [2], {"prioritee": 1}]])

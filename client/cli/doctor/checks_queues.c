@@ -39,6 +39,15 @@ static bool nobody_runs(const json_t *queue)
     return strcmp(json_text(queue, "reason"), "no_executor") == 0;
 }
 
+/* `evidence`, which is taken, with how long ago the oldest that is open was submitted. */
+static json_t *with_oldest(struct visit *v, json_t *evidence, const json_t *queue)
+{
+    double at = json_figure(queue, "oldest"), age = figure(v, "info.time") - at;
+    if (at > 0)
+        json_object_set_new(evidence, "oldest_seconds", json_real(age > 0 ? age / 1000 : 0));
+    return evidence;
+}
+
 static void one_grows(struct visit *v, const json_t *queue, const char *name)
 {
     const json_t *was = entry_of(fact(v, "before.queues"), "method", name);
@@ -50,8 +59,11 @@ static void one_grows(struct visit *v, const json_t *queue, const char *name)
         now < BACKLOG || now < ended / seconds * BACKLOG_S)
         return;
     found(v, name,
-          json_pack("{s:f, s:f, s:f, s:f}", "waiting", now, "more_a_second", more / seconds,
-                    "ended_a_second", ended / seconds, "seconds", seconds),
+          with_oldest(v,
+                      json_pack("{s:f, s:f, s:f, s:f}", "waiting", now, "more_a_second",
+                                more / seconds, "ended_a_second", ended / seconds, "seconds",
+                                seconds),
+                      queue),
           "the queue of %s grows: %.0f tasks wait, %.1f more each second, while %.1f end", name,
           now, more / seconds, ended / seconds);
 }
@@ -65,7 +77,9 @@ static void one_without(struct visit *v, const json_t *queue, const char *name)
 {
     const char *text = json_text(queue, "text");
     if (nobody_runs(queue) && waits(queue) > 0)
-        found(v, name, json_pack("{s:f, s:s}", "waiting", waits(queue), "explained", text),
+        found(v, name,
+              with_oldest(v, json_pack("{s:f, s:s}", "waiting", waits(queue), "explained", text),
+                          queue),
               "%.0f tasks of %s wait, and neither an executor nor a worker runs them", waits(queue),
               name);
 }
@@ -80,8 +94,10 @@ static void one_paused(struct visit *v, const json_t *queue, const char *name)
     const json_t *was = entry_of(fact(v, "before.queues"), "method", name);
     if (is_stopped(queue) && waits(queue) > 0)
         found(v, name,
-              json_pack("{s:f, s:f}", "waiting", waits(queue), "more",
-                        was != NULL ? waits(queue) - waits(was) : 0),
+              with_oldest(v,
+                          json_pack("{s:f, s:f}", "waiting", waits(queue), "more",
+                                    was != NULL ? waits(queue) - waits(was) : 0),
+                          queue),
               "the queue of %s is paused, and %.0f tasks wait in it", name, waits(queue));
 }
 

@@ -138,6 +138,7 @@ struct job {
     struct job_list *list;           /* where it stands; NULL: nowhere, or in a fair queue alone */
     struct job *older, *younger;     /* queued: in the order in which its level was entered */
     struct job *all_prev, *all_next; /* all jobs, by id */
+    struct job *open_prev, *open_next; /* open: those of its queue, by id; open_jobs.h */
     union {
         struct hash_link by_id; /* in the table; an id is its own hash */
         struct {
@@ -145,9 +146,8 @@ struct job {
             uint64_t id;
         };
     };
-    struct job_table *table;
     struct job *next_effect; /* in the table's list of jobs with effects */
-    struct job_queue *queue; /* of its method */
+    struct job_queue *queue; /* of its method, in the same table */
     struct tenant *tenant;
     uint8_t *body;              /* parameters, then the names of `more`: behind it, or malloc'ed */
     struct job_more *more;      /* NULL: nothing of it */
@@ -160,11 +160,13 @@ struct job {
     ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
     ao_time deadline;           /* of the whole; AO_NEVER */
     ao_time timeout;            /* of one attempt, ns; AO_NEVER */
-    /* Of the attempt that is out: its timeout, or, until its begin is known, when it is looked for
-     * that; AO_NEVER. */
-    ao_time until;
+    union {
+        ao_time entered; /* in a fair queue: when it came to its level */
+        /* Out: the timeout of that attempt, or, until its begin is known, when it is looked for
+         * that; AO_NEVER. */
+        ao_time until;
+    };
     uint64_t started, ended; /* Unix ns; 0: not yet */
-    ao_time entered;         /* when it came to its level of the queue */
     uint32_t params_len, body_len;
     uint32_t attempt;       /* the number of the last attempt that has begun */
     uint32_t row_attempt;   /* what the last write says of that */

@@ -94,6 +94,7 @@ static struct job_queue *queue_new(struct job_table *table, struct span name, ui
     struct job_queue *q = calloc(1, sizeof *q + name.len + 1);
     if (!q)
         return NULL;
+    q->table = table;
     memcpy(q + 1, name.at, name.len);
     q->name = span_of(q + 1, name.len);
     q->method = registry_find(table->registry, name);

@@ -99,18 +99,19 @@ static struct job *make(struct job_table *table, size_t body)
     return NULL;
 }
 
-static void let_go(struct job *job)
+static void let_go(struct job_table *table, struct job *job)
 {
     bool in_place = job->body == (uint8_t *)(job + 1);
     ao_fini(&job->timer);
     if (!in_place)
         free(job->body);
-    slab_give(&job->table->cells[job_cells(in_place ? job->body_len : 0)], job);
+    slab_give(&table->cells[job_cells(in_place ? job->body_len : 0)], job);
 }
 
 void job_timer_retired(struct ao *timer)
 {
-    let_go(ao_of(timer, struct job, timer));
+    struct job *job = ao_of(timer, struct job, timer);
+    let_go(job->queue->table, job);
 }
 
 /* --- A job of a spec --- */
@@ -209,9 +210,8 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
     return keep_trace(more, spec) && keep_after(more, spec);
 }
 
-static void fill(struct job *job, const struct job_spec *spec)
+static void fill(struct job_table *table, struct job *job, const struct job_spec *spec)
 {
-    struct job_table *table = job->table;
     job->created = table_wall(table);
     if (spec->at > 0)
         job->due = table_time_of(table, spec->at);
@@ -234,7 +234,6 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
         return NULL;
     ao_init(&job->timer, table->timer_class, table->activator);
     job->id = id;
-    job->table = table;
     job->state = job->row = job->saved = job->counted = JOB_NEW;
     job->params_len = (uint32_t)spec->params.len;
     if (!stays)
@@ -247,7 +246,7 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
     job->tenant->jobs++;
     if (wants_more(spec) && !fill_more(job, spec, stays ? NULL : job->body + spec->params.len))
         goto fail;
-    fill(job, spec);
+    fill(table, job, spec);
     return job;
 fail:
     job_free(table, job);
@@ -275,7 +274,7 @@ void job_free(struct job_table *table, struct job *job)
         return;
     }
     ao_deactivate(&job->timer);
-    let_go(job);
+    let_go(table, job);
 }
 
 /* --- The table --- */
@@ -322,6 +321,8 @@ static void leave_state(struct job_table *table, struct job *job)
     if (job->state == JOB_NEW)
         return;
     census_freed(table->census, job);
+    if (job_state_open((enum job_state)job->state))
+        open_jobs_remove(&job->queue->open, job);
     counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
     counter_add(&table->by_state[job->state], (uint64_t)-1);
     show_durable(table, job, (uint64_t)-1);

@@ -15,6 +15,7 @@
 #include "server/jobs/core/feed.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/core/kept.h"
+#include "server/jobs/core/open_jobs.h"
 #include "server/jobs/core/tenant_board.h"
 #include "server/jobs/core/keys.h"
 
@@ -36,7 +37,8 @@ struct job_offer {
 
 /* The jobs of one method. */
 struct job_queue {
-    struct hash_link link;  /* first: by name */
+    struct hash_link link; /* first: by name */
+    struct job_table *table;
     struct job_queue *next; /* all, in order of their making */
     struct span name;
     struct method *method; /* NULL: neither module nor worker has it; its jobs wait in `held` */
@@ -51,11 +53,11 @@ struct job_queue {
     struct job_list held;              /* picked while it was paused, or did not run */
     struct job_queue *next_moving;     /* while `moves`: in the scheduler's list */
     bool moves;                        /* what is held goes on, in small steps */
+    struct open_jobs open;
     counter by_state[JOB_STATE_COUNT]; /* jobs */
     counter submitted, done, failed;   /* since the start */
     /* The one that was made before it; set before the release of `shown_queues`. */
     const struct job_queue *shown_next;
-    uint64_t oldest; /* when its oldest open job was submitted, when that was last looked at */
 };
 
 /* That clients of the tenant name; see shared/named_events.h. */

@@ -157,6 +157,7 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
 {
     uint8_t was = job->state;
     bool open = job_state_open(state), first = is_placed_first(job) && open;
+    bool was_open = job_state_open((enum job_state)was); /* JOB_NEW is no open state */
     assert(moves[was] & 1 << state || was == state);
     trace(table, job, state, reason);
     if (log_has(LOG_DEBUG))
@@ -164,6 +165,10 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     census_changing(table->census, job);
     count(table, job, state);
     job->state = (uint8_t)state;
+    if (open && !was_open)
+        open_jobs_add(&job->queue->open, job);
+    else if (was_open && !open)
+        open_jobs_remove(&job->queue->open, job);
     census_changed(table->census, job);
     job->reason = (uint8_t)reason;
     if (job->more && job->more->trace)

@@ -259,5 +259,5 @@ void job_trace_submit(const struct job *job, uint64_t conn)
     char id[ID_TEXT_SIZE];
 
     TRACEPOINT6(submit, job->id, job->queue->name.at, job->queue->name.len, conn,
-                (uint64_t)table_now(job->table), id_text(job->id, id));
+                (uint64_t)table_now(job->queue->table), id_text(job->id, id));
 }

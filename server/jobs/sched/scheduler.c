@@ -182,6 +182,8 @@ void job_check(const struct scheduler *s, const struct job *job)
         break; /* it has not been placed yet */
     }
     assert(!job->attempt_task || out);
+    assert(!out || !queued); /* `entered` and `until` are one */
+    assert(!job->open_prev || job->open_prev->id < job->id);
     assert(!job_is(job, JOB_HAS_PERMIT) ||
            (more && more->claim.line && more->claim.line->limit->taken > 0));
     assert(!job_is(job, JOB_HAS_TOKEN) ||

@@ -14,10 +14,7 @@
 #include "server/jobs/service/show_executors.h"
 #include "server/jobs/service/view.h"
 
-enum {
-    OLDEST_VISITS = 4000,
-    PAIRS = 14 /* of a queue, shown */
-};
+enum { PAIRS = 14 /* of a queue, shown */ };
 
 /* The queue that the operation names, made if a module offers the method.  NULL: answered
  * DENIED, NOT_FOUND, or MEMORY. */
@@ -51,31 +48,6 @@ static const char *kind_name(const struct job_queue *q)
     return q->method ? method_kind(q->method) : NULL;
 }
 
-static bool has_open(const struct job_queue *q)
-{
-    uint64_t open = 0;
-    for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
-        open += job_state_open((enum job_state)i) ? counter_read(&q->by_state[i]) : 0;
-    return open > 0;
-}
-
-/* One walk for all queues; one whose tasks are not among the first is not known. */
-static void look_for_oldest(struct jobs *jobs)
-{
-    uint32_t visits = 0, missing = 0;
-    for (struct job_queue *q = jobs->table.queues; q; q = q->next) {
-        q->oldest = 0;
-        missing += has_open(q);
-    }
-    for (struct job *job = jobs->table.first; job && missing > 0 && visits < OLDEST_VISITS;
-         job = job->all_next, visits++)
-        if (job->queue->oldest == 0 && job_state_open((enum job_state)job->state)) {
-            job->queue->oldest = job->created;
-            missing--;
-        }
-    jobs_worked(jobs, visits);
-}
-
 static void pack_queue(const struct job_queue *q, struct pack *p)
 {
     static const enum job_state shown[] = {JOB_QUEUED,   JOB_DELAYED, JOB_WAITING,
@@ -90,21 +62,14 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
     pack_key_uint(p, "submitted", counter_read(&q->submitted));
     pack_key_uint(p, "done", counter_read(&q->done));
     pack_key_uint(p, "failed", counter_read(&q->failed));
-    view_ms(p, "oldest", q->oldest);
-}
-
-/* The stages of attempts that are out, and the ages, are looked up only when somebody looks. */
-static void look(struct jobs *jobs)
-{
-    out_show_all(&jobs->sched);
-    look_for_oldest(jobs);
+    view_ms(p, "oldest", counter_read(&q->open.oldest));
 }
 
 static void serve_list(struct jobs *jobs, struct operation *op)
 {
     uint32_t count = 0;
 
-    look(jobs);
+    out_show_all(&jobs->sched);
     for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
         count += operation_may_queue(op, q->name);
     pack_init(&op->reply.result);
@@ -120,7 +85,7 @@ static void serve_list(struct jobs *jobs, struct operation *op)
 
 static void answer(struct jobs *jobs, struct operation *op, const struct job_queue *q)
 {
-    look(jobs);
+    out_show_all(&jobs->sched);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, PAIRS);
     pack_queue(q, &op->reply.result);
@@ -336,7 +301,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
 
     if (!q)
         return;
-    look(jobs);
+    out_show_all(&jobs->sched);
     enum job_reason reason = reason_of_queue(jobs, q);
     say_queue(jobs, q, reason, text, sizeof text);
     pack_init(&op->reply.result);

@@ -24,8 +24,8 @@ static struct job *running(struct jobs_world *w)
 static void finish_work_on(void *arg)
 {
     struct job *job = arg;
-    struct jobs *jobs = ao_of(job->table, struct jobs, table);
-    job_effect(job->table, job, EFFECT_TIMER);
+    struct jobs *jobs = ao_of(job->queue->table, struct jobs, table);
+    job_effect(job->queue->table, job, EFFECT_TIMER);
     effects_apply(jobs);
 }
 

@@ -1,8 +1,12 @@
 /* queue.pause, queue.drain and queue.resume, with a store: what was answered holds after a restart.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
 
 static struct operation *change(struct jobs_world *w, const struct operation_class *cls)
 {
@@ -144,4 +148,55 @@ STORED_TEST(without_memory_it_is_said_too)
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
     assert_true(is_paused(w));
+}
+
+/* --- The oldest --- */
+
+static const char *list(struct jobs_world *w)
+{
+    static char text[4096];
+    struct operation *op = world_operation(w, &operation_queue_list);
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    return notation_show(operation_result(op), text, sizeof text);
+}
+
+static void oldest_is(struct jobs_world *w, uint64_t id)
+{
+    char text[64];
+    uint64_t created = world_job(w, id)->created;
+    snprintf(text, sizeof text, "'oldest': %" PRIu64 "}", created / AO_MS(1));
+    stage_holds(list(w), text);
+}
+
+static uint64_t submit(struct jobs_world *w, const char *method)
+{
+    struct job_spec spec = world_spec(method);
+    spec.durable = DURABLE_FSYNC;
+    spec.delay = AO_S(3600);
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(10)); /* each at a time of its own */
+    return id;
+}
+
+/* Also when the oldest ends, is tried again, and is read back. */
+STORED_TEST(the_oldest_of_each_queue_is_told)
+{
+    submit(w, "work");
+    uint64_t first = submit(w, "step"), second = submit(w, "step");
+    oldest_is(w, first);
+    world_cancel(w, world_job(w, first));
+    jobs_world_pass(w, AO_MS(1));
+    oldest_is(w, second);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(1));
+    oldest_is(w, second);
+    world_retry(w, world_job(w, first)); /* its time has come, so it runs */
+    jobs_world_pass(w, AO_MS(1));
+    oldest_is(w, first);
+    world_finish(world_run_of(w, first), "\xc0");
+    world_cancel(w, world_job(w, second));
+    jobs_world_pass(w, AO_S(1));
+    stage_holds(list(w), "'method': 'step', ");
+    stage_holds(list(w), "'oldest': nil}");
 }

@@ -8,6 +8,7 @@
 #include "server/tasks/registry.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/death.h"
+#include "tests/support/random.h"
 #include "tests/support/virtual.h"
 
 static struct world {
@@ -58,11 +59,11 @@ static int end(void **state)
 
 #define TRANSITIONS_TEST(name) TEST_WITH(begin, end, name)
 
-static struct job *make(enum job_durable durable)
+static struct job *make_of(const char *method, enum job_durable durable)
 {
     struct job_spec spec;
     job_spec_init(&spec);
-    spec.method = span_text("work");
+    spec.method = span_text(method);
     spec.tenant = span_text("");
     spec.params = span_text("\xc0");
     spec.durable = (uint8_t)durable;
@@ -70,6 +71,11 @@ static struct job *make(enum job_durable durable)
     assert_non_null(job);
     table_enter(&w.table, job);
     return job;
+}
+
+static struct job *make(enum job_durable durable)
+{
+    return make_of("work", durable);
 }
 
 /* The effects of this job, which is to be the only one that has any. */
@@ -188,4 +194,96 @@ TRANSITIONS_TEST(what_is_done_stays_done)
     struct job *job = make(DURABLE_NONE);
     job_set_state(&w.table, job, JOB_DONE, JOB_WHY_ENDED);
     expect_broken_assert(back_from_done, job, "moves[was] & 1 << state");
+}
+
+/* --- The oldest open job of a queue --- */
+
+static struct job *queued(const char *method)
+{
+    struct job *job = make_of(method, DURABLE_NONE);
+    job->created = 1000 + job->id;
+    job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+    return job;
+}
+
+static uint64_t oldest_of(const struct job *job)
+{
+    return counter_read(&job->queue->open.oldest);
+}
+
+TRANSITIONS_TEST(the_oldest_open_job_of_a_queue_is_known_whatever_stands_before_it)
+{
+    enum { OTHERS = 10000 };
+    for (int i = 0; i < OTHERS; i++)
+        queued("other");
+    struct job *first = queued("work"), *second = queued("work");
+    assert_int_equal(oldest_of(first), first->created);
+    job_set_state(&w.table, first, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
+    assert_int_equal(oldest_of(first), first->created);
+    job_set_state(&w.table, first, JOB_DEAD, JOB_WHY_ENDED);
+    assert_int_equal(oldest_of(first), second->created);
+    job_set_state(&w.table, second, JOB_DONE, JOB_WHY_ENDED);
+    assert_int_equal(oldest_of(first), 0);
+    job_set_state(&w.table, first, JOB_QUEUED, JOB_WHY_TURN);
+    assert_int_equal(oldest_of(first), first->created);
+}
+
+TRANSITIONS_TEST(one_that_is_tried_again_stands_where_it_stood)
+{
+    struct job *jobs[5];
+    for (unsigned i = 0; i < 5; i++) {
+        jobs[i] = queued("work");
+        job_set_state(&w.table, jobs[i], JOB_FAILED, JOB_WHY_ENDED);
+    }
+    static const unsigned order[] = {2, 4, 0, 1, 3};
+    for (unsigned i = 0; i < 5; i++)
+        job_set_state(&w.table, jobs[order[i]], JOB_QUEUED, JOB_WHY_TURN);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(oldest_of(jobs[i]), jobs[i]->created);
+        job_set_state(&w.table, jobs[i], JOB_DEAD, JOB_WHY_ENDED);
+    }
+}
+
+/* What the counter says is what a look at all jobs finds. */
+static void check_oldest(const struct job_queue *queue)
+{
+    const struct job *job = w.table.first;
+    while (job && (job->queue != queue || job->state == JOB_NEW ||
+                   !job_state_open((enum job_state)job->state)))
+        job = job->all_next;
+    assert_int_equal(counter_read(&queue->open.oldest), job ? job->created : 0);
+}
+
+static void move_on(struct job *job, uint64_t *seed)
+{
+    if (job->state == JOB_QUEUED)
+        job_set_state(&w.table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
+    else if (job->state == JOB_ASSIGNED && chance(seed, 3))
+        job_set_state(&w.table, job, JOB_DEAD, JOB_WHY_ENDED);
+    else
+        job_set_state(&w.table, job, JOB_QUEUED, JOB_WHY_TURN);
+}
+
+TRANSITIONS_TEST(the_oldest_is_the_oldest_whatever_happens)
+{
+    enum { JOBS = 60, STEPS = 20000 };
+    static const char *const methods[] = {"work", "step", "late"};
+    struct job *jobs[JOBS] = {0};
+    uint64_t seed = 11;
+    unsigned effects;
+    for (int i = 0; i < STEPS; i++) {
+        struct job **job = &jobs[chance(&seed, JOBS)];
+        if (!*job) {
+            *job = queued(methods[chance(&seed, 3)]);
+        } else if (chance(&seed, 20) == 0) {
+            while (job_next_effect(&w.table, &effects))
+                ;
+            job_free(&w.table, *job);
+            *job = NULL;
+        } else {
+            move_on(*job, &seed);
+        }
+        for (const struct job_queue *q = w.table.queues; q; q = q->next)
+            check_oldest(q);
+    }
 }

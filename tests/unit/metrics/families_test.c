@@ -115,8 +115,12 @@ METRICS_TEST(queues_are_shown_with_what_is_open)
     scrape();
     assert_true(value("ergon_queue_paused{method=\"block\"}") == 1);
     assert_true(value("ergon_queue_tasks{method=\"block\",state=\"waiting\"}") == 1);
+    assert_true(value("ergon_queue_oldest_seconds{method=\"block\"}") > 1);
     assert_true(value("ergon_tasks{state=\"waiting\"}") == 1);
     assert_true(value("ergon_tasks_submitted_total") == 1);
+    stage_answer("task.cancel", "[{'all': true}]");
+    scrape();
+    assert_false(exposition_has(&page, "ergon_queue_oldest_seconds{method=\"block\"}"));
 }
 
 METRICS_TEST(a_connection_that_has_gone_is_counted_no_more)
