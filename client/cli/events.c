@@ -14,6 +14,7 @@ enum { POLL_MS = 25 * 1000, PAGE = 1000, NAME_WIDTH = 14 };
 
 struct events_options {
     const char *after, *event, *state, *method, *tenant, *key;
+    struct option_list tasks;
     uint64_t count;
 };
 
@@ -24,7 +25,9 @@ static const struct option_spec EVENTS_OPTIONS[] = {
      OPTION_TEXT, offsetof(struct events_options, event)},
     {0, "state", "STATE", "by which a task comes to this state", OPTION_TEXT,
      offsetof(struct events_options, state)},
-    {0, "method", "METHOD", "of tasks of this method, or of its queue", OPTION_TEXT,
+    {0, "task", "ID", "of this task; may stand several times", OPTION_LIST,
+     offsetof(struct events_options, tasks)},
+    {0, "method", "METHOD", "of tasks and crons of this method, or of its queue", OPTION_TEXT,
      offsetof(struct events_options, method)},
     {0, "tenant", "TENANT", "of this tenant", OPTION_TEXT, offsetof(struct events_options, tenant)},
     {0, "task-key", "KEY", "of the task with this key", OPTION_TEXT,
@@ -57,6 +60,7 @@ static void print_line(const struct ergon_feed_event *e)
         printf("  attempt %" PRIu64, e->attempt);
     print_pair("tenant", e->tenant);
     print_pair("key", e->key);
+    print_pair("cron", e->cron);
     if (e->reason[0] != 0)
         say("  %s", e->reason);
     if (e->text[0] != 0)
@@ -66,12 +70,15 @@ static void print_line(const struct ergon_feed_event *e)
 
 static void print_event_json(const struct ergon_feed_event *e)
 {
-    print_json(json_pack("{s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "seq",
-                         (json_int_t)e->seq, "at", (json_int_t)e->at, "event", e->event, "id",
-                         json_text_or_null(e->id), "method", e->method, "tenant",
-                         json_text_or_null(e->tenant), "key", json_text_or_null(e->key), "attempt",
-                         (json_int_t)e->attempt, "reason", json_text_or_null(e->reason), "text",
-                         json_text_or_null(e->text)));
+    json_t *event =
+        json_pack("{s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "seq", (json_int_t)e->seq,
+                  "at", (json_int_t)e->at, "event", e->event, "id", json_text_or_null(e->id),
+                  "method", e->method, "tenant", json_text_or_null(e->tenant), "key",
+                  json_text_or_null(e->key), "attempt", (json_int_t)e->attempt, "reason",
+                  json_text_or_null(e->reason), "text", json_text_or_null(e->text));
+    if (e->cron[0] != 0)
+        json_object_set_new(event, "cron", json_string(e->cron));
+    print_json(event);
 }
 
 static void print_gap(const struct globals *g, const struct ergon_feed_page *page)
@@ -127,6 +134,8 @@ static struct ergon_request *next_page(const struct session *s, const struct eve
         .key = o->key,
         .wait_ms = left_ms > 0 && left_ms < POLL_MS ? left_ms : POLL_MS,
         .max = f->left < PAGE ? f->left : PAGE,
+        .ids = o->tasks.at,
+        .id_count = o->tasks.count,
     };
     /* Where it begins is known at once, so that nothing is missed while a connection breaks. */
     if (filter.after == NULL)
@@ -172,7 +181,8 @@ const struct command EVENTS = {
     .name = "events",
     .arguments = "",
     .summary = "follow what happens to all tasks",
-    .text = "Prints a line for each event as it happens: local time, event, id, method, attempt,\n"
+    .text = "Follows what happens to tasks, and the pauses of queues and crons.\n"
+            "Prints a line for each event as it happens: local time, event, id, method, attempt,\n"
             "tenant, key, and what the server says. With --json an object a line. It goes on\n"
             "across broken connections and restarts of the server, and says so where events were\n"
             "missed (with --json by an object with gap). All conditions must hold. When it ends\n"
@@ -180,6 +190,7 @@ const struct command EVENTS = {
             "when --timeout is over.\n",
     .examples = "  ergon events\n"
                 "  ergon events --state failed --method hash\n"
+                "  ergon events --after oldest --task t07mz3cme00001\n"
                 "  ergon events --after oldest --json | jq -r 'select(.event == \"dead\").id'\n",
     .options = EVENTS_OPTIONS,
     .options_size = sizeof(struct events_options),

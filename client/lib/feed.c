@@ -22,6 +22,7 @@ struct ergon_request *ergon_request_events(const struct ergon_feed_filter *given
     pairs_text(&m, "after", f.after);
     pairs_text(&m, "event", f.event);
     pairs_text(&m, "state", f.state);
+    pairs_texts(&m, "id", f.ids, f.id_count);
     pairs_text(&m, "method", f.method);
     pairs_text(&m, "tenant", f.tenant);
     pairs_text(&m, "key", f.key);
@@ -47,17 +48,10 @@ static const struct decode_field PAGE_FIELDS[] = {
 };
 
 static const struct decode_field EVENT_FIELDS[] = {
-    EVENT(DECODE_NUMBER, seq),
-    EVENT(DECODE_NUMBER, at),
-    EVENT(DECODE_NUMBER, attempt),
-    EVENT(DECODE_TEXT, event),
-    EVENT(DECODE_TEXT, id),
-    EVENT(DECODE_TEXT, method),
-    EVENT(DECODE_TEXT, tenant),
-    EVENT(DECODE_TEXT, key),
-    EVENT(DECODE_TEXT, reason),
-    EVENT(DECODE_TEXT, text),
-    {0},
+    EVENT(DECODE_NUMBER, seq),  EVENT(DECODE_NUMBER, at), EVENT(DECODE_NUMBER, attempt),
+    EVENT(DECODE_TEXT, event),  EVENT(DECODE_TEXT, id),   EVENT(DECODE_TEXT, method),
+    EVENT(DECODE_TEXT, tenant), EVENT(DECODE_TEXT, key),  EVENT(DECODE_TEXT, reason),
+    EVENT(DECODE_TEXT, text),   EVENT(DECODE_TEXT, cron), {0},
 };
 
 bool ergon_read_feed(struct ergon_raw answer, struct ergon_feed_page *out)

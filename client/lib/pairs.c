@@ -28,6 +28,17 @@ void pairs_text(struct pairs *m, const char *key, const char *text)
     pack_key_str(&m->pack, key, text);
 }
 
+void pairs_texts(struct pairs *m, const char *key, const char *const *texts, size_t count)
+{
+    if (count == 0)
+        return;
+    m->count++;
+    pack_str(&m->pack, key);
+    pack_array(&m->pack, count);
+    for (size_t i = 0; i < count; i++)
+        pack_str(&m->pack, texts[i]);
+}
+
 void pairs_number(struct pairs *m, const char *key, uint64_t v)
 {
     if (v == 0)

@@ -19,6 +19,8 @@ bool options_copy(void *to, size_t to_size, const void *from);
 void pairs_init(struct pairs *m);
 void pairs_text(struct pairs *m, const char *key, const char *text); /* NULL: no pair */
 void pairs_number(struct pairs *m, const char *key, uint64_t v);     /* 0: none; ERGON_ZERO: a 0 */
+void pairs_texts(struct pairs *m, const char *key, const char *const *texts,
+                 size_t count); /* an array; 0: no pair */
 void pairs_flag(struct pairs *m, const char *key, bool wanted, bool value);
 
 /* Appends the map to the parameters, and frees what was collected. */

@@ -22,6 +22,8 @@ struct ergon_feed_filter {
     const char *method, *tenant, *key;
     uint64_t wait_ms; /* for something to tell; 0: the server's default; ERGON_ZERO: not at all */
     uint64_t max;     /* events; 0: the server's default */
+    const char *const *ids; /* of these tasks alone; at most 32 */
+    size_t id_count;        /* 0: of any */
 };
 
 /* task.events; read by ergon_read_feed().  `filter` may be NULL.  The time limit of the call itself
@@ -40,12 +42,13 @@ struct ergon_feed_event {
     uint64_t seq, at; /* at: Unix ms */
     uint64_t attempt;
     char event[24];
-    char id[40]; /* "": of a queue */
+    char id[40]; /* "": of a queue, or of a cron */
     char method[257];
     char tenant[257];
     char key[257];
     char reason[24]; /* of "waiting" and "delayed" */
     char text[512];  /* for people */
+    char cron[257];  /* its name; "": of none */
 };
 
 /* False: the answer is no page, and `out` is undefined. */

@@ -468,6 +468,24 @@ static bool read_kinds(struct reader *r, uint32_t (*kinds_of)(struct span name),
     return good;
 }
 
+/* An id, or an array of ids.  An empty array is as if none were given. */
+static bool read_feed_ids(struct reader *r, void *out)
+{
+    struct feed_arguments *feed = out;
+    struct reader before = *r;
+    struct span text;
+    uint32_t count = 1;
+    if (!read_array(r, &count))
+        *r = before;
+    for (feed->id_count = 0; feed->id_count < count; feed->id_count++)
+        if (count > FEED_IDS || !read_text(r, &text) ||
+            !id_parse(text, &feed->ids[feed->id_count])) {
+            *r = before;
+            return false;
+        }
+    return true;
+}
+
 static bool read_events(struct reader *r, void *out)
 {
     return read_kinds(r, feed_kinds_named, out);
@@ -496,6 +514,7 @@ static void serve_events(struct rpc_request *rq)
         {"state", read_states, &feed->kinds,
          "a name or an array of names: queued, delayed, waiting, running, done, failed, "
          "cancelled, expired or dead"},
+        {"id", read_feed_ids, feed, "a task's id or an array of at most 32 ids"},
         {"method", option_name, &feed->method, JOB_EXPECTS_NAME},
         {"tenant", option_name, &feed->tenant, JOB_EXPECTS_NAME},
         {"key", option_name, &feed->key, JOB_EXPECTS_NAME},

@@ -75,6 +75,10 @@ class Follow(LiveTest):
         self.assertEqual(self.say(admin, stream, {"method": "sum", "after": page["next"], "mark": 8}), 200)
         seen, page = self.until(stream, lambda e: e["event"] == "done", 8)
         self.assertEqual([(e["event"], e["id"]) for e in seen], [(name, between) for name in ("submitted", "started", "done")])
+        # One task, by its id.
+        self.assertEqual(self.say(admin, stream, {"id": task, "after": "oldest", "mark": 9}), 200)
+        seen, _ = self.until(stream, lambda e: e["event"] == "done", 9)
+        self.assertEqual([e["id"] for e in seen], [task] * 3)
         # Another stream has its own.
         other = self.follow(admin, {"state": "done", "after": "oldest"})
         seen, _ = self.until(other, lambda e: e["id"] == between)

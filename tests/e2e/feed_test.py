@@ -80,7 +80,52 @@ class FeedTest(KeptTest):
         with self.assertRaises(RemoteError):
             self.events(after="%s-%d" % (epoch, int(number) + 1000))
 
+    def test_tasks_are_followed_by_their_ids(self):
+        first, other, last = (self.submit("echo", i) for i in range(3))
+        self.client.call("task.wait", [first, other, last])
+        told = self.events(after="oldest", id=[first, last])["events"]
+        self.assertEqual([(e["id"], e["event"]) for e in told if e["id"] == first],
+                         [(first, name) for name in ("submitted", "started", "done")])
+        self.assertEqual({e["id"] for e in told}, {first, last})
+        self.assertEqual({e["id"] for e in self.events(after="oldest", id=other)["events"]}, {other})
+        self.assertEqual(self.events(after="oldest", id=other, event="failed")["events"], [])
+        # Who waits for one is not answered by what happens to others.
+        waits = self.submit("echo", 1, delay="1h")
+        cursor = self.events()["next"]
+        with self.server.connect(self.url) as reader:
+            asked = reader.send("task.events", {"id": waits, "after": cursor, "timeout": HOUR})
+            self.client.call("task.wait", [self.submit("echo", 2)])
+            self.client.call("task.cancel", waits)
+            self.assertEqual([(e["id"], e["event"]) for e in reader.result(asked)["events"]], [(waits, "cancelled")])
+
+    def test_ids_that_are_none_are_refused(self):
+        for wrong in ("no id", 7, ["t0000000000001", 7], ["t0000000000001"] * 33):
+            with self.assertRaises(RemoteError) as caught:
+                self.events(id=wrong)
+            self.assertEqual(caught.exception.code, "BAD_PARAMS")
+        self.assertEqual(self.events(after="oldest", id="t0000000000001")["events"], [])
+
+    def test_a_cron_that_is_paused_and_resumed_is_told(self):
+        self.client.call("cron.put", "tick", "@yearly", "echo", [], {"durable": "none"})
+        for _ in range(2):
+            self.client.call("cron.pause", "tick")
+        self.client.call("cron.resume", "tick")
+        told = self.events(after="oldest", event=["cron_paused", "cron_resumed"])["events"]
+        self.assertEqual([(e["event"], e["cron"], e["method"], e["id"], e["key"]) for e in told],
+                         [(event, "tick", "echo", None, None) for event in ("cron_paused", "cron_resumed")])
+        out = self.ergon("events", "--after", "oldest", "-n", "1", "--event", "cron_paused")
+        self.assertIn("cron=tick", out)
+        out = self.ergon("events", "--after", "oldest", "-n", "1", "--event", "cron_resumed", "--json")
+        self.assertEqual(json.loads(out)["cron"], "tick")
+
     # ---- the command ----
+
+    def test_follows_tasks_by_their_ids(self):
+        first, other, last = (self.submit("echo", i) for i in range(3))
+        self.client.call("task.wait", [first, other, last])
+        out = self.ergon("events", "--after", "oldest", "-n", "6", "--task", first, "--task", last)
+        self.assertEqual({LINE.match(line).group(2) for line in out.splitlines()}, {first, last})
+        self.assertIn("id", self.complaint("events", "--task", "none", status=1))
 
     def test_prints_a_line_an_event_and_ends_at_its_count(self):
         task = self.submit("echo", 1, key="k1")

@@ -3,6 +3,7 @@
 much room, sign-in, and a server that goes and comes.  Pictures go to the folder ERGON_SCREENSHOTS; ERGON_KEPT says how many tasks are kept in the
 test that measures."""
 import contextlib
+import json
 import os
 import sys
 import unittest
@@ -323,6 +324,19 @@ class Events(PageTest):
         self.addCleanup(self.client.call, "queue.resume", "echo")
         self.b.sees("queue paused", ".events")
 
+    def test_a_cron_that_is_paused_is_told(self):
+        self.client.call("cron.put", "told", "@yearly", "echo", [], {"durable": "none"})
+        self.addCleanup(self.client.call, "cron.delete", "told")
+        self.open("events")
+        self.client.call("cron.pause", "told")
+        self.b.sees("cron paused", ".events")
+        self.b.sees("cron told", ".events")
+        self.client.call("cron.resume", "told")
+        self.choose("event", "cron_resumed")
+        self.b.until(lambda: (r := self.rows()) and {event for _, event, _ in r} == {"cron resumed"}, "its resume alone")
+        self.b.js("[...document.querySelectorAll('.events a')].find((a) => a.innerText === 'cron told').click()")
+        self.b.until(lambda: self.b.js("return location.hash") == "#/crons", "it leads to the crons")
+
     def test_a_task_leads_to_its_view(self):
         task = self.submit("echo", [1])
         self.open("events")
@@ -361,6 +375,19 @@ class Task(PageTest):
         self.client.call("sem.release", "end-of-it", hold["hold"])
         self.b.sees("done", ".task-head")
         self.b.sees("3", '[aria-label="Result"] .value')
+
+    def test_it_follows_this_task_alone(self):
+        task = self.submit("sum", [1, 2], {"key": "k"})
+        self.client.call("task.wait", task)
+        self.open("overview")
+        self.b.js("window.bodies = []; const was = window.fetch; window.fetch = (url, options) => { bodies.push(options?.body); return was(url, options); };")
+        self.open("task/" + task)
+        self.b.sees("done", ".task-head")
+        followed = lambda: [f for f in map(lambda body: json.loads(body or "{}").get("follow"), self.b.js("return bodies")) if f]
+        self.b.until(lambda: followed(), "the feed is followed")
+        self.assertEqual([{k: v for k, v in f.items() if k != "mark"} for f in followed()], [{"id": task}])
+        self.client.call("task.forget", task)
+        self.b.sees("There is no task", "main .said")
 
     def test_attempts_history_and_result(self):
         task = self.submit("flaky", [3], {"retries": 5, "backoff": "1ms", "key": "invoice-77"})

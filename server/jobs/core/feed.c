@@ -17,7 +17,8 @@ struct feed_tenant {
     uint8_t name[];
 };
 
-/* What few events have. */
+/* What few events have.  Of a cron: its name stands as a key, and its method as a text, since there
+ * may be no queue of it. */
 struct extra {
     uint16_t key_len, text_len;
     uint8_t bytes[];
@@ -25,7 +26,7 @@ struct extra {
 
 struct feed_record {
     uint64_t id, at;
-    const struct job_queue *queue;    /* stays as long as the jobs */
+    const struct job_queue *queue;    /* stays as long as the jobs; NULL: of a cron */
     const struct feed_tenant *tenant; /* NULL: of a queue, or there was no memory */
     struct extra *extra;              /* malloc'ed; NULL: none */
     uint32_t attempt;
@@ -38,8 +39,8 @@ enum { NOT_IN_THE_FEED = 1 << JOB_EVENT_PROGRESS | 1 << JOB_EVENT_PARTIAL };
 
 const char *feed_kind_name(unsigned kind)
 {
-    static const char *const own[] = {"forgotten", "queue_paused", "queue_resumed",
-                                      "queue_draining"};
+    static const char *const own[] = {"forgotten",      "queue_paused", "queue_resumed",
+                                      "queue_draining", "cron_paused",  "cron_resumed"};
     return kind < JOB_EVENT_COUNT ? job_event_name((enum job_event)kind)
                                   : own[kind - JOB_EVENT_COUNT];
 }
@@ -167,12 +168,12 @@ static void drop_oldest(struct feed *feed)
     feed->floor++;
 }
 
-/* To the last event, which alone never takes more than the limit. */
-static void attach(struct feed *feed, struct feed_record *r, struct span key, struct span text)
+/* To the last event, which alone never takes more than the limit.  NULL: nothing. */
+static void attach(struct feed *feed, struct feed_record *r, struct extra *extra)
 {
-    r->extra = extra_of(key, text);
-    if (r->extra)
-        feed->extra += bytes_of(r->extra);
+    r->extra = extra;
+    if (extra)
+        feed->extra += bytes_of(extra);
     while (feed->extra > feed->room * FEED_EXTRA && feed_oldest(feed) + 1 < feed->next)
         drop_oldest(feed);
     counter_set(&feed->shown_bytes, feed->room * sizeof *feed->records + feed->extra);
@@ -210,7 +211,7 @@ __attribute__((noinline)) static void add_slowly(struct feed *feed, const struct
         name_tenant(job->tenant);
     put(feed, job, kind, at, reason);
     if (key.len > 0 || text.len > 0)
-        attach(feed, r, key, text);
+        attach(feed, r, extra_of(key, text));
 }
 
 /* An event without a key and a text costs some forty instructions. */
@@ -237,6 +238,25 @@ void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned k
     counter_set(&feed->shown_events, feed->next++);
 }
 
+void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, struct span method,
+                   unsigned kind, uint64_t at)
+{
+    struct extra *extra = feed->room > 0 ? extra_of(name, method) : NULL;
+    if (!extra)
+        return;
+    if (!tenant->fed)
+        name_tenant(tenant);
+    uint64_t seq = feed->next++;
+    struct feed_record *r = record_at(feed, seq);
+    if (r->extra)
+        drop_extra(feed, r);
+    *r = (struct feed_record){.at = at, .tenant = tenant->fed, .kind = (uint8_t)kind};
+    if (tenant->fed)
+        tenant->fed->last = seq;
+    attach(feed, r, extra);
+    counter_set(&feed->shown_events, seq);
+}
+
 bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
 {
     if (seq >= feed->next)
@@ -245,15 +265,17 @@ bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
     *out = (struct feed_event){.seq = seq,
                                .at = r->at,
                                .id = r->id,
-                               .method = r->queue->name,
+                               .method = r->queue ? r->queue->name : (struct span){0},
                                .attempt = r->attempt,
                                .kind = r->kind,
                                .reason = r->reason};
     if (r->tenant)
         out->tenant = span_of(r->tenant->name, r->tenant->len);
     if (r->extra) {
-        out->key = span_of(r->extra->bytes, r->extra->key_len);
-        out->text = span_of(r->extra->bytes + r->extra->key_len, r->extra->text_len);
+        bool of_cron = feed_kind_is_of_cron(r->kind);
+        *(of_cron ? &out->cron : &out->key) = span_of(r->extra->bytes, r->extra->key_len);
+        *(of_cron ? &out->method : &out->text) =
+            span_of(r->extra->bytes + r->extra->key_len, r->extra->text_len);
     }
     return true;
 }

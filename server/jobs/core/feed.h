@@ -1,4 +1,4 @@
-/* The feed: what happened to all jobs, and what operators did with queues, in one order.
+/* The feed: what happened to all jobs, and what operators did with queues and crons, in one order.
  *
  * A ring of the last events.  Each has a number, which begins at 1 with the start of the server;
  * together with the epoch, which no other start has, it is a cursor: who comes back with one learns
@@ -28,8 +28,16 @@ enum feed_kind {
     FEED_QUEUE_PAUSED, /* these three are of a queue, and of no job */
     FEED_QUEUE_RESUMED,
     FEED_QUEUE_DRAINING,
+    FEED_CRON_PAUSED, /* and these two of a cron */
+    FEED_CRON_RESUMED,
     FEED_KIND_COUNT
 };
+_Static_assert(FEED_KIND_COUNT <= 32, "a set of kinds has a bit for each");
+
+static inline bool feed_kind_is_of_cron(unsigned kind)
+{
+    return kind == FEED_CRON_PAUSED || kind == FEED_CRON_RESUMED;
+}
 const char *feed_kind_name(unsigned kind);
 /* A set of kinds, one bit each: that of this name; that by which a job comes to this state.  0: no
  * kind of the feed has the name, no event tells of the state. */
@@ -40,8 +48,9 @@ uint32_t feed_kinds_of_state(struct span state);
 struct feed_event {
     uint64_t seq;
     uint64_t at;             /* Unix ns */
-    uint64_t id;             /* 0: of a queue */
-    struct span method;      /* of the job; the queue's name */
+    uint64_t id;             /* 0: of a queue, or of a cron */
+    struct span method;      /* of the job, or of the cron's; the queue's name */
+    struct span cron;        /* its name; empty: of none */
     struct span tenant, key; /* empty: none */
     struct span text;        /* how it ended, or what the history says */
     uint32_t attempt;
@@ -75,6 +84,9 @@ void feed_add(struct feed *feed, const struct job *job, unsigned kind, uint64_t 
               struct span text);
 /* Of a queue. */
 void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned kind, uint64_t at);
+/* Of a cron of this name, whose tasks are of this method.  Nothing without memory. */
+void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, struct span method,
+                   unsigned kind, uint64_t at);
 /* A tenant is freed: its name (tenant->fed, or NULL) stays as long as events have it. */
 void feed_tenant_gone(struct feed *feed, struct feed_tenant *fed);
 

@@ -49,6 +49,8 @@ void cron_pause(struct jobs *jobs, struct cron *c, bool paused)
     if (c->paused == paused)
         return;
     c->paused = paused;
+    feed_add_cron(&jobs->table.feed, c->named->tenant, c->spec.name, c->spec.task.method,
+                  paused ? FEED_CRON_PAUSED : FEED_CRON_RESUMED, table_wall(&jobs->table));
     if (paused) {
         ao_deactivate(&c->timer);
         return;

@@ -49,7 +49,7 @@ void cron_drop(struct cron *c);                                    /* a referenc
 void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
 void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
 /* It fires no more; or, from now on, again: what came meanwhile is left out, whatever its
- * `catch_up`.  As long as it is in place. */
+ * `catch_up`.  The feed tells it, if it was not so before.  As long as it is in place. */
 void cron_pause(struct jobs *jobs, struct cron *c, bool paused);
 
 /* Writes its row.  `done` is called when the write is back, has `arg` as its tag, and drops the

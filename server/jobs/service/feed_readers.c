@@ -29,9 +29,17 @@ static void leave(struct feed_readers *readers, struct operation *op)
 
 /* --- What one sees --- */
 
+static bool fits_ids(const struct feed_arguments *f, uint64_t id)
+{
+    for (uint32_t i = 0; i < f->id_count; i++)
+        if (f->ids[i] == id)
+            return true;
+    return f->id_count == 0;
+}
+
 static bool may_know(const struct operation *op, const struct feed_event *event)
 {
-    if (event->id == 0)
+    if (event->id == 0 && !feed_kind_is_of_cron(event->kind))
         return operation_may_queue(op, event->method);
     return operation_may_object(op, &(struct rights_object){.tenant = event->tenant,
                                                             .queue = event->method,
@@ -41,7 +49,8 @@ static bool may_know(const struct operation *op, const struct feed_event *event)
 static bool fits(const struct operation *op, const struct feed_event *event)
 {
     const struct feed_arguments *f = &op->feed;
-    return f->kinds >> event->kind & 1 && filter_fits_name(f->method, event->method) &&
+    return f->kinds >> event->kind & 1 && fits_ids(f, event->id) &&
+           filter_fits_name(f->method, event->method) &&
            filter_fits_name(f->tenant, event->tenant) && filter_fits_name(f->key, event->key) &&
            may_know(op, event);
 }
@@ -82,7 +91,7 @@ static void pack_event(struct pack *p, const struct feed_event *event)
     char id[ID_TEXT_SIZE];
     bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
                  job_event_is_wait((enum job_event)event->kind);
-    pack_map(p, 10);
+    pack_map(p, event->cron.len > 0 ? 11 : 10);
     pack_key_uint(p, "seq", event->seq);
     view_ms(p, "at", event->at);
     pack_key_str(p, "event", feed_kind_name(event->kind));
@@ -93,6 +102,8 @@ static void pack_event(struct pack *p, const struct feed_event *event)
     pack_key_uint(p, "attempt", event->attempt);
     pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
     view_name(p, "text", event->text);
+    if (event->cron.len > 0)
+        pack_key_span(p, "cron", event->cron);
 }
 
 static uint32_t pack_page(const struct jobs *jobs, struct operation *op, struct pack *page,

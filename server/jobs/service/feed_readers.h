@@ -21,6 +21,7 @@ struct operation;
 /* How long they rest after each step, and the work of a step, see jobs_worked(): half a millisecond
  * of each five and a half. */
 enum { FEED_REST_MS = 5, FEED_STEP_WORK = 5000, FEED_PAGE_BYTES = 64 * 1024 };
+enum { FEED_IDS = 32 /* that one reader may name */ };
 
 struct feed_readers {
     struct ao ao;
@@ -44,6 +45,8 @@ struct feed_arguments {
     uint32_t kinds;   /* a set */
     uint32_t max;     /* events, at most */
     struct span method, tenant, key; /* empty: any */
+    uint32_t id_count;               /* 0: of any job */
+    uint64_t ids[FEED_IDS];          /* else of these alone */
     ao_time timeout;                 /* of the long poll; 0: none */
     /* --- The jobs' */
     struct operation *prev, *next; /* of those who wait */

@@ -6,6 +6,8 @@
 #include "proto/reader.h"
 #include "server/access/rights.h"
 #include "server/jobs/core/feed.h"
+#include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -125,6 +127,66 @@ FEED_TEST(queues_that_are_paused_and_resumed_are_told_once)
                 "'event': 'queue_paused', 'id': nil, 'method': 'work', 'tenant': nil");
 }
 
+static void give_cron(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+static void put_cron(struct jobs_world *w)
+{
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("@yearly"), .task = world_spec("work")};
+    op->cron.task.tenant = span_text("");
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+FEED_TEST(crons_that_are_paused_and_resumed_are_told_once)
+{
+    put_cron(w);
+    give_cron(w, &operation_cron_pause);
+    give_cron(w, &operation_cron_pause);
+    put_cron(w); /* it stays paused */
+    give_cron(w, &operation_cron_resume);
+    give_cron(w, &operation_cron_resume);
+    assert_string_equal(story(w, 0), "cron_paused cron_resumed");
+    const char *said = given(w, read_from(w, (struct feed_cursor){0}));
+    stage_holds(said, "'event': 'cron_paused', 'id': nil, 'method': 'work', 'tenant': nil, "
+                      "'key': nil, 'attempt': 0, 'reason': nil, 'text': nil, 'cron': 'tick'}");
+    stage_holds(said, "'event': 'cron_resumed', ");
+    assert_null(table_queue_find(&w->jobs->table, span_text("work"))); /* it makes no queue */
+}
+
+static void give_cron_and_queue(struct jobs_world *w)
+{
+    put_cron(w);
+    give_cron(w, &operation_cron_pause);
+    struct operation *op = world_operation(w, &operation_queue_pause);
+    op->named.name = span_text("work");
+    world_give(w, op);
+}
+
+/* The names of a cron go with its event, as keys do. */
+FEED_TEST(events_of_crons_give_their_memory_back)
+{
+    struct feed *feed = &w->jobs->table.feed;
+    struct tenant *tenant = table_tenant(&w->jobs->table, span_text("ada"));
+    struct feed_event event;
+    for (uint64_t i = 0; i < 2 * feed->room; i++)
+        feed_add_cron(feed, tenant, span_text("tick"), span_text("work"), FEED_CRON_PAUSED, 1);
+    assert_true(feed_get(feed, feed_oldest(feed), &event));
+    assert_true(span_is(event.tenant, "ada") && span_is(event.cron, "tick"));
+    assert_true(span_is(event.method, "work") && event.key.len == 0 && event.text.len == 0);
+    const struct job *job = world_job(w, stage_submit(w));
+    for (uint64_t i = 0; i < feed->room; i++)
+        feed_add(feed, job, JOB_EVENT_CHANGED, 1, 0, (struct span){0});
+    assert_int_equal(feed->extra, 0);
+}
+
 /* --- Who reads --- */
 
 FEED_TEST(a_reader_waits_for_what_comes)
@@ -195,6 +257,33 @@ FEED_TEST(a_filter_passes_what_it_names)
     stage_holds(answer(w, op), "{'events': [], ");
 }
 
+FEED_TEST(a_reader_of_ids_is_told_of_these_jobs_alone)
+{
+    uint64_t first = stage_submit(w), other = stage_submit(w), last = stage_submit(w);
+    struct operation *op = read_from(w, (struct feed_cursor){0});
+    char id[ID_TEXT_SIZE];
+    give_cron_and_queue(w);
+    op->feed.ids[0] = first;
+    op->feed.ids[1] = last;
+    op->feed.id_count = 2;
+    given(w, op);
+    stage_holds(answer(w, op), id_text(first, id));
+    stage_holds(answer(w, op), id_text(last, id));
+    lacks(answer(w, op), id_text(other, id));
+    lacks(answer(w, op), "paused");
+    op = read_from(w, here(w));
+    op->feed.ids[0] = last;
+    op->feed.id_count = 1;
+    world_give(w, op);
+    world_cancel(w, world_job(w, other));
+    jobs_world_pass(w, AO_S(1));
+    assert_false(world_answered(w, op));
+    world_cancel(w, world_job(w, last));
+    world_finish(world_run_of(w, last), "\xc0");
+    jobs_world_pass(w, AO_S(1));
+    stage_holds(answer(w, op), id_text(last, id));
+}
+
 FEED_TEST(one_for_whom_nothing_comes_holds_nobody_up)
 {
     struct operation *idle = read_from(w, here(w)), *op = read_from(w, here(w));
@@ -258,6 +347,19 @@ FEED_TEST(one_is_told_of_queues_that_it_may_know)
     op->tenant = span_text("ada");
     lacks(given(w, op), "queue_paused");
     role_table_unref(roles);
+}
+
+/* Of a cron, whose tasks these are. */
+FEED_TEST(one_is_told_of_crons_that_it_may_know)
+{
+    put_cron(w);
+    give_cron(w, &operation_cron_pause);
+    struct operation *op = read_from(w, (struct feed_cursor){0});
+    op->feed.timeout = 0;
+    op->rights = rights_new(
+        &(struct rights_options){.name = "token:ada", .tenant = "ada", .methods = "task.*"});
+    op->tenant = span_text("ada");
+    lacks(given(w, op), "cron_paused");
 }
 
 FEED_TEST(one_who_goes_leaves_the_others)

@@ -140,13 +140,10 @@ export function view({ what: id }) {
         fill(parts.result, cut ? h('p', { class: 'muted' }, 'The result was larger than what is kept of it (keep_size).') : valueTree(result));
     }
 
-    // The feed knows no ids as conditions, so it is asked for those of the method and key.
+    // Of one that has ended, too: somebody may try it again, or forget it.
     let letFeed = null;
-    function followFeed(task) {
-        if (letFeed || !isOpen(task) || !may('task.events') || typeof task.method !== 'string') return;
-        letFeed = follow({ method: task.method, ...(typeof task.key === 'string' ? { key: task.key } : {}) }, (page) => {
-            if (page.gap || page.events?.some((e) => e.id === id)) polling.soon();
-        });
+    function followFeed() {
+        if (!letFeed && may('task.events')) letFeed = follow({ id }, (page) => { if (!page.error) polling.soon(); });
     }
 
     const polling = poll(async () => {
@@ -154,7 +151,7 @@ export function view({ what: id }) {
             const task = await call('task.get', [id, { history: true, result: false }]);
             const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
             draw(task, explain);
-            followFeed(task);
+            followFeed();
             await drawResult(task);
         } catch (error) {
             learn('task.get', error);
