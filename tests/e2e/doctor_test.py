@@ -179,8 +179,8 @@ class Healthy(DoctorTest):
         client.call("task.submit", "echo", [])
         status, out, err = run_ergon(server.urls[0], "doctor", "--remote", "--for", "1ms")
         self.assertEqual((status, err), (REMOTE, ""))
-        self.assertIn(b"warning queue_paused: the queue of echo is paused, and 1 tasks wait in it\n"
-                      b"    waiting 1, more 0\n    -> ergon queue resume echo\n", out)
+        self.assertRegex(out, rb"warning queue_paused: the queue of echo is paused, and 1 tasks wait in it\n"
+                              rb"    waiting 1, more 0, oldest_seconds \d+\.\d\d\n    -> ergon queue resume echo\n")
 
 
 class Reach(DoctorTest):
