@@ -227,11 +227,12 @@ static void pack_spans(struct pack *p, const struct rpc_shared *s)
 
     tracer_figures(s->tracer, &f);
     pack_str(p, "spans");
-    pack_map(p, 4);
+    pack_map(p, 5);
     pack_key_uint(p, "ended", f.spans);
     pack_key_uint(p, "exported", f.exported);
     pack_key_uint(p, "dropped", f.dropped);
     pack_key_uint(p, "waiting", f.waiting);
+    pack_key_bool(p, "failing", f.failing);
 }
 
 static bool has_run(const struct method_info *m)

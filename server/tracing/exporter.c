@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/endpoint.h"
@@ -19,20 +21,27 @@
 #include "server/runtime/thread.h"
 #include "server/tracing/collector_headers.h"
 #include "server/tracing/collector_tls.h"
+#include "server/tracing/otlp_answer.h"
+#include "server/tracing/retry_after.h"
 #include "server/tracing/tracer.h"
 
 enum {
     GATHER_MS = 500, /* so long the first span waits for others */
     PAUSE_MS = 1000, /* before the second try; doubled before each further one */
     PAUSE_MAX_MS = 30 * 1000,
-    RETRY_AFTER_MAX_S = 300,
     TIMEOUT_S = 10, /* of a request */
     FAREWELL_MS = 2000,
     BATCH_SPANS = 512,
     BATCH_BYTES = 1 << 20,
     REPLY_MAX = 64 * 1024,
-    INSTANCE_SIZE = 33
+    INSTANCE_SIZE = 33,
+    TEXT_SHOWN = 200 /* of what a collector says */
 };
+
+static const uint64_t ALL = UINT64_MAX; /* spans of a batch */
+
+/* How the last request ended, which the log is told when it changes. */
+enum state { WELL, OBJECTS, FAILS };
 
 struct exporter {
     struct tracer *tracer;
@@ -59,7 +68,7 @@ struct exporter {
     size_t sent_bytes;
     unsigned tries; /* of this batch */
     bool asking;    /* a request is under way */
-    bool failing;   /* the last one failed, and that was logged */
+    enum state state;
 };
 
 /* ---- the batch ---- */
@@ -97,11 +106,13 @@ static bool make_batch(struct exporter *e)
     return e->sent != NULL;
 }
 
-static void drop_batch(struct exporter *e, bool exported)
+/* So many of them were dropped: which, the collector does not say. */
+static void drop_batch(struct exporter *e, uint64_t dropped)
 {
     for (struct tracer_span *span = e->sent, *next; span; span = next) {
         next = tracer_next(span);
-        tracer_done(e->tracer, span, exported);
+        tracer_done(e->tracer, span, dropped == 0);
+        dropped -= dropped > 0;
     }
     e->sent = NULL;
 }
@@ -146,7 +157,7 @@ static void arm(struct exporter *e, unsigned ms)
 
 static void finish(struct exporter *e)
 {
-    drop_batch(e, false);
+    drop_batch(e, ALL);
     event_base_loopbreak(e->base);
 }
 
@@ -164,29 +175,78 @@ static unsigned pause_of(const struct exporter *e)
     return pause / 2 + pause / 2 * chance / UINT16_MAX;
 }
 
-/* In seconds alone: a date is not looked at. */
-static unsigned retry_after(struct evhttp_request *reply)
+/* ms; 0: it says nothing. */
+static unsigned asked_pause(struct evhttp_request *reply)
 {
-    const char *text =
-        reply ? evhttp_find_header(evhttp_request_get_input_headers(reply), "Retry-After") : NULL;
-    unsigned long seconds = text ? strtoul(text, NULL, 10) : 0;
-    return (unsigned)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000;
+    const struct evkeyvalq *headers = reply ? evhttp_request_get_input_headers(reply) : NULL;
+    if (!headers)
+        return 0;
+    return 1000 * retry_after(evhttp_find_header(headers, "Retry-After"),
+                              evhttp_find_header(headers, "Date"), time(NULL));
 }
 
-static void tell_trouble(struct exporter *e, int status, const char *what)
+/* False: it is the state that we know of, and the log has it. */
+static bool becomes(struct exporter *e, enum state state)
 {
-    if (!e->failing)
+    bool is_new = e->state != state;
+    e->state = state;
+    tracer_set_failing(e->tracer, state == FAILS);
+    return is_new;
+}
+
+/* `says`: the collector itself; NULL: nothing. */
+static void tell_trouble(struct exporter *e, int status, const char *what, const char *says)
+{
+    if (becomes(e, FAILS))
         log_warn("spans are not exported", LOG_STR("collector", e->endpoint.authority),
-                 LOG_INT("status", status), LOG_STR("why", what));
-    e->failing = true;
+                 LOG_INT("status", status), LOG_STR("why", what), LOG_STR("says", says));
 }
 
-static void taken(struct exporter *e)
+/* Empty where it is not protobuf: nothing in it is for us then. */
+static struct span body_of(struct evhttp_request *reply)
 {
-    if (e->failing)
+    static const char protobuf[] = "application/x-protobuf";
+    const char *type = evhttp_find_header(evhttp_request_get_input_headers(reply), "Content-Type");
+    struct evbuffer *body = evhttp_request_get_input_buffer(reply);
+    size_t len = evbuffer_get_length(body);
+    if (len == 0 || (type && strncasecmp(type, protobuf, strlen(protobuf)) != 0))
+        return span_of("", 0);
+    const uint8_t *at = evbuffer_pullup(body, -1);
+    return span_of(at, at ? len : 0);
+}
+
+/* NULL: it is empty. */
+static const char *show(struct span text, char buf[static TEXT_SHOWN])
+{
+    int most = text.len < TEXT_SHOWN ? (int)text.len : TEXT_SHOWN - 1;
+    snprintf(buf, TEXT_SHOWN, "%.*s", most, most > 0 ? (const char *)text.at : "");
+    return buf[0] != 0 ? buf : NULL;
+}
+
+static void taken(struct exporter *e, struct evhttp_request *reply)
+{
+    struct otlp_answer answer;
+    char buf[TEXT_SHOWN];
+    otlp_answer_read(body_of(reply), &answer);
+    const char *says = show(answer.text, buf);
+    if (answer.rejected > 0 || says) {
+        if (becomes(e, OBJECTS))
+            log_warn(answer.rejected > 0 ? "spans are rejected" : "spans are taken with a warning",
+                     LOG_STR("collector", e->endpoint.authority),
+                     LOG_UINT("rejected", answer.rejected), LOG_STR("says", says));
+    } else if (becomes(e, WELL)) {
         log_info("spans are exported again", LOG_STR("collector", e->endpoint.authority));
-    e->failing = false;
-    drop_batch(e, true);
+    }
+    drop_batch(e, answer.rejected);
+}
+
+static void refused(struct exporter *e, struct evhttp_request *reply, int status)
+{
+    struct otlp_answer answer;
+    char buf[TEXT_SHOWN];
+    otlp_refusal_read(body_of(reply), &answer);
+    tell_trouble(e, status, "it refuses them", show(answer.text, buf));
+    drop_batch(e, ALL);
 }
 
 static const char *why_not_reached(const struct exporter *e)
@@ -197,10 +257,10 @@ static const char *why_not_reached(const struct exporter *e)
 
 static void put_off(struct exporter *e, struct evhttp_request *reply, int status)
 {
-    unsigned asked = retry_after(reply);
-    tell_trouble(e, status, status > 0 ? "it takes none at the moment" : why_not_reached(e));
+    unsigned asked = asked_pause(reply);
+    tell_trouble(e, status, status > 0 ? "it takes none at the moment" : why_not_reached(e), NULL);
     if (e->tries >= EXPORTER_TRIES)
-        drop_batch(e, false);
+        drop_batch(e, ALL);
     arm(e, asked > 0 ? asked : pause_of(e));
 }
 
@@ -216,11 +276,10 @@ static void on_reply(struct evhttp_request *reply, void *arg)
     e->asking = false;
     e->stale |= status == 0;
     if (status >= 200 && status < 300) {
-        taken(e);
+        taken(e, reply);
         arm(e, e->waiting || e->ending ? 0 : GATHER_MS);
     } else if (!is_retryable(status)) {
-        tell_trouble(e, status, "it refuses them");
-        drop_batch(e, false);
+        refused(e, reply, status);
         arm(e, 0);
     } else if (e->ending) {
         finish(e);
@@ -312,8 +371,8 @@ static void send_batch(struct exporter *e)
     if (!request ||
         evhttp_make_request(e->connection, request, EVHTTP_REQ_POST, e->endpoint.path) != 0) {
         e->asking = false;
-        tell_trouble(e, 0, "no request can be made");
-        drop_batch(e, false);
+        tell_trouble(e, 0, "no request can be made", NULL);
+        drop_batch(e, ALL);
         arm(e, PAUSE_MAX_MS);
     }
 }
@@ -469,9 +528,9 @@ void exporter_close(struct exporter *e)
         eventfd_write(e->wake_fd, 1);
         pthread_join(e->thread, NULL);
     }
-    drop_batch(e, false);
+    drop_batch(e, ALL);
     for (e->sent = e->waiting; e->sent;)
-        drop_batch(e, false);
+        drop_batch(e, ALL);
     tracer_on_first(e->tracer, NULL, NULL);
     if (e->connection)
         evhttp_connection_free(e->connection);

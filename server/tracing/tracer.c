@@ -16,6 +16,7 @@ struct tracer {
     _Atomic uint64_t spans_held, bytes_held;
     /* Figures (relaxed). */
     _Atomic uint64_t spans, exported, dropped;
+    _Atomic bool failing;
 };
 _Static_assert(offsetof(struct tracer_span, item) == 0, "a span is an item of the list");
 
@@ -141,7 +142,14 @@ void tracer_figures(const struct tracer *t, struct tracer_figures *out)
         *out = (struct tracer_figures){.spans = read(&t->spans),
                                        .exported = read(&t->exported),
                                        .dropped = read(&t->dropped),
-                                       .waiting = read(&t->spans_held)};
+                                       .waiting = read(&t->spans_held),
+                                       .failing =
+                                           atomic_load_explicit(&t->failing, memory_order_relaxed)};
+}
+
+void tracer_set_failing(struct tracer *t, bool failing)
+{
+    atomic_store_explicit(&t->failing, failing, memory_order_relaxed);
 }
 
 void tracer_on_first(struct tracer *t, void (*first)(void *arg), void *arg)

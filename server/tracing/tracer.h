@@ -53,6 +53,7 @@ struct tracer_figures {
     uint64_t exported; /* that a collector took */
     uint64_t dropped;  /* that found no room or memory, or no collector in time */
     uint64_t waiting;
+    bool failing; /* the last request to the collector did */
 };
 void tracer_figures(const struct tracer *t, struct tracer_figures *out);
 
@@ -73,6 +74,8 @@ static inline struct tracer_span *tracer_next(const struct tracer_span *span)
 {
     return (struct tracer_span *)span->item.next;
 }
+/* How the last request to it ended; the figures say it. */
+void tracer_set_failing(struct tracer *t, bool failing);
 /* It was taken by a collector, or is given up. */
 void tracer_done(struct tracer *t, struct tracer_span *span, bool exported);
 

@@ -1,4 +1,5 @@
 """ergon doctor: each state that a real server can be brought into is found, and a healthy server has no findings."""
+import http.server
 import json
 import os
 import re
@@ -820,6 +821,45 @@ class Lasting(DoctorTest):
 
         eventually(dropped, "records are dropped, since they cannot be written")
         self.becomes(server, "audit_dropped", env=alice)
+
+    def collector(self, answers):
+        """One that answers requests by these statuses, one after the other, and the last for ever; its URL."""
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(answers.pop(0) if len(answers) > 1 else answers[0])
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    def test_collector_fails_and_spans_dropped(self):
+        server = self.start("--trace-sample", "1", "--trace-endpoint", self.collector([400, 503]))
+        client = self.connect(server)
+        client.call("echo", 1)
+        self.becomes(server, "spans_dropped")
+        client.call("echo", 1)
+        finding = self.becomes(server, "collector_fails")
+        self.assertGreaterEqual(finding["evidence"]["dropped"], 1)
+
+    def test_a_collector_that_is_well_is_no_finding(self):
+        server = self.start("--trace-sample", "1", "--trace-endpoint", self.collector([503, 200]))
+        client = self.connect(server)
+        client.call("echo", 1)
+        eventually(lambda: client.call("server.info")["spans"]["exported"] == 1, "the span is exported")
+        self.assertEqual(self.findings(server), {})
 
     def test_log_dropped(self):
         reader, writer = os.pipe()

@@ -17,6 +17,7 @@ import trace_test
 from harness import LIMIT, SOURCE, Server, eventually, scratch
 from trace_test import OTHER, PARENT, STATE, TRACE, start_worker
 
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
 PARENT_SPAN = PARENT.split("-")[2]
 
 
@@ -68,7 +69,7 @@ class Span:
 
 
 class Collector:
-    """Answers each request with the next of `answers`, (status, headers), or 200."""
+    """Answers each request with the next of `answers`, (status, headers) and perhaps a body, or 200."""
 
     def __init__(self, decoder, port=0, tls=None):
         self.requests, self.spans, self.answers = [], [], []
@@ -80,11 +81,14 @@ class Collector:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, headers = collector.take(self.path, self.headers, body, decoder)
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": "0"}.items():
+                status, headers, *answer = collector.take(self.path, self.headers, body, decoder)
+                answer = b"".join(answer)
+                self.send_response_only(status)
+                for name, value in {**headers, "Content-Length": str(len(answer))}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                if answer:
+                    self.wfile.write(answer)
 
             def log_message(self, *_):
                 pass
@@ -164,7 +168,12 @@ class OtlpTest(unittest.TestCase):
         return [client.call("task.get", i, {"result": True}) for i in ids]
 
     def figures(self, client):
-        return client.call("server.info")["spans"]
+        """Without `failing`, which the tests of collectors look at."""
+        told = client.call("server.info")["spans"]
+        return {name: told[name] for name in ("ended", "exported", "dropped", "waiting")}
+
+    def is_failing(self, client):
+        return client.call("server.info")["spans"]["failing"]
 
 
 class Spans(OtlpTest):
@@ -303,7 +312,44 @@ class Collectors(OtlpTest):
         client.call("task.call", "echo", [2], {"traceparent": PARENT})
         self.collector.one("echo")
         eventually(lambda: self.figures(client) == {"ended": 2, "exported": 1, "dropped": 1, "waiting": 0}, "both are accounted for")
-        self.assertIn("spans are not exported", server.log_text())
+        eventually(lambda: "spans are not exported" in server.log_text(), "the log has it")
+        self.assertFalse(self.is_failing(client))
+
+    def test_one_that_refuses_is_quoted_once(self):
+        refusal = (400, PROTOBUF, b"\x08\x03\x12\x0aquota\nover")  # a google.rpc.Status
+        self.collector.answers = [refusal, refusal, (400, {"Content-Type": "text/html"}, b"\x12\x03ody")]
+        server, client = self.serve()
+        for n in range(1, 4):
+            client.call("task.call", "echo", [n], {"traceparent": PARENT})
+            eventually(lambda: self.figures(client)["dropped"] == n, "the batch is dropped")
+            self.assertTrue(self.is_failing(client))
+        eventually(lambda: r'says="quota\nover"' in server.log_text(), "the log quotes it")
+        self.assertEqual(server.log_text().count("spans are not exported"), 1)
+        self.assertNotIn("ody", server.log_text())
+
+    def test_spans_that_one_rejects_are_dropped_and_told_once(self):
+        def partial(rejected, text):
+            said = b"\x08" + bytes([rejected]) + b"\x12" + bytes([len(text)]) + text
+            return 200, PROTOBUF, b"\x0a" + bytes([len(said)]) + said
+
+        self.collector.answers = [partial(1, b"too old"), partial(9, b"far too many"), partial(0, b"slow down"), (200, PROTOBUF)]
+        server, client = self.serve()
+        for n, exported, dropped in ((1, 0, 1), (2, 0, 2), (3, 1, 2), (4, 2, 2)):
+            client.call("task.call", "echo", [n], {"traceparent": PARENT})
+            wanted = {"ended": n, "exported": exported, "dropped": dropped, "waiting": 0}
+            eventually(lambda: self.figures(client) == wanted, f"{wanted} are accounted for")
+            self.assertFalse(self.is_failing(client))
+        eventually(lambda: "too old" in server.log_text(), "the log quotes it")
+        log = server.log_text()
+        self.assertEqual((log.count("spans are rejected"), log.count("too old"), log.count("with a warning")), (1, 1, 0))
+
+    def test_a_pause_may_be_a_date_by_the_collectors_clock(self):
+        self.collector.answers = [(503, {"Date": "Sun, 06 Nov 1994 08:49:37 GMT", "Retry-After": "Sun, 06 Nov 1994 08:49:38 GMT"}),
+                                  (503, {"Retry-After": "Sunday, 06-Nov-94 08:49:37 GMT"})]
+        _, client = self.serve()
+        client.call("task.call", "echo", [1], {"traceparent": PARENT})
+        self.collector.one("echo")
+        eventually(lambda: not self.is_failing(client), "all is well again")
 
     def test_one_that_is_not_there_costs_bounded_memory_and_nothing_else(self):
         port = self.collector.port

@@ -8,8 +8,8 @@
 extern const struct check CHECKS_REACH[];   /* why there is no connection */
 extern const struct check CHECKS_RUNNING[]; /* loops, executors, handlers */
 extern const struct check CHECKS_QUEUES[];
-extern const struct check CHECKS_ROOM[]; /* what is bounded, and nearly full */
-extern const struct check CHECKS_STORE[];
+extern const struct check CHECKS_ROOM[];   /* what is bounded, and nearly full */
+extern const struct check CHECKS_STORE[];  /* and what is written elsewhere: logs, spans */
 extern const struct check CHECKS_SHARED[]; /* workers, semaphores, crons */
 extern const struct check CHECKS_ACCESS[]; /* listeners, certificates, tokens, clocks */
 

@@ -110,6 +110,28 @@ static void look_audit(struct visit *v)
     look_dropped(v, "info.audit.dropped", "audit log");
 }
 
+static void look_collector(struct visit *v)
+{
+    if (json_is_true(fact(v, "info.spans.failing")))
+        found(v, "",
+              json_pack("{s:f, s:f}", "waiting", figure(v, "info.spans.waiting"), "dropped",
+                        figure(v, "info.spans.dropped")),
+              "the collector of spans is not reached, or does not take them: %.0f wait",
+              figure(v, "info.spans.waiting"));
+}
+
+/* One in a thousand is what a collector's restart may cost. */
+static void look_spans(struct visit *v)
+{
+    double dropped = figure(v, "info.spans.dropped"), ended = figure(v, "info.spans.ended");
+    double now = grown(v, "info.spans.dropped");
+    if (now > 0 || (dropped > 0 && dropped * 1000 >= ended))
+        found(v, "",
+              json_pack("{s:f, s:f, s:f}", "dropped", dropped, "ended", ended, "just_now", now),
+              "%.0f of %.0f spans were dropped, %.0f of them just now: traces have gaps", dropped,
+              ended, now);
+}
+
 const struct check CHECKS_STORE[] = {
     {"store_fails", "error", look_error,
      "make room on its disk, or put its file back; the server tries again by itself, and its log "
@@ -132,5 +154,11 @@ const struct check CHECKS_STORE[] = {
      "writes less"},
     {"audit_dropped", "warning", look_audit,
      "see to the disk of audit.file; audit.buffer makes room"},
+    {"collector_fails", "warning", look_collector,
+     "the server's log says why (\"spans are not exported\"): see to the collector that "
+     "trace.endpoint names, to trace.ca, or to the token in trace.headers_file"},
+    {"spans_dropped", "warning", look_spans,
+     "the server's log says why (\"spans are\"), or there were more than the collector takes: "
+     "lower trace.sample, or have callers sample less"},
     {0},
 };

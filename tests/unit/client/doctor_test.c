@@ -153,6 +153,10 @@ static const struct {
     {"store_missing", "", "{'info': {'store': null, 'kept': {'submitted': 1}}}",
      "{'info': {'store': null, 'kept': {'submitted': 0}}}"},
     {"log_dropped", "", "{'info': {'log': {'dropped': 1}}}", "{'info': {'log': {'dropped': 0}}}"},
+    {"collector_fails", "", "{'info': {'spans': {'failing': true, 'waiting': 7}}}",
+     "{'info': {'spans': {'failing': false, 'waiting': 7}}}"},
+    {"spans_dropped", "", "{'info': {'spans': {'ended': 1000, 'dropped': 1}}}",
+     "{'info': {'spans': {'ended': 1001, 'dropped': 1}}}"},
     {"audit_dropped", "", "{'info': {'audit': {'dropped': 1}}}",
      "{'info': {'audit': {'dropped': 0}}}"},
 

@@ -32,7 +32,7 @@ RPC_TEST(info_counts_what_happened)
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}, 'spans': {'ended': 0, 'exported': 0, 'dropped': 0, "
-              "'waiting': 0}}\n");
+              "'waiting': 0, 'failing': false}}\n");
 }
 
 RPC_TEST(info_tells_how_long_tasks_waited_and_ran)
