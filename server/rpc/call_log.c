@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "proto/show.h"
+#include "proto/traceparent.h"
 
 enum { MSGID_TEXT = 40, METHOD_TEXT = 256 };
 
@@ -54,12 +56,16 @@ void call_log_refused(const struct rpc_request *rq, enum ergon_error code, const
 void call_log_ended(const struct call *call, const struct outcome *outcome)
 {
     uint64_t number = call_task_number(call);
-    char msgid[MSGID_TEXT], task[24];
+    const struct trace_context *context = call_trace(call);
+    char msgid[MSGID_TEXT], task[24], trace[2 * TRACE_ID_LEN + 1] = "";
 
+    if (context)
+        hex_write(context->trace, sizeof context->trace, trace);
     snprintf(task, sizeof task, "%" PRIu64, number);
     log_debug("answered", LOG_UINT("conn", conn_id(call->owner)),
               LOG_STR("request", show_msgid(span_of(call->msgid, call->msgid_len), msgid)),
               LOG_STR("method", call_method_name(call)), LOG_STR("task", number ? task : NULL),
+              LOG_STR("trace", context ? trace : NULL),
               LOG_STR("error", outcome->error == ERGON_OK ? NULL : outcome->code),
               LOG_UINT("bytes", outcome->result.len));
 }

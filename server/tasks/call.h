@@ -19,7 +19,8 @@
 struct home;
 struct tally; /* server/accounts/tally.h */
 struct task;
-struct trace_link; /* proto/traceparent.h */
+struct trace_context; /* proto/traceparent.h */
+struct trace_link;
 
 /* How a call ended. */
 struct outcome {
@@ -86,6 +87,8 @@ void home_end_by(struct home *h, call_ended_fn *ended);
  * name of its method; 0 and NULL where it has none. */
 uint64_t call_task_number(const struct call *call);
 const char *call_method_name(const struct call *call);
+/* Likewise the trace that it belongs to; NULL: none. */
+const struct trace_context *call_trace(const struct call *call);
 
 /* Answers CANCELLED to the owner now, and the record is void; the task is dropped if it still
  * waits, flagged if it runs. */

@@ -117,6 +117,16 @@ class LifeTest(RecordsTest):
         numbers = [r["task"] for r in life if r["msg"] == "answered" and "task" in r]
         self.assertEqual(len(set(numbers)), 4)  # echo, its notification, hash, fail
 
+    def test_a_call_of_a_trace_names_it(self):
+        trace = "0af7651916cd43dd8448eb211c80319c"
+        server = self.start(*self.flags)
+        with server.connect() as client:
+            client.call("server.auth", self.token)
+            client.call("task.call", "echo", [1], {"traceparent": f"00-{trace}-b7ad6b7169203331-00"})
+            client.call("echo", 2)
+        answered = self.of(self.ended(server), msg="answered", method="echo")
+        self.assertEqual([r.get("trace") for r in answered], [trace, None])
+
     def test_a_task(self):
         server = self.start(*self.flags, "--store", os.path.join(self.place, "tasks.db"))
         with server.connect() as client:

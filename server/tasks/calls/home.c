@@ -248,6 +248,13 @@ const char *call_method_name(const struct call *call)
     return call->task ? method_name(call->task->method) : NULL;
 }
 
+const struct trace_context *call_trace(const struct call *call)
+{
+    const struct task_trace *trace = call->task ? task_trace(call->task) : NULL;
+
+    return trace ? &trace->link.context : NULL;
+}
+
 void home_ask(struct home *h)
 {
     ao_post(h->handle, AO_POST_ACTIVATE);
