@@ -45,6 +45,7 @@ TEST(fields_that_are_not_known_are_passed_over)
        2, "no");
     /* the same numbers, of another kind */
     is(BYTES("\x08\x05\x0a\x04\x0a\x00\x10\x01"), 0, "");
+    is(BYTES("\x0a\x04\x08\x02\x0a\x00"), 2, "");
 }
 
 TEST(what_is_cut_off_or_rubbish_is_no_answer)
@@ -73,5 +74,7 @@ TEST(a_refusal_has_a_text)
     assert_true(otlp_refusal_read(BYTES(""), &answer));
     assert_int_equal(answer.text.len, 0);
     assert_false(otlp_refusal_read(BYTES("Bad Request"), &answer));
+    assert_int_equal(answer.text.len, 0);
+    assert_false(otlp_refusal_read(BYTES("\x12\x02no\xff"), &answer));
     assert_int_equal(answer.text.len, 0);
 }

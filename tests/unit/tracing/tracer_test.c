@@ -149,5 +149,7 @@ TEST(beyond_their_bytes_they_are_dropped_too)
         tracer_add(t, &span);
     assert_int_equal(figures(t).waiting, TRACER_BYTES / otlp_span_size(&span));
     assert_int_equal(take_all(t, false), TRACER_BYTES / otlp_span_size(&span));
+    tracer_add(t, &span);
+    assert_int_equal(figures(t).waiting, 1);
     tracer_free(t);
 }
