@@ -40,7 +40,8 @@ static void let_idle_give_way(const struct http_connections *c)
         hang_up(oldest);
 }
 
-bool connections_add(struct http_connections *c, struct bufferevent *bev, ao_time now)
+const struct http_connection *connections_add(struct http_connections *c, struct bufferevent *bev,
+                                              ao_time now)
 {
     if (c->count >= HTTP_CONNECTIONS)
         let_idle_give_way(c);
@@ -50,9 +51,9 @@ bool connections_add(struct http_connections *c, struct bufferevent *bev, ao_tim
         bufferevent_incref(bev);
         c->at[i] = (struct http_connection){.bev = bev, .since = now, .phase = HTTP_READS};
         c->count++;
-        return true;
+        return &c->at[i];
     }
-    return false;
+    return NULL;
 }
 
 void connections_enter(struct http_connections *c, const struct bufferevent *bev,

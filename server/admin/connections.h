@@ -53,8 +53,10 @@ struct http_connections {
     uint32_t count;
 };
 
-/* Counts one more.  False: there is no room at all. */
-bool connections_add(struct http_connections *c, struct bufferevent *bev, ao_time now);
+/* Counts one more, whose place is the stream's as long as it lives.  NULL: there is no room at all.
+ */
+const struct http_connection *connections_add(struct http_connections *c, struct bufferevent *bev,
+                                              ao_time now);
 /* It is at something else from now on. */
 void connections_enter(struct http_connections *c, const struct bufferevent *bev,
                        enum http_phase phase, ao_time now);

@@ -17,13 +17,19 @@ static void add(struct evhttp_request *req, const char *name, const char *value)
     evhttp_add_header(evhttp_request_get_output_headers(req), name, value);
 }
 
+static const struct {
+    const char *name, *value;
+} of_any[] = {{"Content-Security-Policy", policy},
+              {"X-Content-Type-Options", "nosniff"},
+              {"Referrer-Policy", "no-referrer"},
+              {"Cross-Origin-Opener-Policy", "same-origin"},
+              {"Cross-Origin-Resource-Policy", "same-origin"}};
+enum { OF_ANY = sizeof of_any / sizeof *of_any };
+
 void reply_headers(struct evhttp_request *req)
 {
-    add(req, "Content-Security-Policy", policy);
-    add(req, "X-Content-Type-Options", "nosniff");
-    add(req, "Referrer-Policy", "no-referrer");
-    add(req, "Cross-Origin-Opener-Policy", "same-origin");
-    add(req, "Cross-Origin-Resource-Policy", "same-origin");
+    for (size_t i = 0; i < OF_ANY; i++)
+        add(req, of_any[i].name, of_any[i].value);
 }
 
 /* HEAD is answered without what it would have got. */
@@ -94,6 +100,22 @@ void reply_refusal(struct evhttp_request *req, int status, const char *code, con
 {
     reply_json(req, status,
                json_pack_ex(NULL, 0, "{s:{s:s,s:s}}", "error", "code", code, "text", text));
+}
+
+void reply_raw_refusal(struct evbuffer *output, const char *code, const char *text)
+{
+    char body[200];
+    int length =
+        snprintf(body, sizeof body, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}", code, text);
+
+    for (size_t i = 0; i < OF_ANY; i++)
+        evbuffer_add_printf(output, "%s: %s\r\n", of_any[i].name, of_any[i].value);
+    evbuffer_add_printf(output,
+                        "Cache-Control: no-store\r\n"
+                        "Content-Type: application/json\r\n"
+                        "Content-Length: %d\r\n"
+                        "Connection: close\r\n\r\n%s",
+                        length, body);
 }
 
 void reply_last(struct evhttp_request *req, int status, const char *code, const char *text)

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+struct evbuffer;
 struct evhttp_request;
 
 /* Of any answer; those that begin by themselves (live.c) call it, too.  No scripts, styles or
@@ -31,6 +32,9 @@ void reply_error(struct evhttp_request *req, const char *code, const char *text)
 void reply_refusal(struct evhttp_request *req, int status, const char *code, const char *text);
 /* The same, and the connection is closed behind it. */
 void reply_last(struct evhttp_request *req, int status, const char *code, const char *text);
+/* An error where there is no request: its headers and body, behind a status line that was written.
+ * Both texts are constants that JSON takes as they are, of 150 bytes together. */
+void reply_raw_refusal(struct evbuffer *output, const char *code, const char *text);
 /* A constant file of this program: nothing is copied.  `encoding`: NULL, or "gzip". */
 void reply_file(struct evhttp_request *req, const char *type, const char *encoding,
                 const void *bytes, size_t length);

@@ -16,6 +16,7 @@
 #include "server/admin/admin_tls.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
+#include "server/admin/evhttp_errors.h"
 #include "server/admin/files.h"
 #include "server/admin/framing.h"
 #include "server/admin/host_check.h"
@@ -179,10 +180,12 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
     struct web_listener *l = arg;
     struct bufferevent *bev = new_stream(l);
+    const struct http_connection *c =
+        bev ? connections_add(&l->web->connections, bev, clock_monotonic()) : NULL;
 
     (void)base;
-    if (bev)
-        connections_add(&l->web->connections, bev, clock_monotonic());
+    if (c)
+        evhttp_errors_replace(c);
     if (connections_full(&l->web->connections))
         watch(l->web, false);
     return bev;

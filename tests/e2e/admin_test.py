@@ -17,6 +17,21 @@ from harness import LIMIT, Server, build_handlers, eventually, scratch, self_sig
 from stuck_test import HANG
 
 
+SERVED = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def raw(admin, sent):
+    """All that is answered to these bytes, until the server closes."""
+    with contextlib.closing(admin.connection()) as connection:
+        connection.connect()
+        connection.sock.sendall(sent)
+        got = b""
+        with contextlib.suppress(ConnectionResetError):
+            while chunk := connection.sock.recv(1 << 16):
+                got += chunk
+        return got
+
+
 class AdminTest(unittest.TestCase):
     def start(self, *flags, admin=("http://127.0.0.1:0",), **options):
         """A server, and the URLs of its admin listeners."""
@@ -120,6 +135,29 @@ class Open(AdminTest):
         self.assertIn(admin.ask("PUT", "/api/session", "{}")[0], (405, 501))
         for path in ("/../index.html", "/%2e%2e/etc/passwd", "/page", "/api"):
             self.assertEqual(admin.ask("GET", path)[0], 404, path)
+
+    def test_what_the_library_refuses_is_an_error_as_any(self):
+        _, admin = self.open()
+        post = b"POST /api/call HTTP/1.1\r\nHost: localhost\r\n"
+        for sent, status, code in ((b"GET\r\n\r\n", 400, "BAD_REQUEST"), (b"GET / HTTP/1.1\r\nno header\r\n\r\n", 400, "BAD_REQUEST"),
+                                   (b"GET / HTTP/1.1\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 400, "BAD_REQUEST"), (b"GET /" + b"x" * 20000, 400, "BAD_REQUEST"), (post + b"Content-Length: 2000000\r\n\r\n", 413, "TOO_LARGE"),
+                                   (post + b"Transfer-Encoding: chunked\r\n\r\n1e8480\r\n", 413, "TOO_LARGE"), (post + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 413, "TOO_LARGE"),
+                                   (post + b"Expect: wonders\r\nContent-Length: 2\r\n\r\n{}", 417, "BAD_REQUEST"), (b"PUT / HTTP/1.1\r\nHost: localhost\r\n\r\n", 501, "BAD_REQUEST"),
+                                   (b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n", 501, "BAD_REQUEST"),
+                                   (post + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 413, "TOO_LARGE")):
+            with self.subTest(sent[:60]):
+                got = raw(admin, sent).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+                head, _, body = got.partition(b"\r\n\r\n")
+                self.assertEqual(head.split()[1], str(status).encode(), got)
+                self.assertEqual(json.loads(body)["error"]["code"], code)
+                headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                self.assertEqual(headers["Content-Type"], "application/json")
+                self.assertEqual((headers["Content-Length"], headers["Connection"]), (str(len(body)), "close"))
+                for name in ("Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"):
+                    self.assertIn(name, headers)
+                self.assertEqual((headers["X-Content-Type-Options"], headers["Cache-Control"]), ("nosniff", "no-store"))
+        first, second = SERVED + b"\r\n", b"GET\r\n\r\n"
+        self.assertIn(b"HTTP/1.1 400", raw(admin, first + second).partition(b"ok\n")[2], "also behind a request that was served")
 
     def test_pages_of_two_servers_at_one_name_have_a_session_each(self):
         _, first = self.open()
