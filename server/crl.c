@@ -7,29 +7,37 @@
 
 enum { NS_PER_S = 1000000000 };
 
+/* Returns how many have ended: one or none. */
+static uint32_t look(const struct config_listener *l, int64_t now,
+                     void (*tell)(const char *path, const char *text, bool ended))
+{
+    char text[256];
+    int64_t ends;
+
+    if (l->client_cert == CLIENT_CERT_NONE || !l->crl)
+        return 0;
+    bool read = tls_crl_ends(l->crl, &ends, text, sizeof text);
+    bool ended = !read || ends <= now;
+    if (read && ends > now + CRL_SOON)
+        return 0;
+    if (read)
+        snprintf(text, sizeof text, "the list of revoked certificates %s %lld hours %s",
+                 ended ? "has ended" : "ends in",
+                 (long long)((ended ? now - ends : ends - now) / 3600),
+                 ended ? "ago: no client gets in with a certificate" : "");
+    tell(l->crl, text, ended);
+    return ended;
+}
+
 uint32_t crl_look(const struct config *c, int64_t now,
                   void (*tell)(const char *path, const char *text, bool ended))
 {
-    char text[256];
     uint32_t count = 0;
 
-    for (size_t i = 0; i < c->listener_count; i++) {
-        const struct config_listener *l = &c->listeners[i];
-        int64_t ends;
-        if (l->client_cert == CLIENT_CERT_NONE || !l->crl)
-            continue;
-        bool read = tls_crl_ends(l->crl, &ends, text, sizeof text);
-        bool ended = !read || ends <= now;
-        if (read && ends > now + CRL_SOON)
-            continue;
-        if (read)
-            snprintf(text, sizeof text, "the list of revoked certificates %s %lld hours %s",
-                     ended ? "has ended" : "ends in",
-                     (long long)((ended ? now - ends : ends - now) / 3600),
-                     ended ? "ago: no client gets in with a certificate" : "");
-        tell(l->crl, text, ended);
-        count += ended;
-    }
+    for (size_t i = 0; i < c->listener_count; i++)
+        count += look(&c->listeners[i], now, tell);
+    for (size_t i = 0; i < c->admin.count; i++)
+        count += look(&c->admin.listeners[i], now, tell);
     return count;
 }
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/admin/admin_tls.h"
 #include "server/admin/web.h"
 #include "server/metrics/metrics.h"
+#include "server/net/stream/tls_bare.h"
 #include "server/runtime/thread.h"
 
 struct admin {
@@ -83,6 +83,16 @@ static bool copy_hosts(struct web *w, const struct admin_options *o)
     return w->hosts != NULL;
 }
 
+static bool open_tls(struct web_listener *l, const struct listener_options *o, char *error,
+                     size_t size)
+{
+    if (!l->web->tls)
+        l->web->tls = tls_loop_new(NULL, NULL);
+    l->tls = tls_context_new(l->web->tls, &o->tls, error, size);
+    l->asks_certificate = o->auth == LISTENER_AUTH_CERT;
+    return l->tls != NULL;
+}
+
 static int open_listener(struct web_listener *l, const struct listener_options *o, char *error,
                          size_t size)
 {
@@ -92,7 +102,7 @@ static int open_listener(struct web_listener *l, const struct listener_options *
         wrong = "https:// needs a certificate and a key (tls.cert, tls.key)";
     if (wrong)
         return snprintf(error, size, "%s: %s", o->url, wrong), -1;
-    if (l->url.scheme == URL_TLS && !(l->tls = admin_tls_new(&o->tls, error, size)))
+    if (l->url.scheme == URL_TLS && !open_tls(l, o, error, size))
         return -1;
     if (listen_socket_open(&l->socket, &l->url, 0, o->unix_mode, error, size) != 0)
         return -1;
@@ -174,29 +184,29 @@ static bool is_same(const struct web_listener *l, const struct listener_options 
            l->url.scheme == URL_TLS && strcmp(way.host, l->url.host) == 0;
 }
 
-static void offer_certificate(struct web_listener *l, struct ssl_ctx_st *next)
+static void offer_certificate(struct web_listener *l, struct tls_context *next)
 {
-    admin_tls_free(atomic_exchange_explicit(&l->tls_next, next, memory_order_acq_rel));
+    tls_context_unref(atomic_exchange_explicit(&l->tls_next, next, memory_order_acq_rel));
 }
 
 int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
                  char *error, size_t size)
 {
     enum { LISTENERS_MAX = 32 };
-    struct ssl_ctx_st *next[LISTENERS_MAX] = {NULL};
+    struct tls_context *next[LISTENERS_MAX] = {NULL};
     int status = 0;
 
     if (count != a->web.count || count > LISTENERS_MAX)
         return 0; /* it is another list: a restart takes it over */
     for (uint32_t i = 0; status == 0 && i < count; i++)
         if (is_same(&a->web.listeners[i], &listeners[i]) &&
-            !(next[i] = admin_tls_new(&listeners[i].tls, error, size)))
+            !(next[i] = tls_context_new(a->web.tls, &listeners[i].tls, error, size)))
             status = -1;
     for (uint32_t i = 0; i < count; i++) {
         if (status == 0 && next[i])
             offer_certificate(&a->web.listeners[i], next[i]);
         else
-            admin_tls_free(next[i]);
+            tls_context_unref(next[i]);
     }
     return status;
 }
@@ -206,7 +216,7 @@ int admin_reload(struct admin *a, const struct listener_options *listeners, uint
 static void free_listener(struct web_listener *l)
 {
     listen_socket_close(&l->socket, &l->url);
-    admin_tls_free(l->tls);
+    tls_context_unref(l->tls);
     offer_certificate(l, NULL);
 }
 
@@ -232,6 +242,7 @@ void admin_close(struct admin *a)
         event_free(a->tick);
     if (a->web.base)
         event_base_free(a->web.base);
+    tls_loop_free(a->web.tls); /* after its connections */
     if (a->stop_fd >= 0)
         close(a->stop_fd);
     free(a->web.hosts);

@@ -9,6 +9,7 @@
  *   admin.c        its life, and its thread
  *   web.c          a request: its checks, and who answers it
  *   connections.c  the connections of HTTP, and their bounds
+ *   evhttp_errors.c  what evhttp refuses by itself
  *   http_reply.c   answers: headers, texts, JSON, errors
  *   accept.c       what a client takes;  gzip.c  text made smaller
  *   framing.c      is it beyond doubt where a request ends?
@@ -17,7 +18,6 @@
  *   monitoring.c   /healthz, /readyz, /metrics, /debug/topology
  *   session.c      the table of sessions;  api.c  what a session may ask;  live.c  what is pushed
  *   gateway.c      a connection to the server, as one principal
- *   admin_tls.c    certificates
  *
  * Thread: main. */
 #ifndef ERGON_ADMIN_ADMIN_H
@@ -49,8 +49,11 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
 int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_shared *shared,
                  const struct admin_options *options, char *error, size_t size);
 
-/* Reads the certificates again, for connections that come from now on; what else the options say
- * needs a restart.  0, or -1 with a text: one cannot be used, and all stay as they are. */
+/* Reads certificates, authorities and lists again, for connections that come from now on; where
+ * authorities or lists are other ones, the certificates of clients that are connected are verified
+ * once more, and who is not believed any more loses connection and session, within a second or with
+ * the next request.  What else the options say needs a restart.  0, or -1 with a text: one cannot
+ * be used, and all stay as they are. */
 int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
                  char *error, size_t size);
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/request.h"
+#include "server/net/stream/tls_bare.h"
 
 /* ---- sessions ---- */
 
@@ -19,6 +20,7 @@ struct guest {
     struct gateway_peer *peer;
     struct evhttp_request *req; /* POST /api/session; NULL: answered */
     struct session *session;    /* NULL: not yet */
+    struct tls_shown *shown;    /* the certificate by which it came; NULL: it did otherwise */
 };
 
 struct gateway_peer *api_peer(const struct session *s)
@@ -29,6 +31,7 @@ struct gateway_peer *api_peer(const struct session *s)
 static void guest_free(struct guest *g)
 {
     gateway_close(g->peer);
+    tls_shown_free(g->shown);
     free(g);
 }
 
@@ -36,6 +39,20 @@ void api_end_session(struct session *s)
 {
     guest_free(s->user);
     session_end(s);
+}
+
+void api_end_distrusted(const struct web_listener *l)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        struct session *s = &l->web->sessions.at[i];
+        const struct guest *g = *s->id ? s->user : NULL;
+        const char *why =
+            g && g->listener == l && g->shown ? tls_shown_distrusted(g->shown, l->tls) : NULL;
+        if (!why)
+            continue;
+        log_warn("admin session ended", LOG_STR("principal", s->principal), LOG_STR("reason", why));
+        api_end_session(s);
+    }
 }
 
 static void set_cookie(const struct web_listener *l, struct evhttp_request *req, const char *id,
@@ -69,6 +86,7 @@ static void welcome(struct guest *g, const char *principal)
         return;
     }
     g->session->user = g;
+    g->session->by_certificate = g->shown != NULL;
     g->req = NULL;
     log_info("admin session opened", LOG_STR("principal", principal));
     set_cookie(g->listener, req, g->session->id, "");
@@ -117,15 +135,22 @@ void api_session_post(struct web_listener *l, struct evhttp_request *req)
         reply_error(req, "BAD_REQUEST", "\"token\" is to be a token");
         goto done;
     }
-    const struct net_origin from = request_origin(l, req);
+    struct net_origin from;
+    if (!request_origin(l, req, &from))
+        goto done;
     g = calloc(1, sizeof *g);
     if (g) {
         *g = (struct guest){.listener = l, .req = req};
-        g->peer =
-            gateway_open(&l->web->gateway, l->index, &from, json_string_value(token), &port, g);
+        bool by_certificate = !token && *from.certificate;
+        if (by_certificate)
+            g->shown = tls_shown_of(request_tls(req));
+        if (!by_certificate || g->shown)
+            g->peer =
+                gateway_open(&l->web->gateway, l->index, &from, json_string_value(token), &port, g);
     }
     if (!g || !g->peer) {
-        free(g);
+        if (g)
+            guest_free(g);
         reply_error(req, "MEMORY", "out of memory");
     }
 done:
@@ -139,7 +164,7 @@ static void refuse_stranger(struct evhttp_request *req)
 
 void api_session_get(struct web_listener *l, struct evhttp_request *req)
 {
-    const struct session *s = request_session(l->web, req);
+    const struct session *s = request_session(l, req);
 
     if (s)
         answer_session(req, s);
@@ -149,7 +174,7 @@ void api_session_get(struct web_listener *l, struct evhttp_request *req)
 
 struct session *api_trusted_session(const struct web_listener *l, struct evhttp_request *req)
 {
-    struct session *s = request_session(l->web, req);
+    struct session *s = request_session(l, req);
 
     if (!s)
         refuse_stranger(req);

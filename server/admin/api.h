@@ -17,6 +17,9 @@ void api_call(struct web_listener *l, struct evhttp_request *req);
 struct session *api_trusted_session(const struct web_listener *l, struct evhttp_request *req);
 /* The connection of a session. */
 struct gateway_peer *api_peer(const struct session *s);
+/* Ends those of this listener that were opened by a certificate which counts no more, by the
+ * listener's present context; logged. */
+void api_end_distrusted(const struct web_listener *l);
 /* Ends it with its connection: what it had under way is answered CLOSED. */
 void api_end_session(struct session *s);
 

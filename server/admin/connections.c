@@ -41,7 +41,7 @@ static void let_idle_give_way(const struct http_connections *c)
 }
 
 const struct http_connection *connections_add(struct http_connections *c, struct bufferevent *bev,
-                                              ao_time now)
+                                              const void *listener, ao_time now)
 {
     if (c->count >= HTTP_CONNECTIONS)
         let_idle_give_way(c);
@@ -49,7 +49,8 @@ const struct http_connection *connections_add(struct http_connections *c, struct
         if (c->at[i].bev)
             continue;
         bufferevent_incref(bev);
-        c->at[i] = (struct http_connection){.bev = bev, .since = now, .phase = HTTP_READS};
+        c->at[i] = (struct http_connection){
+            .bev = bev, .listener = listener, .since = now, .phase = HTTP_READS};
         c->count++;
         return &c->at[i];
     }
@@ -130,6 +131,15 @@ void connections_tick(struct http_connections *c, ao_time now)
     const struct http_connection *slow = oldest_at(c, HTTP_ANSWERS);
     if (slow && now - slow->since > HTTP_ANSWER_LEAST)
         hang_up(slow);
+}
+
+void connections_end(struct http_connections *c, const void *listener,
+                     bool (*ends)(struct bufferevent *bev, void *arg), void *arg)
+{
+    for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++)
+        if (c->at[i].bev && c->at[i].listener == listener && !was_dropped(c->at[i].bev) &&
+            ends(c->at[i].bev, arg))
+            hang_up(&c->at[i]);
 }
 
 bool connections_full(const struct http_connections *c)

@@ -44,6 +44,7 @@ enum http_phase {
 
 struct http_connection {
     struct bufferevent *bev; /* a reference; NULL: free */
+    const void *listener;    /* that accepted it */
     ao_time since;           /* of this phase */
     enum http_phase phase;
 };
@@ -56,7 +57,7 @@ struct http_connections {
 /* Counts one more, whose place is the stream's as long as it lives.  NULL: there is no room at all.
  */
 const struct http_connection *connections_add(struct http_connections *c, struct bufferevent *bev,
-                                              ao_time now);
+                                              const void *listener, ao_time now);
 /* It is at something else from now on. */
 void connections_enter(struct http_connections *c, const struct bufferevent *bev,
                        enum http_phase phase, ao_time now);
@@ -65,6 +66,9 @@ void connections_enter(struct http_connections *c, const struct bufferevent *bev
 void connections_sweep(struct http_connections *c);
 /* Each second: hangs up on those that take too long. */
 void connections_tick(struct http_connections *c, ao_time now);
+/* Hangs up on those of this listener of which `ends` says so. */
+void connections_end(struct http_connections *c, const void *listener,
+                     bool (*ends)(struct bufferevent *bev, void *arg), void *arg);
 bool connections_full(const struct http_connections *c); /* nobody is to be accepted */
 
 #endif

@@ -208,6 +208,8 @@ struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,
         return NULL;
     *p = (struct gateway_peer){
         .gateway = g, .listener = listener, .from = *from, .port = port, .arg = arg};
+    if (token)
+        *p->from.certificate = '\0';
     LIST_INSERT_HEAD(&g->peers, p, link);
     const struct ergon_options options = {.size = sizeof options,
                                           .url = "unix:///here",

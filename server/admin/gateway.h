@@ -42,7 +42,7 @@ struct gateway_port {
 };
 
 /* Begins; `port` tells how it went, later, from the event loop.  `token`: NULL, where nobody is
- * asked.  NULL without memory. */
+ * asked, or a certificate says it; with one, that alone says who it is.  NULL without memory. */
 struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,
                                   const struct net_origin *from, const char *token,
                                   const struct gateway_port *port, void *arg);

@@ -233,7 +233,7 @@ static void begin(struct web *w, struct session *s, struct evhttp_request *req)
 void live_get(struct web_listener *l, struct evhttp_request *req)
 {
     struct web *w = l->web;
-    struct session *s = request_session(w, req);
+    struct session *s = request_session(l, req);
 
     if (!s)
         reply_error(req, "AUTH", "there is no session: it has ended, or was never opened");

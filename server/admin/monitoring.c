@@ -95,12 +95,12 @@ static void probe(struct web_listener *l, struct evhttp_request *req, const char
                   probe_answer_fn *answer)
 {
     static const struct gateway_port port = {.opened = on_opened, .lost = on_lost};
-    const struct session *s = request_session(l->web, req);
+    const struct session *s = request_session(l, req);
 
-    if (!request_reaches(l->web, req))
+    struct net_origin from;
+    if (!request_reaches(l->web, req) || !request_origin(l, req, &from))
         return;
     struct probe *p = malloc(sizeof *p);
-    const struct net_origin from = request_origin(l, req);
     if (p) {
         *p = (struct probe){.web = l->web, .req = req, .method = method, .answer = answer};
         if (!s)

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include "server/admin/http_reply.h"
 #include "server/health.h"
 #include "server/net/auth/peer.h"
+#include "server/net/auth/principal.h"
+#include "server/net/stream/tls_bare.h"
 
 const char *request_header(struct evhttp_request *req, const char *name)
 {
@@ -32,7 +35,27 @@ const char *request_cookie(struct evhttp_request *req, char name[static REQUEST_
     return name;
 }
 
-struct session *request_session(struct web *w, struct evhttp_request *req)
+const struct ssl_st *request_tls(struct evhttp_request *req)
+{
+    return bufferevent_openssl_get_ssl(
+        evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+}
+
+/* Does its connection show the certificate that the session was opened by, if it was? */
+static bool shows_certificate(const struct session *s, struct evhttp_request *req)
+{
+    char name[NET_NAME_MAX], full[SESSION_PRINCIPAL_MAX];
+    const struct ssl_st *ssl = request_tls(req);
+
+    if (!s->by_certificate)
+        return true;
+    if (!ssl || tls_bare_name(ssl, name, sizeof name) != TLS_NAME_FOUND)
+        return false;
+    principal_full_name(PRINCIPAL_CERT, name, full, sizeof full);
+    return strcmp(full, s->principal) == 0;
+}
+
+struct session *request_session(const struct web_listener *l, struct evhttp_request *req)
 {
     char name[REQUEST_COOKIE_SIZE];
     size_t named = strlen(request_cookie(req, name));
@@ -45,11 +68,11 @@ struct session *request_session(struct web *w, struct evhttp_request *req)
         size_t length = strcspn(at, ";");
         if (length == named + 1 + SESSION_WORD_TEXT && strncmp(at, name, named) == 0 &&
             at[named] == '=')
-            found =
-                session_find(&w->sessions, at + named + 1, SESSION_WORD_TEXT, clock_monotonic());
+            found = session_find(&l->web->sessions, at + named + 1, SESSION_WORD_TEXT,
+                                 clock_monotonic());
         at += length;
     }
-    return found;
+    return found && shows_certificate(found, req) ? found : NULL;
 }
 
 const char *request_token(struct evhttp_request *req)
@@ -117,17 +140,33 @@ struct event *request_vanishes(struct evhttp_request *req,
     return e;
 }
 
-struct net_origin request_origin(const struct web_listener *l, struct evhttp_request *req)
+/* A browser says so of what another page than ours has it ask. */
+static bool is_asked_elsewhere(struct evhttp_request *req)
 {
-    struct net_origin from = {.address.ss_family = AF_UNSPEC};
-    socklen_t size = sizeof from.address;
+    const char *site = request_header(req, "Sec-Fetch-Site");
+
+    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
+bool request_origin(const struct web_listener *l, struct evhttp_request *req,
+                    struct net_origin *from)
+{
+    socklen_t size = sizeof from->address;
     int fd = socket_of(req);
 
+    *from = (struct net_origin){.address.ss_family = AF_UNSPEC};
     if (l->url.scheme == URL_UNIX)
-        from.is_user = peer_uid(fd, &from.uid);
-    else if (getpeername(fd, (struct sockaddr *)&from.address, &size) != 0)
-        from.address.ss_family = AF_UNSPEC; /* it has left */
-    return from;
+        from->is_user = peer_uid(fd, &from->uid);
+    else if (getpeername(fd, (struct sockaddr *)&from->address, &size) != 0)
+        from->address.ss_family = AF_UNSPEC; /* it has left */
+    if (!l->asks_certificate || is_asked_elsewhere(req))
+        return true;
+    if (tls_bare_name(request_tls(req), from->certificate, sizeof from->certificate) ==
+        TLS_NAME_UNUSABLE) {
+        reply_error(req, "AUTH", "the client certificate has no usable subjectAltName");
+        return false;
+    }
+    return true;
 }
 
 void request_local_address(struct evhttp_request *req, char *text, size_t size)

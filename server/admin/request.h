@@ -14,8 +14,9 @@ const char *request_header(struct evhttp_request *req, const char *name); /* NUL
  * by which we were called is part of it. */
 enum { REQUEST_COOKIE_SIZE = 32 };
 const char *request_cookie(struct evhttp_request *req, char name[static REQUEST_COOKIE_SIZE]);
-/* The session that its cookie names; NULL: none, or no such, any more. */
-struct session *request_session(struct web *w, struct evhttp_request *req);
+/* The session that its cookie names; NULL: none, or no such, any more, or it was opened by a
+ * certificate that its connection does not show. */
+struct session *request_session(const struct web_listener *l, struct evhttp_request *req);
 /* Behind "Authorization: Bearer"; NULL: there is none. */
 const char *request_token(struct evhttp_request *req);
 /* Its body, which has to be JSON and say so, as an object: a new reference.  NULL: it was refused,
@@ -26,8 +27,14 @@ json_t *request_json(struct evhttp_request *req);
  * before the request is; NULL without memory. */
 struct event *request_vanishes(struct evhttp_request *req,
                                void (*fn)(evutil_socket_t fd, short what, void *arg), void *arg);
-/* Where its connection comes from, by the listener it came to. */
-struct net_origin request_origin(const struct web_listener *l, struct evhttp_request *req);
+/* Where its connection comes from, by the listener it came to, and whom its certificate names,
+ * where that says who one is: but not where a browser says that the request is not our page's,
+ * since it shows the certificate to whoever has it ask.  False: the certificate names nobody, and
+ * that was answered. */
+bool request_origin(const struct web_listener *l, struct evhttp_request *req,
+                    struct net_origin *from);
+/* What its connection has shown; NULL: it is plain. */
+const struct ssl_st *request_tls(struct evhttp_request *req);
 /* The address that its connection came to, as text; "" for a Unix socket. */
 void request_local_address(struct evhttp_request *req, char *text, size_t size);
 /* Can we reach the server by now?  False: it was answered. */

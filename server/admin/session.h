@@ -29,7 +29,8 @@ struct session {
     char id[SESSION_WORD_TEXT + 1];   /* "": free */
     char csrf[SESSION_WORD_TEXT + 1]; /* what X-Ergon-CSRF has to say */
     char principal[SESSION_PRINCIPAL_MAX];
-    uint32_t listener; /* by which it was opened */
+    uint32_t listener;   /* by which it was opened */
+    bool by_certificate; /* it counts only where that is shown */
     ao_time opened, used;
     uint32_t calls; /* under way */
     uint32_t lives; /* streams of events; while there is one it is not idle */

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/admin/admin_tls.h"
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
 #include "server/admin/evhttp_errors.h"
@@ -23,6 +22,7 @@
 #include "server/admin/live.h"
 #include "server/admin/monitoring.h"
 #include "server/admin/request.h"
+#include "server/net/stream/tls_bare.h"
 
 /* ---- who answers ---- */
 
@@ -104,6 +104,35 @@ static void dispatch(struct web_listener *l, struct evhttp_request *req, const c
         serve_file(req, method, path, known);
 }
 
+/* ---- certificates ---- */
+
+static bool is_distrusted(struct bufferevent *bev, void *arg)
+{
+    const struct web_listener *l = arg;
+    const struct ssl_st *ssl = bufferevent_openssl_get_ssl(bev);
+
+    return ssl && tls_bare_distrusted(ssl, l->tls) != NULL;
+}
+
+/* Takes over what a reload brought.  Whose certificate counts no more loses connection and session.
+ */
+static void renew_certificate(struct web_listener *l)
+{
+    struct tls_context *was = l->tls, *next;
+
+    if (!atomic_load_explicit(&l->tls_next, memory_order_relaxed))
+        return;
+    next = atomic_exchange_explicit(&l->tls_next, NULL, memory_order_acquire);
+    if (!next)
+        return;
+    l->tls = next;
+    if (!tls_same_trust(was, next)) {
+        api_end_distrusted(l);
+        connections_end(&l->web->connections, l, is_distrusted, l);
+    }
+    tls_context_unref(was); /* connections have references of their own */
+}
+
 /* ---- requests ---- */
 
 static struct bufferevent *stream_of(struct evhttp_request *req)
@@ -128,6 +157,7 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *doubt = framing_doubt(evhttp_request_get_input_headers(req),
                                       evhttp_request_get_command(req) == EVHTTP_REQ_POST);
 
+    renew_certificate(l);
     connections_enter(&l->web->connections, stream_of(req), HTTP_ANSWERS, clock_monotonic());
     evhttp_request_set_on_complete_cb(req, on_answered, l);
     if (doubt)
@@ -140,20 +170,10 @@ static void on_request(struct evhttp_request *req, void *arg)
 
 /* ---- connections ---- */
 
-static void renew_certificate(struct web_listener *l)
-{
-    struct ssl_ctx_st *next = atomic_exchange_explicit(&l->tls_next, NULL, memory_order_acquire);
-
-    if (!next)
-        return;
-    admin_tls_free(l->tls); /* connections have references of their own */
-    l->tls = next;
-}
-
 static struct bufferevent *new_stream(struct web_listener *l)
 {
     renew_certificate(l);
-    struct ssl_st *ssl = l->tls ? admin_tls_accept(l->tls) : NULL;
+    struct ssl_st *ssl = l->tls ? tls_bare_new(l->tls) : NULL;
 
     if (!ssl)
         return bufferevent_socket_new(l->web->base, -1, BEV_OPT_CLOSE_ON_FREE);
@@ -181,7 +201,7 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     struct web_listener *l = arg;
     struct bufferevent *bev = new_stream(l);
     const struct http_connection *c =
-        bev ? connections_add(&l->web->connections, bev, clock_monotonic()) : NULL;
+        bev ? connections_add(&l->web->connections, bev, l, clock_monotonic()) : NULL;
 
     (void)base;
     if (c)
@@ -250,6 +270,8 @@ bool web_tick(struct web *w)
     struct session *over;
     ao_time now = clock_monotonic();
 
+    for (uint32_t i = 0; i < w->count; i++)
+        renew_certificate(&w->listeners[i]);
     while ((over = sessions_expired(&w->sessions, now)))
         api_end_session(over);
     lives_tick(w);

@@ -18,7 +18,6 @@ struct evhttp;
 struct evhttp_request;
 struct evconnlistener;
 struct event;
-struct ssl_ctx_st;
 struct health;
 struct live;
 struct metrics;
@@ -40,15 +39,17 @@ struct web_listener {
     struct listen_socket socket;
     struct evhttp *http;
     struct evconnlistener *accepts; /* http's */
-    struct ssl_ctx_st *tls;         /* NULL: plain */
+    struct tls_context *tls;        /* NULL: plain */
     /* What a reload brought, to be used from the next connection on; whoever takes it out owns it.
      * Exchanged: release by the main thread, acquire by the admin thread. */
-    _Atomic(struct ssl_ctx_st *) tls_next;
-    uint32_t index; /* of its listener inside the acceptor */
+    _Atomic(struct tls_context *) tls_next;
+    bool asks_certificate; /* its clients are who their certificates name */
+    uint32_t index;        /* of its listener inside the acceptor */
 };
 
 struct web {
     struct event_base *base;
+    struct tls_loop *tls; /* of all listeners with TLS; NULL: there is none */
     struct web_listener *listeners;
     uint32_t count;
     char **hosts;

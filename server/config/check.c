@@ -165,16 +165,13 @@ static void check_no_tls(const struct subject *s, const struct config_listener *
 
 static void check_auth(const struct subject *s, const struct config_listener *l)
 {
-    if (l->way.http && l->auth == LISTENER_AUTH_CERT) {
-        wrong(s, "auth", "is cert, which an admin listener does not know (write token)");
-        return;
-    }
     if (l->auth == LISTENER_AUTH_TOKEN && !s->config->tokens_file)
         wrong(s, "auth", "is token, but there is no tokens_file (make a token with: ergon token)");
     if (l->auth == LISTENER_AUTH_PEER && l->way.scheme != URL_UNIX)
         wrong(s, "auth", "is peer, which only a unix:// listener can know");
     if (l->auth == LISTENER_AUTH_CERT && l->way.scheme != URL_TLS)
-        wrong(s, "auth", "is cert, which only an ergons:// listener can know");
+        wrong(s, "auth", "is cert, which only an %s listener can know",
+              l->way.http ? "https://" : "ergons://");
     if (l->auth == LISTENER_AUTH_CERT && l->way.scheme == URL_TLS &&
         l->client_cert == CLIENT_CERT_NONE)
         wrong(s, "tls.client_cert", "is none, but auth: cert needs one (write required)");

@@ -109,8 +109,8 @@ struct config {
     struct config_listener *listeners;
     size_t listener_count;
     struct {
-        /* Of config_listener the admin listener knows url, auth, allow, tls.cert, tls.key,
-         * insecure, penalties and mode. */
+        /* Of config_listener the admin listener knows url, auth, allow, all of TLS, insecure,
+         * penalties and mode. */
         struct config_listener *listeners;
         size_t count;
         struct config_texts hosts; /* names that it may be called by, beside its address */

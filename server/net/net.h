@@ -18,6 +18,8 @@
 #include "server/net/connection.h"
 #include "server/net/stream/tls.h"
 
+enum { NET_NAME_MAX = 256 /* bytes of the name of a certificate or a user, with the end */ };
+
 struct net_loop;
 struct acceptor;
 struct tally_book;
@@ -125,9 +127,10 @@ int acceptor_listen(struct acceptor *a, const struct listener_options *options, 
                     size_t size);
 /* A listener that accepts nothing itself: connections come to it by net_adopt().  It has the rules
  * of any listener, so who comes by it has to say who it is just as at one that listens: `auth`
- * NONE: nobody is asked, TOKEN: by server.auth, PEER: the user is told by net_adopt(); CERT is not
- * known.  `way` names it, in logs and figures; of the options tls, unix_mode and url do not count.
- * Its index, or -1 with a text: there are too many listeners, no memory, no thread. */
+ * NONE: nobody is asked, TOKEN: by server.auth, PEER, CERT: the user, or whom a certificate names,
+ * is told by net_adopt().  `way` names it, in logs and figures; of the options tls, unix_mode and
+ * url do not count. Its index, or -1 with a text: there are too many listeners, no memory, no
+ * thread. */
 int acceptor_listen_inside(struct acceptor *a, const struct url *way,
                            const struct listener_options *options, char *error, size_t size);
 uint32_t acceptor_count(const struct acceptor *a); /* of listeners */
@@ -163,6 +166,9 @@ struct net_origin {
     bool is_user; /* of this machine, by a Unix socket: `uid`; else `address` counts */
     uint32_t uid;
     struct sockaddr_storage address;
+    /* Whom a certificate names that was verified by whoever has taken the connection
+     * (tls_bare_name()); "": it has shown none. */
+    char certificate[NET_NAME_MAX];
 };
 /* Takes a connected stream socket, non-blocking, as if a listener (that of the index, which
  * acceptor_listen_inside() returned) had accepted it from there: limits, penalties and rights are

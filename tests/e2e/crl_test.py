@@ -29,7 +29,9 @@ commonName = supplied
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 
 
-class Lists(unittest.TestCase):
+class Authority(unittest.TestCase):
+    """Our authority, two clients that it has signed for, and its list."""
+
     def setUp(self):
         self.folder = scratch(self.addCleanup)
         self.cert, self.key = self_signed(self.folder)
@@ -66,6 +68,20 @@ class Lists(unittest.TestCase):
         self.openssl("ca", "-config", self.at("ca.conf"), "-gencrl", "-out", self.at("crl.pem"),
                      *(dates or ("-crldays", "30")))
 
+    def context(self, name, version=None):
+        context = trusting(self.cert)
+        context.load_cert_chain(*self.clients[name])
+        if version:
+            context.minimum_version = context.maximum_version = version
+        return context
+
+    def reload(self, server):
+        before = server.log_text().count("msg=reloaded")
+        server.signal(signal.SIGHUP)
+        eventually(lambda: server.log_text().count("msg=reloaded") > before, "every loop goes by what is new")
+
+
+class Lists(Authority):
     def make_middle(self):
         """An authority between ours and carol."""
         with open(self.at("middle.conf"), "w") as out:
@@ -106,13 +122,6 @@ listen:
         server.urls.append(server.process.stdout.readline().strip())
         return server
 
-    def context(self, name, version=None):
-        context = trusting(self.cert)
-        context.load_cert_chain(*self.clients[name])
-        if version:
-            context.minimum_version = context.maximum_version = version
-        return context
-
     def connect(self, server, name):
         return self.connect_by(server, self.context(name))
 
@@ -133,11 +142,6 @@ listen:
         self.assertEqual(client.call("echo", 1), 1)
         self.assertTrue(client.sock.session_reused)
         return client
-
-    def reload(self, server):
-        before = server.log_text().count("msg=reloaded")
-        server.signal(signal.SIGHUP)
-        eventually(lambda: server.log_text().count("msg=reloaded") > before, "every loop goes by what is new")
 
     def gets_in(self, server, name):
         return self.gets_in_by(server, self.context(name))

@@ -65,7 +65,7 @@ static uint32_t fewest(struct acceptor *a)
 struct caller {
     char peer[PEER_TEXT_MAX]; /* in the log */
     uint64_t key;             /* what it is counted by */
-    const char *user;         /* name; NULL: nobody asks for it */
+    const char *user;         /* name, or that of a certificate; NULL: nobody asks for it */
 };
 
 /* Counted, but for its place.  NULL without memory. */
@@ -189,9 +189,11 @@ static void take_user(struct listener *l, int fd, uint32_t uid)
         accept_user(l, fd, uid, name);
 }
 
-static void take_address(struct listener *l, int fd, const struct sockaddr_storage *from)
+/* `certificate`: whom it names; NULL: it shows it itself, if any. */
+static void take_address(struct listener *l, int fd, const struct sockaddr_storage *from,
+                         const char *certificate)
 {
-    struct caller caller = {.key = peer_key(from)};
+    struct caller caller = {.key = peer_key(from), .user = certificate};
 
     peer_text(from, caller.peer, sizeof caller.peer);
     take_caller(l, fd, &caller);
@@ -204,7 +206,7 @@ static void take_connection(struct listener *l, int fd, const struct sockaddr_st
     if (l->url.scheme == URL_UNIX && peer_uid(fd, &uid))
         take_user(l, fd, uid);
     else
-        take_address(l, fd, from);
+        take_address(l, fd, from, NULL);
 }
 
 void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
@@ -214,7 +216,7 @@ void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
     else if (from->is_user)
         take_user(l, fd, from->uid);
     else
-        take_address(l, fd, &from->address);
+        take_address(l, fd, &from->address, *from->certificate != '\0' ? from->certificate : NULL);
 }
 
 /* --- Accepting --- */

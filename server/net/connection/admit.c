@@ -8,8 +8,6 @@
 #include "server/net/connection/conn_output.h"
 #include "server/net/connection/newcomers.h"
 
-enum { NAME_MAX_BYTES = 256 };
-
 static const char names_nobody[] =
     "the client certificate has no usable subjectAltName (a DNS name, a URI or an e-mail address); "
     "its common name is not looked at";
@@ -41,7 +39,7 @@ static const struct principal *make(const struct connection *c, enum principal_m
                                         .methods = methods == NULL ? "*" : methods,
                                         .everything = nobody_says(c),
                                         .roles = c->loop->roles};
-    char full[NAME_MAX_BYTES + 16];
+    char full[NET_NAME_MAX + 16];
 
     principal_full_name(how, name, full, sizeof full);
     if (c->slot->rules->auth == LISTENER_AUTH_NONE)
@@ -65,8 +63,10 @@ static bool become(struct connection *c, enum principal_mechanism how, const cha
 /* Without a certificate a peer is nobody yet: the listener may accept a token instead. */
 static bool admit_by_certificate(struct connection *c)
 {
-    char name[NAME_MAX_BYTES];
+    char name[NET_NAME_MAX];
 
+    if (c->slot->user != NULL)
+        return become(c, PRINCIPAL_CERT, c->slot->user);
     switch (tls_peer_name(&c->stream, name, sizeof name)) {
     case TLS_NAME_FOUND:
         return become(c, PRINCIPAL_CERT, name);
@@ -91,7 +91,7 @@ static bool admit_by_socket(struct connection *c)
 /* Nobody is asked: the peer is where it comes from. */
 static bool admit_unasked(struct connection *c)
 {
-    char name[NAME_MAX_BYTES];
+    char name[NET_NAME_MAX];
 
     if (strncmp(conn_peer(c), "unix", 4) == 0)
         return admit_by_socket(c);

@@ -67,7 +67,9 @@ struct conn_slot {
     struct listener_rules *rules;
     uint64_t key; /* of its peer (peer_key()) */
 
-    const char *user; /* name of the one of a Unix socket, behind `peer`; NULL: nobody asked */
+    /* Name of the one of a Unix socket, or of a certificate that was verified before the connection
+     * was adopted, behind `peer`; NULL: nobody asked. */
+    const char *user;
 
     struct crowd *crowd;          /* the acceptor's: of that key */
     struct crowd_member of_crowd; /* the same: while it is counted and a loop has it; the youngest

@@ -6,14 +6,12 @@
  * caller had no room for in its own `rest`. */
 #include "server/net/stream/tls_private.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <openssl/err.h>
 #include <openssl/x509.h>
-#include <openssl/x509v3.h>
 
 enum {
     TLS_IN = 32768,        /* ciphertext of one read() */
@@ -528,55 +526,11 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd, struct even
     return true;
 }
 
-/* Nothing that a name of this kind does not consist of, and that would read as another's, as a
- * pattern or as two words. */
-static bool is_usable_name(int kind, const char *text, int len)
-{
-    for (int i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c <= ' ' || c >= 0x7f || strchr("*,\"\\#", c) != NULL ||
-            (kind == GEN_DNS && strchr(":@/", c) != NULL))
-            return false;
-    }
-    return len > 0 && (kind != GEN_EMAIL || memchr(text, '@', (size_t)len) != NULL) &&
-           (kind != GEN_URI || memchr(text, ':', (size_t)len) != NULL);
-}
-
-/* The first name of this kind; a DNS name in small letters. */
-static enum tls_name name_of_kind(const GENERAL_NAMES *names, int kind, char *buf, size_t size)
-{
-    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
-        int found;
-        const ASN1_STRING *string =
-            GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &found);
-        if (found != kind)
-            continue;
-        const char *text = (const char *)ASN1_STRING_get0_data(string);
-        int len = ASN1_STRING_length(string);
-        if (!is_usable_name(kind, text, len) || (size_t)len >= size)
-            return TLS_NAME_UNUSABLE;
-        snprintf(buf, size, "%.*s", len, text);
-        for (char *c = buf; kind == GEN_DNS && *c != '\0'; c++)
-            *c = (char)tolower((unsigned char)*c);
-        return TLS_NAME_FOUND;
-    }
-    return TLS_NAME_NO_CERTIFICATE;
-}
-
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)
 {
-    static const int kinds[] = {GEN_DNS, GEN_URI, GEN_EMAIL};
     const struct tls_state *t = s->state;
-    const X509 *cert = s->cls == &tls_class ? SSL_get0_peer_certificate(t->ssl) : NULL;
-    enum tls_name result = TLS_NAME_NO_CERTIFICATE;
 
-    if (cert == NULL)
-        return result;
-    GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && result == TLS_NAME_NO_CERTIFICATE; i++)
-        result = names == NULL ? TLS_NAME_UNUSABLE : name_of_kind(names, kinds[i], buf, size);
-    GENERAL_NAMES_free(names);
-    return result == TLS_NAME_FOUND ? TLS_NAME_FOUND : TLS_NAME_UNUSABLE;
+    return tls_name_of(s->cls == &tls_class ? SSL_get0_peer_certificate(t->ssl) : NULL, buf, size);
 }
 
 /* From here on it goes by this one: what changes next is compared with it. */
@@ -585,6 +539,13 @@ static void go_by(struct tls_state *t, SSL_CTX *ctx)
     SSL_CTX_up_ref(ctx);
     SSL_CTX_free(t->context);
     t->context = ctx;
+}
+
+static const char *verify_again(const SSL *ssl, SSL_CTX *ctx)
+{
+    const struct tls_shown shown = tls_shown_by(ssl);
+
+    return tls_verify_again(&shown, ctx);
 }
 
 enum tls_trusted tls_trusts(struct stream *s, struct tls_context *context, const char **why)
@@ -596,7 +557,7 @@ enum tls_trusted tls_trusts(struct stream *s, struct tls_context *context, const
         return TLS_TRUST_STANDS;
     if (memcmp(tls_context_trust(t->context)->id, tls_context_trust(ctx)->id, SHA256_SIZE) == 0)
         return TLS_TRUST_STANDS;
-    *why = t->established ? tls_verify_again(t->ssl, ctx)
+    *why = t->established ? verify_again(t->ssl, ctx)
            : t->ssl == NULL
                ? NULL
                : "certificates were read again within its handshake: it may come again";
@@ -640,7 +601,7 @@ struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop
     if (first != NULL)
         l->keys = first->keys;
     else
-        keys = ticket_keys_init(&l->keys, activator_now(activator));
+        keys = ticket_keys_init(&l->keys, activator != NULL ? activator_now(activator) : 0);
     if (l->library != NULL && l->ticket_cipher != NULL && l->method != NULL && l->in != NULL &&
         l->gather != NULL && keys)
         return l;

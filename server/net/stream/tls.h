@@ -38,7 +38,9 @@ bool tls_cert_ends(const char *path, int64_t *ends);
 
 /* What the streams of one loop share.  Set-up and tear-down, when no loop runs.  The keys of
  * session tickets are those of `first`, the loop that was made first (NULL: new ones), so that a
- * ticket of one loop is good on all.  NULL: without memory, or OpenSSL gives no random bytes. */
+ * ticket of one loop is good on all.  Without an activator no streams can be opened, and contexts
+ * are for tls_bare.h: they give out no tickets, so each connection shows its certificate anew.
+ * NULL: without memory, or OpenSSL gives no random bytes. */
 struct tls_loop *tls_loop_new(struct activator *activator, const struct tls_loop *first);
 void tls_loop_free(struct tls_loop *l); /* after its streams; NULL is fine */
 

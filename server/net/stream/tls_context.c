@@ -129,10 +129,20 @@ static void set_rules(SSL_CTX *ctx, const struct tls_files *files)
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+}
+
+static void give_tickets(SSL_CTX *ctx)
+{
     SSL_CTX_set_num_tickets(ctx, 1);
     SSL_CTX_set_timeout(ctx, (long)(TICKET_PERIOD / AO_S(1)));
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket);
     SSL_CTX_set_session_ticket_cb(ctx, NULL, on_session, NULL);
+}
+
+static void give_no_tickets(SSL_CTX *ctx)
+{
+    SSL_CTX_set_num_tickets(ctx, 0);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
 }
 
 static bool digest_certificate(EVP_MD_CTX *md, const X509 *cert)
@@ -276,6 +286,7 @@ struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *
         return snprintf(error, size, "TLS cannot be set up: out of memory"), NULL;
     SSL_CTX_set_app_data(ctx, l);
     set_rules(ctx, files);
+    (l->activator != NULL ? give_tickets : give_no_tickets)(ctx);
     const char *bad_file = load_files(ctx, files);
     if (bad_file == NULL && set_ids(ctx, files))
         return (struct tls_context *)ctx;

@@ -1,5 +1,5 @@
 /* What tls.c (the stream) and tls_context.c (certificates, rules, session tickets) share of a loop,
- * for these two only.
+ * and what the other files of TLS have in common, for these only.
  *
  * Thread: the loop's; while no loop runs, the one that sets up.  A struct tls_loop owns all that it
  * points to but the activator. */
@@ -21,7 +21,7 @@ struct tls_buffer {
 };
 
 struct tls_loop {
-    struct activator *activator;
+    struct activator *activator; /* NULL: no streams are opened, and no tickets are given out */
     OSSL_LIB_CTX *library;
     EVP_CIPHER *ticket_cipher; /* of `library`: to look it up by name costs more than to use it */
     BIO_METHOD *method;
@@ -42,14 +42,28 @@ int64_t tls_lists_end(SSL_CTX *ctx); /* as above; tls_crl.c */
 
 /* --- tls_verify.c --- */
 
+/* What a peer has shown. */
+struct tls_shown {
+    X509 *cert; /* NULL: nothing */
+    /* As it was verified, so with what the peer did not show.  NULL: the session was resumed, and
+     * holds the peer's own alone. */
+    STACK_OF(X509) * above;
+    int level; /* of security */
+};
+struct tls_shown tls_shown_by(const SSL *ssl); /* borrowed from it */
+
 /* Our list has ended, has not begun, or lacks an authority: no peer can do anything about that. */
 bool tls_lacks_a_list(long verdict);
-/* Once more, by this context, the certificate that the peer of an established stream has shown.
- * NULL: it is believed, there is none, or the lists say nothing since they have ended; else why
- * not, a constant text. */
-const char *tls_verify_again(SSL *ssl, SSL_CTX *ctx);
+/* Once more, by this context, the certificate that a peer has shown.  NULL: it is believed, there
+ * is none, or the lists say nothing since they have ended; else why not, a constant text. */
+const char *tls_verify_again(const struct tls_shown *shown, SSL_CTX *ctx);
 /* The certificate that the session began with, if any, has not ended since, nor have the lists. */
 bool tls_may_resume(SSL_SESSION *session, int64_t lists_end);
+
+/* --- tls_name.c --- */
+
+/* As tls_peer_name(), of a certificate; NULL: there is none. */
+enum tls_name tls_name_of(const X509 *cert, char *buf, size_t size);
 
 /* A context is an SSL_CTX, which counts its references; its app data are the struct tls_loop. */
 static inline SSL_CTX *tls_context_ssl(struct tls_context *context)

@@ -42,16 +42,17 @@ static bool is_named(SSL_CTX *ctx, X509 *cert, const STACK_OF(X509) * above)
 /* --- Whom the authorities vouch for --- */
 
 /* As OpenSSL does it in a handshake (ssl_verify_cert_chain()).  An X509_V_ERR_*. */
-static int verdict_on(SSL *ssl, SSL_CTX *ctx, X509 *cert, STACK_OF(X509) * above)
+static int verdict_on(const struct tls_shown *shown, SSL_CTX *ctx)
 {
     const struct tls_loop *l = SSL_CTX_get_app_data(ctx);
     X509_STORE_CTX *v = X509_STORE_CTX_new_ex(l->library, NULL);
     int verdict = X509_V_ERR_OUT_OF_MEM;
 
-    if (v != NULL && X509_STORE_CTX_init(v, SSL_CTX_get_cert_store(ctx), cert, above) == 1 &&
+    if (v != NULL &&
+        X509_STORE_CTX_init(v, SSL_CTX_get_cert_store(ctx), shown->cert, shown->above) == 1 &&
         X509_STORE_CTX_set_default(v, "ssl_client") == 1) {
         X509_VERIFY_PARAM *param = X509_STORE_CTX_get0_param(v);
-        X509_VERIFY_PARAM_set_auth_level(param, SSL_get_security_level(ssl));
+        X509_VERIFY_PARAM_set_auth_level(param, shown->level);
         X509_VERIFY_PARAM_set1(param, SSL_CTX_get0_param(ctx));
         X509_verify_cert(v);
         verdict = X509_STORE_CTX_get_error(v);
@@ -82,18 +83,20 @@ static const char *explain(int verdict, bool resumed)
     return "its certificate is trusted no more";
 }
 
-const char *tls_verify_again(SSL *ssl, SSL_CTX *ctx)
+struct tls_shown tls_shown_by(const SSL *ssl)
 {
-    X509 *cert = SSL_get0_peer_certificate(ssl);
-    /* As it was verified, so with what the peer did not show.  NULL: the session was resumed, and
-     * holds the peer's own alone. */
-    STACK_OF(X509) *above = SSL_get0_verified_chain(ssl);
+    return (struct tls_shown){.cert = SSL_get0_peer_certificate(ssl),
+                              .above = SSL_get0_verified_chain(ssl),
+                              .level = SSL_get_security_level(ssl)};
+}
 
-    if (cert == NULL)
+const char *tls_verify_again(const struct tls_shown *shown, SSL_CTX *ctx)
+{
+    if (shown->cert == NULL)
         return NULL;
-    if (is_named(ctx, cert, above))
+    if (is_named(ctx, shown->cert, shown->above))
         return "its certificate was revoked";
-    return explain(verdict_on(ssl, ctx, cert, above), above == NULL);
+    return explain(verdict_on(shown, ctx), shown->above == NULL);
 }
 
 /* --- Sessions --- */

@@ -64,7 +64,7 @@ static struct client *come(ao_time now)
     c->bev = bufferevent_socket_new(base, ends[0], BEV_OPT_CLOSE_ON_FREE);
     assert_non_null(c->bev);
     bufferevent_setcb(c->bev, NULL, NULL, on_event, NULL);
-    connections_add(&all, c->bev, now);
+    connections_add(&all, c->bev, NULL, now);
     return c;
 }
 
@@ -140,7 +140,7 @@ TEST(there_are_only_so_many)
         enter(come(0), HTTP_ANSWERS, 0);
     }
     assert_true(connections_full(&all));
-    assert_false(connections_add(&all, come(0)->bev, 0));
+    assert_false(connections_add(&all, come(0)->bev, NULL, 0));
     assert_int_equal(all.count, HTTP_CONNECTIONS_MOST);
     tear_down();
 }
