@@ -148,6 +148,8 @@ static bool open_admin(const struct config *c, struct admin_options *o, const st
                                 .hosts = (const char *const *)c->admin.hosts.at,
                                 .host_count = c->admin.hosts.count,
                                 .scan = plan_scan(c),
+                                .call_time = (ao_time)c->admin.call_timeout,
+                                .request_time = (ao_time)c->admin.request_timeout,
                                 .health = health};
     if (o->count == 0)
         return true;

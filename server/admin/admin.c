@@ -144,6 +144,9 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
     a->stop_fd = -1;
     a->web.health = options->health;
     a->web.gateway.scan = options->scan;
+    a->web.call_ms = (uint32_t)(options->call_time / AO_MS(1));
+    a->web.connections.request_time = options->request_time;
+    a->web.connections.answer_time = options->call_time + 2 * options->request_time;
     if (!open_events(a) || !copy_hosts(&a->web, options)) {
         snprintf(error, size, "admin listener: no memory or no descriptor");
     } else if (open_listeners(&a->web, options, error, size) == 0) {

@@ -34,7 +34,9 @@ struct admin_options {
     uint32_t count;
     const char *const *hosts; /* names that it may be called by, beside its address */
     size_t host_count;
-    struct scan_limits scan;     /* of a message of a client */
+    struct scan_limits scan; /* of a message of a client */
+    ao_time call_time;       /* ns that a call has, at least 1 ms */
+    ao_time request_time;    /* ns in which a request has to be whole, and something to be read */
     const struct health *health; /* borrowed until admin_free() */
 };
 

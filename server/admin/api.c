@@ -270,15 +270,15 @@ static const char *why_not(const char *code)
     return "out of memory, or the name of the method is too long";
 }
 
-static void begin_call(struct session *s, struct evhttp_request *req, const char *method,
-                       const json_t *params)
+static void begin_call(const struct web *w, struct session *s, struct evhttp_request *req,
+                       const char *method, const json_t *params)
 {
     struct api_call *c = malloc(sizeof *c);
     const char *code = "MEMORY";
 
     if (c) {
         *c = (struct api_call){.req = req, .session = s};
-        c->id = gateway_call(api_peer(s), method, params, WEB_CALL_MS, on_answer, c, &code);
+        c->id = gateway_call(api_peer(s), method, params, w->call_ms, on_answer, c, &code);
     }
     if (c && c->id != 0) {
         c->vanishes = request_vanishes(req, on_vanished, c);
@@ -307,7 +307,7 @@ void api_call(struct web_listener *l, struct evhttp_request *req)
     else if (s->calls >= WEB_CALLS_A_SESSION)
         reply_error(req, "BUSY", "the session has too many calls under way");
     else
-        begin_call(s, req, method, list);
+        begin_call(l->web, s, req, method, list);
     json_decref(list);
     json_decref(body);
 }

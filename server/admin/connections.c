@@ -19,20 +19,19 @@ static void hang_up(const struct http_connection *c)
 }
 
 /* The one that has been at this for longest; NULL: none is. */
-static const struct http_connection *oldest_at(const struct http_connections *c,
-                                               enum http_phase phase)
+static struct http_connection *oldest_at(struct http_connections *c, enum http_phase phase)
 {
-    const struct http_connection *oldest = NULL;
+    struct http_connection *oldest = NULL;
 
     for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++) {
-        const struct http_connection *one = &c->at[i];
+        struct http_connection *one = &c->at[i];
         if (one->bev && one->phase == phase && (!oldest || one->since < oldest->since))
             oldest = one;
     }
     return oldest;
 }
 
-static void let_idle_give_way(const struct http_connections *c)
+static void let_idle_give_way(struct http_connections *c)
 {
     const struct http_connection *oldest = oldest_at(c, HTTP_READS);
 
@@ -113,24 +112,34 @@ void connections_sweep(struct http_connections *c)
     bound_input(c);
 }
 
-static bool took_too_long(const struct http_connection *one, ao_time now)
+/* As many as are accepted beyond the places. */
+static void let_slow_give_way(struct http_connections *c, ao_time now)
+{
+    for (unsigned i = 0; i < HTTP_CONNECTIONS_MORE; i++) {
+        struct http_connection *slow = oldest_at(c, HTTP_ANSWERS);
+        if (!slow || now - slow->since <= HTTP_ANSWER_LEAST)
+            return;
+        hang_up(slow);
+        slow->since = now; /* it has been told: the next one's turn */
+    }
+}
+
+static bool took_too_long(const struct http_connections *c, const struct http_connection *one,
+                          ao_time now)
 {
     ao_time took = now - one->since;
 
-    return (one->phase == HTTP_READS && took > HTTP_REQUEST_TIME) ||
-           (one->phase == HTTP_ANSWERS && took > HTTP_ANSWER_TIME);
+    return (one->phase == HTTP_READS && took > c->request_time) ||
+           (one->phase == HTTP_ANSWERS && took > c->answer_time);
 }
 
 void connections_tick(struct http_connections *c, ao_time now)
 {
     for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++)
-        if (c->at[i].bev && took_too_long(&c->at[i], now))
+        if (c->at[i].bev && took_too_long(c, &c->at[i], now))
             hang_up(&c->at[i]);
-    if (!connections_full(c))
-        return;
-    const struct http_connection *slow = oldest_at(c, HTTP_ANSWERS);
-    if (slow && now - slow->since > HTTP_ANSWER_LEAST)
-        hang_up(slow);
+    if (connections_full(c))
+        let_slow_give_way(c, now);
 }
 
 void connections_end(struct http_connections *c, const void *listener,

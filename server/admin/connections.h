@@ -26,9 +26,7 @@ enum {
     HTTP_CONNECTIONS_MORE = 16, /* beyond, that are accepted before those have gone */
     HTTP_CONNECTIONS_MOST = HTTP_CONNECTIONS + HTTP_CONNECTIONS_MORE
 };
-#define HTTP_REQUEST_TIME AO_S(30) /* from the accept, or the last answer, to a whole request */
-#define HTTP_ANSWER_TIME  AO_S(90) /* from there until the answer has been read */
-#define HTTP_ANSWER_LEAST AO_S(10) /* the same while others wait for a place */
+#define HTTP_ANSWER_LEAST AO_S(10) /* of answer_time, while others wait for a place */
 /* Bytes of requests that are not whole.  Of one: more than head and body may have together, since
  * evhttp looks for the end of a line, where a chunk tells its length, however long that line gets.
  * (A watermark would not do: at it libevent 2.1 calls evhttp again and again.) */
@@ -52,6 +50,8 @@ struct http_connection {
 struct http_connections {
     struct http_connection at[HTTP_CONNECTIONS_MOST];
     uint32_t count;
+    ao_time request_time; /* from the accept, or the last answer, to a whole request */
+    ao_time answer_time;  /* from there until the answer has been read */
 };
 
 /* Counts one more, whose place is the stream's as long as it lives.  NULL: there is no room at all.

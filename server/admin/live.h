@@ -2,8 +2,8 @@
  *
  * Once a second the session asks the server for its figures, by its own connection, and what its
  * rights do not allow is null.  While a reader has not taken what was sent to it the next event is
- * skipped, and one that takes nothing for WEB_TIMEOUT_S is dropped by evhttp: nothing piles up.  A
- * stream ends with its session.
+ * skipped, and one that takes nothing for admin.request_timeout is dropped by evhttp: nothing piles
+ * up.  A stream ends with its session.
  *
  * Beside these it sends what its page wants of the feed (follow.h), which says so by a POST that
  * names the stream by its number, the first thing that it sends.

@@ -26,20 +26,50 @@ static bool same_word(const char *mine, const char *theirs, size_t length)
            crypto_sha256(span_of((const uint8_t *)theirs, length), b) && crypto_equal(a, b);
 }
 
-struct session *sessions_surplus(struct sessions *s, const char *principal)
+static unsigned count_of(const struct sessions *s, const char *principal)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < SESSIONS_MAX; i++)
+        count += *s->at[i].id && strcmp(s->at[i].principal, principal) == 0;
+    return count;
+}
+
+static struct session *oldest_of(struct sessions *s, const char *principal)
 {
     struct session *oldest = NULL;
-    unsigned count = 0;
 
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         struct session *one = &s->at[i];
-        if (!*one->id || strcmp(one->principal, principal) != 0)
-            continue;
-        count++;
-        if (!oldest || one->used < oldest->used)
+        if (*one->id && strcmp(one->principal, principal) == 0 &&
+            (!oldest || one->used < oldest->used))
             oldest = one;
     }
-    return count >= SESSIONS_A_PRINCIPAL ? oldest : NULL;
+    return oldest;
+}
+
+/* All are taken: of those who have most, and more than `count`. */
+static struct session *oldest_of_most(struct sessions *s, unsigned count)
+{
+    const char *who = NULL;
+
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        if (!*s->at[i].id)
+            return NULL;
+        unsigned has = count_of(s, s->at[i].principal);
+        if (has > count) {
+            count = has;
+            who = s->at[i].principal;
+        }
+    }
+    return who ? oldest_of(s, who) : NULL;
+}
+
+struct session *sessions_surplus(struct sessions *s, const char *principal)
+{
+    unsigned count = count_of(s, principal);
+
+    return count >= SESSIONS_A_PRINCIPAL ? oldest_of(s, principal) : oldest_of_most(s, count + 1);
 }
 
 struct session *session_open(struct sessions *s, const char *principal, uint32_t listener,

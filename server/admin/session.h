@@ -41,8 +41,9 @@ struct sessions {
     struct session at[SESSIONS_MAX];
 };
 
-/* The one that has to end for another of this principal, since that has as many as it may; NULL:
- * none. */
+/* The one that has to end for another of this principal: of its own, if it has as many as it may;
+ * or, if all are taken, of whoever has most, and would still have no fewer than it.  The one that
+ * was used longest ago; NULL: none. */
 struct session *sessions_surplus(struct sessions *s, const char *principal);
 /* A new one.  NULL: all are taken, or the system gives no random bytes. */
 struct session *session_open(struct sessions *s, const char *principal, uint32_t listener,

@@ -115,22 +115,23 @@ static bool is_distrusted(struct bufferevent *bev, void *arg)
 }
 
 /* Takes over what a reload brought.  Whose certificate counts no more loses connection and session.
- */
-static void renew_certificate(struct web_listener *l)
+ * False: there was none. */
+static bool renew_certificate(struct web_listener *l)
 {
     struct tls_context *was = l->tls, *next;
 
     if (!atomic_load_explicit(&l->tls_next, memory_order_relaxed))
-        return;
+        return false;
     next = atomic_exchange_explicit(&l->tls_next, NULL, memory_order_acquire);
     if (!next)
-        return;
+        return false;
     l->tls = next;
     if (!tls_same_trust(was, next)) {
         api_end_distrusted(l);
         connections_end(&l->web->connections, l, is_distrusted, l);
     }
     tls_context_unref(was); /* connections have references of their own */
+    return true;
 }
 
 /* ---- requests ---- */
@@ -157,13 +158,14 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *doubt = framing_doubt(evhttp_request_get_input_headers(req),
                                       evhttp_request_get_command(req) == EVHTTP_REQ_POST);
 
-    renew_certificate(l);
     connections_enter(&l->web->connections, stream_of(req), HTTP_ANSWERS, clock_monotonic());
     evhttp_request_set_on_complete_cb(req, on_answered, l);
     if (doubt)
         reply_last(req, HTTP_BADREQUEST, "BAD_REQUEST", doubt);
     else if (l->tls && !bufferevent_openssl_get_ssl(stream_of(req)))
         reply_refusal(req, HTTP_SERVUNAVAIL, "MEMORY", "out of memory");
+    else if (renew_certificate(l) && is_distrusted(stream_of(req), l))
+        reply_last(req, 401, "AUTH", "the client certificate counts no more");
     else
         dispatch(l, req, path && *path ? path : "/");
 }
@@ -232,6 +234,9 @@ static void on_accept_error(struct evconnlistener *accepts, void *arg)
 bool web_serve(struct web_listener *l)
 {
     int fd = fcntl(l->socket.fd, F_DUPFD_CLOEXEC, 0); /* evhttp closes it */
+    ao_time time = l->web->connections.request_time;
+    const struct timeval silence = {.tv_sec = (time_t)(time / AO_S(1)),
+                                    .tv_usec = (suseconds_t)(time % AO_S(1) / AO_US(1))};
     struct evhttp_bound_socket *bound;
 
     l->http = evhttp_new(l->web->base);
@@ -239,7 +244,7 @@ bool web_serve(struct web_listener *l)
         return false;
     evhttp_set_bevcb(l->http, on_connection, l);
     evhttp_set_gencb(l->http, on_request, l);
-    evhttp_set_timeout(l->http, WEB_TIMEOUT_S);
+    evhttp_set_timeout_tv(l->http, &silence);
     evhttp_set_max_headers_size(l->http, WEB_HEADERS_MAX);
     evhttp_set_max_body_size(l->http, WEB_BODY_MAX);
     evhttp_set_allowed_methods(l->http, READS | CHANGES);

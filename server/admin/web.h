@@ -26,11 +26,9 @@ struct web;
 enum {
     WEB_HEADERS_MAX = 16 << 10, /* bytes of the head of a request */
     WEB_BODY_MAX = 1 << 20,     /* bytes of its body */
-    WEB_TIMEOUT_S = 30,         /* without a byte, either way */
     WEB_LIVES_MAX = 32,         /* streams of events */
     WEB_LIVES_A_SESSION = 4,
-    WEB_CALLS_A_SESSION = 32, /* under way */
-    WEB_CALL_MS = 30 * 1000   /* of one call */
+    WEB_CALLS_A_SESSION = 32 /* under way */
 };
 
 struct web_listener {
@@ -54,6 +52,7 @@ struct web {
     uint32_t count;
     char **hosts;
     size_t host_count;
+    uint32_t call_ms; /* of one call */
     const struct health *health;
     _Atomic(struct acceptor *) acceptor; /* set once, release, by the main thread; NULL: starting */
     struct metrics *metrics;             /* owned; set before `acceptor`, NULL until then */

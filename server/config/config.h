@@ -114,6 +114,8 @@ struct config {
         struct config_listener *listeners;
         size_t count;
         struct config_texts hosts; /* names that it may be called by, beside its address */
+        int64_t call_timeout;      /* ns */
+        int64_t request_timeout;   /* ns */
     } admin;
     struct config_texts modules; /* paths of shared objects, loaded in order */
     char *tokens_file;           /* may be NULL */

@@ -64,6 +64,12 @@ static const struct config_key keys[] = {
              "http://HOST:PORT, https://HOST:PORT (TLS), unix:///PATH; none: nowhere"},
     {"admin.hosts", "admin-host", &config_namelist, AT(admin.hosts),
      .help = "name that an admin listener may be called by, beside its address and localhost"},
+    {"admin.call_timeout", "admin-call-timeout", &config_duration, AT(admin.call_timeout),
+     .normal = "30s", LIMIT(MS, DAY), .help = "of a call by HTTP, until it is given up"},
+    {"admin.request_timeout", "admin-request-timeout", &config_duration,
+     AT(admin.request_timeout), .normal = "30s", LIMIT(MS, DAY),
+     .help = "in which a request by HTTP has to be whole, and in which a client that is answered "
+             "has to read something"},
     {"modules", "module", &config_textlist, AT(modules),
      .help = "shared object that registers handlers, or the name of one that comes with the "
              "server: demo"},

@@ -10,6 +10,9 @@
 
 #include "tests/support/cmocka_env.h"
 
+#define REQUEST_TIME AO_S(30)
+#define ANSWER_TIME  AO_S(90)
+
 static struct event_base *base;
 static struct http_connections all;
 static struct client {
@@ -29,7 +32,7 @@ static void set_up(void)
 {
     base = event_base_new();
     assert_non_null(base);
-    all = (struct http_connections){0};
+    all = (struct http_connections){.request_time = REQUEST_TIME, .answer_time = ANSWER_TIME};
     count = 0;
 }
 
@@ -84,9 +87,9 @@ TEST(a_request_has_to_be_whole_in_time)
 {
     set_up();
     const struct client *c = come(AO_S(1));
-    connections_tick(&all, AO_S(1) + HTTP_REQUEST_TIME);
+    connections_tick(&all, AO_S(1) + REQUEST_TIME);
     assert_false(is_hung_up(c));
-    connections_tick(&all, AO_S(1) + HTTP_REQUEST_TIME + 1);
+    connections_tick(&all, AO_S(1) + REQUEST_TIME + 1);
     assert_true(is_hung_up(c));
     tear_down();
 }
@@ -97,9 +100,9 @@ TEST(each_answer_begins_the_time_anew)
     const struct client *c = come(AO_S(1));
     enter(c, HTTP_ANSWERS, AO_S(20));
     enter(c, HTTP_READS, AO_S(40));
-    connections_tick(&all, AO_S(40) + HTTP_REQUEST_TIME);
+    connections_tick(&all, AO_S(40) + REQUEST_TIME);
     assert_false(is_hung_up(c));
-    connections_tick(&all, AO_S(40) + HTTP_REQUEST_TIME + 1);
+    connections_tick(&all, AO_S(40) + REQUEST_TIME + 1);
     assert_true(is_hung_up(c));
     tear_down();
 }
@@ -110,9 +113,9 @@ TEST(an_answer_has_to_be_read_in_time_and_a_stream_has_none)
     const struct client *slow = come(0), *stream = come(0);
     enter(slow, HTTP_ANSWERS, AO_S(1));
     enter(stream, HTTP_STREAMS, AO_S(1));
-    connections_tick(&all, AO_S(1) + HTTP_ANSWER_TIME);
+    connections_tick(&all, AO_S(1) + ANSWER_TIME);
     assert_false(is_hung_up(slow));
-    connections_tick(&all, AO_S(1) + HTTP_ANSWER_TIME + 1);
+    connections_tick(&all, AO_S(1) + ANSWER_TIME + 1);
     assert_true(is_hung_up(slow));
     assert_false(is_hung_up(stream));
     tear_down();
@@ -156,10 +159,18 @@ TEST(slow_readers_keep_nobody_away)
     assert_true(is_hung_up(&clients[7]));
     assert_false(is_hung_up(&clients[0]));
     assert_false(is_hung_up(&clients[1]));
+    int hung_up = 0;
+    connections_tick(&all, AO_S(2) + HTTP_ANSWER_LEAST + 1);
+    for (int i = 0; i < HTTP_CONNECTIONS_MOST; i++)
+        hung_up += is_hung_up(&clients[i]);
+    assert_int_equal(hung_up, 1 + HTTP_CONNECTIONS_MORE); /* as many as came beyond the places */
+    assert_false(is_hung_up(&clients[0]));
+    int stays = HTTP_CONNECTIONS_MOST - 1;
+    assert_false(is_hung_up(&clients[stays]));
     drop(&clients[7]);
     connections_sweep(&all);
-    connections_tick(&all, AO_S(1) + HTTP_ANSWER_TIME);
-    assert_false(is_hung_up(&clients[1])); /* there is a place */
+    connections_tick(&all, AO_S(1) + ANSWER_TIME);
+    assert_false(is_hung_up(&clients[stays])); /* there is a place */
     tear_down();
 }
 

@@ -113,6 +113,33 @@ TEST(a_principal_has_only_so_many_and_ends_its_oldest)
     assert_ptr_not_equal(sessions_surplus(&sessions, "token:alice"), first);
 }
 
+TEST(who_has_most_gives_one_to_who_has_fewer)
+{
+    static const char *const greedy[] = {"token:a", "token:b", "token:c"};
+    struct session *first = NULL;
+
+    begin();
+    for (int i = 0; i < 3 * SESSIONS_A_PRINCIPAL; i++, now++) {
+        struct session *one = open_one(greedy[i % 3]);
+        first = i == 1 ? one : first; /* of b */
+    }
+    session_end(first);
+    first = NULL;
+    for (int i = 0; i < SESSIONS_A_PRINCIPAL; i++, now++) {
+        struct session *one = open_one("token:d");
+        first = first ? first : one;
+    }
+    assert_null(sessions_surplus(&sessions, "token:late")); /* one place is left */
+    open_one("token:e");
+    const struct session *gives = sessions_surplus(&sessions, "token:late");
+    assert_non_null(gives);
+    assert_string_equal(gives->principal, "token:a"); /* as many as c and d: the first of them */
+    assert_ptr_equal(gives, sessions_surplus(&sessions, "token:a"));
+    assert_ptr_equal(first, sessions_surplus(&sessions, "token:d"));
+    assert_ptr_equal(gives, sessions_surplus(&sessions, "token:e"));
+    assert_null(sessions_surplus(&sessions, "token:b")); /* it has fifteen of its own */
+}
+
 TEST(there_are_only_so_many)
 {
     char name[32];
