@@ -112,6 +112,15 @@ admin: {{listen: [{{url: "https://127.0.0.1:0", {more}}}]}}
         self.assertEqual(admin.sign_in(token_of("carol"))[0], 200)
         self.assertEqual(admin.principal, "token:carol")
 
+    def test_where_nobody_is_asked_it_is_no_name_either(self):
+        self.serve("auth: none, tls: {client_cert: optional}")
+        alice = self.signed_in("alice")
+        self.assertEqual(alice.principal, "address:127.0.0.1")
+        self.assertEqual(alice.api("GET", "/api/session")[0], 200)
+        other = self.somebody()
+        other.cookie, other.csrf = alice.cookie, alice.csrf
+        self.assertEqual(other.api("GET", "/api/session")[0], 200, "so the session is not bound to it")
+
     def test_one_that_names_nobody_is_refused_with_a_reason(self):
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=mallory", "-out", self.at("mallory.csr"), "-keyout", self.at("mallory.key"))
         self.openssl("ca", "-batch", "-config", self.at("ca.conf"), "-in", self.at("mallory.csr"), "-out", self.at("mallory.crt"), "-notext")
