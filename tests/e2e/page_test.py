@@ -106,6 +106,31 @@ class Overview(PageTest):
         self.b.until(grows, "the rate of calls rises")
         self.assertGreater(done(), before)
 
+    def test_what_nobody_runs_and_many_paused_queues_are_told(self):
+        with self.server.connect() as worker:
+            worker.call("worker.register", [f"nobody.{n}" for n in range(9)], {"slots": 1})
+            for n in range(9):
+                self.client.call("queue.pause", f"nobody.{n}")
+                self.addCleanup(self.client.call, "queue.resume", f"nobody.{n}")
+                self.submit(f"nobody.{n}", [])
+            self.open("overview")
+            self.b.sees("The queue nobody.0 is paused; 1 task waits.", ".needs")
+            self.b.sees("3 more queues are paused or draining.", ".needs")
+            self.b.sees("9 held", "nav")
+        self.b.sees("1 task of nobody.8 waits, and neither an executor nor a worker runs them.", ".needs")
+        self.assertEqual(self.b.js("return document.querySelector('.needs li').className"), "bad")
+        self.assertEqual(self.client.call("task.cancel", {"all": True})["cancelled"], 9)
+
+    def test_ages_go_by_the_clock_of_the_server(self):
+        self.submit("sleep", ["1h"])
+        self.addCleanup(self.client.call, "task.cancel", {"all": True})
+        self.open("overview")
+        self.b.js("const real = Date.now; Date.now = () => real() + 3 * 3600e3")
+        seen = self.b.text("header")
+        self.b.js("location.hash = '#/tasks'")
+        self.b.until(lambda: self.b.text("main tbody") and " h " not in self.b.text("main tbody") and ("s ago" in self.b.text("main tbody") or "now" in self.b.text("main tbody")),
+                     f"a task is as old as the server says, {seen}")
+
     def test_an_executor_that_is_stuck_is_marked(self):
         self.open("overview")
 
@@ -202,6 +227,7 @@ class Tasks(PageTest):
         self.search("tenant:nobody-of-this-name")
         self.b.until(shows(), "none of a tenant that has none")
         self.b.sees("No task matches", "main")
+        self.assertEqual(self.b.text('[data-state="failed"] .n'), "", "of those that meet a condition nobody knows how many there are")
         self.search("colour:red")
         self.b.sees('There is no "colour:"', "main")
         self.search(later[0])
@@ -611,6 +637,40 @@ class Hostile(PageTest):
             self.b.js("location.hash = '#/events'")
             self.b.until(lambda: BAD in self.b.text(".events"), "the text itself among the events")
         self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
+    def test_characters_that_are_not_seen_are_written_out(self):
+        names = {"turned \u202elive": "turned \\u202elive", "in\u200bvisible": "in\\u200bvisible", "bell\a": "bell\\u0007"}
+        for name in names:
+            self.client.call("cron.put", name, "@yearly", "echo", [], {})
+            self.addCleanup(self.client.call, "cron.delete", name)
+        self.open("crons")
+        for name, shown in names.items():
+            self.b.sees(shown, "main")
+            self.assertNotIn(name, self.b.text("main"))
+            self.b.click("Delete", self.row(f'["anybody","{name}"]') if "\a" not in name else "main")
+            self.b.sees("Delete the cron", "dialog")
+            self.b.click("Leave it", "dialog")
+
+    def test_a_name_that_is_long_leaves_room_for_the_others(self):
+        self.b.size(1280, 800)
+        long = "w" * 190
+        self.client.call("cron.put", long, "@yearly", "echo", [], {})
+        self.addCleanup(self.client.call, "cron.delete", long)
+        self.client.call("sem.create", long, 1)
+        self.addCleanup(self.client.call, "sem.delete", long)
+        for view in ("crons", "semaphores"):
+            self.open(view)
+            self.b.sees(long, "main")
+            self.b.until(lambda: self.b.js("""const cells = [...document.querySelectorAll('main tbody tr button')];
+                return cells.length > 0 && cells.every((c) => c.getBoundingClientRect().right <= innerWidth)"""), f"each button of {view} is in sight")
+            self.assertEqual(self.b.js("return document.querySelector('main td.id').title"), long)
+
+    def test_a_worker_of_many_methods_has_a_row_of_some_lines(self):
+        with self.server.connect() as worker:
+            worker.call("worker.register", [f"method.{n:03}" for n in range(100)], {})
+            self.open("workers")
+            self.b.sees("method.005 and 94 more", "main")
+            self.assertLess(self.b.js("return document.querySelector('main tbody tr').getBoundingClientRect().height"), 250)
 
     def test_what_breaks_the_policy_is_noticed(self):
         self.open("overview")

@@ -33,7 +33,7 @@ const keys = listen(() => view);
 
 // Figures beside the places, where there are some.
 const BESIDE = {
-    queues: (d) => d.queues?.filter((q) => q.paused || q.draining).length || '',
+    queues: (d) => { const held = d.queues?.filter((q) => q.paused || q.draining).length; return held ? `${f.count(held)} held` : ''; },
     tasks: (d) => (d.info ? f.count(d.info.kept.held) : ''),
     workers: (d) => (d.info ? f.count(d.info.workers.registered) : ''),
     semaphores: (d) => (d.info ? f.count(d.info.shared.semaphores) : ''),
@@ -97,7 +97,7 @@ function show(where) {
     if (!frame) return;
     view?.close?.();
     const make = VIEWS[where.view];
-    view = make ? make(where) : { element: h('p', { class: 'empty' }, `There is no view "${where.view}".`), title: 'Nothing here' };
+    view = make ? make(where) : { element: h('p', { class: 'empty' }, `There is no view "${where.view}". `, h('a', { href: '#/overview' }, 'Overview')), title: 'Nothing here' };
     fill(frame.main, view.element);
     document.title = `${view.title} – Ergon`;
     for (const link of frame.links) {

@@ -1,6 +1,12 @@
 // Elements.  Text gets into the page as text nodes only, and no attribute takes a script or a style:
 // names, results and errors come from strangers.
 
+// Characters that cannot be seen, and those that turn the direction of what follows: with them one name could look like another.
+const UNSEEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** The text with such characters written out, as \u202e. */
+export const seen = (text) => String(text).replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 const ATTRIBUTES = new Set(['id', 'role', 'title', 'type', 'name', 'for', 'tabindex', 'scope', 'value', 'max', 'min', 'list', 'autocomplete',
     'spellcheck', 'colspan', 'disabled', 'hidden', 'open', 'datetime', 'checked', 'selected', 'maxlength']);
 
@@ -13,7 +19,7 @@ export function h(tag, attributes, ...children) {
         if (name === 'class') element.className = value;
         else if (typeof value === 'function' && name.startsWith('on')) element.addEventListener(name.slice(2), value);
         else if (name === 'href') setHref(element, value);
-        else if (ATTRIBUTES.has(name) || /^(data|aria)-[a-z-]+$/.test(name)) element.setAttribute(name, value === true ? '' : String(value));
+        else if (ATTRIBUTES.has(name) || /^(data|aria)-[a-z-]+$/.test(name)) element.setAttribute(name, value === true ? '' : name === 'title' || name === 'aria-label' ? seen(value) : String(value));
         else throw new Error(`h() takes no attribute ${name}`);
     }
     add(element, children);
@@ -30,7 +36,7 @@ function add(element, children) {
     for (const child of children) {
         if (child === null || child === undefined || child === false) continue;
         if (Array.isArray(child)) add(element, child);
-        else element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+        else element.append(child instanceof Node ? child : document.createTextNode(seen(child)));
     }
 }
 
@@ -53,9 +59,11 @@ export function fillNew(element, sign, ...children) {
 
 /** Writes a text only if it is another: nothing is laid out anew, and no selection is lost, while a figure stays. */
 export function setText(element, text) {
-    if (element.textContent !== text) element.textContent = text;
+    const shown = seen(text);
+    if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function setTitle(element, text) {
-    if (element.title !== text) element.title = text;
+    const shown = seen(text);
+    if (element.title !== shown) element.title = shown;
 }

@@ -50,10 +50,23 @@ const digits = (n) => (n >= 100 ? n.toFixed(0) : n >= 10 ? n.toFixed(1) : n.toFi
 /** Between two moments, which are told to the millisecond. */
 export const between = (begin, end) => (end === begin ? '< 1 ms' : duration(end - begin));
 
+// Moments are of the server's clock, from which this machine's may differ; less than this is the way of the figures.
+const DIFFERS = 2000;
+let ahead = 0;
+
+/** The server's clock shows this, in Unix ms. */
+export function serverTime(at) {
+    const by = at - Date.now();
+    ahead = Math.abs(by) > DIFFERS ? by : 0;
+}
+
+/** Now, as the server has it. */
+export const now = () => Date.now() + ahead;
+
 /** How long ago a moment was, or until it is, in Unix ms. */
-export function ago(at, now = Date.now()) {
+export function ago(at) {
     if (!known(at)) return DASH;
-    const away = now - at;
+    const away = now() - at;
     if (Math.abs(away) < 1000) return 'now';
     return away > 0 ? `${duration(Math.floor(away / 1000) * 1000)} ago` : `in ${duration(Math.ceil(-away / 1000) * 1000)}`;
 }

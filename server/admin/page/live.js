@@ -1,13 +1,14 @@
 // What happens now: the server's events, with a connection that comes back by itself, and the figures of the last minutes.
 
 import { followBy, session, signIn } from './api.js';
+import { serverTime } from './format.js';
 import { latencyOf } from './latency.js';
 import { samplesOf } from './samples.js';
 
 const FIRST_PAUSE = 500, LONGEST_PAUSE = 5000; // ms between attempts to connect again
 
-/** `state` is 'connecting', 'live' or 'lost'; `last` the last event's data; `latency` what times.js has gathered, `latencyError` why it has not. */
-export const live = { state: 'connecting', last: null, samples: samplesOf(), latency: latencyOf(), latencyError: null, latencyMore: 0 };
+/** `state` is 'connecting', 'live' or 'lost'; `last` the last event's data, `before` that of the one before; `latency` what times.js has gathered, `latencyError` why it has not. */
+export const live = { state: 'connecting', last: null, before: null, samples: samplesOf(), latency: latencyOf(), latencyError: null, latencyMore: 0 };
 
 const watchers = new Set(), stateWatchers = new Set();
 let source = null, timer = 0, pause = FIRST_PAUSE, running = false, mayCome = () => {};
@@ -80,7 +81,7 @@ export function start(onNoSession) {
     live.samples = samplesOf();
     live.latency = latencyOf();
     live.latencyError = null;
-    live.last = null;
+    live.last = live.before = null;
     open();
 }
 
@@ -105,7 +106,9 @@ function open() {
         const data = parsed(event.data);
         if (!data) return;
         pause = FIRST_PAUSE;
+        live.before = live.last;
         live.last = data;
+        if (data.info) serverTime(data.info.time);
         live.samples.add(performance.now() / 1000, data);
         enter('live');
         for (const watcher of watchers) watcher(data);

@@ -1,5 +1,7 @@
 // Series of the last ten minutes: each event's figures, and of counters how fast they grow.  Pure.
 
+import { now } from './format.js';
+
 const KEPT = 600;
 
 const sum = (list, of) => (list ?? []).reduce((all, one) => all + (of(one) || 0), 0);
@@ -27,7 +29,7 @@ const FIGURES = {
     commits: [(d) => d.info?.store?.commits, true],
     commit_ms: [(d) => (d.info?.store ? d.info.store.commit_us / 1000 : undefined), false],
     workers_out: [(d) => d.info?.workers?.out, false],
-    oldest_s: [(d) => d.queues && Math.max(0, ...d.queues.map((q) => (q.queued && q.oldest ? (Date.now() - q.oldest) / 1000 : 0))), false],
+    oldest_s: [(d) => d.queues && Math.max(0, ...d.queues.map((q) => (q.queued && q.oldest ? (now() - q.oldest) / 1000 : 0))), false],
 };
 
 /** A ring of samples; `times` are seconds of one clock, `values[name]` as long, with null where nothing is known. */

@@ -3,8 +3,12 @@
 
 import { fill, h, setText, setTitle } from './dom.js';
 
+const LONG = 20; // characters: what may be cut off, at most
+// A name that may not fit; ids of tasks, of which a cell may have several, do.
+const isName = (column) => /\bid\b/.test(column.kind ?? '') && !/\bwide\b/.test(column.kind);
+
 /** `columns`: {title, text(row) or draw(row), changes(row), hint(row), kind}.  `draw` makes nodes, anew when `changes(row)` is another.
- *  `kind` is a class: 'number', 'id', 'wide', 'late' (hidden where there is little room), 'actions'. */
+ *  `kind` is a class: 'number', 'id', 'wide', 'late' and 'later' (hidden where there is little room, 'later' first), 'actions'. */
 export function makeTable({ label, columns, key, open = null, empty = 'Nothing here.', shade = () => '' }) {
     const head = h('tr', { role: 'row' }, columns.map((c) => h('th', { role: 'columnheader', scope: 'col', class: c.kind }, c.title)));
     const body = h('tbody', { role: 'rowgroup' });
@@ -49,6 +53,7 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
                 line.seen[i] = sign;
             }
             if (c.hint) setTitle(cell, c.hint(row));
+            else if (isName(c)) setTitle(cell, cell.textContent.length > LONG ? cell.textContent : '');
         });
     }
 

@@ -23,7 +23,7 @@ export function view({ parameters }) {
     let cursors = [null], next = null;
     const field = h('input', { type: 'search', 'aria-label': 'Principal, address or number of a connection', autocomplete: 'off', spellcheck: 'false', value: parameters.get('id') ?? parameters.get('search') ?? '' });
     const progress = h('span', { class: 'muted', role: 'status' });
-    const before = h('button', { type: 'button', onclick: () => turn(-1) }, '‹ Before'), after = h('button', { type: 'button', onclick: () => turn(1) }, 'Next ›');
+    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Before'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Next ›');
     const then = () => list.now();
     const table = makeTable({
         label: 'Connections', key: (c) => c.id, empty: 'No connection matches.', shade: (c) => (c.stopped ? 'held' : ''),

@@ -12,19 +12,19 @@ import { makeTable } from '../table.js';
 export function view() {
     const then = () => list.now();
     const table = makeTable({
-        label: 'Crons', key: (c) => JSON.stringify([c.tenant, c.name]), empty: 'There are no crons.', shade: (c) => (c.error ? 'stuck' : c.paused ? 'held' : ''),
+        label: 'Crons', key: (c) => JSON.stringify([c.tenant, c.name]), empty: 'There are no crons. `ergon cron put NAME SCHEDULE METHOD` makes one.', shade: (c) => (c.error ? 'stuck' : c.paused ? 'held' : ''),
         columns: [
             { title: 'name', kind: 'id', text: (c) => f.name(c.name) },
             { title: 'state', kind: 'state', draw: (c) => badge(c.paused ? 'paused' : 'open', c.paused ? 'warn' : 'good'), changes: (c) => c.paused },
             { title: 'schedule', kind: 'id', text: (c) => f.name(c.schedule), hint: (c) => f.name(c.zone) },
-            { title: 'zone', kind: 'late', text: (c) => f.name(c.zone) },
+            { title: 'zone', kind: 'later', text: (c) => f.name(c.zone) },
             { title: 'method', kind: 'id', draw: (c) => h('a', { href: link('tasks', null, { method: c.method }) }, f.name(c.method)), changes: (c) => c.method },
             { title: 'next', kind: 'number', text: (c) => (c.next === null ? '–' : f.ago(c.next)), hint: (c) => (c.paused ? 'not while it is paused' : f.moment(c.next)) },
             { title: 'last', kind: 'number', text: (c) => (c.last === null ? 'never' : f.ago(c.last)), hint: (c) => f.moment(c.last) },
             { title: 'last task', kind: 'id', draw: (c) => (c.last_task ? taskLink(c.last_task) : ''), changes: (c) => c.last_task },
             { title: 'fired', kind: 'number', text: (c) => f.count(c.fired), hint: () => 'since the server’s start' },
             { title: 'skipped', kind: 'number late', text: (c) => f.count(c.skipped), hint: () => 'since the server’s start' },
-            { title: 'tenant', kind: 'late', text: (c) => f.name(c.tenant), hint: (c) => (c.made_by ? `made by ${f.name(c.made_by)}` : '') },
+            { title: 'tenant', kind: 'later', text: (c) => f.name(c.tenant), hint: (c) => (c.made_by ? `made by ${f.name(c.made_by)}` : '') },
             { title: 'error', kind: 'wide', text: (c) => (c.error === null ? '' : f.name(c.error)) },
             {
                 title: '', kind: 'actions', changes: (c) => [c.name, c.tenant, c.paused],

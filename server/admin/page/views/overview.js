@@ -25,26 +25,60 @@ function makeTile(title, to, colour) {
     };
 }
 
-// Sentences about what is wrong, each with where to look.
-function needs({ info, topology, queues }) {
+const QUEUES = 6; // sentences about queues that somebody holds; of the others there is one
+const DAY = 86400000;
+
+// Of the store, as `ergon doctor` has it: what was on its way a second ago, and nothing has come back since, hangs.
+function ofStore(store, before, say) {
+    const to = link('charts'), room = Math.max(256 * 2 ** 20, (store.bytes ?? 0) / 4);
+    if (store.error) say('bad', `The store cannot write: ${store.error}`, to);
+    else if (store.backlog > 0 && before?.backlog > 0 && before.commits === store.commits) say('bad', `The store hangs: ${f.plural(store.backlog, 'write waits', 'writes wait')} for a commit.`, to);
+    else if (store.commit_us >= 500000) say('warn', `The last commit of the store took ${f.duration(store.commit_us / 1000)}: durable submissions wait for that.`, to);
+    if (typeof store.free_bytes === 'number' && store.free_bytes < room) say('bad', `The file system of the store has ${f.bytes(store.free_bytes)} left.`, to);
+}
+
+// What comes to its end, and what went wrong before anybody looked.
+function ofSetup(info, say) {
+    const { setup } = info, to = link('overview');
+    for (const [at, days, what] of [[setup?.certificate_ends, 14, 'A certificate of a listener'], [setup?.crl_ends, 3, 'A list of revoked certificates'], [setup?.token_ends, 14, 'A token']])
+        if (at && at - info.time < days * DAY) say(at > info.time ? 'warn' : 'bad', `${what} ${at > info.time ? 'ends' : 'ended'} ${f.ago(at)}.`, to);
+    if (setup?.reload_refused) say('warn', `The last reload, ${f.ago(setup.reload_refused)}, was refused: the server goes on with what it had. Its log says why.`, to);
+    if (setup?.crashed && info.time - setup.crashed < 7 * DAY) say('warn', `The server crashed ${f.ago(setup.crashed)}.`, to);
+}
+
+// A method that workers offered keeps its kind when they have gone; which of them offer it now the figures do not say.
+function ofQueues(queues, info, say) {
+    const nobody = (q) => !q.kind || (q.kind === 'worker' && info?.workers.registered === 0);
+    const held = queues.filter((q) => q.paused || q.draining), tasks = (q) => link('tasks', null, { method: q.method });
+    for (const q of queues)
+        if (nobody(q) && q.queued + q.waiting > 0) say('bad', `${f.plural(q.queued + q.waiting, 'task')} of ${f.name(q.method)} ${q.queued + q.waiting === 1 ? 'waits' : 'wait'}, and neither an executor nor a worker runs them.`, tasks(q));
+    for (const q of held.slice(0, QUEUES)) {
+        const waits = q.queued + q.waiting + q.delayed;
+        if (q.paused) say('warn', `The queue ${f.name(q.method)} is paused; ${f.plural(waits, 'task waits', 'tasks wait')}.`, link('queues'));
+        if (q.draining) say('warn', `The queue ${f.name(q.method)} is draining: it takes no new tasks.`, link('queues'));
+    }
+    if (held.length > QUEUES) say('warn', `${f.plural(held.length - QUEUES, 'more queue is', 'more queues are')} paused or draining.`, link('queues'));
+}
+
+// Sentences about what is wrong, each with where to look; what is bad first.
+function needs({ info, topology, queues }, before) {
     const found = [];
     const say = (tone, text, to) => found.push({ tone, text, to });
     if (info?.draining) say('warn', 'The server is draining: it takes no new work and will stop.', link('connections'));
-    if (info?.store?.error) say('bad', `The store cannot write: ${info.store.error}`, link('charts'));
+    if (info?.store) ofStore(info.store, before?.info?.store, say);
     for (const e of topology?.executors ?? [])
-        if (e.state === 'away' || e.state === 'outlived') say('bad', `${e.name} is stuck${e.running ? ` in ${e.running}` : ''}: ${STUCK[e.state]}.`, link('overview'));
-    for (const q of queues ?? []) {
-        const waits = q.queued + q.waiting + q.delayed;
-        if (q.paused) say('warn', `The queue ${q.method} is paused; ${f.plural(waits, 'task waits', 'tasks wait')}.`, link('queues'));
-        if (q.draining) say('warn', `The queue ${q.method} is draining: it takes no new tasks.`, link('queues'));
-    }
+        if (e.state === 'away' || e.state === 'outlived') say('bad', `${e.name} is stuck${e.running ? ` in ${f.name(e.running)}` : ''}: ${STUCK[e.state]}.`, link('overview'));
+    if (info?.tasks.refused > before?.info?.tasks.refused) say('warn', `${f.plural(info.tasks.refused - before.info.tasks.refused, 'call was', 'calls were')} answered BUSY in the last second.`, link('charts'));
+    ofQueues(queues ?? [], info, say);
     if (info?.no_executor) say('warn', `${f.plural(info.no_executor, 'method has', 'methods have')} no executor that runs them.`, link('queues'));
     const dead = info?.kept?.states?.dead;
     if (dead) say('warn', `${f.plural(dead, 'task is', 'tasks are')} dead: all retries are used up, or the server crashed too often while they ran.`, link('tasks', null, { state: 'dead' }));
     if (info && f.percent(info.memory.bytes, info.memory.limit) > 80) say('bad', 'Calls and connections hold more than 80 % of their memory.', link('connections'));
+    if (info && f.percent(info.connections.open, info.connections.limit) > 80) say('warn', 'More than 80 % of the connections that there may be are open.', link('connections'));
     if (info && f.percent(info.kept.held, info.kept.limit) > 80) say('bad', 'More than 80 % of the tasks that can be kept are kept.', link('tasks'));
     if (info && f.percent(info.kept.bytes, info.kept.bytes_limit) > 80) say('bad', 'Tasks take more than 80 % of their memory.', link('tasks'));
-    return found;
+    if (info) ofSetup(info, say);
+    return found.sort((a, b) => (a.tone === 'bad' ? 0 : 1) - (b.tone === 'bad' ? 0 : 1));
 }
 
 export function view() {
@@ -86,7 +120,7 @@ export function view() {
             { title: 'failed', kind: 'number late', text: (e) => f.count(e.failed), hint: (e) => f.exact(e.failed) },
         ],
     });
-    const about = h('span', { class: 'muted' }), said = h('p', { class: 'said', hidden: true });
+    const about = h('span', { class: 'muted' }), said = h('p', { class: 'said alone', hidden: true });
     const element = h('div', {}, heading('Overview', about), said,
         h('div', { class: 'tiles' }, Object.values(tiles).map((t) => t.element)),
         card('Needs attention', attention, calm),
@@ -116,7 +150,7 @@ export function view() {
             loops.rows(topology.loops);
             executors.rows(topology.executors);
         }
-        const found = needs(data);
+        const found = needs(data, live.before);
         fillNew(attention, found, () => found.map((n) => h('li', { class: n.tone }, h('a', { href: n.to }, n.text))));
         attention.hidden = found.length === 0;
         calm.hidden = found.length !== 0;

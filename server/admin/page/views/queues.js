@@ -39,7 +39,7 @@ export function view({ parameters }) {
             { title: 'state', kind: 'state', draw: state, changes: (q) => [q.paused, q.draining] },
             number('queued', 'queued'), number('waiting', 'waiting'), number('delayed', 'delayed'),
             { title: 'running', kind: 'number', text: (q) => f.count(q.running + q.parked + q.assigned), hint: (q) => `${q.running} running, ${q.parked} parked, ${q.assigned} assigned` },
-            { title: 'oldest', kind: 'number', text: (q) => (q.oldest ? f.duration(Math.max(0, Date.now() - q.oldest)).replace(/\.\d+/, '') : '–'), hint: (q) => f.moment(q.oldest) },
+            { title: 'oldest', kind: 'number', text: (q) => (q.oldest ? f.duration(Math.max(0, f.now() - q.oldest)).replace(/\.\d+/, '') : '–'), hint: (q) => f.moment(q.oldest) },
             number('submitted', 'submitted', 'late'), number('done', 'done'), number('failed', 'failed'),
             { title: '', kind: 'actions', draw: actions, changes: (q) => [q.paused, q.draining] },
         ],

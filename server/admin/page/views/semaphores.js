@@ -81,7 +81,7 @@ export function view({ what, parameters }) {
     });
     const list = lister({ method: 'sem.list', table, ask: async () => (await call('sem.list')).sort((a, b) => (f.name(a.name) < f.name(b.name) ? -1 : 1)) });
     return {
-        element: h('div', {}, heading('Semaphores', what && h('code', {}, tenant === null ? what : `${what} (${tenant})`)), list.said, onlyCard('Semaphores', table.element), detail?.element),
+        element: h('div', {}, heading('Semaphores', what && h('code', {}, tenant === null ? what : `${what} (${tenant})`)), detail?.element, list.said, onlyCard('Semaphores', table.element)),
         title: 'Semaphores', table, refresh: then, back: what ? () => go(link('semaphores')) : undefined, close: () => { list.stop(); detail?.stop(); },
     };
 }

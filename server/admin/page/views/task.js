@@ -19,7 +19,7 @@ const WAITS_FOR_TIME = ['delay', 'retry', 'again', 'lost'];
 
 function took({ began, ended }) {
     if (began === null) return '–';
-    return ended === null ? `${f.duration(Math.max(0, Date.now() - began)).replace(/\.\d+/, '')} so far` : f.between(began, ended);
+    return ended === null ? `${f.duration(Math.max(0, f.now() - began)).replace(/\.\d+/, '')} so far` : f.between(began, ended);
 }
 
 // What an event tells: of `progress`, how far it is.

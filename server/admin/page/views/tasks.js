@@ -26,11 +26,11 @@ export function view({ parameters }) {
     const wrong = h('p', { class: 'said', hidden: true, role: 'alert' });
     const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
     const progress = h('span', { class: 'muted', role: 'status' });
-    const before = h('button', { type: 'button', onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', onclick: () => turn(1) }, 'Older ›');
+    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Older ›');
     const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
 
     const table = makeTable({
-        label: 'Tasks', key: (t) => t.id, open: (t) => go(link('task', t.id)), empty: 'No task matches.',
+        label: 'Tasks', key: (t) => t.id, open: (t) => go(link('task', t.id)), empty: 'No task matches, or there is none. `ergon task submit METHOD` leaves one.',
         columns: [
             { title: 'task', kind: 'id', draw: (t) => h('a', { href: link('task', t.id) }, t.id), changes: (t) => t.id },
             { title: 'method', kind: 'id', text: (t) => f.name(t.method) },
@@ -121,7 +121,9 @@ export function view({ parameters }) {
         return { state, n, button };
     });
     function drawChips() {
-        const kept = live.last?.info?.kept;
+        // The server counts all tasks by state; of those that meet other conditions nobody knows how many there are.
+        const all = Object.keys(filter).every((name) => name === 'state');
+        const kept = all ? live.last?.info?.kept : null;
         for (const { state, n, button } of states) {
             const figure = state ? kept?.states?.[state] : kept?.held, on = (filter.state ?? '') === state;
             setText(n, figure === undefined ? '' : f.count(figure));

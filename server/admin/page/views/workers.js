@@ -9,7 +9,14 @@ import { badge, bar, heading, onlyCard, taskLink } from '../parts.js';
 import { link } from '../router.js';
 import { makeTable } from '../table.js';
 
+const SHOWN = 6;   // methods of a worker in its row
 const MOST = 1000; // the server's most on a page
+
+// The first methods of a worker, and how many there are besides.
+function offers(w, most) {
+    const shown = w.methods.slice(0, most), more = w.method_count - shown.length;
+    return shown.map(f.name).join(', ') + (more > 0 ? ` and ${f.count(more)} more` : '');
+}
 
 export function view() {
     const field = h('input', { type: 'search', 'aria-label': 'Workers of the method', autocomplete: 'off', spellcheck: 'false', onchange: () => list.now(), onsearch: () => list.now() });
@@ -21,15 +28,15 @@ export function view() {
         columns: [
             { title: 'worker', kind: 'id', text: (w) => w.worker },
             { title: 'name', text: (w) => f.name(w.name) },
-            { title: 'version', kind: 'late', text: (w) => f.name(w.version) },
+            { title: 'version', kind: 'later', text: (w) => f.name(w.version) },
             { title: 'state', kind: 'state', draw: (w) => [badge(w.state, w.state === 'open' ? 'good' : 'warn'), w.late > 0 && badge(`${w.late} late`, 'bad')], changes: (w) => [w.state, w.late] },
-            { title: 'methods', kind: 'wide id', text: (w) => w.methods.map(f.name).join(', ') + (w.method_count > w.methods.length ? ` and ${w.method_count - w.methods.length} more` : '') },
+            { title: 'methods', kind: 'wide id', text: (w) => offers(w, SHOWN), hint: (w) => (w.method_count > SHOWN ? offers(w, w.methods.length) : '') },
             { title: 'has', draw: (w) => [bar(w.out, w.slots, `${w.out} of ${w.slots} slots`), ` ${w.out}/${w.slots}`], changes: (w) => [w.out, w.slots] },
             { title: 'works on', kind: 'id', draw: (w) => w.calls.slice(0, 3).map((c) => h('div', {}, c.task ? taskLink(c.task) : f.name(c.method))), changes: (w) => w.calls.slice(0, 3).map((c) => [c.task, c.method]) },
             { title: 'longest', kind: 'number', text: (w) => (w.calls.length ? f.duration(w.calls[0].for_ms).replace(/\.\d+/, '') : ''), hint: (w) => w.calls.map((c) => `${f.name(c.method)} ${f.duration(c.for_ms)}`).join(', ') },
             { title: 'done', kind: 'number', text: (w) => f.count(w.done), hint: (w) => f.exact(w.done) },
             { title: 'failed', kind: 'number', text: (w) => f.count(w.failed), hint: (w) => f.exact(w.failed) },
-            { title: 'mean', kind: 'number late', text: (w) => (w.done + w.failed ? f.duration(w.mean_ms) : '–') },
+            { title: 'mean', kind: 'number later', text: (w) => (w.done + w.failed ? f.duration(w.mean_ms) : '–') },
             { title: 'connection', kind: 'late', draw: (w) => h('a', { href: link('connections', null, { id: w.connection }) }, `${f.name(w.peer)}`), changes: (w) => [w.connection, w.peer], hint: (w) => f.name(w.principal) },
             {
                 title: '', kind: 'actions', changes: (w) => w.state,
