@@ -127,7 +127,9 @@ struct executor_info {
     uint32_t queue, bound, outstanding, parked, turning, weight;
     int32_t loop, core, priority;
     uint64_t done, failed, busy_ns;
-    const char *running; /* name of the method that a blocking executor runs now, or NULL */
+    /* The method that a blocking executor runs now; of a loop's executor one whose step does not
+     * return; or NULL. */
+    const char *running;
     /* "ready"; "away": its loop does not finish its round; "outlived": its handler runs though
      * nobody wants the result; "stands in", "rests": a spare.  Constant. */
     const char *state;

@@ -144,10 +144,21 @@ uint32_t tasks_rings(const struct tasks *t, struct recorder_ring *out)
     return g->count;
 }
 
+/* The method whose handler runs: of a loop's executor only while its step does not return, for
+ * between steps it has many. */
+static const char *runs(const struct executor *e)
+{
+    const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
+    ao_time since;
+    const struct ao_class *stuck = e->activator ? activator_stuck(e->activator, &since) : NULL;
+    if (m)
+        return method_name(m);
+    return stuck ? stuck->detail : NULL;
+}
+
 void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_info *out)
 {
     const struct executor *e = t->executors[index];
-    const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
     struct snapshot now;
     executor_snapshot(e, &now);
     *out = (struct executor_info){.kind = e->plan.kind,
@@ -161,7 +172,7 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
                                   .core = e->activator ? -1 : e->plan.core,
                                   .priority = e->plan.priority,
                                   .busy_ns = counter_read(&e->busy_ns),
-                                  .running = m ? method_name(m) : NULL,
+                                  .running = runs(e),
                                   .state = state_of(e)};
     for (uint32_t i = 0; i < t->shared.method_count; i++) {
         out->done += counter_read(&e->figures[i].done);

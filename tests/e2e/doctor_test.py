@@ -427,7 +427,7 @@ class Running(DoctorTest):
         path = self.pipe()
         call = first.send("hang", path)
         eventually(lambda: "loop is away" in server.log_text(), "the log says that a loop is away")
-        self.becomes(server, "loop_hangs")
+        self.assertIn("hangs in a step of hang:", self.becomes(server, "loop_hangs")["text"])
         open(path, "w").close()
         first.result(call)
 
