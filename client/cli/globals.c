@@ -13,6 +13,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "base/url.h"
 
 enum { TOKEN_FILE_MAX = 4096 }; /* bytes */
 
@@ -349,9 +350,24 @@ bool globals_find(struct globals *g)
     return true;
 }
 
+/* A certificate that is shown nowhere was meant otherwise: --key is taken for the key of a task. */
+static bool shows_certificate(const struct globals *g)
+{
+    struct url url;
+    const char *flag = g->from[SETTING_KEY];
+    if (flag == NULL || strcmp(flag, "--key") != 0)
+        flag = g->from[SETTING_CERT];
+    if (flag == NULL || (strcmp(flag, "--key") != 0 && strcmp(flag, "--cert") != 0) ||
+        url_parse(g->server, URL_CONNECT, &url) != NULL || url.scheme == URL_TLS)
+        return true;
+    complain("option %s is about a client's certificate, and %s has no TLS%s", flag, g->server,
+             strcmp(flag, "--key") == 0 ? "; the key of a task is --task-key" : "");
+    return false;
+}
+
 bool globals_finish(struct globals *g)
 {
-    return globals_find(g) && (g->token_file == NULL || read_token(g));
+    return globals_find(g) && shows_certificate(g) && (g->token_file == NULL || read_token(g));
 }
 
 void globals_fini(struct globals *g)

@@ -93,6 +93,27 @@ static enum status print_version(void)
     return STATUS_OK;
 }
 
+/* The parts of groups that are called so, as "'task list' or 'queue list'"; false: none is. */
+static bool parts_called(const char *word, char *text, size_t size)
+{
+    size_t len = 0;
+    text[0] = 0;
+    for (const struct command *const *g = COMMANDS; *g != NULL; g++)
+        for (const struct command *const *c = (*g)->parts; c != NULL && *c != NULL; c++)
+            if (strcmp(command_word(*c), word) == 0 && len < size)
+                len += (size_t)snprintf(text + len, size - len, "%s'%s'", len > 0 ? " or " : "",
+                                        (*c)->name);
+    return len > 0;
+}
+
+static bool is_global_option(const char *word)
+{
+    for (const struct option_spec *o = GLOBAL_OPTIONS; o->name != NULL; o++)
+        if (strcmp(o->name, word) == 0)
+            return true;
+    return false;
+}
+
 /* `group` is NULL, or that whose parts these are. */
 static const struct command *find_command(const struct command *const *commands, const char *word,
                                           const struct command *group, bool help)
@@ -107,7 +128,12 @@ static const struct command *find_command(const struct command *const *commands,
     }
     for (const struct topic *t = TOPICS; help && t->name != NULL; t++)
         suggest_offer(&near, span_text(t->name));
-    if (near.name.len > 0)
+    char parts[256];
+    if (group == NULL && parts_called(word, parts, sizeof parts))
+        complain("unknown command '%s'; did you mean %s?", word, parts);
+    else if (group == NULL && is_global_option(word))
+        complain("unknown command '%s'; did you mean --%s?", word, word);
+    else if (near.name.len > 0)
         complain("unknown command '%s%s%s'; did you mean '%s%s%.*s'?", name, blank, word, name,
                  blank, (int)near.name.len, (const char *)near.name.at);
     else
@@ -118,6 +144,14 @@ static const struct command *find_command(const struct command *const *commands,
 static enum status usage_error(const struct command *c, const char *why)
 {
     complain("%s; see ergon %s%s--help", why, c != NULL ? c->name : "", c != NULL ? " " : "");
+    return STATUS_USAGE;
+}
+
+/* Not as many arguments as there have to be: which these are. */
+static enum status count_error(const struct command *c, const char *why)
+{
+    complain("%s: ergon %s%s%s; see ergon %s --help", why, c->name, c->arguments[0] != 0 ? " " : "",
+             c->arguments, c->name);
     return STATUS_USAGE;
 }
 
@@ -140,9 +174,9 @@ static enum status run_with(const struct command *c, struct globals *g, void *op
     if (!globals_flags(g))
         return STATUS_USAGE;
     if (argc < c->arguments_min)
-        return usage_error(c, "an argument is missing");
+        return count_error(c, "an argument is missing");
     if (c->arguments_max >= 0 && argc > c->arguments_max)
-        return usage_error(c, "there is an argument too many");
+        return count_error(c, "there is an argument too many");
     if (!c->offline && !globals_finish(g))
         return STATUS_USAGE;
     return command_run(c, g, options, argc, argv);

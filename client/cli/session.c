@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { NS_PER_MS = 1000 * 1000, GRACE_MS = 2000 };
@@ -80,6 +81,12 @@ static const char *tls_advice(const struct globals *g, const char *why)
                : NULL;
 }
 
+static bool is_other_file(const struct url *url)
+{
+    struct stat about;
+    return url->scheme == URL_UNIX && stat(url->path, &about) == 0 && !S_ISSOCK(about.st_mode);
+}
+
 const char *session_advice(const struct globals *g, enum ergon_end outcome, const char *why)
 {
     static char text[400];
@@ -94,8 +101,10 @@ const char *session_advice(const struct globals *g, enum ergon_end outcome, cons
         return "if the server has no TLS there, its URL begins with ergon://; ergon context show "
                "says "
                "what is used";
-    if (url_parse(g->server, URL_CONNECT, &url) == NULL && url_is_local(&url) &&
-        url.scheme != URL_TLS) {
+    bool parsed = url_parse(g->server, URL_CONNECT, &url) == NULL;
+    if (parsed && is_other_file(&url))
+        return "what is there is no socket; --server names another";
+    if (parsed && url_is_local(&url) && url.scheme != URL_TLS) {
         snprintf(text, sizeof text,
                  "is a server running? ergond --listen %s starts one; --server names another",
                  g->server);

@@ -328,7 +328,8 @@ static const struct option_spec SUBMIT_OPTIONS[] = {
 static bool check(const struct submit_options *o, int argc)
 {
     if (o->many == NULL && argc == 0)
-        complain("an argument is missing; see ergon task submit --help");
+        complain("an argument is missing: ergon task submit METHOD [ARG...]; see ergon task submit "
+                 "--help");
     else if (o->many != NULL && argc > 0)
         complain("with --many the methods and parameters stand in the file");
     else if (o->many != NULL && o->wait)

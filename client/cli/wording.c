@@ -162,6 +162,8 @@ void wording_of(struct wording *w, const char *code, const char *text)
         return;
     }
     say(w, code, "", hint_of(code));
+    if (strcmp(code, "NOT_FOUND") == 0 && strcmp(text, "there is no semaphore of this name") == 0)
+        say(w, code, "", "ergon sem list shows those that there are");
     if (strcmp(code, "TOO_LARGE") == 0 && strstr(text, "the message is longer") != NULL)
         say(w, code, "",
             "the server's limits.message (ergond --limits-message) says how long it may be");

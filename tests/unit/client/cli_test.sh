@@ -67,7 +67,7 @@ done
 expect 0 "Usage: ergon worker [OPTION...] --method" "" worker --help
 expect 0 "resume " "" help worker
 expect 0 "Usage: ergon worker list" "" worker --json list --help
-expect 2 "" "an argument is missing; see ergon worker --help" worker
+expect 2 "" "an argument is missing: ergon worker --method NAME... -- COMMAND [ARG...]; see ergon worker --help" worker
 expect 2 "" "which methods?" worker true
 expect 2 "" "did you mean --method" worker --methd m -- true
 expect 2 "" "unknown option --nothing; see ergon worker list" worker list --nothing
@@ -76,6 +76,11 @@ expect 2 "" "unknown option --nothing; see ergon worker list" worker list --noth
 expect 2 "" "ergon talks to"
 expect 2 "" "did you mean 'ping'" pnig
 expect 2 "" "see ergon --help" quaternion
+expect 2 "" "did you mean 'task submit'?" submit
+expect 2 "" "did you mean 'task explain' or 'queue explain' or 'sem explain'?" explain
+expect 2 "" "did you mean --version?" version
+expect 2 "" "has no TLS; the key of a task is --task-key" -s unix:///s task submit --key order-7 echo
+expect 2 "" "option --cert is about a client's certificate, and ergon://h has no TLS" -s ergon://h ping --cert c.pem
 expect 2 "" "did you mean --json" ping --jsno
 expect 2 "" "did you mean --server" --sever x ping
 expect 2 "" "did you mean --deadline" call --deadlin 1s echo
@@ -85,11 +90,11 @@ expect 2 "" "which tasks?" task cancel
 expect 2 "" "which tasks?" task forget --dry-run
 expect 2 "" "not both" task retry t0abc4k2mq7rz --state dead
 expect 2 "" "not both" task cancel t0abc4k2mq7rz --all
-expect 2 "" "an argument too many" ping x
+expect 2 "" "there is an argument too many: ergon ping; see ergon ping --help" ping x
 expect 2 "" "did you mean 'task submit'" task sumbit
 expect 2 "" "see ergon queue --help" queue quaternion
-expect 2 "" "an argument is missing; see ergon task get --help" task get
-expect 2 "" "an argument is missing; see ergon task submit --help" task submit
+expect 2 "" "an argument is missing: ergon task get ID" task get
+expect 2 "" "an argument is missing: ergon task submit METHOD" task submit
 expect 2 "" "in the file" task submit --many - echo
 expect 2 "" "--wait is for one task" task submit --many - --wait
 expect 2 "" "cannot read /nowhere/tasks: No such file" task submit --many /nowhere/tasks
