@@ -406,9 +406,10 @@ static void show_store(const struct store *s, struct jobs_info *out)
     out->commit_ns = info.commit_ns;
     out->store_under_way = info.under_way;
     out->commit_times = info.commit_times;
+    out->store_room_known = info.room_known;
     out->store_room = info.room;
     out->store_backup = info.backup;
-    out->store_error = info.error == STORE_OK ? NULL : store_error_text(info.error);
+    out->store_error = info.trouble == STORE_OK ? NULL : store_error_text(info.trouble);
 }
 
 void jobs_look(struct jobs *jobs)

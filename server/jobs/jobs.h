@@ -98,9 +98,10 @@ struct jobs_info {
     uint64_t commit_ns;       /* of the last commit */
     uint64_t store_under_way; /* operations that have not come back from the store */
     struct histogram_sum commit_times;
-    uint64_t store_room;     /* bytes that its file system has left; 0: not known */
+    bool store_room_known;
+    uint64_t store_room;     /* bytes that its file system has left */
     uint64_t store_backup;   /* Unix ms of the last backup; 0: there is none */
-    const char *store_error; /* why it cannot write; constant; NULL: it can */
+    const char *store_error; /* why it cannot write, or could not lately; constant; NULL: it can */
     uint64_t crons;
     struct histogram_sum cron_late; /* how long after its time a cron's task was submitted */
 };

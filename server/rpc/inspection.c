@@ -138,7 +138,7 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_uint(p, "bytes", l->store_bytes);
     pack_key_uint(p, "commit_us", l->commit_ns / AO_US(1));
     pack_key_uint(p, "backlog", l->store_under_way);
-    if (l->store_room > 0)
+    if (l->store_room_known)
         pack_key_uint(p, "free_bytes", l->store_room);
     else
         pack_key_str(p, "free_bytes", NULL);

@@ -44,6 +44,13 @@ static void become(struct store *s, enum store_error error)
     counter_set(&s->counters.error, error);
 }
 
+/* The log was told. */
+static void report(struct store *s, enum store_error error)
+{
+    s->reported = error;
+    counter_set(&s->counters.trouble, error);
+}
+
 /* SQLite has rolled back by itself after some failures. */
 static void fail(struct store *s, int rc)
 {
@@ -53,7 +60,7 @@ static void fail(struct store *s, int rc)
         log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
                   LOG_STR("sqlite", why));
     become(s, error);
-    s->reported = error;
+    report(s, error);
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     s->retry_at = clock_monotonic() + s->retry;
@@ -110,7 +117,7 @@ static void report_that_it_works(struct store *s)
     if (s->reported == STORE_OK || clock_monotonic() < s->retry_at)
         return;
     log_info("the store writes again");
-    s->reported = STORE_OK;
+    report(s, STORE_OK);
 }
 
 /* The counters' row changes with each commit, so that a commit without operations writes, too.  A

@@ -306,9 +306,13 @@ struct store_info {
     uint64_t commit_ns;                  /* of the last commit */
     uint64_t under_way;                  /* operations that have not come back */
     struct histogram_sum commit_times;
-    uint64_t room;          /* bytes that its file system had left at the last look; 0: not known */
+    bool room_known;
+    uint64_t room;          /* bytes that its file system had left at the last look */
     uint64_t backup;        /* Unix ms of the last backup, as known then; 0: there is none */
     enum store_error error; /* of the last try; STORE_OK: it works */
+    /* What the log was told last: a full disk has room for a small commit again and again, and so
+     * `error` comes and goes.  STORE_OK once nothing has failed for a while. */
+    enum store_error trouble;
 };
 void store_info(const struct store *s, struct store_info *out);
 /* Lets the writer look at `room` and `backup`, soon, and at most once a second: whoever asks for

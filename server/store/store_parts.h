@@ -47,10 +47,11 @@ enum {
 
 struct store_counters {
     counter commits, operations, bytes, commit_ns;
-    counter error; /* enum store_error */
+    counter error;   /* enum store_error */
+    counter trouble; /* the same, of what was reported and is not over */
     struct histogram commit_times;
     counter pushed, taken; /* operations, by the client: their difference is under way */
-    counter room;          /* bytes of its file system that are left; 0: not known */
+    counter room;          /* bytes of its file system that are left, and one more; 0: not known */
     counter backup;        /* Unix ms of the last backup; 0: none */
 };
 

@@ -165,13 +165,16 @@ void store_stop(struct store *s)
 
 void store_info(const struct store *s, struct store_info *out)
 {
+    uint64_t room = counter_read(&s->counters.room);
     *out = (struct store_info){.commits = counter_read(&s->counters.commits),
                                .operations = counter_read(&s->counters.operations),
                                .bytes = counter_read(&s->counters.bytes),
                                .commit_ns = counter_read(&s->counters.commit_ns),
-                               .room = counter_read(&s->counters.room),
+                               .room_known = room > 0,
+                               .room = room > 0 ? room - 1 : 0,
                                .backup = counter_read(&s->counters.backup),
-                               .error = (enum store_error)counter_read(&s->counters.error)};
+                               .error = (enum store_error)counter_read(&s->counters.error),
+                               .trouble = (enum store_error)counter_read(&s->counters.trouble)};
     uint64_t taken = counter_read(&s->counters.taken), pushed = counter_read(&s->counters.pushed);
     out->under_way = pushed > taken ? pushed - taken : 0;
     histogram_read(&s->counters.commit_times, &out->commit_times);

@@ -783,6 +783,9 @@ class Lasting(DoctorTest):
         finding = self.becomes(server, "store_space")
         self.assertEqual(finding["evidence"]["free_bytes"], 100 << 20)
         self.assertIn("100 MiB left", finding["text"])
+        with open(left, "w") as f:
+            f.write("0")
+        eventually(lambda: self.becomes(server, "store_space")["evidence"]["free_bytes"] == 0, "a disk that is quite full is one, too")
 
     def test_backups(self):
         place = scratch(self.addCleanup)
