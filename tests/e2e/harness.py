@@ -314,12 +314,12 @@ def build_module(source, to, *flags):
     subprocess.run([*module_compiler(), "-shared", "-Wall", "-Wextra", "-Werror", *flags, source, "-o", to], check=True)
 
 
-def build_handlers(folder, name, text):
+def build_handlers(folder, name, text, *flags):
     """A module of this C source in `folder`; its path."""
     source, built = os.path.join(folder, name + ".c"), os.path.join(folder, name + ".so")
     with open(source, "w") as f:
         f.write(text)
-    build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+    build_module(source, built, "-fPIC", "-I", os.path.join(SOURCE, "include"), *flags)
     return built
 
 
