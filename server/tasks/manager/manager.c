@@ -355,27 +355,67 @@ static inline enum pass end_pass(struct manager *m, struct pool *p, const struct
     return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
 }
 
+static void give_to_worker(struct manager *m, struct pool *p, struct remote *r, struct task *t)
+{
+    struct executor *e = &r->base;
+    uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
+    TRACE(m->activator, "manager", 0, "task %llu -> worker %u (has %u of %u)",
+          (unsigned long long)t->number, e->index, r->member.load.outstanding,
+          r->member.load.slots);
+    crews_note_given(m, p, r);
+    r->member.attempts += task_is(t, TASK_ATTEMPT);
+    atomic_store_explicit(&e->given, given, memory_order_relaxed);
+    t->executor = e;
+    task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
+    lane_push(e->in, &t->item);
+}
+
+/* For jobs; see source_waits(). */
+static bool joined_source_waits(struct manager *m, struct pool *p)
+{
+    uint64_t room = p->source_has_work ? (uint64_t)places(m, p->local) + crews_room(p) : 0;
+    uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+    return p->source_has_work && (room == 0 || job_source_ready(m, p, most));
+}
+
+/* The worker that is to have the next task rather than the executor that was chosen; NULL: none.
+ * What others wait for in line is theirs, unless this pool was called from there. */
+static struct remote *rather_a_worker(const struct manager *m, const struct pool *p, int chosen)
+{
+    const struct staff *s = p->staff;
+    struct remote *r = s->waits ? NULL : crews_choose(p);
+    if (!r || (!s->called && (!STAILQ_EMPTY(&m->serving) || crew_awaited(r))))
+        return NULL;
+    if (chosen == PLACEMENT_NONE)
+        return r;
+    return placement_worker_rather(&r->member.load, &p->local->snapshots[chosen]) ? r : NULL;
+}
+
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  A line whose first
  * finds no room is set aside, so that others may; so many a step, however many wait, and each once
- * a pass, so that those behind have their look. */
-static enum pass give_all(struct manager *m, struct pool *p, int *budget)
+ * a pass, so that those behind have their look.  `x` has the local executors: the pool itself, or,
+ * where workers run the tasks, too, another; then each goes to whoever is least occupied.  Inline,
+ * so that a pool without workers does not look for them. */
+static inline __attribute__((always_inline)) enum pass make_pass(struct manager *m, struct pool *p,
+                                                                 struct pool *x, int *budget)
 {
     const struct task *t;
     uint32_t given = 0, aside = 0;
-    bool full = p->passed_over = p->cut;
+    bool full = x->passed_over = p->cut;
     p->cut = false;
     if (p->queue.length == 0 && !p->source_has_work) {
         holders_serve(m, p);
         return PASS_DONE;
     }
-    scan(m, p);
-    bool jobs = source_waits(m, p);
+    scan(m, x);
+    bool jobs = x == p ? source_waits(m, p) : joined_source_waits(m, p);
     while (aside < ASIDE_BUDGET && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
         bool of_source = jobs && job_is_next(p, t);
-        int chosen = choose(m, p, of_source ? NULL : t);
-        if (chosen == PLACEMENT_NONE) {
-            full = p->passed_over = true;
-            if (!others_may_fit(p, of_source ? NULL : t))
+        int chosen = choose(m, x, of_source ? NULL : t);
+        struct remote *r = x == p ? NULL : rather_a_worker(m, p, chosen);
+        if (!r && chosen == PLACEMENT_NONE) {
+            full = x->passed_over = true;
+            if (!others_may_fit(x, of_source ? NULL : t))
                 break;
             if (of_source)
                 jobs = false;
@@ -387,12 +427,27 @@ static enum pass give_all(struct manager *m, struct pool *p, int *budget)
         struct task *next = take_next(m, p, of_source, &jobs);
         if (!next)
             continue;
-        give(m, p, chosen, next);
+        if (r) {
+            p->staff->called = false;
+            give_to_worker(m, p, r, next);
+        } else {
+            give(m, x, chosen, next);
+        }
         given += !of_source;
         p->job_next = !of_source;
         --*budget;
     }
-    return end_pass(m, p, p, given, aside == ASIDE_BUDGET, full);
+    return end_pass(m, p, x, given, aside == ASIDE_BUDGET, full);
+}
+
+static enum pass give_all(struct manager *m, struct pool *p, int *budget)
+{
+    return make_pass(m, p, p, budget);
+}
+
+static enum pass give_to_both(struct manager *m, struct pool *p, int *budget)
+{
+    return make_pass(m, p, p->local, budget);
 }
 
 /* See the head of this file.  A pass may take several steps; the one behind the announcement counts
@@ -414,21 +469,6 @@ static void give_or_wait(struct manager *m, struct pool *p, int *budget)
 }
 
 /* --- Workers --- */
-
-static void give_to_worker(struct manager *m, struct pool *p, struct remote *r, struct task *t)
-{
-    struct executor *e = &r->base;
-    uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
-    TRACE(m->activator, "manager", 0, "task %llu -> worker %u (has %u of %u)",
-          (unsigned long long)t->number, e->index, r->member.load.outstanding,
-          r->member.load.slots);
-    crews_note_given(m, p, r);
-    r->member.attempts += task_is(t, TASK_ATTEMPT);
-    atomic_store_explicit(&e->given, given, memory_order_relaxed);
-    t->executor = e;
-    task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
-    lane_push(e->in, &t->item);
-}
 
 /* Whoever offered the method has left, or is quiet: calls that were on their way here meanwhile,
  * and those that waited for room, are told so.  Jobs wait in their own queue. */
@@ -476,72 +516,6 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
 }
 
 /* --- Local executors and workers behind one name --- */
-
-/* For jobs; see source_waits(). */
-static bool joined_source_waits(struct manager *m, struct pool *p)
-{
-    uint64_t room = p->source_has_work ? (uint64_t)places(m, p->local) + crews_room(p) : 0;
-    uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-    return p->source_has_work && (room == 0 || job_source_ready(m, p, most));
-}
-
-/* The worker that is to have the next task rather than the executor that was chosen; NULL: none.
- * What others wait for in line is theirs, unless this pool was called from there. */
-static struct remote *rather_a_worker(const struct manager *m, const struct pool *p, int chosen)
-{
-    const struct staff *s = p->staff;
-    struct remote *r = s->waits ? NULL : crews_choose(p);
-    if (!r || (!s->called && (!STAILQ_EMPTY(&m->serving) || crew_awaited(r))))
-        return NULL;
-    if (chosen == PLACEMENT_NONE)
-        return r;
-    return placement_worker_rather(&r->member.load, &p->local->snapshots[chosen]) ? r : NULL;
-}
-
-/* give_all(), where both run the tasks: to whoever is least occupied. */
-static enum pass give_to_both(struct manager *m, struct pool *p, int *budget)
-{
-    struct pool *x = p->local;
-    const struct task *t;
-    uint32_t given = 0, aside = 0;
-    bool full = x->passed_over = p->cut;
-    p->cut = false;
-    if (p->queue.length == 0 && !p->source_has_work) {
-        holders_serve(m, p);
-        return PASS_DONE;
-    }
-    scan(m, x);
-    bool jobs = joined_source_waits(m, p);
-    while (aside < ASIDE_BUDGET && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
-        bool of_source = jobs && job_is_next(p, t);
-        int chosen = choose(m, x, of_source ? NULL : t);
-        struct remote *r = rather_a_worker(m, p, chosen);
-        if (!r && chosen == PLACEMENT_NONE) {
-            full = x->passed_over = true;
-            if (!others_may_fit(x, of_source ? NULL : t))
-                break;
-            if (of_source)
-                jobs = false;
-            else
-                task_queue_set_aside(&p->queue);
-            aside += !of_source;
-            continue;
-        }
-        struct task *next = take_next(m, p, of_source, &jobs);
-        if (!next)
-            continue;
-        if (r) {
-            p->staff->called = false;
-            give_to_worker(m, p, r, next);
-        } else {
-            give(m, x, chosen, next);
-        }
-        given += !of_source;
-        p->job_next = !of_source;
-        --*budget;
-    }
-    return end_pass(m, p, x, given, aside == ASIDE_BUDGET, full);
-}
 
 /* Who was called and took no worker passes the call on, and stays the first in line. */
 static void wait_for_workers(struct manager *m, struct pool *p, bool was_called)
