@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <msgpack.h>
+#include <signal.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -697,6 +698,7 @@ static void end_all(void)
 
 static void make(void)
 {
+    signal(SIGPIPE, SIG_IGN);           /* as ergond does */
     json_set_alloc_funcs(malloc, free); /* so that its blocks are counted, too */
     at.address.sun_family = AF_UNIX;
     snprintf(at.address.sun_path + 1, sizeof at.address.sun_path - 1, "ergon-fuzz-admin-%d",
