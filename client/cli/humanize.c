@@ -108,7 +108,7 @@ static json_t *readable(const char *key, const json_t *value, int64_t now)
 {
     static const char *const moments[] = {"created",  "due",    "started", "ended",
                                           "deadline", "oldest", "next",    "last",
-                                          "refill",   "since",  NULL};
+                                          "refill",   "since",  "left",    NULL};
     static const char *const durations[] = {"timeout", "per",      "waited_ms",
                                             "ends_ms", "grace_ms", NULL};
     char text[64];

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from bare_worker import Worker
-from harness import Server, ServerTest, eventually, scratch
+from harness import Server, ServerTest, eventually, run_ergon, scratch
 
 # A worker of eight slots that answers each second request it has read at once, and the others when more have come.
 PROCESS = """
@@ -93,6 +93,7 @@ class Offers(KeptTest):
             task = client.call("task.submit", "w.work", [7])["id"]
             shown = self.explain(client, task, "no_executor")
             self.assertRegex(shown["text"], r'^no worker offers "w.work" now; the last one left .* ago: worker w1 ')
+            self.assertRegex(run_ergon(server.urls[0], "task", "explain", task)[1].decode(), r"(?m)^left +(now|\d.* ago)$")
             self.assertEqual(client.call("queue.explain", "w.work")["reason"], "no_executor")
             other = self.worker(server, "w.work")
             number, _, params = other.take()
