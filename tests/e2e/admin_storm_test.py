@@ -77,8 +77,9 @@ class Somebody(threading.Thread):
     def stream(self):
         answer = self.begin("GET", "/api/live").getresponse()
         if answer.status == 200:
-            number = json.loads([answer.readline(), answer.readline()][1].split(b": ", 1)[1])["stream"]
-            self.who.api("POST", "/api/live", {"stream": number, "follow": {"after": "oldest"}})
+            answer.readline()
+            data = answer.readline().partition(b": ")[2]  # none where the server stops
+            self.who.api("POST", "/api/live", {"stream": json.loads(data)["stream"], "follow": {"after": "oldest"}})
             answer.readline()
 
     def leave_stream(self):

@@ -2,6 +2,7 @@
 """The times that the admin listener gives: a call, a request that does not become whole, a reader who does not read.
 
 They are short here, and what has to happen is waited for; that something lasts at least so long is not looked at."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -13,6 +14,7 @@ from admin_test import AdminTest
 from harness import LIMIT, eventually, scratch
 
 LONG = "1h"  # so that what does not count cannot end anything
+SHORT = "1s"  # of a request: a client that is in order has to keep it, on a machine that is busy, too
 
 
 class Times(AdminTest):
@@ -46,9 +48,9 @@ class Times(AdminTest):
         eventually(lambda: self.in_flight(server) == 0, "all were cancelled")
 
     def test_a_request_that_is_slow_does_not_bound_a_call(self):
-        _, admin = self.open(request="100ms")
+        _, admin = self.open(request=SHORT)
         admin.sign_in()
-        self.assertEqual(admin.call("sleep", "1s")[0], 200)
+        self.assertEqual(admin.call("sleep", "3s")[0], 200)
 
     def closes(self, admin, begin, drops=b""):
         """The server closes what begins so, and goes on with a byte of `drops` again and again.  What it has said."""
@@ -74,16 +76,17 @@ class Times(AdminTest):
             return got
 
     def test_half_a_request_is_given_up(self):
-        _, admin = self.open(request="300ms")
+        _, admin = self.open(request=SHORT)
         admin.sign_in()
         head = b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        for begin, drops in ((b"", b""), (b"GET", b""), (b"GET / HTTP/1.1\r\n", b""), (head, b""), (head + b"Content-Length: 100000\r\n\r\n{", b""),
-                             (head + b"Transfer-Encoding: chunked\r\n\r\n", b""), (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{", b""),
-                             # Bytes alone do not prolong it.
-                             (b"", b"\r\n"), (b"GET /", b"x"), (b"GET / HTTP/1.1\r\nX: ", b"x"), (b"GET / HTTP/1.1\r\n", b"A: b\r\n"), (head + b"Content-Length: 100000\r\n\r\n{", b" "),
-                             (head + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n")):
-            with self.subTest(begin, drops=drops):
-                self.assertNotIn(b"200", self.closes(admin, begin, drops)[:16])
+        halves = ((b"", b""), (b"GET", b""), (b"GET / HTTP/1.1\r\n", b""), (head, b""), (head + b"Content-Length: 100000\r\n\r\n{", b""),
+                  (head + b"Transfer-Encoding: chunked\r\n\r\n", b""), (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{", b""),
+                  # Bytes alone do not prolong it.
+                  (b"", b"\r\n"), (b"GET /", b"x"), (b"GET / HTTP/1.1\r\nX: ", b"x"), (b"GET / HTTP/1.1\r\n", b"A: b\r\n"), (head + b"Content-Length: 100000\r\n\r\n{", b" "),
+                  (head + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"))
+        with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
+            for half, got in zip(halves, pool.map(lambda half: self.closes(admin, *half), halves)):
+                self.assertNotIn(b"200", got[:16], half)
         got = self.closes(admin, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.assertTrue(got.startswith(b"HTTP/1.1 200"), "and a connection that is idle after an answer")
         self.assertEqual(admin.text("/healthz"), (200, "ok\n"))
@@ -91,7 +94,7 @@ class Times(AdminTest):
 
     def test_a_stream_that_nobody_reads_is_ended(self):
         path = os.path.join(scratch(self.addCleanup), "admin.sock")  # whose buffers do not grow
-        server, (url,) = self.start("--workers-methods", "w.*", "--admin-call-timeout", LONG, "--admin-request-timeout", "300ms", admin=("unix://" + path,))
+        server, (url,) = self.start("--workers-methods", "w.*", "--admin-call-timeout", LONG, "--admin-request-timeout", SHORT, admin=("unix://" + path,))
         admin = Admin(url)
         eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz says that the server has started")
         with server.connect() as client:
