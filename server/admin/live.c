@@ -237,7 +237,8 @@ void live_get(struct web_listener *l, struct evhttp_request *req)
 
     if (!s)
         reply_error(req, "AUTH", "there is no session: it has ended, or was never opened");
-    else if (s->lives >= WEB_LIVES_A_SESSION || w->live_count >= WEB_LIVES_MAX)
+    else if (s->lives >= WEB_LIVES_A_SESSION || w->live_count >= WEB_LIVES_MAX ||
+             sessions_lives(&w->sessions, s->principal) >= WEB_LIVES_A_PRINCIPAL)
         reply_error(req, "BUSY", "too many pages look on already");
     else
         begin(w, s, req);

@@ -35,6 +35,16 @@ static unsigned count_of(const struct sessions *s, const char *principal)
     return count;
 }
 
+uint32_t sessions_lives(const struct sessions *s, const char *principal)
+{
+    uint32_t lives = 0;
+
+    for (size_t i = 0; i < SESSIONS_MAX; i++)
+        if (*s->at[i].id && strcmp(s->at[i].principal, principal) == 0)
+            lives += s->at[i].lives;
+    return lives;
+}
+
 static struct session *oldest_of(struct sessions *s, const char *principal)
 {
     struct session *oldest = NULL;

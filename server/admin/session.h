@@ -56,6 +56,8 @@ bool session_knows(const struct session *s, const char *csrf);
 /* One whose time is over, or NULL. */
 struct session *sessions_expired(struct sessions *s, ao_time now);
 bool sessions_any(const struct sessions *s);
+/* Streams of events of all that this principal has opened. */
+uint32_t sessions_lives(const struct sessions *s, const char *principal);
 void session_end(struct session *s); /* its words are wiped */
 
 #endif

@@ -27,6 +27,7 @@ enum {
     WEB_HEADERS_MAX = 16 << 10, /* bytes of the head of a request */
     WEB_BODY_MAX = 1 << 20,     /* bytes of its body */
     WEB_LIVES_MAX = 32,         /* streams of events */
+    WEB_LIVES_A_PRINCIPAL = 16, /* whatever sessions it has: there is room for others */
     WEB_LIVES_A_SESSION = 4,
     WEB_CALLS_A_SESSION = 32 /* under way */
 };

@@ -5,7 +5,6 @@ What ends in _private or _parts belongs to the files beside it, and need not be 
 import fnmatch
 import os
 import re
-import sys
 
 import tree
 
@@ -36,4 +35,4 @@ def self_test():
 
 if __name__ == "__main__":
     self_test()
-    sys.exit(tree.report(findings(tree.root())))
+    tree.report(list(findings(tree.root())))
