@@ -313,7 +313,7 @@ enum ergon_error tasks_add(struct tasks *t, struct span method, struct span para
     return ERGON_OK;
 }
 
-/* For a thread that runs nothing and has not ended: 10 s in all. */
+/* For threads that run nothing and have not ended: 10 s in all. */
 enum { LATE_WAITS = 100 };
 #define LATE_WAIT AO_MS(100)
 
@@ -322,9 +322,13 @@ static void name_stuck(const struct executor *e)
     char name[24];
     struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);
     executor_name(e, name, sizeof name);
-    log_error("blocking handler did not return", LOG_STR("executor", name),
-              LOG_STR("method", m ? method_name(m) : NULL), LOG_STR("module", m ? m->module : NULL),
-              LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
+    if (m)
+        log_error("blocking handler did not return", LOG_STR("executor", name),
+                  LOG_STR("method", method_name(m)), LOG_STR("module", m->module),
+                  LOG_NS("running", executor_clock(e) - counter_read(&e->running_since)));
+    else
+        log_error("blocking thread did not end, though it runs no handler",
+                  LOG_STR("executor", name));
 }
 
 static bool runs_nothing(const struct executor *e)
@@ -333,13 +337,13 @@ static bool runs_nothing(const struct executor *e)
 }
 
 /* True: it has ended.  A thread that runs no handler does so by itself, as soon as it has a
- * processor: it is waited for beyond the limit. */
-static bool join(struct executor *e, const struct ao_clock *clock, ao_time until)
+ * processor: it is waited for beyond the limit, `late` times. */
+static bool join(struct executor *e, const struct ao_clock *clock, ao_time until, unsigned *late)
 {
     ao_time now = clock->now(clock->arg);
     if (!e->cls->join || e->cls->join(e, until > now ? until - now : 0))
         return true;
-    for (unsigned i = 0; i < LATE_WAITS && runs_nothing(e); i++)
+    for (; *late > 0 && runs_nothing(e); --*late)
         if (e->cls->join(e, LATE_WAIT))
             return true;
     name_stuck(e);
@@ -351,11 +355,12 @@ uint32_t tasks_stop(struct tasks *t, ao_time limit)
     const struct ao_clock *clock = t->shared.clock;
     uint32_t count = t->shared.plan.executor_count, stuck = 0;
     ao_time until = clock->now(clock->arg) + limit;
+    unsigned late = LATE_WAITS;
     for (uint32_t i = 0; i < count; i++)
         if (t->executors[i]->cls->stop)
             t->executors[i]->cls->stop(t->executors[i]);
     for (uint32_t i = 0; i < count; i++)
-        stuck += !join(t->executors[i], clock, until);
+        stuck += !join(t->executors[i], clock, until, &late);
     return stuck;
 }
 

@@ -100,8 +100,9 @@ void tasks_drain_jobs(struct tasks *t, void (*drained)(void *arg), void *arg);
 void tasks_cancel_all(struct tasks *t);
 
 /* After the activators' runs have ended: joins the blocking threads, waiting at most `limit` ns in
- * all, but ten seconds more for one that runs no handler.  Returns how many did not come back; each
- * is named in the log with its method and how long it has run.  Such a system cannot be freed. */
+ * all, but ten seconds more for those that run no handler, in all.  Returns how many did not come
+ * back; each is named in the log, with its method and how long it has run, if any.  Such a system
+ * cannot be freed. */
 uint32_t tasks_stop(struct tasks *t, ao_time limit);
 
 /* After tasks_stop(), once nobody cancels a call any more: handlers with work in flight clean up.

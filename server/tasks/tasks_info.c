@@ -144,8 +144,8 @@ uint32_t tasks_rings(const struct tasks *t, struct recorder_ring *out)
     return g->count;
 }
 
-/* The method whose handler runs: of a loop's executor only while its step does not return, for
- * between steps it has many. */
+/* The method whose handler runs: of a loop's executors only while a step there does not return, for
+ * between steps they have many; then it holds up all of them. */
 static const char *runs(const struct executor *e)
 {
     const struct method *m = atomic_load_explicit(&e->running, memory_order_relaxed);

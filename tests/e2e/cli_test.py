@@ -322,11 +322,13 @@ class Servers(CommandTest):
         """Also where OpenSSL is configured to accept it, which by default it is not."""
         lax = {"OPENSSL_CONF": file("lax.cnf", b"openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = any\n"
                                                b"[any]\nMinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n")}
-        port = unused_port()
         for version, expected in (("-tls1_1", CONNECT), ("-tls1_2", TIMEOUT)):  # such a server does not answer a ping
-            with subprocess.Popen(["openssl", "s_server", version, "-quiet", "-port", str(port), "-cert", cacert,
+            with subprocess.Popen(["openssl", "s_server", version, "-accept", "localhost:0", "-cert", cacert,
                                    "-key", cacert.replace(".crt", ".key")], env={**os.environ, **lax},
-                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as other:
+                said = iter(other.stdout.readline, "")
+                port = next(line for line in said if line.startswith("ACCEPT")).split(":")[-1].strip()
+
                 def served():
                     return subprocess.run(["openssl", "s_client", "-connect", f"localhost:{port}"],
                                           env={**os.environ, **lax}, input=b"", capture_output=True).returncode == 0

@@ -116,7 +116,7 @@ static void look_collector(struct visit *v)
         found(v, "",
               json_pack("{s:f, s:f}", "waiting", figure(v, "info.spans.waiting"), "dropped",
                         figure(v, "info.spans.dropped")),
-              "the collector of spans is not reached, or does not take them: %.0f wait",
+              "the last request to the collector of spans failed: %.0f wait",
               figure(v, "info.spans.waiting"));
 }
 

@@ -6,7 +6,9 @@
 
 enum { LONG_MESSAGE = 65536 /* bytes; what is shorter is copied soon enough */ };
 
-#define PATIENCE AO_S(1) /* with other loops, before our own connections pay */
+/* With other loops, before our own connections pay.  A loop gives way in its next round, but its
+ * thread may be without a processor for long on a busy machine, and who waits is only late. */
+#define PATIENCE AO_S(5)
 #define LOOK_AGAIN                                                                                 \
     AO_MS(5) /* for one who gives way, since that is to look at all who hold anything */
 

@@ -362,18 +362,15 @@ static bool has_answer(const struct blocking_frame *f)
 
 /* A nested call that runs on its caller's stack is not given up by the caller, which waits below it
  * and does not run: it looks down itself. */
-bool blocking_unwanted(const struct blocking *b, const struct task *t)
+unsigned blocking_unwanted(const struct blocking *b, const struct task *t)
 {
-    if (task_flagged(t))
-        return true;
-    for (const struct blocking_frame *f = b->frames; f; f = f->outer) {
-        if (f->child != t)
-            continue;
-        t = f->parent;
-        if (task_flagged(t))
-            return true;
-    }
-    return false;
+    unsigned flags = task_flagged(t);
+    for (const struct blocking_frame *f = b->frames; f && !flags; f = f->outer)
+        if (f->child == t) {
+            t = f->parent;
+            flags = task_flagged(t);
+        }
+    return flags;
 }
 
 static bool anything(struct blocking *b)
@@ -533,13 +530,14 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
 /* --- Permits --- */
 
 /* A grant that came first counts, whatever ended the wait. */
-static enum ao_wait_outcome permits_outcome(struct blocking_frame *f, enum ergon_error error)
+static enum ao_wait_outcome permits_outcome(const struct blocking *b, struct blocking_frame *f,
+                                            enum ergon_error error)
 {
     if (f->asked && (error == ERGON_OK || !thread_wait_leave(f->asked)))
         return thread_wait_take(f->asked);
     if (error == ERGON_E_MEMORY)
         return AO_WAIT_REFUSED;
-    bool late = error == ERGON_E_DEADLINE || task_flagged(f->parent) == TASK_LATE;
+    bool late = error == ERGON_E_DEADLINE || blocking_unwanted(b, f->parent) == TASK_LATE;
     return late ? AO_WAIT_DEADLINE : AO_WAIT_CANCELLED;
 }
 
@@ -560,7 +558,7 @@ enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem,
     ask_for_permits(b, &frame);
     enum ergon_error error = await_answer(b, &frame);
     leave_frame(b, &frame);
-    return permits_outcome(&frame, error);
+    return permits_outcome(b, &frame, error);
 }
 
 /* --- Spares --- */

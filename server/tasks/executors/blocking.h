@@ -70,9 +70,10 @@ const struct task *blocking_running_here(void);
 /* Any thread: a spare that takes nothing now. */
 bool blocking_at_rest(const struct executor *e);
 
-/* The executor's thread: nobody wants what this task does any more, which runs on it: it was
- * flagged, or one that waits for it below on the stack was. */
-bool blocking_unwanted(const struct blocking *b, const struct task *t);
+/* The executor's thread: does nobody want any more what this task does, which runs on it?  Then the
+ * flags of whoever was flagged: itself, or one that waits for it below on the stack, without a call
+ * between them that another thread runs; else 0. */
+unsigned blocking_unwanted(const struct blocking *b, const struct task *t);
 
 /* Any thread: its thread is to end. */
 bool blocking_stopping(const struct blocking *b);

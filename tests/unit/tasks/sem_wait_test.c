@@ -362,6 +362,17 @@ TEST(a_cancel_of_the_caller_ends_what_waits_above_it)
     close_world();
 }
 
+TEST(the_deadline_of_the_caller_ends_what_waits_above_it)
+{
+    open_world(0);
+    call("lets", 0, 0, AO_MS(6));
+    tasks_world_run_ms(1);
+    expect_said("[6] 1: deadline passed\n");
+    release((void *)1);
+    assert_int_equal(free_permits(), 1);
+    close_world();
+}
+
 TEST(a_cancel_of_the_caller_is_seen_by_what_runs_above_it)
 {
     open_world(0);
