@@ -168,18 +168,12 @@ static void on_stop_signal(struct server *s)
 /* Of the certificates of the admin listener. */
 static bool reload_admin(const struct server *s)
 {
-    const struct config *c = *s->config;
-    struct listener_options *listeners = s->watch->admin ? plan_admin(c) : NULL;
     char error[512];
 
-    if (!listeners)
+    if (!s->watch->admin || admin_reload(s->watch->admin, error, sizeof error) == 0)
         return true;
-    bool good = admin_reload(s->watch->admin, listeners, (uint32_t)c->admin.count, error,
-                             sizeof error) == 0;
-    if (!good)
-        log_error("the admin listener goes on with its old certificates", LOG_STR("why", error));
-    plan_admin_free(listeners, c->admin.count);
-    return good;
+    log_error("the admin listener goes on with its old certificates", LOG_STR("why", error));
+    return false;
 }
 
 static bool reload_headers(const struct server *s)

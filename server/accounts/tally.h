@@ -93,6 +93,16 @@ static inline void tally_input(struct tally *t, int64_t bytes)
         tally_enlist(t);
 }
 
+/* The input that its principal holds on all loops: of others what they have settled, which is a
+ * round old. */
+static inline uint64_t tally_input_in_all(const struct tally *t)
+{
+    int64_t settled = (int64_t)atomic_load_explicit(&t->account->input, memory_order_relaxed);
+    int64_t sum = settled + t->change.input;
+
+    return sum > (int64_t)t->input ? (uint64_t)sum : t->input;
+}
+
 /* Has its account no room for so many bytes more, or as many calls in flight as it may, as far as
  * this loop knows? */
 static inline bool tally_lacks(const struct tally *t, uint64_t bytes)

@@ -88,7 +88,9 @@ static bool open_tls(struct web_listener *l, const struct listener_options *o, c
 {
     if (!l->web->tls)
         l->web->tls = tls_loop_new(NULL, NULL);
-    l->tls = tls_context_new(l->web->tls, &o->tls, error, size);
+    if (!tls_files_copy(&l->files, &o->tls))
+        return snprintf(error, size, "%s: out of memory", o->url), false;
+    l->tls = tls_context_new(l->web->tls, &l->files, error, size);
     l->asks_certificate = o->auth == LISTENER_AUTH_CERT;
     return l->tls != NULL;
 }
@@ -179,38 +181,30 @@ int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_sh
 
 /* ---- reload ---- */
 
-static bool is_same(const struct web_listener *l, const struct listener_options *o)
-{
-    struct url way;
-
-    return url_parse(o->url, URL_ADMIN, &way) == NULL && way.scheme == URL_TLS &&
-           l->url.scheme == URL_TLS && strcmp(way.host, l->url.host) == 0;
-}
-
 static void offer_certificate(struct web_listener *l, struct tls_context *next)
 {
     tls_context_unref(atomic_exchange_explicit(&l->tls_next, next, memory_order_acq_rel));
 }
 
-int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
-                 char *error, size_t size)
+int admin_reload(struct admin *a, char *error, size_t size)
 {
-    enum { LISTENERS_MAX = 32 };
-    struct tls_context *next[LISTENERS_MAX] = {NULL};
-    int status = 0;
+    struct tls_context **next = calloc(a->web.count, sizeof *next);
+    int status = next ? 0 : -1;
 
-    if (count != a->web.count || count > LISTENERS_MAX)
-        return 0; /* it is another list: a restart takes it over */
-    for (uint32_t i = 0; status == 0 && i < count; i++)
-        if (is_same(&a->web.listeners[i], &listeners[i]) &&
-            !(next[i] = tls_context_new(a->web.tls, &listeners[i].tls, error, size)))
+    if (!next)
+        snprintf(error, size, "out of memory");
+    for (uint32_t i = 0; status == 0 && i < a->web.count; i++) {
+        const struct web_listener *l = &a->web.listeners[i];
+        if (l->files.cert && !(next[i] = tls_context_new(a->web.tls, &l->files, error, size)))
             status = -1;
-    for (uint32_t i = 0; i < count; i++) {
+    }
+    for (uint32_t i = 0; next && i < a->web.count; i++) {
         if (status == 0 && next[i])
             offer_certificate(&a->web.listeners[i], next[i]);
         else
             tls_context_unref(next[i]);
     }
+    free(next);
     return status;
 }
 
@@ -221,6 +215,7 @@ static void free_listener(struct web_listener *l)
     listen_socket_close(&l->socket, &l->url);
     tls_context_unref(l->tls);
     offer_certificate(l, NULL);
+    tls_files_free(&l->files);
 }
 
 void admin_close(struct admin *a)

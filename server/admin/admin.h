@@ -51,13 +51,13 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
 int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_shared *shared,
                  const struct admin_options *options, char *error, size_t size);
 
-/* Reads certificates, authorities and lists again, for connections that come from now on; where
+/* Reads the files of certificates, authorities and lists again, those that it was opened with, for
+ * connections that come from now on; where
  * authorities or lists are other ones, the certificates of clients that are connected are verified
  * once more, and who is not believed any more loses connection and session, within a second or with
- * the next request.  What else the options say needs a restart.  0, or -1 with a text: one cannot
- * be used, and all stay as they are. */
-int admin_reload(struct admin *a, const struct listener_options *listeners, uint32_t count,
-                 char *error, size_t size);
+ * the next request.  What else a configuration says needs a restart.  0, or -1 with a text: one
+ * cannot be used, and all stay as they are. */
+int admin_reload(struct admin *a, char *error, size_t size);
 
 /* Ends all sessions and connections, and joins the thread, which blocks on nothing.  Frees it; NULL
  * is fine. */

@@ -74,9 +74,15 @@ static void answer_session(struct evhttp_request *req, const struct session *s)
 static void welcome(struct guest *g, const char *principal)
 {
     struct web *w = g->listener->web;
-    struct session *surplus = sessions_surplus(&w->sessions, principal);
+    struct session *surplus;
     struct evhttp_request *req = g->req;
 
+    if (g->shown && tls_shown_distrusted(g->shown, g->listener->tls)) { /* a reload came between */
+        reply_error(req, "AUTH", "the client certificate counts no more");
+        guest_free(g);
+        return;
+    }
+    surplus = sessions_surplus(&w->sessions, principal);
     if (surplus)
         api_end_session(surplus);
     g->session = session_open(&w->sessions, principal, g->listener->index, clock_monotonic());

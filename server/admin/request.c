@@ -41,15 +41,17 @@ const struct ssl_st *request_tls(struct evhttp_request *req)
         evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
 }
 
-/* Does its connection show the certificate that the session was opened by, if it was? */
-static bool shows_certificate(const struct session *s, struct evhttp_request *req)
+/* If the session was opened by a certificate: does the connection show one of that name, at the
+ * listener that believed it?  Another may believe others. */
+static bool shows_certificate(const struct session *s, const struct web_listener *l,
+                              struct evhttp_request *req)
 {
     char name[NET_NAME_MAX], full[SESSION_PRINCIPAL_MAX];
     const struct ssl_st *ssl = request_tls(req);
 
     if (!s->by_certificate)
         return true;
-    if (!ssl || tls_bare_name(ssl, name, sizeof name) != TLS_NAME_FOUND)
+    if (s->listener != l->index || !ssl || tls_bare_name(ssl, name, sizeof name) != TLS_NAME_FOUND)
         return false;
     principal_full_name(PRINCIPAL_CERT, name, full, sizeof full);
     return strcmp(full, s->principal) == 0;
@@ -72,7 +74,7 @@ struct session *request_session(const struct web_listener *l, struct evhttp_requ
                                  clock_monotonic());
         at += length;
     }
-    return found && shows_certificate(found, req) ? found : NULL;
+    return found && shows_certificate(found, l, req) ? found : NULL;
 }
 
 const char *request_token(struct evhttp_request *req)

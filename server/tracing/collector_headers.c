@@ -116,9 +116,13 @@ struct collector_headers *collector_headers_load(const char *path, char *error, 
 {
     char text[COLLECTOR_HEADERS_BYTES + 1], why[128];
     FILE *in = fopen(path, "re");
-    size_t len = in ? fread(text, 1, sizeof text, in) : 0;
     struct collector_headers *h = NULL;
+    size_t len = 0;
 
+    if (in) {
+        setvbuf(in, NULL, _IONBF, 0); /* no copy of it stays behind */
+        len = fread(text, 1, sizeof text, in);
+    }
     if (!in || ferror(in)) {
         snprintf(error, size, "trace.headers_file: cannot read %s: %s", path,
                  strerror_r(errno, why, sizeof why));

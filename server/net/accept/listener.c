@@ -21,8 +21,7 @@ static const char *copy(const char *text, bool *good)
 
 static bool copy_rules(struct listener *l, const struct listener_options *o)
 {
-    const struct tls_files *f = &o->tls;
-    bool good = true;
+    bool good = tls_files_copy(&l->files, &o->tls);
 
     l->limit = o->connections;
     l->rules.url = l->text;
@@ -32,13 +31,6 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->rules.idle_timeout = o->idle_timeout;
     l->rules.methods = copy(o->methods, &good);
     l->rules.index = (uint8_t)l->acceptor->listener_count;
-    l->files = (struct tls_files){.cert = copy(f->cert, &good),
-                                  .key = copy(f->key, &good),
-                                  .client_ca = copy(f->client_ca, &good),
-                                  .crl = copy(f->crl, &good),
-                                  .key_password = copy(f->key_password, &good),
-                                  .client_cert = f->client_cert,
-                                  .min_tls13 = f->min_tls13};
     return good;
 }
 
@@ -166,13 +158,7 @@ static void listener_free(struct listener *l)
         tls_context_unref(l->rules.contexts[i]);
     free(l->rules.contexts);
     free((void *)(uintptr_t)l->rules.methods);
-    free((void *)(uintptr_t)l->files.cert);
-    free((void *)(uintptr_t)l->files.key);
-    free((void *)(uintptr_t)l->files.client_ca);
-    free((void *)(uintptr_t)l->files.crl);
-    if (l->files.key_password != NULL)
-        crypto_wipe((void *)(uintptr_t)l->files.key_password, strlen(l->files.key_password));
-    free((void *)(uintptr_t)l->files.key_password);
+    tls_files_free(&l->files);
     free(l);
 }
 

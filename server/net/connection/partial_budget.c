@@ -63,7 +63,8 @@ static struct holder holder_of(struct connection *c, const struct connection *wa
     if (c == wants)
         h.own += cost;
     if (c->tally && !c->newcomer)
-        h.of_principal = c->tally->input + (wants && c->tally == wants->tally ? cost : 0);
+        h.of_principal =
+            tally_input_in_all(c->tally) + (wants && c->tally == wants->tally ? cost : 0);
     return h;
 }
 

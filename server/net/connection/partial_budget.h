@@ -7,10 +7,11 @@
  * it grows by from what is shared, before each read.
  *
  * Where there is no room, the largest goes: the loop that holds most of what is shared closes one,
- * of the principal that holds most there the largest.  That is this loop, counted with what it
- * wants, or another, which is asked; then the connection is not read until it has given way, which
- * costs it no more than a moment.  A long message of a loop that others did not make room for in
- * PATIENCE makes it among its own.  Who has not said who it is goes before all others.
+ * of those there the largest of the principal that holds most, on all loops together.  That is this
+ * loop, counted with what it wants, or another, which is asked; then the connection is not read
+ * until it has given way, which costs it no more than a moment.  A long message of a loop that
+ * others did not make room for in PATIENCE makes it among its own.  Who has not said who it is goes
+ * before all others.
  *
  * Thread: the loop's. */
 #ifndef ERGON_NET_PARTIAL_BUDGET_H

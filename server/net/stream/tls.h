@@ -29,6 +29,11 @@ struct tls_files {                      /* PEM paths; cert NULL: no TLS */
     bool min_tls13;
 };
 
+/* For who keeps them: all texts are copied, and owned by the copy.  False without memory: the copy
+ * is to be freed all the same. */
+bool tls_files_copy(struct tls_files *to, const struct tls_files *from);
+void tls_files_free(struct tls_files *files); /* the password is wiped; zeroed is fine */
+
 /* When the first of the lists in a file ends, as Unix seconds; INT64_MAX: none of them says.  Any
  * thread.  False with a text: it cannot be read, or holds no list. */
 bool tls_crl_ends(const char *path, int64_t *ends, char *error, size_t size);
