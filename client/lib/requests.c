@@ -127,17 +127,6 @@ static void rate(struct pairs *m, const struct ergon_task_options *o)
     pack_key_uint(&m->pack, "per", o->rate_per_ms);
 }
 
-static void ids(struct pairs *m, const char *key, const char *const *list, size_t count)
-{
-    if (count == 0)
-        return;
-    m->count++;
-    pack_str(&m->pack, key);
-    pack_array(&m->pack, count);
-    for (size_t i = 0; i < count; i++)
-        pack_str(&m->pack, list[i]);
-}
-
 /* Where the option of a row stands in struct ergon_task_options; its type says how the member is
  * called. */
 #define MEMBER_NUMBER(name)   name
@@ -178,8 +167,8 @@ static void pairs_option(struct pairs *m, const struct job_option *option, const
         rate(m, o);
         return;
     case JOB_OPTION_IDS:
-        ids(m, option->name, *(const char *const *const *)at,
-            at == &o->after ? o->after_count : o->after_any_count);
+        pairs_texts(m, option->name, *(const char *const *const *)at,
+                    at == &o->after ? o->after_count : o->after_any_count);
         return;
     }
 }

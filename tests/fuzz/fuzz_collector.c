@@ -20,16 +20,6 @@
 
 enum { TEXT_MAX = 8192 };
 
-static uint64_t number(void)
-{
-    struct span bytes = fuzz_bytes(fuzz_byte() % 9);
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < bytes.len; i++)
-        n = n << 8 | bytes.at[i];
-    return n;
-}
-
 /* ---- a body ---- */
 
 static bool is_in(struct span body, struct span text)
@@ -73,14 +63,14 @@ static void put_bytes(struct message *m, uint64_t field, struct span bytes)
 /* One that nobody knows: of a number above those that there are. */
 static void put_unknown(struct message *m, uint8_t how)
 {
-    uint64_t field = 3 + number() % 1000;
+    uint64_t field = 3 + fuzz_number() % 1000;
     struct span bytes = fuzz_bytes(8);
     uint8_t fixed[8] = {0};
 
     memcpy(fixed, bytes.len > 0 ? bytes.at : fixed, bytes.len);
     if (how % 4 == 0) {
         put_varint(m, field << 3);
-        put_varint(m, number());
+        put_varint(m, fuzz_number());
     } else if (how % 4 == 1) {
         put_bytes(m, field, bytes);
     } else {
@@ -97,7 +87,7 @@ static void put_said(struct message *m, uint64_t *n, struct span *text)
     for (int i = 0; i < 16 && fuzz_more(); i++) {
         uint8_t how = fuzz_byte();
         if (how % 4 == 0) {
-            *n = number();
+            *n = fuzz_number();
             put_varint(m, 1 << 3);
             put_varint(m, *n);
         } else if (how % 4 == 1) {
@@ -158,8 +148,8 @@ static void check_moment(uint8_t how)
                                         "%a %b %e %H:%M:%S %Y"};
     /* Of two digits of a year nobody knows the century beyond 2068. */
     const time_t last = 3000000000;
-    time_t at = (time_t)(number() % (uint64_t)last);
-    int64_t before = (int64_t)(number() % 1000) - 300;
+    time_t at = (time_t)(fuzz_number() % (uint64_t)last);
+    int64_t before = (int64_t)(fuzz_number() % 1000) - 300;
     int64_t expected = before < 0 ? 0 : before < RETRY_AFTER_MAX_S ? before : RETRY_AFTER_MAX_S;
     char text[64], date[64];
     struct tm tm;

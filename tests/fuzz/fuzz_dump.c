@@ -213,16 +213,6 @@ static void check_file(uint8_t how, size_t cut)
 
 /* ---- a ring ---- */
 
-static uint64_t number(void)
-{
-    struct span bytes = fuzz_bytes(fuzz_byte() % 9);
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < bytes.len; i++)
-        n = n << 8 | bytes.at[i];
-    return n;
-}
-
 static struct {
     struct recorder *ring;
     struct told told; /* what is to be told */
@@ -243,8 +233,8 @@ static void expect(struct recorder_event e)
 
 static void put_task(void)
 {
-    uint32_t method = (uint32_t)number();
-    uint64_t n = number() & ((UINT64_C(1) << RECORDER_NUMBER_BITS) - 1);
+    uint32_t method = (uint32_t)fuzz_number();
+    uint64_t n = fuzz_number() & ((UINT64_C(1) << RECORDER_NUMBER_BITS) - 1);
 
     recorder_task(put.ring, recorder_method(method), n);
     put.next.method = (uint32_t)least(method, RECORDER_METHODS);
@@ -255,7 +245,7 @@ static void put_task(void)
 
 static void put_span(enum recorder_kind kind)
 {
-    uint64_t ns = number();
+    uint64_t ns = fuzz_number();
 
     recorder_span(put.ring, kind, 7, ns);
     if (kind == RECORDER_RUN) {
@@ -273,7 +263,7 @@ static void put_note(uint8_t which)
         RECORDER_OPENED,    RECORDER_CLOSED, RECORDER_REFUSED, RECORDER_SLEPT,
         RECORDER_LONG_STEP, RECORDER_DRAIN,  RECORDER_RELOAD};
     enum recorder_kind kind = kinds[which % (sizeof kinds / sizeof *kinds)];
-    uint64_t value = number();
+    uint64_t value = fuzz_number();
 
     recorder_note(put.ring, kind, value);
     expect((struct recorder_event){.kind = kind, .value = least(value, RECORDER_VALUE_MAX)});
@@ -281,8 +271,8 @@ static void put_note(uint8_t which)
 
 static void put_handler(enum recorder_kind kind)
 {
-    uint32_t method = (uint32_t)number();
-    uint64_t n = number();
+    uint32_t method = (uint32_t)fuzz_number();
+    uint64_t n = fuzz_number();
 
     recorder_handler(put.ring, kind, recorder_method(method), n);
     method = (uint32_t)least(method, RECORDER_METHODS);
@@ -301,7 +291,7 @@ static void put_one(uint8_t op)
         put_task();
         return;
     case 2:
-        put.next.time = number() & RECORDER_VALUE_MAX;
+        put.next.time = fuzz_number() & RECORDER_VALUE_MAX;
         recorder_clock(put.ring, put.next.time);
         return;
     case 3:
@@ -327,7 +317,7 @@ static void check_ring(void)
     static uint8_t file[FILE_ROOM];
     static uint64_t words[WORDS_MAX];
     struct told again = {0};
-    uint64_t wall = number(), monotonic = number(), pid = number();
+    uint64_t wall = fuzz_number(), monotonic = fuzz_number(), pid = fuzz_number();
 
     memset(&put, 0, sizeof put);
     put.ring = recorder_new();

@@ -31,3 +31,13 @@ struct span fuzz_bytes(size_t most)
     rest = span_behind(rest, s.len);
     return s;
 }
+
+uint64_t fuzz_number(void)
+{
+    struct span bytes = fuzz_bytes(fuzz_byte() % 9);
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < bytes.len; i++)
+        n = n << 8 | bytes.at[i];
+    return n;
+}

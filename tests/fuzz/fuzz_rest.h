@@ -16,5 +16,6 @@ bool fuzz_more(void);
 
 uint8_t fuzz_byte(void);
 struct span fuzz_bytes(size_t most); /* as many, or all that are left */
+uint64_t fuzz_number(void);          /* of any length, so that small ones are as likely as large */
 
 #endif
