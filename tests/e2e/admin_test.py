@@ -49,6 +49,18 @@ class AdminTest(unittest.TestCase):
         eventually(lambda: admin.text("/readyz")[0] == 200, "/readyz says that the server has started")
         return server, admin
 
+    def open_with_large_events(self, *flags):
+        """Signed in over a Unix socket, whose buffers do not grow, where an event of /api/live is half a MiB."""
+        path = os.path.join(scratch(self.addCleanup), "admin.sock")
+        server, (url,) = self.start("--workers-methods", "w.*", *flags, admin=("unix://" + path,))
+        admin = Admin(url)
+        eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz says that the server has started")
+        with server.connect() as client:
+            for asked in [client.send("task.submit", f"w.{i}", [], {"delay": "1h"}) for i in range(2000)]:
+                client.result(asked)
+        self.assertEqual(admin.sign_in()[0], 200)
+        return server, admin
+
     def look_on(self, admin):
         """One more stream, until the test's end; the status."""
         connection = admin.connection()
@@ -424,14 +436,7 @@ class Tokens(AdminTest):
 
 class Slow(AdminTest):
     def test_who_does_not_read_a_stream_misses_events(self):
-        path = os.path.join(scratch(self.addCleanup), "admin.sock")  # whose buffers do not grow
-        server, (url,) = self.start("--workers-methods", "w.*", admin=("unix://" + path,))
-        admin = Admin(url)
-        eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz says that the server has started")
-        with server.connect() as client:
-            for asked in [client.send("task.submit", f"w.{i}", [], {"delay": "1h"}) for i in range(2000)]:  # an event is half a MiB
-                client.result(asked)
-        self.assertEqual(admin.sign_in()[0], 200)
+        _, admin = self.open_with_large_events()
 
         def look():
             connection = admin.connection()

@@ -5,13 +5,12 @@ They are short here, and what has to happen is waited for; that something lasts 
 import concurrent.futures
 import contextlib
 import json
-import os
 import select
 import unittest
 
-from admin_client import JSON, Admin, refusal
+from admin_client import JSON, refusal
 from admin_test import AdminTest
-from harness import LIMIT, eventually, scratch
+from harness import LIMIT, eventually
 
 LONG = "1h"  # so that what does not count cannot end anything
 SHORT = "1s"  # of a request: a client that is in order has to keep it, on a machine that is busy, too
@@ -93,14 +92,7 @@ class Times(AdminTest):
         self.assertEqual(admin.api("GET", "/api/session")[0], 200, "the session has nothing to do with it")
 
     def test_a_stream_that_nobody_reads_is_ended(self):
-        path = os.path.join(scratch(self.addCleanup), "admin.sock")  # whose buffers do not grow
-        server, (url,) = self.start("--workers-methods", "w.*", "--admin-call-timeout", LONG, "--admin-request-timeout", SHORT, admin=("unix://" + path,))
-        admin = Admin(url)
-        eventually(lambda: admin.text("/readyz") == (200, "ready\n"), "/readyz says that the server has started")
-        with server.connect() as client:
-            for asked in [client.send("task.submit", f"w.{i}", [], {"delay": "1h"}) for i in range(2000)]:  # an event is half a MiB
-                client.result(asked)
-        self.assertEqual(admin.sign_in()[0], 200)
+        _, admin = self.open_with_large_events("--admin-call-timeout", LONG, "--admin-request-timeout", SHORT)
         connection = admin.connection()
         self.addCleanup(connection.close)
         connection.request("GET", "/api/live", headers={"Cookie": admin.cookie})
