@@ -204,6 +204,18 @@ admin: {{listen: [{{url: "https://127.0.0.1:0", {more}}}]}}
             self.reload(self.server)
             self.assertEqual(ask("GET", "/api/session", headers={"Cookie": alice.cookie})[0], 200)
 
+    def test_a_reload_believes_no_other_authority_than_before(self):
+        """Paths of the configuration need a restart: what another entry says must not become this one's."""
+        self.serve()
+        self.signed_in("alice")
+        path = self.at("ergond.yaml")
+        with open(path) as f:
+            said = f.read()
+        with open(path, "w") as out:
+            out.write(said.replace("client_ca: " + self.at("ca.crt"), "client_ca: " + self.cert).replace(", crl: " + self.at("crl.pem"), ""))
+        self.reload(self.server)
+        self.assertEqual(self.somebody("alice").sign_in()[0], 200)
+
     def test_a_reload_that_takes_rights_away_ends_the_session(self):
         self.serve()
         bob = self.signed_in("bob")
