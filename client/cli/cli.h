@@ -10,6 +10,7 @@
 #include "client/cli/status.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include <ergon/client_tasks.h>
 
@@ -58,7 +59,8 @@ struct globals {
     bool no_color;
     bool utc;
     bool no_headers;
-    struct param_forms forms; /* of a command that takes parameters */
+    struct param_forms forms;              /* of a command that takes parameters */
+    const struct command *const *commands; /* the table of all commands; NULL behind the last */
     bool help;
     bool version;
     uint64_t watch_ns; /* --watch, of commands that `repeats`; 0: once */
@@ -130,10 +132,11 @@ extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, EVENTS,
     STORE, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, COMPLETION, DEBUG;
 
 /* The name of a command within its group: its last word. */
-const char *command_word(const struct command *c);
-
-/* All of them, NULL behind the last; in main.c. */
-extern const struct command *const COMMANDS[];
+static inline const char *command_word(const struct command *c)
+{
+    const char *blank = strrchr(c->name, ' ');
+    return blank != NULL ? blank + 1 : c->name;
+}
 
 /* An error to standard error: "ergon: TEXT"; for programs (-o json or yaml) a line of JSON,
  * {"error": {"code": "USAGE", "text": TEXT, "hint": null}}. */

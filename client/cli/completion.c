@@ -68,10 +68,9 @@ static const char FISH[] =
 
 static enum status run(const struct globals *g, const void *options, int argc, char **argv)
 {
-    (void)g;
     (void)options;
     if (strcmp(argv[0], "live") == 0) {
-        completion_live(argc - 1, argv + 1);
+        completion_live(g->commands, argc - 1, argv + 1);
         return STATUS_OK;
     }
     if (argc > 1) {

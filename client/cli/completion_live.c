@@ -253,7 +253,7 @@ static void offer_argument(struct offers *o)
         return;
     }
     if (p->arguments == 0)
-        offer_commands(o, c == NULL ? COMMANDS : c->parts);
+        offer_commands(o, c == NULL ? p->commands : c->parts);
     if (p->arguments == 0 && c == NULL)
         offer_word(o, "", "help", "how a command is used, or a topic");
     if (p->arguments == 0 && c == NULL && p->help)
@@ -272,7 +272,7 @@ static void offer_word_or_option(struct offers *o)
         offer_options(o, p->command);
 }
 
-void completion_live(int count, char **words)
+void completion_live(const struct command *const *commands, int count, char **words)
 {
     struct completion_place place;
     struct offers offers = {.at = &place};
@@ -280,7 +280,7 @@ void completion_live(int count, char **words)
     if (nowhere >= 0)
         dup2(nowhere, STDERR_FILENO);
     alarm(END_S);
-    completion_place_find(&place, count, words);
+    completion_place_find(&place, commands, count, words);
     if (!place.value)
         offer_word_or_option(&offers);
     else if (place.option != NULL)

@@ -5,10 +5,12 @@
 #ifndef ERGON_CLI_COMPLETION_LIVE_H
 #define ERGON_CLI_COMPLETION_LIVE_H
 
+struct command;
+
 /* Prints the candidates that begin as the last of `words`, one a line, each with a tab and what it
  * is where there is something to say; the others are the words in front of it, behind "ergon".
- * None: the shell may offer files.  Never says anything else, and ends the program within two
- * seconds whatever the server does. */
-void completion_live(int count, char **words);
+ * `commands` is the table of all, NULL behind the last. None: the shell may offer files.  Never
+ * says anything else, and ends the program within two seconds whatever the server does. */
+void completion_live(const struct command *const *commands, int count, char **words);
 
 #endif

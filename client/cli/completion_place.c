@@ -54,7 +54,7 @@ static bool pass_option(struct completion_place *p, char *word)
 
 static void pass_word(struct completion_place *p, const char *word)
 {
-    const struct command *const *parts = p->command == NULL ? COMMANDS : p->command->parts;
+    const struct command *const *parts = p->command == NULL ? p->commands : p->command->parts;
     const struct command *next = p->arguments == 0 ? find_command(parts, word) : NULL;
     if (p->command == NULL && !p->help && p->arguments == 0 && strcmp(word, "help") == 0)
         p->help = true;
@@ -102,9 +102,11 @@ static void split_word(struct completion_place *p)
     p->begin = equals + 1;
 }
 
-void completion_place_find(struct completion_place *p, int count, char **words)
+void completion_place_find(struct completion_place *p, const struct command *const *commands,
+                           int count, char **words)
 {
-    *p = (struct completion_place){.begin = count > 0 ? words[count - 1] : "", .prefix = ""};
+    *p = (struct completion_place){
+        .commands = commands, .begin = count > 0 ? words[count - 1] : "", .prefix = ""};
     pass_words(p, count, words);
     p->value = p->option != NULL;
     if (!p->value)

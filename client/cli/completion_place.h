@@ -11,6 +11,7 @@ enum { COMPLETION_FLAGS_MAX = 256 };
 
 /* All pointers are to the words, or to the tables of the commands. */
 struct completion_place {
+    const struct command *const *commands; /* all of them; NULL behind the last */
     const struct command *command;     /* that or the group before the cursor; NULL: neither yet */
     bool value;                        /* the cursor is in the value of an option */
     const struct option_spec *option;  /* that option; NULL: none, or one that nobody knows */
@@ -28,7 +29,8 @@ struct completion_place {
 
 /* The cursor is at the end of the last of `words`; the others are what stands in front of it,
  * behind "ergon".  None: at the beginning of the first. */
-void completion_place_find(struct completion_place *p, int count, char **words);
+void completion_place_find(struct completion_place *p, const struct command *const *commands,
+                           int count, char **words);
 
 /* Can nothing but options follow, since all arguments of the command are there? */
 bool completion_place_is_full(const struct completion_place *p);

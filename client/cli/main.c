@@ -16,7 +16,7 @@
 
 #include "base/suggest.h"
 
-const struct command *const COMMANDS[] = {
+static const struct command *const COMMANDS[] = {
     &CALL,       &TASK,   &QUEUE, &CRON,    &WORKER, &SEM,        &EVENT, &EVENTS,
     &CONNECTION, &AUDIT,  &STORE, &CONTEXT, &PING,   &INFO,       &TOP,   &DOCTOR,
     &METHODS,    &WHOAMI, &TOKEN, &BENCH,   &DEBUG,  &COMPLETION, NULL};
@@ -27,12 +27,6 @@ static const char *const GENERAL =
     "4 not allowed, 5 time is up, 6 no such method, task, queue, cron,\n"
     "semaphore or connection, 7 busy or over a limit,\n"
     "130 interrupted.\n";
-
-const char *command_word(const struct command *c)
-{
-    const char *blank = strrchr(c->name, ' ');
-    return blank != NULL ? blank + 1 : c->name;
-}
 
 static void print_commands(FILE *out, const struct command *const *commands)
 {
@@ -330,7 +324,7 @@ static void choose_early(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct globals g = {0};
+    struct globals g = {.commands = COMMANDS};
     choose_early(argc, argv);
     /* Texts of a server are UTF-8, whatever the terminal's locale is called. */
     if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""No file needs itself back. In each folder of the product, alone and with its rooms, the files that all reach each other
-are at most CIRCLE_FILES, and in a folder of FEW files or more they have at most CIRCLE_SHARE per cent of its lines.
+"""No file needs itself back: files that all reach each other are a circle, and the product has none.
 
 A file reaches another when it names a function or an object that the other defines: by a call, by taking the address, in a
 table. A table is an object, too, so whoever uses a table reaches the functions in it by way of the file that holds the table.
@@ -8,7 +7,7 @@ The compiler says who names what: the symbols are read from the object files of 
 
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 
-usage: circles_test.py BUILD-DIRECTORY [-v]    -v shows the largest circle of every folder
+usage: circles_test.py BUILD-DIRECTORY [-v]    -v names the functions that close a circle
 """
 
 import collections
@@ -23,7 +22,6 @@ import tempfile
 import tree
 
 FOLDERS = ("base", "proto", "server", "client")
-CIRCLE_FILES, CIRCLE_SHARE, FEW = 6, 20, 10
 
 
 def objects(top, build):
@@ -52,11 +50,16 @@ def symbols(built):
 
 
 def arrows(built):
-    """{file: files that it reaches at once}; a name that several files define belongs to none."""
+    """{file: {file that it reaches at once: names}}; a name that several files define belongs to none."""
     defined, needed = symbols(built)
     many = collections.Counter(name for name, _ in defined)
     home = {name: path for name, path in defined if many[name] == 1}
-    return {path: {home[n] for n in needed[path] if n in home} - {path} for path in built}
+    out = {path: collections.defaultdict(set) for path in built}
+    for path in built:
+        for name in needed[path]:
+            if home.get(name, path) != path:
+                out[path][home[name]].add(name)
+    return out
 
 
 def reached(out, start, within):
@@ -68,23 +71,11 @@ def reached(out, start, within):
     return seen
 
 
-def largest_circle(out, within):
+def circles(out):
+    """The sets of files that all reach each other, by way of each other alone."""
+    within = set(out)
     reach = {path: reached(out, path, within) for path in within}
-    circles = [{b for b in reach[a] if a in reach[b]} for a in within]
-    return sorted(max(circles, key=lambda c: (len(c), sorted(c)), default=()))
-
-
-def folders(paths):
-    """{folder: its files and those of its rooms, or its own alone}."""
-    found = collections.defaultdict(set)
-    for path in paths:
-        above = os.path.dirname(path)
-        found[above + "/*.c"].add(path)
-        while above:
-            found[above].add(path)
-            above = os.path.dirname(above)
-    return {name: files for name, files in sorted(found.items())
-            if not name.endswith("/*.c") or files != found[name[:-4]]}
+    return sorted({tuple(sorted(b for b in reach[a] if a in reach[b])) for a in within if a in reach[a]})
 
 
 def unbuilt(top, built):
@@ -99,16 +90,11 @@ def findings(top, build, verbose=False):
     built = {path: at for path, at in objects(top, build).items()
              if os.path.exists(at) and os.path.exists(os.path.join(top, path))}
     found = list(unbuilt(top, built))
-    out = arrows(built)
-    lines = {path: sum(not line.isspace() for line in tree.code(tree.text(top, path)).splitlines(True)) for path in built}
-    for folder, files in folders(built).items():
-        circle = largest_circle(out, files)
-        share = 100 * sum(lines[p] for p in circle) // sum(lines[p] for p in files)
-        said = f"{folder}: {len(circle)} of {len(files)} files, {share} % of the lines, reach each other"
-        if verbose:
-            print(said)
-        if len(circle) > CIRCLE_FILES or (len(files) >= FEW and share > CIRCLE_SHARE):
-            found.append(f"{said}, at most {CIRCLE_FILES} files and {CIRCLE_SHARE} %: {' '.join(circle)}")
+    names = arrows(built)
+    for circle in circles({path: set(to) for path, to in names.items()}):
+        found.append(f"{len(circle)} files reach each other: {' '.join(circle)}")
+        for path in circle if verbose else ():
+            found += [f"    {path} -> {to}: {' '.join(sorted(names[path][to]))}" for to in sorted(set(circle) & set(names[path]))]
     return found
 
 
@@ -132,19 +118,14 @@ def ring(n):
 
 
 def prove():
-    assert not found_in(ring(CIRCLE_FILES))
-    assert found_in(ring(CIRCLE_FILES + 1))
-    open_ring = ring(CIRCLE_FILES + 1)
-    open_ring["a0"] = "void f0(void) {}\n"
+    assert found_in(ring(2))
+    open_ring = {**ring(4), "a0": "void f0(void) {}\n"}
     assert not found_in(open_ring)
     address = "void f1(void);\nvoid (*const table[])(void) = {f1};\n"
     assert found_in({**open_ring, "a0": address + "void f0(void) {}\n"}), "an address closes the circle"
     by_table = {**open_ring, "a0": "extern void (*const table[])(void);\nvoid f0(void) { table[0](); }\n", "t": address}
     assert found_in(by_table), "a table in a file of its own closes the circle"
-    others = {f"b{i}": f"void g{i}(void) {{}}\n" for i in range(FEW)}
-    assert found_in({**ring(5), **others}), "five files of fifteen are a third"
-    assert not found_in({**ring(2), **others})
-    assert found_in(ring(3), stale=True)
+    assert found_in(open_ring, stale=True)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,6 @@
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
 
-/* A limit that nobody makes room at; NULL: none. */
-static const char *over_limit(const struct listener *l, uint64_t key)
-{
-    const struct acceptor *a = l->acceptor;
-    uint32_t most = a->limits.connections_per_address;
-    const struct crowd *crowd = most == 0 ? NULL : crowds_find(&a->crowds, key);
-
-    if (l->limit != 0 && l->rules.open - l->rules.kept >= l->limit)
-        return "the listener's limit of connections is reached";
-    if (crowd != NULL && peer_key_is_address(key) && crowd->count >= most)
-        return "the limit of connections of one address is reached";
-    return NULL;
-}
-
 /* Whoever runs the server, or the machine, gets in beyond the limits, by a Unix socket, so that
  * there is a way to look at a server that somebody has filled, and to clear it, at once and whoever
  * would have to give way. */
@@ -31,92 +17,6 @@ static bool has_place_kept(const struct listener *l, uint64_t key)
 
     return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX &&
            (key == peer_key_of_user(0) || key == peer_key_of_user(geteuid()));
-}
-
-bool acceptor_has_room(const struct acceptor *a)
-{
-    return a->limits.connections == 0 ||
-           a->open - a->kept + nameless_places(&a->nameless) < a->limits.connections;
-}
-
-static bool is_better(const struct loop_link *one, const struct loop_link *other)
-{
-    bool one_away = atomic_load_explicit(&one->loop->away, memory_order_relaxed);
-    bool other_away = atomic_load_explicit(&other->loop->away, memory_order_relaxed);
-
-    return one_away == other_away ? one->open < other->open : other_away;
-}
-
-/* Of the loops that are not away the one with the fewest connections; among equals, in turn. */
-static uint32_t fewest(struct acceptor *a)
-{
-    uint32_t best = a->turn;
-
-    for (uint32_t i = 1; i < a->loop_count; i++) {
-        uint32_t at = (a->turn + i) % a->loop_count;
-        if (is_better(&a->links[at], &a->links[best]))
-            best = at;
-    }
-    a->turn = (best + 1) % a->loop_count;
-    return best;
-}
-
-/* Who calls. */
-struct caller {
-    char peer[PEER_TEXT_MAX]; /* in the log */
-    uint64_t key;             /* what it is counted by */
-    const char *user;         /* name, or that of a certificate; NULL: nobody asks for it */
-};
-
-/* Counted, but for its place.  NULL without memory. */
-static struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller)
-{
-    struct acceptor *a = l->acceptor;
-    size_t size = strlen(caller->peer) + 1;
-    size_t user_size = caller->user == NULL ? 0 : strlen(caller->user) + 1;
-    struct conn_slot *slot = malloc(sizeof *slot + size + user_size);
-    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, caller->key);
-
-    if (crowd == NULL) {
-        free(slot);
-        return NULL;
-    }
-    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
-                               .rules = &l->rules,
-                               .key = caller->key,
-                               .crowd = crowd};
-    memcpy(slot->peer, caller->peer, size);
-    if (caller->user != NULL)
-        slot->user = memcpy(slot->peer + size, caller->user, user_size);
-    l->rules.open++;
-    return slot;
-}
-
-void slot_send(struct acceptor *a, struct conn_slot *slot)
-{
-    uint32_t loop = fewest(a);
-    struct loop_link *link = &a->links[loop];
-
-    slot->message.loop = (uint16_t)loop;
-    slot->id = ++a->next_id;
-    TAILQ_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
-    a->open++;
-    link->open++;
-    message_send(&link->loop->from_acceptor, &slot->message);
-}
-
-static void refuse(int fd, const char *peer, const char *why)
-{
-    log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why));
-    close(fd);
-}
-
-void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
-{
-    refuse(slot->message.fd, slot->peer, why);
-    --slot->rules->open;
-    crowds_leave(&a->crowds, slot->crowd);
-    free(slot);
 }
 
 static bool is_kept_out(const struct listener *l, uint64_t key)
@@ -139,43 +39,26 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
 {
     const char *why = is_kept_out(l, caller->key)
                           ? "its address is kept out for a while (limits.penalty)"
-                          : over_limit(l, caller->key);
+                          : slot_over_limit(l, caller->key);
 
     bool kept = (why != NULL || !acceptor_has_room(l->acceptor)) && has_place_kept(l, caller->key);
     if (kept)
         why = NULL;
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
     if (slot == NULL)
-        refuse(fd, caller->peer, why == NULL ? "out of memory" : why);
+        slot_refuse_peer(fd, caller->peer, why == NULL ? "out of memory" : why);
     else if (kept)
         take_kept_place(l->acceptor, slot);
     else
         claim_place(l->acceptor, slot);
 }
 
-static struct caller user_of_machine(uint32_t uid, const char *name)
+/* Its name is known, or NULL where nobody asks for it.  Only while claims_may_begin(). */
+static void accept_user(struct listener *l, int fd, uint32_t uid, const char *name)
 {
-    struct caller caller = {.key = peer_key_of_user(uid), .user = name};
-
-    snprintf(caller.peer, sizeof caller.peer, "unix:%u", uid);
-    return caller;
-}
-
-void accept_user(struct listener *l, int fd, uint32_t uid, const char *name)
-{
-    const struct caller caller = user_of_machine(uid, name);
+    const struct caller caller = caller_of_user(uid, name);
 
     take_caller(l, fd, &caller);
-}
-
-void refuse_user(int fd, uint32_t uid, const char *why)
-{
-    refuse(fd, user_of_machine(uid, NULL).peer, why);
-}
-
-const char *user_over_limit(const struct listener *l, uint32_t uid)
-{
-    return over_limit(l, peer_key_of_user(uid));
 }
 
 static void take_user(struct listener *l, int fd, uint32_t uid)
@@ -187,6 +70,18 @@ static void take_user(struct listener *l, int fd, uint32_t uid)
         nameless_wait(l, fd, uid);
     else
         accept_user(l, fd, uid, name);
+}
+
+void accept_named(struct acceptor *a)
+{
+    struct named named;
+    enum nameless_did did = NAMELESS_SOME;
+
+    for (int i = 0; i < NAMELESS_A_STEP && did != NAMELESS_NOTHING; i++) {
+        did = nameless_step(a, claims_may_begin(a), &named);
+        if (did == NAMELESS_NAMED)
+            accept_user(named.listener, named.fd, named.uid, named.name);
+    }
 }
 
 /* `certificate`: whom it names; NULL: it shows it itself, if any. */

@@ -6,7 +6,6 @@
  * the other loops.  Who does it is decided by one exchange; the loser comes again later. */
 #include "server/net/accept/acceptor_private.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -24,19 +23,6 @@ static void punish(struct acceptor *a, const struct conn_slot *slot)
     log_warn("address kept out", LOG_STR("peer", slot->peer),
              LOG_STR("reason", "wrong tokens, failed handshakes, or silence instead of a token"),
              LOG_STR("hint", "limits.penalty, and penalties of the listener"));
-}
-
-void slot_uncount(struct acceptor *a, struct conn_slot *slot)
-{
-    assert(!slot->left);
-    slot->left = true;
-    a->open--;
-    a->links[slot->message.loop].open--;
-    a->kept -= slot->kept;
-    slot->rules->kept -= slot->kept;
-    --slot->rules->open;
-    TAILQ_REMOVE(&slot->crowd->members, &slot->of_crowd, link);
-    crowds_leave(&a->crowds, slot->crowd);
 }
 
 static void come_home(struct acceptor *a, struct conn_slot *slot)
@@ -88,7 +74,7 @@ static void do_chores(struct acceptor *a)
 {
     acceptor_handle_commands(a);
     take_all_back(a);
-    nameless_go_on(a);
+    accept_named(a);
     if (a->paused && activator_clock(a->activator) >= a->pause_end)
         a->paused = false;
 }
@@ -112,7 +98,8 @@ static void accept_reported(struct acceptor *a)
 /* When it has something to do though nothing comes. */
 static ao_time next_time(const struct acceptor *a)
 {
-    ao_time names = nameless_next(a), pause = a->paused ? a->pause_end : AO_NEVER;
+    ao_time names = nameless_next(a, claims_may_begin(a)),
+            pause = a->paused ? a->pause_end : AO_NEVER;
 
     return names < pause ? names : pause;
 }

@@ -18,6 +18,7 @@
 #include "server/net/accept/nameless.h"
 #include "server/net/accept/penalties.h"
 #include "server/net/accept/users.h"
+#include "server/net/auth/peer.h"
 #include "server/net/connection/crowds.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
@@ -128,30 +129,40 @@ void listeners_watch(struct acceptor *a, bool watch);
 void listeners_close(struct acceptor *a);
 void listeners_free(struct acceptor *a); /* after all connections, which point to the rules */
 
-/* --- acceptor.c --- */
+/* --- slots.c --- */
 
-/* It has been counted, and counts no more: its place is free. */
+struct caller {
+    char peer[PEER_TEXT_MAX]; /* in the log */
+    uint64_t key;             /* what it is counted by */
+    const char *user;         /* name, or that of a certificate; NULL: nobody asks for it */
+};
+
+struct caller caller_of_user(uint32_t uid, const char *name);
+/* Why a connection of this address or user is refused whoever makes room; constant.  NULL: it is
+ * not. */
+const char *slot_over_limit(const struct listener *l, uint64_t key);
+bool acceptor_has_room(const struct acceptor *a);
+/* Takes the socket over and counts it for its listener and address, but gives it no place yet. NULL
+ * without memory: the socket is the caller's then. */
+struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller);
+/* Gives it a place, and to the loop with the fewest connections. */
+void slot_send(struct acceptor *a, struct conn_slot *slot);
+/* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */
+void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
+/* The same of a connection that has no slot. */
+void slot_refuse_peer(int fd, const char *peer, const char *why);
+/* Frees the place of one that was sent: it counts no more. */
 void slot_uncount(struct acceptor *a, struct conn_slot *slot);
 
 /* --- accept.c --- */
 
-bool acceptor_has_room(const struct acceptor *a);
 /* As if the listener had accepted it; takes it over. */
 void accept_adopted(struct listener *l, int fd, const struct net_origin *from);
-/* Gives it to the loop with the fewest; it has a place. */
-void slot_send(struct acceptor *a, struct conn_slot *slot);
-/* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */
-void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
-
 /* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);
-/* A connection of a user of this machine, whose name is known: gives it a place, claims one, or
- * refuses it.  The name is NULL where nobody asks for it.  Only while claims_may_begin(). */
-void accept_user(struct listener *l, int fd, uint32_t uid, const char *name);
-/* The same, for whoever is over a limit that nobody makes room at: why; NULL: it is not. */
-const char *user_over_limit(const struct listener *l, uint32_t uid);
-/* Says why in the log, and closes its socket. */
-void refuse_user(int fd, uint32_t uid, const char *why);
+/* Connections whose users' names have come get a place or claim one, and those that have waited for
+ * too long are refused, a few at a time. */
+void accept_named(struct acceptor *a);
 
 /* --- control.c; more of it stands in net.h --- */
 

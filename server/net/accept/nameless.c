@@ -69,6 +69,11 @@ static void leave(struct nameless *n, struct name_wait *w)
     free(w);
 }
 
+static void refuse_user(int fd, uint32_t uid, const char *why)
+{
+    slot_refuse_peer(fd, caller_of_user(uid, NULL).peer, why);
+}
+
 static void refuse_wait(struct acceptor *a, struct name_wait *w, const char *why)
 {
     int fd = w->fd;
@@ -88,11 +93,6 @@ static void ask_some(struct acceptor *a)
 }
 
 /* --- Places --- */
-
-uint32_t nameless_places(const struct nameless *n)
-{
-    return n->count <= NAMELESS_MORE ? 0 : n->count - NAMELESS_MORE;
-}
 
 static struct name_wait *youngest(const struct crowd *user)
 {
@@ -150,7 +150,7 @@ void nameless_wait(struct listener *l, int fd, uint32_t uid)
 {
     struct acceptor *a = l->acceptor;
     struct nameless *n = &a->nameless;
-    const char *why = user_over_limit(l, uid);
+    const char *why = slot_over_limit(l, peer_key_of_user(uid));
 
     if (why == NULL && !has_room(a, uid))
         why = too_many_wait;
@@ -217,17 +217,15 @@ static const char *reason(const struct acceptor *a, const struct name_wait *w)
     return w->stage == READY ? is_full : too_late;
 }
 
-static bool may_go_on(const struct acceptor *a, const struct name_wait *w)
+static bool may_go_on(const struct acceptor *a, const struct name_wait *w, bool may_claim)
 {
-    return w != NULL && !a->draining && (w->why != NULL || claims_may_begin(a));
+    return w != NULL && !a->draining && (w->why != NULL || may_claim);
 }
 
-static void go_on(struct acceptor *a, struct name_wait *w, ao_time now)
+/* One that is ready.  True: it has its name, and is the caller's. */
+static bool go_on(struct acceptor *a, struct name_wait *w, ao_time now, struct named *out)
 {
-    struct listener *l = w->listener;
     const char *name = w->why == NULL ? users_find(a->users, w->uid, now) : NULL;
-    int fd = w->fd;
-    uint32_t uid = w->uid;
 
     if (w->why != NULL) {
         refuse_wait(a, w, w->why);
@@ -235,33 +233,33 @@ static void go_on(struct acceptor *a, struct name_wait *w, ao_time now)
         change(&a->nameless, w, UNASKED, NULL);
         ask_some(a);
     } else {
+        *out = (struct named){.listener = w->listener, .fd = w->fd, .uid = w->uid, .name = name};
         leave(&a->nameless, w);
-        accept_user(l, fd, uid, name);
+        return true;
     }
+    return false;
 }
 
-void nameless_go_on(struct acceptor *a)
+enum nameless_did nameless_step(struct acceptor *a, bool may_claim, struct named *out)
 {
     ao_time now = activator_clock(a->activator);
+    struct name_wait *late = first_late(a, now), *w = TAILQ_FIRST(&a->nameless.ready);
 
-    for (int i = 0; i < NAMELESS_A_STEP; i++) {
-        struct name_wait *late = first_late(a, now), *w = TAILQ_FIRST(&a->nameless.ready);
-        if (may_go_on(a, w))
-            go_on(a, w, now);
-        else if (late != NULL)
-            refuse_wait(a, late, reason(a, late));
-        else
-            break;
-    }
+    if (may_go_on(a, w, may_claim))
+        return go_on(a, w, now, out) ? NAMELESS_NAMED : NAMELESS_SOME;
+    if (late == NULL)
+        return NAMELESS_NOTHING;
+    refuse_wait(a, late, reason(a, late));
+    return NAMELESS_SOME;
 }
 
-ao_time nameless_next(const struct acceptor *a)
+ao_time nameless_next(const struct acceptor *a, bool may_claim)
 {
     const struct name_wait *first = TAILQ_FIRST(&a->nameless.all);
 
     if (a->draining && first != NULL)
         return 0;
-    if (may_go_on(a, TAILQ_FIRST(&a->nameless.ready)))
+    if (may_go_on(a, TAILQ_FIRST(&a->nameless.ready), may_claim))
         return 0;
     return first == NULL ? AO_NEVER : end_of(a, first);
 }

@@ -48,14 +48,27 @@ void nameless_init(struct nameless *n, const uint64_t seed[2]);
 void nameless_wait(struct listener *l, int fd, uint32_t uid);
 /* A name has come, or the answer that there is none (LOOP_USER). */
 void nameless_answered(struct acceptor *a, struct loop_message *answer);
-/* Whose name has come gets its place, whose time is over is refused, a few at a time; while the
- * server drains, all are. */
-void nameless_go_on(struct acceptor *a);
-/* When nameless_go_on() has something to do though nothing comes; AO_NEVER: nobody waits. */
-ao_time nameless_next(const struct acceptor *a);
+
+/* A connection whose name has come; `fd` is the receiver's. */
+struct named {
+    struct listener *listener;
+    int fd;
+    uint32_t uid;
+    const char *name; /* until the next call for the acceptor's users */
+};
+enum nameless_did { NAMELESS_NOTHING, NAMELESS_SOME, NAMELESS_NAMED };
+
+/* Does the next thing that is due: hands out one whose name has come (while a claim may begin), or
+ * refuses one that has no name, or whose time is over; while the server drains, any. */
+enum nameless_did nameless_step(struct acceptor *a, bool may_claim, struct named *out);
+/* When nameless_step() has something to do though nothing comes; AO_NEVER: no connection waits. */
+ao_time nameless_next(const struct acceptor *a, bool may_claim);
 
 /* Of limits.connections, that these take. */
-uint32_t nameless_places(const struct nameless *n);
+static inline uint32_t nameless_places(const struct nameless *n)
+{
+    return n->count <= NAMELESS_MORE ? 0 : n->count - NAMELESS_MORE;
+}
 /* Closes one, so that a place is free, of the user that has most of them and more than `count`.
  * False: there is none. */
 bool nameless_yield(struct acceptor *a, uint32_t count);

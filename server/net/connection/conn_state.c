@@ -20,8 +20,8 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
-#include "server/runtime/flight.h"
 #include "server/net/connection/serving.h"
+#include "server/runtime/flight.h"
 #include "server/runtime/object/trace.h"
 
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */

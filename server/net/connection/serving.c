@@ -53,22 +53,6 @@ static void begin(struct connection *c)
     conn_kick(c); /* it may be stopped */
 }
 
-/* The drain waits for it again, as it does for all that do not serve. */
-static void no_longer_stays(struct connection *c)
-{
-    if (c->stays)
-        atomic_fetch_sub_explicit(&c->loop->staying, 1, memory_order_relaxed);
-    c->stays = false;
-}
-
-void serving_end(struct connection *c)
-{
-    TRACE(c->loop->activator, "conn", conn_id(c), "serves no longer");
-    c->serves = c->looks = c->unheard = false;
-    c->calls_max = c->loop->limits.in_flight;
-    no_longer_stays(c);
-}
-
 bool conn_serve(struct connection *c, bool on)
 {
     bool may = conn_open(c) && !c->drain && !c->loop->draining;

@@ -11,7 +11,7 @@
 #include "server/runtime/thread.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/nested.h"
-#include "server/tasks/executors/timing.h"
+#include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
@@ -155,7 +155,7 @@ static void run_task(struct blocking *b, struct task *t)
     } else {
         executor_trace(e, "run", t);
         task_set(t, TASK_TIMED);
-        timing_waited(e, &e->figures[t->method->index].times, t);
+        executor_note_wait(e, &e->figures[t->method->index].times, t);
         TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, e->index);
         run_handler(e, t);
         TRACEPOINT5(end, t->number, t->method->name.at, t->method->name.len, e->index,

@@ -7,7 +7,7 @@
 #include "server/accounts/tally.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/calls/home.h"
-#include "server/tasks/executors/timing.h"
+#include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/manager/crews.h"
 #include "server/tasks/shared.h"
@@ -177,7 +177,7 @@ static void begin(struct remote *r, struct task *t)
     } else if (r->closed) {
         give_back(r, t, "its worker does not read");
     } else if (executor_begin(&r->base, t)) {
-        timing_waited(&r->base, &figures_of(t)->times, t);
+        executor_note_wait(&r->base, &figures_of(t)->times, t);
         send(r, t);
     } else {
         TRACE_WORKER(r, "drop task %llu", (unsigned long long)t->number);
@@ -197,7 +197,7 @@ static void book(struct remote *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
     task_set(t, TASK_TIMED);
-    timing_served(&r->base, t);
+    executor_note_served(&r->base, t);
     *(t->error == ERGON_OK ? &r->done : &r->failed) += 1;
     counter_add(t->error == ERGON_OK ? &f->done : &f->failed, 1);
     counter_add(&f->busy_ns, t->busy);

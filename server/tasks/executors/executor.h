@@ -176,12 +176,11 @@ static inline bool executor_begin(const struct executor *e, struct task *t)
     return __builtin_expect(!task_is(t, TASK_ATTEMPT), 1) || attempt_claim(t, executor_clock(e));
 }
 
-/* A measured run of a blocking handler has used so much processor time. */
-void executor_note_cpu(struct executor *e, const struct method *m, ao_time used);
-
-/* Books a task that has ended: counters, mean times, trace.  `first`: by its first step, so of
- * brief methods one that was measured stands for others. */
-void executor_book(struct executor *e, struct task *t, bool first);
+/* The time of its round; of one that runs on a plain thread, read now. */
+static inline ao_time executor_now(const struct executor *e)
+{
+    return e->activator ? activator_now(e->activator) : executor_clock(e);
+}
 
 /* "executor 2 run task 7" */
 void executor_trace_line(const struct executor *e, const char *what, const struct task *t);
@@ -191,19 +190,5 @@ static inline void executor_trace(const struct executor *e, const char *what, co
     if (__builtin_expect(e->trace != NULL, 0))
         executor_trace_line(e, what, t);
 }
-
-/* Is this task to be measured?  Brief methods by sample, others always.  `cpu`: is its processor
- * time, whose clock takes longer to read? */
-bool executor_measures(struct executor *e, const struct method *m, bool cpu);
-
-/* A step of `m` took so long, its first or a later one.  Of brief methods the first step is
- * measured by sample, and stands for those that were not. */
-void executor_note_busy(struct executor *e, const struct method *m, ao_time took, bool first);
-
-/* Learns the delay of a hand-over from a task that was given to an idle executor. */
-void executor_note_hand_over(struct executor *e, struct task *t);
-
-/* Counts and logs a step, or a stretch of one, that took longer than the limit allows. */
-void executor_note_step(struct executor *e, const struct method *m, ao_time took);
 
 #endif

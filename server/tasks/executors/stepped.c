@@ -29,8 +29,8 @@
 #include "server/runtime/rounds.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
+#include "server/tasks/executors/booking.h"
 #include "server/tasks/executors/places.h"
-#include "server/tasks/executors/timing.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
@@ -460,7 +460,7 @@ static void start(struct stepped *s, struct task *t)
     if (!executor_begin(e, t)) {
         executor_trace(e, "drop", t);
     } else {
-        timing_waited(e, &figures_of(t)->times, t);
+        executor_note_wait(e, &figures_of(t)->times, t);
         if (!begin_steps(s, t, true))
             return;
     }

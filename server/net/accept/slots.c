@@ -1,0 +1,122 @@
+/* Connections by the listener, address and loop that they count for, and the loop with the fewest.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/net/accept/acceptor_private.h"
+#include "server/net/auth/peer.h"
+
+const char *slot_over_limit(const struct listener *l, uint64_t key)
+{
+    const struct acceptor *a = l->acceptor;
+    uint32_t most = a->limits.connections_per_address;
+    const struct crowd *crowd = most == 0 ? NULL : crowds_find(&a->crowds, key);
+
+    if (l->limit != 0 && l->rules.open - l->rules.kept >= l->limit)
+        return "the listener's limit of connections is reached";
+    if (crowd != NULL && peer_key_is_address(key) && crowd->count >= most)
+        return "the limit of connections of one address is reached";
+    return NULL;
+}
+
+bool acceptor_has_room(const struct acceptor *a)
+{
+    return a->limits.connections == 0 ||
+           a->open - a->kept + nameless_places(&a->nameless) < a->limits.connections;
+}
+
+struct caller caller_of_user(uint32_t uid, const char *name)
+{
+    struct caller caller = {.key = peer_key_of_user(uid), .user = name};
+
+    snprintf(caller.peer, sizeof caller.peer, "unix:%u", uid);
+    return caller;
+}
+
+struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller)
+{
+    struct acceptor *a = l->acceptor;
+    size_t size = strlen(caller->peer) + 1;
+    size_t user_size = caller->user == NULL ? 0 : strlen(caller->user) + 1;
+    struct conn_slot *slot = malloc(sizeof *slot + size + user_size);
+    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, caller->key);
+
+    if (crowd == NULL) {
+        free(slot);
+        return NULL;
+    }
+    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
+                               .rules = &l->rules,
+                               .key = caller->key,
+                               .crowd = crowd};
+    memcpy(slot->peer, caller->peer, size);
+    if (caller->user != NULL)
+        slot->user = memcpy(slot->peer + size, caller->user, user_size);
+    l->rules.open++;
+    return slot;
+}
+
+static bool is_better(const struct loop_link *one, const struct loop_link *other)
+{
+    bool one_away = atomic_load_explicit(&one->loop->away, memory_order_relaxed);
+    bool other_away = atomic_load_explicit(&other->loop->away, memory_order_relaxed);
+
+    return one_away == other_away ? one->open < other->open : other_away;
+}
+
+/* Of the loops that are not away the one with the fewest connections; among equals, in turn. */
+static uint32_t fewest(struct acceptor *a)
+{
+    uint32_t best = a->turn;
+
+    for (uint32_t i = 1; i < a->loop_count; i++) {
+        uint32_t at = (a->turn + i) % a->loop_count;
+        if (is_better(&a->links[at], &a->links[best]))
+            best = at;
+    }
+    a->turn = (best + 1) % a->loop_count;
+    return best;
+}
+
+void slot_send(struct acceptor *a, struct conn_slot *slot)
+{
+    uint32_t loop = fewest(a);
+    struct loop_link *link = &a->links[loop];
+
+    slot->message.loop = (uint16_t)loop;
+    slot->id = ++a->next_id;
+    TAILQ_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
+    a->open++;
+    link->open++;
+    message_send(&link->loop->from_acceptor, &slot->message);
+}
+
+void slot_refuse_peer(int fd, const char *peer, const char *why)
+{
+    log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why));
+    close(fd);
+}
+
+void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
+{
+    slot_refuse_peer(slot->message.fd, slot->peer, why);
+    --slot->rules->open;
+    crowds_leave(&a->crowds, slot->crowd);
+    free(slot);
+}
+
+void slot_uncount(struct acceptor *a, struct conn_slot *slot)
+{
+    assert(!slot->left);
+    slot->left = true;
+    a->open--;
+    a->links[slot->message.loop].open--;
+    a->kept -= slot->kept;
+    slot->rules->kept -= slot->kept;
+    --slot->rules->open;
+    TAILQ_REMOVE(&slot->crowd->members, &slot->of_crowd, link);
+    crowds_leave(&a->crowds, slot->crowd);
+}
