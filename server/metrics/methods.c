@@ -13,7 +13,7 @@
 
 /* Counters alone. */
 struct counts {
-    uint64_t done, refused;
+    uint64_t done, refused, cpu_ns;
     struct times_sum times;
 };
 enum { COUNTS = sizeof(struct counts) / sizeof(uint64_t) };
@@ -64,10 +64,11 @@ static void read_row(const struct tasks *tasks, uint32_t index, struct row *out)
 {
     struct method_info info;
     tasks_method_info(tasks, index, &info);
-    *out = (struct row){.name = info.name,
-                        .running = info.running,
-                        .parked = info.parked,
-                        .counts = {.done = info.done, .refused = info.busy_refused}};
+    *out = (struct row){
+        .name = info.name,
+        .running = info.running,
+        .parked = info.parked,
+        .counts = {.done = info.done, .refused = info.busy_refused, .cpu_ns = info.cpu_ended_ns}};
     tasks_method_times(tasks, index, &out->counts.times);
 }
 
@@ -174,6 +175,20 @@ static void write_times(struct metrics_text *t, const struct method_board *b,
                           (const struct histogram_sum *)((const char *)&b->rows[i] + at));
 }
 
+static void write_processor(struct metrics_text *t, const struct method_board *b)
+{
+    static const struct metrics_family f = {
+        "ergon_method_processor_seconds", METRICS_COUNTER, "seconds",
+        "Processor time that handlers of the method have used in this process: of a stepped one "
+        "the "
+        "time of its steps. Of brief ones a sample is measured, and stands for the others."};
+    char labels[LABELS_MAX];
+
+    metrics_begin(t, &f);
+    for (uint32_t i = 0; i < b->used; i++)
+        metrics_ns(t, &f, label(labels, sizeof labels, &b->rows[i]), b->rows[i].counts.cpu_ns);
+}
+
 static void write_failures(struct metrics_text *t, const struct method_board *b)
 {
     static const struct metrics_family f = {
@@ -204,13 +219,14 @@ static void write_rows(struct metrics_text *t, const struct method_board *b)
                                                   "Calls that were refused BUSY."};
     static const struct metrics_family wait = {
         "ergon_method_wait_seconds", METRICS_HISTOGRAM, "seconds",
-        "How long tasks of calls waited for their begin, by the rounds' clock. A call that its "
-        "loop ran at once waited 0: of these one in 64 is measured where the method is brief, and "
-        "stands for the others. Attempts of submitted tasks are not counted."};
+        "Queue time: how long calls, and attempts of submitted tasks, waited for their begin. A "
+        "submitted task waits from when it was due, through pauses, limits and rates. A call that "
+        "its loop ran at once waited 0: of these one in 64 is measured where the method is brief, "
+        "and stands for the others."};
     static const struct metrics_family run = {
         "ergon_method_run_seconds", METRICS_HISTOGRAM, "seconds",
-        "How long tasks were in their handler, or at their worker. Of brief methods (below 2 us) "
-        "one in 64 is measured, and stands for the others."};
+        "How long tasks took from their begin to their end, sleeps and other waits included. Of "
+        "brief methods (below 2 us) one in 64 is measured, and stands for the others."};
 
     write_field(t, b, &running, offsetof(struct row, running));
     write_field(t, b, &parked, offsetof(struct row, parked));
@@ -219,6 +235,7 @@ static void write_rows(struct metrics_text *t, const struct method_board *b)
     write_field(t, b, &refused, offsetof(struct row, counts.refused));
     write_times(t, b, &wait, offsetof(struct row, counts.times.wait));
     write_times(t, b, &run, offsetof(struct row, counts.times.run));
+    write_processor(t, b);
 }
 
 static void write_registry(struct metrics_text *t, const struct rpc_shared *s, uint32_t methods)

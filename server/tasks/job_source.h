@@ -44,6 +44,7 @@ struct attempt_spec {
     ao_time deadline;   /* absolute; what ergon_time_left() and nested calls go by; AO_NEVER */
     ao_time timeout;    /* from the begin of its handler, for the same; AO_NEVER */
     uint64_t id;        /* of the job */
+    ao_time ready;      /* since when the job has waited for this attempt; 0: not known */
     uint32_t attempt;
     void *owner;               /* the source's */
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */

@@ -115,6 +115,8 @@ struct task {
     union {
         ao_time given; /* when the manager gave it, of its activator's round; 0: not measured */
         ao_time unwanted_since; /* at a worker, valid while out.unwanted; of the loop's clock */
+        ao_time began; /* of a stepped task that needs more than one step: when its first one ended,
+                        * of its executor's round */
     };
 
     union {
@@ -124,8 +126,8 @@ struct task {
 
     union {
         ao_time busy; /* once it has begun: ns of service until now; TASK_TIMED */
-        ao_time made; /* before: when it was sent to the manager, of its home's round; 0: it was
-                       * not, or is an attempt of a job */
+        ao_time made; /* before: when it was sent to the manager, of its home's round, or, of an
+                       * attempt of a job, when the job was ready; 0: neither */
     };
     const char *code;        /* of a failure: constant, or in the result's memory */
     struct span text;        /* of a failure */

@@ -151,6 +151,7 @@ struct method_info {
     /* Processor time of that: of a blocking handler by its thread's clock, without what nested
      * calls use; of brief ones an estimate.  A stepped one never waits in a step: busy_ns. */
     uint64_t cpu_ns;
+    uint64_t cpu_ended_ns; /* the same of runs that have ended; it never goes down */
 };
 struct tasks_info {
     /* Spares that were never wanted stand behind these. */

@@ -100,9 +100,8 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         .name = method_name(m),
         .busy_refused = atomic_load_explicit(&m->busy, memory_order_relaxed),
         .service_ns = atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
-    if (m->pool->staff)
-        add_docks(out, t, m);
     if (method_of_workers(m)) {
+        add_docks(out, t, m);
         out->at_workers = true;
         out->no_worker = method_refuses(m) != ERGON_OK;
         return;
@@ -117,11 +116,13 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         out->failed += counter_read(&f->failed);
         out->steps += counter_read(&f->steps);
         out->busy_ns += counter_read(&f->busy_ns);
-        out->cpu_ns += counter_read(&f->cpu_ns);
+        out->cpu_ended_ns +=
+            counter_read(m->handler->kind == ERGON_STEPPED ? &f->busy_ns : &f->cpu_ns);
         add_running(out, e, m);
     }
-    if (m->handler->kind == ERGON_STEPPED)
-        out->cpu_ns = out->busy_ns;
+    out->cpu_ns += out->cpu_ended_ns;
+    if (m->pool->staff)
+        add_docks(out, t, m);
 }
 
 void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum *out)

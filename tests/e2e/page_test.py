@@ -278,12 +278,12 @@ class Methods(PageTest):
         row = self.row("block")
         cells = lambda: self.b.js("return [...(document.querySelector(arguments[0])?.cells ?? [])].map((c) => c.innerText)", row)
         heads = self.b.js("return [...document.querySelectorAll('table[aria-label=Methods] th')].map((c) => c.innerText)")
-        at = {name: heads.index(name) for name in ("run p50", "run p99", "wait p99")}
+        at = {name: heads.index(name) for name in ("run p50", "run p99", "queue p99")}
 
         def told():
             self.client.call("block", "20ms")
             now = cells()
-            return now and now[at["run p50"]].endswith("ms") and now[at["wait p99"]] != "–"
+            return now and now[at["run p50"]].endswith("ms") and now[at["queue p99"]] != "–"
         self.b.until(told, "the times of block are told")
         self.assertGreater(float(cells()[at["run p50"]].split()[0]), 15, "20 ms, in its bucket")
         self.b.until(lambda: self.b.js("return document.querySelectorAll('.plot canvas').length") == 2, "two pictures")

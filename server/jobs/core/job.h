@@ -166,7 +166,13 @@ struct job {
          * that; AO_NEVER. */
         ao_time until;
     };
-    uint64_t started, ended; /* Unix ns; 0: not yet */
+    uint64_t started; /* Unix ns; 0: not yet */
+    union {
+        uint64_t ended; /* Unix ns; of a job that has ended, or is ending (JOB_ENDING) */
+        /* Of others: since when the next attempt could begin but for its turn, a pause, executors,
+         * limits and rates; 0: it could not, or has begun. */
+        ao_time ready;
+    };
     uint32_t params_len, body_len;
     uint32_t attempt;       /* the number of the last attempt that has begun */
     uint32_t row_attempt;   /* what the last write says of that */

@@ -135,6 +135,23 @@ static void note_trace(struct job_table *table, struct job_trace *trace, enum jo
 
 /* --- The transition --- */
 
+static bool is_ready(enum job_state state, enum job_reason reason)
+{
+    return state == JOB_QUEUED || state == JOB_ASSIGNED ||
+           (state == JOB_WAITING && reason != JOB_WHY_AFTER);
+}
+
+static void note_ready(const struct job_table *table, struct job *job, enum job_state state,
+                       enum job_reason reason)
+{
+    if (job_is(job, JOB_ENDING))
+        return;
+    if (!is_ready(state, reason))
+        job->ready = 0;
+    else if (job->ready == 0)
+        job->ready = table_now(table);
+}
+
 static void count_end(struct job_table *table, struct job *job)
 {
     table_account(table, job)->ended[job->state]++;
@@ -171,10 +188,12 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
         open_jobs_remove(&job->queue->open, job);
     census_changed(table->census, job);
     job->reason = (uint8_t)reason;
+    if (open)
+        note_ready(table, job, state, reason);
+    else if (was != JOB_NEW || job->ended == 0) /* else it was read back */
+        job->ended = table_wall(table);
     if (job->more && job->more->trace)
         note_trace(table, job->more->trace, (enum job_state)was, state);
-    if (!open && job->ended == 0)
-        job->ended = table_wall(table);
     if (was != state && !first && !table->recovering)
         note(table, job, (enum job_state)was);
     if (!open && !table->recovering)

@@ -54,6 +54,7 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
                                  .deadline = job->deadline,
                                  .timeout = job->timeout,
                                  .id = job->id,
+                                 .ready = job->ready,
                                  .attempt = job->attempt + 1,
                                  .mark = place ? &place->slot->mark : NULL,
                                  .owner = job,

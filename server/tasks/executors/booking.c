@@ -34,6 +34,14 @@ static bool is_sampled(const struct method *m, uint64_t brief_ns)
     return service > 0 && service < brief_ns;
 }
 
+/* From its begin to its end.  Of a stepped task that took more than one step `busy` is the time of
+ * its steps alone. */
+static ao_time took(const struct executor *e, const struct task *t)
+{
+    ao_time lived = e->activator && t->began > 0 ? executor_now(e) - t->began : 0;
+    return lived > t->busy ? lived : t->busy;
+}
+
 /* Of brief methods every fourth that was measured is noted, and stands for those between.  The
  * first step of a plain call that the loop took itself waited for nothing. */
 static void note_times(const struct executor *e, struct method_figures *f, const struct task *t,
@@ -45,7 +53,7 @@ static void note_times(const struct executor *e, struct method_figures *f, const
         if (e->runs % TIMES_SAMPLE != 1)
             return;
     }
-    times_note_run(&f->times, t->busy, count);
+    times_note_run(&f->times, first ? t->busy : took(e, t), count);
     if (!task_is(t, TASK_WAITED))
         times_note_wait(&f->times, 0, count);
 }

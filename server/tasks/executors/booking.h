@@ -6,8 +6,8 @@
 
 #include "server/tasks/executors/executor.h"
 
-/* One that came by the lane begins now: `made` is `busy` from here on.  Of an attempt of a job
- * nothing is known. */
+/* One that came by the lane begins now: notes how long it waited since it was made.  `made` is
+ * `busy` from here on. */
 void executor_note_wait(const struct executor *e, struct times_slot *times, struct task *t);
 
 /* One whose service was measured has ended: the mean times of executor and method. */

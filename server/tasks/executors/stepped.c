@@ -396,6 +396,7 @@ static void live_on(struct stepped *s, struct task *t, bool counted)
     if (!counted)
         executor_publish(&s->base, -1);
     task_set(t, TASK_TIMED);
+    t->began = activator_now(s->base.activator);
     LIST_INSERT_HEAD(&s->started, t, living);
     counter_add(&figures_of(t)->living, 1);
     enter_active(s);

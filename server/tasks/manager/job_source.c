@@ -150,6 +150,7 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
     task_pass(t, TASK_OF_HOME, TASK_OF_MANAGER);
     task_set(t, TASK_ATTEMPT);
     t->executor = NULL;
+    t->made = run->ready;
     t->attempt = task_own_memory(t, sizeof *t->attempt); /* the first in it: it fits */
     *t->attempt = (struct attempt){.owner = run->owner,
                                    .id = run->id,

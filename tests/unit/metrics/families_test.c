@@ -108,6 +108,33 @@ METRICS_TEST(a_call_waits_from_its_message_to_its_begin)
                 1);
 }
 
+METRICS_TEST(a_submitted_task_waits_from_when_it_was_due)
+{
+    stage_ask(&peer, 1, "queue.pause", "['block']");
+    stage_ask(&peer, 2, "task.submit", "['block', [], {'delay': 900, 'keep': 0}]");
+    stage_run_ms(1000);
+    stage_ask(&peer, 3, "queue.resume", "['block']");
+    stage_run_ms(1010);
+    scrape();
+    assert_true(value("ergon_method_wait_seconds_count{method=\"block\"}") == 1);
+    assert_true(value("ergon_method_wait_seconds_bucket{method=\"block\",le=\"0.067108864\"}") ==
+                0);
+    assert_true(value("ergon_method_wait_seconds_bucket{method=\"block\",le=\"0.268435456\"}") ==
+                1);
+}
+
+METRICS_TEST(a_task_that_sleeps_runs_until_it_wakes_and_takes_little_of_a_processor)
+{
+    stage_ask(&peer, 1, "task.submit", "['sleep', [3000]]");
+    stage_ask(&peer, 2, "sleep", "[3000]");
+    stage_run_ms(3500);
+    scrape();
+    assert_true(value("ergon_method_run_seconds_count{method=\"sleep\"}") == 2);
+    assert_true(value("ergon_method_run_seconds_bucket{method=\"sleep\",le=\"1.073741824\"}") == 0);
+    assert_true(value("ergon_method_run_seconds_bucket{method=\"sleep\",le=\"4.294967296\"}") == 2);
+    assert_true(value("ergon_method_processor_seconds_total{method=\"sleep\"}") < 1);
+}
+
 METRICS_TEST(queues_are_shown_with_what_is_open)
 {
     stage_answer("queue.pause", "['block']");

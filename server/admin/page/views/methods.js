@@ -1,4 +1,4 @@
-// Methods: how often each is called, and how long its tasks waited and ran; of one, as pictures.
+// Methods: how often each is called, its queue time, run time and processor time; of one, as pictures.
 
 import { makeChart } from '../chart.js';
 import { fill, h, setText } from '../dom.js';
@@ -15,7 +15,7 @@ const LINES = [{ label: 'p50', colour: '--c1' }, { label: 'p95', colour: '--c4' 
 /** Pictures of how long tasks of the method (null: of all) waited and ran. */
 export function latencyCharts(name) {
     const of = name === null ? 'all methods' : f.name(name);
-    const charts = [['run', `Run time, ${of}`], ['wait', `Wait before the begin, ${of}`]].map(([kind, title]) => ({ kind, chart: makeChart({ title, unit: 'ms', log: true, lines: LINES }) }));
+    const charts = [['run', `Run time, ${of}`], ['wait', `Queue time, ${of}`]].map(([kind, title]) => ({ kind, chart: makeChart({ title, unit: 'ms', log: true, lines: LINES }) }));
     return {
         elements: charts.map((c) => c.chart.element),
         update() {
@@ -34,7 +34,8 @@ export function view({ what }) {
     const beside = h('span', { class: 'muted' }, 'the last minute'), said = h('p', { class: 'said', hidden: true, role: 'alert' });
     const field = h('input', { type: 'search', 'aria-label': 'Methods that contain', autocomplete: 'off', spellcheck: 'false', oninput: () => update(live.last ?? {}) });
     const charts = latencyCharts(what || null);
-    const time = (kind, share, more = '') => ({ title: `${kind} ${share}`, kind: `number ${more}`, text: (m) => f.duration(m[kind][share]), hint: (m) => since(m.handler, `${kind}_us`) });
+    const TITLES = { run: 'run', wait: 'queue' };
+    const time = (kind, share, more = '') => ({ title: `${TITLES[kind]} ${share}`, kind: `number ${more}`, text: (m) => f.duration(m[kind][share]), hint: (m) => since(m.handler, `${kind}_us`) });
     const table = makeTable({
         label: 'Methods', key: (m) => m.name, open: (m) => go(link('methods', m.name)), shade: (m) => (m.name === what ? 'chosen' : ''),
         empty: 'No method has run yet.',
@@ -44,7 +45,7 @@ export function view({ what }) {
             { title: 'failed/s', kind: 'number', text: (m) => f.rate(m.failures), hint: (m) => f.exact(m.failures) },
             { title: 'running', kind: 'number', text: (m) => f.count(m.handler?.running), hint: (m) => (m.handler ? `${m.handler.parked} parked` : '') },
             time('run', 'p50'), time('run', 'p95'), time('run', 'p99'), time('wait', 'p50', 'late'), time('wait', 'p95', 'late'), time('wait', 'p99'),
-            { title: 'busy', kind: 'number late', text: (m) => f.duration(m.handler?.busy_ms).replace(/\.\d+/, ''), hint: () => 'time in the handler since the start' },
+            { title: 'processor', kind: 'number late', text: (m) => f.duration(m.handler?.cpu_ms).replace(/\.\d+/, ''), hint: () => 'processor time of its handlers in the server since the start' },
             { title: '', kind: 'actions late', draw: (m) => h('a', { href: link('tasks', null, { method: m.name }) }, 'tasks'), changes: (m) => m.name },
         ],
     });
