@@ -17,9 +17,10 @@ static void saved(struct jobs *jobs, struct job *job, enum store_error error)
     waiters_job_saved(jobs, job, error);
     if (job->durable != DURABLE_FSYNC)
         return; /* it is there already: who joined it wanted more, and was refused */
-    if (error != STORE_OK)
+    if (error != STORE_OK && job->saved == JOB_NEW)
         job_take_back(jobs, job, error);
-    else if (job_is_open(job) && job->reason == JOB_WHY_COMMIT && !job_is(job, JOB_AWAITS_ROW))
+    else if (error == STORE_OK && job_is_open(job) && job->reason == JOB_WHY_COMMIT &&
+             !job_is(job, JOB_AWAITS_ROW))
         job_schedule(&jobs->sched, job, false);
 }
 

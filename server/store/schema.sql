@@ -63,7 +63,7 @@ CREATE TABLE events (
     at INTEGER,
     attempt INTEGER,
     what TEXT,
-    text TEXT,                   -- of "waiting" and "delayed": the reason
+    text TEXT,                   -- of "waiting" and "delayed": the reason; of "submitted": how many submissions share the run
     data BLOB,
     PRIMARY KEY (task, seq)
 ) WITHOUT ROWID;

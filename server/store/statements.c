@@ -11,11 +11,12 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM options WHERE id = ?1",
     [STATEMENT_REMOVE_LIFE] = "DELETE FROM lives WHERE id = ?1",
     [STATEMENT_REMOVE_EVENTS] = "DELETE FROM events WHERE task = ?1",
-    [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq < ?2",
+    [STATEMENT_TRIM_EVENTS] = "DELETE FROM events WHERE task = ?1 AND seq > 1 AND seq < ?2",
     [STATEMENT_COMMITTED_AT] = "SELECT committed_at FROM counters",
     [STATEMENT_DUE_BACK] = "UPDATE lives SET due_at = max(due_at - ?1, 1) WHERE due_at > 0",
     [STATEMENT_DEADLINES_BACK] =
-        "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0",
+        "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0 "
+        "AND NOT EXISTS (SELECT 1 FROM lives WHERE lives.id = options.id AND ended_at > 0)",
     [STATEMENT_HOLDS_BACK] = "UPDATE holds SET ends_at = max(ends_at - ?1, 1) WHERE ends_at > 0",
     [STATEMENT_SEMAPHORE_REMOVE] = "DELETE FROM semaphores WHERE id = ?1",
     [STATEMENT_HOLD_REMOVE] = "DELETE FROM holds WHERE id = ?1",

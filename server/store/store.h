@@ -132,11 +132,12 @@ struct store_cron {
     uint8_t paused;     /* 1: it submits nothing */
 };
 
-/* One event of a task's history. */
+/* One event of a task's history.  That of number 1 is its submission: `text` says how many share
+ * it, once it was joined. */
 struct store_event {
     uint64_t id, at;
     uint32_t seq, attempt;
-    uint32_t oldest;  /* with it those before this number go; 0: none */
+    uint32_t oldest;  /* with it those from 2 to before this number go; 0: none */
     struct span what; /* "started", "failed", ... */
     struct span text; /* for people; may be empty */
     struct span data; /* raw MessagePack; may be empty */

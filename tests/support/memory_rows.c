@@ -156,11 +156,14 @@ void memory_rows_raise(struct memory_rows *m)
     }
 }
 
+/* It comes in place of the one of its number. */
 static void trim_events(struct memory_rows *m, const struct store_event *event)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < m->event_count; i++)
-        if (m->events[i].event.id == event->id && m->events[i].event.seq < event->oldest)
+        if (m->events[i].event.id == event->id &&
+            (m->events[i].event.seq == event->seq ||
+             (m->events[i].event.seq > 1 && m->events[i].event.seq < event->oldest)))
             free(m->events[i].block);
         else
             m->events[left++] = m->events[i];
@@ -180,8 +183,8 @@ static bool take_event(struct memory_rows *m, const struct store_event *event)
     }
     size_t text = copy_span(&e.event.text, block);
     copy_span(&e.event.data, block + text);
-    m->events[m->event_count++] = e;
     trim_events(m, event);
+    m->events[m->event_count++] = e;
     return true;
 }
 
@@ -344,7 +347,8 @@ void memory_rows_set_back(struct memory_rows *m, uint64_t by)
     for (uint32_t i = 0; i < m->row_count; i++) {
         struct store_task *t = &m->rows[i].task;
         t->due_at -= t->due_at < by ? t->due_at : by;
-        t->deadline_at -= t->deadline_at < by ? t->deadline_at : by;
+        if (t->ended_at == 0)
+            t->deadline_at -= t->deadline_at < by ? t->deadline_at : by;
     }
 }
 

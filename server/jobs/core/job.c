@@ -98,8 +98,7 @@ void job_set_policy(struct job_more *more, const struct job_spec *spec)
     more->backoff = spec->backoff;
     more->backoff_max = spec->backoff_max;
     more->jitter = spec->backoff_jitter;
-    more->keep = spec->keep;
-    more->keep_size = spec->keep_size;
+    more->keep = (struct job_keep){spec->keep, spec->keep_size};
     more->limit_max = spec->limit;
     more->claim.want = spec->take > 0 ? spec->take : 1;
     more->rate = spec->rate;
@@ -128,8 +127,8 @@ void job_policy(const struct job *job, struct job_spec *out)
     out->backoff = more->backoff;
     out->backoff_max = more->backoff_max;
     out->backoff_jitter = more->jitter;
-    out->keep = more->keep;
-    out->keep_size = more->keep_size;
+    out->keep = more->keep.time;
+    out->keep_size = more->keep.size;
 }
 
 void job_end_text(const struct job *job, char text[JOB_LINE_MAX])

@@ -10,6 +10,7 @@
 
 #include "base/blob.h"
 #include "base/hash_table.h"
+#include "base/list.h"
 #include "base/span.h"
 #include "server/jobs/core/claim.h"
 #include "server/jobs/core/job_spec.h"
@@ -73,6 +74,7 @@ struct job_more {
     struct block message;          /* in which the body lies, too; none: it has memory of its own */
     struct key_link key, coalesce; /* name.len 0: none */
     struct claim claim;            /* of its limit and its rate; `arrived`: for this attempt */
+    LIST_ENTRY(job_more) late;     /* of its limit, while an orphan of it has permits of that */
     uint32_t limit_max, rate;      /* as its spec has them */
     ao_time rate_per;
     struct dependencies *after; /* NULL: it waits for nothing, or for nothing more */
@@ -81,15 +83,17 @@ struct job_more {
     uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count, after_any_count;
+    bool is_late;     /* it stands in `late` */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint8_t losses;   /* of workers that had it, one after another, as loss.h counts them */
     uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
-    uint32_t waiters; /* who wants a coalesced run */
+    uint32_t waiters; /* submissions and calls that share a coalesced run */
+    uint32_t calls;   /* of these, calls: they end with the process */
+    struct job_keep joins; /* what submissions want of which the write is under way; 0: nothing */
     ao_time backoff, backoff_max;
     uint8_t jitter;
-    ao_time keep;
-    uint64_t keep_size;
+    struct job_keep keep;
     uint64_t progress_done, progress_total;
     char *progress_text; /* malloc'ed */
     uint64_t watchers;
@@ -158,7 +162,7 @@ struct job {
     struct board_place *places; /* of its attempts on the board; NULL: none */
     uint64_t created;           /* Unix ns */
     ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
-    ao_time deadline;           /* of the whole; AO_NEVER */
+    ao_time deadline;           /* of the whole; AO_NEVER.  Ended: Unix ns, which stays */
     ao_time timeout;            /* of one attempt, ns; AO_NEVER */
     union {
         ao_time entered; /* in a fair queue: when it came to its level */
@@ -228,6 +232,13 @@ static inline void job_mark(struct job *job, unsigned flags)
 static inline void job_unmark(struct job *job, unsigned flags)
 {
     job->flags = (uint16_t)(job->flags & ~flags);
+}
+
+/* What stands in its options, or how many share its run, has changed: the next write says so. */
+static inline void job_rewrite(struct job *job)
+{
+    if (job->durable != DURABLE_NONE)
+        job_mark(job, JOB_REWRITE);
 }
 
 /* Is it open, with no end under way? */

@@ -67,4 +67,12 @@ struct job_spec {
 
 void job_spec_init(struct job_spec *spec); /* to the defaults */
 
+/* How long a job is kept after its end, and the largest result that is kept: as in a spec. */
+struct job_keep {
+    ao_time time;
+    uint64_t size;
+};
+/* Raises `keep` to what the spec wants.  Returns whether that was more. */
+bool job_keep_longer(struct job_keep *keep, const struct job_spec *spec);
+
 #endif

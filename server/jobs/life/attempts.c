@@ -10,6 +10,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/quarantine.h"
@@ -138,6 +139,7 @@ static void orphan_returned(struct scheduler *s, struct job *job, const struct a
         job_note(s->table, job, JOB_EVENT_FENCED, text);
     }
     admission_release_orphan(s, job);
+    limit_note_late(job);
     quarantine_returned(s, job);
 }
 

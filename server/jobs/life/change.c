@@ -27,8 +27,7 @@ static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
     snprintf(text, sizeof text, "priority %u, was %u", priority, job->priority);
     job->priority = priority;
     job_note(s->table, job, JOB_EVENT_CHANGED, text);
-    if (job->durable != DURABLE_NONE)
-        job_mark(job, JOB_REWRITE);
+    job_rewrite(job);
     if (job_is(job, JOB_ENQUEUED)) {
         job_unplace(s, job);
         job_enqueue(s, job, false);

@@ -139,6 +139,8 @@ bool job_cancel(struct scheduler *s, struct job *job)
         return job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED;
     if (more && more->coalesce.name.len > 0 && more->waiters > 1) {
         more->waiters--;
+        job_rewrite(job);
+        job_effect(s->table, job, EFFECT_WRITE);
         return false;
     }
     job_mark(job, JOB_CANCEL);
@@ -151,6 +153,16 @@ bool job_cancel(struct scheduler *s, struct job *job)
     attempt_flag(s->tasks, job->attempt_task, ATTEMPT_CANCEL); /* it ends when this has returned */
     job_effect(s->table, job, EFFECT_WRITE); /* also when the server dies before */
     return true;
+}
+
+/* One that has passed is dropped: else the task would expire at once. */
+static void set_deadline_again(struct job_table *table, struct job *job)
+{
+    uint64_t at = job_deadline(table, job);
+    bool passed = at > 0 && at <= table_wall(table);
+    job->deadline = at == 0 || passed ? AO_NEVER : table_time_of(table, at);
+    if (passed)
+        job_rewrite(job);
 }
 
 bool job_retry(struct scheduler *s, struct job *job)
@@ -168,8 +180,7 @@ bool job_retry(struct scheduler *s, struct job *job)
     loss_forget(job);
     job->due = 0;
     job->ended = 0;
-    if (job->deadline <= table_now(s->table))
-        job->deadline = AO_NEVER;
+    set_deadline_again(s->table, job);
     dependencies_settle(s, job);
     job_schedule(s, job, false);
     return true;

@@ -28,10 +28,8 @@ static enum kept_kind kind_of(const struct job *job)
 
 static ao_time keep_of(const struct scheduler *s, const struct job *job)
 {
-    struct job_spec policy;
-    job_policy(job, &policy);
-    if (policy.keep != SPEC_KEEP_UNSAID)
-        return policy.keep;
+    if (job->more && job->more->keep.time != SPEC_KEEP_UNSAID)
+        return job->more->keep.time;
     return kind_of(job) == KEPT_BADLY ? s->keep_failed : SPEC_KEEP;
 }
 

@@ -48,10 +48,10 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
     return out->job != NULL;
 }
 
-static enum ergon_error check_store(const struct jobs *jobs, const struct job_spec *spec,
-                                    char *text, size_t size)
+static enum ergon_error check_store(const struct jobs *jobs, uint8_t durable, char *text,
+                                    size_t size)
 {
-    if (spec->durable == DURABLE_NONE || jobs_store_usable(jobs))
+    if (durable == DURABLE_NONE || jobs_store_usable(jobs))
         return ERGON_OK;
     if (!jobs->store)
         return refuse(ERGON_E_STORE, text, size,
@@ -67,61 +67,63 @@ static void leave_memory(struct jobs *jobs, struct job *job, const struct job_sp
     job_effect(&jobs->table, job, EFFECT_HISTORY);
 }
 
-/* Makes the job as durable as who joins it wants: fsync when that is on disk, see the journal. */
+/* Makes the job as durable as the submission that joins it, and what that changes of it as durable
+ * as the job: fsync when that is on disk, see the journal. */
 static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct job_spec *spec,
-                               char *text, size_t size)
+                               bool changes, char *text, size_t size)
 {
-    if (spec->durable <= job->durable || job_is(job, JOB_HARDENING))
+    bool rises = spec->durable > job->durable && !job_is(job, JOB_HARDENING);
+    uint8_t level = spec->durable > job->durable ? spec->durable : job->durable;
+    enum ergon_error wrong = ERGON_OK;
+    if (level == DURABLE_NONE || !(rises || changes))
         return ERGON_OK;
-    enum ergon_error wrong = check_store(jobs, spec, text, size);
+    if (rises || level == DURABLE_FSYNC)
+        wrong = check_store(jobs, level, text, size);
     if (wrong == ERGON_OK && job->durable == DURABLE_NONE)
         wrong = dependencies_check_durable(job, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     if (job->durable == DURABLE_NONE)
         leave_memory(jobs, job, spec);
-    if (spec->durable == DURABLE_FSYNC)
+    if (level == DURABLE_FSYNC)
         job_mark(job, JOB_HARDENING);
+    job_rewrite(job);
     job_effect(&jobs->table, job, EFFECT_WRITE);
     return ERGON_OK;
 }
 
-static ao_time keep_of(ao_time keep)
-{
-    return keep == SPEC_KEEP_UNSAID ? SPEC_KEEP : keep;
-}
-
-/* Who is answered a task that is there already wants it kept as long as one of its own. */
-static void keep_for(struct job *job, const struct job_spec *spec)
-{
-    struct job_more *more = job->more; /* it has a name, so it has these */
-    if (!job_is_open(job))
-        return;
-    if (keep_of(more->keep) < keep_of(spec->keep))
-        more->keep = spec->keep;
-    if (more->keep_size < spec->keep_size)
-        more->keep_size = spec->keep_size;
-}
-
 void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced)
 {
-    keep_for(job, spec);
-    if (coalesced && job_is_open(job))
+    if (!job_is_open(job))
+        return;
+    job_keep_longer(&job->more->keep, spec); /* it has a name, so it has extras */
+    if (coalesced)
         job_note(&jobs->table, job, JOB_EVENT_JOINED, NULL);
+}
+
+/* A task that has ended is kept as long as it said then. */
+static bool changes_keep(const struct job *job, const struct job_spec *spec)
+{
+    struct job_keep keep = job->more->keep;
+    return job_is_open(job) && job_keep_longer(&keep, spec);
 }
 
 static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
                              char *text, size_t size)
 {
     struct job *job = out->job;
-    enum ergon_error wrong = harden(jobs, job, spec, text, size);
+    bool changes = out->coalesced || changes_keep(job, spec);
+    enum ergon_error wrong = harden(jobs, job, spec, changes, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     if (out->coalesced)
         job->more->waiters++;
-    out->hardens = spec->durable == DURABLE_FSYNC && job_is(job, JOB_HARDENING);
+    out->hardens = job_is(job, JOB_HARDENING) &&
+                   (spec->durable == DURABLE_FSYNC || (changes && job->durable == DURABLE_FSYNC));
     if (!out->hardens)
         job_joined(jobs, job, spec, out->coalesced);
+    else if (job_is_open(job))
+        job_keep_longer(&job->more->joins, spec);
     return ERGON_OK;
 }
 
@@ -170,7 +172,7 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
                       "opens it",
                       (int)q->name.len, (const char *)q->name.at);
     enum ergon_error full = room_make(jobs, spec, text, size);
-    return full == ERGON_OK ? check_store(jobs, spec, text, size) : full;
+    return full == ERGON_OK ? check_store(jobs, spec->durable, text, size) : full;
 }
 
 /* --- A new one --- */
@@ -244,7 +246,7 @@ void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
     struct job_table *table = &jobs->table;
     table_set_durable(table, job, DURABLE_NONE);
-    job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING);
+    job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
     job_end(&jobs->sched, job, JOB_FAILED, "STORE", store_error_text(error));

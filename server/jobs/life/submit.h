@@ -9,9 +9,9 @@
 struct submitted {
     struct job *job;
     bool duplicate, coalesced; /* it was there already */
-    /* It was, and less durable than the spec wants.  It is being written anew, and gets
-     * EFFECT_SAVED: then job_joined() follows; or, with an error, it stays as it was, and who
-     * coalesced leaves it again by job_cancel(). */
+    /* It was, and is less durable than the spec wants, or is fsync and the spec changes it.  It is
+     * being written anew, and gets EFFECT_SAVED: then job_joined() follows; or, with an error, it
+     * stays as it was, and a submission that coalesced leaves it again by job_cancel(). */
     bool hardens;
 };
 

@@ -10,6 +10,11 @@ static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
 
 static void fill_more(const struct job_more *more, struct store_task *out)
 {
+    struct job_keep keep = more->keep;
+    job_keep_longer(&keep,
+                    &(struct job_spec){.keep = more->joins.time, .keep_size = more->joins.size});
+    out->keep = keep.time;
+    out->keep_size = keep.size;
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
     if (more->claim.line && more->claim.line->limit) {
@@ -40,7 +45,7 @@ static void fill_options(struct jobs *jobs, const struct job *job, struct store_
     struct job_spec policy;
     job_policy(job, &policy);
     out->has_options = true;
-    out->deadline_at = wall_or_none(jobs, job->deadline);
+    out->deadline_at = job_deadline(&jobs->table, job);
     out->timeout = codec_duration(job->timeout);
     out->backoff = policy.backoff;
     out->backoff_max = policy.backoff_max;

@@ -1,5 +1,8 @@
 #include "server/jobs/persist/journal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/ending.h"
@@ -47,6 +50,42 @@ static void clear_unsaved(struct jobs *jobs, struct job *job)
 
 static void row_back(struct jobs *jobs, struct store_op *write);
 
+/* The event of the submission, which needs no row otherwise, says how many submissions share the
+ * run.  Calls do not outlive the process. */
+static void store_shares(struct jobs *jobs, const struct job *job)
+{
+    enum { DIGITS = 11 };
+    struct store_op *write = codec_write_new(jobs, STORE_EVENT, DIGITS, journal_notice);
+    const struct job_more *more = job->more;
+    uint32_t shares = more->waiters > more->calls ? more->waiters - more->calls : 0;
+    if (!write)
+        return;
+    char *text = (char *)(write + 1);
+    snprintf(text, DIGITS, "%" PRIu32, shares);
+    write->event = (struct store_event){.id = job->id,
+                                        .at = job->created,
+                                        .seq = 1,
+                                        .what = span_text(job_event_name(JOB_EVENT_SUBMITTED)),
+                                        .text = span_text(text)};
+    store_push(jobs->store, write);
+}
+
+static bool is_shared(const struct job *job)
+{
+    return job->more && job->more->coalesce.name.len > 0;
+}
+
+/* No event is there before the first row: then the row is written again, behind the event. */
+static void push(struct jobs *jobs, struct job *job, struct store_op *write)
+{
+    bool first = write->kind == STORE_PUT;
+    if (!first && write->task.anew && is_shared(job))
+        store_shares(jobs, job);
+    store_push(jobs->store, write);
+    if (first && is_shared(job) && job->more->waiters > 1)
+        job_mark(job, JOB_DIRTY | JOB_REWRITE);
+}
+
 /* False without memory: then it is tried again later. */
 static bool push_row(struct jobs *jobs, struct job *job)
 {
@@ -58,7 +97,7 @@ static bool push_row(struct jobs *jobs, struct job *job)
     clear_unsaved(jobs, job);
     job_unmark(job, JOB_DIRTY);
     job->pending++;
-    store_push(jobs->store, write);
+    push(jobs, job, write);
     return true;
 }
 
@@ -226,16 +265,24 @@ static void count_row(struct journal *journal, const struct store_op *write)
             (uint64_t)(c->submitted - c->done - c->failed - c->cancelled - c->expired - c->dead);
 }
 
-/* One that was made before who joined it wanted more does not count for that. */
+/* A write that was made before the last submission joined does not count for that. */
 static bool is_hardened(const struct job *job, const struct store_op *write)
 {
-    return job_is(job, JOB_HARDENING) && (write->kind == STORE_PUT || write->task.anew) &&
+    return job_is(job, JOB_HARDENING) && !job_is(job, JOB_DIRTY) &&
+           !(job->effects & EFFECT_WRITE) && (write->kind == STORE_PUT || write->task.anew) &&
            write->task.durable == DURABLE_FSYNC;
+}
+
+static void end_hardening(struct job *job)
+{
+    job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
+    if (job->more)
+        job->more->joins = (struct job_keep){0};
 }
 
 static void harden(struct jobs *jobs, struct job *job)
 {
-    job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
+    end_hardening(job);
     table_set_durable(&jobs->table, job, DURABLE_FSYNC);
 }
 
@@ -289,7 +336,7 @@ static void give_up(struct jobs *jobs, struct job *job)
 static bool soften(struct jobs *jobs, struct job *job)
 {
     bool memory = job_is(job, JOB_FROM_MEMORY);
-    job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
+    end_hardening(job);
     job_effect(&jobs->table, job, EFFECT_SAVED);
     if (!memory)
         return false;

@@ -62,12 +62,26 @@ static void start_before(struct jobs *jobs, struct job *job, const struct store_
     history_remember(&jobs->table, job, &start);
 }
 
+/* The event of the submission: how many share the run. */
+static void read_shares(struct job *job, struct span text)
+{
+    uint64_t shares = 0;
+    for (size_t i = 0; i < text.len && i < 10 && text.at[i] >= '0' && text.at[i] <= '9'; i++)
+        shares = 10 * shares + (uint64_t)(text.at[i] - '0');
+    if (job->more && shares > 0 && shares < UINT32_MAX)
+        job->more->waiters = (uint32_t)shares;
+}
+
 void replay_event(struct jobs *jobs, const struct store_event *row)
 {
     struct job *job = table_find(&jobs->table, row->id);
     int what = event_of_name(row->what);
     if (!job || what < 0)
         return;
+    if (row->seq == 1) {
+        read_shares(job, row->text);
+        return;
+    }
     if (row->seq > 2)
         start_before(jobs, job, row, (enum job_event)what);
     if (what == JOB_EVENT_FENCED && job_is(job, JOB_NOT_REPLAYED) && row->seq > history_next(job))

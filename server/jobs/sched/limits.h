@@ -77,8 +77,9 @@ struct limit {
      * row; 0: none does. */
     uint32_t row_max;
     uint64_t row_at; /* Unix ns, as it is read back: what tasks say that came before is older */
-    uint32_t taken;  /* more than `max` while those run that began before it was lowered */
-    uint32_t refs;   /* lines */
+    LIST_HEAD(, job_more) late; /* jobs whose attempts were given up, and have not returned */
+    uint32_t taken; /* more than `max` while those run that began before it was lowered */
+    uint32_t refs;  /* lines */
 };
 
 /* A start that the file does not know of would be forgotten by a crash.  So the file is promised

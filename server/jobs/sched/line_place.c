@@ -99,6 +99,15 @@ uint32_t limit_jobs(const struct scheduler *s, const struct limit *limit, const 
                     uint32_t max, uint32_t *looks)
 {
     struct found_jobs b = {.at = jobs, .max = max};
+    const struct job_more *late;
+    LIST_FOREACH(late, &limit->late, late)
+    {
+        const struct job *job = claim_job(&late->claim);
+        if (b.count<b.max && * looks> 0 && !job_is(job, JOB_HAS_PERMIT)) {
+            --*looks;
+            b.at[b.count++] = job;
+        }
+    }
     take_jobs(limit, s->running.first, &b, looks);
     for (uint32_t i = 0; i < s->pools.room; i++)
         take_jobs(limit, out_first_assigned(s, i), &b, looks);

@@ -26,8 +26,8 @@ uint64_t limits_waiting(const struct limit *limit);
  * many. */
 uint32_t limits_first(const struct limit *limit, const struct claim **first, uint32_t max,
                       uint32_t *looks);
-/* Jobs that have permits of the limit, as far as their attempts are out and counted; at most `max`,
- * and in as many looks.  Returns how many. */
+/* Jobs that have permits of the limit, those of attempts that were given up and have not returned
+ * first; at most `max`, and in as many looks.  Returns how many. */
 uint32_t limit_jobs(const struct scheduler *s, const struct limit *limit, const struct job **jobs,
                     uint32_t max, uint32_t *looks);
 

@@ -249,6 +249,19 @@ void limit_put_back(struct limit *limit, uint32_t permits)
     limit->taken -= permits;
 }
 
+void limit_note_late(struct job *job)
+{
+    struct job_more *more = job->more;
+    struct limit *limit = more && more->claim.line ? more->claim.line->limit : NULL;
+    if (!limit || more->is_late == (job->orphans > 0))
+        return;
+    more->is_late = job->orphans > 0;
+    if (more->is_late)
+        LIST_INSERT_HEAD(&limit->late, more, late);
+    else
+        LIST_REMOVE(more, late);
+}
+
 void limit_give(struct job *job)
 {
     if (job_is(job, JOB_HAS_PERMIT))

@@ -37,6 +37,8 @@ void line_leave(struct claim *c);
 /* What it has of its line, if anything: the permits; the token, unused, or used by a start at this
  * time; of starts that are learned of in another order than they had the later counts. */
 void limit_give(struct job *job);
+/* One of its attempts was given up, or such a one has returned. */
+void limit_note_late(struct job *job);
 void rate_give(struct job *job);
 void rate_use(struct job *job, ao_time at);
 /* So many permits of a hold: that it has from the file, and that it gives back. */

@@ -1,4 +1,5 @@
 #include "server/jobs/sched/out.h"
+#include "server/jobs/sched/lines.h"
 
 #include <assert.h>
 
@@ -176,6 +177,7 @@ void out_disown(struct scheduler *s, struct job *job, enum attempt_flag flag)
     job->attempt_task = NULL;
     job->until = AO_NEVER;
     job->orphans++;
+    limit_note_late(job);
     job_unmark(job, JOB_HAS_PERMIT | JOB_QUARANTINED); /* the orphan has them now */
     job_list_remove(job);
     pool_rest_left(s, pool_table_of(&s->pools, job), job);

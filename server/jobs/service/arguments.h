@@ -45,7 +45,9 @@ struct submission_arguments {
 struct job_arguments {
     uint64_t id;
     bool with_result, with_history; /* operation_get */
-    bool ends;                      /* operation_cancel, the jobs': its end is being committed */
+    /* operation_cancel, the jobs': its end is being committed; others share the run, which goes on
+     */
+    bool ends, leaves;
 };
 
 /* operation_change, operation_run_now -> {id, state, priority, due} */

@@ -22,9 +22,11 @@ static void answer(struct operation *op, const struct job *job, bool cancelled)
 static void refuse(struct operation *op, enum store_error error)
 {
     char id[ID_TEXT_SIZE];
+    const char *what = op->job.ends     ? "has ended"
+                       : op->job.leaves ? "is shared by one less"
+                                        : "is cancelled";
     operation_refuse(op, ERGON_E_STORE, "%s %s, but that could not be written: %s",
-                     id_text(op->job.id, id), op->job.ends ? "has ended" : "is cancelled",
-                     store_error_text(error));
+                     id_text(op->job.id, id), what, store_error_text(error));
 }
 
 static void saved(struct jobs *jobs, struct operation *op, struct job *job, enum store_error error)
@@ -34,7 +36,7 @@ static void saved(struct jobs *jobs, struct operation *op, struct job *job, enum
         return; /* ended() follows */
     waiters_leave(op);
     if (error == STORE_OK)
-        answer(op, job, true);
+        answer(op, job, !op->job.leaves);
     else
         refuse(op, error);
 }
@@ -54,9 +56,10 @@ static void serve(struct jobs *jobs, struct operation *op)
     if (!job)
         return;
     jobs_worked(jobs, EDGE_WORK * (size_t)dependencies_open(job));
-    bool cancelled = job_cancel(&jobs->sched, job),
-         awaited = cancelled && job->durable == DURABLE_FSYNC;
+    bool open = job_is_open(job), cancelled = job_cancel(&jobs->sched, job);
     op->job.ends = !cancelled && job_is(job, JOB_ENDING);
+    op->job.leaves = open && !cancelled;
+    bool awaited = (cancelled || op->job.leaves) && job->durable == DURABLE_FSYNC;
     if ((awaited || op->job.ends) && job_is(job, JOB_UNSAVED))
         refuse(op, jobs->journal.error);
     else if (!(awaited || op->job.ends) || !waiters_join(op, job))

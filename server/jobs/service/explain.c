@@ -187,11 +187,9 @@ static void say_paused(const struct question *q, struct job *job, char *text, si
 
 /* --- Something holds it back. --- */
 
-/* Tasks of other tenants hold it back as well; which they are is not its tenant's to know.  Nor is
- * it that of who asks, of tasks in queues or with keys that its role does not name. */
 static bool may_name(const struct question *q, const struct job *job, const struct job *other)
 {
-    return job->tenant == other->tenant && operation_may_know(q->op, other);
+    return view_may_name(q->op, job, other);
 }
 
 static uint32_t place_in(const struct job_list *list, const struct job *job)
@@ -202,8 +200,7 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
-/* Those of its limit that are out; attempts that outlived their timeout have permits too, and are
- * what is missing here. */
+/* Those that have permits of its limit. */
 static void pack_running(const struct question *q, const struct job *of, struct pack *p)
 {
     const struct job *found[NAMED_MAX];
@@ -521,21 +518,12 @@ static void say_out(const struct question *q, struct job *job, char *text, size_
              job_reason_meaning((enum job_reason)job->reason));
 }
 
-/* That it had to come after, and why it failed.  NULL: there is none that may be named. */
-static const struct job *first_that_failed(const struct question *q, const struct job *job)
-{
-    uint64_t id = job->more ? job->more->after_failed : 0;
-    const struct job *on = id ? table_find(&q->jobs->table, id) : NULL;
-
-    return on && may_name(q, job, on) ? on : NULL;
-}
-
 static void pack_end(const struct question *q, struct job *job, struct pack *p)
 {
     char text[EXPLAIN_TEXT_MAX], id[ID_TEXT_SIZE];
 
     pack_key_str(p, "last_error", last_error(job, text, sizeof text));
-    const struct job *failed = first_that_failed(q, job);
+    const struct job *failed = view_after_failed(q->jobs, q->op, job);
     pack_key_str(p, "after_failed", failed ? id_text(failed->id, id) : NULL);
 }
 

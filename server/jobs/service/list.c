@@ -54,7 +54,7 @@ static void visit(struct jobs *jobs, struct operation *op)
     l->visits++;
     if (!filter_fits(jobs, op, &l->filter, job, l->now))
         return;
-    view_job(jobs, job, 0, &op->reply.result);
+    view_job(jobs, op, job, 0, &op->reply.result);
     l->found++;
 }
 

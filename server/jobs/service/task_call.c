@@ -55,12 +55,19 @@ static bool is_called(const struct job *job)
     return false;
 }
 
-/* Of calls that share a job by its key the last one takes it along; a job that was submitted
- * stays.  Who shares a run by `coalesce` is counted. */
-static bool takes_along(const struct operation *op, const struct job *job)
+static bool shares_run(const struct operation *op, const struct job *job)
 {
-    if (!op->submission.outcomes[0].duplicate && job->more && job->more->coalesce.name.len > 0)
+    return !op->submission.outcomes[0].duplicate && job->more && job->more->coalesce.name.len > 0;
+}
+
+/* Of calls that share a job by its key the last one takes it along; a job that was submitted
+ * stays.  Calls that share a run by `coalesce` are counted. */
+static bool takes_along(const struct operation *op, struct job *job)
+{
+    if (shares_run(op, job)) {
+        job->more->calls--;
         return true;
+    }
     return job_is(job, JOB_FOREGROUND) && !is_called(job);
 }
 
@@ -81,6 +88,8 @@ static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
     struct job *job = w->job;
     if (!op->submission.outcomes[0].hardens)
         return;
+    if (error != STORE_OK && shares_run(op, job))
+        job->more->calls--;
     submission_saved(jobs, op, 0, job, error);
     if (error != STORE_OK) {
         waiters_leave(op);
@@ -108,6 +117,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     }
     if (!outcome->duplicate && !outcome->coalesced)
         job_mark(job, JOB_FOREGROUND);
+    if (shares_run(op, job))
+        job->more->calls++;
     if (!job_state_open((enum job_state)job->state) && !outcome->hardens) {
         answer(jobs, op, job);
         return;

@@ -30,7 +30,7 @@ static void answer(struct jobs *jobs, struct operation *op)
         struct job *job = table_find(&jobs->table, wait->ids[i]);
         bool whole = wait->with_result && pack_size(p) < RESULTS_MAX;
         if (has_ended(job))
-            view_job(jobs, job, whole ? VIEW_RESULT : 0, p);
+            view_job(jobs, op, job, whole ? VIEW_RESULT : 0, p);
     }
     pack_str(p, "open");
     pack_array(p, wait->count - ended);

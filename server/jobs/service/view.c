@@ -99,17 +99,47 @@ static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
     view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(&jobs->table, job->due) : 0);
     view_ms(p, "started", job->started);
     view_ms(p, "ended", job_is_open(job) ? 0 : job->ended);
-    view_ms(p, "deadline",
-            job->deadline != AO_NEVER ? table_wall_of(&jobs->table, job->deadline) : 0);
+    view_ms(p, "deadline", job_deadline(&jobs->table, job));
 }
 
-void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p)
+bool view_may_name(const struct operation *op, const struct job *job, const struct job *other)
+{
+    return job->tenant == other->tenant && operation_may_know(op, other);
+}
+
+/* An id of a task that it had to come after, and why it failed; 0: it did not fail so. */
+static uint64_t after_failed(const struct jobs *jobs, const struct job *job)
+{
+    const struct job_more *more = job->more;
+    bool failed = more && job->end && job->end->code && strcmp(job->end->code, "AFTER") == 0;
+    if (!failed || more->after_failed > 0)
+        return failed ? more->after_failed : 0;
+    for (uint32_t i = 0; i < more->after_count; i++) { /* it was read back after its end */
+        const struct job *on = table_find(&jobs->table, more->after_ids[i]);
+        if (on && !job_state_open((enum job_state)on->state) && on->state != JOB_DONE)
+            return on->id;
+    }
+    return 0;
+}
+
+const struct job *view_after_failed(const struct jobs *jobs, const struct operation *op,
+                                    const struct job *job)
+{
+    uint64_t id = after_failed(jobs, job);
+    const struct job *on = id ? table_find(&jobs->table, id) : NULL;
+    return on && view_may_name(op, job, on) ? on : NULL;
+}
+
+void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
+              struct pack *p)
 {
     char id[ID_TEXT_SIZE];
+    const struct job *failed = view_after_failed(jobs, op, job);
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + (parts & VIEW_RESULT ? 2 : 0) + (parts & VIEW_HISTORY ? 1 : 0));
+    pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2 : 0) +
+                    (parts & VIEW_HISTORY ? 1 : 0));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -127,6 +157,8 @@ void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p
     pack_times(jobs, p, job);
     pack_progress(p, job->more);
     pack_error(p, job);
+    if (failed)
+        pack_key_str(p, "after_failed", id_text(failed->id, id));
     if (parts & VIEW_RESULT)
         pack_result(p, job->end);
     if (parts & VIEW_HISTORY) {
@@ -146,7 +178,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     unsigned parts =
         (op->job.with_result ? VIEW_RESULT : 0) | (op->job.with_history ? VIEW_HISTORY : 0);
     pack_init(&op->reply.result);
-    view_job(jobs, job, parts, &op->reply.result);
+    view_job(jobs, op, job, parts, &op->reply.result);
     operation_finish(op);
 }
 

@@ -7,11 +7,21 @@
 struct history_event;
 struct job;
 struct jobs;
+struct operation;
 
 enum view_part { VIEW_RESULT = 1, VIEW_HISTORY = 2 };
 
-/* One map; `parts` of enum view_part.  A failure is remembered by the pack. */
-void view_job(struct jobs *jobs, struct job *job, unsigned parts, struct pack *p);
+/* One map, for the principal of `op`; `parts` of enum view_part.  A failure is remembered by the
+ * pack. */
+void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
+              struct pack *p);
+/* May what is said of `job` to the principal of `op` name `other`?  Tasks of other tenants are
+ * never named, nor are tasks in queues or with keys that the role does not name. */
+bool view_may_name(const struct operation *op, const struct job *job, const struct job *other);
+/* A task that `job` had to come after, and for which it failed.  NULL: there is none that may be
+ * named. */
+const struct job *view_after_failed(const struct jobs *jobs, const struct operation *op,
+                                    const struct job *job);
 void view_event(const struct history_event *event, struct pack *p); /* one map */
 
 /* A pair of a map: milliseconds; nil for 0. */

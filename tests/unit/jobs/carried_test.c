@@ -35,8 +35,8 @@ static void expect_wishes(const struct job *job, uint64_t first)
     assert_int_equal(more->backoff_max, AO_S(9));
     assert_int_equal(more->jitter, 13);
     assert_int_equal(job->priority, 8);
-    assert_int_equal(more->keep, AO_S(77));
-    assert_int_equal(more->keep_size, 4321);
+    assert_int_equal(more->keep.time, AO_S(77));
+    assert_int_equal(more->keep.size, 4321);
     assert_int_equal(more->after_count, 1);
     assert_int_equal(more->after_ids[0], first);
     assert_int_equal(job->durable, DURABLE_FSYNC);
@@ -68,6 +68,64 @@ STORED_TEST(a_deadline_passes_as_if_nothing_had_been)
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
+}
+
+static struct operation *retry(struct jobs_world *w, uint64_t id)
+{
+    struct operation *op = world_about(w, &operation_retry, id);
+    world_give(w, op);
+    return op;
+}
+
+/* Answered, and the process dies: the deadline that has passed does not come back. */
+STORED_TEST(one_that_expired_is_tried_again_without_its_deadline)
+{
+    for (unsigned how = 0; how < 2; how++) {
+        uint64_t id = jobs_world_submit(
+            w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(300), .deadline = AO_S(20)));
+        jobs_world_pass(w, AO_S(30));
+        assert_int_equal(world_state(w, id), JOB_EXPIRED);
+        struct operation *op = retry(w, id);
+        while (!world_answered(w, op))
+            jobs_world_pass(w, AO_MS(1));
+        (how == 0 ? jobs_world_crash : jobs_world_restart)(w);
+        jobs_world_pass(w, AO_S(1));
+        assert_int_equal(world_job(w, id)->deadline, AO_NEVER);
+        world_finish(world_run_of(w, id), "\x2a");
+        jobs_world_pass(w, AO_S(1));
+        assert_int_equal(world_state(w, id), JOB_DONE);
+    }
+}
+
+STORED_TEST(a_deadline_that_has_not_passed_stays_over_a_retry)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .deadline = AO_S(20)));
+    jobs_world_pass(w, AO_S(1));
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w); /* as an ended one it is read back */
+    retry(w, id);
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    assert_true(world_job(w, id)->deadline < AO_S(30));
+    jobs_world_pass(w, AO_S(20));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+}
+
+/* Also where the server was stopped for longer than that, and after its clock was set back. */
+STORED_TEST(an_ended_task_had_the_deadline_that_it_had)
+{
+    uint64_t id = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(300), .deadline = AO_S(20)));
+    uint64_t deadline = job_deadline(&w->jobs->table, world_job(w, id));
+    jobs_world_pass(w, AO_S(30));
+    assert_int_equal(world_state(w, id), JOB_EXPIRED);
+    for (unsigned life = 0; life < 3; life++) {
+        assert_int_equal(job_deadline(&w->jobs->table, world_job(w, id)), deadline);
+        jobs_world_pass(w, AO_S(30));
+        jobs_world_crash(w);
+        w->leap -= life == 1 ? (int64_t)AO_S(3) : 0;
+    }
 }
 
 STORED_TEST(a_delay_goes_on)

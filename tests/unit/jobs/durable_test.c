@@ -135,7 +135,10 @@ STORED_TEST(no_event_is_there_before_its_row)
     op->submission.count = 2;
     world_give(w, op);
     assert_int_equal(w->store->first->kind, STORE_PUT);
-    assert_int_equal(w->store->last->kind, STORE_EVENT);
+    assert_int_equal(w->store->last->kind, STORE_PUT);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(w->store->first->kind, STORE_EVENT);
+    assert_int_equal(w->store->last->kind, STORE_CHANGE);
     jobs_world_pass(w, AO_MS(1));
     assert_true(world_answered(w, op));
     stage_says(op, "'coalesced': true");

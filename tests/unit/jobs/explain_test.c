@@ -108,6 +108,25 @@ JOBS_TEST(explains_stopping)
     gives(w, id, "queued", "stopping");
 }
 
+/* One is given up, and has not returned; the other has ended meanwhile. */
+JOBS_TEST(a_late_attempt_of_an_ended_task_is_named, .room = 2)
+{
+    char name[ID_TEXT_SIZE];
+    w->stubborn = true;
+    uint64_t late =
+        submit(w, &WORK(.limit_key = span_text("disk"), .limit = 1, .timeout = AO_S(1)));
+    uint64_t id = submit(w, &WORK(.limit_key = span_text("disk"), .limit = 1));
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, late), JOB_FAILED);
+    gives(w, id, "waiting", "limit");
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "'running': ['%s']", id_text(late, name));
+    stage_holds(explain(w, id), wanted);
+    world_finish(w->runs, "\x2a");
+    jobs_world_settle(w);
+    gives(w, id, "running", "running");
+}
+
 JOBS_TEST(explains_limit)
 {
     struct job_spec spec = WORK(.limit_key = span_text("disk"), .limit = 2);

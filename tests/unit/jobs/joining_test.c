@@ -62,8 +62,7 @@ STORED_TEST(one_that_is_being_written_is_written_again)
 {
     uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
     expect_hardened(w, give(w, SHARED(FSYNC)), id);
-    struct operation *third = give(w, SHARED(FSYNC));
-    assert_true(world_answered(w, third));
+    expect_hardened(w, give(w, SHARED(NONE)), id);
     stage_balances(w);
 }
 
@@ -164,7 +163,136 @@ STORED_TEST(less_is_no_reason_to_write)
     expect_level(w, id, DURABLE_FSYNC);
 }
 
+/* --- Over a restart --- */
+
+static void crash(struct jobs_world *w)
+{
+    jobs_world_crash(w);
+}
+
+static void restart(struct jobs_world *w)
+{
+    jobs_world_restart(w);
+}
+
+static void (*const deaths[])(struct jobs_world *w) = {crash, restart};
+
+static struct operation *cancel(struct jobs_world *w, uint64_t id)
+{
+    struct operation *op = world_about(w, &operation_cancel, id);
+    world_give(w, op);
+    return op;
+}
+
+/* Each submission is answered, each cancel is, and the process dies right then. */
+STORED_TEST(a_run_ends_with_the_last_that_shares_it)
+{
+    for (unsigned how = 0; how < 2; how++) {
+        struct operation *first = give(w, SHARED(FSYNC, .delay = AO_S(60)));
+        uint64_t id = id_of(first);
+        for (unsigned n = 0; n < 3; n++)
+            expect_hardened(w, give(w, n == 1 ? SHARED(NONE) : SHARED(FSYNC)), id);
+        for (unsigned n = 0; n < 3; n++) {
+            deaths[how](w);
+            struct operation *op = cancel(w, id);
+            assert_false(world_answered(w, op));
+            jobs_world_pass(w, AO_MS(2));
+            stage_says(op, "'cancelled': false");
+            assert_int_equal(world_state(w, id), JOB_DELAYED);
+        }
+        deaths[how](w);
+        cancel(w, id);
+        jobs_world_pass(w, AO_MS(2));
+        assert_int_equal(world_state(w, id), JOB_CANCELLED);
+        stage_balances(w);
+    }
+}
+
+/* The first row of the run is on its way, or has not been pushed yet. */
+STORED_TEST(a_batch_shares_one_run)
+{
+    struct job_spec specs[3] = {*SHARED(FSYNC, .delay = AO_S(60)), *SHARED(FSYNC), *SHARED(FSYNC)};
+    struct operation *op = world_operation(w, &operation_submit_many);
+    op->submission.specs = specs;
+    op->submission.count = 3;
+    world_give(w, op);
+    uint64_t id = id_of(op);
+    while (!world_answered(w, op))
+        jobs_world_pass(w, AO_MS(1));
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->more->waiters, 3);
+}
+
+STORED_TEST(a_call_shares_the_run_as_long_as_its_process_lives)
+{
+    uint64_t id = id_of(give(w, SHARED(FSYNC, .delay = AO_S(60))));
+    stage_call(w, SHARED(FSYNC));
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(world_job(w, id)->more->waiters, 2);
+    jobs_world_crash(w);
+    cancel(w, id);
+    jobs_world_pass(w, AO_MS(2));
+    assert_int_equal(world_state(w, id), JOB_CANCELLED);
+}
+
+/* By name and by key, of every durability that the answer may name. */
+STORED_TEST(a_longer_keep_counts)
+{
+    for (unsigned how = 0; how < 2; how++) {
+        uint64_t named = id_of(give(w, NAMED(FSYNC, .delay = AO_S(60), .keep = AO_S(5))));
+        uint64_t shared = id_of(give(w, SHARED(FSYNC, .delay = AO_S(60), .keep = AO_S(5))));
+        uint64_t later = jobs_world_submit(
+            w, &WORK(.durable = DURABLE_ASYNC, .coalesce = span_text("later"), .delay = AO_S(60)));
+        jobs_world_pass(w, AO_S(1));
+        expect_hardened(w, give(w, NAMED(NONE, .keep = AO_S(9000), .keep_size = 1 << 21)), named);
+        expect_hardened(w, give(w, SHARED(FSYNC, .keep = AO_S(9000))), shared);
+        give(w,
+             &WORK(.durable = DURABLE_ASYNC, .coalesce = span_text("later"), .keep = AO_S(9000)));
+        jobs_world_pass(w, AO_MS(2));
+        deaths[how](w);
+        assert_int_equal(world_job(w, named)->more->keep.time, AO_S(9000));
+        assert_int_equal(world_job(w, named)->more->keep.size, 1 << 21);
+        assert_int_equal(world_job(w, shared)->more->keep.time, AO_S(9000));
+        assert_int_equal(world_job(w, later)->more->keep.time, AO_S(9000));
+        assert_int_equal(world_job(w, later)->more->waiters, 2);
+        jobs_world_pass(w, AO_S(60));
+        world_finish(world_run_of(w, named), "\x2a");
+        jobs_world_pass(w, AO_MS(2));
+        uint32_t before = w->store->operations;
+        assert_true(world_answered(w, give(w, NAMED(FSYNC, .keep = AO_S(90000)))));
+        assert_int_equal(w->store->operations, before); /* it has ended */
+        assert_int_equal(world_job(w, named)->more->keep.time, AO_S(9000));
+        while (w->runs) {
+            world_finish(w->runs, "\x2a");
+            jobs_world_pass(w, AO_MS(2));
+        }
+        jobs_world_pass(w, AO_S(9000));
+        assert_null(world_job(w, named));
+    }
+}
+
 /* --- Refused --- */
+
+STORED_TEST(one_that_is_on_disk_stays_as_it_was_when_the_store_fails)
+{
+    struct operation *first = give(w, SHARED(FSYNC, .delay = AO_S(60)));
+    uint64_t id = id_of(first);
+    jobs_world_pass(w, AO_S(1));
+    w->store->error = STORE_FULL;
+    struct operation *op = give(w, SHARED(FSYNC, .keep = AO_S(9000)));
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(give(w, SHARED(NONE))->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_job(w, id)->more->waiters, 1);
+    assert_int_equal(world_job(w, id)->more->keep.time, SPEC_KEEP_UNSAID);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->more->waiters, 1);
+    assert_int_equal(world_job(w, id)->more->keep.time, SPEC_KEEP_UNSAID);
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    stage_balances(w);
+}
 
 JOBS_TEST(without_a_store_who_wants_more_is_refused)
 {
@@ -186,7 +314,7 @@ static void expect_left(struct jobs_world *w, struct operation *op, uint64_t id,
     const struct job *job = world_job(w, id);
     assert_int_equal(job->durable, level);
     assert_int_equal(job->more->waiters, 1);
-    assert_int_equal(job->more->keep, SPEC_KEEP_UNSAID);
+    assert_int_equal(job->more->keep.time, SPEC_KEEP_UNSAID);
     assert_int_equal(history_next(job), events);
     assert_int_equal(job->state, JOB_DELAYED);
 }
