@@ -95,8 +95,12 @@ const char *session_advice(const struct globals *g, enum ergon_end outcome, cons
         return "give another token with --token-file";
     if (strstr(why, "does not speak MessagePack-RPC") != NULL)
         return "another program may listen there; --server names another server";
-    if (outcome != ERGON_END_UNREACHABLE)
+    if (outcome != ERGON_END_UNREACHABLE || strstr(why, "the server closes the connection") != NULL)
         return NULL;
+    if (strstr(why, "certificate is not for") != NULL)
+        return "--server-name says by which of these names the server is known";
+    if (strstr(why, "certificate") != NULL)
+        return "see --cacert and --server; ergon context show says what is used";
     if (strstr(why, "TLS handshake") != NULL)
         return "if the server has no TLS there, its URL begins with ergon://; ergon context show "
                "says "
@@ -110,8 +114,7 @@ const char *session_advice(const struct globals *g, enum ergon_end outcome, cons
                  g->server);
         return text;
     }
-    return url.scheme == URL_TLS ? "see --cacert and --server; ergon context show says what is used"
-                                 : "is ergond running there? ergon context show says what is used";
+    return "is ergond running there? ergon context show says what is used";
 }
 
 /* Until there was a connection session_open() itself says why there is none. */

@@ -414,6 +414,16 @@ static void on_response(struct ergon_client *c, const struct envelope *e)
     call_end(call, &answer);
 }
 
+/* The server says why it closes the connection, which is the last that it says. */
+static void on_closing(struct ergon_client *c, struct span params)
+{
+    struct error_value said;
+    char why[sizeof c->why];
+    error_value_read(params, &said);
+    snprintf(why, sizeof why, "the server closes the connection: %.300s", said.text);
+    connection_break(&c->connection, why);
+}
+
 static void on_message(void *owner, struct span message, const struct envelope *known)
 {
     struct ergon_client *c = owner;
@@ -437,6 +447,8 @@ static void on_message(void *owner, struct span message, const struct envelope *
             c->stats.unasked++;
         return;
     case ENVELOPE_NOTIFICATION:
+        if (span_is(known->method, "server.closing"))
+            on_closing(c, known->params);
         if (!serve_notification(&c->serve, known))
             c->stats.unasked++;
         return;

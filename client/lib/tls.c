@@ -83,6 +83,65 @@ static BIO_METHOD *new_method(void)
     return m;
 }
 
+/* ---- names ---- */
+
+static const char *address_text(const unsigned char *at, size_t len, char *buf, size_t size)
+{
+    if (len != sizeof(struct in_addr) && len != sizeof(struct in6_addr))
+        return NULL;
+    return inet_ntop(len == sizeof(struct in_addr) ? AF_INET : AF_INET6, at, buf, (socklen_t)size);
+}
+
+/* NULL: it is no name of a host.  Nobody vouches for the certificate, so characters that steer a
+ * terminal are left out. */
+static const char *name_text(const GENERAL_NAME *name, char *buf, size_t size)
+{
+    int type;
+    const ASN1_STRING *s = GENERAL_NAME_get0_value(name, &type);
+    if (type != GEN_IPADD && type != GEN_DNS)
+        return NULL;
+    const unsigned char *at = ASN1_STRING_get0_data(s);
+    size_t len = (size_t)ASN1_STRING_length(s);
+    if (type == GEN_IPADD)
+        return address_text(at, len, buf, size);
+    if (len >= size)
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        buf[i] = at[i] > ' ' && at[i] < 0x7f ? (char)at[i] : '?';
+    buf[len] = 0;
+    return buf;
+}
+
+/* As many names as there is room for. */
+static void explain_name(char *why, size_t size, const X509 *certificate, const char *expected)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    char text[128];
+    int used = snprintf(why, size, "the server's certificate is not for %.100s, but for", expected);
+    const char *before = " ";
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        const char *name = name_text(sk_GENERAL_NAME_value(names, i), text, sizeof text);
+        if (name == NULL || (size_t)used + strlen(name) + sizeof ", " > size)
+            continue;
+        used += snprintf(why + used, size - (size_t)used, "%s%s", before, name);
+        before = ", ";
+    }
+    if (*before == ' ')
+        snprintf(why + used, size - (size_t)used, " no name");
+    GENERAL_NAMES_free(names);
+}
+
+static int note_wrong_name(int good, X509_STORE_CTX *context)
+{
+    int index = SSL_get_ex_data_X509_STORE_CTX_idx(), error = X509_STORE_CTX_get_error(context);
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(context, index);
+    struct stream *s = BIO_get_data(SSL_get_rbio(ssl));
+    if (!good && (error == X509_V_ERR_HOSTNAME_MISMATCH || error == X509_V_ERR_IP_ADDRESS_MISMATCH))
+        explain_name(s->why, sizeof s->why, X509_STORE_CTX_get0_cert(context),
+                     SSL_get_app_data(ssl));
+    return good;
+}
+
 /* ---- settings ---- */
 
 /* OpenSSL says "system lib" of a file that cannot be opened; the system knows more. */
@@ -157,7 +216,8 @@ struct tls *tls_new(const struct tls_files *files, char *why, size_t why_size)
                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                      SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(t->context, 1); /* a record and what follows it in one read */
-    SSL_CTX_set_verify(t->context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify(t->context, files->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
+                       note_wrong_name);
     if (!load_authorities(t->context, files->ca, why, why_size) ||
         !load_own(t->context, files->cert, files->key, why, why_size)) {
         tls_free(t);
@@ -201,8 +261,15 @@ static enum stream_verdict broken(struct stream *s, const char *what)
 {
     SSL *ssl = s->tls;
     long verified = SSL_get_verify_result(ssl);
-    if (s->why[0] != 0) /* the socket has already said why */
+    if (s->why[0] != 0) /* the socket has already said why, or the certificate's name is wrong */
         return STREAM_BROKEN;
+    if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_TLSV1_ALERT_ACCESS_DENIED) {
+        snprintf(s->why, sizeof s->why,
+                 "the server closes the connection: it takes none from this address "
+                 "(limits.penalty, or its limits of connections)");
+        ERR_clear_error();
+        return STREAM_BROKEN;
+    }
     if (!SSL_is_init_finished(ssl) && verified != X509_V_OK &&
         SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE)
         snprintf(s->why, sizeof s->why, "the server's certificate is not trusted: %s",
@@ -264,6 +331,7 @@ static const struct stream_ops TLS_OPS = {tls_handshake, tls_read, tls_write, tl
 static bool expect_name(SSL *ssl, const char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
+    SSL_set_app_data(ssl, (char *)(uintptr_t)name);
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;

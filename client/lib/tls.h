@@ -24,7 +24,7 @@ void tls_free(struct tls *t); /* NULL is allowed; streams must be closed */
 void tls_keep_session(struct tls *t);
 
 /* Takes `fd` over.  False: out of memory, and `fd` is still the caller's.  `name` is what the
- * certificate must name, a host name or an address. */
+ * certificate must name, a host name or an address; borrowed until the stream is closed. */
 bool tls_open_stream(struct tls *t, struct stream *s, int fd, const char *name);
 
 /* After the handshake of a stream of tls_open_stream(): whether it went on with an older session.

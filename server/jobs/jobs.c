@@ -115,19 +115,17 @@ static bool init_parts(struct jobs *jobs)
                                            .history_max = o->history_max,
                                            .kept_least = o->kept_bytes_max /
                                                          (o->tasks_max ? o->tasks_max : 1)});
-    bool sched =
-        scheduler_init(&jobs->sched,
-                       &(struct scheduler_options){.table = &jobs->table,
-                                                   .tasks = jobs->tasks,
-                                                   .ao = &jobs->ao,
-                                                   .ageing = o->ageing,
-                                                   .crashes_max = o->crashes_max,
-                                                   .losses_max = o->losses_max,
-                                                   .kept_bytes_max = o->kept_bytes_max,
-                                                   .keep_failed = o->keep_failed,
-                                                   .keeps_rates = o->store != NULL,
-                                                   .tracer = o->tracer,
-                                                   .max_changed = semaphore_max_changed}) == 0;
+    bool sched = scheduler_init(&jobs->sched,
+                                &(struct scheduler_options){.table = &jobs->table,
+                                                            .tasks = jobs->tasks,
+                                                            .ao = &jobs->ao,
+                                                            .ageing = o->ageing,
+                                                            .crashes_max = o->crashes_max,
+                                                            .losses_max = o->losses_max,
+                                                            .kept_bytes_max = o->kept_bytes_max,
+                                                            .keep_failed = o->keep_failed,
+                                                            .keeps_rates = o->store != NULL,
+                                                            .tracer = o->tracer}) == 0;
     jobs->crons = crons_new();
     jobs->shared = shared_new();
     if (jobs->shared)

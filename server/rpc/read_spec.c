@@ -47,6 +47,24 @@ bool spec_may_run(struct job_request *jr, struct span method)
                        rpc_where_else(method));
 }
 
+/* What the task shares with others by name, as semaphores are shared. */
+static bool may_name(struct job_request *jr, const struct job_spec *spec)
+{
+    const struct span names[] = {spec->limit_key, spec->rate_key, spec->coalesce};
+    const struct operation *op = jr->op;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].len > 0 &&
+            !rights_cover(op->rights, spec->method,
+                          &(struct rights_object){spec->tenant, spec->method, names[i]},
+                          op->others))
+            return spec_refuse(jr, ERGON_E_DENIED,
+                               "a role's `keys` have to name \"%.*s\" for a task with this limit, "
+                               "rate or coalesce",
+                               (int)names[i].len, (const char *)names[i].at);
+    return true;
+}
+
 bool spec_may_share(struct job_request *jr, struct job_spec *spec)
 {
     const struct operation *op = jr->op;
@@ -55,7 +73,7 @@ bool spec_may_share(struct job_request *jr, struct job_spec *spec)
     const char *what = "for that queue or key";
 
     if (rights_cover(op->rights, spec->method, &job, op->others))
-        return trail_submission(jr->rq, spec->method, spec->tenant);
+        return may_name(jr, spec) && trail_submission(jr->rq, spec->method, spec->tenant);
     if (!rights_cover(op->rights, spec->method, &(struct rights_object){.tenant = spec->tenant},
                       op->others)) {
         what = "for another tenant";

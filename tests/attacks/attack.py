@@ -378,6 +378,16 @@ def wrong_tokens(a):
 
 
 @attack
+def lock_out(a):
+    """20 wrong tokens from the good client's own address, each on a connection of its own, again and again"""
+    for _ in range(20):
+        a.call(a.connect(known=False), "server.auth", "wrong")
+    a.drop()
+    a.under_way()
+    a.hold(0.1)
+
+
+@attack
 def reauth(a):
     """the same right token, for as often as it is taken"""
     s, many = a.connect(), b"".join(request(i, "server.auth", a.token or "none") for i in range(500))
@@ -401,6 +411,19 @@ def after(a):
     ids = [a.call(first, "task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"] for _ in range(1000)]
     many = b"".join(request(i, "task.submit", "echo", [1], {"after_any": ids, "deadline": "1s", "keep": 0, "durable": "none"}) for i in range(100))
     a.pour([a.connect() for _ in range(16)], [many], reads=True)
+
+
+@attack
+def past_keys(a):
+    """tasks and crons that ask for 50 of 100 permits of the good client's semaphore, which has one, and which its role's keys do not name"""
+    s, options = a.connect(), {"limit": {"key": "gpu", "max": 100, "take": 50}, "durable": "none"}
+    for i in range(100):
+        a.call(s, "task.submit", "echo", [i], options)
+        a.call(s, "task.call", "echo", [i], {**options, "deadline": "1s"})
+        a.call(s, "task.submit_many", [["echo", [i]]], options)
+        a.call(s, "cron.put", "past-keys", "* * * * *", "echo", [i], options)
+    a.under_way()
+    a.drop()
 
 
 # ---- workers ----

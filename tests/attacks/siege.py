@@ -24,7 +24,13 @@ SMALL = ("--limits-memory", "128m", "--tasks-bytes", "64m")
 FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m"),
          "kept-bytes": SMALL, "elements": SMALL, "after": SMALL, "worker-unread": SMALL, "worker-drips": SMALL, "worker-asks": SMALL, "worker-halves": SMALL,
          "worker-results": SMALL, "worker-silent": ("--limits-connections", "1000")}
-ANONYMOUS = {"partial", "silent", "wrong-tokens"}  # those who have no token
+ANONYMOUS = {"partial", "silent", "wrong-tokens", "lock-out"}  # those who have no token
+NEAR = {"lock-out"}  # those who come from the good client's address
+CLERKS = {"past-keys"}  # those who are of the good client's tenant, by a role that names keys
+ROLES = """
+roles:
+  - {name: clerk, members: ["token:clerk"], methods: ["task.*", cron.put, echo], keys: ["letter-*"], tenant: good}
+"""
 LARGE = 15 << 20  # bytes
 
 
@@ -84,6 +90,8 @@ class Checker(threading.Thread):
         self.client.call("server.auth", token)
         self.large, self.done, self.longest, self.stopping, self.fault = large, 0, 0.0, threading.Event(), None
         self.kept = {self.submit("x" * 10000 + str(i), "1h"): "x" * 10000 + str(i) for i in range(20)}
+        self.client.call("sem.create", "gpu", 1)
+        self.client.call("sem.acquire", "gpu")
         self.start()
 
     def submit(self, text, keep):
@@ -118,6 +126,9 @@ class Checker(threading.Thread):
             for task, text in self.kept.items():
                 if self.client.call("task.get", task)["result"] != text:
                     raise Broken(f"the result of task {task} did not stay")
+            gpu = self.client.call("sem.explain", "gpu")
+            if (gpu["permits"], gpu["free"], gpu["waiting"]) != (1, 0, 0):
+                raise Broken(f"others had a say in the good client's semaphore: {gpu}")
         except Exception as e:  # whatever it is, the siege says it
             self.fault = e
 
@@ -137,9 +148,11 @@ class Siege:
         self.folder, self.bench, self.seconds, self.brief, self.first = folder, bench, seconds, brief, first
         self.flags, self.wrapper, self.walls = flags, wrapper, walls or Open()
         self.tokens = os.path.join(folder, "tokens")
-        for name in ("good", "evil"):
+        for name, methods in (("good", "*,worker.offer.*"), ("evil", "*,worker.offer.*"), ("clerk", "server.ping")):
             with open(self.path(name), "w") as f:
-                subprocess.run([ERGON, "token", name, "--methods", "*,worker.offer.*", "--file", self.tokens], stdout=f, check=True)
+                subprocess.run([ERGON, "token", name, "--methods", methods, "--file", self.tokens], stdout=f, check=True)
+        with open(self.path("config"), "w") as f:
+            f.write(ROLES)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -151,7 +164,7 @@ class Siege:
     @contextlib.contextmanager
     def server(self, *flags, wrapper=()):
         """Within the walls; Broken where it was killed there. It is gone at the end."""
-        server = Server("--tokens", self.tokens, *flags, *self.flags, wrapper=(*self.walls.wrapper(self.folder), *self.wrapper, *wrapper))
+        server = Server("--config", self.path("config"), "--tokens", self.tokens, *flags, *self.flags, wrapper=(*self.walls.wrapper(self.folder), *self.wrapper, *wrapper))
         try:
             yield server
         except Exception as e:
@@ -173,9 +186,9 @@ class Siege:
     @contextlib.contextmanager
     def attacker(self, server, name):
         """From when its whole size is under way; it vanishes by kill -9 at the end. Yields what it says."""
-        argv = [sys.executable, os.path.join(HERE, "attack.py"), name, "--connect", server.urls[0], "--source", ELSEWHERE,
-                "--seconds", "3600"]
-        argv += [] if name in ANONYMOUS else ["--token", self.path("evil")]
+        argv = [sys.executable, os.path.join(HERE, "attack.py"), name, "--connect", server.urls[0], "--seconds", "3600"]
+        argv += [] if name in NEAR else ["--source", ELSEWHERE]
+        argv += [] if name in ANONYMOUS else ["--token", self.path("clerk" if name in CLERKS else "evil")]
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(BEHIND))
         try:
             yield json.loads(process.stdout.readline())

@@ -304,6 +304,9 @@ class Servers(CommandTest):
         self.says(CONNECT, arguments=("ping",), url=f"unix://{place}/no-socket")
         for command in (("info",), ("methods",), ("call", "echo"), ("bench", "-n", "1")):
             self.assertEqual(self.ergon(*command, url=f"ergon://127.0.0.1:{unused_port()}")[0], CONNECT, command)
+        status, _, err = self.ergon("ping", url=f"ergons://127.0.0.1:{unused_port()}")
+        self.assertEqual(status, CONNECT)
+        self.assertIn("refused; is ergond running there?", err)
 
     def test_urls_that_are_none(self):
         for url in ("http://localhost", "ergon://", "ergon://localhost:99999", "unix://", "localhost:7466x"):
@@ -314,7 +317,8 @@ class Servers(CommandTest):
         self.says(CONNECT, "certificate", arguments=("ping",), url=servers["tls"])
         self.prints(b"", "--insecure", "-q", "ping", url=servers["tls"])
         self.prints(b"", "-q", "ping", url=servers["tls"], env={"ERGON_CACERT": cacert})
-        self.says(CONNECT, arguments=("--cacert", cacert, "--server-name", "elsewhere", "ping"), url=servers["tls"])
+        self.says(CONNECT, "not for elsewhere, but for localhost", "--server-name",
+                  arguments=("--cacert", cacert, "--server-name", "elsewhere", "ping"), url=servers["tls"])
         self.says(USAGE, "/nowhere", arguments=("--cacert", "/nowhere", "ping"), url=servers["tls"])
         self.says(CONNECT, arguments=("--insecure", "ping"), url=servers["plain"].replace("ergon:", "ergons:"))
 

@@ -43,6 +43,11 @@ class RemoteError(Exception):
         return self.value.split(":")[0]
 
 
+def is_closing(message):
+    """Does the server say why it closes the connection?"""
+    return message[:2] == [2, "server.closing"]
+
+
 class Client:
     """One connection that speaks MessagePack-RPC, and lets a test send any bytes."""
 
@@ -81,8 +86,8 @@ class Client:
         """The response to a request, (error, result); others are kept."""
         while msgid not in self.early:
             message = self.receive()
-            if message is None:
-                raise ConnectionError("the server closed the connection")
+            if message is None or is_closing(message):
+                raise ConnectionError("the server closed the connection" + (f": {message[2]}" if message else ""))
             kind, got, error, result = message
             if kind != 1:
                 raise AssertionError(f"not a response: {message!r}")
@@ -101,9 +106,10 @@ class Client:
         return self.result(self.send(method, *params))
 
     def at_end(self):
-        """True when the server closes without another message."""
+        """True when the server closes without another message but why it does so."""
         try:
-            return self.receive() is None
+            last = self.receive()
+            return last is None or (is_closing(last) and self.receive() is None)
         except ConnectionResetError:
             return True
 

@@ -162,6 +162,14 @@ class Roles(unittest.TestCase):
                               ({"tenant": "shared-x"}, None), ({"tenant": "unshared"}, "DENIED")):
             got = self.code(client, "task.submit", ["echo", [1], {"durable": "none", **options}])[0]
             self.assertEqual(got, code, options)
+        for key, code in (("k-1", None), ("other", "DENIED")):
+            for shared in ({"limit": {"key": key, "max": 2}}, {"rate": {"key": key, "max": 9, "per": "1s"}}, {"coalesce": key}):
+                options = {"durable": "none", **shared}
+                for method, params in (("task.submit", ["echo", [1], options]), ("task.call", ["echo", [1], options]),
+                                       ("task.submit_many", [[["echo", [1]]], options]),
+                                       ("task.submit_many", [[["echo", [1], options]]]),
+                                       ("cron.put", ["c", "@yearly", "echo", [1], options])):
+                    self.assertEqual(self.code(client, method, params)[0], code, (method, shared))
         self.assertEqual(self.code(client, "task.submit", ["sum", [1]])[0], "DENIED")
         self.assertEqual(self.code(client, "queue.pause", ["sum"])[0], "DENIED")
         self.known(server, "operator").call("task.submit", "sum", [1], {"delay": "1h", "durable": "none"})

@@ -156,6 +156,26 @@ int net_client_connect_from(const char *text, uint32_t host)
     return fd;
 }
 
+struct net_origin net_client_address(const char *text)
+{
+    struct net_origin from = {0};
+    struct sockaddr_in *in = (struct sockaddr_in *)&from.address;
+
+    in->sin_family = AF_INET;
+    in->sin_port = htons(4711);
+    assert_int_equal(inet_pton(AF_INET, text, &in->sin_addr), 1);
+    return from;
+}
+
+int net_client_adopt(uint32_t listener, const struct net_origin *from)
+{
+    int ends[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(net_adopt(server.acceptor, listener, ends[1], from), 0);
+    return ends[0];
+}
+
 void net_client_request(int fd, uint8_t id)
 {
     const uint8_t bytes[] = {0x94, 0, id, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};
@@ -176,22 +196,29 @@ bool net_client_answered(int fd, uint8_t id)
     return true;
 }
 
-static bool is_at_end(int fd, int flags)
+static bool is_at_end(int fd, int flags, uint8_t *byte)
 {
-    uint8_t byte;
-    ssize_t n = recv(fd, &byte, 1, flags);
+    ssize_t n = recv(fd, byte, 1, flags);
 
     return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 
 bool net_client_at_eof(int fd)
 {
-    return is_at_end(fd, 0);
+    uint8_t byte;
+
+    return is_at_end(fd, 0, &byte);
 }
 
 bool net_client_ended(int fd)
 {
-    return is_at_end(fd, MSG_PEEK);
+    uint8_t byte = 0, said[256];
+    bool ended = is_at_end(fd, MSG_PEEK, &byte);
+
+    if (ended || byte != 0x93)
+        return ended;
+    (void)!recv(fd, said, sizeof said, 0);
+    return is_at_end(fd, MSG_PEEK, &byte);
 }
 
 int net_clients_open(const int *fds, int count)

@@ -57,11 +57,16 @@ uint64_t server_total(void);
 int net_client_connect(const char *url);
 /* The same from 127.0.0.`host`, to a server of version 4 on this machine. */
 int net_client_connect_from(const char *url, uint32_t host);
+/* An IPv4 address, whoever has it. */
+struct net_origin net_client_address(const char *text);
+/* One that the listener takes over as if it came from there: net_adopt(). */
+int net_client_adopt(uint32_t listener, const struct net_origin *from);
 /* True when an answer with that id has come as the next message; consumes it. */
 bool net_client_answered(int fd, uint8_t id);
 /* Has the server closed it?  What comes before that is consumed. */
 bool net_client_at_eof(int fd);
-/* The same, and nothing is consumed: as long as something can be read it has not. */
+/* The same, and nothing is consumed but a notification: as long as something else can be read it
+ * has not. */
 bool net_client_ended(int fd);
 void net_client_request(int fd, uint8_t id);
 int net_clients_open(const int *fds, int count); /* how many have not ended */

@@ -1,5 +1,6 @@
 #include "server/jobs/life/submit.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,12 +158,28 @@ static enum ergon_error check_method(struct jobs *jobs, struct span method, char
     return refuse(ERGON_E_BUSY, text, size, "there are tasks of %d methods already", QUEUES_MAX);
 }
 
+static enum ergon_error check_limit(const struct jobs *jobs, const struct job_spec *spec,
+                                    char *text, size_t size)
+{
+    const struct span name = spec->limit_key;
+    const struct tenant *t = name.len > 0 ? table_tenant_find(&jobs->table, spec->tenant) : NULL;
+    const struct limit *limit = t ? limit_find(jobs->sched.limits, t, name) : NULL;
+    if (!limit || !limit->kept || limit->max == spec->limit)
+        return ERGON_OK;
+    return refuse(ERGON_E_BAD_PARAMS, text, size,
+                  "the semaphore \"%.*s\" has %" PRIu32 " permits, which only sem.create changes: "
+                  "`max` of `limit` must be the same number",
+                  (int)name.len, (const char *)name.at, limit->max);
+}
+
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
     if (jobs->sched.stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
     enum ergon_error wrong = check_method(jobs, spec->method, text, size);
+    if (wrong == ERGON_OK)
+        wrong = check_limit(jobs, spec, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     const struct job_queue *q = table_queue_find(&jobs->table, spec->method);

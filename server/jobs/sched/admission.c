@@ -184,9 +184,9 @@ static void adopt(struct scheduler *s, struct rate *r)
     admission_weigh(s, r);
 }
 
-/* Live, the newest spec says how many permits there are.  Tasks that are read back come behind the
- * rows of semaphores and holds, in the order of their ids, and those that are older say nothing
- * new. */
+/* Live, the newest spec says how many permits there are, where sem.create did not (life/submit.c);
+ * the row of a hold says so when that is renewed.  Tasks that are read back come behind the rows of
+ * semaphores and holds, in the order of their ids, and those that are older say nothing new. */
 static void agree_with_row(struct scheduler *s, struct limit *limit, const struct job *job)
 {
     if (!limit || limit->row_max == 0 || limit->row_max == limit->max)
@@ -194,7 +194,7 @@ static void agree_with_row(struct scheduler *s, struct limit *limit, const struc
     if (s->table->recovering && job->created <= limit->row_at)
         limit->max = limit->row_max;
     else if (!s->table->recovering)
-        s->max_changed(s, limit);
+        limit->row_max = 0;
 }
 
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)

@@ -72,7 +72,8 @@ struct limit {
     struct limit_key key; /* first */
     struct gate gate;
     struct semaphore *semaphore; /* of its name; NULL: there is none */
-    uint32_t max;                /* as the newest spec of this key says */
+    uint32_t max;                /* as the newest spec of this key says, or sem.create */
+    bool kept; /* by sem.create, which alone says `max`: its semaphore stays when nobody needs it */
     /* As the row of its semaphore says, or after a restart that of the last hold of one without a
      * row; 0: none does. */
     uint32_t row_max;

@@ -119,8 +119,7 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .kept_bytes_max = options->kept_bytes_max,
                             .keep_failed = options->keep_failed,
                             .keeps_rates = options->keeps_rates,
-                            .tracer = options->tracer,
-                            .max_changed = options->max_changed};
+                            .tracer = options->tracer};
     s->limits = limit_table_new(s->table->seed, options->ageing, POOLS_LOCAL);
     return s->limits ? 0 : -1;
 }

@@ -45,8 +45,6 @@ struct scheduler {
     struct board *board;     /* borrowed; NULL: no job is durable */
 
     struct limit_table *limits;
-    /* A spec gave a semaphore that has a row another number of permits: its row is to say so. */
-    void (*max_changed)(struct scheduler *s, struct limit *limit);
     struct rate *to_note;     /* rates of which the file is to be told: persist/rates.c does it */
     bool keeps_rates;         /* there is a file */
     struct job_queue *moving; /* queues of which what is held goes on, by `next_moving` */
@@ -71,7 +69,6 @@ struct scheduler_options {
     ao_time keep_failed;
     bool keeps_rates; /* there is a file that is told of the starts of rates */
     struct tracer *tracer;
-    void (*max_changed)(struct scheduler *s, struct limit *limit);
 };
 
 /* 0, or -1 without memory; scheduler_fini() is right for both. */

@@ -401,7 +401,7 @@ static void serve_create(struct jobs *jobs, struct operation *op)
     if (!s)
         return;
     bool had_row = s->row > 0;
-    s->kept = true;
+    semaphore_limit(s)->kept = true;
     hold_claim_set_max(&jobs->sched, semaphore_limit(s), a->of);
     if (!keep(jobs, s, durable)) {
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -420,13 +420,13 @@ static void serve_delete(struct jobs *jobs, struct operation *op)
     if (!admit(op))
         return;
     struct semaphore *s = semaphore_find(jobs, op->tenant, op->semaphore.name);
-    bool kept = s && s->kept, had_row = kept && s->row > 0;
+    bool kept = s && semaphore_limit(s)->kept, had_row = kept && s->row > 0;
     if (had_row && !semaphore_rows_remove(jobs, s)) {
         operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
     if (kept) {
-        s->kept = false;
+        semaphore_limit(s)->kept = false;
         s->row = 0;
         semaphore_settle(jobs, s);
     }
@@ -440,15 +440,15 @@ static void serve_delete(struct jobs *jobs, struct operation *op)
 static void refuse_all(struct jobs *jobs, struct semaphore *s)
 {
     struct hold *next;
-    bool kept = s->kept;
-    s->kept = true; /* it stays until all of this is done */
+    bool kept = semaphore_limit(s)->kept;
+    semaphore_limit(s)->kept = true; /* it stays until all of this is done */
     for (struct hold *h = s->waiting; h; h = next) {
         struct operation *op = h->op;
         next = h->next;
         give_up(jobs, op);
         operation_refuse_plain(op, ERGON_E_DRAINING);
     }
-    s->kept = kept;
+    semaphore_limit(s)->kept = kept;
     semaphore_settle(jobs, s);
 }
 

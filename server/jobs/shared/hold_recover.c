@@ -26,7 +26,7 @@ bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row
     struct semaphore *s = recover(jobs, row->tenant, row->name, row->permits);
     if (!s)
         return false;
-    s->kept = true;
+    semaphore_limit(s)->kept = true;
     s->row = row->id;
     row_says(s, row->permits, UINT64_MAX);
     shared_number_past(jobs, row->id);

@@ -62,15 +62,6 @@ bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s)
     return true;
 }
 
-/* Without memory it says the old number, and the next spec tries again. */
-void semaphore_max_changed(struct scheduler *s, struct limit *limit)
-{
-    if (limit->semaphore->row == 0)
-        limit->row_max = 0; /* a hold's row said it: that is written anew when it is renewed */
-    else
-        semaphore_rows_put(ao_of(s, struct jobs, sched), limit->semaphore);
-}
-
 bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s)
 {
     struct store_op *write = codec_write_new(jobs, STORE_SEMAPHORE_REMOVE, 0, returned);

@@ -21,7 +21,5 @@ void hold_rows_remove(struct jobs *jobs, uint64_t fence);
 /* The row of a semaphore that stays, or its end.  False without memory: nothing is written. */
 bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s);
 bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s);
-/* As the scheduler's `max_changed`. */
-void semaphore_max_changed(struct scheduler *s, struct limit *limit);
 
 #endif

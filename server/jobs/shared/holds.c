@@ -430,10 +430,10 @@ void holds_free(struct jobs *jobs)
     struct semaphore *s;
     struct hold *h;
     while (jobs->shared && (s = jobs->shared->semaphores)) {
-        s->kept = true; /* until its holds are gone */
+        semaphore_limit(s)->kept = true; /* until its holds are gone */
         while (s->first || s->waiting)
             drop(jobs, s->first ? s->first : s->waiting);
-        s->kept = false;
+        semaphore_limit(s)->kept = false;
         semaphore_settle(jobs, s);
     }
     while (jobs->shared && (h = jobs->shared->gone)) {

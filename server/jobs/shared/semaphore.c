@@ -113,7 +113,7 @@ struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struc
 void semaphore_settle(struct jobs *jobs, struct semaphore *s)
 {
     struct tenant *t = semaphore_limit(s)->key.tenant;
-    if (s->kept || s->held_count + s->waiting_count > 0)
+    if (semaphore_limit(s)->kept || s->held_count + s->waiting_count > 0)
         return;
     unlink_semaphore(jobs->shared, s);
     semaphore_limit(s)->semaphore = NULL;

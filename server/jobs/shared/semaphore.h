@@ -21,9 +21,8 @@ struct semaphore {
     struct hold *first, *last;     /* held, in the order in which they began */
     struct hold *waiting;          /* in no order */
     uint32_t held_count, waiting_count;
-    bool kept;    /* it was made for itself: it stays when nobody needs it */
     bool durable; /* what is held of it has rows: hold_rows.h */
-    uint64_t row; /* of one that is kept; 0: it has none */
+    uint64_t row; /* of one whose limit is kept; 0: it has none */
 };
 
 /* NULL: there is none; there may be a limit. */

@@ -38,7 +38,8 @@ static void take_kept_place(struct acceptor *a, struct conn_slot *slot)
 static void take_caller(struct listener *l, int fd, const struct caller *caller)
 {
     const char *why = is_kept_out(l, caller->key)
-                          ? "its address is kept out for a while (limits.penalty)"
+                          ? "this address is refused for a while, after wrong tokens, failed "
+                            "handshakes or silence (limits.penalty)"
                           : slot_over_limit(l, caller->key);
 
     bool kept = (why != NULL || !acceptor_has_room(l->acceptor)) && has_place_kept(l, caller->key);
@@ -46,7 +47,7 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
         why = NULL;
     struct conn_slot *slot = why == NULL ? slot_new(l, fd, caller) : NULL;
     if (slot == NULL)
-        slot_refuse_peer(fd, caller->peer, why == NULL ? "out of memory" : why);
+        slot_refuse_peer(&l->rules, fd, caller->peer, why == NULL ? "out of memory" : why);
     else if (kept)
         take_kept_place(l->acceptor, slot);
     else

@@ -17,7 +17,7 @@ static void punish(struct acceptor *a, const struct conn_slot *slot)
 {
     ao_time cost = a->limits.penalty / OFFENCE_TOKEN * slot->offences;
 
-    if (cost == 0 || !peer_key_is_address(slot->key) || !slot->rules->penalties ||
+    if (cost == 0 || !peer_key_is_remote(slot->key) || !slot->rules->penalties ||
         !penalties_add(&a->penalties, slot->key, cost, activator_clock(a->activator)))
         return;
     log_warn("address kept out", LOG_STR("peer", slot->peer),

@@ -147,10 +147,12 @@ bool acceptor_has_room(const struct acceptor *a);
 struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller);
 /* Gives it a place, and to the loop with the fewest connections. */
 void slot_send(struct acceptor *a, struct conn_slot *slot);
-/* Refuses one that no loop has: says why in the log, closes its socket, and frees it. */
+/* Refuses one that no loop has: says why to its peer and in the log, closes its socket, and frees
+ * it.  The text is short. */
 void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why);
 /* The same of a connection that has no slot. */
-void slot_refuse_peer(int fd, const char *peer, const char *why);
+void slot_refuse_peer(const struct listener_rules *rules, int fd, const char *peer,
+                      const char *why);
 /* Frees the place of one that was sent: it counts no more. */
 void slot_uncount(struct acceptor *a, struct conn_slot *slot);
 

@@ -27,7 +27,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->rules.url = l->text;
     l->rules.auth = o->auth;
     l->rules.raw = o->raw;
-    l->rules.penalties = o->penalties;
+    l->rules.penalties = o->penalties && o->auth != LISTENER_AUTH_NONE;
     l->rules.idle_timeout = o->idle_timeout;
     l->rules.methods = copy(o->methods, &good);
     l->rules.index = (uint8_t)l->acceptor->listener_count;

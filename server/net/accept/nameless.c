@@ -69,18 +69,19 @@ static void leave(struct nameless *n, struct name_wait *w)
     free(w);
 }
 
-static void refuse_user(int fd, uint32_t uid, const char *why)
+static void refuse_user(const struct listener *l, int fd, uint32_t uid, const char *why)
 {
-    slot_refuse_peer(fd, caller_of_user(uid, NULL).peer, why);
+    slot_refuse_peer(&l->rules, fd, caller_of_user(uid, NULL).peer, why);
 }
 
 static void refuse_wait(struct acceptor *a, struct name_wait *w, const char *why)
 {
+    const struct listener *l = w->listener;
     int fd = w->fd;
     uint32_t uid = w->uid;
 
     leave(&a->nameless, w);
-    refuse_user(fd, uid, why);
+    refuse_user(l, fd, uid, why);
 }
 
 /* Of those that come first, as many as there may be questions. */
@@ -156,7 +157,7 @@ void nameless_wait(struct listener *l, int fd, uint32_t uid)
         why = too_many_wait;
     struct name_wait *w = why == NULL ? wait_new(l, fd, uid) : NULL;
     if (w == NULL) {
-        refuse_user(fd, uid, why == NULL ? "out of memory" : why);
+        refuse_user(l, fd, uid, why == NULL ? "out of memory" : why);
         return;
     }
     TAILQ_INSERT_TAIL(&n->all, w, in_all);

@@ -3,11 +3,14 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
+#include "server/net/connection/give_way.h"
 
 const char *slot_over_limit(const struct listener *l, uint64_t key)
 {
@@ -94,15 +97,37 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
     message_send(&link->loop->from_acceptor, &slot->message);
 }
 
-void slot_refuse_peer(int fd, const char *peer, const char *why)
+/* A client that waits for the server's first handshake message takes an alert in plain text. */
+static size_t put_alert(uint8_t *p)
+{
+    static const uint8_t access_denied[] = {21, 3, 3, 0, 2, 2, 49}; /* fatal; RFC 8446, 6 */
+
+    memcpy(p, access_denied, sizeof access_denied);
+    return sizeof access_denied;
+}
+
+/* As much as the socket takes at once.  What the peer has sent is read, since a socket that is
+ * closed with unread input resets the connection, and the peer may lose what it was sent. */
+static void say_refused(const struct listener_rules *rules, int fd, const char *why)
+{
+    uint8_t text[CLOSING_ROOM], input[CLOSING_ROOM];
+    size_t size = rules->contexts != NULL ? put_alert(text)
+                                          : (size_t)(closing_put(text, ERGON_E_BUSY, why) - text);
+
+    if (send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0 && shutdown(fd, SHUT_WR) == 0)
+        (void)!recv(fd, input, sizeof input, MSG_DONTWAIT);
+}
+
+void slot_refuse_peer(const struct listener_rules *rules, int fd, const char *peer, const char *why)
 {
     log_warn("connection refused", LOG_PEER("peer", peer), LOG_STR("reason", why));
+    say_refused(rules, fd, why);
     close(fd);
 }
 
 void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 {
-    slot_refuse_peer(slot->message.fd, slot->peer, why);
+    slot_refuse_peer(slot->rules, slot->message.fd, slot->peer, why);
     --slot->rules->open;
     crowds_leave(&a->crowds, slot->crowd);
     free(slot);

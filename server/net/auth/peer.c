@@ -84,6 +84,12 @@ bool peer_key_is_address(uint64_t key)
     return key >> 32 != KEY_USER && key >> 32 != KEY_NOBODY;
 }
 
+/* 127.0.0.0/8, or the /64 of ::1, from which no other address sends. */
+bool peer_key_is_remote(uint64_t key)
+{
+    return peer_key_is_address(key) && key >> 24 != (KEY_V4 << 8 | IN_LOOPBACKNET) && key != 0;
+}
+
 bool peer_uid(int fd, uint32_t *uid)
 {
     struct ucred credentials;

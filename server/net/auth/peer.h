@@ -21,6 +21,7 @@ void peer_text(const struct sockaddr_storage *address, char *buf, size_t size);
 uint64_t peer_key(const struct sockaddr_storage *address);
 uint64_t peer_key_of_user(uint32_t uid);
 bool peer_key_is_address(uint64_t key); /* and no user's */
+bool peer_key_is_remote(uint64_t key);  /* an address, and none of loopback */
 
 /* What peer_text() wrote, without the port: who comes from there.  A v6 address is shown by its
  * first 64 bits, "2001:db8::/64", as it is counted. */

@@ -5,8 +5,6 @@
 
 #include "proto/encoder.h"
 
-enum { CLOSING_ROOM = 256 /* bytes of what a peer is told last */ };
-
 /* In a form that peers of 2013 read, too. */
 static uint8_t *put_text(uint8_t *p, const char *text)
 {
@@ -17,16 +15,19 @@ static uint8_t *put_text(uint8_t *p, const char *text)
     return p + len;
 }
 
+uint8_t *closing_put(uint8_t *p, enum ergon_error code, const char *why)
+{
+    assert(strlen(why) < CLOSING_ROOM / 2);
+    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
+    return put_text(put_text(enc_array(p, 2), error_name(code)), why);
+}
+
 void conn_say_closing(struct connection *c, enum ergon_error code, const char *why)
 {
     uint8_t *p = c->mode.push ? conn_reserve(c, CLOSING_ROOM) : NULL;
 
-    if (p == NULL)
-        return;
-    assert(strlen(why) < CLOSING_ROOM / 2);
-    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
-    p = put_text(enc_array(p, 2), error_name(code));
-    conn_commit(c, put_text(p, why));
+    if (p != NULL)
+        conn_commit(c, closing_put(p, code, why));
 }
 
 void conn_give_way(struct connection *c, const char *why)

@@ -7,6 +7,12 @@
 
 #include "server/net/connection/conn_private.h"
 
+enum { CLOSING_ROOM = 256 /* bytes of what a peer is told last */ };
+
+/* The notification "server.closing", PROTOCOL.md; returns its end.  `why` has less than
+ * CLOSING_ROOM / 2 bytes.  Pure. */
+uint8_t *closing_put(uint8_t *p, enum ergon_error code, const char *why);
+
 /* Tells a peer that takes notifications why: "server.closing", PROTOCOL.md.  The text is short. */
 void conn_say_closing(struct connection *c, enum ergon_error code, const char *why);
 

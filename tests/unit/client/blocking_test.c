@@ -265,7 +265,7 @@ TLS_TEST(the_name_must_be_in_the_certificate)
     f->options.server_name = "elsewhere.example";
     struct end end = open_bad(&f->options);
     assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
-    assert_non_null(strstr(end.why, "certificate is not trusted"));
+    assert_non_null(strstr(end.why, "not for elsewhere.example, but for "));
     f->options.server_name = "localhost";
     ergon_blocking_close(open_good(&f->options));
 }
@@ -279,7 +279,7 @@ TLS_TEST(the_address_must_be_in_the_certificate)
         f->options.server_name = others[i];
         struct end end = open_bad(&f->options);
         assert_int_equal(end.outcome, ERGON_END_UNREACHABLE);
-        assert_non_null(strstr(end.why, "certificate is not trusted"));
+        assert_non_null(strstr(end.why, "127.0.0.1"));
     }
     f->options.server_name = "127.0.0.1";
     ergon_blocking_close(open_good(&f->options));

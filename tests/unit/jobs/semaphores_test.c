@@ -486,8 +486,7 @@ STORED_TEST(one_that_was_made_stays)
     assert_null(gpu(w));
 }
 
-/* The row says how many permits there are, and not a task that was there before; a newer task
- * changes the row. */
+/* The row says how many permits there are, and no task does, be it one that was there before. */
 STORED_TEST(a_restart_changes_no_number_of_permits)
 {
     struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 7, .keep = AO_S(3600));
@@ -503,10 +502,35 @@ STORED_TEST(a_restart_changes_no_number_of_permits)
     jobs_world_crash(w);
     assert_int_equal(gpu(w)->max, 3);
     spec.limit = 5;
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_BAD_PARAMS);
+    assert_non_null(strstr(text, "3 permits"));
+    assert_int_equal(gpu(w)->max, 3);
+    spec.limit = 3;
     jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(5));
-    assert_int_equal(gpu(w)->max, 5);
     jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 3);
+}
+
+JOBS_TEST(what_was_made_in_memory_keeps_its_number_until_it_is_deleted)
+{
+    struct job_spec spec = WORK(.limit_key = span_text("gpu"), .limit = 5);
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    struct operation *op = about(w, &operation_sem_create);
+    op->semaphore.of = 3;
+    world_give(w, op);
+    jobs_world_settle(w);
+    is(w, op, ERGON_OK);
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_BAD_PARAMS);
+    assert_int_equal(gpu(w)->max, 3);
+    op = about(w, &operation_sem_delete);
+    world_give(w, op);
+    jobs_world_settle(w);
+    is(w, op, ERGON_OK);
+    jobs_world_submit(w, &spec);
     assert_int_equal(gpu(w)->max, 5);
 }
 

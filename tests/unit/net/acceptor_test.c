@@ -62,12 +62,19 @@ SERVER_TEST(loops_with_as_many_take_turns)
     assert_int_equal(had, 7);
 }
 
-static void fifteen_say_nothing(const char *url)
+static int connect_from(const char *address)
+{
+    const struct net_origin from = net_client_address(address);
+
+    return net_client_adopt(0, &from);
+}
+
+static void fifteen_say_nothing(const char *address)
 {
     int fds[15];
 
     for (int i = 0; i < 15; i++)
-        fds[i] = net_client_connect(url);
+        fds[i] = connect_from(address);
     SERVER_UNTIL(server_total() == 15);
     server.now += AO_S(1);
     SERVER_UNTIL(server_total() == 0);
@@ -76,52 +83,104 @@ static void fifteen_say_nothing(const char *url)
         close(fds[i]);
 }
 
-static bool is_let_in(const char *url)
+static bool is_let_in(const char *address)
 {
-    int fd = net_client_connect(url);
+    int fd = connect_from(address);
     bool in = false;
 
     net_client_request(fd, 1);
-    SERVER_UNTIL((in = net_client_answered(fd, 1)) || net_client_at_eof(fd));
+    SERVER_UNTIL(net_client_ended(fd) || (in = net_client_answered(fd, 1)));
     close(fd);
     SERVER_UNTIL(server_total() == 0);
     return in;
 }
 
-SERVER_TEST(an_address_that_only_says_nothing_is_kept_out_for_a_while)
+static void listen_with_penalties(struct listener_options options)
 {
     server.limits.auth_timeout = AO_S(1);
     server.limits.penalty = AO_S(5);
-    const char *url =
-        server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN, .penalties = true});
-    assert_true(is_let_in(url));
-    fifteen_say_nothing(url);
-    assert_false(is_let_in(url));
+    server_listen(options);
+}
+
+static const struct listener_options asks = {.auth = LISTENER_AUTH_TOKEN, .penalties = true};
+static const char elsewhere[] = "192.0.2.7";
+
+SERVER_TEST(an_address_that_only_says_nothing_is_kept_out_for_a_while)
+{
+    listen_with_penalties(asks);
+    assert_true(is_let_in(elsewhere));
+    fifteen_say_nothing(elsewhere);
+    assert_false(is_let_in(elsewhere));
+    assert_true(is_let_in("192.0.2.8"));
     server.now += AO_S(15);
-    assert_true(is_let_in(url));
+    assert_true(is_let_in(elsewhere));
+}
+
+SERVER_TEST(who_is_kept_out_is_told_why)
+{
+    static const char text[] = "\x93\x02\xaeserver.closing\x92\xa4"
+                               "BUSY\xda\x00\x66this address is refused for a while, after wrong "
+                               "tokens, failed handshakes or silence (limits.penalty)";
+    char got[sizeof text];
+
+    listen_with_penalties(asks);
+    fifteen_say_nothing(elsewhere);
+    int fd = connect_from(elsewhere);
+    SERVER_UNTIL(recv(fd, got, sizeof got, MSG_PEEK) > 0);
+    assert_int_equal(recv(fd, got, sizeof got, 0), sizeof text - 1);
+    assert_memory_equal(got, text, sizeof text - 1);
+    SERVER_UNTIL(net_client_at_eof(fd));
+    close(fd);
 }
 
 SERVER_TEST(a_reload_forgets_who_was_kept_out)
 {
     char error[200];
-    server.limits.auth_timeout = AO_S(1);
-    server.limits.penalty = AO_S(5);
-    const char *url =
-        server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN, .penalties = true});
-    fifteen_say_nothing(url);
-    assert_false(is_let_in(url));
+    listen_with_penalties(asks);
+    fifteen_say_nothing(elsewhere);
+    assert_false(is_let_in(elsewhere));
     assert_int_equal(net_reload(server.acceptor, NULL, error, sizeof error), 0);
     server_turn(8);
-    assert_true(is_let_in(url));
+    assert_true(is_let_in(elsewhere));
 }
 
 SERVER_TEST(behind_a_proxy_no_address_is_kept_out)
 {
-    server.limits.auth_timeout = AO_S(1);
-    server.limits.penalty = AO_S(5);
-    const char *url = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
-    fifteen_say_nothing(url);
-    assert_true(is_let_in(url));
+    listen_with_penalties((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
+    fifteen_say_nothing(elsewhere);
+    assert_true(is_let_in(elsewhere));
+}
+
+SERVER_TEST(this_machine_is_not_kept_out)
+{
+    listen_with_penalties(asks);
+    fifteen_say_nothing("127.0.0.2");
+    assert_true(is_let_in("127.0.0.2"));
+}
+
+static bool is_let_in_after_guesses(const char *address)
+{
+    int fd = connect_from(address);
+
+    SERVER_UNTIL(server_total() == 1);
+    for (int i = 0; i < 4; i++)
+        conn_auth_failed(LIST_FIRST(&server.loops[0]->all));
+    close(fd);
+    SERVER_UNTIL(server_total() == 0);
+    server_turn(8); /* the slot comes home */
+    return is_let_in(address);
+}
+
+SERVER_TEST(an_address_that_guesses_is_kept_out)
+{
+    listen_with_penalties(asks);
+    assert_false(is_let_in_after_guesses(elsewhere));
+}
+
+SERVER_TEST(where_nobody_has_to_say_who_it_is_a_wrong_token_costs_nothing)
+{
+    listen_with_penalties((struct listener_options){.penalties = true});
+    assert_true(is_let_in_after_guesses(elsewhere));
 }
 
 static void refused_beyond(const char *url, int limit)

@@ -1,7 +1,5 @@
 /* Connections that no listener of the acceptor's has accepted. */
-#include <arpa/inet.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/net/auth/principal.h"
@@ -25,27 +23,6 @@ static uint32_t listen_inside(struct listener_options options)
     return listen_inside_as("http://127.0.0.1:7468", options);
 }
 
-static struct net_origin from_address(const char *text)
-{
-    struct net_origin from = {0};
-    struct sockaddr_in *in = (struct sockaddr_in *)&from.address;
-
-    in->sin_family = AF_INET;
-    in->sin_port = htons(4711);
-    assert_int_equal(inet_pton(AF_INET, text, &in->sin_addr), 1);
-    return from;
-}
-
-/* Our end. */
-static int adopt(uint32_t listener, const struct net_origin *from)
-{
-    int ends[2];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-    assert_int_equal(net_adopt(server.acceptor, listener, ends[1], from), 0);
-    return ends[0];
-}
-
 static const struct connection *the_connection(void)
 {
     for (uint32_t i = 0; i < server.count; i++)
@@ -58,8 +35,8 @@ static const struct connection *the_connection(void)
 SERVER_TEST(an_adopted_socket_is_served_as_who_is_behind_it)
 {
     uint32_t inside = listen_inside((struct listener_options){.methods = "echo"});
-    const struct net_origin from = from_address("192.0.2.7");
-    int fd = adopt(inside, &from);
+    const struct net_origin from = net_client_address("192.0.2.7");
+    int fd = net_client_adopt(inside, &from);
 
     net_client_request(fd, 1);
     SERVER_UNTIL(net_client_answered(fd, 1));
@@ -73,8 +50,8 @@ SERVER_TEST(an_adopted_socket_is_served_as_who_is_behind_it)
 SERVER_TEST(where_a_token_is_asked_for_it_is_nobody_yet)
 {
     uint32_t inside = listen_inside((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
-    const struct net_origin from = from_address("127.0.0.1");
-    int fd = adopt(inside, &from);
+    const struct net_origin from = net_client_address("127.0.0.1");
+    int fd = net_client_adopt(inside, &from);
 
     SERVER_UNTIL(server_total() == 1);
     assert_null(conn_principal(the_connection()));
@@ -87,7 +64,7 @@ SERVER_TEST(a_user_is_known_by_name_though_the_socket_is_our_own)
     const struct listener_options options = {.auth = LISTENER_AUTH_PEER};
     uint32_t inside = listen_inside_as("unix:///run/admin.sock", options);
     const struct net_origin from = {.is_user = true, .uid = 987654};
-    int fd = adopt(inside, &from);
+    int fd = net_client_adopt(inside, &from);
 
     net_client_request(fd, 1);
     SERVER_UNTIL(net_client_answered(fd, 1));
@@ -99,11 +76,11 @@ SERVER_TEST(a_user_is_known_by_name_though_the_socket_is_our_own)
 SERVER_TEST(a_server_that_drains_adopts_nobody)
 {
     uint32_t inside = listen_inside((struct listener_options){0});
-    const struct net_origin from = from_address("127.0.0.1");
+    const struct net_origin from = net_client_address("127.0.0.1");
 
     net_drain(server.acceptor, NULL, NULL);
     server_turn(8);
-    int fd = adopt(inside, &from);
+    int fd = net_client_adopt(inside, &from);
     server_turn(8);
     assert_true(net_client_at_eof(fd));
     assert_int_equal(server_total(), 0);
@@ -113,8 +90,8 @@ SERVER_TEST(a_server_that_drains_adopts_nobody)
 SERVER_TEST(what_nobody_has_taken_is_closed_with_the_acceptor)
 {
     uint32_t inside = listen_inside((struct listener_options){0});
-    const struct net_origin from = from_address("127.0.0.1");
-    int fd = adopt(inside, &from);
+    const struct net_origin from = net_client_address("127.0.0.1");
+    int fd = net_client_adopt(inside, &from);
 
     server_close(NULL);
     assert_true(net_client_at_eof(fd));

@@ -121,7 +121,7 @@ SERVER_TEST(accepting_meets_each_failure)
         int hit = net_client_connect(url);
         net_client_request(hit, 1);
         int end = 0;
-        SERVER_UNTIL((end = net_client_answered(hit, 1) ? 1 : net_client_at_eof(hit) ? 2 : 0) != 0);
+        SERVER_UNTIL((end = net_client_ended(hit) ? 2 : net_client_answered(hit, 1) ? 1 : 0) != 0);
         bool failed = heap_failed();
         heap_fail_at(0);
         assert_int_equal(end, failed ? 2 : 1);

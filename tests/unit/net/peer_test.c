@@ -74,6 +74,27 @@ TEST(a_user_is_no_address)
     assert_true(peer_key_is_address(peer_key(&v4)));
 }
 
+static bool is_remote(const char *text)
+{
+    struct sockaddr_storage at = address(text, 4711);
+
+    return peer_key_is_remote(peer_key(&at));
+}
+
+TEST(what_is_of_this_machine_is_not_remote)
+{
+    assert_false(is_remote("127.0.0.1"));
+    assert_false(is_remote("127.255.255.254"));
+    assert_false(is_remote("::ffff:127.0.0.1"));
+    assert_false(is_remote("::1"));
+    assert_false(is_remote(""));
+    assert_false(peer_key_is_remote(peer_key_of_user(0)));
+    assert_true(is_remote("126.255.255.255"));
+    assert_true(is_remote("128.0.0.1"));
+    assert_true(is_remote("2001:db8::1"));
+    assert_true(is_remote("fe80::1"));
+}
+
 TEST(who_comes_from_an_address_is_its_host_or_its_network)
 {
     static const char *const cases[][2] = {
