@@ -94,6 +94,11 @@ void conn_commit(struct connection *c, uint8_t *end);
  * dropped, which may be at once.  For large results.  False: it was dropped, as above. */
 bool conn_send_block(struct connection *c, void *block, struct span bytes,
                      void (*release)(void *block));
+/* At least CONN_LARGE bytes of the caller's, of which only what the peer's system does not take
+ * soon is copied.  They may be the caller's only, or part of the message that the connection hands
+ * over. */
+enum { CONN_LARGE = 32768 }; /* bytes; so many are written before they leave the caches */
+void conn_send_large(struct connection *c, struct span bytes);
 
 /* May so many bytes be pushed, which nobody asked for?  True: they count, and are to be sent now.
  * False: what was pushed before and still waits would be more than the limit of output, for the

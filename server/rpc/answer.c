@@ -4,9 +4,6 @@
 
 #include "proto/encoder.h"
 
-/* Bytes; a smaller block is copied, which is cheaper than a write of its own. */
-enum { HAND_OVER_MIN = 64 * 1024 };
-
 /* For peers of 2013: the result is rewritten, so it is always copied. */
 static void answer_raw(struct connection *c, struct span msgid, struct span result)
 {
@@ -99,14 +96,18 @@ void answer_push(struct connection *c, struct blob *messages)
         send_share(c, messages);
 }
 
-static void answer_block(struct connection *c, struct span msgid, struct outcome *outcome)
+/* For peers that take it as it is. */
+static void answer_large(struct connection *c, struct span msgid, struct outcome *outcome)
 {
     uint8_t *p = conn_reserve(c, ENC_RESPONSE_MAX);
 
     if (!p)
         return;
     conn_commit(c, enc_response_head(p, msgid));
-    conn_send_block(c, outcome->block, outcome->result, free);
+    if (outcome->block)
+        conn_send_block(c, outcome->block, outcome->result, free);
+    else
+        conn_send_large(c, outcome->result);
     outcome->block = NULL;
 }
 
@@ -125,8 +126,8 @@ void answer_outcome(struct connection *c, struct span msgid, struct outcome *out
 {
     if (outcome->error != ERGON_OK)
         answer_error(c, msgid, outcome->error, outcome->code, outcome->text);
-    else if (outcome->block && outcome->result.len >= HAND_OVER_MIN && !conn_mode(c)->raw)
-        answer_block(c, msgid, outcome);
+    else if (outcome->result.len >= CONN_LARGE && !conn_mode(c)->raw)
+        answer_large(c, msgid, outcome);
     else
         answer_result(c, msgid, outcome->result);
 }

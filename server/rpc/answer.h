@@ -7,8 +7,8 @@
 #include "server/net/connection.h"
 #include "server/tasks/call.h"
 
-/* The response to `msgid`.  A large result in a block of its own is handed over instead of copied:
- * then outcome->block is NULL afterwards. */
+/* The response to `msgid`.  A large result is not copied: its block is handed over, and
+ * outcome->block is NULL afterwards; a result without a block is written at once. */
 void answer_outcome(struct connection *c, struct span msgid, struct outcome *outcome);
 
 void answer_result(struct connection *c, struct span msgid, struct span result);

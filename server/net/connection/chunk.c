@@ -91,6 +91,28 @@ bool chunk_append_block(struct chunk_chain *chain, void *block, struct span byte
     return true;
 }
 
+static bool keep(struct chunk *k)
+{
+    size_t len = (size_t)(k->end - k->at);
+    uint8_t *copy = malloc(len);
+
+    if (copy == NULL)
+        return false;
+    k->block = memcpy(copy, k->at, len);
+    k->release = free;
+    k->at = copy;
+    k->end = copy + len;
+    return true;
+}
+
+bool chunk_keep(const struct chunk_chain *chain)
+{
+    for (struct chunk *k = chain->first; k != NULL; k = k->next)
+        if (k->limit == NULL && k->block == NULL && !keep(k))
+            return false;
+    return true;
+}
+
 int chunk_parts(const struct chunk_chain *chain, struct iovec *parts, int max)
 {
     int count = 0;

@@ -20,7 +20,7 @@ struct chunk {
     const uint8_t *at; /* first byte not yet written */
     uint8_t *end;      /* behind the last byte committed */
     uint8_t *limit;    /* behind the last byte that may be committed; NULL: a block */
-    void *block;       /* handed over, given to `release`; NULL: none */
+    void *block;       /* handed over, given to `release`; NULL: none, or the bytes are borrowed */
     void (*release)(void *block);
     bool pooled;
     uint8_t bytes[]; /* of our own chunks */
@@ -44,6 +44,9 @@ void chunk_commit(struct chunk_chain *chain, uint8_t *end);
 /* False without memory: then the block is still the caller's. */
 bool chunk_append_block(struct chunk_chain *chain, void *block, struct span bytes,
                         void (*release)(void *block));
+/* Copies the unwritten bytes that were appended with `block` NULL, which are somebody else's and
+ * about to go.  False without memory: then the chain may not be written any more. */
+bool chunk_keep(const struct chunk_chain *chain);
 /* The unwritten bytes from the front, at most `max` parts; returns how many parts. */
 int chunk_parts(const struct chunk_chain *chain, struct iovec *parts, int max);
 /* `bytes` from the front were written. */

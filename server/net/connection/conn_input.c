@@ -27,8 +27,8 @@ enum {
     LONG_PIECE = 2048,   /* bytes behind a rest that is kept: they go to fresh memory, */
     ELEMENTS = 128,      /* elements, of whatever size */
     DISCARDS_A_STEP = 4, /* reads of a lingering connection */
-    WIDE_MESSAGES = 16,  /* fewer of them in a whole read are large ones, */
-    WIDE_ELEMENTS = 1024 /* and cheap ones with fewer of these */
+    WIDE_LEAST = 8192,   /* bytes of a message: large ones have more, */
+    WIDE_ELEMENTS = 1024 /* and a whole read of cheap ones has fewer of these */
 };
 
 /* --- Input that is no message --- */
@@ -332,15 +332,25 @@ static enum input_end read_failed(struct connection *c, ssize_t result)
     return INPUT_LEFT;
 }
 
+/* A whole read, or more, brought `count` messages. */
+__attribute__((noinline)) static void note_large(struct connection *c, size_t n, uint64_t count,
+                                                 uint64_t looked)
+{
+    c->wide = count * WIDE_LEAST <= n && looked < WIDE_ELEMENTS;
+    c->gathers = count > 0;
+}
+
 /* The bytes that stand in the scratch buffer, and how many. */
-static enum input_end run_read(struct connection *c, size_t n, size_t size)
+static enum input_end run_read(struct connection *c, size_t n)
 {
     struct net_loop *l = c->loop;
     uint64_t before = counter_read(&l->counters.messages), looked = l->looked;
     enum input_end end = run_fresh(c, n);
 
     uint64_t count = counter_read(&l->counters.messages) - before;
-    c->wide = n == size && count < WIDE_MESSAGES && l->looked - looked < WIDE_ELEMENTS;
+    c->wide = false;
+    if (n >= READ_SIZE)
+        note_large(c, n, count, l->looked - looked);
     c->single = count == 1;
     return end;
 }
@@ -404,16 +414,23 @@ static enum input_end read_fresh(struct connection *c, size_t size)
         return not_now(c);
     ssize_t n = c->stream.cls->read(&c->stream, l->scratch + HEADROOM, size);
     if (note_read(c, n, size, &end))
-        end = run_read(c, (size_t)n, size);
+        end = run_read(c, (size_t)n);
     if (!fits)
         partial_settle(&l->partials);
     return end;
 }
 
-static enum input_end read_and_run(struct connection *c)
+static size_t read_most(const struct connection *c)
 {
     bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
-    size_t size = at_limit ? READ_SHORT : c->wide ? READ_WIDE : READ_SIZE;
+    size_t large = c->gathers ? READ_MANY : READ_WIDE;
+
+    return at_limit ? READ_SHORT : c->wide ? large : READ_SIZE;
+}
+
+static enum input_end read_and_run(struct connection *c)
+{
+    size_t size = read_most(c);
     enum input_end end = holds_long(c) ? read_longer(c, size) : read_fresh(c, size);
 
     return end == INPUT_REST && (c->ready & STREAM_READ) ? INPUT_MORE : end;

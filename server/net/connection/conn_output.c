@@ -112,6 +112,36 @@ static bool write_some(struct connection *c)
     return output_bytes(c) > 0;
 }
 
+/* A large answer that stands in the loop's read buffer waits for the end of the connection's step,
+ * so that all answers to one read go out in one write; any other is written now. */
+void conn_send_large(struct connection *c, struct span bytes)
+{
+    const uint8_t *scratch = c->loop->scratch;
+
+    if (!conn_answerable(c))
+        return;
+    if (!chunk_append_block(&c->out, NULL, bytes, NULL)) {
+        conn_out_of_memory(c);
+        return;
+    }
+    c->borrows = true;
+    output_wanted(c);
+    if (bytes.at >= scratch && bytes.at < scratch + HEADROOM + READ_MANY)
+        return;
+    if (!(c->stream.watched & STREAM_WRITE))
+        write_some(c);
+    output_keep(c);
+}
+
+void output_keep(struct connection *c)
+{
+    if (!c->borrows)
+        return;
+    c->borrows = false;
+    if (c->state != CONN_CLOSED && !chunk_keep(&c->out))
+        conn_out_of_memory(c);
+}
+
 /* What was pushed waits, for a peer that reads slowly or not at all.  `less` waits than before, in
  * the stream's backlog too: the peer reads. */
 static void note_unread(struct connection *c, bool less)
@@ -148,6 +178,7 @@ void output_flush(struct connection *c)
     if (c->state == CONN_CLOSED)
         return;
     if (output_bytes(c) > 0) {
+        output_keep(c);
         holdings_settle(c);
         if (output_bytes(c) < before) /* maybe of the backlog alone */
             c->since = activator_now(c->loop->activator);

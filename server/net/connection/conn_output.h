@@ -8,6 +8,9 @@ struct connection;
 
 void output_wanted(struct connection *c); /* output_flush() at this round's end */
 void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
+/* Copies what is still to be written of bytes that others own, before these go; may enter CLOSED.
+ * output_flush() does so too. */
+void output_keep(struct connection *c);
 
 /* What is committed is still written; but of one that serves no more than the stream takes at once:
  * what its peer was to do and has not been handed is another's from here on.  `why` is constant.

@@ -60,6 +60,8 @@ struct connection {
     bool dead : 1;          /* stands in the loop's queue of connections to free */
     bool partial_whole : 1; /* what is kept may start with a whole message */
     bool wide : 1;          /* a whole read brought few, cheap messages: read more at once */
+    bool borrows : 1;       /* its output has bytes that go with its step: output_keep() */
+    bool gathers : 1;       /* `wide`: messages come whole in one read, so read several */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
     bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */

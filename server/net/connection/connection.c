@@ -21,7 +21,6 @@
 
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
 #define LOOK_AGAIN AO_MS(20)      /* for room to read: nobody tells of it */
-enum { FLUSH_SOON = 32768 }; /* bytes; so many answers are written before they leave the caches */
 
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
  * one that was killed answers for it, as if it read, for a minute. */
@@ -294,7 +293,7 @@ static void note_stop(struct connection *c, bool stopped)
  * of a peer that waits for it, so that no more answers would join it. */
 static bool writes_now(const struct connection *c)
 {
-    return c->out.bytes >= FLUSH_SOON || (c->single && c->in_flight == 0 && c->out.bytes > 0);
+    return c->out.bytes >= CONN_LARGE || (c->single && c->in_flight == 0 && c->out.bytes > 0);
 }
 
 /* Only what was read is still handed over. */
@@ -434,6 +433,14 @@ static enum ao_verdict step_by_state(struct connection *c)
     __builtin_unreachable();
 }
 
+/* Here, since a port may close the connection while it reads a message. */
+static void drop_input(struct connection *c)
+{
+    output_keep(c);
+    if (c->partial != NULL)
+        input_drop(c);
+}
+
 static enum ao_verdict conn_step(struct ao *self)
 {
     struct connection *c = ao_of(self, struct connection, ao);
@@ -443,8 +450,8 @@ static enum ao_verdict conn_step(struct ao *self)
     if (timed_out(c))
         time_out(c);
     enum ao_verdict verdict = step_by_state(c);
-    if (c->state != CONN_OPEN && c->partial != NULL)
-        input_drop(c); /* here, since a port may close the connection while it reads a message */
+    if (c->state != CONN_OPEN)
+        drop_input(c);
     if (c->gone_due && !c->gone_reported) {
         report_in_turn(c);
         verdict = AO_AGAIN;

@@ -164,7 +164,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
 
     if (l == NULL)
         return NULL;
-    l->scratch = malloc(HEADROOM + READ_WIDE);
+    l->scratch = malloc(HEADROOM + READ_MANY);
     if (l->scratch == NULL) {
         free(l);
         return NULL;

@@ -22,7 +22,8 @@ enum {
                            where little may be kept */
     READ_SIZE = 65536,  /* bytes of one read */
     READ_WIDE = 262144, /* bytes of one read from a peer that sends large messages */
-    HEADROOM = 4096     /* bytes before the read buffer: a short rest is put there */
+    READ_MANY = 17 * READ_SIZE, /* where several come at once: 16 of 64 KiB, and their heads */
+    HEADROOM = 4096             /* bytes before the read buffer: a short rest is put there */
 };
 
 /* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
@@ -86,7 +87,7 @@ struct net_loop {
     struct scan_notes notes;    /* of the long message that is being handed over; else none */
     const uint8_t *noted;       /* its first byte */
     uint64_t looked;            /* elements of messages that were scanned, in all */
-    uint8_t *scratch;           /* HEADROOM + READ_WIDE bytes; what is not used takes no memory */
+    uint8_t *scratch;           /* HEADROOM + READ_MANY bytes; what is not used takes no memory */
 
     struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */
     struct message_list *to_acceptor; /* the acceptor's; NULL before acceptor_new() */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client/bench/outgoing.h"
+#include "client/lib/frame.h"
 #include "tests/bench/peers/common/pack.h"
 #include "tests/bench/peers/common/socket.h"
 
@@ -52,6 +53,13 @@ static size_t integer_len(unsigned char first)
     return first < 0x80                     ? 1
            : first >= 0xcc && first <= 0xcf ? (size_t)1 + (1u << (first - 0xcc))
                                             : 0;
+}
+
+/* Length of the driver's first message, which wants no answer; 0: it does not stand here. */
+static size_t hello_len(const char *in, size_t n)
+{
+    struct span hello = frame_hello();
+    return n >= hello.len && memcmp(in, hello.at, hello.len) == 0 ? hello.len : 0;
 }
 
 /* Answers the request [0, id, name, [bytes]] at the front of `in`.  Its length; 0: not here whole,
@@ -103,7 +111,7 @@ static bool flush(struct server *s, struct peer *p)
  */
 static bool answer_all(struct server *s, struct peer *p, size_t n)
 {
-    size_t at = 0, len = 1;
+    size_t at = hello_len(s->in, n), len = 1;
 
     while (len > 0 && !p->rest) {
         while (outgoing_has_room(&s->out) && (len = answer(&s->out, s->in + at, n - at)) > 0)

@@ -92,6 +92,28 @@ TEST(blocks_are_released_when_written)
     chunk_pool_fini(&pool);
 }
 
+TEST(bytes_of_another_are_copied_when_they_are_to_go)
+{
+    struct chunk_pool pool = {0};
+    struct chunk_chain chain = {0};
+    uint8_t own[60], expected[100];
+    int64_t before = heap_live();
+
+    memset(own, 'b', sizeof own);
+    memset(expected, 'a', 40);
+    memset(expected + 40, 'b', 60);
+    put(&chain, &pool, 'a', 50);
+    assert_true(chunk_append_block(&chain, NULL, span_of(own, sizeof own), NULL));
+    chunk_consume(&chain, &pool, 10);
+    heap_fail_at(1);
+    assert_false(chunk_keep(&chain));
+    assert_true(chunk_keep(&chain));
+    memset(own, 'x', sizeof own);
+    expect_bytes(&chain, &pool, expected, sizeof expected, 7);
+    chunk_pool_fini(&pool);
+    assert_int_equal(heap_live(), before);
+}
+
 TEST(a_pool_keeps_a_bounded_number)
 {
     struct chunk_pool pool = {0};

@@ -4,6 +4,8 @@
 #include "tests/support/heap.h"
 #include "tests/support/rpc_stage.h"
 
+#include "proto/encoder.h"
+#include "server/net/connection/conn_private.h"
 #include "server/rpc/answer.h"
 
 static uint64_t length_of_answer(void)
@@ -39,6 +41,59 @@ RPC_TEST(large_results_keep_their_place)
     stage_ask(&peer, 2, "large", "[100000]");
     stage_ask(&peer, 3, "echo", "['after']");
     assert_string_equal(stage_said(), "1: ['before']\n2: <100000 bytes>\n3: ['after']\n");
+}
+
+static void run_round(void)
+{
+    stage_run_ms(net.v.now / AO_MS(1));
+}
+
+/* [0, 1, "echo", [`len` times `byte`]] */
+static void ask_echo(struct script *k, uint8_t byte, size_t len)
+{
+    static uint8_t message[2 * READ_SIZE];
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(message, 4), 0), 1), span_text("echo"));
+
+    p = enc_bin_head(enc_array(p, 1), (uint32_t)len);
+    memset(p, byte, len);
+    script_send(k, span_of(message, (size_t)(p + len - message)));
+}
+
+/* The peer takes `window` bytes, and while the rest waits another's message is read to where the
+ * bytes of the answer stand. */
+static void expect_large_echo(size_t len, size_t window, const char *after)
+{
+    static struct script other;
+    struct connection *c = net_connect(&other);
+
+    run_round();
+    peer.window = window;
+    ask_echo(&peer, 'a', len);
+    script_send(&peer, span_text(after));
+    ask_echo(&other, 'b', len);
+    run_round();
+    script_widen(&peer, SCRIPT_WINDOW);
+    run_round();
+    assert_in_range(peer.out_len, len + 8, len + 10);
+    for (size_t at = 10; at < len; at++)
+        assert_int_equal(peer.out[at], 'a');
+    assert_true(conn_open(c));
+    script_forget(&peer);
+}
+
+RPC_TEST(a_large_answer_outlives_its_message)
+{
+    static const size_t windows[] = {0, 10, CONN_LARGE / 2, SCRIPT_WINDOW};
+
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        expect_large_echo(CONN_LARGE, windows[i], "");
+        expect_large_echo(READ_SIZE + 5000, windows[i], "");
+    }
+}
+
+RPC_TEST(a_large_answer_outlives_the_end_of_its_connection)
+{
+    expect_large_echo(CONN_LARGE, 10, "\xc1"); /* is no message */
 }
 
 /* The block goes back exactly once: written, dropped with its connection, or never handed over.

@@ -50,6 +50,34 @@ static const char *answer_to(const char *method)
     return stage_said_to(&peer);
 }
 
+enum { LARGE = 65536 };
+
+/* [0, 1, "echo", [LARGE bytes]] */
+static size_t large_request(void)
+{
+    uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(message, 4), 0), 1), span_text("echo"));
+    p = enc_bin_head(enc_array(p, 1), LARGE);
+    memset(p, 0, LARGE);
+    return (size_t)(p + LARGE - message);
+}
+
+/* A peer that sends such messages is read so that none has to be collected. */
+RPC_TEST(large_messages_come_in_one_read)
+{
+    for (int i = 0; i < 5; i++) {
+        unsigned reads = peer.reads;
+        largest = 0;
+        script_send(&peer, span_of(message, large_request()));
+        stage_run_ms(net.v.now / AO_MS(1));
+        assert_int_equal(peer.out_len, 4 + 6 + LARGE);
+        script_forget(&peer);
+        if (i == 0)
+            continue;
+        assert_int_equal(peer.reads, reads + 1);
+        assert_int_equal(largest, 0);
+    }
+}
+
 static void expect_no_input(void)
 {
     assert_int_equal(accounts_figures(net.accounts).input, 0);
