@@ -39,6 +39,32 @@ static void let_idle_give_way(struct http_connections *c)
         hang_up(oldest);
 }
 
+/* What its input has from there on belongs to a head that is looked for, or stands behind that. */
+static void follow_head(struct http_connection *c, size_t from)
+{
+    struct evbuffer *input = bufferevent_get_input(c->bev);
+    struct evbuffer_ptr at;
+    uint8_t piece[512];
+    ev_ssize_t got = 1;
+
+    for (; got > 0 && !c->head.over && !c->head.doubt; from += (size_t)got) {
+        if (evbuffer_ptr_set(input, &at, from, EVBUFFER_PTR_SET) != 0)
+            return;
+        got = evbuffer_copyout_from(input, &at, piece, sizeof piece);
+        head_check_take(&c->head, piece, got > 0 ? (size_t)got : 0);
+    }
+}
+
+/* What comes while a request is answered is the next one's. */
+static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+{
+    struct http_connection *c = arg;
+
+    (void)input;
+    if (info->n_added > 0 && c->phase == HTTP_READS)
+        follow_head(c, info->orig_size);
+}
+
 const struct http_connection *connections_add(struct http_connections *c, struct bufferevent *bev,
                                               const void *listener, ao_time now)
 {
@@ -50,6 +76,8 @@ const struct http_connection *connections_add(struct http_connections *c, struct
         bufferevent_incref(bev);
         c->at[i] = (struct http_connection){
             .bev = bev, .listener = listener, .since = now, .phase = HTTP_READS};
+        if (!evbuffer_add_cb(bufferevent_get_input(bev), on_input, &c->at[i]))
+            c->at[i].head.doubt = "out of memory";
         c->count++;
         return &c->at[i];
     }
@@ -64,7 +92,19 @@ void connections_enter(struct http_connections *c, const struct bufferevent *bev
             continue;
         c->at[i].phase = phase;
         c->at[i].since = now;
+        if (phase != HTTP_READS)
+            continue;
+        c->at[i].head = (struct head_check){0};
+        follow_head(&c->at[i], 0);
     }
+}
+
+const char *connections_doubt(const struct http_connections *c, const struct bufferevent *bev)
+{
+    for (size_t i = 0; i < HTTP_CONNECTIONS_MOST; i++)
+        if (c->at[i].bev == bev)
+            return c->at[i].head.doubt;
+    return NULL;
 }
 
 static bool was_dropped(struct bufferevent *bev)

@@ -19,6 +19,8 @@
 
 #include <ergon/ao.h>
 
+#include "server/admin/framing.h"
+
 struct bufferevent;
 
 enum {
@@ -45,6 +47,7 @@ struct http_connection {
     const void *listener;    /* that accepted it */
     ao_time since;           /* of this phase */
     enum http_phase phase;
+    struct head_check head; /* of its next request, or of that which is answered */
 };
 
 struct http_connections {
@@ -61,6 +64,8 @@ const struct http_connection *connections_add(struct http_connections *c, struct
 /* It is at something else from now on. */
 void connections_enter(struct http_connections *c, const struct bufferevent *bev,
                        enum http_phase phase, ao_time now);
+/* NULL, or what is in doubt about the head of its request, for people. */
+const char *connections_doubt(const struct http_connections *c, const struct bufferevent *bev);
 /* After each round: lets go of those that evhttp has dropped, and hangs up on one that has more
  * bytes than HTTP_INPUT_ONE, or the most where all have more than HTTP_INPUT_MAX. */
 void connections_sweep(struct http_connections *c);

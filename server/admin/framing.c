@@ -7,7 +7,7 @@
 
 /* What the headers say of it. */
 struct framing {
-    const char *length, *coding;
+    const char *length;
     unsigned lengths, codings, hosts;
 };
 
@@ -23,7 +23,6 @@ static void note(struct framing *f, const struct evkeyval *header)
         f->length = header->value;
         f->lengths++;
     } else if (strcasecmp(header->key, "Transfer-Encoding") == 0) {
-        f->coding = header->value;
         f->codings++;
     } else if (strcasecmp(header->key, "Host") == 0) {
         f->hosts++;
@@ -43,9 +42,9 @@ static const char *doubt_of(const struct framing *f, bool has_body)
         return "the length of the body is told more than once";
     if (f->length && !is_number(f->length))
         return "Content-Length is no number";
-    if (f->coding && strcasecmp(f->coding, "chunked") != 0)
-        return "no Transfer-Encoding is known but chunked";
-    if (!has_body && (f->coding || (f->length && strspn(f->length, "0") != strlen(f->length))))
+    if (f->codings > 0)
+        return "no Transfer-Encoding is known here: send Content-Length";
+    if (!has_body && f->length && strspn(f->length, "0") != strlen(f->length))
         return "a request of this method has no body";
     return NULL;
 }
@@ -62,4 +61,31 @@ const char *framing_doubt(const struct evkeyvalq *headers, bool has_body)
         note(&f, header);
     }
     return doubt_of(&f, has_body);
+}
+
+/* NULL: the byte may stand there. */
+static const char *doubt_of_byte(const struct head_check *h, uint8_t byte)
+{
+    if (byte == '\0')
+        return "there is a NUL in the head";
+    if ((byte == '\n') != (h->last == '\r'))
+        return "a line of the head does not end in CR LF";
+    if (h->last == '\n' && (byte == ' ' || byte == '\t'))
+        return "a header goes on in the next line";
+    return h->lines == 0 && byte == '\n' && h->length == 0 ? "the first line is empty" : NULL;
+}
+
+static void take_byte(struct head_check *h, uint8_t byte)
+{
+    h->doubt = doubt_of_byte(h, byte);
+    h->over = byte == '\n' && h->length == 0;
+    h->lines += byte == '\n';
+    h->length = byte == '\n' ? 0 : h->length + (byte != '\r');
+    h->last = byte;
+}
+
+void head_check_take(struct head_check *h, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count && !h->over && !h->doubt; i++)
+        take_byte(h, bytes[i]);
 }

@@ -155,8 +155,11 @@ static void on_request(struct evhttp_request *req, void *arg)
     struct web_listener *l = arg;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-    const char *doubt = framing_doubt(evhttp_request_get_input_headers(req),
-                                      evhttp_request_get_command(req) == EVHTTP_REQ_POST);
+    const char *doubt = connections_doubt(&l->web->connections, stream_of(req));
+
+    if (!doubt)
+        doubt = framing_doubt(evhttp_request_get_input_headers(req),
+                              evhttp_request_get_command(req) == EVHTTP_REQ_POST);
 
     connections_enter(&l->web->connections, stream_of(req), HTTP_ANSWERS, clock_monotonic());
     evhttp_request_set_on_complete_cb(req, on_answered, l);

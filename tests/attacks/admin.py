@@ -79,7 +79,11 @@ def smuggle(admin):
                     head("Content-Length: 2", f"Content-Length: {2 + len(SECOND)}") + b"{}", head("Content-Length: +2") + b"{}",
                     head("Content-Length: 2 ,2") + b"{}", head("Content-Length: -2"), head("Content-Length: 0x2") + b"{}", head("Content-Length : 2") + b"{}",
                     head("Transfer-Encoding: gzip, chunked") + body, head("Transfer-Encoding: xchunked") + body, head("Transfer-Encoding : chunked") + body,
-                    head("Transfer-Encoding: identity"), head(chunked) + b"-2\r\n{}\r\n0\r\n\r\n", head(chunked) + b"ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+                    head("Transfer-Encoding: identity"), head(chunked) + body, head(chunked) + b"0x2\r\n{}\r\n0\r\n\r\n", head(chunked) + b"+2\r\n{}\r\n0\r\n\r\n",
+                    head(chunked) + b"2\n{}\n0\n\n", head("Content-Length: 2\0") + b"{}", head("Content-Length: 2\0 9") + b"{}", head("Content-Length: 2", host="localhost\0.evil.example") + b"{}",
+                    head("Content-Length: 2\nX: y") + b"{}", head("Content-Length: 2", "X: y\r\n Content-Length: 99") + b"{}", head("Content-Length: 2\rX: y") + b"{}",
+                    b"\r\n" + head("Content-Length: 2") + b"{}", head(first=get).replace(b"\r\n", b"\n"),
+                    head(chunked) + b"-2\r\n{}\r\n0\r\n\r\n", head(chunked) + b"ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
                     head(f"Content-Length: {len(SECOND)}", first=get), head(chunked, first=get), head(f"Content-Length: {len(SECOND)}", first="DELETE /api/session HTTP/1.1")):
         got = answers(admin, request + SECOND)
         check(got.startswith(b"HTTP/1.1 4") and got.count(b"HTTP/1.1 ") == 1, request, got)

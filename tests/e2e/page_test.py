@@ -153,6 +153,13 @@ class Overview(PageTest):
         self.b.shot("charts")
 
 
+    def test_what_every_object_has_is_no_view(self):
+        self.open("overview")
+        for view in ("constructor", "__proto__", "toString"):
+            self.b.js("location.hash = arguments[0]", "#/" + view)
+            self.b.sees(f'There is no view "{view}".', "main")
+
+
 class Queues(PageTest):
     def queue(self, method):
         return next(q for q in self.client.call("queue.list") if q["method"] == method)

@@ -96,7 +96,7 @@ function makeFrame() {
 function show(where) {
     if (!frame) return;
     view?.close?.();
-    const make = VIEWS[where.view];
+    const make = Object.hasOwn(VIEWS, where.view) ? VIEWS[where.view] : null;
     view = make ? make(where) : { element: h('p', { class: 'empty' }, `There is no view "${where.view}". `, h('a', { href: '#/overview' }, 'Overview')), title: 'Nothing here' };
     fill(frame.main, view.element);
     document.title = `${view.title} – Ergon`;
