@@ -388,22 +388,34 @@ static bool within_or_all(const char *list, const char *wider)
     return !wider || (list && list_within(list, wider));
 }
 
-static bool grant_within(const struct grant *g, const struct grant *wider)
+static bool tenants_within(const struct grant *g, const struct grant *wider)
 {
-    return list_within(g->methods, wider->methods) &&
-           (!g->tenants || wider->any ||
-            (wider->tenants && list_within(g->tenants, wider->tenants))) &&
-           within_or_all(g->queues, wider->queues) && within_or_all(g->keys, wider->keys);
+    return wider->any || (!g->any && (!g->tenants ||
+                                      (wider->tenants && list_within(g->tenants, wider->tenants))));
 }
 
-bool rights_within(const struct rights *r, const struct rights *wider)
+static bool reach_within(const struct grant *g, const struct grant *wider)
+{
+    return tenants_within(g, wider) && within_or_all(g->queues, wider->queues) &&
+           within_or_all(g->keys, wider->keys);
+}
+
+/* An empty method: of all that the grant names. */
+static bool is_allowed(const struct grant *g, const struct grant *wider, struct span method)
+{
+    if (method.len > 0)
+        return patterns_fit(wider->methods, method) && reach_within(g, wider);
+    return list_within(g->methods, wider->methods) && reach_within(g, wider);
+}
+
+bool rights_within(const struct rights *r, const struct rights *wider, struct span method)
 {
     if (strcmp(r->owner.tenant, wider->owner.tenant) != 0)
         return false;
     for (uint32_t i = 0; i < r->count; i++) {
-        bool found = false;
+        bool found = method.len > 0 && !patterns_fit(r->grants[i].methods, method);
         for (uint32_t k = 0; k < wider->count && !found; k++)
-            found = grant_within(&r->grants[i], &wider->grants[k]);
+            found = is_allowed(&r->grants[i], &wider->grants[k], method);
         if (!found)
             return false;
     }

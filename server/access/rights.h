@@ -107,7 +107,8 @@ struct rights_grant {
 };
 bool rights_grant(const struct rights *r, uint32_t index, struct rights_grant *out); /* is it? */
 
-/* Is all that `r` may do allowed by `wider`?  False when in doubt. */
-bool rights_within(const struct rights *r, const struct rights *wider);
+/* Is all that `r` may do with the method, or, where that is empty, with any, allowed by `wider`?
+ * False when in doubt. */
+bool rights_within(const struct rights *r, const struct rights *wider, struct span method);
 
 #endif

@@ -35,6 +35,9 @@ struct conn_port {
      * that, each time that one stops to be read whose peer has left, and of which messages still
      * come; and behind it, when conn_ends(). */
     void (*gone)(void *arg, struct connection *c);
+    /* Its principal may do less than before, or it has none any more, and it goes on: requests that
+     * wait for what it may not have should be answered.  NULL: nobody asks. */
+    void (*lowered)(void *arg, struct connection *c);
     /* The rest is for connections that serve (server/net/serving.h); NULL: none does.
      *
      * Its peer sends nothing more (FIN), so no answer will come, and it serves no longer; all that

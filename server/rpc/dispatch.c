@@ -184,6 +184,17 @@ static void on_gone(void *arg, struct connection *c)
     }
 }
 
+static void on_lowered(void *arg, struct connection *c)
+{
+    struct call *next;
+
+    for (struct call *call = *conn_user(c); call; call = next) {
+        next = call->next;
+        if (call_is_operation(call) && call_is_poll(call))
+            job_request_judge(arg, call);
+    }
+}
+
 static void on_finished(void *arg, struct connection *c)
 {
     (void)arg;
@@ -201,6 +212,7 @@ struct conn_port rpc_port(struct rpc_loop *loop)
     loop->namespaces = namespaces;
     struct conn_port port = {.arg = loop,
                              .gone = on_gone,
+                             .lowered = on_lowered,
                              .finished = on_finished,
                              .flushed = on_flushed,
                              .harmless = is_harmless,

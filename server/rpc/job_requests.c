@@ -256,6 +256,23 @@ void job_request_cancel(struct rpc_loop *loop, struct call *call)
     job_request_give_up(loop, call);
 }
 
+void job_request_judge(struct rpc_loop *loop, struct call *call)
+{
+    static const char text[] = "the rights for this were reduced while it waited; ask again for "
+                               "what is left";
+    const struct operation *op = ao_of(call, struct operation, call);
+    const struct principal *who = conn_principal(call->owner);
+
+    if (op->cls == &operation_sem_holder || !op->rights ||
+        (who && rights_within(op->rights, principal_rights(who), span_text(op->cls->method))))
+        return;
+    rpc_count_refused(&loop->stats, ERGON_E_DENIED);
+    if (call->msgid_len > 0)
+        answer_error(call->owner, span_of(call->msgid, call->msgid_len), ERGON_E_DENIED, NULL,
+                     span_text(text));
+    job_request_give_up(loop, call);
+}
+
 static void answer_well(struct connection *c, struct span msgid, const struct operation *op)
 {
     const struct operation_reply *reply = &op->reply;

@@ -64,6 +64,10 @@ void job_request_give_up(struct rpc_loop *loop, struct call *call);
 /* The same, but its request is answered CANCELLED now. */
 void job_request_cancel(struct rpc_loop *loop, struct call *call);
 
+/* A long poll of a principal that may do less than before: it is answered DENIED where its method
+ * does not reach all that it did, and goes on otherwise. */
+void job_request_judge(struct rpc_loop *loop, struct call *call);
+
 /* What the loop does with what comes back through its channel. */
 struct channel_port rpc_channel_port(struct rpc_loop *loop);
 

@@ -255,7 +255,14 @@ class Ends(Roles):
 
     def test_or_lowers_them(self):
         server = self.start("on_revoke: lower")
-        alice, operator = self.known(server, "alice"), self.known(server, "operator")
+        alice, operator, pushed, victim = (self.known(server, name) for name in ("alice", "operator", "operator", "victim"))
+        task = victim.call("task.submit", "echo", [1], {"delay": "1h", "durable": "none"})["id"]
+        waits = [operator.send(method, *params) for method, params in
+                 (("task.wait", [task, {"timeout": "1h"}]), ("task.watch", [task, {"from": 100, "timeout": "1h"}]),
+                  ("task.events", [{"timeout": "1h"}]), ("event.wait", ["e", {"timeout": "1h"}]))]
+        goes_on = victim.send("task.wait", task, {"timeout": "1h"})
+        pushed.call("server.hello", {"push": True})
+        watch = pushed.send("task.watch", task, {"push": True})
         self.assertEqual(self.revoke("alice"), 0)
         with open(self.write("on_revoke: lower")) as f:
             text = f.read().replace('methods: ["*", task.any]', "methods: [echo]")
@@ -266,6 +273,18 @@ class Ends(Roles):
         self.assertEqual(self.code(alice, "echo", [1])[0], "AUTH")  # with the very next message
         self.assertEqual(self.code(operator, "task.list", [])[0], "DENIED")
         self.assertEqual(operator.call("echo", 1), 1)
+        echo, ended = pushed.send("echo", 1), {}
+        while echo not in ended:
+            message = pushed.receive()
+            if message[0] == 1:
+                ended[message[1]] = message[2]
+        self.assertIn("DENIED", str(ended.get(watch)))
+        victim.call("task.cancel", task)
+        for number in waits:
+            with self.assertRaises(RemoteError) as caught:
+                operator.result(number)
+            self.assertEqual(caught.exception.code, "DENIED")
+        self.assertEqual(victim.result(goes_on)["ended"][0]["state"], "cancelled")
 
     def test_a_token_with_an_end_ends(self):
         self.token["late"] = self.make("late", "echo", "--expires", "2001-01-01T00:00:00Z")

@@ -140,7 +140,8 @@ static void forget_token(struct connection *c)
 void admit_again(struct connection *c)
 {
     const struct principal *was = principal_ref(c->principal), *p = who_now(c);
-    bool lost = p == NULL || !rights_within(principal_rights(was), principal_rights(p));
+    bool lost =
+        p == NULL || !rights_within(principal_rights(was), principal_rights(p), (struct span){0});
 
     if (lost)
         log_warn(c->loop->lower ? "connection lowered" : "connection closed",
@@ -154,6 +155,8 @@ void admit_again(struct connection *c)
         conn_set_principal(c, p);
     else
         forget_token(c);
+    if (lost && conn_open(c) && c->loop->port.lowered != NULL)
+        c->loop->port.lowered(c->loop->port.arg, c);
     principal_unref(p);
     principal_unref(was);
 }

@@ -58,9 +58,9 @@ TEST(to_offer_a_method_is_granted_by_what_speaks_of_offers_alone)
     const struct rights *few = rights(NULL, "token:a", "worker.offer.img.*");
     const struct rights *all = rights(NULL, "token:a", "worker.offer.*");
     const struct rights *others = rights(NULL, "token:a", "*");
-    assert_true(rights_within(few, all));
-    assert_false(rights_within(all, few));
-    assert_false(rights_within(few, others));
+    assert_true(rights_within(few, all, S("")));
+    assert_false(rights_within(all, few, S("")));
+    assert_false(rights_within(few, others, S("")));
     rights_unref(few);
     rights_unref(all);
     rights_unref(others);
@@ -207,7 +207,7 @@ TEST(less_is_within_more)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct rights *was = rights(NULL, "token:a", cases[i].was);
         const struct rights *is = rights(NULL, "token:a", cases[i].is);
-        assert_int_equal(rights_within(was, is), cases[i].within);
+        assert_int_equal(rights_within(was, is, S("")), cases[i].within);
         rights_unref(was);
         rights_unref(is);
     }
@@ -235,7 +235,7 @@ static bool role_within(const struct role *is, const struct role *wider)
 {
     struct role_table *less = role_table_new(is, 1), *more = role_table_new(wider, 1);
     const struct rights *a = rights(less, "token:a", NULL), *b = rights(more, "token:a", NULL);
-    bool within = rights_within(a, b);
+    bool within = rights_within(a, b, S(""));
 
     rights_unref(a);
     rights_unref(b);
@@ -280,9 +280,38 @@ TEST(the_first_role_that_names_a_tenant_says_which)
 
     assert_string_equal(rights_owner(a).tenant, "first");
     assert_string_equal(rights_owner(b).tenant, "own");
-    assert_false(rights_within(a, b) || rights_within(b, a)); /* of another tenant */
+    assert_false(rights_within(a, b, S("")) || rights_within(b, a, S(""))); /* of another tenant */
     rights_unref(a);
     rights_unref(b);
     role_table_unref(both);
     role_table_unref(none);
+}
+
+static bool method_keeps(const struct role *was, const struct role *is)
+{
+    struct role_table *before = role_table_new(was, 1), *after = role_table_new(is, 1);
+    const struct rights *a = rights(before, "token:a", NULL), *b = rights(after, "token:a", NULL);
+    bool keeps = rights_within(a, b, S("task.wait"));
+
+    rights_unref(a);
+    rights_unref(b);
+    role_table_unref(before);
+    role_table_unref(after);
+    return keeps;
+}
+
+#define ROLE(its_methods, ...)                                                                     \
+    (&(struct role){.name = "r", .members = "token:a", .methods = (its_methods), __VA_ARGS__})
+
+TEST(a_method_keeps_what_it_reaches_whatever_becomes_of_others)
+{
+    assert_true(method_keeps(ROLE("task.*,echo"), ROLE("task.wait")));
+    assert_false(method_keeps(ROLE("task.*"), ROLE("task.get")));
+    assert_true(method_keeps(ROLE("task.*", .keys = "k-1"), ROLE("task.*", .keys = "k-*")));
+    assert_false(method_keeps(ROLE("task.*", .keys = "k-*"), ROLE("task.*", .keys = "k-1")));
+    assert_false(method_keeps(ROLE("task.*"), ROLE("task.*", .queues = "echo")));
+    assert_false(method_keeps(ROLE("task.*", .tenants = "b"), ROLE("task.*")));
+    assert_false(method_keeps(ROLE("task.*,task.any"), ROLE("task.*")));
+    assert_true(method_keeps(ROLE("task.*", .tenants = "b"), ROLE("task.*,task.any")));
+    assert_false(method_keeps(ROLE("task.*", .tenant = "b"), ROLE("task.*", .tenant = "c")));
 }
