@@ -113,7 +113,7 @@ void effects_apply(struct jobs *jobs)
         job = job_next_effect(&jobs->table, &effects);
         if (job)
             apply(jobs, job, effects);
-        if (!job && jobs->sched.to_note)
+        if (!job && jobs->sched.notes.any)
             rates_write(jobs); /* without memory somebody may go on at once */
     } while (job || jobs->sched.granted.first || jobs->sched.called.first);
     if (jobs->readers.first)

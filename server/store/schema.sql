@@ -93,13 +93,13 @@ CREATE TABLE queues (
     offered_at INTEGER           -- when workers last began or ceased to offer the method, to the hour
 ) WITHOUT ROWID;
 
--- The last starts of each rate that is in use, so that it holds across a restart.
+-- The last starts of each rate that is in use, so that it holds across a restart; and limits whose size was changed.
 CREATE TABLE rates (
     id INTEGER PRIMARY KEY,
     tenant TEXT,
     key TEXT NOT NULL,
     rate_max INTEGER,
-    per_ns INTEGER,
+    per_ns INTEGER,              -- -1: it is a limit, of which at most rate_max tasks run at a time
     noted_at INTEGER,            -- when this was written
     promised INTEGER,            -- so many more may have started since then
     starts BLOB                  -- how long before noted_at (ns, 8 bytes), and how many then (8 bytes), the oldest first

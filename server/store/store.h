@@ -87,7 +87,7 @@ struct store_queue {
     uint64_t offered_at;      /* when workers last began or ceased to offer it */
 };
 
-/* The last starts of a rate. */
+/* The last starts of a rate; or with `per` AO_NEVER the size of a limit. */
 struct store_rate {
     uint64_t id;
     struct span tenant, key;

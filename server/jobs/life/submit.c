@@ -13,6 +13,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/numbers.h"
 #include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
@@ -203,10 +204,12 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
 
 /* Its limit, its rate and what it comes after, which only a job with extras may have. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
-                                  const struct submitter *who, char *text, size_t size)
+                                  const struct submitter *who, struct submitted *out, char *text,
+                                  size_t size)
 {
     if (!admission_join(&jobs->sched, job, spec))
         return ERGON_E_MEMORY;
+    out->numbers = numbers_wait(job);
     const struct dependent any = {0};
     return dependencies_join(&jobs->sched, job, spec, who ? &who->waits : &any, text, size);
 }
@@ -222,7 +225,8 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
-    enum ergon_error wrong = job->more ? hold_back(jobs, job, spec, who, text, size) : ERGON_OK;
+    enum ergon_error wrong =
+        job->more ? hold_back(jobs, job, spec, who, out, text, size) : ERGON_OK;
     if (wrong != ERGON_OK) {
         scheduler_forget(&jobs->sched, job);
         job_free(table, job);

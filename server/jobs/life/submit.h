@@ -13,6 +13,9 @@ struct submitted {
      * being written anew, and gets EFFECT_SAVED: then job_joined() follows; or, with an error, it
      * stays as it was, and a submission that coalesced leaves it again by job_cancel(). */
     bool hardens;
+    /* It changed numbers of a limit or a rate that fsync jobs use, too: these are on disk when all
+     * is that was pushed to the store. */
+    bool numbers;
 };
 
 /* May `arg` have to do with a job that another has submitted?  Who joins one by a key reads its

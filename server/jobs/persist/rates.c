@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/limit_rows.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/lines.h"
 
@@ -91,6 +92,7 @@ static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
     r->note.told_at = table_now(&jobs->table);
     r->note.asked = promised;
     r->note.stale = !write;
+    r->untold = false;
     if (!write) { /* no memory: as when the store fails */
         r->note.promised = promised;
         return;
@@ -120,8 +122,8 @@ static void tell(struct jobs *jobs, struct rate *r)
     if (rate_is_past(r)) {
         remove_row(jobs, r);
         admission_noted(&jobs->sched, r);
-    } else if (r->note.writes == 0) { /* else it is looked at when that is back */
-        put(jobs, r, to_promise(r, table_now(&jobs->table)));
+    } else if (r->note.writes == 0 || r->untold) { /* else it is looked at when that is back */
+        put(jobs, r, r->note.writes > 0 ? r->note.asked : to_promise(r, table_now(&jobs->table)));
         if (r->note.writes == 0)
             admission_noted(&jobs->sched, r);
     }
@@ -130,8 +132,12 @@ static void tell(struct jobs *jobs, struct rate *r)
 void rates_write(struct jobs *jobs)
 {
     struct rate *r;
-    while (!jobs->table.recovering && (r = jobs->sched.to_note)) {
-        jobs->sched.to_note = r->note.next;
+    if (jobs->table.recovering)
+        return;
+    limit_rows_write(jobs);
+    jobs->sched.notes.any = !LIST_EMPTY(&jobs->sched.notes.limits);
+    while ((r = jobs->sched.notes.rates)) {
+        jobs->sched.notes.rates = r->note.next;
         r->note.listed = false;
         tell(jobs, r);
     }
@@ -140,10 +146,11 @@ void rates_write(struct jobs *jobs)
 void rates_flush(struct jobs *jobs)
 {
     struct rate *next;
+    limit_rows_write(jobs);
     for (struct rate *r = limit_table_rate(jobs->sched.limits, NULL); r; r = next) {
         next = limit_table_rate(jobs->sched.limits, r);
         start_window_pass(&r->starts, r->of, table_now(&jobs->table));
-        if (r->starts.length > 0)
+        if (r->starts.length > 0 || (r->refs > 0 && r->moved))
             put(jobs, r, 0);
         else
             remove_row(jobs, r);
@@ -154,6 +161,10 @@ void rates_flush(struct jobs *jobs)
 
 bool rates_recover(struct jobs *jobs, const struct store_rate *row)
 {
+    if (jobs->journal.last_rate < row->id)
+        jobs->journal.last_rate = row->id;
+    if (row->per == LIMIT_ROW_PER)
+        return limit_rows_recover(jobs, row);
     const struct start_rate of = {row->max, row->per};
     struct tenant *tenant = table_tenant(&jobs->table, row->tenant);
     struct rate *r = tenant ? admission_rate(&jobs->sched, tenant, row->key, of) : NULL;
@@ -170,10 +181,10 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     }
     start_window_add_past(&r->starts, r->of, 0, row->promised, now);
     r->note.row = row->id;
+    r->note.row_at = row->noted_at;
+    r->moved = true;
     r->note.told_at = table_now(&jobs->table);
     r->note.stale = true; /* nothing is promised any more */
-    if (jobs->journal.last_rate < row->id)
-        jobs->journal.last_rate = row->id;
     start_window_pass(&r->starts, r->of, now);
     admission_weigh(&jobs->sched, r);
     admission_noted(&jobs->sched, r);

@@ -12,7 +12,7 @@
 
 #include "server/jobs/jobs_parts.h"
 
-/* Tells the store of those rates that are listed for it. */
+/* Tells the store of those limits and rates that are listed for it. */
 void rates_write(struct jobs *jobs);
 /* Before the store stops: the last word of every rate. */
 void rates_flush(struct jobs *jobs);

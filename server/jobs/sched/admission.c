@@ -3,6 +3,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/line_place.h"
 #include "server/jobs/sched/lines.h"
+#include "server/jobs/sched/numbers.h"
 
 /* How long after it was told last the file is told of further starts, if nothing else is. */
 static const ao_time tell_after = AO_S(1);
@@ -29,8 +30,9 @@ void admission_note(struct scheduler *s, struct rate *r)
     if (r->note.listed)
         return;
     r->note.listed = true;
-    r->note.next = s->to_note;
-    s->to_note = r;
+    r->note.next = s->notes.rates;
+    s->notes.rates = r;
+    s->notes.any = true;
     ao_activate(s->ao);
 }
 
@@ -47,7 +49,7 @@ static bool goes(struct scheduler *s, struct rate *r)
 
 static void leave_list(struct scheduler *s, struct rate *r)
 {
-    struct rate **at = &s->to_note;
+    struct rate **at = &s->notes.rates;
     while (r->note.listed && *at != r)
         at = &(*at)->note.next;
     if (r->note.listed)
@@ -184,23 +186,37 @@ static void adopt(struct scheduler *s, struct rate *r)
     admission_weigh(s, r);
 }
 
-/* Live, the newest spec says how many permits there are, where sem.create did not (life/submit.c);
- * the row of a hold says so when that is renewed.  Tasks that are read back come behind the rows of
- * semaphores and holds, in the order of their ids, and those that are older say nothing new. */
-static void agree_with_row(struct scheduler *s, struct limit *limit, const struct job *job)
+static uint8_t more_durable(uint8_t a, uint8_t b)
 {
-    if (!limit || limit->row_max == 0 || limit->row_max == limit->max)
-        return;
-    if (s->table->recovering && job->created <= limit->row_at)
-        limit->max = limit->row_max;
-    else if (!s->table->recovering)
-        limit->row_max = 0;
+    return a > b ? a : b;
+}
+
+/* Numbers that were changed are state of their own, as durable as the most durable job that uses
+ * them. */
+static void keep_numbers(struct scheduler *s, const struct line *line, const struct job *job)
+{
+    struct limit *limit = line->limit;
+    struct rate *r = line->rate;
+    if (limit) {
+        limit->durable = more_durable(limit->durable, job->durable);
+        numbers_note_limit(s, limit);
+    }
+    if (r) {
+        r->durable = more_durable(r->durable, job->durable);
+        if (r->note.kept && r->untold && r->durable != DURABLE_NONE)
+            admission_note(s, r);
+    }
 }
 
 bool admission_join(struct scheduler *s, struct job *job, const struct job_spec *spec)
 {
+    struct job_spec recovered;
     if (spec->limit_key.len == 0 && spec->rate_key.len == 0)
         return true;
+    if (s->table->recovering) {
+        recovered = numbers_in_force(s, job, spec);
+        spec = &recovered;
+    }
     struct line *line =
         line_get(s->limits, job->tenant, spec, queue_pool(job->queue), table_now(s->table));
     job->more->claim.line = line;
@@ -208,7 +224,7 @@ bool admission_join(struct scheduler *s, struct job *job, const struct job_spec 
         return false;
     if (line->rate)
         adopt(s, line->rate);
-    agree_with_row(s, line->limit, job);
+    keep_numbers(s, line, job);
     call_both(s, line); /* either may have been raised */
     return true;
 }
@@ -241,6 +257,9 @@ void admission_settle(struct scheduler *s, struct job *job)
 void admission_fini(struct scheduler *s)
 {
     struct rate *r;
+    struct limit *limit;
+    while ((limit = limit_next_to_note(&s->notes)))
+        numbers_drop_limit(s, limit);
     while ((r = limit_table_rate(s->limits, NULL)))
         drop_rate(s, r);
 }

@@ -2,6 +2,7 @@
 
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/lines.h"
+#include "server/jobs/sched/numbers.h"
 
 void hold_claim_wait(struct scheduler *s, struct claim *c)
 {
@@ -48,6 +49,8 @@ void hold_claim_put_back(struct scheduler *s, struct limit *limit, uint32_t perm
 
 void hold_claim_set_max(struct scheduler *s, struct limit *limit, uint32_t max)
 {
+    limit->moved |= limit->max != max;
     limit->max = max;
+    numbers_note_limit(s, limit);
     admission_call(s, limit);
 }

@@ -17,6 +17,7 @@ enum { SIDE_NONE = UINT32_MAX };
 
 struct limit_table {
     struct hash_table limits, rates, lines;
+    struct row_notes *notes;
     uint64_t seed[2];
     ao_time step;
     struct pool_calls **pools; /* by index */
@@ -27,13 +28,15 @@ struct limit_table {
 
 /* --- The tables --- */
 
-struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from)
+struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from,
+                                    struct row_notes *notes)
 {
     struct limit_table *t = malloc(sizeof *t);
     if (!t)
         return NULL;
     *t = (struct limit_table){.seed = {seed[0], seed[1]},
                               .workers_from = workers_from,
+                              .notes = notes,
                               .step = ageing > 0 && ageing < STEP_MAX ? ageing : STEP_MAX};
     hash_table_init(&t->limits);
     hash_table_init(&t->rates);
@@ -170,15 +173,33 @@ static uint32_t side_of(struct gate *g, uint32_t pool, const struct pool_calls *
 
 /* --- Made and dropped --- */
 
-static struct limit *get_limit(struct limit_table *t, struct tenant *tenant, struct span name,
-                               uint32_t max)
+struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                        uint32_t max)
 {
     struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
     if (!limit)
         return NULL;
-    if (limit->refs == 0)
+    if (!limit->gate.sides)
         gate_init(&limit->gate, limit, NULL);
+    limit->moved |= limit->max != 0 && limit->max != max;
     limit->max = max;
+    return limit;
+}
+
+void limit_note(struct limit_table *t, struct limit *limit)
+{
+    if (!limit->listed)
+        LIST_INSERT_HEAD(&t->notes->limits, limit, to_note);
+    limit->listed = t->notes->any = true;
+}
+
+struct limit *limit_next_to_note(struct row_notes *notes)
+{
+    struct limit *limit = LIST_FIRST(&notes->limits);
+    if (!limit)
+        return NULL;
+    LIST_REMOVE(limit, to_note);
+    limit->listed = false;
     return limit;
 }
 
@@ -192,18 +213,32 @@ struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span 
         gate_init(&r->gate, NULL, r);
         start_window_init(&r->starts);
     }
-    r->of.max = of.max > 0 ? of.max : 1;
-    r->of.per = of.per > 0 ? of.per : 1;
+    of.max = of.max > 0 ? of.max : 1;
+    of.per = of.per > 0 ? of.per : 1;
+    if (r->of.max > 0 && (r->of.max != of.max || r->of.per != of.per))
+        r->moved = r->untold = true;
+    r->of = of;
     start_window_pass(&r->starts, r->of, now);
     return r;
 }
 
+void limit_drop(struct limit_table *t, struct limit *limit)
+{
+    if (limit->listed)
+        LIST_REMOVE(limit, to_note);
+    gate_fini(&limit->gate);
+    drop(&t->limits, &limit->key);
+}
+
+/* One with a row goes when that is gone. */
 static void drop_limit(struct limit_table *t, struct limit *limit)
 {
     if (!limit || limit->refs > 0)
         return;
-    gate_fini(&limit->gate);
-    drop(&t->limits, &limit->key);
+    if (limit->row > 0)
+        limit_note(t, limit);
+    else
+        limit_drop(t, limit);
 }
 
 void rate_drop(struct limit_table *t, struct rate *r)
@@ -280,7 +315,7 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
 {
     const struct start_rate of = {spec->rate, spec->rate_per};
     bool limited = spec->limit_key.len > 0, rated = spec->rate_key.len > 0;
-    struct limit *limit = limited ? get_limit(t, tenant, spec->limit_key, spec->limit) : NULL;
+    struct limit *limit = limited ? limit_get(t, tenant, spec->limit_key, spec->limit) : NULL;
     if (limited && !limit)
         return NULL;
     struct rate *rate = rated ? rate_get(t, tenant, spec->rate_key, of, now) : NULL;
@@ -299,6 +334,11 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
     return NULL;
 }
 
+struct rate *rate_find(const struct limit_table *t, const struct tenant *tenant, struct span name)
+{
+    return (struct rate *)find(&t->rates, tenant, name, hash_of_name(t, tenant, name));
+}
+
 struct limit *limit_find(const struct limit_table *t, const struct tenant *tenant, struct span name)
 {
     return (struct limit *)find(&t->limits, tenant, name, hash_of_name(t, tenant, name));
@@ -307,7 +347,7 @@ struct limit *limit_find(const struct limit_table *t, const struct tenant *tenan
 struct line *line_of_holds(struct limit_table *t, struct tenant *tenant, struct span name,
                            uint32_t max)
 {
-    struct limit *limit = get_limit(t, tenant, name, max);
+    struct limit *limit = limit_get(t, tenant, name, max);
     struct line *line = limit ? find_line(t, limit, NULL, POOL_OF_HOLDS) : NULL;
     if (!line && limit)
         line = make_line(t, limit, NULL, POOL_OF_HOLDS);

@@ -33,6 +33,13 @@ enum { POOL_OF_HOLDS = UINT32_MAX };
 
 struct limit_table; /* of limits, rates and lines */
 
+/* Limits and rates of which the file is to be told: persist/ does it. */
+struct row_notes {
+    LIST_HEAD(, limit) limits;
+    struct rate *rates;
+    bool any; /* looked at all the time: without it both are empty */
+};
+
 /* What a limit, or a rate, is found by. */
 struct limit_key {
     struct hash_link link; /* first */
@@ -74,10 +81,14 @@ struct limit {
     struct semaphore *semaphore; /* of its name; NULL: there is none */
     uint32_t max;                /* as the newest spec of this key says, or sem.create */
     bool kept; /* by sem.create, which alone says `max`: its semaphore stays when nobody needs it */
-    /* As the row of its semaphore says, or after a restart that of the last hold of one without a
-     * row; 0: none does. */
-    uint32_t row_max;
-    uint64_t row_at; /* Unix ns, as it is read back: what tasks say that came before is older */
+    uint8_t durable; /* enum job_durable: of the most durable of the jobs and holds that named it */
+    bool moved;      /* `max` was another once: the newest job that is left may say the old one */
+    bool listed;     /* in the table's list of those of which the file is to be told */
+    uint64_t row;    /* that says `max`: persist/limit_rows.h; 0: none.  The limit stays for it */
+    /* Unix ns, while rows are read back: so old is `max`, and jobs that came before do not change
+     * it.  0: no row said it. */
+    uint64_t row_at;
+    LIST_ENTRY(limit) to_note;
     LIST_HEAD(, job_more) late; /* jobs whose attempts were given up, and have not returned */
     uint32_t taken; /* more than `max` while those run that began before it was lowered */
     uint32_t refs;  /* lines */
@@ -94,6 +105,7 @@ struct rate_note {
     uint32_t promised; /* starts to come that it knows of; tokens that are held are among them */
     uint32_t asked;    /* while a write is on its way: what `promised` is when it is back */
     uint64_t row;      /* 0: it has never been told */
+    uint64_t row_at;   /* Unix ns, while rows are read back: as that of a limit */
     ao_time told_at;
     struct rate *next; /* in that list */
 };
@@ -101,13 +113,16 @@ struct rate_note {
 struct rate {
     struct limit_key key; /* first */
     struct gate gate;
-    struct start_rate of;        /* as the newest spec of this key says */
-    struct start_window starts;  /* within `of.per` */
-    size_t weighed;              /* bytes of it that are counted; admission.c */
-    uint32_t held;               /* tokens that jobs have, and have not used */
-    uint32_t refs;               /* lines; without any it stays until its last start is past */
-    struct rate_note note;       /* what the file knows of it */
-    struct ao timer;             /* sleeps until the next start leaves the window */
+    struct start_rate of;       /* as the newest spec of this key says */
+    struct start_window starts; /* within `of.per` */
+    size_t weighed;             /* bytes of it that are counted; admission.c */
+    uint32_t held;              /* tokens that jobs have, and have not used */
+    uint32_t refs;              /* lines; without any it stays until its last start is past */
+    uint8_t durable;       /* enum job_durable: of the most durable of the jobs that named it */
+    bool moved;            /* `of` was another once, as that of a limit */
+    bool untold;           /* of which the file has not been told yet */
+    struct rate_note note; /* what the file knows of it */
+    struct ao timer;       /* sleeps until the next start leaves the window */
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
 };
 
@@ -131,8 +146,10 @@ struct line {
 
 /* The seed is secret, since keys come from strangers.  `ageing`: so long a wait counts as one step
  * of priority; 0: never.  Pools from `workers_from` on are idle until it is said that they are not.
- * NULL without memory. */
-struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from);
+ * The
+ * notes are borrowed.  NULL without memory. */
+struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from,
+                                    struct row_notes *notes);
 /* All lines and rates were dropped; NULL is fine. */
 void limit_table_free(struct limit_table *t);
 /* The rate behind this one, in no order but each once; behind NULL the first.  NULL: there is none.
@@ -147,7 +164,17 @@ struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct
                       uint32_t pool, ao_time now);
 /* Made if there is none; stays as long as the table.  NULL without memory. */
 struct pool_calls *limits_pool_calls(struct limit_table *t, uint32_t pool);
-/* The limit of this name; NULL: there is none. */
+/* A limit without lines whose row is read back, or the one of this name; NULL without memory. */
+struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                        uint32_t max);
+/* The file is to be told of it: the row is not what it is, or is not needed any more. */
+void limit_note(struct limit_table *t, struct limit *limit);
+/* Takes the next such limit out of the list; NULL: there is none. */
+struct limit *limit_next_to_note(struct row_notes *notes);
+/* Frees a limit without lines whose row is gone. */
+void limit_drop(struct limit_table *t, struct limit *limit);
+/* The rate, the limit of this name; NULL: there is none. */
+struct rate *rate_find(const struct limit_table *t, const struct tenant *tenant, struct span name);
 struct limit *limit_find(const struct limit_table *t, const struct tenant *tenant,
                          struct span name);
 /* The line of the holds of this limit, which is made with so many permits if there is none; the

@@ -45,7 +45,7 @@ struct scheduler {
     struct board *board;     /* borrowed; NULL: no job is durable */
 
     struct limit_table *limits;
-    struct rate *to_note;     /* rates of which the file is to be told: persist/rates.c does it */
+    struct row_notes notes;
     bool keeps_rates;         /* there is a file */
     struct job_queue *moving; /* queues of which what is held goes on, by `next_moving` */
     struct job_list granted;  /* what they waited for is theirs: to be queued again */

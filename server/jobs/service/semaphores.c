@@ -131,7 +131,7 @@ static struct semaphore *find_or_make(struct jobs *jobs, struct operation *op)
     }
     uint32_t max = semaphore_limit(s)->max;
     if (is_new)
-        s->durable = durable;
+        semaphore_set_durable(s, durable);
     if (a->permits <= max)
         return s;
     semaphore_settle(jobs, s);
@@ -387,7 +387,7 @@ static bool keep(struct jobs *jobs, struct semaphore *s, bool durable)
     if (!durable && row > 0 && !semaphore_rows_remove(jobs, s))
         return false;
     s->row = durable ? s->row : 0;
-    s->durable = durable;
+    semaphore_set_durable(s, durable);
     return true;
 }
 

@@ -25,7 +25,7 @@ bool submission_begin(struct operation *op)
 {
     struct submission_arguments *s = &op->submission;
     s->outcome = (struct submission_outcome){0};
-    s->joins = false;
+    s->joins = s->numbers = false;
     s->outcomes = s->count <= 1 ? &s->outcome : calloc(s->count, sizeof *s->outcomes);
     if (!s->outcomes)
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -85,6 +85,7 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
                                            .hardens = done.hardens};
+    op->submission.numbers |= done.numbers;
     if (tracepoint_watched(submit))
         job_trace_submit(done.job, op->conn);
     if (log_has(LOG_DEBUG))
@@ -179,6 +180,14 @@ static void pack_refusal(const struct submission_outcome *outcome, struct pack *
     pack_key_str(p, "error", text);
 }
 
+static void finish(struct jobs *jobs, struct operation *op)
+{
+    if (op->submission.numbers)
+        sync_answer(jobs, op);
+    else
+        operation_finish(op);
+}
+
 static void answer_one(struct jobs *jobs, struct operation *op)
 {
     struct operation_reply *reply = &op->reply;
@@ -189,7 +198,7 @@ static void answer_one(struct jobs *jobs, struct operation *op)
         return;
     }
     reply->short_result = (uint32_t)(enc_outcome(jobs, &op->submission.outcomes[0], at) - at);
-    operation_finish(op);
+    finish(jobs, op);
 }
 
 static void answer_many(struct jobs *jobs, struct operation *op)
@@ -203,7 +212,7 @@ static void answer_many(struct jobs *jobs, struct operation *op)
             pack_outcome(jobs, &s->outcomes[i], p);
         else
             pack_refusal(&s->outcomes[i], p);
-    operation_finish(op);
+    finish(jobs, op);
 }
 
 static void answer(struct jobs *jobs, struct operation *op)

@@ -57,7 +57,6 @@ bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s)
                                                 .tenant = span_put(tenant, &at),
                                                 .name = span_put(limit->key.name, &at),
                                                 .permits = limit->max};
-    limit->row_max = limit->max;
     store_push(jobs->store, write);
     return true;
 }
@@ -68,7 +67,6 @@ bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s)
     if (!write)
         return false;
     write->semaphore.id = s->row;
-    semaphore_limit(s)->row_max = 0;
     store_push(jobs->store, write);
     return true;
 }

@@ -102,6 +102,13 @@ struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct s
     return s;
 }
 
+void semaphore_set_durable(struct semaphore *s, bool durable)
+{
+    s->durable = durable;
+    if (durable)
+        semaphore_limit(s)->durable = DURABLE_FSYNC;
+}
+
 struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struct span name,
                                     uint32_t max)
 {
@@ -117,7 +124,6 @@ void semaphore_settle(struct jobs *jobs, struct semaphore *s)
         return;
     unlink_semaphore(jobs->shared, s);
     semaphore_limit(s)->semaphore = NULL;
-    semaphore_limit(s)->row_max = 0;
     table_weigh_other(&jobs->table, t, semaphore_bytes(s), 0);
     t->semaphores--;
     line_unref(jobs->sched.limits, s->line);

@@ -41,6 +41,7 @@ static inline struct limit *semaphore_limit(const struct semaphore *s)
 {
     return s->line->limit;
 }
+void semaphore_set_durable(struct semaphore *s, bool durable);
 
 /* A walk through all, in small steps: what comes and goes meanwhile does not disturb it. */
 struct semaphore_walk {

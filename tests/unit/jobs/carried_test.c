@@ -183,6 +183,129 @@ STORED_TEST(how_much_of_a_result_is_kept_is_not_forgotten)
     assert_true(world_job(w, id)->end->cut);
 }
 
+/* --- Numbers in force --- */
+
+static void crash(struct jobs_world *w)
+{
+    jobs_world_crash(w);
+}
+
+static void restart(struct jobs_world *w)
+{
+    jobs_world_restart(w);
+}
+
+static void (*const deaths[])(struct jobs_world *w) = {crash, restart};
+
+static uint64_t answered(struct jobs_world *w, struct job_spec spec)
+{
+    struct operation *op = world_operation(w, &operation_submit);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    while (!world_answered(w, op))
+        jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return op->submission.outcomes[0].id;
+}
+
+static const struct limit *disk(struct jobs_world *w, uint64_t id)
+{
+    return world_job(w, id)->more->claim.line->limit;
+}
+
+static const struct rate *mail(struct jobs_world *w, uint64_t id)
+{
+    return world_job(w, id)->more->claim.line->rate;
+}
+
+#define NUMBERED(level, max, ...)                                                                  \
+    WORK(.durable = DURABLE_##level, .limit_key = span_text("disk"), .limit = (max),               \
+         .rate_key = span_text("mail"), .rate = 10 * (max), .rate_per = AO_S(max),                 \
+         .delay = AO_S(100), __VA_ARGS__)
+
+static void expect_numbers(struct jobs_world *w, uint64_t id, uint32_t max)
+{
+    assert_int_equal(disk(w, id)->max, max);
+    assert_int_equal(mail(w, id)->of.max, 10 * max);
+    assert_int_equal(mail(w, id)->of.per, AO_S(max));
+}
+
+/* The newest submission is kept in memory only, or is lost with the process. */
+STORED_TEST(numbers_are_as_durable_as_the_most_durable_that_uses_them)
+{
+    static const uint8_t levels[] = {DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC};
+    for (unsigned n = 0; n < 6; n++) {
+        uint64_t id = answered(w, NUMBERED(FSYNC, 5));
+        struct job_spec spec = NUMBERED(NONE, 2);
+        spec.durable = levels[n % 3];
+        answered(w, spec);
+        deaths[n / 3](w);
+        expect_numbers(w, id, 2);
+        answered(w, NUMBERED(FSYNC, 3)); /* a row that was read back is written again */
+        deaths[n / 3](w);
+        expect_numbers(w, id, 3);
+        jobs_world_pass(w, AO_S(100));
+        while (w->runs) {
+            world_finish(w->runs, "\x2a");
+            jobs_world_pass(w, AO_MS(500));
+        }
+        jobs_world_pass(w, AO_S(3600 + 60));
+        assert_int_equal(w->jobs->table.count, 0);
+        jobs_world_pass(w, AO_S(10));
+        assert_int_equal(w->store->rows.rate_count, 0);
+        assert_null(limit_find(w->jobs->sched.limits,
+                               table_tenant_find(&w->jobs->table, span_text("")),
+                               span_text("disk")));
+        stage_balances(w);
+    }
+}
+
+STORED_TEST(numbers_outlive_the_task_that_named_them)
+{
+    for (unsigned how = 0; how < 2; how++) {
+        uint64_t id = answered(w, NUMBERED(FSYNC, 5)),
+                 newest = answered(w, NUMBERED(FSYNC, 1, .keep = 0));
+        world_cancel(w, world_job(w, newest));
+        jobs_world_pass(w, AO_S(3));
+        assert_null(world_job(w, newest));
+        deaths[how](w);
+        expect_numbers(w, id, 1);
+        world_cancel(w, world_job(w, id));
+        jobs_world_pass(w, AO_S(3600));
+    }
+}
+
+/* Nothing more is written than its own rows. */
+STORED_TEST(numbers_that_stay_cost_no_write)
+{
+    answered(w, NUMBERED(FSYNC, 5));
+    uint32_t before = w->store->operations;
+    answered(w, NUMBERED(FSYNC, 5));
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(w->store->operations, before + 1);
+    assert_int_equal(w->store->rows.rate_count, 0);
+}
+
+STORED_TEST(numbers_are_written_when_the_store_works_again)
+{
+    uint64_t id = answered(w, NUMBERED(FSYNC, 5));
+    struct job_spec spec = NUMBERED(NONE, 2);
+    struct operation *op = world_operation(w, &operation_submit);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    w->store->error = STORE_FULL;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    stage_holds(op->reply.text, "it is so now");
+    expect_numbers(w, id, 2);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(5));
+    jobs_world_crash(w);
+    expect_numbers(w, id, 2);
+}
+
 /* --- Histories --- */
 
 static enum job_reason reason_told(struct jobs_world *w, uint64_t id, enum job_event what)

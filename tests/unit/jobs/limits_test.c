@@ -18,7 +18,8 @@ static uint64_t random_state;
 
 static struct limit_table *fresh_table(void)
 {
-    struct limit_table *t = limit_table_new(seed, 0, 1000);
+    struct row_notes notes = {0};
+    struct limit_table *t = limit_table_new(seed, 0, 1000, &notes);
     assert_non_null(t);
     random_state = 4711;
     return t;
@@ -491,7 +492,8 @@ LIMITS_TEST(who_is_called_holds_nothing)
 /* A step of priority counts as much as having waited for one step of age. */
 TEST(who_waits_grows_older)
 {
-    struct limit_table *t = limit_table_new(seed, AO_S(10), 1000);
+    struct row_notes notes = {0};
+    struct limit_table *t = limit_table_new(seed, AO_S(10), 1000, &notes);
     struct tenant tenant = {0};
     struct job_spec spec = of_limit("x", 1);
     const struct {

@@ -1,0 +1,76 @@
+#include "server/jobs/persist/limit_rows.h"
+
+#include "server/jobs/core/names.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/numbers.h"
+
+/* What could not be written is written when the store works again. */
+static void told(struct jobs *jobs, struct store_op *write)
+{
+    const struct tenant *tenant = table_tenant_find(&jobs->table, write->rate.tenant);
+    struct limit *limit = tenant ? limit_find(jobs->sched.limits, tenant, write->rate.key) : NULL;
+    journal_notice(jobs, write);
+    if (write->error != STORE_OK && write->error != STORE_REFUSED && limit &&
+        limit->row == write->rate.id)
+        limit_note(jobs->sched.limits, limit);
+}
+
+/* Without memory the row stays: the next start finds that nothing uses it. */
+static void remove_row(struct jobs *jobs, const struct limit *limit)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_RATE_REMOVE, 0, journal_notice);
+    if (!write)
+        return;
+    write->rate.id = limit->row;
+    store_push(jobs->store, write);
+}
+
+/* Without memory the row says the old size until the next change. */
+static void put(struct jobs *jobs, struct limit *limit)
+{
+    struct span tenant = limit->key.tenant->name;
+    struct store_op *write =
+        codec_write_new(jobs, STORE_RATE_PUT, tenant.len + limit->key.name.len, told);
+    if (!write)
+        return;
+    if (limit->row == 0) {
+        limit->row = ++jobs->journal.last_rate;
+        limit->key.tenant->jobs++; /* as a rate: it counts as one of its tenant */
+    }
+    uint8_t *at = (uint8_t *)(write + 1);
+    write->rate = (struct store_rate){.id = limit->row,
+                                      .tenant = span_put(tenant, &at),
+                                      .key = span_put(limit->key.name, &at),
+                                      .max = limit->max,
+                                      .per = LIMIT_ROW_PER,
+                                      .noted_at = table_wall(&jobs->table)};
+    store_push(jobs->store, write);
+}
+
+void limit_rows_write(struct jobs *jobs)
+{
+    struct limit *limit;
+    while (jobs_store_usable(jobs) && (limit = limit_next_to_note(&jobs->sched.notes)))
+        if (limit->refs > 0) {
+            put(jobs, limit);
+        } else {
+            remove_row(jobs, limit);
+            numbers_drop_limit(&jobs->sched, limit);
+        }
+}
+
+bool limit_rows_recover(struct jobs *jobs, const struct store_rate *row)
+{
+    struct tenant *tenant = table_tenant(&jobs->table, row->tenant);
+    struct limit *limit = tenant ? limit_get(jobs->sched.limits, tenant, row->key, row->max) : NULL;
+    if (!limit)
+        return false;
+    if (limit->row == 0)
+        tenant->jobs++;
+    limit->row = row->id;
+    limit->row_at = row->noted_at;
+    limit->moved = true;
+    limit->durable = DURABLE_ASYNC; /* at least */
+    limit_note(jobs->sched.limits, limit);
+    return true;
+}

@@ -1,0 +1,21 @@
+/* The sizes of limits: to the store and back.
+ *
+ * A limit has a row once its `max` was changed while a durable job or hold used it, and as long as
+ * anything uses it.  Until then each job that names it says the same.  The row is one of the rates:
+ * of a rate whose starts never come back, since a rate has no such `per`.  Servers of earlier
+ * versions take it for a rate without starts, and remove it.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_LIMIT_ROWS_H
+#define ERGON_JOBS_LIMIT_ROWS_H
+
+#include "server/jobs/jobs_parts.h"
+
+#define LIMIT_ROW_PER AO_NEVER
+
+/* Writes the rows of the limits that are listed for it, if the store works. */
+void limit_rows_write(struct jobs *jobs);
+/* A row becomes a limit.  False without memory. */
+bool limit_rows_recover(struct jobs *jobs, const struct store_rate *row);
+
+#endif
