@@ -43,7 +43,6 @@ void clock_recover(struct jobs *jobs)
     uint64_t last = store_committed_at(jobs->store), now = table_wall(&jobs->table);
     if (last <= now)
         return;
-    jobs->clock_was_set_back = true;
     log_warn("the clock stands before the store's last commit: what is left of delays stays",
              LOG_UINT("seconds", (last - now) / AO_S(1)));
     enum store_error error = store_set_back(jobs->store, last - now);

@@ -38,8 +38,7 @@ struct jobs {
     struct ao ao; /* operations that came, writes that came back, work in small steps */
     struct job_table table;
     struct scheduler sched;
-    struct ao clock_watch;   /* see clock.h */
-    bool clock_was_set_back; /* while nobody ran */
+    struct ao clock_watch; /* see clock.h */
     struct journal journal;
     struct jobs_channel *channels;
     struct turns turns;           /* operations that came, and what follows them */

@@ -4,7 +4,7 @@
 /* Columns of STATEMENT_COUNTERS; before these two are counts. */
 enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
-static int insert(struct store *s, enum statement which, const struct row_map *m, const void *row)
+static int run(struct store *s, enum statement which, const struct row_map *m, const void *row)
 {
     sqlite3_stmt *st = s->statements.all[which];
     int rc = row_bind(st, m, row, &s->names);
@@ -17,7 +17,7 @@ static int submit_anew(struct store *s, const struct store_task *task)
     const char *durable = s->names.lists[NAMES_DURABLE].names[task->durable];
     sqlite3_bind_text(st, 2, durable, -1, SQLITE_STATIC);
     int rc = statement_run_id(&s->statements, STATEMENT_DURABLE, task->id);
-    return rc == SQLITE_OK && task->has_options ? insert(s, STATEMENT_OPTIONS, &row_options, task)
+    return rc == SQLITE_OK && task->has_options ? run(s, STATEMENT_OPTIONS, &row_options, task)
                                                 : rc;
 }
 
@@ -25,7 +25,7 @@ static int submit_anew(struct store *s, const struct store_task *task)
  */
 static int change(struct store *s, const struct store_op *op)
 {
-    int rc = insert(s, STATEMENT_CHANGE, &row_lives, &op->task);
+    int rc = run(s, STATEMENT_CHANGE, &row_lives, &op->task);
     if (rc != SQLITE_OK)
         return rc;
     if (sqlite3_changes(s->db) == 0)
@@ -41,7 +41,7 @@ static int change(struct store *s, const struct store_op *op)
 /* The history of a task that goes on for years is cut here as it is in memory. */
 static int add_event(struct store *s, const struct store_event *event)
 {
-    int rc = insert(s, STATEMENT_EVENT, &row_events, event);
+    int rc = run(s, STATEMENT_EVENT, &row_events, event);
     if (rc != SQLITE_OK || event->oldest == 0)
         return rc;
     sqlite3_bind_int64(s->statements.all[STATEMENT_TRIM_EVENTS], 2, event->oldest);
@@ -205,23 +205,25 @@ static int apply(struct store *s, struct store_op *op)
     case STORE_EVENT:
         return add_event(s, &op->event);
     case STORE_CRON_PUT:
-        return insert(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
+        return run(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
+    case STORE_CRON_STATE:
+        return run(s, STATEMENT_CRON_STATE, &row_cron_states, &op->cron);
     case STORE_CRON_REMOVE:
         return remove_cron(s, &op->cron);
     case STORE_QUEUE:
         return op->queue.paused || op->queue.draining || op->queue.offered_at
-                   ? insert(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
+                   ? run(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
                    : remove_queue(s, op->queue.method);
     case STORE_RATE_PUT:
-        return insert(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
+        return run(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
     case STORE_RATE_REMOVE:
         return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
     case STORE_SEMAPHORE_PUT:
-        return insert(s, STATEMENT_SEMAPHORE_PUT, &row_semaphores, &op->semaphore);
+        return run(s, STATEMENT_SEMAPHORE_PUT, &row_semaphores, &op->semaphore);
     case STORE_SEMAPHORE_REMOVE:
         return statement_run_id(&s->statements, STATEMENT_SEMAPHORE_REMOVE, op->semaphore.id);
     case STORE_HOLD_PUT:
-        return insert(s, STATEMENT_HOLD_PUT, &row_holds, &op->hold);
+        return run(s, STATEMENT_HOLD_PUT, &row_holds, &op->hold);
     case STORE_HOLD_REMOVE:
         return statement_run_id(&s->statements, STATEMENT_HOLD_REMOVE, op->hold.id);
     case STORE_SYNC:

@@ -130,6 +130,13 @@ static const struct row_column cron_columns[] = {
 };
 const struct row_map row_crons = MAP("crons", "id", cron_columns);
 
+static const struct row_column cron_state_columns[] = {
+    {"next_at", CRON(U64, next_at)},     {"last_at", CRON(U64, last_at)},
+    {"last_task", CRON(U64, last_task)}, {"paused", CRON(U8, paused)},
+    {"name", CRON(TEXT, name)},          {"tenant", CRON(TEXT, tenant)},
+};
+const struct row_map row_cron_states = MAP("crons", "id", cron_state_columns);
+
 static const struct row_column event_columns[] = {
     {"task", EVENT(U64, id)},         {"seq", EVENT(U32, seq)},    {"at", EVENT(U64, at)},
     {"attempt", EVENT(U32, attempt)}, {"what", EVENT(TEXT, what)}, {"text", EVENT(TEXT, text)},

@@ -48,6 +48,8 @@ struct row_map {
  * been anything but queued: most have neither when they come. */
 extern const struct row_map row_submissions, row_options, row_lives;
 extern const struct row_map row_queues, row_rates, row_crons, row_events, row_semaphores, row_holds;
+/* What changes of a cron, and which it is: bound to the statement that changes it. */
+extern const struct row_map row_cron_states;
 
 /* The one row of `counters`, for who reads all of it. */
 struct row_counters {

@@ -22,6 +22,9 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_HOLD_REMOVE] = "DELETE FROM holds WHERE id = ?1",
     [STATEMENT_LAST_FENCE] = "SELECT last_fence FROM counters",
     [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
+    [STATEMENT_CRON_STATE] =
+        "UPDATE crons SET next_at = ?1, last_at = ?2, last_task = ?3, paused = ?4 "
+        "WHERE name = ?5 AND ifnull(tenant, '') = ifnull(?6, '')",
     [STATEMENT_CRON_REMOVE] =
         "DELETE FROM crons WHERE name = ?1 AND ifnull(tenant, '') = ifnull(?2, '')",
     [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",

@@ -150,11 +150,12 @@ struct store_counts {
 };
 
 enum store_kind {
-    STORE_PUT,           /* task: a new one */
-    STORE_CHANGE,        /* task: its life, and with `anew` more; the result only if not empty */
-    STORE_REMOVE,        /* task.id: its rows and its history */
-    STORE_EVENT,         /* event */
-    STORE_CRON_PUT,      /* cron: new, or in place of the one of its tenant and name */
+    STORE_PUT,        /* task: a new one */
+    STORE_CHANGE,     /* task: its life, and with `anew` more; the result only if not empty */
+    STORE_REMOVE,     /* task.id: its rows and its history */
+    STORE_EVENT,      /* event */
+    STORE_CRON_PUT,   /* cron: new, or in place of the one of its tenant and name */
+    STORE_CRON_STATE, /* cron: next_at, last_at, last_task and paused alone, of one that is there */
     STORE_CRON_REMOVE,   /* cron.tenant, cron.name */
     STORE_QUEUE,         /* queue: remembered; one of which there is nothing to say is forgotten */
     STORE_RATE_PUT,      /* rate: new, or in place of the one of its id */

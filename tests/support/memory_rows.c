@@ -342,6 +342,19 @@ static bool keep_cron(struct memory_rows *m, const struct store_cron *cron)
     return true;
 }
 
+static void change_cron(struct memory_rows *m, const struct store_cron *cron)
+{
+    for (uint32_t i = 0; i < m->cron_count; i++) {
+        struct store_cron *c = &m->crons[i].cron;
+        if (!span_equal(c->name, cron->name) || !span_equal(c->tenant, cron->tenant))
+            continue;
+        c->next_at = cron->next_at;
+        c->last_at = cron->last_at;
+        c->last_task = cron->last_task;
+        c->paused = cron->paused;
+    }
+}
+
 void memory_rows_set_back(struct memory_rows *m, uint64_t by)
 {
     for (uint32_t i = 0; i < m->row_count; i++) {
@@ -398,6 +411,9 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_CRON_PUT:
         forget_cron(m, &op->cron);
         return keep_cron(m, &op->cron);
+    case STORE_CRON_STATE:
+        change_cron(m, &op->cron);
+        return true;
     case STORE_CRON_REMOVE:
         forget_cron(m, &op->cron);
         return true;

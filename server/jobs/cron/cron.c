@@ -31,14 +31,14 @@ uint64_t cron_next_after(const struct cron *c, uint64_t unix_ns)
 /* To the next time and what chance adds to it, or a part of that. */
 static ao_time time_left(const struct jobs *jobs, const struct cron *c)
 {
-    uint64_t now = table_wall(&jobs->table), at = c->next_at + c->spread;
+    uint64_t now = table_wall(&jobs->table), at = c->state.next_at + c->state.spread;
     ao_time wait = at > now ? at - now : 0;
     return wait < longest_sleep ? wait : longest_sleep;
 }
 
 void cron_arm(struct jobs *jobs, struct cron *c)
 {
-    if (c->next_at == 0 || c->paused)
+    if (c->state.next_at == 0 || c->state.paused)
         return;
     ao_sleep_for(&c->timer, time_left(jobs, c));
     jobs_watch_clock(jobs);
@@ -46,31 +46,64 @@ void cron_arm(struct jobs *jobs, struct cron *c)
 
 void cron_pause(struct jobs *jobs, struct cron *c, bool paused)
 {
-    if (c->paused == paused)
+    if (c->state.paused == paused)
         return;
-    c->paused = paused;
+    c->state.paused = paused;
     feed_add_cron(&jobs->table.feed, c->named->tenant, c->spec.name, c->spec.task.method,
                   paused ? FEED_CRON_PAUSED : FEED_CRON_RESUMED, table_wall(&jobs->table));
-    if (paused) {
+    if (paused)
         ao_deactivate(&c->timer);
-        return;
-    }
-    cron_plan(jobs, c, table_wall(&jobs->table));
+    else if (cron_missed(c, c->state.next_at, table_wall(&jobs->table)))
+        c->state.next_at = 0;
+    cron_plan(jobs, c);
     cron_arm(jobs, c);
 }
 
-void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after)
+/* What is left of its jitter, chance divides. */
+static void set_next(struct jobs *jobs, struct cron *c, uint64_t at)
 {
-    ao_time jitter = c->spec.jitter;
+    uint64_t now = table_wall(&jobs->table);
+    ao_time over = now > at ? now - at : 0, jitter = c->spec.jitter;
 
-    c->next_at = cron_next_after(c, after);
-    c->spread = jitter > 0 ? activator_random(jobs->activator) % jitter : 0;
+    c->state.next_at = at;
+    c->state.spread =
+        jitter > over ? over + activator_random(jobs->activator) % (jitter - over) : 0;
 }
 
-bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
+/* While it is paused it has no next time: so one that it has came before. */
+void cron_plan(struct jobs *jobs, struct cron *c)
 {
-    struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE && c->leaving == 0
-                                 ? codec_write_new(jobs, STORE_CRON_PUT, 0, done)
+    uint64_t now = table_wall(&jobs->table);
+
+    if (c->state.next_at == 0 || c->state.next_at > now)
+        set_next(jobs, c, c->state.paused ? 0 : cron_next_after(c, now));
+}
+
+bool cron_missed(const struct cron *c, uint64_t at, uint64_t now)
+{
+    return at + c->spec.jitter <= now;
+}
+
+void cron_wait_for(struct jobs *jobs, struct cron *c, uint64_t at)
+{
+    uint64_t now = table_wall(&jobs->table);
+
+    set_next(jobs, c, cron_missed(c, at, now) ? cron_next_after(c, now - c->spec.jitter) : at);
+}
+
+void cron_succeed(struct jobs *jobs, struct cron *c)
+{
+    c->state = c->named->placed->state;
+    if (c->state.spread > c->spec.jitter)
+        c->state.spread = c->spec.jitter;
+    cron_plan(jobs, c);
+}
+
+static bool write_row(struct jobs *jobs, struct cron *c, enum store_kind kind, write_done *done,
+                      void *arg)
+{
+    struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE
+                                 ? codec_write_new(jobs, kind, 0, done)
                                  : NULL;
     if (!write)
         return false;
@@ -85,12 +118,22 @@ bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
                                       .made_by = c->spec.made_by,
                                       .params = c->spec.task.params,
                                       .options = c->spec.options,
-                                      .next_at = c->next_at,
-                                      .last_at = c->last_at,
-                                      .last_task = c->last_task,
-                                      .paused = c->paused};
+                                      .next_at = c->state.next_at,
+                                      .last_at = c->state.last_at,
+                                      .last_task = c->state.last_task,
+                                      .paused = c->state.paused};
     store_push(jobs->store, write);
     return true;
+}
+
+bool cron_write(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
+{
+    return write_row(jobs, c, STORE_CRON_PUT, done, arg);
+}
+
+bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
+{
+    return write_row(jobs, c, STORE_CRON_STATE, done, arg);
 }
 
 void cron_drop(struct cron *c)
@@ -112,7 +155,7 @@ void cron_saved(struct jobs *jobs, struct store_op *write)
 
 static bool may_fire(struct jobs *jobs, struct cron *c)
 {
-    struct job *last = c->last_task ? table_find(&jobs->table, c->last_task) : NULL;
+    struct job *last = c->state.last_task ? table_find(&jobs->table, c->state.last_task) : NULL;
 
     if (!last || !job_state_open((enum job_state)last->state))
         return true;
@@ -130,17 +173,18 @@ bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
     char key[CRON_NAME_MAX + 40];
 
     if (!may_fire(jobs, c)) {
-        c->skipped++;
+        c->state.skipped++;
         return true;
     }
     int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->spec.name.len,
                        (const char *)c->spec.name.at, at / NS_A_SECOND);
     spec.key = span_of(key, (size_t)len);
-    c->error = job_submit(jobs, &spec, NULL, &out, c->error_text, sizeof c->error_text);
-    if (c->error == ERGON_OK) {
-        c->fired++;
-        c->last_at = at;
-        c->last_task = out.job->id;
+    c->state.error =
+        job_submit(jobs, &spec, NULL, &out, c->state.error_text, sizeof c->state.error_text);
+    if (c->state.error == ERGON_OK) {
+        c->state.fired++;
+        c->state.last_at = at;
+        c->state.last_task = out.job->id;
         job_mark(out.job, JOB_CRON);
         if (tracepoint_watched(submit))
             job_trace_submit(out.job, 0);
@@ -148,7 +192,7 @@ bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
             job_joined(jobs, out.job, &spec, out.coalesced);
     }
     effects_apply(jobs); /* its row is on its way before that of the cron, which moves on */
-    return c->error == ERGON_OK;
+    return c->state.error == ERGON_OK;
 }
 
 static void refuse_once(struct cron *c)
@@ -156,43 +200,44 @@ static void refuse_once(struct cron *c)
     char name[CRON_NAME_MAX + 1];
 
     snprintf(name, sizeof name, "%.*s", (int)c->spec.name.len, (const char *)c->spec.name.at);
-    if (!c->refused)
+    if (!c->state.refused)
         log_warn("a cron's task was refused; it is tried again", LOG_STR("cron", name),
-                 LOG_STR("why", c->error_text));
-    c->refused = true;
+                 LOG_STR("why", c->state.error_text));
+    c->state.refused = true;
 }
 
-/* What was missed while nobody's clock ran is made up for only if the cron wants it; what chance
- * put off was not missed. */
-static uint64_t goes_on_from(const struct jobs *jobs, const struct cron *c, uint64_t at)
+/* What was missed while nobody's clock ran is made up for only if the cron wants it. */
+static void go_on_after(struct jobs *jobs, struct cron *c, uint64_t at)
 {
-    uint64_t now = table_wall(&jobs->table);
-    if (c->spec.catch_up == CRON_CATCH_ALL || now < at + c->spec.jitter)
-        return at;
-    return now - c->spec.jitter;
+    uint64_t next = cron_next_after(c, at);
+
+    if (c->spec.catch_up == CRON_CATCH_ALL)
+        set_next(jobs, c, next);
+    else
+        cron_wait_for(jobs, c, next);
 }
 
 static enum ao_verdict cron_step(struct ao *self)
 {
     struct cron *c = ao_of(self, struct cron, timer);
     struct jobs *jobs = c->jobs;
-    uint64_t at = c->next_at;
+    uint64_t at = c->state.next_at;
 
     if (jobs->sched.stopping)
-        return AO_DONE; /* what comes now is missed, as what comes while the server is down */
+        return AO_DONE; /* what comes now comes while the server is down */
     uint64_t now = table_wall(&jobs->table);
-    if (now >= at + c->spread) {
+    if (now >= at + c->state.spread) {
         if (!cron_fire(jobs, c, at)) {
             refuse_once(c);
             ao_sleep_for(self, again_after);
             return AO_PARK;
         }
-        histogram_note(&jobs->crons->late, now - (at + c->spread), 1);
-        c->refused = false;
-        cron_plan(jobs, c, goes_on_from(jobs, c, at));
+        histogram_note(&jobs->crons->late, now - (at + c->state.spread), 1);
+        c->state.refused = false;
+        go_on_after(jobs, c, at);
         cron_save(jobs, c, cron_saved, NULL);
     }
-    if (c->next_at == 0)
+    if (c->state.next_at == 0)
         return AO_DONE;
     ao_sleep_for(self, time_left(jobs, c));
     return AO_PARK;
@@ -269,8 +314,8 @@ struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergo
                  (int)(spec->zone.len < 64 ? spec->zone.len : 64), (const char *)spec->zone.at);
         goto failed;
     }
-    cron_plan(jobs, c, table_wall(&jobs->table));
-    if (c->next_at > 0) {
+    cron_plan(jobs, c);
+    if (c->state.next_at > 0) {
         ao_init(&c->timer, &cron_class, jobs->activator);
         return c;
     }

@@ -18,25 +18,30 @@ enum {
 
 struct cron_name; /* crons.h */
 
+/* All that operations and time change.  A cron that is put in place of another takes it over. */
+struct cron_state {
+    uint64_t next_at; /* Unix ns; a time that has come stays until its task is submitted; 0: none */
+    ao_time spread;   /* ns that chance adds to it; drawn anew at a start */
+    uint64_t last_at, last_task;
+    uint64_t fired, skipped; /* since the start */
+    enum ergon_error error;  /* of the last try */
+    char error_text[JOB_TEXT_MAX];
+    bool refused; /* and it was logged */
+    bool paused;  /* it fires nothing, and its timer does not sleep */
+};
+
 struct cron {
     struct cron *prev, *next; /* of all that are in place; or next alone, of those that arrive */
     struct cron_name *named;  /* while it is in place, or arrives */
     struct jobs *jobs;
     struct ao timer;       /* sleeps until the next time, or a part of that */
-    struct cron_spec spec; /* its spans lie in `memory` */
+    struct cron_spec spec; /* its definition, never changed; its spans lie in `memory` */
     void *memory;
     size_t bytes; /* that it takes */
     struct schedule schedule;
     struct zone *zone;
-    uint64_t next_at; /* Unix ns; 0: never */
-    ao_time spread;   /* ns that chance adds to it */
-    uint64_t last_at, last_task;
-    uint64_t fired, skipped; /* since the start */
-    enum ergon_error error;  /* of the last try */
-    char error_text[JOB_TEXT_MAX];
-    bool refused;     /* and it was logged */
-    bool paused;      /* it fires nothing, and its timer does not sleep */
-    uint32_t leaving; /* deletes on their way to the file: it is not written meanwhile */
+    struct cron_state state;
+    uint32_t leaving; /* deletes on their way to the file */
     uint32_t refs;    /* the list, and operations of the store that point at its bytes */
 };
 
@@ -45,16 +50,29 @@ struct cron {
  * schedule or a zone that cannot be, and `text` says why. */
 struct cron *cron_new(struct jobs *jobs, const struct cron_spec *spec, enum ergon_error *error,
                       char *text, size_t size);
-void cron_drop(struct cron *c);                                    /* a reference less */
-void cron_plan(struct jobs *jobs, struct cron *c, uint64_t after); /* its next time */
-void cron_arm(struct jobs *jobs, struct cron *c);                  /* of one that does not sleep */
+void cron_drop(struct cron *c);                   /* a reference less */
+void cron_arm(struct jobs *jobs, struct cron *c); /* of one that does not sleep */
+
+/* Its next time by today's clock and schedule, unless one has come whose task is to be submitted
+ * yet. */
+void cron_plan(struct jobs *jobs, struct cron *c);
+/* A time is missed when its jitter is over. */
+bool cron_missed(const struct cron *c, uint64_t at, uint64_t now);
+/* Its next time is `at`, or if that was missed the first that was not. */
+void cron_wait_for(struct jobs *jobs, struct cron *c, uint64_t at);
+
+/* It takes over the state of the one that is in place. */
+void cron_succeed(struct jobs *jobs, struct cron *c);
+
 /* It fires no more; or, from now on, again: what came meanwhile is left out, whatever its
  * `catch_up`.  The feed tells it, if it was not so before.  As long as it is in place. */
 void cron_pause(struct jobs *jobs, struct cron *c, bool paused);
 
-/* Writes its row.  `done` is called when the write is back, has `arg` as its tag, and drops the
- * reference that the write has.  False, and `done` is not called: the cron is not durable, is being
- * deleted, or there is no store; or there is no memory. */
+/* Writes its row, in place of any of its name; cron_save() writes its state alone, to the row of
+ * its name, if there is one.  `done` is called when the write is back, has `arg` as its tag, and
+ * drops the reference that the write has.  False, and `done` is not called: the cron is not
+ * durable, or there is no store; or there is no memory. */
+bool cron_write(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
 bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
 void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
 

@@ -177,13 +177,6 @@ void crons_walk_end(struct crons *all, struct cron_walk *walk)
 
 /* --- The clock --- */
 
-/* When it was set back, times come that have been before; and what a leap forward missed is made up
- * for as after a restart. */
-static bool is_another(const struct cron *c, uint64_t now, int64_t by)
-{
-    return by < 0 || (c->spec.catch_up == CRON_CATCH_NONE && c->next_at + c->spread < now);
-}
-
 void crons_leapt(struct jobs *jobs, int64_t by)
 {
     uint64_t now = table_wall(&jobs->table);
@@ -191,10 +184,11 @@ void crons_leapt(struct jobs *jobs, int64_t by)
         if (ao_current() == &c->timer || ao_state(&c->timer) != AO_STATE_SLEEPING)
             continue; /* it looks at the clock itself */
         ao_deactivate(&c->timer);
-        if (is_another(c, now, by)) {
-            cron_plan(jobs, c, now);
-            cron_save(jobs, c, cron_saved, NULL);
-        }
+        if (by < 0)
+            cron_plan(jobs, c); /* times come that have been before */
+        else if (c->spec.catch_up == CRON_CATCH_NONE && cron_missed(c, c->state.next_at, now))
+            cron_wait_for(jobs, c, c->state.next_at);
+        cron_save(jobs, c, cron_saved, NULL);
         cron_arm(jobs, c);
     }
 }
@@ -223,33 +217,38 @@ bool crons_recover(struct jobs *jobs, const struct store_cron *row)
         crons_refuse(jobs, c);
         return false;
     }
-    c->next_at = row->next_at;
-    c->spread = 0;
-    c->last_at = row->last_at;
-    c->last_task = row->last_task;
-    c->paused = row->paused != 0;
+    c->state = (struct cron_state){.next_at = row->next_at,
+                                   .last_at = row->last_at,
+                                   .last_task = row->last_task,
+                                   .paused = row->paused != 0};
     crons_link(jobs, c);
     return true;
+}
+
+static unsigned most_to_catch_up(const struct cron *c)
+{
+    static const unsigned most[] = {
+        [CRON_CATCH_NONE] = 0, [CRON_CATCH_ONE] = 1, [CRON_CATCH_ALL] = CATCH_UP_MOST};
+
+    return most[c->spec.catch_up];
 }
 
 /* What was missed while the server was down. */
 static void catch_up(struct jobs *jobs, struct cron *c)
 {
-    uint64_t now = table_wall(&jobs->table), at = c->next_at;
-    unsigned left = c->spec.catch_up == CRON_CATCH_ALL ? CATCH_UP_MOST : 1;
+    uint64_t now = table_wall(&jobs->table), at;
 
-    if (c->paused)
+    cron_plan(jobs, c);
+    at = c->state.next_at;
+    if (c->state.paused || at == 0 || at >= now)
         return;
-    if (at > now && jobs->clock_was_set_back)
-        cron_plan(jobs, c, now);
-    if (at == 0 || at >= now)
-        return;
-    if (c->spec.catch_up != CRON_CATCH_NONE)
-        for (; at > 0 && at < now && left > 0 && cron_fire(jobs, c, at); left--)
-            at = cron_next_after(c, at);
-    if (c->error == ERGON_E_NO_METHOD || c->error == ERGON_E_NO_EXECUTOR)
-        return; /* to be made up for after a start with its module, or with an executor */
-    cron_plan(jobs, c, now);
+    for (unsigned left = most_to_catch_up(c);
+         left > 0 && cron_missed(c, at, now) && cron_fire(jobs, c, at); left--)
+        at = cron_next_after(c, at);
+    if (c->state.error == ERGON_OK)
+        cron_wait_for(jobs, c, at);
+    else
+        c->state.next_at = at; /* tried again, also after a start with its module, or an executor */
     cron_save(jobs, c, cron_saved, NULL);
 }
 

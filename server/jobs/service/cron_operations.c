@@ -39,24 +39,20 @@ static bool is_stored(const struct jobs *jobs, const struct cron *c)
 /* Unix ns; 0: never, or not while it is paused. */
 static uint64_t next_of(const struct cron *c)
 {
-    return c->paused ? 0 : c->next_at;
+    return c->state.paused ? 0 : c->state.next_at;
 }
 
 /* --- cron.put --- */
 
-/* What the one before wrote of itself meanwhile stands over its row, and so does whether it is
- * paused: who puts its crons at each start undoes no pause. */
+/* Its row has the state of when that was pushed; the one before may have come further since. */
 static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    const struct cron *before = c->named->placed;
-    bool again = before && (before->refs > 1 || before->paused != c->paused);
-
-    if (before)
-        c->paused = before->paused;
+    if (c->named->placed) {
+        cron_succeed(jobs, c);
+        cron_save(jobs, c, cron_saved, NULL);
+    }
     crons_link(jobs, c);
     cron_arm(jobs, c);
-    if (again && c->leaving == 0 && !cron_save(jobs, c, cron_saved, NULL))
-        forget(jobs, c, NULL);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_key_span(&op->reply.result, "name", c->spec.name);
@@ -169,12 +165,13 @@ static void serve_put(struct jobs *jobs, struct operation *op)
     if (!c)
         return;
     bool stored = is_stored(jobs, c), was_stored = is_or_will_be_stored(jobs, c->named);
-    c->paused = c->named->placed && c->named->placed->paused;
+    if (c->named->placed)
+        cron_succeed(jobs, c);
     if (!stored && !was_stored) {
         if (jobs->store)
             forget(jobs, c, NULL); /* one that could not be used may be there */
         put_in_place(jobs, c, op);
-    } else if (stored ? cron_save(jobs, c, returned, op) : forget(jobs, c, op)) {
+    } else if (stored ? cron_write(jobs, c, returned, op) : forget(jobs, c, op)) {
         crons_arrive(c);
     } else {
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -205,7 +202,7 @@ static void answer_paused(struct operation *op, const struct cron *c)
     pack_map(p, 4);
     pack_key_span(p, "name", c->spec.name);
     pack_key_span(p, "tenant", c->spec.task.tenant);
-    pack_key_bool(p, "paused", c->paused);
+    pack_key_bool(p, "paused", c->state.paused);
     view_ms(p, "next", next_of(c));
     operation_finish(op);
 }
@@ -256,8 +253,7 @@ static void answer_delete(struct operation *op, bool found)
     operation_finish(op);
 }
 
-/* All of its name that were put before are not written any more, so that none of them writes itself
- * back behind the delete; or one delete less holds that up. */
+/* None of its name that was put before is paused any more. */
 static void leave(const struct cron_name *named)
 {
     if (named->placed)
@@ -345,13 +341,13 @@ static void pack_cron(struct pack *p, const struct cron *c)
     else
         pack_key_raw(p, "options", span_text("\xc0"));
     pack_key_str(p, "durable", job_durable_names[spec->task.durable]);
-    pack_key_bool(p, "paused", c->paused);
+    pack_key_bool(p, "paused", c->state.paused);
     view_ms(p, "next", next_of(c));
-    view_ms(p, "last", c->last_at);
-    pack_key_str(p, "last_task", c->last_task ? id_text(c->last_task, id) : NULL);
-    pack_key_uint(p, "fired", c->fired);
-    pack_key_uint(p, "skipped", c->skipped);
-    pack_key_str(p, "error", c->error != ERGON_OK ? c->error_text : NULL);
+    view_ms(p, "last", c->state.last_at);
+    pack_key_str(p, "last_task", c->state.last_task ? id_text(c->state.last_task, id) : NULL);
+    pack_key_uint(p, "fired", c->state.fired);
+    pack_key_uint(p, "skipped", c->state.skipped);
+    pack_key_str(p, "error", c->state.error != ERGON_OK ? c->state.error_text : NULL);
 }
 
 /* How many there will be is known at the end: the array's head is written then. */

@@ -256,8 +256,7 @@ STORED_TEST(one_put_before_a_delete_does_not_write_itself_back)
     jobs_world_pass(w, AO_S(16));
     assert_true(world_answered(w, first) && world_answered(w, op));
     assert_memory_equal(operation_result(op).at, "\xc3", 1);
-    w->store->latency = AO_MS(1);
-    jobs_world_pass(w, AO_S(1));
+    jobs_world_pass(w, AO_S(16));
     assert_string_equal(list(w), "[]");
     jobs_world_crash(w);
     assert_string_equal(list(w), "[]");

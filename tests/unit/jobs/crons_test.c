@@ -171,6 +171,23 @@ STORED_TEST(a_pause_stays_when_it_is_put_again)
     assert_int_equal(submitted(w), 1);
 }
 
+/* What it has begun, counted and planned is no part of what is put. */
+STORED_TEST(one_that_is_put_again_goes_on_where_it_was)
+{
+    put(w, "every 10s", CRON_SKIP);
+    jobs_world_pass(w, AO_S(25));
+    put(w, "every 10s", CRON_SKIP);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 1);
+    stage_holds(list(w), "'fired': 1, 'skipped': 2");
+    put(w, "every 10s", CRON_REPLACE);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 2);
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.by_state[JOB_CANCELLED], 1);
+}
+
 STORED_TEST(a_leap_of_the_clock_wakes_nothing_that_is_paused)
 {
     put(w, "every 10s", CRON_ALLOW);
@@ -371,4 +388,100 @@ STORED_TEST(what_chance_put_off_was_not_missed)
     jobs_world_pass(w, AO_S(209));
     assert_int_equal(submitted(w), 20);
     stage_holds(list(w), "'fired': 20, 'skipped': 0");
+}
+
+/* Its time has come, and chance has put its task off; within 60 s it is there. */
+static void comes_within_its_jitter(struct jobs_world *w)
+{
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(w->jobs->table.count, 1);
+}
+
+static void put_off(struct jobs_world *w, const char *catch_up)
+{
+    static uint8_t options[64];
+    static char text[128];
+    struct operation *op = world_operation(w, &operation_cron_put);
+    snprintf(text, sizeof text, "{'jitter': '60s', 'catch_up': '%s'}", catch_up);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"),
+        .schedule = span_text("every 100s"),
+        .options = span_of(options, notation_pack(text, options, sizeof options)),
+        .task = world_spec("work")};
+    assert_true(w->jobs->options.read_cron_options(op->cron.options, &op->cron));
+    op->cron.task.durable = DURABLE_FSYNC;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+static void about_stored(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("tick");
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+static void is_put_off(struct jobs_world *w, const char *catch_up)
+{
+    put_off(w, catch_up);
+    jobs_world_pass(w, AO_S(101));
+    assert_int_equal(w->jobs->table.count, 0);
+}
+
+STORED_TEST(what_chance_put_off_outlives_a_restart)
+{
+    is_put_off(w, "none");
+    jobs_world_restart(w);
+    jobs_world_pass(w, AO_MS(5));
+    jobs_world_crash(w);
+    comes_within_its_jitter(w);
+}
+
+/* When nobody ran while it could be submitted, it is missed as any other. */
+STORED_TEST(what_was_put_off_until_after_its_jitter_was_missed)
+{
+    is_put_off(w, "none");
+    w->v.now += AO_S(60);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(30));
+    assert_int_equal(w->jobs->table.count, 0);
+}
+
+STORED_TEST(what_chance_put_off_outlives_a_put)
+{
+    is_put_off(w, "all");
+    put_off(w, "none");
+    put_off(w, "all");
+    comes_within_its_jitter(w);
+}
+
+STORED_TEST(what_chance_put_off_outlives_a_pause)
+{
+    is_put_off(w, "none");
+    about_stored(w, &operation_cron_pause);
+    jobs_world_crash(w);
+    about_stored(w, &operation_cron_resume);
+    comes_within_its_jitter(w);
+}
+
+STORED_TEST(what_came_in_a_pause_is_left_out_whatever_its_jitter)
+{
+    put_off(w, "all");
+    about_stored(w, &operation_cron_pause);
+    jobs_world_pass(w, AO_S(101));
+    about_stored(w, &operation_cron_resume);
+    jobs_world_pass(w, AO_S(70));
+    assert_int_equal(w->jobs->table.count, 0);
+}
+
+STORED_TEST(what_chance_put_off_outlives_a_leap_of_the_clock)
+{
+    is_put_off(w, "none");
+    w->leap += (int64_t)AO_S(50);
+    jobs_world_pass(w, AO_S(1));
+    w->leap -= (int64_t)AO_S(49);
+    comes_within_its_jitter(w);
 }

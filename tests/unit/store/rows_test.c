@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tests/support/cmocka_env.h"
+#include "server/store/rows.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_expect.h"
 
@@ -187,6 +188,45 @@ STORE_TEST(crons_are_put_replaced_and_removed)
         w->path,
         "counts 0 0 0 0 0 0\n cron=b schedule=* * * * * zone=UTC method=m tenant=t params=p "
         "options=o next_at=9 last_at=2 last_task=3\n");
+}
+
+/* What a put alone changes.  Each other column of a cron is its state. */
+static bool is_of_the_definition(const char *column)
+{
+    static const char *const definition[] = {"id",     "tenant",  "name",   "schedule", "zone",
+                                             "method", "made_by", "params", "options"};
+    for (unsigned i = 0; i < sizeof definition / sizeof *definition; i++)
+        if (strcmp(definition[i], column) == 0)
+            return true;
+    return false;
+}
+
+STORE_TEST(the_state_of_a_cron_changes_alone)
+{
+    struct store_op *later = cron(STORE_CRON_STATE, "a", 5), *gone = cron(STORE_CRON_STATE, "c", 6);
+    for (uint32_t n = 0; n < row_crons.count; n++) {
+        bool state = false;
+        for (uint32_t i = 0; i < row_cron_states.count; i++)
+            state |= row_crons.columns[n].at == row_cron_states.columns[i].at;
+        assert_true(state || is_of_the_definition(row_crons.columns[n].name));
+    }
+    store_world_open(w);
+    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
+    client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
+    later->cron.schedule = later->cron.zone = later->cron.method = span_text("x");
+    later->cron.params = later->cron.options = later->cron.made_by = span_text("x");
+    later->cron.last_at = 8;
+    later->cron.last_task = 9;
+    later->cron.paused = 1;
+    client_push(&w->client, later);
+    assert_int_equal(client_do(&w->client, gone), STORE_OK);
+    client_close(&w->client);
+    store_expect(
+        w->path,
+        "counts 0 0 0 0 0 0\n cron=a schedule=* * * * * zone=UTC method=m tenant=t params=p "
+        "options=o next_at=5 last_at=8 last_task=9 paused=1\n"
+        " cron=b schedule=* * * * * zone=UTC method=m tenant=t params=p options=o next_at=1 "
+        "last_at=2 last_task=3\n");
 }
 
 STORE_TEST(each_tenant_has_crons_of_any_name)
