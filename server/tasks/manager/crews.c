@@ -153,6 +153,14 @@ static void look_at(struct manager *m, struct pool *p)
         manager_stir(m, p);
 }
 
+/* Shares count from now on: each version has had its own, whatever it was given before. */
+static void begin_shares(struct staff *s)
+{
+    struct version_group *v;
+    LIST_FOREACH(v, &s->versions, link)
+    v->given = (v->share * s->given + 99) / 100;
+}
+
 /* Where there are workers of one version alone the share of that says nothing, so who waits may
  * have room. */
 static void enter_berth(struct manager *m, struct berth *b, const struct remote *r, bool there)
@@ -160,7 +168,10 @@ static void enter_berth(struct manager *m, struct berth *b, const struct remote 
     struct staff *s = b->pool->staff;
     struct version_group *v = b->version;
     if (there) {
-        s->versions_there += v->crews_there++ == 0;
+        if (v->crews_there++ == 0) {
+            s->versions_there++;
+            begin_shares(s);
+        }
         if (s->crews_there++ == 0)
             set_offered(m, s, NULL);
     } else {
@@ -290,6 +301,7 @@ static void take_share(struct manager *m, struct crew *c, uint32_t share)
         if (b->version->share == share)
             continue;
         b->version->share = share;
+        begin_shares(b->pool->staff);
         look_at(m, b->pool);
     }
 }

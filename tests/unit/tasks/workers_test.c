@@ -10,7 +10,7 @@
 
 enum { MANY = 900 };
 
-static struct played_worker a, b;
+static struct played_worker a, b, c;
 static unsigned looks; /* for a worker that has room */
 
 struct remote *__real_crews_choose(const struct pool *p);
@@ -510,6 +510,42 @@ TASKS_TEST(a_version_gets_its_share)
     assert_int_equal(b.count, 8);
     played_answer_all(&b);
     tasks_world_run();
+}
+
+/* From the next tasks on, whatever was given before: to the others, or to it while it was alone. */
+TASKS_TEST(a_share_counts_from_when_versions_meet)
+{
+    open_world(1);
+    played_join_as(&b, 0, "thumb",
+                   &(struct remote_spec){.slots = 8, .version = span_text("2"), .share = 10});
+    tasks_world_run();
+    for (unsigned i = 0; i < 100; i++) {
+        call("thumb");
+        played_answer_all(&b);
+        tasks_world_run();
+    }
+    assert_int_equal(b.sent, 100);
+    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 8, .version = span_text("1")});
+    tasks_world_run();
+    for (unsigned i = 0; i < 300; i++) {
+        call("thumb");
+        played_answer_all(&a);
+        played_answer_all(&b);
+        tasks_world_run();
+        if (i % 50 == 49)
+            assert_in_range(b.sent, 100 + i / 10 - 1, 100 + i / 10 + 2);
+    }
+    played_join_as(&c, 0, "thumb",
+                   &(struct remote_spec){.slots = 8, .version = span_text("3"), .share = 10});
+    tasks_world_run();
+    for (unsigned i = 0; i < 50; i++) {
+        call("thumb");
+        played_answer_all(&a);
+        played_answer_all(&b);
+        played_answer_all(&c);
+        tasks_world_run();
+    }
+    assert_in_range(c.sent, 4, 6);
 }
 
 /* Its workers stay idle though all others are full and tasks wait. */
