@@ -66,8 +66,10 @@ static void answered(struct worker_link *link, const struct envelope *e)
     uint64_t number;
     bool early = false;
 
-    worker_note_handed(link);
-    void *waiter = read_uint(&r, &number) ? requests_find(&link->requests, number, &early) : NULL;
+    worker_note_begun(link);
+    uint64_t handed = conn_handed(link->conn);
+    void *waiter =
+        read_uint(&r, &number) ? requests_find(&link->requests, number, handed, &early) : NULL;
     if (!waiter) {
         note_strange(link, e->msgid);
     } else if (early) {
@@ -100,7 +102,7 @@ struct task *worker_running(struct connection *c, uint64_t number)
 
     if (!link || link->why)
         return NULL;
-    worker_note_handed(link);
-    void *waiter = requests_find(&link->requests, number, &early);
+    worker_note_begun(link);
+    void *waiter = requests_find(&link->requests, number, conn_handed(c), &early);
     return early || waiter == &link->ping ? NULL : waiter;
 }

@@ -167,6 +167,7 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
         return NULL;
     link->loop = loop;
     link->conn = c;
+    requests_init(&link->requests, activator_random(loop->activator));
     link->rights = conn_rights(c);
     link->charged = sizeof *link;
     conn_hold(c, sizeof *link);
@@ -209,12 +210,12 @@ struct worker *worker_of(const struct worker_link *link, const struct task *t)
     return w;
 }
 
-void worker_note_handed(struct worker_link *link)
+void worker_note_begun(struct worker_link *link)
 {
     uint64_t handed = conn_handed(link->conn);
     void *waiter;
 
-    while ((waiter = requests_handed(&link->requests, handed)))
+    while ((waiter = requests_begun(&link->requests, handed)))
         if (waiter != &link->ping)
             remote_begun(worker_of(link, waiter)->remote, waiter);
 }
@@ -297,7 +298,7 @@ void worker_gone(struct connection *c, const char *why)
 
     if (!link)
         return;
-    worker_note_handed(link);
+    worker_note_begun(link);
     for (struct worker *w = link->first; w; w = w->next)
         if (w->remote)
             log_lost(w, link->why ? link->why : why);
@@ -321,7 +322,7 @@ void worker_flushed(struct connection *c)
 
     if (!link || link->why)
         return;
-    worker_note_handed(link);
+    worker_note_begun(link);
     for (struct worker *w = link->first; w && !conn_output_full(c); w = w->next)
         if (w->full) {
             w->full = false;

@@ -193,9 +193,10 @@ bool worker_send(void *peer, struct remote *r, struct task *t)
     }
     t->out.request = number;
     worker_link_settle(link);
+    uint64_t begin = conn_committed(link->conn);
     if (!send_request(w, t, number)) /* the connection is being closed: it is lost with it */
         return true;
-    requests_sent(&link->requests, number, conn_committed(link->conn));
+    requests_sent(&link->requests, number, begin, conn_committed(link->conn));
     return true;
 }
 
@@ -245,10 +246,11 @@ bool worker_ping(struct worker_link *link)
     uint8_t *p = conn_reserve(link->conn, PING_MAX);
     if (!p)
         return false;
+    uint64_t begin = conn_committed(link->conn);
     link->ping = number;
     p = enc_uint(enc_uint(enc_array(p, 4), 0), number);
     conn_commit(link->conn, enc_array(put_text(p, "worker.ping"), 0));
-    requests_sent(&link->requests, number, conn_committed(link->conn));
+    requests_sent(&link->requests, number, begin, conn_committed(link->conn));
     worker_link_settle(link);
     return true;
 }

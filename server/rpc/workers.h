@@ -104,8 +104,8 @@ bool worker_is_open(const struct worker *w);
 /* The link's numbers take more memory, or less: it is charged. */
 void worker_link_settle(struct worker_link *link);
 
-/* Tells the dock of requests that the stream has taken by now. */
-void worker_note_handed(struct worker_link *link);
+/* Tells the dock of requests of which the stream has a byte by now. */
+void worker_note_begun(struct worker_link *link);
 /* That of the link's that has this task. */
 struct worker *worker_of(const struct worker_link *link, const struct task *t);
 

@@ -54,7 +54,7 @@ struct attempt_spec {
 /* Was the worker lost that had the attempt?  Then its outcome says nothing. */
 enum attempt_loss {
     LOSS_NONE,
-    LOSS_UNSENT,     /* before its request was handed to the stream: it has not begun */
+    LOSS_UNSENT,     /* before the stream had a byte of its request: it has not begun */
     LOSS_IN_COMPANY, /* with others that the worker had: it may have run */
     LOSS_ALONE       /* it was the only one that the worker had */
 };

@@ -61,7 +61,7 @@ LIST_HEAD(task_list, task);
 struct task_out {
     LIST_ENTRY(task) beside; /* of those that its worker has */
     uint32_t request;        /* of the port (remote.h): the number of its request */
-    bool begun;              /* its request was handed to the stream */
+    bool begun;              /* the stream has a byte of its request */
     bool unwanted;           /* the port was told that nobody wants it any more */
 };
 _Static_assert(sizeof(struct task_out) <= offsetof(struct ao, home), "a home says what is valid");

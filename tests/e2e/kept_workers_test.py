@@ -200,6 +200,7 @@ class Loss(ServerTest):
         full = self.worker("k.unsent", slots=8)
         tasks = [self.client.call("task.submit", "k.unsent", ["x" * (15 << 20)])["id"] for _ in range(2)]
         full.reset()
+        eventually(lambda: sum(self.get(task)["losses"] for task in tasks) == 1, "one was handed over in part: it is lost")
         worker = self.worker("k.unsent", slots=8, context=True)
         begun = {}
         for _ in tasks:

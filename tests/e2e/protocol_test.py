@@ -14,6 +14,7 @@ from harness import LIMIT, ServerTest
 PROTO = os.path.join(os.path.dirname(__file__), "..", "..", "proto")
 EXAMPLES_MIN = {"PROTOCOL.md": 11, "vectors.txt": 100}  # fewer were read: the reading is broken
 AT_END = "close"
+REQUEST = "94 00 ce "  # of the server; its number follows
 
 
 class Differs(AssertionError):
@@ -104,6 +105,7 @@ class Replay:
         self.sock = sock
         self.sock.settimeout(LIMIT)
         self.data = b""
+        self.numbers = {}  # of the server's requests: as the example has them, as they are
 
     def more(self):
         """Reads on; False at the end of the stream."""
@@ -123,14 +125,25 @@ class Replay:
         message, self.data = self.data[:length], self.data[length:]
         return message
 
+    def with_numbers(self, line):
+        for shown, real in self.numbers.items():
+            line = f"{line} ".replace(shown, real)
+        return line.strip()
+
+    def fits(self, line, message):
+        """Does a message fit an S: line?  A request of the server tells its number."""
+        if line.startswith(REQUEST) and message[:3] == bytes.fromhex(REQUEST):
+            self.numbers[line[len(REQUEST):][:12]] = message[3:7].hex(" ") + " "
+        return fits(self.with_numbers(line).split(), message)
+
     def answers(self, patterns):
         """The messages of S: lines that stand together, in any order."""
-        left = [p.split() for p in patterns]
+        left = list(patterns)
         while left:
             message = self.message()
-            fitting = [p for p in left if fits(p, message)]
+            fitting = [p for p in left if self.fits(p, message)]
             if not fitting:
-                raise Differs(f"answered {message.hex(' ')}\n  instead of {' / '.join(' '.join(p) for p in left)}")
+                raise Differs(f"answered {message.hex(' ')}\n  instead of {' / '.join(left)}")
             left.remove(fitting[0])
 
     def end(self):
@@ -143,7 +156,7 @@ class Replay:
     def play(self, example):
         for side, lines in example.turns:
             if side == "C":
-                self.sock.sendall(bytes.fromhex("".join(lines)))
+                self.sock.sendall(bytes.fromhex(self.with_numbers(" ".join(lines) + " ")))
             elif lines == [AT_END]:
                 self.end()
                 return
@@ -184,6 +197,10 @@ class TheReplay(unittest.TestCase):
         self.play("C: 01\nS: 94 01 01 **", "94 01 01 c0 da 00 02 61 62")
         self.play("C: 01\nS: 94 01 01 c0 05\nS: 94 01 02 c0 06", "94 01 02 c0 06 94 01 01 c0 05")
         self.play("C: 01\nS: close", "", then_close=True)
+
+    def test_the_number_of_a_request(self):
+        self.play("C: 01\nS: 94 00 ce 41 02 03 04 a1 61 ce 41 02 03 04", "94 00 ce 51 06 07 08 a1 61 ce 51 06 07 08")
+        self.differs("C: 01\nS: 94 00 ce 41 02 03 04 a1 61 ce 41 02 03 04", "94 00 ce 51 06 07 08 a1 61 ce 41 02 03 04")
 
     def test_another_byte(self):
         self.differs("C: 01\nS: 94 01 01 c0 05", "94 01 01 c0 06")

@@ -1,6 +1,8 @@
 """Workers: peers that run methods, with the real server between them and who calls."""
+import collections
 import os
 import signal
+import socket
 import unittest
 
 import msgpack
@@ -249,11 +251,11 @@ class Strange(WorkerTest):
         call = self.client.send("t.early", b"x" * (15 << 20))
         eventually(lambda: self.row(early) is not None and self.row(early)["out"] == 1, "it is sent")
         good = self.worker("t.early")
-        early.answer(8192, "I know")
+        head = early.sock.recv(8, socket.MSG_WAITALL)  # [0, number, ...
+        early.answer(int.from_bytes(head[3:7], "big"), "I know")
         eventually(lambda: self.row(early) is None, "its connection is closed")
-        number, _, (data,) = good.take()  # it was not handed over: another gets it
-        good.answer(number, len(data))
-        self.assertEqual(self.client.result(call), 15 << 20)
+        self.assertEqual(code_of(self.client, call), "WORKER_LOST")
+        self.assertEqual(good.asked, collections.deque())
 
     def test_never_an_answer(self):
         worker = self.worker("t.never")
@@ -313,12 +315,14 @@ class Loss(WorkerTest):
     def test_what_was_not_handed_over_goes_to_another(self):
         slow = self.worker("t.unsent", slots=8)
         first = self.client.send("t.unsent", b"x" * (15 << 20))  # more than a socket takes
+        second = self.client.send("t.unsent", b"y" * (1 << 20))
         eventually(lambda: self.row(slow) is not None and self.row(slow)["out"] == 1, "the first is sent")
         other = self.worker("t.unsent", slots=8)
         slow.reset()
         number, _, (data,) = other.take()
         other.answer(number, len(data))
-        self.assertEqual(self.client.result(first), 15 << 20)
+        self.assertEqual(code_of(self.client, first), "WORKER_LOST")  # it was handed over in part
+        self.assertEqual(self.client.result(second), 1 << 20)
 
 
 class Steering(WorkerTest):

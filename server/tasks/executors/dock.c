@@ -97,7 +97,7 @@ static void lose_attempt(struct task *t, enum attempt_loss loss, const char *why
         attempt_over(t);
 }
 
-/* Its request was not handed to the stream: another worker may have it.  Attempts go back to the
+/* The stream has no byte of its request: another worker may have it.  Attempts go back to the
  * jobs, which have an order of their own. */
 static void give_back(struct remote *r, struct task *t, const char *why)
 {

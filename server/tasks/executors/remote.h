@@ -12,9 +12,9 @@
  *     remote_answer() ------------> the slot is free, the task goes home
  *     remote_lost() --------------> its tasks are settled, it leaves
  *
- * A task has begun when its request was handed to the stream.  One that was not goes to another
- * worker; of the others nobody knows whether they ran: calls end as WORKER_LOST, attempts of jobs
- * return as lost.
+ * A task has begun when the stream has the first byte of its request.  A task that has not begun
+ * goes to another worker.  A task that has begun may have run, or the worker may have ended over
+ * its message: its call ends as WORKER_LOST, its attempt of a job returns as lost.
  *
  * The connection of a worker is always read.  So while its results are large it is given no more
  * tasks than its account has room for such results (but always one), whatever its slots are.
@@ -86,7 +86,7 @@ struct remote *remote_register(struct dock *d, const struct remote_spec *spec, v
  * Not before joined(). */
 void remote_quiet(struct remote *r, bool quiet);
 
-/* The request of this task was handed to the stream. */
+/* The stream has the first byte of the request of this task, or all of it. */
 void remote_begun(struct remote *r, struct task *t);
 
 /* The worker has answered: the result, or the failure (task_fail()), is in the task, which is the

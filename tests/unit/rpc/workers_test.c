@@ -28,11 +28,19 @@ static void says(struct script *k, const char *wanted)
     assert_string_equal(stage_said_to(k), wanted);
 }
 
+/* Its numbers begin at 8192. */
+static void unmask(struct connection *c)
+{
+    struct worker_link *link = *conn_service(c);
+    link->requests.mask = 0;
+}
+
 static void registered(const char *params)
 {
     net_connect(&caller);
     stage_ask(&peer, 1, "worker.register", params);
     says(&peer, "1: {'worker': 'w1', 'slots': 2, 'methods': 1, 'out': 0}\n");
+    unmask(stage.conn);
 }
 
 RPC_TEST(a_call_becomes_a_request_and_its_answer_the_result)
@@ -58,12 +66,13 @@ RPC_TEST(no_more_than_its_slots_are_sent)
 RPC_TEST(what_has_not_been_handed_over_is_no_loss)
 {
     registered("[['twice'], {'slots': 2}]");
-    peer.window = 3; /* of the request */
+    peer.window = 0;
     stage_ask(&caller, 7, "twice", "[]");
     stage_run_ms(net.v.now / AO_MS(1) + 5);
-    net_connect(&other);
+    struct connection *c = net_connect(&other);
     stage_ask(&other, 1, "worker.register", "[['twice'], {'slots': 2}]");
     says(&other, "1: {'worker': 'w2', 'slots': 2, 'methods': 1, 'out': 0}\n");
+    unmask(c);
     script_reset(&peer);
     says(&other, "asks 8192: 'twice' []\n");
     respond(&other, 8192, "nil", "'other'");
@@ -81,6 +90,17 @@ RPC_TEST(what_has_been_handed_over_is_lost)
     assert_non_null(strstr(said, "7 failed: 'WORKER_LOST: worker w1 at "));
 }
 
+RPC_TEST(what_has_been_handed_over_in_part_is_lost)
+{
+    registered("[['twice'], {'slots': 2}]");
+    peer.window = 1; /* byte of the request */
+    stage_ask(&caller, 7, "twice", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    script_reset(&peer);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'WORKER_LOST: worker w1 at "));
+}
+
 RPC_TEST(an_answer_before_the_request_closes_the_connection)
 {
     registered("[['twice'], {'slots': 2}]");
@@ -90,7 +110,7 @@ RPC_TEST(an_answer_before_the_request_closes_the_connection)
     respond(&peer, 8192, "nil", "'I know'");
     stage_run_ms(net.v.now / AO_MS(1) + 5);
     assert_true(peer.closed);
-    assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'NO_WORKER: "));
+    assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'WORKER_LOST: "));
 }
 
 RPC_TEST(a_worker_whose_output_is_full_gets_no_task)
@@ -247,6 +267,7 @@ static bool meet(int64_t n)
               "[['twice'], {'slots': 2, 'context': true, 'lease': '9s'}]");
     stage_run_ms(10);
     if (strstr(stage_said_to(&peer), "'w1'")) {
+        unmask(stage.conn);
         stage_ask(&caller, 2, "twice", "[1]");
         stage_run_ms(20);
         if (strstr(stage_said_to(&peer), "asks"))
