@@ -99,6 +99,8 @@ void write_executors(struct metrics_text *t, const struct rpc_shared *s)
     }
 }
 
+static const uint64_t ms_per_second = 1000;
+
 static void write_store(struct metrics_text *t, const struct jobs_info *j)
 {
     static const struct metrics_family commits = {
@@ -118,6 +120,12 @@ static void write_store(struct metrics_text *t, const struct jobs_info *j)
               "there, and its history.");
     write_one(t, "ergon_store_size_bytes", METRICS_GAUGE, "bytes", j->store_bytes,
               "The file and its log on disk.");
+    if (j->store_room_known)
+        write_one(t, "ergon_store_free_bytes", METRICS_GAUGE, "bytes", j->store_room,
+                  "What the file system of the store has left.");
+    write_one(t, "ergon_store_last_backup_seconds", METRICS_GAUGE, "seconds",
+              j->store_backup / ms_per_second,
+              "When the last backup of the store began, since 1970; 0: there is none.");
     write_one(t, "ergon_store_error", METRICS_GAUGE, NULL, j->store_error != NULL,
               "1 while the store cannot write, else 0.");
 }
@@ -132,6 +140,7 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
         "clock ran."};
     struct jobs_info j;
 
+    jobs_look(s->jobs); /* for the next scrape */
     jobs_info(s->jobs, &j);
     metrics_begin(t, &states);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++) {
