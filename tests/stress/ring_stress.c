@@ -9,8 +9,9 @@
 #include "server/runtime/threads/ring.h"
 #include "tests/support/cmocka_env.h"
 
-/* On a busy machine each yield may cost a time slice of all who want the processor, and with a
- * small ring there is one for every few items: then fewer items have to do. */
+/* On a busy machine each yield may cost a time slice of every process that wants the processor, and
+ * a small ring needs one for every few items: then fewer items have to do.  Only yields behind
+ * which the ring moved count, so the producer never gives up before the consumer has begun. */
 enum { ITEMS = 500000, LOOKS = 100 /* before a yield */, YIELDS = 5000 };
 
 struct shared {
@@ -38,7 +39,7 @@ static void *produce(void *arg)
 {
     struct shared *s = arg;
     uint32_t seed = 1;
-    uintptr_t n = 1;
+    uintptr_t n = 1, at_yield = 0;
     uint32_t looks = 0, yields = 0;
     while (n <= ITEMS && yields < YIELDS) {
         uint32_t batch = next_batch(&seed);
@@ -46,7 +47,8 @@ static void *produce(void *arg)
             n++;
         if (!ring_flush(&s->ring)) {
             looks = wait_a_little(looks);
-            yields += looks == 0;
+            yields += looks == 0 && n > at_yield;
+            at_yield = looks == 0 ? n : at_yield;
         }
     }
     atomic_store_explicit(&s->last, n - 1, memory_order_relaxed);
