@@ -127,10 +127,15 @@ static void call_one(struct caller *c)
 static enum ao_verdict call_some(struct ao *self)
 {
     struct caller *c = ao_of(self, struct caller, ao);
-    if (atomic_load_explicit(&c->world->draining, memory_order_relaxed))
-        return AO_DONE;
-    for (int n = 0; n < 4 && c->begun < CALLS; n++)
+    struct world *w = c->world;
+    /* The step counts as open while it may begin calls.  Sequentially consistent, with drain(): a
+     * step that did not see `draining` is seen there. */
+    atomic_fetch_add(&w->open, 1);
+    for (int n = 0; n < 4 && c->begun < CALLS && !atomic_load(&w->draining); n++)
         call_one(c);
+    atomic_fetch_sub_explicit(&w->open, 1, memory_order_release);
+    if (atomic_load_explicit(&w->draining, memory_order_relaxed))
+        return AO_DONE;
     if (c->list && activator_random(self->home) % 8 == 0)
         home_cancel(c->home, c->list);
     if (c->begun == CALLS || (c->list && activator_random(self->home) % 4 == 0))
@@ -264,15 +269,15 @@ static void press(struct world *w)
         sem_wait(&w->half_way);
 }
 
-/* A caller that was just about to begin one may do so after a cancel: that is for the next. */
+/* A call that begins after a cancel is for the next cancel. */
 static void drain(struct world *w)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    atomic_store_explicit(&w->draining, true, memory_order_relaxed);
+    atomic_store(&w->draining, true); /* pairs with call_some() */
     do {
         tasks_cancel_all(w->tasks);
         nanosleep(&pause, NULL);
-    } while (atomic_load_explicit(&w->open, memory_order_acquire) > 0 ||
+    } while (atomic_load(&w->open) > 0 ||
              atomic_load_explicit(&submits_open, memory_order_acquire) > 0);
 }
 
