@@ -7,7 +7,8 @@
  *
  * The file is built three times: with the waker as it is shipped, and with one from which a fault
  * of tests/mutation takes a fence (LOST_WITHOUT names it).  Then wake-ups must be lost within a
- * minute, which shows what the first proves; it takes milliseconds. */
+ * minute, which shows what the first proves; it takes milliseconds.  On a busy machine a meeting
+ * may take a time slice of another process: then fewer passes have to do. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -93,12 +94,12 @@ static void *produce(void *arg)
 
 static bool goes_on(uint32_t found, int passes, uint64_t began)
 {
+    bool patient = clock_monotonic() - began < PATIENCE_S * UINT64_C(1000000000);
 #ifdef LOST_WITHOUT
     (void)passes;
-    return found == 0 && clock_monotonic() - began < PATIENCE_S * UINT64_C(1000000000);
+    return found == 0 && patient;
 #else
-    (void)began;
-    return found == 0 && passes < PASSES;
+    return found == 0 && passes < PASSES && (patient || passes == 0);
 #endif
 }
 
