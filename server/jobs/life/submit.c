@@ -202,16 +202,19 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
     counter_add(&table->submitted, one);
 }
 
-/* Its limit, its rate and what it comes after, which only a job with extras may have. */
+/* Its limit, its rate and what it comes after, which only a job with extras may have.  The limit
+ * and the rate come last: a submission that is refused does not change their numbers. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
                                   const struct submitter *who, struct submitted *out, char *text,
                                   size_t size)
 {
-    if (!admission_join(&jobs->sched, job, spec))
+    const struct dependent any = {0};
+    enum ergon_error wrong =
+        dependencies_join(&jobs->sched, job, spec, who ? &who->waits : &any, text, size);
+    if (wrong == ERGON_OK && !admission_join(&jobs->sched, job, spec))
         return ERGON_E_MEMORY;
     out->numbers = numbers_wait(job);
-    const struct dependent any = {0};
-    return dependencies_join(&jobs->sched, job, spec, who ? &who->waits : &any, text, size);
+    return wrong;
 }
 
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,

@@ -173,16 +173,26 @@ static uint32_t side_of(struct gate *g, uint32_t pool, const struct pool_calls *
 
 /* --- Made and dropped --- */
 
+static struct limit *limit_named(struct limit_table *t, struct tenant *tenant, struct span name)
+{
+    struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
+    if (limit && !limit->gate.sides)
+        gate_init(&limit->gate, limit, NULL);
+    return limit;
+}
+
+static void set_max(struct limit *limit, uint32_t max)
+{
+    limit->moved |= limit->max != 0 && limit->max != max;
+    limit->max = max;
+}
+
 struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
                         uint32_t max)
 {
-    struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
-    if (!limit)
-        return NULL;
-    if (!limit->gate.sides)
-        gate_init(&limit->gate, limit, NULL);
-    limit->moved |= limit->max != 0 && limit->max != max;
-    limit->max = max;
+    struct limit *limit = limit_named(t, tenant, name);
+    if (limit)
+        set_max(limit, max);
     return limit;
 }
 
@@ -203,22 +213,32 @@ struct limit *limit_next_to_note(struct row_notes *notes)
     return limit;
 }
 
-struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span name,
-                      struct start_rate of, ao_time now)
+static struct rate *rate_named(struct limit_table *t, struct tenant *tenant, struct span name)
 {
     struct rate *r = get(t, &t->rates, sizeof *r, tenant, name);
-    if (!r)
-        return NULL;
-    if (!r->starts.marks) {
+    if (r && !r->starts.marks) {
         gate_init(&r->gate, NULL, r);
         start_window_init(&r->starts);
     }
+    return r;
+}
+
+static void set_rate(struct rate *r, struct start_rate of, ao_time now)
+{
     of.max = of.max > 0 ? of.max : 1;
     of.per = of.per > 0 ? of.per : 1;
     if (r->of.max > 0 && (r->of.max != of.max || r->of.per != of.per))
         r->moved = r->untold = true;
     r->of = of;
     start_window_pass(&r->starts, r->of, now);
+}
+
+struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span name,
+                      struct start_rate of, ao_time now)
+{
+    struct rate *r = rate_named(t, tenant, name);
+    if (r)
+        set_rate(r, of, now);
     return r;
 }
 
@@ -313,16 +333,19 @@ static struct line *make_line(struct limit_table *t, struct limit *limit, struct
 struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
                       uint32_t pool, ao_time now)
 {
-    const struct start_rate of = {spec->rate, spec->rate_per};
     bool limited = spec->limit_key.len > 0, rated = spec->rate_key.len > 0;
-    struct limit *limit = limited ? limit_get(t, tenant, spec->limit_key, spec->limit) : NULL;
+    struct limit *limit = limited ? limit_named(t, tenant, spec->limit_key) : NULL;
     if (limited && !limit)
         return NULL;
-    struct rate *rate = rated ? rate_get(t, tenant, spec->rate_key, of, now) : NULL;
+    struct rate *rate = rated ? rate_named(t, tenant, spec->rate_key) : NULL;
     struct line *line = rated && !rate ? NULL : find_line(t, limit, rate, pool);
     if (!line && (rate || !rated))
         line = make_line(t, limit, rate, pool);
     if (line) {
+        if (limit)
+            set_max(limit, spec->limit);
+        if (rate)
+            set_rate(rate, (struct start_rate){spec->rate, spec->rate_per}, now);
         line->refs++;
         return line;
     }

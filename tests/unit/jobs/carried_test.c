@@ -1,5 +1,6 @@
 /* What a task was wished to be, and how far it has come, is the same after a restart. */
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
@@ -304,6 +305,38 @@ STORED_TEST(numbers_are_written_when_the_store_works_again)
     jobs_world_pass(w, AO_S(5));
     jobs_world_crash(w);
     expect_numbers(w, id, 2);
+}
+
+STORED_TEST(a_submission_that_is_refused_changes_no_numbers)
+{
+    uint64_t id = answered(w, NUMBERED(FSYNC, 5)), unknown = id + 7;
+    struct job_spec spec = NUMBERED(FSYNC, 1, .after = &unknown, .after_count = 1);
+    struct submitted out;
+    char text[JOB_TEXT_MAX];
+    for (unsigned n = 0; n < 2; n++) {
+        assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), ERGON_E_NOT_FOUND);
+        expect_numbers(w, id, 5);
+        jobs_world_crash(w);
+    }
+}
+
+/* Whichever allocation fails. */
+STORED_TEST(a_submission_without_memory_changes_no_numbers)
+{
+    uint64_t id = answered(w, NUMBERED(FSYNC, 5));
+    struct job_spec spec = NUMBERED(FSYNC, 1);
+    struct submitted out;
+    char text[JOB_TEXT_MAX];
+    for (int64_t n = 1;; n++) {
+        spec.method = n % 2 ? span_text("step") : span_text("work"); /* a line of its own */
+        heap_fail_at(n);
+        bool taken = world_submit(w, &spec, &out, text, sizeof text) == ERGON_OK;
+        bool met = heap_failed();
+        heap_fail_at(0);
+        if (taken || !met)
+            break;
+        expect_numbers(w, id, 5);
+    }
 }
 
 /* --- Histories --- */

@@ -402,25 +402,37 @@ static uint64_t fails_after(struct jobs_world *w, uint64_t first, struct job_spe
     return id;
 }
 
-JOBS_TEST(what_had_to_be_done_first_is_named_to_who_may_know_it)
+/* Both task.explain and task.get name it. */
+static void expect_named(struct jobs_world *w, uint64_t id, uint64_t first)
 {
     char text[ID_TEXT_SIZE], wanted[64];
-    uint64_t first = submit_work(w), id = fails_after(w, first, WORK());
+    struct operation *op = world_about(w, &operation_get, id);
     snprintf(wanted, sizeof wanted, "'after_failed': '%s'", id_text(first, text));
-    assert_true(end_names(w, id, first));
     stage_holds(explain(w, id), wanted);
+    world_give(w, op);
+    stage_says(op, wanted);
+}
+
+JOBS_TEST(what_had_to_be_done_first_is_named_to_who_may_know_it)
+{
+    char text[4096];
+    uint64_t first = submit_work(w), id = fails_after(w, first, WORK());
+    assert_true(end_names(w, id, first));
+    expect_named(w, id, first);
 
     first = submit(w, &WORK(.tenant = span_text("other")));
     id = fails_after(w, first, WORK());
     assert_false(end_names(w, id, first));
     stage_holds(explain(w, id), "'after_failed': nil");
     assert_null(strstr(explain(w, id), id_text(first, text)));
+    struct operation *op = world_about(w, &operation_get, id);
+    world_give(w, op);
+    assert_null(strstr(notation_show(operation_result(op), text, sizeof text), "after_failed"));
 
     first = submit(w, &WORK(.key = span_text("secret"))); /* a role may have no right to it */
     id = fails_after(w, first, WORK());
     assert_false(end_names(w, id, first));
-    snprintf(wanted, sizeof wanted, "'after_failed': '%s'", id_text(first, text));
-    stage_holds(explain(w, id), wanted);
+    expect_named(w, id, first);
 }
 
 /* Nor is it in why one that is there already cannot become durable. */
