@@ -18,14 +18,23 @@ void job_list_push(struct job_list *list, struct job *job)
     list->count++;
 }
 
-void job_list_push_front(struct job_list *list, struct job *job)
+void job_list_insert(struct job_list *list, struct job *job, struct job *near)
 {
     assert(!job->list);
+    if (!list->last || list->last->arrival <= job->arrival) {
+        job_list_push(list, job);
+        return;
+    }
+    struct job *next = near ? near : list->first; /* at the end some job arrived later */
+    while (next->arrival <= job->arrival)
+        next = next->next;
+    while (next->prev && next->prev->arrival > job->arrival)
+        next = next->prev;
     job->list = list;
-    job->prev = NULL;
-    job->next = list->first;
-    *(list->first ? &list->first->prev : &list->last) = job;
-    list->first = job;
+    job->prev = next->prev;
+    job->next = next;
+    *(next->prev ? &next->prev->next : &list->first) = job;
+    next->prev = job;
     list->count++;
 }
 

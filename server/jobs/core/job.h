@@ -35,7 +35,8 @@ struct job_list {
 };
 
 void job_list_push(struct job_list *list, struct job *job); /* at the end */
-void job_list_push_front(struct job_list *list, struct job *job);
+/* By arrival, behind those that arrived as early; searched from `near`, or from the first. */
+void job_list_insert(struct job_list *list, struct job *job, struct job *near);
 struct job *job_list_pop(struct job_list *list); /* NULL when empty */
 void job_list_remove(struct job *job); /* from the list that it stands in; of none a no-op */
 
@@ -138,10 +139,10 @@ enum job_effect {
 
 struct job {
     struct ao timer; /* sleeps until the next time that counts: due, deadline, timeout, keep */
-    struct job *prev, *next;         /* in `list` */
-    struct job_list *list;           /* where it stands; NULL: nowhere, or in a fair queue alone */
-    struct job *older, *younger;     /* queued: in the order in which its level was entered */
-    struct job *all_prev, *all_next; /* all jobs, by id */
+    struct job *prev, *next;           /* in `list` */
+    struct job_list *list;             /* where it stands; NULL: nowhere */
+    uint64_t arrival;                  /* its number among all that joined a queue; 0: before all */
+    struct job *all_prev, *all_next;   /* all jobs, by id */
     struct job *open_prev, *open_next; /* open: those of its queue, by id; open_jobs.h */
     union {
         struct hash_link by_id; /* in the table; an id is its own hash */
@@ -164,12 +165,9 @@ struct job {
     ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
     ao_time deadline;           /* of the whole; AO_NEVER.  Ended: Unix ns, which stays */
     ao_time timeout;            /* of one attempt, ns; AO_NEVER */
-    union {
-        ao_time entered; /* in a fair queue: when it came to its level */
-        /* Out: the timeout of that attempt, or, until its begin is known, when it is looked for
-         * that; AO_NEVER. */
-        ao_time until;
-    };
+    /* Out: the timeout of that attempt, or, until its begin is known, when it is looked for that;
+     * AO_NEVER. */
+    ao_time until;
     uint64_t started; /* Unix ns; 0: not yet */
     union {
         uint64_t ended; /* Unix ns; of a job that has ended, or is ending (JOB_ENDING) */
@@ -190,7 +188,7 @@ struct job {
     uint8_t state;    /* enum job_state, or JOB_NEW; only job_set_state() writes it */
     uint8_t reason;   /* enum job_reason; likewise */
     uint8_t priority;
-    uint8_t level;   /* queued: its priority with ageing */
+    uint8_t level;   /* queued: its priority; out: the highest one that it went before */
     uint8_t durable; /* enum job_durable: what its spec wants, as far as it can be had */
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */

@@ -35,6 +35,14 @@ struct job_offer {
     char *who;     /* went then, and why; malloc'ed, for people; NULL: not known */
 };
 
+/* Jobs that are held, by how far they had come: so each tenant's go on in order of arrival. */
+enum held_kind {
+    HELD_CALLED, /* they were picked before: taken back, or granted what they waited for */
+    HELD_PICKED, /* they are picked now */
+    HELD_NEW,    /* they have never been in the queue */
+    HELD_KINDS
+};
+
 /* The jobs of one method. */
 struct job_queue {
     struct hash_link link; /* first: by name */
@@ -50,9 +58,9 @@ struct job_queue {
     uint64_t saved_offer;              /* likewise, of offer.at */
     bool saving;                       /* a write that says so is on its way */
     struct operation *operations;      /* that wait for that write, by `next` */
-    struct job_list held;              /* picked while it was paused, or did not run */
-    struct job_queue *next_moving;     /* while `moves`: in the scheduler's list */
-    bool moves;                        /* what is held goes on, in small steps */
+    struct job_list held[HELD_KINDS]; /* while it is paused, or does not run: go on in this order */
+    struct job_queue *next_moving;    /* while `moves`: in the scheduler's list */
+    bool moves;                       /* what is held goes on, in small steps */
     struct open_jobs open;
     counter by_state[JOB_STATE_COUNT]; /* jobs */
     counter submitted, done, failed;   /* since the start */

@@ -76,7 +76,7 @@ static bool may_start(struct scheduler *s, struct job *job)
         return false;
     }
     if (job->queue->paused) {
-        job_hold(s, job, false, JOB_WHY_PAUSED);
+        job_hold(s, job, HELD_PICKED, JOB_WHY_PAUSED);
         admission_release(s, job); /* others of its keys go on */
         return false;
     }
@@ -93,13 +93,15 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
         scheduler_admit(s); /* what the last one gave back, another may have got */
         struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
-        ao_time now = table_now(s->table);
-        bool rests = !jobs || !pool_rest_allows(jobs, now);
-        struct job *job = rests ? NULL : fair_queue_take(&jobs->queue, now);
+        bool rests = !jobs || !pool_rest_allows(jobs, table_now(s->table));
+        struct job *job = rests ? NULL : fair_queue_take(&jobs->queue);
         if (!job)
             return false;
         job_unmark(job, JOB_ENQUEUED);
-        if (may_start(s, job) && assign(s, job, run)) {
+        if (!may_start(s, job))
+            continue;
+        fair_queue_served(&jobs->queue, job, table_now(s->table));
+        if (assign(s, job, run)) {
             pool_rest_taken(s, jobs, job);
             return true;
         }

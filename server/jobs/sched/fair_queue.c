@@ -4,11 +4,12 @@
 
 #include "base/grow.h"
 
-enum { MOVES = 8 /* by age, an operation */ };
+/* Longer than any wait; nine of them are no overflow. */
+static const ao_time ageing_max = AO_NEVER / 32;
 
 void fair_queue_init(struct fair_queue *p, uint32_t pool, ao_time ageing)
 {
-    *p = (struct fair_queue){.pool = pool, .ageing = ageing};
+    *p = (struct fair_queue){.pool = pool, .ageing = ageing < ageing_max ? ageing : 0};
 }
 
 /* --- Rings of shares --- */
@@ -41,21 +42,6 @@ static void ring_remove(struct fair_share *s)
 static uint32_t weight_of(const struct fair_share *s)
 {
     return s->tenant->weight > 0 ? s->tenant->weight : 1;
-}
-
-static bool is_empty(const struct fair_share *s)
-{
-    return s->again.count == 0 && s->risen.count == 0 && s->born.count == 0;
-}
-
-static struct job *head_of(const struct fair_share *s)
-{
-    struct job *risen = s->risen.first, *born = s->born.first;
-    if (s->again.first)
-        return s->again.first;
-    if (!risen || !born)
-        return risen ? risen : born;
-    return risen->id < born->id ? risen : born;
 }
 
 static struct fair_share *share_of(const struct fair_queue *p, const struct job *job)
@@ -94,87 +80,62 @@ static void share_leave(struct fair_level *level, struct fair_share *s)
     ring_remove(s);
 }
 
-/* --- A job in its level --- */
+/* --- Queued and removed --- */
 
-static void enter(struct fair_queue *p, struct job_list *list, struct fair_share *s,
-                  struct job *job)
+/* When this job began to wait. */
+static ao_time ready_at(const struct job *job, ao_time now)
 {
-    struct fair_level *level = &p->levels[job->level];
-    job_list_push(list, job);
-    job->older = level->youngest;
-    job->younger = NULL;
-    *(level->youngest ? &level->youngest->younger : &level->oldest) = job;
-    if (level->youngest && job->entered < level->youngest->entered)
-        job->entered = level->youngest->entered;
-    level->youngest = job;
-    level->count++;
-    p->count++;
-    share_enter(level, s);
+    return job->ready > 0 && job->ready < now ? job->ready : now;
 }
 
-/* Its share may be empty then. */
-static void leave(struct fair_queue *p, struct job *job)
+/* A level that was idle waits as long as this job does, but not for what was served before.  A job
+ * that was taken back, and went before a higher level, gives its level that turn back. */
+static void level_waits(struct fair_level *level, const struct job *job, ao_time now)
 {
-    struct fair_level *level = &p->levels[job->level];
-    job_list_remove(job);
-    *(job->older ? &job->older->younger : &level->oldest) = job->younger;
-    *(job->younger ? &job->younger->older : &level->youngest) = job->older;
-    job->older = job->younger = NULL;
-    level->count--;
-    p->count--;
+    ao_time ready = ready_at(job, now);
+    bool later = level->count == 0 && level->since < ready;
+    bool earlier = job->level > job->priority && level->since > ready;
+    if (later || earlier)
+        level->since = ready;
 }
 
-/* --- Ageing --- */
-
-static void rise(struct fair_queue *p, struct job *job)
-{
-    struct fair_share *from = share_of(p, job), *to = from + 1;
-    bool again = job->list == &from->again;
-    leave(p, job);
-    if (is_empty(from))
-        share_leave(&p->levels[job->level], from);
-    job->level++;
-    job->entered += p->ageing;
-    enter(p, again ? &to->again : &to->risen, to, job);
-}
-
-/* From the top down, so that nobody takes two steps at once. */
-static void age(struct fair_queue *p, ao_time now)
-{
-    int moves = p->ageing > 0 ? MOVES : 0;
-    for (int i = FAIR_LEVELS - 2; i >= 0; i--) {
-        struct job *job = p->levels[i].oldest;
-        for (; job && moves > 0 && now >= job->entered && now - job->entered >= p->ageing;
-             moves--) {
-            rise(p, job);
-            job = p->levels[i].oldest;
-        }
-    }
-}
-
-/* --- Queued and taken --- */
-
-bool fair_queue_add(struct fair_queue *p, struct job *job, bool front, ao_time now)
+bool fair_queue_add(struct fair_queue *p, struct job *job, ao_time now)
 {
     assert(job->priority < FAIR_LEVELS && !job->list);
     if (!make_shares(job->tenant, p->pool))
         return false;
-    age(p, now);
-    if (!front || job->level < job->priority)
-        job->level = job->priority;
-    job->entered = now;
+    struct fair_level *level = &p->levels[job->priority];
+    level_waits(level, job, now);
+    job->level = job->priority;
     struct fair_share *s = share_of(p, job);
-    enter(p, front ? &s->again : &s->born, s, job);
+    job_list_insert(&s->jobs, job, s->put);
+    if (job->next)
+        s->put = job;
+    level->count++;
+    p->count++;
+    share_enter(level, s);
     return true;
+}
+
+/* Its share may be empty then. */
+static void leave(struct fair_queue *p, struct fair_share *s, struct job *job)
+{
+    if (s->put == job)
+        s->put = job->next;
+    job_list_remove(job);
+    p->levels[job->level].count--;
+    p->count--;
 }
 
 void fair_queue_remove(struct fair_queue *p, struct job *job)
 {
     struct fair_share *s = share_of(p, job);
-    leave(p, job);
-    if (is_empty(s))
+    leave(p, s, job);
+    if (s->jobs.count == 0)
         share_leave(&p->levels[job->level], s);
 }
+
+/* --- Taken --- */
 
 /* A newcomer has had its first: it goes on as everybody does. */
 static void served_fresh(struct fair_level *level, struct fair_share *s)
@@ -195,8 +156,8 @@ static struct job *take_of(struct fair_queue *p, struct fair_level *level)
 {
     bool fresh = level->fresh && (!level->was_fresh || !level->turn);
     struct fair_share *s = fresh ? level->fresh : level->turn;
-    struct job *job = head_of(s);
-    leave(p, job);
+    struct job *job = s->jobs.first;
+    leave(p, s, job);
     level->was_fresh = fresh;
     level->served++;
     s->fresh_from = level->served + level->weights;
@@ -204,7 +165,7 @@ static struct job *take_of(struct fair_queue *p, struct fair_level *level)
         served_fresh(level, s);
     else
         served_turn(level, s);
-    if (is_empty(s))
+    if (s->jobs.count == 0)
         share_leave(level, s);
     return job;
 }
@@ -217,17 +178,41 @@ int fair_queue_top(const struct fair_queue *p)
     return top;
 }
 
-struct job *fair_queue_take(struct fair_queue *p, ao_time now)
+/* As if it had waited longer by `ageing` for each step of priority: the least goes first. */
+static ao_time rank(const struct fair_queue *p, int level)
 {
-    age(p, now);
+    return p->levels[level].since + (ao_time)(FAIR_LEVELS - 1 - level) * p->ageing;
+}
+
+static int next_level(const struct fair_queue *p)
+{
+    int top = fair_queue_top(p), next = top;
+    bool ages = p->ageing > 0 && !p->was_aged;
+    for (int i = top - 1; i >= 0 && ages; i--)
+        if (p->levels[i].count > 0 && rank(p, i) <= rank(p, next))
+            next = i;
+    return next;
+}
+
+struct job *fair_queue_take(struct fair_queue *p)
+{
+    int next = next_level(p);
+    return next >= 0 ? take_of(p, &p->levels[next]) : NULL;
+}
+
+void fair_queue_served(struct fair_queue *p, struct job *job, ao_time now)
+{
     int top = fair_queue_top(p);
-    return top >= 0 ? take_of(p, &p->levels[top]) : NULL;
+    p->levels[job->level].since = now;
+    p->was_aged = top > job->level;
+    if (p->was_aged)
+        job->level = (uint8_t)top;
 }
 
 /* --- Where one stands --- */
 
 /* Those that stand before it in its own list. */
-static uint32_t before_in_list(const struct job *job, uint32_t max)
+static uint32_t own_before(const struct job *job, uint32_t max)
 {
     uint32_t n = 0;
     for (job = job->prev; job && n < max; job = job->prev)
@@ -235,33 +220,16 @@ static uint32_t before_in_list(const struct job *job, uint32_t max)
     return n;
 }
 
-/* Those of the list with a lower id, as far as they stand at its head. */
-static uint32_t older_in(const struct job_list *list, const struct job *than, uint32_t max)
-{
-    uint32_t n = 0;
-    for (const struct job *job = list->first; job && job->id < than->id && n < max; job = job->next)
-        n++;
-    return n;
-}
-
-static uint32_t own_before(const struct fair_share *s, const struct job *job, uint32_t max)
-{
-    uint32_t n = before_in_list(job, max);
-    if (job->list == &s->again)
-        return n;
-    n += s->again.count;
-    return n < max ? n + older_in(job->list == &s->born ? &s->risen : &s->born, job, max - n) : n;
-}
-
 void fair_place(const struct fair_queue *p, const struct job *job, uint32_t max,
                 struct fair_place *out)
 {
     const struct fair_share *s = share_of(p, job);
     const struct fair_level *level = &p->levels[job->level];
-    uint32_t own = own_before(s, job, max);
-    *out = (struct fair_place){
-        .own = own < max ? own : max, .own_is_least = own >= max, .tenants = level->shares};
-    out->others = level->count - s->again.count - s->risen.count - s->born.count;
+    uint32_t own = own_before(job, max);
+    *out = (struct fair_place){.own = own,
+                               .own_is_least = own >= max,
+                               .others = level->count - s->jobs.count,
+                               .tenants = level->shares};
     for (int i = job->level + 1; i < FAIR_LEVELS; i++)
         out->higher += p->levels[i].count;
 }

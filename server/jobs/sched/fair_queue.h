@@ -1,10 +1,16 @@
 /* The order in which jobs are picked: priority with ageing, then tenants in turn (deficit round
  * robin by their weights; Shreedhar and Varghese 1995), then arrival.
  *
- * There is one queue for each pool of executors.  Ten levels; in each a ring of the tenants that
- * have something there, each with its jobs in order.  Who has stood in a level for `ageing` is
- * moved up one, so the lowest priority waits for the highest at most nine times that.  A turn is
+ * There is one queue for each pool of executors.  Ten levels, one for each priority; in each a ring
+ * of the tenants that have something there, each with its jobs in order of arrival.  A turn is
  * `weight` jobs.
+ *
+ * Levels age, jobs do not.  A level is served once before a higher one when it has waited longer
+ * than that by `ageing` for each step between them; then it waits anew.  So the lowest waits for
+ * the highest at most nine times `ageing`, and then for the starts of levels that have waited as
+ * long.  Of two starts in a row at most one goes before a higher level.  While higher levels always
+ * have jobs, a backlog begins job by job, each after such a wait.  Between tenants of one priority
+ * age does not count.
  *
  * A tenant that comes to a level where it was not served for a whole round does not queue up behind
  * the others' turns: it is a newcomer, and newcomers and the ring are served by turns, so its first
@@ -12,7 +18,8 @@
  * Who comes back within a round goes to the end of the ring; so nobody gains by leaving.  (The new
  * flows of FQ-CoDel, RFC 8290, but alternating, so that newcomers never shut out the others.)
  *
- * Every operation is O(1); moves by age are paid out of a budget.  Pure: the time is passed in. */
+ * Every operation is O(1), except to put a job back: it is searched for its place from where the
+ * last one was put.  Pure: the time is passed in. */
 #ifndef ERGON_JOBS_FAIR_QUEUE_H
 #define ERGON_JOBS_FAIR_QUEUE_H
 
@@ -20,24 +27,23 @@
 
 enum { FAIR_LEVELS = 10 };
 
-/* A tenant's jobs in one level.  Those that had their turn before go first.  Those that came up
- * from below stand beside those that were born there; the older of the two heads, by id, goes
- * first. */
+/* A tenant's jobs in one level. */
 struct fair_share {
     struct tenant *tenant;
     struct fair_share *prev, *next; /* in `ring` */
     struct fair_share **ring;       /* the level's `turn` or `fresh`; NULL: has nothing there */
-    struct job_list again, risen, born;
-    uint32_t left;       /* of its turn; 0: its turn has not begun */
+    struct job_list jobs;           /* by arrival */
+    struct job *put; /* the last one put before others, or the next; NULL: look from the first */
+    uint32_t left;   /* of its turn; 0: its turn has not begun */
     uint64_t fresh_from; /* a newcomer, when the level has served so many */
 };
 
 struct fair_level {
-    struct fair_share *turn;       /* ring; whose turn it is; NULL: empty */
-    struct fair_share *fresh;      /* ring of newcomers; who came first; NULL: none */
-    struct job *oldest, *youngest; /* by `entered` */
-    uint32_t count, shares;        /* jobs; tenants that have some */
-    uint64_t weights;              /* of those tenants: the jobs of a round */
+    struct fair_share *turn;  /* ring; whose turn it is; NULL: empty */
+    struct fair_share *fresh; /* ring of newcomers; who came first; NULL: none */
+    uint32_t count, shares;   /* jobs; tenants that have some */
+    uint64_t weights;         /* of those tenants: the jobs of a round */
+    ao_time since;            /* it has waited since then: it was served, or its first job came */
     uint64_t served;
     bool was_fresh; /* the last one served was a newcomer's */
 };
@@ -47,21 +53,25 @@ struct fair_queue {
     uint32_t pool;  /* index of the pool whose jobs these are */
     ao_time ageing; /* 0: never */
     uint32_t count;
+    bool was_aged; /* the last one served went before a higher level */
 };
 
 void fair_queue_init(struct fair_queue *p, uint32_t pool, ao_time ageing);
 
-/* Queued at the end of its tenant's share, in the level of its priority; or, for one that had its
- * turn before and could not be run then, ahead of all that had not, in the level that it had
- * reached.  `now` never goes back.  False without memory. */
-bool fair_queue_add(struct fair_queue *p, struct job *job, bool front, ao_time now);
+/* Queues the job in the level of its priority, by `arrival` among its tenant's.  `now` never goes
+ * back.  False without memory. */
+bool fair_queue_add(struct fair_queue *p, struct job *job, ao_time now);
 /* Takes out a job that is queued here. */
 void fair_queue_remove(struct fair_queue *p, struct job *job);
 
-int fair_queue_top(const struct fair_queue *p); /* the level of the next; -1: there is none */
+int fair_queue_top(const struct fair_queue *p); /* the highest level with jobs; -1: none */
 
 /* Takes the next out; NULL when there is none. */
-struct job *fair_queue_take(struct fair_queue *p, ao_time now);
+struct job *fair_queue_take(struct fair_queue *p);
+/* The job that was just taken begins: its level waits anew.  `level` of the job becomes the highest
+ * one that it goes before, so that no job of that level overtakes it.  Without this call the turn
+ * of the level is not used up. */
+void fair_queue_served(struct fair_queue *p, struct job *job, ao_time now);
 
 /* How many stand before it, for task.explain: those in higher levels, its own tenant's
  * before it in its level (counted to `max`), and those of other tenants in its level. */

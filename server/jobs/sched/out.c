@@ -137,13 +137,12 @@ void out_recall_all(struct scheduler *s)
             out_requeue(s, job);
 }
 
-/* The last first: each is held before the others. */
 void out_recall_queue(struct scheduler *s, const struct job_queue *queue)
 {
     const struct pool_jobs *pool = pool_table_find(&s->pools, queue_pool(queue));
-    struct job *before;
-    for (struct job *job = pool ? pool->assigned.last : NULL; job; job = before) {
-        before = job->prev;
+    struct job *next;
+    for (struct job *job = pool ? pool->assigned.first : NULL; job; job = next) {
+        next = job->next;
         if (job->queue == queue)
             out_requeue(s, job);
     }

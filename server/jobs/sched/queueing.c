@@ -9,31 +9,55 @@
 
 enum { MEMORY_PAUSE_MS = 100 };
 
-void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason reason)
+static bool has_held(const struct job_queue *q)
 {
-    (front ? job_list_push_front : job_list_push)(&job->queue->held, job);
+    bool has = false;
+    for (int kind = 0; kind < HELD_KINDS; kind++)
+        has |= q->held[kind].count > 0;
+    return has;
+}
+
+struct job *queue_pop_held(struct job_queue *q)
+{
+    struct job *job = NULL;
+    for (int kind = 0; kind < HELD_KINDS && !job; kind++)
+        job = job_list_pop(&q->held[kind]);
+    return job;
+}
+
+void job_hold(struct scheduler *s, struct job *job, enum held_kind kind, enum job_reason reason)
+{
+    job_list_push(&job->queue->held[kind], job);
     job_set_state(s->table, job, JOB_WAITING, reason);
     quarantine_leave(s, job);
+}
+
+static void arrive(struct scheduler *s, struct job *job)
+{
+    job->arrival = ++s->arrivals;
+    job->level = job->priority;
+    admission_arrive(s, job);
 }
 
 void job_enqueue(struct scheduler *s, struct job *job, bool front)
 {
     uint32_t pool = queue_pool(job->queue);
+    enum held_kind kind = front ? HELD_CALLED : HELD_NEW;
     if (!front)
-        admission_arrive(s, job);
+        arrive(s, job);
     if (!queue_runs(job->queue)) {
-        job_hold(s, job, front, JOB_WHY_NO_EXECUTOR);
+        job_hold(s, job, kind, JOB_WHY_NO_EXECUTOR);
         admission_release(s, job); /* nobody waits for what it was called for */
         return;
     }
-    if (job->queue->paused) {
-        job_hold(s, job, front, JOB_WHY_PAUSED);
+    if (job->queue->paused || (!front && has_held(job->queue))) { /* or it would overtake those */
+        job_hold(s, job, kind, JOB_WHY_PAUSED);
         admission_release(s, job); /* others of its keys go on */
         return;
     }
     admission_settle(s, job);
     struct pool_jobs *jobs = pool_table_get(&s->pools, pool, s->ageing);
-    if (!jobs || !fair_queue_add(&jobs->queue, job, front, table_now(s->table))) {
+    if (!jobs || !fair_queue_add(&jobs->queue, job, table_now(s->table))) {
         job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
         quarantine_leave(s, job);

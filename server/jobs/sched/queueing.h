@@ -10,7 +10,9 @@
 void job_enqueue(struct scheduler *s, struct job *job, bool front);
 
 /* Makes the job wait in `held` of its queue. */
-void job_hold(struct scheduler *s, struct job *job, bool front, enum job_reason reason);
+void job_hold(struct scheduler *s, struct job *job, enum held_kind kind, enum job_reason reason);
+/* Takes out the one that goes on first; NULL: there is none. */
+struct job *queue_pop_held(struct job_queue *q);
 
 /* Takes the job out of wherever it waits, and gives back what it has of its limit and rate; what it
  * comes after still counts. */

@@ -82,15 +82,16 @@ void scheduler_move(struct scheduler *s, struct job_queue *q)
     ao_activate(s->ao);
 }
 
-/* The jobs in `held` had their turn before, so they go before the others, in their order. */
+/* They stand in the queue by their arrival. */
 static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;
     for (struct job_queue *q; (q = s->moving); q->moves = false) {
-        while (q->held.first && !q->paused && queue_runs(q)) {
-            if (budget-- == 0)
+        struct job *job;
+        while (!q->paused && queue_runs(q) && (job = queue_pop_held(q))) {
+            job_schedule(s, job, true);
+            if (--budget == 0)
                 return false;
-            job_schedule(s, job_list_pop(&q->held), true);
         }
         s->moving = q->next_moving;
     }
@@ -147,9 +148,10 @@ void scheduler_forget(struct scheduler *s, struct job *job)
 void job_check(const struct scheduler *s, const struct job *job)
 {
 #ifndef NDEBUG
-    bool out = job->list == &s->running || out_is_assigned(s, job),
-         held = job->list == &job->queue->held;
+    bool out = job->list == &s->running || out_is_assigned(s, job), held = false;
     bool queued = job_is(job, JOB_ENQUEUED);
+    for (int kind = 0; kind < HELD_KINDS; kind++)
+        held |= job->list == &job->queue->held[kind];
     const struct job_more *more = job->more;
     switch ((enum job_state)job->state) {
     case JOB_QUEUED:
@@ -181,7 +183,7 @@ void job_check(const struct scheduler *s, const struct job *job)
         break; /* it has not been placed yet */
     }
     assert(!job->attempt_task || out);
-    assert(!out || !queued); /* `entered` and `until` are one */
+    assert(!out || !queued);
     assert(!job->open_prev || job->open_prev->id < job->id);
     assert(!job_is(job, JOB_HAS_PERMIT) ||
            (more && more->claim.line && more->claim.line->limit->taken > 0));

@@ -56,6 +56,7 @@ struct scheduler {
     struct job *releasing, *releasing_last; /* ended: dependants are released in small steps */
     struct job_list released; /* what they waited for has ended: looked at in small steps */
 
+    uint64_t arrivals; /* the number of the last job that joined a queue */
     counter starts, retries, fenced;
 };
 
@@ -76,8 +77,8 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
 void scheduler_fini(struct scheduler *s); /* all jobs were freed */
 
 /* Sends a new, due or woken job where it belongs: to its end, if it was cancelled or its deadline
- * has passed or what it came after did not end well; to a wait; or into the queue, with `front`
- * before those that have not had their turn yet. */
+ * has passed or what it came after did not end well; to a wait; or into the queue: at its end, or
+ * with `front` where its arrival says, which is before all for a job that has none. */
 void job_schedule(struct scheduler *s, struct job *job, bool front);
 
 /* Queues the jobs that were granted what they waited for. */

@@ -21,7 +21,7 @@ struct queue {
 
 static void put(struct queue *q, struct job *e)
 {
-    if (!fair_queue_add(&q->pick, e, false, q->now))
+    if (!fair_queue_add(&q->pick, e, q->now))
         exit(1);
 }
 
@@ -29,8 +29,9 @@ static void take_and_add(void *arg)
 {
     struct queue *q = arg;
     for (uint32_t i = 0; i < OPERATIONS; i++) {
-        struct job *e = fair_queue_take(&q->pick, q->now);
-        e->id += q->entry_count;
+        struct job *e = fair_queue_take(&q->pick);
+        fair_queue_served(&q->pick, e, q->now);
+        e->arrival += q->entry_count;
         q->now += 1000;
         put(q, e);
     }
@@ -43,7 +44,7 @@ static void fill(struct queue *q, bool priorities)
         q->tenants[i] = (struct tenant){.weight = 1 + i % 4};
     for (uint32_t i = 0; i < q->entry_count; i++) {
         struct job *e = &q->entries[i];
-        *e = (struct job){.id = i + 1,
+        *e = (struct job){.arrival = i + 1,
                           .tenant = &q->tenants[i % q->tenant_count],
                           .priority = priorities ? (uint8_t)(i / 7 % FAIR_LEVELS) : 5};
         put(q, e);
@@ -86,8 +87,8 @@ int main(int argc, char **argv)
     row(&r, &q, "1", 1, false);
     row(&r, &q, "1 k", 1000, false);
     row(&r, &q, "1 M", ENTRIES_MAX, false);
-    row(&r, &q, "1 k, all priorities, rising", 1000, true);
-    row(&r, &q, "1 M, all priorities, rising", ENTRIES_MAX, true);
+    row(&r, &q, "1 k, all priorities, ageing", 1000, true);
+    row(&r, &q, "1 M, all priorities, ageing", ENTRIES_MAX, true);
     report_end(&r);
     free(q.entries);
     return 0;

@@ -37,7 +37,7 @@ static void do_something(struct jobs_world *w, struct job_spec *spec, uint64_t *
     case 2:
         spec->timeout = chance(seed, 2) ? AO_MS(5) : AO_NEVER;
         spec->priority = (uint8_t)(chance(seed, 10));
-        if (w->jobs->table.queues->held.count + of_state(w, JOB_WAITING) < 20)
+        if (of_state(w, JOB_WAITING) < 20)
             jobs_world_submit(w, spec);
         break;
     case 3:

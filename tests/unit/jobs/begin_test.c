@@ -5,6 +5,7 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/random.h"
 
 /* Given to an executor, and not begun. */
 static uint64_t assigned(struct jobs_world *w, struct job_spec *spec)
@@ -88,6 +89,99 @@ JOBS_TEST(an_equal_does_not_overtake)
     jobs_world_pass(w, 0);
     assert_non_null(world_run_of(w, first));
     assert_null(world_run_of(w, second));
+}
+
+static void change_queue(struct jobs_world *w, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(w, cls);
+    op->named.name = span_text("work");
+    world_give(w, op);
+}
+
+static struct world_run *first_at(struct jobs_world *w, enum attempt_stage stage)
+{
+    struct world_run *r = w->runs;
+    while (r && r->stage != stage)
+        r = r->next;
+    return r;
+}
+
+struct arrivals {
+    struct jobs_world *w;
+    uint64_t seed, last; /* the last that began */
+    uint32_t open;       /* that have not begun */
+};
+
+static void begin_first(struct arrivals *a)
+{
+    struct world_run *r = first_at(a->w, ATTEMPT_ASSIGNED);
+    if (!r)
+        return;
+    if (world_job(a->w, r->run.id)->priority == 5) {
+        assert_true(r->run.id > a->last);
+        a->last = r->run.id;
+        a->open--;
+    }
+    world_begin(r);
+}
+
+static void finish_first(struct arrivals *a)
+{
+    struct world_run *r = first_at(a->w, ATTEMPT_RUNNING);
+    if (r)
+        world_finish(r, "\x01");
+}
+
+static void come_about(struct arrivals *a)
+{
+    enum { OPEN_MOST = 1000 };
+    uint64_t what = a->open < OPEN_MOST ? chance(&a->seed, 100) : 50 + chance(&a->seed, 50);
+    if (what < 50) {
+        jobs_world_submit(a->w, &WORK());
+        a->open++;
+    } else if (what < 53) {
+        change_queue(a->w, &operation_queue_pause);
+    } else if (what < 60) {
+        change_queue(a->w, &operation_queue_resume);
+    } else if (what < 64) { /* what has not begun is taken back for it */
+        jobs_world_submit(a->w, &WORK(.priority = 9));
+    } else if (what < 80) {
+        begin_first(a);
+    } else {
+        finish_first(a);
+    }
+    jobs_world_settle(a->w); /* no time passes: what waits is not sent elsewhere */
+}
+
+/* Whatever is taken back, held and released meanwhile. */
+JOBS_TEST(tasks_of_a_priority_begin_in_order_of_arrival, .room = 3, .quiet = true)
+{
+    struct arrivals a = {.w = w, .seed = 7};
+    w->holds = true;
+    for (int i = 0; i < 6000; i++)
+        come_about(&a);
+    change_queue(w, &operation_queue_resume);
+    while (a.open > 0) {
+        jobs_world_settle(w);
+        begin_first(&a);
+        finish_first(&a);
+    }
+}
+
+/* More than are released in one step. */
+JOBS_TEST(what_was_queued_goes_on_before_what_came_during_a_pause, .quiet = true)
+{
+    uint64_t first = stage_submit(w), second = stage_submit(w);
+    change_queue(w, &operation_queue_pause);
+    jobs_world_settle(w);
+    for (int i = 0; i < 1000; i++)
+        jobs_world_submit(w, &WORK());
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_reason(w, second), JOB_WHY_PAUSED);
+    change_queue(w, &operation_queue_resume);
+    jobs_world_settle(w);
+    assert_non_null(world_run_of(w, second));
 }
 
 /* It stands in the queue of an executor that is busy, and another of its limit could run. */

@@ -12,13 +12,13 @@ struct world {
     struct fair_queue pick;
     struct tenant tenants[TENANTS];
     ao_time now;
-    uint64_t next_id;
+    uint64_t arrivals;
     uint64_t random;
 };
 
 static void world_init(struct world *w, ao_time ageing)
 {
-    *w = (struct world){.now = 1, .next_id = 1, .random = 12345};
+    *w = (struct world){.now = 1, .arrivals = 1, .random = 12345};
     fair_queue_init(&w->pick, POOL, ageing);
     for (int i = 0; i < TENANTS; i++)
         w->tenants[i].weight = 1;
@@ -32,13 +32,19 @@ static void world_fini(struct world *w)
 
 static void add(struct world *w, struct job *e, int tenant, uint8_t priority)
 {
-    *e = (struct job){.id = w->next_id++, .tenant = &w->tenants[tenant], .priority = priority};
-    assert_true(fair_queue_add(&w->pick, e, false, w->now));
+    *e = (struct job){.arrival = w->arrivals++,
+                      .tenant = &w->tenants[tenant],
+                      .priority = priority,
+                      .ready = w->now};
+    assert_true(fair_queue_add(&w->pick, e, w->now));
 }
 
 static struct job *take(struct world *w)
 {
-    return fair_queue_take(&w->pick, w->now);
+    struct job *e = fair_queue_take(&w->pick);
+    if (e)
+        fair_queue_served(&w->pick, e, w->now);
+    return e;
 }
 
 static struct job *many(struct world *w, uint32_t count, int tenant, uint8_t priority)
@@ -54,9 +60,9 @@ static struct job *many(struct world *w, uint32_t count, int tenant, uint8_t pri
 
 struct model {
     struct job *inside[ENTRIES];
-    ao_time since[ENTRIES]; /* when it was queued */
-    bool front[ENTRIES];
     int count;
+    ao_time since[FAIR_LEVELS]; /* each level waits since then */
+    bool aged;                  /* the last start went before a higher level */
 };
 
 static int place_of(const struct model *m, const struct job *e)
@@ -68,75 +74,79 @@ static int place_of(const struct model *m, const struct job *e)
     return -1;
 }
 
-/* Order is kept: who was queued first stands first. */
 static void forget(struct model *m, int at)
 {
-    m->count--;
-    for (int i = at; i < m->count; i++) {
-        m->inside[i] = m->inside[i + 1];
-        m->since[i] = m->since[i + 1];
-        m->front[i] = m->front[i + 1];
-    }
+    m->inside[at] = m->inside[--m->count];
 }
 
-/* Nobody of a higher level was inside, nor an older one of the same tenant, level and birth, nor
- * one of the same tenant and level that had had its turn, unless this one had too. */
+static int inside_of(const struct model *m, int priority)
+{
+    int n = 0;
+    for (int i = 0; i < m->count; i++)
+        n += m->inside[i]->priority == priority;
+    return n;
+}
+
+static int highest(const struct model *m)
+{
+    int top = FAIR_LEVELS - 1;
+    while (top >= 0 && inside_of(m, top) == 0)
+        top--;
+    return top;
+}
+
+/* The one that has waited longest, where each step of priority counts as `ageing`. */
+static int expected_level(const struct model *m, ao_time ageing, ao_time now)
+{
+    int best = highest(m);
+    for (int i = best - 1; i >= 0 && !m->aged; i--)
+        if (inside_of(m, i) > 0 &&
+            now - m->since[i] >= now - m->since[best] + (ao_time)(best - i) * ageing)
+            best = i;
+    return best;
+}
+
+/* No job of the same tenant and level that arrived earlier was inside. */
 static void taken_rightly(const struct model *m, int at)
 {
     const struct job *e = m->inside[at];
     for (int i = 0; i < m->count; i++) {
         const struct job *other = m->inside[i];
-        assert_true(other->level <= e->level);
-        if (i == at || other->tenant != e->tenant || other->level != e->level)
-            continue;
-        if (m->front[i])
-            assert_true(m->front[at]);
-        else if (!m->front[at] && other->priority == e->priority)
-            assert_true(i > at);
-    }
-}
-
-static void levels_follow_the_clock(const struct world *w, const struct model *m)
-{
-    for (int i = 0; i < m->count; i++) {
-        const struct job *e = m->inside[i];
-        uint64_t steps = (w->now - m->since[i]) / w->pick.ageing;
-        assert_true(m->front[i] || e->level <= e->priority + steps);
-        assert_true(e->level >= e->priority);
+        if (i != at && other->tenant == e->tenant && other->priority == e->priority)
+            assert_true(other->arrival > e->arrival);
     }
 }
 
 /* The lists and counts of the pick agree with each other and with the model. */
 static void counts_agree(const struct world *w, const struct model *m)
 {
-    uint32_t sum = 0;
     for (int i = 0; i < FAIR_LEVELS; i++) {
         const struct fair_level *level = &w->pick.levels[i];
-        uint32_t aged = 0, shared = 0, shares = 0;
-        for (const struct job *e = level->oldest; e; e = e->younger, aged++)
-            assert_true(e->level == i && (!e->younger || e->younger->entered >= e->entered));
+        uint32_t shared = 0, shares = 0;
         for (int t = 0; t < TENANTS; t++) {
             const struct tenant *tenant = &w->tenants[t];
             const struct fair_share *s = tenant->shares ? tenant->shares[POOL] : NULL;
-            uint32_t has = s ? s[i].again.count + s[i].risen.count + s[i].born.count : 0;
+            uint32_t has = s ? s[i].jobs.count : 0;
             assert_true(!s || (has > 0) == (s[i].ring != NULL));
             shared += has;
             shares += has > 0;
         }
-        assert_int_equal(aged, level->count);
         assert_int_equal(shared, level->count);
         assert_int_equal(shares, level->shares);
-        sum += level->count;
+        assert_int_equal(level->count, inside_of(m, i));
     }
-    assert_int_equal(sum, w->pick.count);
-    assert_int_equal(sum, (uint32_t)m->count);
+    assert_int_equal(w->pick.count, m->count);
 }
 
-static void model_note(const struct world *w, struct model *m, struct job *e, bool front)
+/* It is about to be added. */
+static void model_note(struct model *m, struct job *e, ao_time ready)
 {
-    m->inside[m->count] = e;
-    m->since[m->count] = w->now;
-    m->front[m->count++] = front;
+    ao_time *since = &m->since[e->priority];
+    if (inside_of(m, e->priority) == 0 && *since < ready)
+        *since = ready;
+    if (e->level > e->priority && *since > ready)
+        *since = ready;
+    m->inside[m->count++] = e;
 }
 
 static void model_new(struct world *w, struct model *m)
@@ -146,23 +156,28 @@ static void model_new(struct world *w, struct model *m)
     struct job *e = malloc(sizeof *e);
     assert_non_null(e);
     add(w, e, (int)chance(&w->random, TENANTS), (uint8_t)chance(&w->random, FAIR_LEVELS));
-    model_note(w, m, e, false);
+    model_note(m, e, w->now);
 }
 
 static void model_again(struct world *w, struct model *m, struct job *e)
 {
-    assert_true(fair_queue_add(&w->pick, e, true, w->now));
-    model_note(w, m, e, true);
+    model_note(m, e, e->ready);
+    assert_true(fair_queue_add(&w->pick, e, w->now));
 }
 
 static struct job *model_take(struct world *w, struct model *m)
 {
+    int level = expected_level(m, w->pick.ageing, w->now);
     struct job *e = take(w);
     assert_true((e == NULL) == (m->count == 0));
     if (e) {
         int at = place_of(m, e);
+        assert_int_equal(e->priority, level);
         taken_rightly(m, at);
         forget(m, at);
+        m->since[level] = w->now;
+        m->aged = highest(m) > level;
+        assert_int_equal(e->level, m->aged ? highest(m) : level);
     }
     return e;
 }
@@ -178,6 +193,20 @@ static void model_remove(struct world *w, struct model *m)
     forget(m, at);
 }
 
+/* Some are taken out and put back: all of them, in any order. */
+static void model_put_back(struct world *w, struct model *m)
+{
+    struct job *out[8];
+    int count = 0;
+    while (count < 8 && m->count > 0)
+        out[count++] = model_take(w, m);
+    while (count > 0) {
+        int at = (int)chance(&w->random, (uint64_t)count);
+        model_again(w, m, out[at]);
+        out[at] = out[--count];
+    }
+}
+
 TEST(agrees_with_a_naive_model)
 {
     static struct model m;
@@ -191,13 +220,12 @@ TEST(agrees_with_a_naive_model)
             model_new(&w, &m);
         else if (what < 80)
             free(model_take(&w, &m));
-        else if (what < 85 && m.count > 0)
-            model_again(&w, &m, model_take(&w, &m));
+        else if (what < 85)
+            model_put_back(&w, &m);
         else if (what < 92)
             model_remove(&w, &m);
         else
             w.now += chance(&w.random, 60);
-        levels_follow_the_clock(&w, &m);
         if (i % 16 == 0)
             counts_agree(&w, &m);
     }
@@ -249,6 +277,27 @@ TEST(a_new_tenant_is_next_or_next_but_one)
     world_fini(&w);
 }
 
+/* Of all priorities up to the newcomer's, and of all ages: from nothing to a day. */
+TEST(a_backlog_of_any_age_delays_no_newcomer)
+{
+    enum { HEAVY = 20000, AGEING = 10000 };
+    struct world w;
+    struct job e;
+    world_init(&w, AGEING);
+    struct job *heavy = calloc(HEAVY, sizeof *heavy);
+    assert_non_null(heavy);
+    for (int i = 0; i < HEAVY; i++, w.now += i % 100 == 0 ? chance(&w.random, 4 * AGEING) : 0)
+        add(&w, &heavy[i], 0, (uint8_t)chance(&w.random, 6));
+    for (int round = 0; round < 2000; round++) {
+        for (int i = 0; i < 5; i++, w.now += chance(&w.random, 3 * AGEING))
+            assert_ptr_equal(take(&w)->tenant, &w.tenants[0]);
+        add(&w, &e, 1 + round % (TENANTS - 1), 5);
+        assert_true(take(&w) == &e || take(&w) == &e);
+    }
+    free(heavy);
+    world_fini(&w);
+}
+
 /* Others come and go, one job each: who has many gets as many starts as all of them at least. */
 TEST(newcomers_shut_nobody_out)
 {
@@ -291,44 +340,64 @@ TEST(who_comes_back_at_once_is_no_newcomer)
 
 /* --- Priority and age --- */
 
+/* A level gets one start each time that it has waited for so long, whatever its jobs' age. */
 TEST(the_lowest_waits_nine_steps_at_most)
 {
-    enum { AGEING = 1000, FRESH = 200 };
-    static struct job others[FRESH];
+    enum { AGEING = 1000, LOW = 4, HIGH = 4000 };
     struct world w;
-    struct job low;
-    ao_time start;
-    int i = 0;
     world_init(&w, AGEING);
-    add(&w, &low, 0, 0);
-    for (start = w.now; low.list; w.now += 10, i++) { /* there is always one of the highest */
-        for (int more = 0; more < 2; more++)
-            if (!others[(2 * i + more) % FRESH].list)
-                add(&w, &others[(2 * i + more) % FRESH], 0, 9);
-        assert_non_null(take(&w));
-        assert_true(w.now - start <= 9 * AGEING + 10 || low.level == 9);
-        assert_true(w.now - start < 9 * AGEING + (FRESH + 2) * 10);
+    ao_time start = w.now;
+    struct job *low = many(&w, LOW, 0, 0), *high = many(&w, HIGH, 1, 9);
+    for (int i = 0; i < LOW; i++) {
+        for (; low[i].list; w.now += 10)
+            assert_non_null(take(&w));
+        assert_in_range(w.now - start, (i + 1) * 9 * AGEING, (i + 1) * (9 * AGEING + 20));
+        assert_true(i == LOW - 1 || low[i + 1].list);
     }
-    assert_true(w.now - start >= 9 * AGEING);
+    free(low);
+    free(high);
     world_fini(&w);
 }
 
-/* All that are due rise, though each operation moves a few only; then the oldest of them goes. */
-TEST(a_whole_level_rises)
+/* Executors are slow, so all levels wait for long: of two starts one is of the highest. */
+TEST(the_highest_is_next_or_next_but_one)
 {
-    enum { LOW = 1000 };
+    enum { EACH = 20 };
     struct world w;
-    struct job high;
+    struct job *jobs[FAIR_LEVELS], e;
+    world_init(&w, 1);
+    for (int i = 0; i < FAIR_LEVELS; i++)
+        jobs[i] = i < 9 ? many(&w, EACH, i % 3, (uint8_t)i) : NULL;
+    for (int i = 0; i < EACH; i++) {
+        w.now += 1000;
+        add(&w, &e, 4, 9);
+        assert_true(take(&w) == &e || take(&w) == &e);
+    }
+    for (int i = 0; i < FAIR_LEVELS; i++)
+        free(jobs[i]);
+    world_fini(&w);
+}
+
+TEST(a_turn_of_a_level_is_used_up_by_what_begins_alone)
+{
+    struct world w;
+    struct job low[2], high[3];
     world_init(&w, 100);
-    struct job *low = many(&w, LOW, 0, 4);
+    add(&w, &low[0], 0, 4);
+    add(&w, &low[1], 0, 4);
     w.now += 100;
-    add(&w, &high, 0, 5);
-    assert_ptr_equal(take(&w), &low[0]); /* it is older than the one that was born there */
-    for (int i = 1; i < LOW; i++)
-        assert_ptr_equal(take(&w), &low[i]);
-    assert_ptr_equal(take(&w), &high);
-    assert_null(take(&w));
-    free(low);
+    for (int i = 0; i < 3; i++)
+        add(&w, &high[i], 1, 5);
+    assert_ptr_equal(fair_queue_take(&w.pick), &low[0]); /* it waits for something else then */
+    assert_ptr_equal(take(&w), &low[1]);
+    assert_int_equal(low[1].level, 5); /* so no other of that priority overtakes it */
+    assert_ptr_equal(take(&w), &high[0]);
+    assert_true(fair_queue_add(&w.pick, &low[1], w.now)); /* taken back all the same */
+    assert_ptr_equal(take(&w), &low[1]);
+    assert_true(fair_queue_add(&w.pick, &low[0], w.now));
+    assert_ptr_equal(take(&w), &high[1]);
+    assert_ptr_equal(take(&w), &high[2]);
+    assert_ptr_equal(take(&w), &low[0]);
     world_fini(&w);
 }
 
@@ -345,23 +414,23 @@ TEST(without_ageing_priority_is_all)
     world_fini(&w);
 }
 
-TEST(who_had_its_turn_goes_first)
+/* Others were queued meanwhile. */
+TEST(what_is_put_back_stands_where_it_stood)
 {
     struct world w;
-    struct job e[4];
-    world_init(&w, 100);
-    add(&w, &e[0], 0, 3);
-    add(&w, &e[1], 0, 3);
-    w.now += 100;
-    assert_ptr_equal(take(&w), &e[0]);
-    assert_int_equal(e[0].level, 4);
-    add(&w, &e[2], 0, 4);
-    add(&w, &e[3], 0, 5);
-    assert_true(fair_queue_add(&w.pick, &e[0], true, w.now)); /* to the level that it had reached */
-    assert_ptr_equal(take(&w), &e[3]);
-    assert_ptr_equal(take(&w), &e[0]);
-    assert_ptr_equal(take(&w), &e[1]);
-    assert_ptr_equal(take(&w), &e[2]);
+    struct job e[6];
+    world_init(&w, 0);
+    for (int i = 0; i < 4; i++)
+        add(&w, &e[i], 0, 3);
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(take(&w), &e[i]);
+    add(&w, &e[4], 0, 3);
+    assert_true(fair_queue_add(&w.pick, &e[2], w.now));
+    assert_true(fair_queue_add(&w.pick, &e[0], w.now));
+    assert_true(fair_queue_add(&w.pick, &e[1], w.now));
+    add(&w, &e[5], 0, 3);
+    for (int i = 0; i < 6; i++)
+        assert_ptr_equal(take(&w), &e[i]);
     world_fini(&w);
 }
 

@@ -67,6 +67,22 @@ FAIR_TEST(a_new_tenant_is_next_beside_a_hundred_thousand)
     }
 }
 
+FAIR_TEST(a_new_tenant_is_next_beside_a_backlog_that_has_aged)
+{
+    struct jobs_world *w = &s->w;
+    jobs_world_open(w);
+    for (unsigned i = 0; i < 60000; i++)
+        submit_of(w, "a");
+    jobs_world_pass(w, AO_S(12));
+    uint64_t id = submit_of(w, "b");
+    uint32_t before = s->count;
+    while (s->ids[s->count - 1] != id && s->count - before < 2) {
+        world_finish(w->runs, "\x01");
+        jobs_world_settle(w);
+    }
+    assert_int_equal(s->ids[s->count - 1], id);
+}
+
 FAIR_TEST(weights_hold)
 {
     static const struct jobs_tenant tenants[] = {{"one", 1}, {"two", 2}, {"four", 4}};

@@ -7,11 +7,11 @@
 
 TEST(first_in_first_out)
 {
-    struct job a = {0}, b = {0}, c = {0};
+    struct job a = {0}, b = {.arrival = 1}, c = {.arrival = 2};
     struct job_list list = {0};
     job_list_push(&list, &b);
     job_list_push(&list, &c);
-    job_list_push_front(&list, &a);
+    job_list_insert(&list, &a, NULL);
     assert_int_equal(list.count, 3);
     assert_ptr_equal(b.list, &list);
     assert_ptr_equal(job_list_pop(&list), &a);
@@ -20,6 +20,28 @@ TEST(first_in_first_out)
     assert_null(job_list_pop(&list));
     assert_null(list.last);
     assert_null(a.list);
+}
+
+TEST(put_by_arrival_from_anywhere)
+{
+    enum { JOBS = 5 };
+    for (int put = 0; put < JOBS; put++)
+        for (int near = 0; near <= JOBS; near++) {
+            struct job e[JOBS] = {0};
+            struct job_list list = {0};
+            for (int i = 0; i < JOBS; i++) {
+                e[i].arrival = (uint64_t)i;
+                if (i != put)
+                    job_list_push(&list, &e[i]);
+            }
+            job_list_insert(&list, &e[put], near == put || near == JOBS ? NULL : &e[near]);
+            for (int i = 0; i < JOBS; i++) {
+                assert_ptr_equal(e[i].prev, i > 0 ? &e[i - 1] : NULL);
+                assert_ptr_equal(e[i].next, i < JOBS - 1 ? &e[i + 1] : NULL);
+            }
+            assert_ptr_equal(list.first, &e[0]);
+            assert_ptr_equal(list.last, &e[JOBS - 1]);
+        }
 }
 
 TEST(unlinked_from_anywhere)
