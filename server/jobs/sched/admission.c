@@ -47,15 +47,6 @@ static bool goes(struct scheduler *s, struct rate *r)
     return false;
 }
 
-static void leave_list(struct scheduler *s, struct rate *r)
-{
-    struct rate **at = &s->notes.rates;
-    while (r->note.listed && *at != r)
-        at = &(*at)->note.next;
-    if (r->note.listed)
-        *at = r->note.next;
-}
-
 void admission_weigh(struct scheduler *s, struct rate *r)
 {
     size_t was = r->weighed;
@@ -63,10 +54,9 @@ void admission_weigh(struct scheduler *s, struct rate *r)
     table_weigh_other(s->table, r->key.tenant, was, r->weighed);
 }
 
-/* Nobody finds it any more; its memory goes with its timer. */
+/* The list of notes does not have it.  Its memory is freed with its timer. */
 static void drop_rate(struct scheduler *s, struct rate *r)
 {
-    leave_list(s, r);
     table_weigh_other(s->table, r->key.tenant, r->weighed, 0);
     rate_drop(s->limits, r);
     table_tenant_unref(s->table, r->key.tenant);
@@ -256,12 +246,15 @@ void admission_settle(struct scheduler *s, struct job *job)
 
 void admission_fini(struct scheduler *s)
 {
-    struct rate *r;
+    struct rate *next = limit_table_rate(s->limits, NULL);
     struct limit *limit;
     while ((limit = limit_next_to_note(&s->notes)))
         numbers_drop_limit(s, limit);
-    while ((r = limit_table_rate(s->limits, NULL)))
+    s->notes.rates = NULL;
+    for (struct rate *r; (r = next);) {
+        next = limit_table_rate(s->limits, r);
         drop_rate(s, r);
+    }
 }
 
 struct rate *admission_rate(struct scheduler *s, struct tenant *tenant, struct span key,

@@ -408,3 +408,32 @@ HOLD_TEST(the_starts_of_forgotten_tasks_count)
     jobs_world_pass(w, AO_S(10));
     assert_null(limit_table_rate(w->jobs->sched.limits, NULL));
 }
+
+static unsigned begins; /* of walks over the table of rates */
+
+struct rate *__wrap_limit_table_rate(const struct limit_table *t, const struct rate *behind);
+struct rate *__real_limit_table_rate(const struct limit_table *t, const struct rate *behind);
+struct rate *__wrap_limit_table_rate(const struct limit_table *t, const struct rate *behind)
+{
+    begins += !behind;
+    return __real_limit_table_rate(t, behind);
+}
+
+/* A walk per rate would take time that is quadratic in the rates. */
+STORED_TEST(a_stop_walks_over_the_rates_once)
+{
+    enum { RATES = 50 };
+    char name[] = "r00";
+    struct job_spec spec =
+        WORK(.rate_key = span_text(name), .rate = 2, .rate_per = AO_S(1000), .keep = 0);
+    for (unsigned i = 0; i < RATES; i++) {
+        name[1] = (char)('0' + i / 10);
+        name[2] = (char)('0' + i % 10);
+        jobs_world_submit(w, &spec);
+    }
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(w->store->rows.rate_count, RATES);
+    begins = 0;
+    jobs_world_crash(w);
+    assert_in_range(begins, 1, 3);
+}
