@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/net/auth/crypto.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/oversight.h"
 #include "server/net/holdings.h"
@@ -163,10 +164,13 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
     if (link)
         return link;
     link = calloc(1, sizeof *link);
-    if (!link)
+    if (!link || !crypto_random((uint8_t *)link->seed, sizeof link->seed)) {
+        free(link);
         return NULL;
+    }
     link->loop = loop;
     link->conn = c;
+    hash_table_init(&link->offers);
     requests_init(&link->requests, activator_random(loop->activator));
     link->rights = conn_rights(c);
     link->charged = sizeof *link;
@@ -196,6 +200,7 @@ static void link_free(struct worker_link *link)
         ao_fini(&link->late);
     }
     requests_fini(&link->requests);
+    hash_table_fini(&link->offers);
     *conn_service(link->conn) = NULL;
     conn_hold(link->conn, -(int64_t)link->charged);
     free(link);
@@ -252,6 +257,8 @@ static void worker_free(struct worker *w)
     while (*at != w)
         at = &(*at)->next;
     *at = w->next;
+    for (uint32_t i = 0; i < w->count; i++)
+        hash_remove(&link->offers, &w->offers[i].link);
     conn_hold(link->conn, -(int64_t)w->holds);
     free(w);
 }

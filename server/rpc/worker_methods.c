@@ -1,6 +1,7 @@
 /* The namespace worker.*: what a worker says to the server, and what others ask about it. */
 #include <stdlib.h>
 
+#include "base/siphash.h"
 #include "base/utf8.h"
 #include "server/net/auth/principal.h"
 #include "server/net/holdings.h"
@@ -116,25 +117,22 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
     return false;
 }
 
-static bool offers(const struct worker *w, struct span method, uint32_t count)
+static bool offered(const struct worker_link *link, struct span method, uint64_t hash)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (span_equal(w->methods[i], method))
+    for (struct hash_link *at = hash_first(&link->offers, hash); at; at = hash_next(at))
+        if (span_equal(((struct worker_offer *)at)->name, method))
             return true;
     return false;
 }
 
-/* One name, the next of `w`: False: it was refused. */
-static bool check_method(struct rpc_request *rq, const struct worker_link *link,
-                         const struct worker *w, struct span method)
+/* One name, the next of its registration.  False: it was refused. */
+static bool check_method(struct rpc_request *rq, const struct worker_link *link, struct span method,
+                         uint64_t hash)
 {
     int len = (int)(method.len < 80 ? method.len : 80);
     const char *name = (const char *)method.at;
-    bool twice = offers(w, method, w->count);
 
-    for (const struct worker *other = link ? link->first : NULL; other; other = other->next)
-        twice = twice || offers(other, method, other->count);
-    if (twice)
+    if (offered(link, method, hash))
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "\"%.*s\" is offered on this connection already", len,
                    name);
     else if (!worker_may_offer(rq->conn, method))
@@ -147,10 +145,19 @@ static bool check_method(struct rpc_request *rq, const struct worker_link *link,
     return false;
 }
 
-static bool take_methods(struct rpc_request *rq, const struct worker_link *link,
-                         struct registration *g, struct worker *w)
+static void offer(struct worker *w, struct span name, uint64_t hash)
 {
-    uint8_t *at = (uint8_t *)(w->methods + g->count);
+    struct worker_offer *o = &w->offers[w->count];
+
+    *o = (struct worker_offer){.link.hash = hash, .name = name};
+    w->methods[w->count++] = name;
+    hash_add(&w->link->offers, &o->link);
+}
+
+/* False: it was refused. */
+static bool take_methods(struct rpc_request *rq, struct registration *g, struct worker *w)
+{
+    uint8_t *at = (uint8_t *)(w->offers + g->count);
     struct span method;
 
     for (uint32_t i = 0; i < g->count; i++) {
@@ -158,11 +165,12 @@ static bool take_methods(struct rpc_request *rq, const struct worker_link *link,
             rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
             return false;
         }
-        if (!check_method(rq, link, w, method))
+        uint64_t hash = siphash(w->link->seed, method);
+        if (!check_method(rq, w->link, method, hash))
             return false;
         if (method.len > 0)
             memcpy(at, method.at, method.len);
-        w->methods[w->count++] = span_of(at, method.len);
+        offer(w, span_of(at, method.len), hash);
         at += method.len;
     }
     return true;
@@ -174,21 +182,27 @@ static void take_label(char *to, struct span label)
         memcpy(to, label.at, label.len);
 }
 
-/* NULL: it was refused. */
-static struct worker *worker_new(struct rpc_request *rq, const struct worker_link *link,
-                                 struct registration *g)
+static void put_in(struct worker_link *link, struct worker *w)
 {
-    size_t size = sizeof(struct worker) + g->count * sizeof(struct span) + rq->params.len;
-    struct worker *w = calloc(1, size);
+    w->link = link;
+    w->next = link->first;
+    link->first = w;
+    conn_hold(link->conn, (int64_t)w->holds);
+}
 
-    if (!w) {
-        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-        return NULL;
-    }
-    if (!take_methods(rq, link, g, w)) {
+/* In the link, without methods; NULL without memory. */
+static struct worker *worker_new(struct rpc_request *rq, const struct registration *g)
+{
+    size_t a_name = sizeof(struct span) + sizeof(struct worker_offer);
+    size_t size = sizeof(struct worker) + g->count * a_name + rq->params.len;
+    struct worker *w = calloc(1, size);
+    struct worker_link *link = w ? worker_link_of(rq->loop, rq->conn) : NULL;
+
+    if (!link) {
         free(w);
         return NULL;
     }
+    w->offers = (struct worker_offer *)(w->methods + g->count);
     take_label(w->name, g->name);
     take_label(w->version, g->version);
     w->slots = g->slots;
@@ -197,6 +211,7 @@ static struct worker *worker_new(struct rpc_request *rq, const struct worker_lin
     w->context = g->context;
     w->since = activator_now(rq->loop->activator);
     w->holds = 2 * size; /* the dock has as much */
+    put_in(link, w);
     return w;
 }
 
@@ -237,46 +252,35 @@ static enum ergon_error hire(struct rpc_request *rq, struct worker *w)
     return w->remote ? ERGON_OK : ERGON_E_MEMORY;
 }
 
-static void put_in(struct worker_link *link, struct worker *w)
-{
-    w->link = link;
-    w->next = link->first;
-    link->first = w;
-    conn_hold(link->conn, (int64_t)w->holds);
-}
-
 static void start(struct rpc_request *rq, struct worker *w)
 {
-    struct worker_link *link = worker_link_of(rq->loop, rq->conn);
-    enum ergon_error error = ERGON_E_MEMORY;
+    struct worker_link *link = w->link;
+    enum ergon_error error = hire(rq, w);
 
-    if (!link) {
-        free(w);
-    } else {
-        put_in(link, w);
-        error = hire(rq, w);
-        if (error == ERGON_OK && worker_wait_new(rq, w))
-            return;
-        if (error == ERGON_OK) /* it was answered MEMORY, and is a worker that does not know it */
-            worker_close(link, "out of memory");
-        else
-            worker_drop(w);
+    if (error == ERGON_OK && worker_wait_new(rq, w))
+        return;
+    if (error == ERGON_OK) { /* it was answered MEMORY, and is a worker that does not know it */
+        worker_close(link, "out of memory");
+        return;
     }
-    if (error != ERGON_OK)
-        rpc_refuse(rq, error, "%s", error_meaning(error));
+    worker_drop(w);
+    rpc_refuse(rq, error, "%s", error_meaning(error));
 }
 
 /* worker.register [methods, {...}] */
 static void serve_register(struct rpc_request *rq)
 {
     struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
-    const struct worker_link *link = *conn_service(rq->conn);
 
-    if (!read_registration(rq, &g) || !has_room(rq, link, g.slots))
+    if (!read_registration(rq, &g) || !has_room(rq, *conn_service(rq->conn), g.slots))
         return;
-    struct worker *w = worker_new(rq, link, &g);
-    if (w)
+    struct worker *w = worker_new(rq, &g);
+    if (!w)
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+    else if (take_methods(rq, &g, w))
         start(rq, w);
+    else
+        worker_drop(w);
 }
 
 /* --- worker.quiet, worker.resume --- */

@@ -16,6 +16,7 @@
 
 #include <ergon/ao.h>
 
+#include "base/hash_table.h"
 #include "server/net/serving.h"
 #include "server/rpc/method.h"
 #include "server/rpc/requests.h"
@@ -28,6 +29,12 @@ enum {
 };
 
 struct worker_wait;
+
+/* A method that a registration offers. */
+struct worker_offer {
+    struct hash_link link; /* first; in the link's `offers` */
+    struct span name;
+};
 
 /* One registration. */
 struct worker {
@@ -46,7 +53,8 @@ struct worker {
     bool context;              /* it wants to know more of each task, and of what is cancelled */
     uint8_t share;
     char name[WORKER_NAME_MAX + 1], version[REMOTE_VERSION_MAX + 1];
-    struct span methods[]; /* names, in the same memory */
+    struct worker_offer *offers; /* as many, in the same memory */
+    struct span methods[];       /* their names, too */
 };
 
 /* What a connection has that serves: from its first registration until it is gone, or its last
@@ -55,6 +63,8 @@ struct worker_link {
     struct rpc_loop *loop;
     struct connection *conn;
     struct worker *first;
+    struct hash_table offers; /* of all its registrations, each name once */
+    uint64_t seed[2];         /* of their hashes, secret */
     struct requests requests;
     uint64_t rights;  /* conn_rights() for which it may offer what it does */
     uint64_t charged; /* bytes of `requests` that the connection is charged for */

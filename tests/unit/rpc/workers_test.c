@@ -249,6 +249,73 @@ RPC_TEST(who_asks_and_leaves_leaves_nothing_behind)
     assert_true(peer.closed);
 }
 
+/* --- Many names --- */
+
+/* The names "m1000" and so on. */
+static void ask_to_register(uint8_t id, unsigned from, unsigned count)
+{
+    static uint8_t message[16 << 10];
+    char name[16];
+    uint8_t *p = enc_uint(enc_uint(enc_array(message, 4), 0), id);
+
+    p = enc_str(p, span_text("worker.register"));
+    p = enc_array(enc_array(p, 1), count);
+    for (unsigned i = from; i < from + count; i++) {
+        snprintf(name, sizeof name, "m%u", i);
+        p = enc_str(p, span_text(name));
+    }
+    script_send(&peer, span_of(message, (size_t)(p - message)));
+}
+
+RPC_TEST(a_name_is_offered_once_on_a_connection)
+{
+    enum { NAMES = 100, REGISTRATIONS = 5 };
+    char wanted[80];
+
+    for (unsigned i = 1; i <= REGISTRATIONS; i++) {
+        ask_to_register((uint8_t)i, 1000 + i * NAMES, NAMES);
+        snprintf(wanted, sizeof wanted,
+                 "%u: {'worker': 'w%u', 'slots': 1, 'methods': %u, 'out': 0}\n", i, i, NAMES);
+        says(&peer, wanted);
+    }
+    ask_to_register(6, 1000 + 2 * NAMES - 1, 1);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(
+        strstr(stage_said_to(&peer), "\"m1199\" is offered on this connection already"));
+    stage_ask(&peer, 7, "worker.register", "[['free', 'twice', 'twice'], {'slots': 1}]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(
+        strstr(stage_said_to(&peer), "\"twice\" is offered on this connection already"));
+    stage_ask(&peer, 8, "worker.register", "[['free', 'twice'], {'slots': 1}]");
+    says(&peer, "8: {'worker': 'w6', 'slots': 1, 'methods': 2, 'out': 0}\n");
+}
+
+static unsigned compared;
+
+int __wrap_memcmp(const void *a, const void *b, size_t n);
+int __real_memcmp(const void *a, const void *b, size_t n);
+int __wrap_memcmp(const void *a, const void *b, size_t n)
+{
+    compared++;
+    return __real_memcmp(a, b, n);
+}
+
+int __wrap_bcmp(const void *a, const void *b, size_t n); /* what Clang makes of it */
+int __wrap_bcmp(const void *a, const void *b, size_t n)
+{
+    return __wrap_memcmp(a, b, n);
+}
+
+/* A comparison for each pair of names, 499,500, would hold up the loop. */
+RPC_TEST(a_name_is_compared_with_few_others)
+{
+    compared = 0;
+    ask_to_register(1, 1000, 1000);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&peer), "'w1'"));
+    assert_in_range(compared, 1, 20000);
+}
+
 static void forget_line(void *arg, const char *line)
 {
     (void)arg;
