@@ -414,6 +414,18 @@ def after(a):
 
 
 @attack
+def rate_names(a):
+    """50,000 names of rates that one task each uses, and that are kept for an hour, and then 50,000 others"""
+    s, first = a.connect(), a.counts.get("names", 0)
+    for at in range(first, first + 50000, 500):
+        options = [{"rate": {"key": f"name{i}", "max": 2, "per": HOUR}, "keep": 0, "durable": "none"} for i in range(at, at + 500)]
+        a.call(s, "task.submit_many", [["echo", [1], o] for o in options])
+        a.count("names", 500)
+    a.under_way()
+    a.drop()
+
+
+@attack
 def past_keys(a):
     """tasks and crons that ask for 50 of 100 permits of the good client's semaphore, which has one, and which its role's keys do not name"""
     s, options = a.connect(), {"limit": {"key": "gpu", "max": 100, "take": 50}, "durable": "none"}
@@ -427,6 +439,16 @@ def past_keys(a):
 
 
 # ---- workers ----
+
+
+@attack
+def register(a):
+    """20 registrations of 500 names in one write, again and again"""
+    s = a.connect()
+    a.send(s, b"".join(request(i, "worker.register", [f"register{i}-{j}" for j in range(500)]) for i in range(20)))
+    a.under_way()
+    a.hold(0.1)
+    a.drop()
 
 
 def feed(a, method, count, size):
