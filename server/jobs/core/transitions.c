@@ -118,7 +118,12 @@ static void note(struct job_table *table, struct job *job, enum job_state was)
     case JOB_EXPIRED:
     case JOB_DEAD:
         job_end_text(job, text);
-        job_note(table, job, job_event_of_end((enum job_state)job->state), text);
+        job_note_event(
+            table, job,
+            (struct history_event){.what = (uint8_t)job_event_of_end((enum job_state)job->state),
+                                   .reason = job->reason,
+                                   .at = job->ended,
+                                   .text = span_text(text)});
         return;
     }
 }
@@ -200,8 +205,8 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     job->reason = (uint8_t)reason;
     if (open)
         note_ready(table, job, state, reason);
-    else if (was != JOB_NEW || job->ended == 0) /* else it was read back */
-        job->ended = table_wall(table);
+    else if (!job_is(job, JOB_ENDING) && (was != JOB_NEW || job->ended == 0))
+        job->ended = table_wall(table); /* else its row says when it ended */
     if (job->more && job->more->trace)
         note_trace(table, job->more->trace, (enum job_state)was, state);
     if (was != state && !first && !table->recovering)

@@ -128,11 +128,13 @@ static char *text_of(struct span span, char *to)
 static bool take_end(struct job *job, const struct store_task *row)
 {
     bool failed = row->error_code.len > 0;
-    if (!failed && row->result.len == 0)
+    bool cut = row->state == JOB_DONE && row->result.len == 0; /* nil has a byte, too */
+    if (!failed && !cut && row->result.len == 0)
         return true;
     struct job_result *end = job->end = calloc(1, sizeof *end);
     if (!end)
         return false;
+    end->cut = cut;
     if (failed) {
         end->code = malloc(row->error_code.len + row->error_text.len + 2);
         if (!end->code)

@@ -47,8 +47,6 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
 
 void job_end_saved(struct scheduler *s, struct job *job)
 {
-    uint64_t ended = job->ended;
-    job_unmark(job, JOB_ENDING);
     job_set_state(s->table, job, (enum job_state)job->ending, JOB_WHY_ENDED);
-    job->ended = ended; /* before its row was on disk */
+    job_unmark(job, JOB_ENDING);
 }
