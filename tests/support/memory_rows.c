@@ -170,6 +170,16 @@ static void trim_events(struct memory_rows *m, const struct store_event *event)
     m->event_count = left;
 }
 
+/* Those of a task come back in the order of their numbers. */
+static uint32_t place_of(const struct memory_rows *m, const struct store_event *event)
+{
+    uint32_t at = m->event_count;
+    for (uint32_t i = m->event_count; i > 0; i--)
+        if (m->events[i - 1].event.id == event->id && m->events[i - 1].event.seq > event->seq)
+            at = i - 1;
+    return at;
+}
+
 static bool take_event(struct memory_rows *m, const struct store_event *event)
 {
     struct memory_event e = {.event = *event};
@@ -184,7 +194,9 @@ static bool take_event(struct memory_rows *m, const struct store_event *event)
     size_t text = copy_span(&e.event.text, block);
     copy_span(&e.event.data, block + text);
     trim_events(m, event);
-    m->events[m->event_count++] = e;
+    uint32_t at = place_of(m, event);
+    memmove(&m->events[at + 1], &m->events[at], (m->event_count++ - at) * sizeof e);
+    m->events[at] = e;
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "server/jobs/core/history.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
@@ -21,10 +22,20 @@ static void fail_after(struct scheduler *s, struct job *job)
     job_end(s, job, JOB_FAILED, "AFTER", text);
 }
 
+/* Of one that is read back: why it was delayed last. */
+static bool asked_to_come_again(const struct job *job)
+{
+    struct history_event last;
+    return job->attempt > 0 && history_get(job, history_next(job) - 1, &last) &&
+           last.what == JOB_EVENT_DELAYED && last.reason == JOB_WHY_AGAIN;
+}
+
 static enum job_reason why_later(const struct job *job)
 {
     if (job_losses(job) > 0)
         return JOB_WHY_LOST;
+    if (asked_to_come_again(job))
+        return JOB_WHY_AGAIN;
     return job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY;
 }
 

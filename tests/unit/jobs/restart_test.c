@@ -46,14 +46,9 @@ static const struct difference {
     {"one_at_its_limit", "task.get/1/history/2/*", EITHER, "likewise"},
     {"one_at_its_limit", "sem.explain/waiters/0/waited_ms", EITHER, "since the start"},
     {"an_offer_of_workers", "task.explain/0/@(left|worker|text)", EITHER, "since the start"},
-    {"one_that_is_to_come_again", "*/reason", EITHER,
-     "fault: the row does not say why it waits for its time"},
-    {"one_that_is_to_come_again", "*/text", EITHER, "fault: likewise"},
     {"a_submission_that_joins", "task.get/0/history/1/*", CRASH,
      "fault: the event is written after the answer"},
     {"some_that_were_submitted_together", "task.get/0/history/1/*", CRASH, "fault: likewise"},
-    {"a_retry@(|_of_many)", "task.get/*/history/*", EITHER,
-     "fault: what a row said of the end before is read behind what came after"},
 };
 
 /* --- All that is said, as paths with their values --- */
