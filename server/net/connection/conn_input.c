@@ -28,7 +28,8 @@ enum {
     ELEMENTS = 128,      /* elements, of whatever size */
     DISCARDS_A_STEP = 4, /* reads of a lingering connection */
     WIDE_LEAST = 8192,   /* bytes of a message: large ones have more, */
-    WIDE_ELEMENTS = 1024 /* and a whole read of cheap ones has fewer of these */
+    WIDE_ELEMENTS = 1024, /* and a whole read of cheap ones has fewer of these */
+    FAR = 16 * READ_MANY  /* bytes that are left below a limit */
 };
 
 /* --- Input that is no message --- */
@@ -420,12 +421,23 @@ static enum input_end read_fresh(struct connection *c, size_t size)
     return end;
 }
 
+/* Each connection of a principal may exceed a limit by what it reads in one round, so one that is
+ * not far from its limits reads less at a time. */
+static bool is_far_from_limits(const struct connection *c)
+{
+    uint64_t own = c->loop->limits.connection_bytes;
+    const struct tally *t = c->tally;
+
+    return (own == 0 || own >= FAR) && (!t || account_bytes_left(t->account, &t->change) >= FAR);
+}
+
 static size_t read_most(const struct connection *c)
 {
     bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
-    size_t large = c->gathers ? READ_MANY : READ_WIDE;
 
-    return at_limit ? READ_SHORT : c->wide ? large : READ_SIZE;
+    if (at_limit || !c->wide)
+        return at_limit ? READ_SHORT : READ_SIZE;
+    return c->gathers && is_far_from_limits(c) ? READ_MANY : READ_WIDE;
 }
 
 static enum input_end read_and_run(struct connection *c)
