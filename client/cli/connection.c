@@ -145,7 +145,7 @@ static enum status list(struct session *s, const void *options, int argc, char *
         NULL};
     const struct list_options *o = options;
     const struct paged_list connections = {.key = "connections",
-                                           .none = "there is no such connection",
+                                           .none = "no connections",
                                            .options = o,
                                            .limit = o->limit,
                                            .ask = ask_page,

@@ -83,7 +83,7 @@ static enum status run_list(const struct globals *g, const void *options, int ar
     if (json_array_size(rows) > 0)
         table_print(rows, columns + output_is_names(), 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        notice("there is no context yet; see ergon context set --help");
+        notice("no contexts; see ergon context set --help");
     json_decref(rows);
     return STATUS_OK;
 }

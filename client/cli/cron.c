@@ -130,7 +130,7 @@ static enum status show_crons(const struct globals *g, json_t *crons)
     if (json_array_size(crons) > 0)
         table_print(crons, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        notice("there is no cron");
+        notice("no crons");
     return STATUS_OK;
 }
 

@@ -11,7 +11,7 @@
 
 struct paged_list {
     const char *key;     /* of a page's array: "workers" */
-    const char *none;    /* what is said where there is nothing: "there is no such worker" */
+    const char *none;    /* what is said where there is nothing: "no workers" */
     const void *options; /* of the command */
     uint64_t limit;      /* entries at most */
     /* The request for one page of at most so many; `cursor` NULL: the first. */

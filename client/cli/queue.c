@@ -41,7 +41,7 @@ static enum status show_queues(const struct globals *g, json_t *queues)
     if (json_array_size(queues) > 0)
         table_print(queues, first, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        notice("there is no queue yet");
+        notice("no queues");
     return STATUS_OK;
 }
 
@@ -154,7 +154,7 @@ static enum status tenants(struct session *s, const void *options, int argc, cha
     else if (status == STATUS_OK && json_array_size(rows) > 0)
         print_tenants(s->globals, rows);
     else if (status == STATUS_OK && !s->globals->quiet)
-        notice("no tenant has any task");
+        notice("no tenants");
     if (status == STATUS_OK && all > json_array_size(rows) && !s->globals->quiet)
         notice("there are more; see --limit");
     json_decref(rows);

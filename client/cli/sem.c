@@ -178,7 +178,7 @@ static enum status show_list(const struct globals *g, json_t *answer)
     if (json_array_size(answer) > 0)
         table_print(answer, columns, 0, colour_wanted(g, stdout));
     else if (!g->quiet)
-        notice("there is no semaphore");
+        notice("no semaphores");
     return STATUS_OK;
 }
 

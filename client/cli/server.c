@@ -324,7 +324,9 @@ static enum status print_methods(struct session *s, json_t *names)
     }
     if (g->json)
         return print_json(all);
-    if (described)
+    if (json_array_size(all) == 0 && !g->quiet)
+        notice("no methods");
+    else if (described)
         table_print(all, columns, 0, colour_wanted(g, stdout));
     else
         json_array_foreach(all, i, name)

@@ -163,7 +163,7 @@ static enum status print_tasks(const struct globals *g, json_t *tasks, bool more
     else if (json_array_size(tasks) > 0)
         print_table(g, tasks);
     else if (!g->quiet)
-        notice("there is no such task");
+        notice("no tasks");
     if (more && !g->quiet)
         notice("there are more; see --limit");
     return status;

@@ -205,7 +205,7 @@ static enum status list(struct session *s, const void *options, int argc, char *
                                           "version", "methods", "slots",     "out",   "late",
                                           "done",    "failed",  "calls",     NULL};
     const struct paged_list workers = {.key = "workers",
-                                       .none = "there is no such worker",
+                                       .none = "no workers",
                                        .options = options,
                                        .limit = ((const struct list_options *)options)->limit,
                                        .ask = ask_page,

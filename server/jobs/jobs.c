@@ -408,6 +408,7 @@ static void show_store(const struct store *s, struct jobs_info *out)
     out->store_room = info.room;
     out->store_backup = info.backup;
     out->store_error = info.trouble == STORE_OK ? NULL : store_error_text(info.trouble);
+    out->store_failing = info.error != STORE_OK;
 }
 
 void jobs_look(struct jobs *jobs)

@@ -102,6 +102,7 @@ struct jobs_info {
     uint64_t store_room;     /* bytes that its file system has left */
     uint64_t store_backup;   /* Unix ms of the last backup; 0: there is none */
     const char *store_error; /* why it cannot write, or could not lately; constant; NULL: it can */
+    bool store_failing;      /* the last try failed: durable submissions are refused */
     uint64_t crons;
     struct histogram_sum cron_late; /* how long after its time a cron's task was submitted */
 };

@@ -132,7 +132,7 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
         pack_nil(p);
         return;
     }
-    pack_map(p, 8);
+    pack_map(p, 9);
     pack_key_uint(p, "commits", l->commits);
     pack_key_uint(p, "operations", l->operations);
     pack_key_uint(p, "bytes", l->store_bytes);
@@ -147,6 +147,7 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     else
         pack_key_str(p, "backup", NULL);
     pack_key_str(p, "error", l->store_error);
+    pack_key_bool(p, "failing", l->store_failing);
 }
 
 static void pack_memory(struct pack *p, const struct rpc_shared *s)

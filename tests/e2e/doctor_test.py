@@ -487,6 +487,9 @@ class Running(DoctorTest):
             self.assertEqual(server.wait(), -signal.SIGSEGV)
         after = self.start("--store", store)
         self.assertLess(self.becomes(after, "crashed")["evidence"]["hours"], 1)
+        text = run_ergon(after.urls[0], "doctor", "--remote", "--only", "crashed", "--for", "1ms")[1].decode()
+        self.assertRegex(text, r"the server crashed (now|\d+ s ago)\n")
+        self.assertRegex(text, r"(?m)^    at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^ ,]*$")
         for name in os.listdir(os.path.dirname(store)):
             if name.endswith("-crash.rec"):
                 os.remove(os.path.join(os.path.dirname(store), name))
@@ -732,8 +735,11 @@ class Lasting(DoctorTest):
         client.call("task.submit", "echo", [], {"delay": "1h"})
         os.rename(path, path + ".gone")
         client.response(client.send("task.submit", "echo", [], {"delay": "1h"}))
-        self.becomes(server, "store_fails")
+        self.assertIn("submissions are refused", self.becomes(server, "store_fails")["text"])
         os.rename(path + ".gone", path)
+        eventually(lambda: not client.call("server.info")["store"]["failing"], "the store writes again")
+        client.call("task.submit", "echo", [], {"delay": "1h"})
+        self.assertIn("submissions are accepted", self.findings(server)["store_fails"]["text"])
         eventually(lambda: "store_fails" not in self.findings(server), "the store works again, and doctor knows")
 
     def durable(self, place, **faults):

@@ -54,14 +54,19 @@ class Names(PipesTest):
                 self.assertNotIn(" ", "".join(lines), words)
             self.assertRegex(self.good("connection", "list", "-o", "name"), r"^(\d+\n)+$")
         self.assertEqual(self.good("task", "get", identity, "-o", "name"), identity + "\n")
+        empty = {"task": "--tenant nobody", "worker": "--method none.such", "connection": "--principal token:nobody", "context": ""}
         env = {"XDG_CONFIG_HOME": scratch(self.addCleanup)}
+        for group, flags in empty.items():
+            status, out, err = self.shell(f"ergon {group} list {flags}", **env)
+            self.assertEqual((status, out), (0, ""), err)
+            self.assertRegex(err, f"^ergon[a-z ]*: no {group}s")
         self.assertEqual(self.shell("ergon context set prod -s unix:///x && ergon context list -o name", **env), (0, "prod\n", ""))
 
     def test_by_way_of_xargs(self):
         mine = [self.delayed("--task-key", "xargs") for _ in range(1)] + [self.delayed("--tenant", self.tenant()) for _ in range(2)]
         listed = "ergon task list -o name --state delayed"
         status, out, err = self.shell(f"{listed} | xargs -r ergon task cancel -o json | wc -l; {listed} | wc -l; {listed} | xargs -r ergon task cancel")
-        self.assertEqual((status, err.replace("ergon: there is no such task\n", "")), (0, ""))
+        self.assertEqual((status, err.replace("ergon: no tasks\n", "")), (0, ""))
         self.assertEqual(out.split()[1], "0")
         for identity in mine:
             self.assertEqual(json.loads(self.good("task", "get", "--json", identity))["state"], "cancelled")

@@ -1,6 +1,7 @@
 /* What does not go on: loops, executors, handlers, the server as a whole. */
 #include "client/cli/doctor/checks.h"
 
+#include "client/cli/humanize.h"
 #include "client/cli/json.h"
 
 #include <string.h>
@@ -100,22 +101,30 @@ static double hours_since(const struct visit *v, const char *path)
     return at > 0 ? (figure(v, "info.time") - at) / 3.6e6 : -1;
 }
 
+/* "3 m ago", by the server's clock. */
+static const char *age_of(const struct visit *v, const char *path, char *buf, size_t size)
+{
+    return humanize_age((int64_t)figure(v, path), (int64_t)figure(v, "info.time"), buf, size);
+}
+
 static void look_crashed(struct visit *v)
 {
+    char age[32];
     double hours = hours_since(v, "info.setup.crashed");
     if (hours >= 0 && hours < CRASH_HOURS)
         found(v, "", json_pack("{s:f, s:f}", "at", figure(v, "info.setup.crashed"), "hours", hours),
-              "the server crashed %.1f hours ago", hours);
+              "the server crashed %s", age_of(v, "info.setup.crashed", age, sizeof age));
 }
 
 static void look_reload(struct visit *v)
 {
+    char age[32];
     double hours = hours_since(v, "info.setup.reload_refused");
     if (hours >= 0)
         found(v, "",
               json_pack("{s:f, s:f}", "at", figure(v, "info.setup.reload_refused"), "hours", hours),
-              "the last reload, %.1f hours ago, was refused: the server goes on with what it had",
-              hours);
+              "the last reload, %s, was refused: the server goes on with what it had",
+              age_of(v, "info.setup.reload_refused", age, sizeof age));
 }
 
 const struct check CHECKS_RUNNING[] = {

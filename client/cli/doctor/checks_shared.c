@@ -1,6 +1,7 @@
 /* Those who work for the server, and what clients and calendars leave with it. */
 #include "client/cli/doctor/checks.h"
 
+#include "client/cli/humanize.h"
 #include "client/cli/json.h"
 
 #include <string.h>
@@ -16,11 +17,13 @@ static void look_leaving(struct visit *v)
     double gone = figure(v, "info.workers.gone"), here = figure(v, "info.workers.registered");
     double hours = figure(v, "info.uptime_ms") / 3.6e6, now = grown(v, "info.workers.gone");
     double each = here > 1 ? here : 1;
+    char since[32];
     if (now >= GONE_NOW || (gone >= GONE_MANY && gone > GONE_AN_HOUR * each * hours))
         found(v, "",
               json_pack("{s:f, s:f, s:f, s:f}", "gone", gone, "just_now", now, "registered", here,
                         "hours", hours),
-              "workers come and go: %.0f have gone in %.1f hours, and %.0f are there", gone, hours,
+              "workers come and go: %.0f have gone since the server started %s, and %.0f are there",
+              gone, humanize_age(0, (int64_t)figure(v, "info.uptime_ms"), since, sizeof since),
               here);
 }
 

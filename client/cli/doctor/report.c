@@ -1,6 +1,7 @@
 #include "client/cli/doctor/report.h"
 
 #include "client/cli/doctor/checks.h"
+#include "client/cli/humanize.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/table.h"
@@ -8,6 +9,13 @@
 #include <string.h>
 
 /* ---- for people ---- */
+
+/* How long ago `at` was: the finding's text says it in a unit that fits. */
+static bool is_age(const json_t *evidence, const char *key)
+{
+    return json_object_get(evidence, "at") != NULL &&
+           (strcmp(key, "hours") == 0 || strcmp(key, "days") == 0);
+}
 
 /* "queued 7, seconds 1.2" */
 static void print_evidence(json_t *evidence)
@@ -17,12 +25,18 @@ static void print_evidence(json_t *evidence)
     bool first = true;
     json_object_foreach(evidence, key, value)
     {
+        if (is_age(evidence, key))
+            continue;
         printf("%s", first ? "    " : ", ");
         first = false;
         if (json_is_string(value)) {
             printf("%s \"", key);
             print_text(json_string_value(value));
             putchar('"');
+        } else if (strcmp(key, "at") == 0) {
+            char moment[48];
+            say("%s %s", key,
+                humanize_moment((int64_t)json_number_value(value), moment, sizeof moment));
         } else if (json_is_integer(value))
             say("%s %" JSON_INTEGER_FORMAT, key, json_integer_value(value));
         else
