@@ -91,7 +91,6 @@ static bool open_tls(struct web_listener *l, const struct listener_options *o, c
     if (!tls_files_copy(&l->files, &o->tls))
         return snprintf(error, size, "%s: out of memory", o->url), false;
     l->tls = tls_context_new(l->web->tls, &l->files, error, size);
-    l->asks_certificate = o->auth == LISTENER_AUTH_CERT;
     return l->tls != NULL;
 }
 
@@ -100,6 +99,7 @@ static int open_listener(struct web_listener *l, const struct listener_options *
 {
     const char *wrong = url_parse(o->url, URL_ADMIN, &l->url);
 
+    l->auth = o->auth;
     if (!wrong && l->url.scheme == URL_TLS && !o->tls.cert)
         wrong = "https:// needs a certificate and a key (tls.cert, tls.key)";
     if (wrong)

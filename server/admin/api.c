@@ -71,6 +71,13 @@ static void answer_session(struct evhttp_request *req, const struct session *s)
                json_pack_ex(NULL, 0, "{s:s,s:s}", "principal", s->principal, "csrf", s->csrf));
 }
 
+/* The page asks at each load, so this is no error: browsers report each to the console.  `token`:
+ * without one no session can be opened. */
+static void answer_no_session(struct evhttp_request *req, bool token)
+{
+    reply_json(req, HTTP_OK, json_pack_ex(NULL, 0, "{s:n,s:b}", "principal", "token", token));
+}
+
 static void welcome(struct guest *g, const char *principal)
 {
     struct web *w = g->listener->web;
@@ -171,11 +178,13 @@ static void refuse_stranger(struct evhttp_request *req)
 void api_session_get(struct web_listener *l, struct evhttp_request *req)
 {
     const struct session *s = request_session(l, req);
+    struct net_origin from;
 
     if (s)
         answer_session(req, s);
-    else
-        refuse_stranger(req);
+    else if (request_origin(l, req, &from))
+        answer_no_session(req, l->auth == LISTENER_AUTH_TOKEN ||
+                                   (l->auth == LISTENER_AUTH_CERT && !*from.certificate));
 }
 
 struct session *api_trusted_session(const struct web_listener *l, struct evhttp_request *req)

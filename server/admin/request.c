@@ -161,7 +161,7 @@ bool request_origin(const struct web_listener *l, struct evhttp_request *req,
         from->is_user = peer_uid(fd, &from->uid);
     else if (getpeername(fd, (struct sockaddr *)&from->address, &size) != 0)
         from->address.ss_family = AF_UNSPEC; /* it has left */
-    if (!l->asks_certificate || is_asked_elsewhere(req))
+    if (l->auth != LISTENER_AUTH_CERT || is_asked_elsewhere(req))
         return true;
     if (tls_bare_name(request_tls(req), from->certificate, sizeof from->certificate) ==
         TLS_NAME_UNUSABLE) {

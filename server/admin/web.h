@@ -43,8 +43,8 @@ struct web_listener {
     /* What a reload brought, to be used from the next connection on; whoever takes it out owns it.
      * Exchanged: release by the main thread, acquire by the admin thread. */
     _Atomic(struct tls_context *) tls_next;
-    bool asks_certificate; /* its clients are who their certificates name */
-    uint32_t index;        /* of its listener inside the acceptor */
+    enum listener_auth auth;
+    uint32_t index; /* of its listener inside the acceptor */
 };
 
 struct web {

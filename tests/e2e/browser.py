@@ -21,7 +21,7 @@ except ImportError:
     webdriver = None
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-# Requests that were refused, as some are: a session that is not there yet, rights that are missing, what is not found.
+# Requests that were refused, as some are: a wrong token, a session that has ended, rights that are missing, what is not found.
 REFUSED = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
 GONE = re.compile(r"net::ERR_")
 

@@ -198,7 +198,7 @@ class Queues(PageTest):
         self.open("queues")
         self.b.click("Drain", self.row("echo"))
         self.b.find("dialog[open]")
-        self.b.click("Leave it", "dialog")
+        self.b.click("Keep it open", "dialog")
         self.b.until(lambda: not self.b.js("return document.querySelector('dialog')"), "the question goes")
         self.assertFalse(self.queue("echo")["draining"])
 
@@ -260,6 +260,9 @@ class Tasks(PageTest):
         self.b.until(lambda: set(self.ids()) == set(mine), "they are listed")
         self.b.click("Cancel all that match", "main")
         self.b.sees("Cancel 3 tasks?", "dialog")
+        self.assertEqual(self.b.js("return [...document.querySelectorAll('dialog button')].map((b) => b.innerText)"), ["Keep them", "Cancel 3 tasks"])
+        self.assertEqual(self.b.js("return document.activeElement.innerText"), "Keep them", "Enter alone cancels nothing")
+        self.b.shot("tasks-ask")
         self.assertEqual({self.state(t) for t in mine}, {"delayed"}, "nothing is done before it is agreed")
         self.b.agree()
         self.told("3 tasks cancelled.")
@@ -456,6 +459,14 @@ class Task(PageTest):
         self.open("task/" + cut)
         self.b.sees("larger than what is kept", '[aria-label="Result"]')
 
+    def test_ticks_of_a_chart_differ(self):
+        self.open("charts")
+        self.b.sees("Plain calls a second", "main")
+        alike = self.b.driver.execute_async_script("""const done = arguments[0]; import('/chart.js').then(({ UNITS, STEPS }) => done(
+            ['count', 'rate', '%', 'bytes', 'bytes/s', 's'].flatMap((unit) => STEPS[unit].slice(0, 12).map((step) => [0, 1, 2, 3, 4, 5].map((n) => UNITS[unit](n * step))))
+                .filter((labels) => new Set(labels).size < labels.length)))""")
+        self.assertEqual(alike, [])
+
     def test_progress(self):
         task = self.submit("progress", [100000, "20ms"])
         self.open("task/" + task)
@@ -463,6 +474,8 @@ class Task(PageTest):
         self.b.shot("task-progress")
         self.client.call("task.cancel", task)
         self.b.sees("cancelled", ".task-head")
+        self.b.sees("last reported:", ".progress")
+        self.assertIsNone(self.b.js("return document.querySelector('main progress')"), "no bar of a task that has ended")
 
     def test_cancel_then_retry_then_forget(self):
         task = self.submit("sleep", ["1h"])
@@ -574,7 +587,7 @@ class Others(PageTest):
             self.b.click("Take back", 'table[aria-label="Holders"]')
             self.b.sees("Take 2 permits of licences back from address:127.0.0.1?", "dialog")
             self.b.shot("semaphores-ask")
-            self.b.click("Leave it", "dialog")
+            self.b.click("Leave them there", "dialog")
             self.assertEqual(len(self.client.call("sem.explain", "licences")["waiters"]), 2, "nothing is done before it is agreed")
             self.b.click("Take back", 'table[aria-label="Holders"]')
             self.b.agree()
@@ -635,7 +648,7 @@ class Hostile(PageTest):
             self.open("crons")
             self.b.click("Delete", "main")
             self.b.sees("onerror", "dialog")
-            self.b.click("Leave it", "dialog")
+            self.b.click("Keep it", "dialog")
             # As conditions in an address, and of events.
             for address in ("events?method=" + BAD, "methods/" + BAD, "semaphores/a?tenant=" + BAD, "tasks?key=" + BAD):
                 self.b.js("location.hash = arguments[0]", "#/" + address.replace("#", "%23"))
@@ -656,7 +669,7 @@ class Hostile(PageTest):
             self.assertNotIn(name, self.b.text("main"))
             self.b.click("Delete", self.row(f'["anybody","{name}"]') if "\a" not in name else "main")
             self.b.sees("Delete the cron", "dialog")
-            self.b.click("Leave it", "dialog")
+            self.b.click("Keep it", "dialog")
 
     def test_a_name_that_is_long_leaves_room_for_the_others(self):
         self.b.size(1280, 800)
@@ -847,7 +860,9 @@ class Rights(PageTest):
 
     def sign_in(self, token):
         self.b.driver.get(admin_url(self.server) + "/#/queues")
-        self.b.find("#token").send_keys(token, "\n")
+        field = self.b.find("#token")
+        self.assertEqual([e["message"] for e in self.b.driver.get_log("browser")], [], "the page learns without an error that it needs a token")
+        field.send_keys(token, "\n")
 
     def test_a_wrong_token_then_the_right_one_then_out(self):
         self.sign_in("no-such-token")

@@ -16,13 +16,13 @@ export async function attempt(method, params) {
     }
 }
 
-/** A button.  `question` is asked before, `said(result)` is told after, and `then(result)` brings the view up to date. */
-export function actionButton({ label, method, params, question = null, detail = null, danger = false, said, then = () => {}, title = null, kind = '' }) {
+/** A button.  `does` is asked before ("Cancel the task t1"; `keep` refuses it), `said(result)` is told after, and `then(result)` brings the view up to date. */
+export function actionButton({ label, method, params, does = null, keep = 'Keep it', detail = null, danger = false, said, then = () => {}, title = null, kind = '' }) {
     const button = h('button', { type: 'button', class: `${danger ? 'danger' : ''} ${kind}`.trim() || null, 'data-method': method, title, onclick: act }, label);
 
     async function act(event) {
         event.stopPropagation();
-        if (question && !(await confirm(question, { yes: label, danger, detail }))) return;
+        if (does && !(await confirm(`${does}?`, { yes: does, no: keep, danger, detail }))) return;
         button.disabled = true;
         button.setAttribute('aria-busy', 'true');
         const result = await attempt(method, typeof params === 'function' ? params() : params);

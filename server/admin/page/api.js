@@ -49,11 +49,10 @@ function accept({ status, body }) {
     const session = parse(body);
     csrf = session?.csrf ?? null;
     principal = session?.principal ?? null;
-    return principal;
+    return session;
 }
 
-/** The principal of the session that there is; AUTH if there is none. */
-export const session = async () => accept(await ask('/api/session', { method: 'GET' }));
+const session = async () => accept(await ask('/api/session', { method: 'GET' }));
 
 /** Signs in by a token, or without one where the server lets everybody in. */
 export const signIn = async (token) => accept(await ask('/api/session', {
@@ -61,6 +60,15 @@ export const signIn = async (token) => accept(await ask('/api/session', {
     headers: { 'Content-Type': 'application/json', ...(csrf ? { 'X-Ergon-CSRF': csrf } : {}) },
     body: JSON.stringify(token ? { token } : {}),
 }));
+
+/** The session that there is, or a new one if that needs no token, as {opened}; null if it needs one. */
+export async function sessionOrOpen() {
+    const is = await session();
+    if (is.principal) return { opened: false };
+    if (is.token) return null;
+    await signIn();
+    return { opened: true };
+}
 
 export async function signOut() {
     await ask('/api/session', { method: 'DELETE', headers: csrf ? { 'X-Ergon-CSRF': csrf } : {} });

@@ -48,7 +48,7 @@ function makeFrame() {
         return h('a', { href: `#/${name}`, 'data-view': name, 'data-keys': `g ${key}`, onclick: () => toggle(false) }, h('span', {}, title), beside[name]);
     });
     const nav = h('nav', { id: 'places', 'aria-label': 'Views' }, links);
-    const state = h('button', { type: 'button', class: 'connected', role: 'status', 'aria-live': 'polite', onclick: () => live.retryNow() });
+    const state = h('span', { class: 'connected', role: 'status' });
     const who = h('button', { type: 'button', class: 'quiet who', 'aria-haspopup': 'dialog', onclick: showWhoami });
     const header = h('header', {}, h('a', { class: 'brand', href: '#/overview' }, 'ergon'), state, who,
         h('button', { type: 'button', class: 'quiet', 'aria-label': 'Dark or light', title: 'dark or light (d)', onclick: theme.next }, '◐'),
@@ -153,11 +153,11 @@ async function leave() {
     }
 }
 
-// A session that is there, or one that needs no token, or the question who it is.
+// Takes the session that is there, opens one that needs no token, or asks for a token.
 async function begin() {
     try {
-        await api.session().catch((error) => (error.code === 'GONE' ? Promise.reject(error) : api.signIn()));
-        enter();
+        if (await api.sessionOrOpen()) enter();
+        else askWho();
     } catch (error) {
         if (error.code !== 'GONE') return askWho();
         fill(app, h('main', { class: 'signin' }, h('p', {}, 'The server does not answer. Trying again …')));
@@ -169,7 +169,7 @@ let asking = false;
 api.onSignedOut(async () => {
     if (asking || !frame) return;
     asking = true;
-    await api.session().catch((error) => error.code !== 'GONE' && api.signIn().then(enter, (refused) => refused.code !== 'GONE' && askWho()));
+    await api.sessionOrOpen().then((is) => (is ? is.opened && enter() : askWho()), (error) => error.code !== 'GONE' && askWho());
     asking = false;
 });
 router.start(show);

@@ -13,10 +13,10 @@ export function tell(text, kind = 'good') {
     if (kind === 'good') setTimeout(() => toast.remove(), SHOWN);
 }
 
-/** Asks before something is done; resolves to whether it shall be. */
-export function confirm(question, { yes, danger = false, detail = null }) {
+/** Asks before something is done; resolves to whether it shall be.  `yes` and `no` say what each button does; the focus is on `no`. */
+export function confirm(question, { yes, no: refusal, danger = false, detail = null }) {
     return new Promise((resolve) => {
-        const no = h('button', { type: 'button', onclick: () => dialog.close('') }, 'Leave it');
+        const no = h('button', { type: 'button', onclick: () => dialog.close('') }, refusal);
         const does = h('button', { type: 'button', class: danger ? 'danger' : 'primary', 'data-yes': true, onclick: () => dialog.close('yes') }, yes);
         const dialog = h('dialog', { class: 'ask', 'aria-label': question }, h('p', { class: 'question' }, question), detail && h('p', { class: 'muted' }, detail),
             h('div', { class: 'buttons' }, no, does));
@@ -26,7 +26,7 @@ export function confirm(question, { yes, danger = false, detail = null }) {
         });
         document.body.append(dialog);
         dialog.showModal();
-        does.focus();
+        no.focus();
     });
 }
 

@@ -4,13 +4,15 @@ import { h } from './dom.js';
 import * as f from './format.js';
 import { onTheme } from './theme.js';
 
-const UNITS = {
+export const UNITS = {
     rate: (v) => f.rate(v), count: (v) => f.count(v), bytes: (v) => f.bytes(v), 'bytes/s': (v) => `${f.bytes(v)}/s`, ms: (v) => f.duration(v), s: (v) => f.duration(v * 1000), '%': (v) => `${Math.round(v)} %`,
 };
-// Where ticks may stand, if not at powers of ten.
+// Where ticks may stand: where their labels differ, as the units round.
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
-const STEPS = { bytes: POWERS, 'bytes/s': POWERS, s: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800] };
+const TENS = Array.from({ length: 15 }, (_, e) => [1, 2, 5].map((n) => n * 10 ** e)).flat();
+export const STEPS = { bytes: POWERS, 'bytes/s': POWERS, count: TENS, '%': TENS, rate: [.1, .2, .5, ...TENS], s: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800] };
 const COLOURS = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6'];
+const LEAST_TOP = { count: 4, '%': 4, s: 4, rate: .5 }; // some of the least steps
 const LEAST = 60; // seconds that the axis shows
 
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
@@ -32,7 +34,7 @@ export function makeChart({ title, lines, unit = 'count', log = false }) {
             height: height(),
             cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, sync: { key: 'ergon' } },
             legend: { live: true },
-            scales: { x: { time: false, range: (_, first) => [Math.min(first, -LEAST), 0] }, y: log ? { distr: 3, log: 10, range: decades } : { range: (_, low, high) => [0, Math.max(high * 1.1, unit === 'count' ? 4 : high > 0 ? 0 : 1)] } },
+            scales: { x: { time: false, range: (_, first) => [Math.min(first, -LEAST), 0] }, y: log ? { distr: 3, log: 10, range: decades } : { range: (_, low, high) => [0, Math.max(high * 1.1, LEAST_TOP[unit] ?? (high > 0 ? 0 : 1))] } },
             axes: [
                 { ...axis, size: 2 * rem(), incrs: [5, 10, 15, 30, 60, 120, 300], values: (_, ticks) => ticks.map(age) },
                 { ...axis, size: 4.8 * rem(), ...(log ? { splits: powers, filter: (_, ticks) => ticks } : STEPS[unit] ? { incrs: STEPS[unit] } : {}), values: (_, ticks) => ticks.map((t) => (t === null ? '' : say(t))) },

@@ -1,6 +1,6 @@
 // What happens now: the server's events, with a connection that comes back by itself, and the figures of the last minutes.
 
-import { followBy, session, signIn } from './api.js';
+import { followBy, sessionOrOpen } from './api.js';
 import { serverTime } from './format.js';
 import { latencyOf } from './latency.js';
 import { samplesOf } from './samples.js';
@@ -131,17 +131,15 @@ function again() {
 // The error of an EventSource tells no status, so the session is asked for: a server that was started again knows it no more.
 async function reconnect() {
     if (!running) return;
+    let is = null;
     try {
-        await session();
+        is = await sessionOrOpen();
     } catch (error) {
         if (error.code === 'GONE') return again();
-        try {
-            await signIn();
-        } catch (refused) {
-            if (refused.code === 'GONE') return again();
-            stop();
-            return mayCome();
-        }
+    }
+    if (!is) {
+        stop();
+        return mayCome();
     }
     if (running) open();
 }

@@ -41,7 +41,7 @@ export function view({ parameters }) {
             { title: 'holds', kind: 'number', text: (c) => f.bytes(c.bytes), hint: (c) => `${f.exact(c.bytes, 'bytes')}; all of its principal ${f.bytes(c.principal_bytes)}; ${f.bytes(c.output_bytes)} wait to be read` },
             {
                 title: '', kind: 'actions', changes: (c) => c.id,
-                draw: (c) => actionButton({ label: 'Kill', method: 'connection.kill', danger: true, params: [c.id], question: `Close the connection ${c.id} of ${f.name(c.peer)}?`, detail: 'What it has in flight is dropped. Tasks that were submitted live on.', said: (r) => `${f.plural(r.killed, 'connection')} closed.`, then }),
+                draw: (c) => actionButton({ label: 'Kill', method: 'connection.kill', danger: true, params: [c.id], does: `Close the connection ${c.id} of ${f.name(c.peer)}`, detail: 'What it has in flight is dropped. Tasks that were submitted live on.', said: (r) => `${f.plural(r.killed, 'connection')} closed.`, then }),
             },
         ],
     });

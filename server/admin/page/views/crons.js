@@ -34,7 +34,7 @@ export function view() {
                         c.paused
                             ? actionButton({ label: 'Resume', method: 'cron.resume', params, title: 'goes on with its next time', said: (r) => (r.next ? `The cron ${name} comes again ${f.ago(r.next)}.` : `The cron ${name} is resumed, but its time never comes.`), then })
                             : actionButton({ label: 'Pause', method: 'cron.pause', params, title: 'submits nothing until it is resumed', said: () => `The cron ${name} is paused.`, then }),
-                        actionButton({ label: 'Delete', method: 'cron.delete', danger: true, params, question: `Delete the cron ${name}?`, detail: 'It submits no more tasks; those that it has submitted stay.', said: (was) => (was ? `The cron ${name} is deleted.` : `There was no cron ${name} any more.`), then }),
+                        actionButton({ label: 'Delete', method: 'cron.delete', danger: true, params, does: `Delete the cron ${name}`, detail: 'It submits no more tasks; those that it has submitted stay.', said: (was) => (was ? `The cron ${name} is deleted.` : `There was no cron ${name} any more.`), then }),
                     ];
                 },
             },

@@ -22,7 +22,7 @@ const GAPS = {
 export function view({ parameters }) {
     let filter = Object.fromEntries(KEYS.filter((key) => parameters.get(key)).map((key) => [key, parameters.get(key)]));
     let stop = () => {}, held = null, after = 'oldest', rows = 0;
-    const list = h('ol', { class: 'events', role: 'log', 'aria-label': 'Events', 'aria-live': 'off', tabindex: '0' });
+    const list = h('ol', { class: 'events', tabindex: '0', 'aria-label': 'Events' }), log = h('div', { role: 'log', 'aria-label': 'Events', 'aria-live': 'off' }, list);
     const nothing = h('p', { class: 'empty' }, 'Nothing has happened yet.');
     const said = h('p', { class: 'said', hidden: true, role: 'alert' }), status = h('span', { class: 'muted', role: 'status' });
     const pause = h('button', { type: 'button', 'aria-pressed': 'false', title: 'keeps what is shown in place (p)', onclick: hold }, 'Hold');
@@ -79,7 +79,7 @@ export function view({ parameters }) {
             return;
         }
         if (page.next) after = page.next;
-        if (page.gap) list.prepend(h('li', { class: 'gap', role: 'note' }, GAPS[page.gap]?.(page.missed ?? 0) ?? `Something is missing: ${page.gap}.`));
+        if (page.gap) list.prepend(h('li', { class: 'gap' }, GAPS[page.gap]?.(page.missed ?? 0) ?? `Something is missing: ${page.gap}.`));
         for (const e of page.events) list.prepend(row(e));
         rows += page.events.length;
         while (list.children.length > MOST) list.lastElementChild.remove();
@@ -100,7 +100,7 @@ export function view({ parameters }) {
 
     begin();
     return {
-        element: h('div', {}, heading('Events', status, pause), form, said, onlyCard('Events', list, nothing)),
+        element: h('div', {}, heading('Events', status, pause), form, said, onlyCard('Events', log, nothing)),
         title: 'Events', update, hold, search: () => method.querySelector('input').focus(), refresh: begin, close: () => stop(),
     };
 }

@@ -26,7 +26,7 @@ export function view({ parameters }) {
                 : actionButton({ label: 'Pause', method: 'queue.pause', params: [q.method], title: 'starts no more tasks; takes new ones', said: () => `The queue ${q.method} is paused.`, then }),
             !q.draining && actionButton({
                 label: 'Drain', method: 'queue.drain', params: [q.method], title: 'takes no new tasks; runs those that are there',
-                question: `Drain the queue ${q.method}?`, detail: 'Submissions will be refused until it is resumed.', said: () => `The queue ${q.method} drains.`, then,
+                does: `Drain the queue ${q.method}`, keep: 'Keep it open', detail: 'Submissions will be refused until it is resumed.', said: () => `The queue ${q.method} drains.`, then,
             }),
         ];
     };

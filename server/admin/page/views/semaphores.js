@@ -31,7 +31,7 @@ function makeDetail(name, tenant) {
                 title: '', kind: 'actions', changes: (o) => [o.fence, o.task],
                 draw: (o) => (o.task !== null ? h('span', { class: 'muted', title: 'cancel the task: then it gives back what it has' }, 'a task’s') : actionButton({
                     label: 'Take back', method: 'sem.revoke', danger: true, params: [name, o.fence, ...whose],
-                    question: `Take ${f.plural(o.permits, 'permit')} of ${name} back from ${f.name(o.principal)}?`,
+                    does: `Take ${f.plural(o.permits, 'permit')} of ${name} back from ${f.name(o.principal)}`, keep: o.permits === 1 ? 'Leave it there' : 'Leave them there',
                     detail: `Whoever waits gets ${o.permits === 1 ? 'it' : 'them'} at once. ${f.name(o.principal)} is not stopped: it learns of it when it next renews or releases, and until then only the fence keeps it off what it works on.`,
                     said: (r) => `${f.plural(r.permits, 'permit')} of ${f.name(r.principal)} ${r.permits === 1 ? 'is' : 'are'} taken back.`, then: () => list.now(),
                 })),
@@ -75,7 +75,7 @@ export function view({ what, parameters }) {
             { title: 'durable', kind: 'late', text: (s) => (s.durable ? 'yes' : 'no') },
             {
                 title: '', kind: 'actions', changes: (s) => [s.name, s.tenant],
-                draw: (s) => own(s) && actionButton({ label: 'Delete', method: 'sem.delete', danger: true, params: [s.name], question: `Delete the semaphore ${f.name(s.name)}?`, detail: 'It goes when nobody holds or waits for it.', said: (was) => (was ? `The semaphore ${f.name(s.name)} is deleted.` : 'Nobody had made it by sem.create: it goes when nobody needs it.'), then }),
+                draw: (s) => own(s) && actionButton({ label: 'Delete', method: 'sem.delete', danger: true, params: [s.name], does: `Delete the semaphore ${f.name(s.name)}`, detail: 'It goes when nobody holds or waits for it.', said: (was) => (was ? `The semaphore ${f.name(s.name)} is deleted.` : 'Nobody had made it by sem.create: it goes when nobody needs it.'), then }),
             },
         ],
     });

@@ -76,9 +76,9 @@ export function view({ what: id }) {
         if (open && WAITS_FOR_TIME.includes(explain?.reason ?? task.reason))
             acts.push(actionButton({ label: 'Run now', method: 'task.run_now', params: [id], title: 'waits for its time no more', said: () => `${name()} waits for its time no more.`, then }));
         if (open && !['running', 'parked'].includes(task.state)) acts.push(priority(task));
-        if (open) acts.push(actionButton({ label: 'Cancel', method: 'task.cancel', params: [id], danger: true, question: `Cancel the task ${id}?`, detail: 'A handler that runs is told to stop.', said: (r) => (r.cancelled ? `${name()} is cancelled.` : `${name()} is not cancelled: it is ${r.state}, or others still want it.`), then }));
+        if (open) acts.push(actionButton({ label: 'Cancel', method: 'task.cancel', params: [id], danger: true, does: `Cancel the task ${id}`, detail: 'A handler that runs is told to stop.', said: (r) => (r.cancelled ? `${name()} is cancelled.` : `${name()} is not cancelled: it is ${r.state}, or others still want it.`), then }));
         if (!open && task.state !== 'done') acts.push(actionButton({ label: 'Retry', method: 'task.retry', params: [id], kind: 'primary', title: 'queues it again, with all its retries', said: () => `${name()} is queued again.`, then: () => { hasResult = false; then(); } }));
-        if (!open) acts.push(actionButton({ label: 'Forget', method: 'task.forget', params: [id], danger: true, question: `Forget the task ${id}?`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is forgotten.`, then: () => go(link('tasks')) }));
+        if (!open) acts.push(actionButton({ label: 'Forget', method: 'task.forget', params: [id], danger: true, does: `Forget the task ${id}`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is forgotten.`, then: () => go(link('tasks')) }));
         return acts;
     }
 
@@ -97,7 +97,8 @@ export function view({ what: id }) {
         fillNew(parts.others, { ...explain, text: null }, () => (explain ? others(explain) : null));
         const p = task.progress;
         parts.progress.hidden = !p;
-        if (p) fill(parts.progress, h('progress', { max: String(p.total || 1), value: p.total ? String(p.done) : null, 'aria-label': 'Progress' }), h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
+        if (p) fill(parts.progress, isOpen(task) ? h('progress', { max: String(p.total || 1), value: p.total ? String(p.done) : null, 'aria-label': 'Progress' }) : h('span', { class: 'muted' }, 'last reported:'),
+            h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
         fillNew(parts.facts, { ...task, history: null, progress: null, reason: null }, () => facts([
             ['method', h('a', { href: link('tasks', null, { method: task.method }) }, f.name(task.method))], ['tenant', f.name(task.tenant)],
             task.key !== null && ['key', h('code', {}, f.name(task.key))], ['priority', String(task.priority)], ['durable', task.durable],

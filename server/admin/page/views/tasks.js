@@ -141,7 +141,9 @@ export function view({ parameters }) {
             params: () => [{ ...conditions(), dry_run: true }],
             said: (counted) => (counted.matched ? `${f.plural(counted.matched, 'task matches', 'tasks match')}.` : 'No task matches.'),
             then: async (counted) => {
-                if (!counted.matched || !(await confirm(`${verb} ${f.plural(counted[told], 'task')}?`, { yes: verb, danger: method === 'task.cancel', detail: writeQuery(filter) || 'all tasks that you may see' }))) return;
+                if (!counted.matched) return;
+                const does = `${verb} ${f.plural(counted[told], 'task')}`;
+                if (!(await confirm(`${does}?`, { yes: does, no: counted[told] === 1 ? 'Keep it' : 'Keep them', danger: method === 'task.cancel', detail: writeQuery(filter) || 'all tasks that you may see' }))) return;
                 const did = await attempt(method, [conditions()]);
                 if (did) tell(`${f.plural(did[told], 'task')} ${told}.`);
                 list.now();
