@@ -9,6 +9,12 @@
 static bool may(struct jobs *jobs, struct operation *op, struct job *job)
 {
     char id[ID_TEXT_SIZE];
+    if (job_is(job, JOB_ENDING)) {
+        operation_refuse(op, ERGON_E_BUSY,
+                         "task %s ends as %s, and that is still being written; try again later",
+                         id_text(job->id, id), job_state_names[job->ending]);
+        return false;
+    }
     if (job_state_open((enum job_state)job->state)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
                          "task %s is %s: only one that has ended is forgotten; task.cancel ends it",

@@ -83,6 +83,28 @@ STORED_TEST(one_that_ends_is_told_so_when_its_end_is_on_disk)
     stage_balances(w);
 }
 
+/* cancel and forget say the same of it. */
+STORED_TEST(a_cancel_that_cannot_be_written_yet_is_no_open_task_to_forget)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
+    jobs_world_pass(w, AO_MS(10));
+    w->store->error = STORE_FULL;
+    struct operation *op = cancel(w, id);
+    jobs_world_pass(w, AO_MS(1));
+    assert_non_null(strstr(op->reply.text, "is cancelled, but that could not be written"));
+    op = world_about(w, &operation_forget, id);
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_BUSY);
+    assert_non_null(strstr(op->reply.text, "ends as cancelled, and that is still being written"));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    op = world_about(w, &operation_forget, id);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    stage_balances(w);
+}
+
 STORED_TEST(an_end_that_cannot_be_written_is_told_to_who_wanted_to_cancel)
 {
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));

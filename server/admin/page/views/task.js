@@ -46,7 +46,7 @@ export function view({ what: id }) {
     let hasResult = false, shownTo; // the number of the last event that is shown
     const parts = {
         head: h('div', { class: 'task-head' }), why: h('p', { class: 'why' }), others: h('div', { class: 'others' }), progress: h('div', { class: 'progress' }), facts: h('div', {}),
-        error: h('p', { class: 'error', hidden: true }), result: h('div', {}), acts: h('div', { class: 'buttons' }), history: h('ol', { class: 'history' }),
+        error: h('p', { class: 'error', hidden: true }), result: h('div', {}), acts: h('div', { class: 'buttons' }), history: h('ol', { class: 'history', tabindex: '0', 'aria-label': 'History' }),
     };
     const said = h('p', { class: 'said', hidden: true, role: 'alert' });
     const attempts = makeTable({
