@@ -748,6 +748,10 @@ class Keyboard(PageTest):
         self.b.keys("ESCAPE")
         self.b.until(lambda: not self.b.js("return document.querySelector('dialog[open]')"), "Escape closes the help")
 
+    def test_no_role_hides_what_an_element_is(self):
+        self.open("events")
+        self.assertEqual(self.b.js("return [...document.querySelectorAll('button[role], ol[role], ul[role]')].map((e) => e.outerHTML)"), [])
+
     def test_a_dialog_gives_the_focus_back(self):
         self.open("events")
         focused = lambda: self.b.js("return document.activeElement.className + ' ' + (document.activeElement.name ?? '')")
