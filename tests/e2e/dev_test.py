@@ -1,7 +1,8 @@
 """What `ergond --dev` says of handlers."""
+import os
 import unittest
 
-from harness import SANITIZED, Server, build_handlers, scratch
+from harness import SANITIZED, SOURCE, RemoteError, Server, build_handlers, scratch
 
 
 class Dev(unittest.TestCase):
@@ -43,6 +44,40 @@ static enum ao_verdict leaves(struct ao *self, struct ergon_task *task, void *st
     (void)self, (void)state;
     ergon_call_start(task, "echo", (struct ergon_bytes){0});
     return AO_DONE;
+}
+
+static enum ao_verdict gives_up(struct ao *self, struct ergon_task *task, void *state)
+{
+    leaves(self, task, state);
+    ergon_fail(task, "NO_SPACE", "none");
+    return AO_DONE;
+}
+
+static enum ao_verdict repeats(struct ao *self, struct ergon_task *task, void *state)
+{
+    if (ergon_attempt(task) == 1) {
+        leaves(self, task, state);
+        ergon_again(task, 0);
+    }
+    return AO_DONE;
+}
+
+/* Ends with the first of two calls. */
+struct selects { struct ao_seq seq; struct ao_wait wait, each[2]; struct ao_select select; struct ergon_call *calls[2]; };
+static enum ao_verdict selects(struct ao *self, struct ergon_task *task, void *state)
+{
+    static const char *const names[] = {"echo", "server.ping"};
+    struct selects *s = state;
+
+    AO_BEGIN(&s->seq);
+    for (int i = 0; i < 2; i++)
+        s->calls[i] = ergon_call_start(task, names[i], (struct ergon_bytes){0});
+    AO_AWAIT(self, &s->seq, &s->wait,
+             (ao_select_begin(&s->select, s->each, 2),
+              AO_SELECT(&s->select, 0, ergon_call_await(s->calls[0], &s->each[0])),
+              AO_SELECT(&s->select, 1, ergon_call_await(s->calls[1], &s->each[1])),
+              ao_select_await(&s->select, &s->wait)));
+    AO_END(&s->seq);
 }
 
 /* In its second step, as a task that lives on. */
@@ -99,6 +134,7 @@ static void tidy_too(struct ergon_task *task)
     .summary = "", .params = "[]", .run = fn}
 static const struct ergon_handler handlers[] = {
     STEPPED(sleeps, 0, NULL), STEPPED(computes, 0, NULL), STEPPED(leaves, 0, NULL), STEPPED(leaks, sizeof(int), NULL),
+    STEPPED(gives_up, 0, NULL), STEPPED(repeats, 0, NULL), STEPPED(selects, sizeof(struct selects), NULL),
     STEPPED(tidy, sizeof(struct tidy), tidy_up), BLOCKING(leaks_too), BLOCKING(tidy_too),
 };
 ERGON_MODULE(dev_module, "dev", "1.0")
@@ -130,6 +166,25 @@ ERGON_MODULE(dev_module, "dev", "1.0")
     def test_a_nested_call_that_nobody_awaits(self):
         line, = self.said("dev.leaves")
         self.assertRegex(line, r"nested call that it never awaited.* method=dev.leaves ")
+
+    def test_nothing_is_said_of_calls_that_are_awaited_or_given_up(self):
+        folder = scratch(self.addCleanup)
+        with open(os.path.join(SOURCE, "examples", "module", "tour.c")) as f:
+            tour = build_handlers(folder, "tour", f.read())
+        dev = build_handlers(folder, "dev", self.TEXT)
+        with Server("--module", dev, "--module", tour, "--loops", "1", "--dev") as server, server.connect() as client:
+            self.assertEqual(client.call("tour.both", ["sum", [1, 2]], ["sum", [3]]), [3, 3])
+            client.call("dev.selects")
+            task = client.call("task.submit", "dev.repeats", [])["id"]
+            client.call("task.wait", task)
+            self.assertEqual(client.call("task.get", task)["attempt"], 2)
+            for method, *params in (("tour.both", ["fail", ["NO_SPACE", "none"]], ["sum", [3]]), ("dev.gives_up",)):
+                with self.assertRaisesRegex(RemoteError, "NO_SPACE"):
+                    client.call(method, *params)
+            late = client.send("task.call", "tour.both", [["sleep", ["100s"]], ["sum", [1]]], {"deadline": "10ms"})
+            self.assertIn("DEADLINE", client.response(late)[0])
+            self.assertEqual(server.stop(), 0)
+            self.assertNotIn("never awaited", server.log_text())
 
     @unittest.skipIf(SANITIZED, "a sanitizer takes the functions of malloc for itself")
     def test_memory_that_is_held_at_the_end(self):

@@ -151,6 +151,14 @@ void nested_take(struct nested *n, struct ergon_outcome *out)
     n->taken = true;
 }
 
+bool nested_is_forgotten(const struct task *t)
+{
+    const struct nested *n = t->nested;
+    while (n && (n->awaited || n->taken))
+        n = n->next;
+    return n != NULL;
+}
+
 void nested_drop_all(struct task *t)
 {
     while (t->nested) {

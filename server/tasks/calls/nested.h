@@ -20,6 +20,7 @@ struct nested {
     void *block;                  /* that the outcome points into, until it is taken */
     struct tally *tally;          /* a reference: whose its task's is; NULL: nobody's */
     uint64_t held;                /* bytes of the outcome that it was charged */
+    bool awaited;                 /* its handler began a wait for it */
     bool taken;                   /* its outcome was */
 };
 
@@ -37,6 +38,9 @@ void nested_ended(void *arg, struct call *call, struct outcome *outcome);
 /* Takes the outcome, which lies in the task's memory until its next one is taken, as the call
  * itself does.  One that has not ended is abandoned, and the outcome says so. */
 void nested_take(struct nested *n, struct ergon_outcome *out);
+
+/* Whether the task has a call that its handler neither awaited nor took. */
+bool nested_is_forgotten(const struct task *t);
 
 /* The handler is done with the task: its calls are abandoned and freed. */
 void nested_drop_all(struct task *t);

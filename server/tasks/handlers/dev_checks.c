@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "server/runtime/thread.h"
+#include "server/tasks/attempt.h"
+#include "server/tasks/calls/nested.h"
 #include "server/tasks/handlers/held_memory.h"
 #include "server/tasks/task.h"
 #include "server/tasks/task_name.h"
@@ -65,6 +67,13 @@ static void check_step(struct task *t, const struct thread_usage *before)
                  LOG_NS("on_processor", on), LOG_NS("limit", long_step));
 }
 
+/* A task that fails, is to run again or is unwanted gives up its calls on purpose. */
+static bool wants_calls(const struct task *t)
+{
+    bool again = task_is(t, TASK_ATTEMPT) && t->attempt->again;
+    return t->error == ERGON_OK && !again && task_flagged(t) == 0;
+}
+
 static enum ao_verdict dev_step(struct ao *self, struct ergon_task *face, void *state)
 {
     struct task *t = task_of(face);
@@ -75,7 +84,7 @@ static enum ao_verdict dev_step(struct ao *self, struct ergon_task *face, void *
     enum ao_verdict verdict = checked_of(t)->own->step(self, face, state);
     held_memory_enter(outer);
     check_step(t, &before);
-    if (verdict == AO_DONE && t->nested)
+    if (verdict == AO_DONE && wants_calls(t) && nested_is_forgotten(t))
         COMPLAIN(t, COMPLAINT_NESTED,
                  "--dev: a task ended with a nested call that it never awaited",
                  LOG_STR("hint", "ergon_call_await, ergon_call_outcome"));

@@ -53,6 +53,7 @@ static struct ergon_call *host_call_start(struct ergon_task *task, const char *m
 static bool host_call_await(struct ergon_call *call, struct ao_wait *wait)
 {
     require(!nested_of(call)->taken, "the outcome of the call was taken before");
+    nested_of(call)->awaited = true;
     ao_completion_await(&nested_of(call)->done, wait);
     return true;
 }
