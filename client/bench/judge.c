@@ -37,6 +37,11 @@ enum bench_verdict bench_judge(const struct bench_kept *k)
     return missing(k->churn_due, k->churned) ? BENCH_CHURNING : BENCH_KEPT;
 }
 
+bool bench_by_generator(enum bench_verdict v)
+{
+    return v == BENCH_BUSY || v == BENCH_LATE;
+}
+
 const char *bench_verdict_text(enum bench_verdict v)
 {
     switch (v) {

@@ -29,6 +29,9 @@ enum bench_verdict {
  * be 10 ms, or half of the latency if that is more. */
 enum bench_verdict bench_judge(const struct bench_kept *k);
 
+/* Whether such a run says nothing of the server, as the generator was the limit. */
+bool bench_by_generator(enum bench_verdict v);
+
 /* Whether most of a latency may be lag, which is contained in it: it can only be better than that.
  */
 bool bench_mostly_lag(uint64_t lag_ns, uint64_t latency_ns);

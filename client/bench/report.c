@@ -191,15 +191,40 @@ void report_run(const struct bench *b, const struct load_result *r)
 
 /* ---- a sweep ---- */
 
+static bool is_mostly_lag(const struct bench_row *row)
+{
+    return bench_mostly_lag(row->lag_ns, row->reached_ns);
+}
+
+/* Answers with errors are the server's, however large the lag was. */
+static bool missed_by_generator(const struct bench_row *row, uint64_t limit_ns)
+{
+    return bench_by_generator(row->verdict) ||
+           (row->verdict == BENCH_KEPT && row->reached_ns > limit_ns && is_mostly_lag(row));
+}
+
+const struct bench_row *bench_rows_by_generator(const struct bench_rows *rows, uint64_t limit_ns)
+{
+    const struct bench_row *first = NULL; /* above the highest, that missed */
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct bench_row *row = &rows->at[i];
+        if (!row->met && row->rate > rows->highest && (first == NULL || row->rate < first->rate))
+            first = row;
+    }
+    return first != NULL && missed_by_generator(first, limit_ns) ? first : NULL;
+}
+
 static const char *outcome(const struct bench *b, const struct bench_row *row)
 {
+    if (row->met && b->ramp > 0)
+        return is_mostly_lag(row) ? "kept; mostly the generator's own lag" : "kept";
     if (row->met)
-        return b->ramp > 0 ? "kept" : "met";
+        return "met";
     switch (row->verdict) {
     case BENCH_KEPT:
         if (b->ramp > 0)
             return "kept, with errors";
-        return bench_mostly_lag(row->lag_ns, row->reached_ns)
+        return missed_by_generator(row, b->objective.limit_ns)
                    ? "not met, by the generator's own lag"
                    : "not met";
     case BENCH_PLACES:
@@ -219,16 +244,27 @@ void report_row(const struct bench *b, const struct bench_rows *rows, const stru
     const struct bench_row *row = &rows->at[rows->count - 1];
     char number[NUMBER_SIZE];
     char text[TIME_SIZE];
-    if (rows->count == 1)
-        printf("%12s %*s %*s %*s %*s\n", "rate", COLUMN, "p50", COLUMN, "p99", COLUMN,
-               b->objective.name, COLUMN, "max");
+    const double goal = b->objective.percent;
+    const bool own = goal != 50 && goal != 99 && goal != 100; /* a column of its own */
+    enum { GOAL = 2 };
+    const struct {
+        const char *name;
+        double percent;
+    } columns[] = {{"p50", 50}, {"p99", 99}, {b->objective.name, goal}, {"max", 100}};
+    if (rows->count == 1) {
+        printf("%12s", "rate");
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+            if (i != GOAL || own)
+                printf(" %*s", COLUMN, columns[i].name);
+        putchar('\n');
+    }
     printf("%10s/s", grouped(row->rate, number));
-    const double percents[] = {50, 99, b->objective.percent, 100};
-    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
-        printf(" %*s", COLUMN,
-               row->verdict == BENCH_KEPT
-                   ? time_text(hdr_percentile(&r->latency, percents[i]), text)
-                   : "-");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (i != GOAL || own)
+            printf(" %*s", COLUMN,
+                   row->verdict == BENCH_KEPT
+                       ? time_text(hdr_percentile(&r->latency, columns[i].percent), text)
+                       : "-");
     printf("  %s\n", outcome(b, row));
     fflush(stdout);
 }
@@ -239,6 +275,13 @@ void report_sweep(const struct bench *b, const struct bench_rows *rows,
     char number[NUMBER_SIZE];
     char text[TIME_SIZE];
     time_text(b->objective.limit_ns, text);
+    const struct bench_row *limit = bench_rows_by_generator(rows, b->objective.limit_ns);
+    if (limit != NULL) {
+        printf("\nno result: at %s/s the generator was the limit, not the server: give it more "
+               "--threads, or processors of its own\n",
+               grouped(limit->rate, number));
+        return;
+    }
     if (rows->highest == 0) {
         printf("\nno rate meets %s = %s\n", b->objective.name, text);
         return;

@@ -48,6 +48,11 @@ struct bench_rows {
     uint64_t highest; /* rate that met the objective; 0: none */
 };
 
+/* The row that ended the climb of a sweep, if the generator was its limit: the highest rate is then
+ * none of the server's.  NULL: the server was the limit, or no rate was missed.  `limit_ns` is that
+ * of the objective. */
+const struct bench_row *bench_rows_by_generator(const struct bench_rows *rows, uint64_t limit_ns);
+
 /* For load_plan.progress; `arg` is the plan.  Rewrites one line of standard error. */
 void report_progress(void *arg, uint32_t connected, uint64_t elapsed_ns, uint64_t answers);
 void report_progress_end(void); /* clears that line */

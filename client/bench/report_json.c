@@ -184,9 +184,13 @@ json_t *report_json_sweep(const struct bench *b, const struct bench_rows *rows,
     json_t *j = json_object();
     json_object_set_new(j, "goal", json_string(b->objective.name));
     set_real(j, "goal_us", us(b->objective.limit_ns));
-    set_count(j, "highest_rate", rows->highest);
+    const struct bench_row *limit = bench_rows_by_generator(rows, b->objective.limit_ns);
+    if (limit == NULL)
+        set_count(j, "highest_rate", rows->highest);
+    else
+        json_object_set_new(j, "no_result", json_string("the generator was the limit"));
     json_object_set_new(j, "runs", rows_json(rows, "met"));
-    if (rows->highest > 0)
+    if (rows->highest > 0 && limit == NULL)
         json_object_set_new(j, "at_highest", report_json_run(b, best));
     return j;
 }

@@ -175,7 +175,7 @@ static enum ergon_end finish(struct bench *b, const struct bench_rows *rows,
         report_sweep(b, rows, best);
     else if (!report_json_print(report_json_sweep(b, rows, best)))
         return ERGON_END_ERROR;
-    if (rows->highest == 0)
+    if (rows->highest == 0 || bench_rows_by_generator(rows, b->objective.limit_ns) != NULL)
         return ERGON_END_ERROR;
     return written(write_run(b, best, why, why_size) && plot_rows(b, rows, why, why_size));
 }

@@ -1,4 +1,5 @@
 #include "client/bench/judge.h"
+#include "client/bench/report.h"
 #include "tests/support/cmocka_env.h"
 
 static const uint64_t MS = 1000000;
@@ -67,6 +68,28 @@ TEST(connections_did_not_open_in_time)
     assert_int_equal(bench_judge(&k), BENCH_KEPT);
     k.churned = 989;
     assert_int_equal(bench_judge(&k), BENCH_CHURNING);
+}
+
+TEST(a_rate_that_the_generator_missed_is_no_limit_of_the_server)
+{
+    struct bench_rows rows = {.at = {{.rate = 100, .met = true},
+                                     {.rate = 400, .verdict = BENCH_PLACES},
+                                     {.rate = 200, .verdict = BENCH_BUSY}},
+                              .count = 3,
+                              .highest = 100};
+    assert_ptr_equal(bench_rows_by_generator(&rows, 90), &rows.at[2]);
+    rows.at[2].verdict = BENCH_LATE;
+    assert_ptr_equal(bench_rows_by_generator(&rows, 90), &rows.at[2]);
+    rows.at[2] = (struct bench_row){.rate = 200, .reached_ns = 100, .lag_ns = 51};
+    assert_ptr_equal(bench_rows_by_generator(&rows, 90), &rows.at[2]);
+    assert_null(bench_rows_by_generator(&rows, 100)); /* there were errors */
+    rows.at[2].lag_ns = 50;
+    assert_null(bench_rows_by_generator(&rows, 90));
+    rows.at[2].verdict = BENCH_PLACES;
+    rows.at[1].verdict = BENCH_BUSY; /* above the rate that the server missed */
+    assert_null(bench_rows_by_generator(&rows, 90));
+    rows.count = 1;
+    assert_null(bench_rows_by_generator(&rows, 90));
 }
 
 TEST(each_verdict_says_what_to_do)
