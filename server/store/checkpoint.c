@@ -1,12 +1,13 @@
 /* SQLite's log goes into the file in steps, by the writer between two commits: each takes about as
  * long as the pages that it moves, and everybody waits for it.  SQLite's own way, a thousand pages
  * inside a commit, would make the answers of that commit wait too. */
-#include "server/store/store_parts.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "server/store/disk_look.h"
+#include "server/store/parts_look.h"
+#include "server/store/store_parts.h"
 
 enum {
     LOG_HEAD = 32, /* bytes, of the log and of each page in it */
@@ -83,14 +84,15 @@ void checkpoint_watch(struct store *s)
 }
 
 /* A checkpoint that fails moves nothing, and is tried again after the next step: the log has it
- * all.
- */
+ * all.  A file that was truncated takes nothing: what the log has is worth more by itself. */
 void checkpoint_run(struct store *s)
 {
+    s->log_moved = s->log_pages;
+    if (parts_look(s) == SQLITE_CORRUPT)
+        return;
     int all = 0, moved = 0;
     int rc = sqlite3_wal_checkpoint_v2(s->db, "main", SQLITE_CHECKPOINT_PASSIVE, &all, &moved);
     if (rc != SQLITE_OK && rc != SQLITE_BUSY && s->broken == STORE_OK)
         log_warn("the store's log stays as it is", LOG_STR("sqlite", sqlite3_errmsg(s->db)));
-    s->log_moved = s->log_pages;
     note_size(s);
 }

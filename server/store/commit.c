@@ -10,23 +10,16 @@
  * read back before that small commit.) */
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/store/parts_look.h"
 #include "server/store/store_parts.h"
 
 enum { STEADY_RETRIES = 10 /* a trouble is over when nothing failed for so many `retry` */ };
 
-/* SQLite itself would go on writing a file that was moved, and nobody would find it after a
- * restart. */
-static bool has_moved(struct store *s)
-{
-    int moved = 0;
-    sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved != 0;
-}
-
 static int begin(struct store *s)
 {
-    if (has_moved(s))
-        return SQLITE_READONLY_DBMOVED;
+    int rc = parts_look(s);
+    if (rc != SQLITE_OK)
+        return rc;
     s->add = (struct store_counts){0};
     s->last_id = 0;
     return statement_run(s->statements.all[STATEMENT_BEGIN]);
@@ -55,7 +48,8 @@ static void report(struct store *s, enum store_error error)
 static void fail(struct store *s, int rc)
 {
     enum store_error error = store_error_of(s->db, rc);
-    const char *why = error == STORE_MOVED ? sqlite3_errstr(rc) : sqlite3_errmsg(s->db);
+    bool said = (sqlite3_errcode(s->db) & 0xff) == (rc & 0xff);
+    const char *why = said ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc);
     if (error != s->reported)
         log_error("the store cannot write", LOG_STR("error", store_error_text(error)),
                   LOG_STR("sqlite", why));

@@ -14,6 +14,7 @@
  *   row_sql.c      the texts of the statements of these
  *   checkpoint.c   the log goes into the file, in small steps
  *   disk_look.c    what is left of the file system, and the last backup
+ *   parts_look.c   whether the file and its log are what the store left
  *   schema.c       the tables, and the version of the file
  *   log_vfs.c      the log goes to the disk once a commit
  *   running.c      FILE-running, which outlives the process
@@ -55,6 +56,12 @@ struct store_counters {
     counter backup;        /* Unix ms of the last backup; 0: none */
 };
 
+enum { STORE_PARTS = 3 /* files: FILE, FILE-wal, FILE-shm */ };
+struct store_part {
+    uint32_t device_major, device_minor;
+    uint64_t inode; /* 0: not known yet */
+};
+
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };
 struct put_source {
     struct store *store;
@@ -89,6 +96,8 @@ struct store {
     uint32_t page_size;        /* bytes */
     uint64_t file_size;        /* bytes, without the log: after the last checkpoint */
     uint64_t log_size;         /* bytes: the log only grows */
+    uint64_t index_size;       /* bytes of FILE-shm, at the last look */
+    struct store_part parts[STORE_PARTS];
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "server/runtime/thread.h"
 #include "server/store/disk_look.h"
+#include "server/store/parts_look.h"
 #include "server/store/store_parts.h"
 
 enum {
@@ -160,6 +161,9 @@ void store_stop(struct store *s)
     waker_notify(&s->waker);
     pthread_join(s->thread, NULL);
     lane_threads_ended(&s->out);
+    /* A file that is damaged, or was truncated, stays beside its log as it is. */
+    if (s->broken == STORE_CORRUPT || parts_look(s) == SQLITE_CORRUPT)
+        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     s->stopped = true;
 }
 

@@ -248,3 +248,46 @@ STORE_TEST(a_file_that_is_not_where_it_was_takes_nothing)
     assert_string_equal(store_sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "2\n");
     client_close(&w->client);
 }
+
+/* A part that is not what the store left; what the store says, and a start on the same files. */
+static void lose_part(struct store_world *w, const char *suffix, enum store_error expected)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", w->path, suffix);
+    store_world_open(w);
+    assert_int_equal(client_do(&w->client, client_put(1, "resize")), STORE_OK);
+    assert_int_equal(expected == STORE_MOVED ? unlink(name) : truncate(name, 0), 0);
+    assert_int_equal(client_do(&w->client, client_put(2, "resize")), expected);
+    client_close(&w->client);
+}
+
+STORE_TEST(a_file_that_was_truncated_takes_nothing_and_keeps_its_log)
+{
+    lose_part(w, "", STORE_CORRUPT);
+    struct stat st;
+    assert_int_equal(stat(w->path, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    char error[TEXT] = "";
+    const struct store_options options = client_options(w->path);
+    assert_null(store_open(&options, error, sizeof error));
+    assert_non_null(strstr(error, "it is missing or empty, but its log"));
+}
+
+STORE_TEST(a_log_that_was_truncated_takes_nothing)
+{
+    lose_part(w, "-wal", STORE_CORRUPT);
+}
+
+STORE_TEST(a_log_that_was_removed_takes_nothing_and_goes_into_the_file)
+{
+    char out[64];
+    lose_part(w, "-wal", STORE_MOVED);
+    assert_string_equal(store_sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "1\n");
+}
+
+STORE_TEST(an_index_that_was_truncated_loses_nothing)
+{
+    char out[64];
+    lose_part(w, "-shm", STORE_CORRUPT);
+    assert_string_equal(store_sql(w->path, "SELECT count(*) FROM tasks", out, sizeof out), "1\n");
+}
