@@ -268,10 +268,11 @@ static inline uint32_t job_losses(const struct job *job)
 }
 
 /* After a power cut an attempt that the file knows nothing of may have begun; it is one at most,
- * and of a job that the file says is open, if none begins unless this is so. */
+ * and of a job that the file says is open, if none begins unless this is so.  While it hardens its
+ * row may say fsync already. */
 static inline bool job_may_begin(const struct job *job)
 {
-    return job->durable != DURABLE_FSYNC ||
+    return (job->durable != DURABLE_FSYNC && !job_is(job, JOB_HARDENING)) ||
            (job->saved_attempt >= job->attempt && job_state_open((enum job_state)job->saved));
 }
 

@@ -332,14 +332,18 @@ static void give_up(struct jobs *jobs, struct job *job)
     go_on_in_memory(jobs, job);
 }
 
-/* Who joined it is refused, and it is what it was before.  True: that was in no file. */
+/* Who joined it is refused, and it is what it was before: so it may begin, if it was not fsync.
+ * True: that was in no file. */
 static bool soften(struct jobs *jobs, struct job *job)
 {
     bool memory = job_is(job, JOB_FROM_MEMORY);
     end_hardening(job);
     job_effect(&jobs->table, job, EFFECT_SAVED);
-    if (!memory)
+    if (!memory) {
+        if (job_is(job, JOB_AWAITS_ROW) && job_may_begin(job))
+            go_on(jobs, job);
         return false;
+    }
     go_on_in_memory(jobs, job);
     job->row = JOB_NEW;
     return true;

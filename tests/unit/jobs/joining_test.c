@@ -79,6 +79,38 @@ STORED_TEST(two_wait_for_the_same_write)
     assert_int_equal(world_job(w, id)->more->waiters, 4);
 }
 
+/* Its row may say fsync already, and after a power cut one attempt alone may be unknown to that. */
+static uint64_t fails_while_it_hardens(struct jobs_world *w, struct operation **joins)
+{
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
+    jobs_world_pass(w, AO_S(1));
+    *joins = give(w, SHARED(FSYNC));
+    world_again(world_run_of(w, id), 0);
+    jobs_world_settle(w);
+    assert_null(world_run_of(w, id));
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    return id;
+}
+
+STORED_TEST(one_that_hardens_begins_when_its_row_is_there)
+{
+    struct operation *joins;
+    uint64_t id = fails_while_it_hardens(w, &joins);
+    expect_hardened(w, joins, id);
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+STORED_TEST(one_that_cannot_be_hardened_begins)
+{
+    struct operation *joins;
+    uint64_t id = fails_while_it_hardens(w, &joins);
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(joins->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_job(w, id)->durable, DURABLE_ASYNC);
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
 STORED_TEST(one_in_memory_gets_its_rows)
 {
     uint64_t id = jobs_world_submit(w, SHARED(NONE, .retries = 2, .backoff = AO_MS(1)));
