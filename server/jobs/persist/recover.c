@@ -308,14 +308,14 @@ static unsigned crashes_of(const struct job *job)
 {
     unsigned crashes = 0;
     for (const struct board_place *place = job->places; place; place = place->next)
-        crashes += board_stage(place) == MARK_BEGUN;
+        crashes += board_is_crash(place);
     return crashes;
 }
 
-/* What ran in another process did not bring this one down. */
 static void interrupted(struct jobs *jobs, struct job *job)
 {
     char text[96];
+    /* Files of earlier versions do not tell what ran at workers. */
     unsigned crashes = job->crashes + (queue_is_local(job->queue) ? crashes_of(job) : 0);
     replay_crash(jobs, job);
     job->crashes = at_most_255(crashes);

@@ -53,6 +53,9 @@ bool board_is_sound(struct board *b);
  * and returns whether it did; all others are free.  False without memory. */
 bool board_read(struct board *b, bool (*found)(void *arg, struct board_place *place), void *arg);
 enum mark_stage board_stage(const struct board_place *place);
+/* Had its handler begun in the process that crashed, and not returned?  What ran at a worker did
+ * not bring that process down. */
+bool board_is_crash(const struct board_place *place);
 
 /* A slot for the job's next attempt, in the job's list.  NULL: there is no room for it. */
 struct board_place *board_take(struct board *b, struct job *job, uint32_t attempt);

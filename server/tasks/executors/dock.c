@@ -162,6 +162,12 @@ static void send(struct remote *r, struct task *t)
 static void take_answers(struct dock *d);
 static void see_to_end(struct remote *r);
 
+static void note_place(const struct task *t)
+{
+    if (task_is(t, TASK_ATTEMPT) && t->attempt->mark)
+        atomic_store_explicit(&t->attempt->mark->at_worker, 1, memory_order_relaxed);
+}
+
 /* From the lane. */
 static void begin(struct remote *r, struct task *t)
 {
@@ -178,6 +184,7 @@ static void begin(struct remote *r, struct task *t)
         give_back(r, t, "its worker does not read");
     } else if (executor_begin(&r->base, t)) {
         executor_note_wait(&r->base, &figures_of(t)->times, t);
+        note_place(t);
         send(r, t);
     } else {
         TRACE_WORKER(r, "drop task %llu", (unsigned long long)t->number);

@@ -263,3 +263,20 @@ STORED_TEST(memory_that_fails_while_the_store_is_read)
     }
     assert_true(jobs_world_live(w, error, sizeof error));
 }
+
+/* A handler of its method is in the server, too. */
+STORED_TEST(what_ran_at_workers_is_no_crash_of_the_server)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    for (unsigned i = 0; i < 3; i++) {
+        jobs_world_pass(w, AO_MS(5));
+        atomic_store(&world_run_of(w, id)->run.mark->at_worker, 1);
+        jobs_world_crash(w);
+    }
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_state(w, id), JOB_RUNNING);
+    assert_int_equal(world_run_of(w, id)->run.attempt, 4);
+    assert_int_equal(world_job(w, id)->crashes, 0);
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->crashes, 1);
+}
