@@ -79,7 +79,8 @@ static const struct command SEM_RUN = {
         "signal, as in a shell.\n\n"
         "A connection that breaks is made again. If the permits cannot be kept, the command and\n"
         "all that it has started are killed 1 s before anybody else can have them; when this\n"
-        "command is killed or stopped, too.\n",
+        "command is killed or stopped, too.\n\n"
+        "The command keeps ERGON_TOKEN of the environment.\n",
     .examples = "  ergon sem run backup --permits 1 -- rsync -a /srv/ backup:/srv/\n"
                 "  ergon sem run gpu --permits 4 --take 2 --wait 1h -- ./train.sh\n",
     .options = RUN_OPTIONS,

@@ -19,7 +19,10 @@ enum {
     SLOTS_MAX = 4096,
     VERSION_MAX = 32, /* bytes */
     OFFERED_MAX = 64, /* of the name of a method */
-    SHARE_MAX = 100   /* percent */
+    SHARE_MAX = 100,  /* percent */
+    REQUEST_MAX = 32 << 20,
+    RESULT_MAX = 16 << 20, /* limits.message of a server */
+    MESSAGE_LEAST = 4096
 };
 
 /* ---- a command as a service ---- */
@@ -27,7 +30,7 @@ enum {
 struct serve_options {
     struct option_list methods;
     const char *name, *version, *input, *output, *on_lost;
-    uint64_t slots, share, grace_ns, lease_ns;
+    uint64_t slots, share, grace_ns, lease_ns, message;
 };
 
 static const struct option_spec SERVE_OPTIONS[] = {
@@ -45,6 +48,8 @@ static const struct option_spec SERVE_OPTIONS[] = {
      OPTION_TEXT, offsetof(struct serve_options, on_lost)},
     {0, "lease", "TIME", "the server hears of the worker at least so often, or gives it up",
      OPTION_DURATION, offsetof(struct serve_options, lease_ns)},
+    {0, "message", "SIZE", "the longest request and result that it takes; 32m and 16m", OPTION_SIZE,
+     offsetof(struct serve_options, message)},
     {0, "name", "NAME", "as it is shown in the list; HOST:PID", OPTION_TEXT,
      offsetof(struct serve_options, name)},
     {0, "version", "V", "of COMMAND, as it is shown in the list, and for --share", OPTION_TEXT,
@@ -84,6 +89,17 @@ static enum status plan_version(struct worker_plan *plan, const struct serve_opt
     return STATUS_OK;
 }
 
+static enum status plan_message(struct worker_plan *plan, uint64_t size)
+{
+    if (size > 0 && (size < MESSAGE_LEAST || size > UINT32_MAX)) {
+        complain("option --message: it is 4k to %lu bytes", (unsigned long)UINT32_MAX);
+        return STATUS_USAGE;
+    }
+    plan->request_max = size > 0 ? (uint32_t)size : REQUEST_MAX;
+    plan->result_max = size > 0 ? (uint32_t)size : RESULT_MAX;
+    return STATUS_OK;
+}
+
 static enum status plan_of(struct worker_plan *plan, const struct serve_options *o)
 {
     bool finish = strcmp(o->on_lost, "finish") == 0;
@@ -111,7 +127,8 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
     plan->method_count = o->methods.count;
     plan->grace_ms = o->grace_ns / 1000000;
     plan->lease_ms = (o->lease_ns + 999999) / 1000000;
-    return plan_version(plan, o);
+    enum status status = plan_message(plan, o->message);
+    return status == STATUS_OK ? plan_version(plan, o) : status;
 }
 
 static enum status serve(const struct globals *g, const void *options, int argc, char **argv)
@@ -287,10 +304,10 @@ const struct command WORKER = {
         "status 0: done; 75: again in 10 s; 65: BAD_PARAMS; another: an error EXIT with the last\n"
         "line of standard error; a signal: an error KILLED.\n\n"
         "It finds ERGON_METHOD, ERGON_TASK, ERGON_ATTEMPT, ERGON_TENANT and ERGON_LEFT_MS (to\n"
-        "the deadline) in its environment, and TRACEPARENT of a traced task. When nobody wants the "
-        "result any more, it and all\n"
-        "that it has started get SIGTERM, and SIGKILL after 5 s. When this command ends, however\n"
-        "it does, they get SIGKILL.\n\n"
+        "the deadline) in its environment, and TRACEPARENT of a traced task, but not ERGON_TOKEN.\n"
+        "When nobody wants the result any more, it and all that it has started get SIGTERM, and\n"
+        "SIGKILL after 5 s. When this command ends, however it does, they get SIGKILL.\n\n"
+        "The server answers TOO_LARGE for a request that is longer than --message.\n\n"
         "At SIGTERM it takes nothing more, waits for --grace, gives back what is left, and ends.\n"
         "A connection that breaks is made again, for ever. To try a new version on a few tasks,\n"
         "start a worker of it with --version and --share.\n",

@@ -18,10 +18,9 @@ enum {
     PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
     RETRY_MIN_MS = 1000,
     RETRY_MAX_MS = 10 * 1000,
-    GOODBYE_MS = 5000,     /* for the server to say that it has read all */
-    ANSWER_HEAD = 64,      /* bytes of a response beside its result */
-    ANSWER_MAX = 16 << 20, /* bytes: limits.message of a server */
-    FILES_A_TASK = 5,      /* pipes, and two to its guardian */
+    GOODBYE_MS = 5000, /* for the server to say that it has read all */
+    ANSWER_HEAD = 64,  /* bytes of a response beside its result */
+    FILES_A_TASK = 5,  /* pipes, and two to its guardian */
     FILES_BESIDE = 64
 };
 
@@ -207,7 +206,8 @@ static void enlist(struct worker *w)
                                            .version = w->plan->version,
                                            .share = w->plan->share,
                                            .context = true,
-                                           .lease_ms = w->plan->lease_ms};
+                                           .lease_ms = w->plan->lease_ms,
+                                           .message = w->plan->request_max};
     if (w->stage != SERVING || w->asking || w->registered || !now || !TAILQ_EMPTY(&w->tasks))
         return;
     w->asking = ergon_client_ask(w->client,
@@ -298,13 +298,13 @@ static enum ergon_end connect_worker(struct worker *w, char *why, size_t why_siz
     struct ergon_options options = session_options(w->globals);
     struct ergon_serve_options serve = {.size = sizeof serve,
                                         .slots = w->plan->slots + 1,
-                                        .answer_max = ANSWER_MAX,
+                                        .answer_max = w->plan->result_max,
                                         .on_request = on_request,
                                         .on_gone = on_gone,
                                         .on_notification = on_notification,
                                         .arg = w};
     options.no_reconnect = false;
-    options.message_max = 0;
+    options.message_max = w->plan->request_max;
     options.on_state = on_state;
     options.on_state_arg = w;
     enum ergon_end end = ergon_client_new(w->base, &options, &w->client, why, why_size);
@@ -350,7 +350,7 @@ static enum status serve(struct worker *w)
                                    .words = w->plan->words,
                                    .input = w->plan->input,
                                    .output = w->plan->output,
-                                   .output_max = ANSWER_MAX - ANSWER_HEAD,
+                                   .output_max = w->plan->result_max - ANSWER_HEAD,
                                    .patience_ms = PATIENCE_MS,
                                    .verbose = w->globals->verbose,
                                    .ended = on_ended,

@@ -23,6 +23,7 @@ struct worker_plan {
     const char *version; /* of the command; NULL: not said */
     uint32_t share;      /* percent that this version gets at most; 0: all */
     uint64_t lease_ms;
+    uint32_t request_max, result_max; /* bytes of a message */
     enum input_form input;
     enum output_form output;
     uint64_t grace_ms;

@@ -358,6 +358,7 @@ static struct guard *run_command(struct worker_run *r, const int others[3])
     number_text(r->work.context, "attempt", attempt, sizeof attempt);
     number_text(r->work.context, "left", left, sizeof left);
     const struct guard_variable variables[] = {
+        {"ERGON_TOKEN", NULL}, /* the command gets input that others chose */
         {"ERGON_METHOD", r->served->method},
         {"ERGON_TASK", or_none(json_text(r->work.context, "task"))},
         {"ERGON_TENANT", or_none(json_text(r->work.context, "tenant"))},

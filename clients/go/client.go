@@ -23,7 +23,7 @@ type Options struct {
 	BackoffMin     time.Duration // before a connection is tried again; 100 ms
 	BackoffMax     time.Duration // doubled up to this, half of it by chance; 10 s
 	InFlight       int           // calls that are out at a time; further ones wait for their turn; 1000
-	MessageMax     int           // bytes of one message from the server; 32 MiB
+	MessageMax     int           // bytes of one message from the server, which sends our worker no longer request; 32 MiB
 
 	// OnNotification is called for what the server pushes, and must not block; without it the server is not asked to push.
 	OnNotification func(method string, params []any)

@@ -86,7 +86,7 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	for name := range w.serving.handlers {
 		methods = append(methods, name)
 	}
-	with := With{"slots": w.options.Slots, "context": true}
+	with := With{"slots": w.options.Slots, "context": true, "message": w.client.options.MessageMax}
 	for name, value := range map[string]string{"name": w.options.Name, "version": w.options.Version} {
 		if value != "" {
 			with[name] = value

@@ -22,6 +22,10 @@ struct ergon_worker_options {
     uint64_t share;    /* percent of what its methods' workers get that this version gets at most */
     bool context;      /* each request has a map behind its parameters: call, task, attempt ... */
     uint64_t lease_ms; /* in silence for so long the connection is closed; a third of it: a ping */
+    /* message_max of the client (struct ergon_options), which reads no longer request: the server
+     * answers TOO_LARGE for one.  0: the server is not told, and a longer one ends the connection.
+     */
+    uint64_t message;
 };
 
 /* worker.register: this connection offers these methods. */

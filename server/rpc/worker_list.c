@@ -287,7 +287,7 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     char id[WORKER_ID_SIZE];
 
     remote_info(w->remote, &info);
-    pack_map(p, 19);
+    pack_map(p, 20);
     pack_key_str(p, "worker", worker_id(w, id));
     pack_key_str(p, "name", w->name[0] ? w->name : NULL);
     pack_key_str(p, "version", w->version[0] ? w->version : NULL);
@@ -299,6 +299,7 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     pack_key_uint(p, "since", (clock_wall() - (now - w->since)) / AO_MS(1));
     pack_methods(p, w);
     pack_key_uint(p, "slots", w->slots);
+    pack_key_uint(p, "message", w->message);
     pack_key_uint(p, "out", info.out);
     pack_key_uint(p, "late", info.unwanted);
     pack_key_uint(p, "done", info.done);

@@ -10,8 +10,8 @@
 #include "server/rpc/workers.h"
 #include "server/tasks/manager/job_source_parts.h"
 
-static const char register_usage[] =
-    "worker.register takes [methods: [name], {slots, name, version, share, context, lease}]";
+static const char register_usage[] = "worker.register takes [methods: [name], {slots, name, "
+                                     "version, share, context, lease, message}]";
 
 #define LEASE_LEAST AO_S(1)
 
@@ -22,7 +22,7 @@ struct registration {
     struct reader methods;
     uint32_t count;
     uint32_t slots, share;
-    uint64_t lease;
+    uint64_t lease, message;
     struct span name, version;
     bool context;
 };
@@ -65,6 +65,18 @@ static bool read_lease(struct reader *r, void *out)
     return false;
 }
 
+/* 0: it is not known. */
+static bool read_message(struct reader *r, void *out)
+{
+    struct reader before = *r;
+    uint64_t *bytes = out;
+
+    if (read_uint(r, bytes) && (*bytes == 0 || *bytes >= WORKER_MESSAGE_LEAST))
+        return true;
+    *r = before;
+    return false;
+}
+
 static bool read_label(struct reader *r, struct span *out, size_t most)
 {
     struct reader before = *r;
@@ -94,6 +106,7 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
         {"share", read_share, &g->share, "percent, a number from 1 to 100"},
         {"context", option_flag, &g->context, "true or false"},
         {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
+        {"message", read_message, &g->message, "a number of bytes from 4096, or 0"},
     };
     struct span list;
     struct reader r;
@@ -208,6 +221,7 @@ static struct worker *worker_new(struct rpc_request *rq, const struct registrati
     w->slots = g->slots;
     w->share = (uint8_t)g->share;
     w->lease = g->lease;
+    w->message = g->message;
     w->context = g->context;
     w->since = activator_now(rq->loop->activator);
     w->holds = 2 * size; /* the dock has as much */
@@ -386,7 +400,7 @@ static void serve_partial(struct rpc_request *rq)
 
 static const struct rpc_method methods[] = {
     {"worker.register", RPC_KNOWN, RPC_USES, serve_register,
-     "[methods: [str], {slots, name, version, share, context, lease}]",
+     "[methods: [str], {slots, name, version, share, context, lease, message}]",
      "offer methods: this connection is called for them from then on"},
     {"worker.quiet", RPC_KNOWN, RPC_FOREIGN, serve_quiet, "[] or [worker: str]",
      "give a worker no more tasks; those that it has go on"},

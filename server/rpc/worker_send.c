@@ -2,6 +2,8 @@
  *
  * Brief parameters are copied into the connection's output; long ones go out from where they lie,
  * for the task has them until it is answered, or its job until the task has returned. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "proto/encoder.h"
@@ -10,6 +12,7 @@
 #include "server/rpc/worker_watch.h"
 #include "server/rpc/workers.h"
 #include "server/tasks/attempt.h"
+#include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 
 enum {
@@ -17,22 +20,26 @@ enum {
     HEAD_MAX = 1 + 1 + ENC_INT_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX + 2 * ENC_HEAD_MAX,
     CONTEXT_MAX = 1024 + TRACESTATE_MAX /* bytes, with the longest tenant and tracestate */
 };
+static_assert(HEAD_MAX + CONTEXT_MAX <= 2048, "PROTOCOL.md says how long a request may be");
 
 /* Parameters as [...]: how many, and the values; any other value stands for an array of it. */
 struct values {
     uint32_t count;
     struct span raw;
+    bool old;   /* the peer gets them as of 2013 */
+    size_t len; /* bytes, as the peer gets them */
 };
 
-static struct values values_of(struct span params)
+static struct values values_of(struct span params, bool old)
 {
     struct reader r;
-    struct values v;
+    struct values v = {.old = old};
 
     read_params(params, &r, &v.count);
     v.raw = reader_rest(&r);
     if (v.count == 0)
         v.raw.len = 0;
+    v.len = old ? enc_raw_length(v.raw) : v.raw.len;
     return v;
 }
 
@@ -120,37 +127,49 @@ static bool send_long(struct worker *w, struct task *t, uint32_t number, struct 
     return p != NULL || !w->context;
 }
 
-static uint8_t *put_values(uint8_t *p, struct span raw, bool old)
+static uint8_t *put_values(uint8_t *p, struct values v)
 {
-    if (raw.len == 0)
+    if (v.raw.len == 0)
         return p;
-    return old ? enc_raw(p, raw) : (uint8_t *)memcpy(p, raw.at, raw.len) + raw.len;
+    return v.old ? enc_raw(p, v.raw) : (uint8_t *)memcpy(p, v.raw.at, v.raw.len) + v.raw.len;
 }
 
 static bool send_copied(struct worker *w, struct task *t, uint32_t number, struct values v)
 {
     struct connection *c = w->link->conn;
-    bool old = conn_mode(c)->raw;
-    size_t len = old ? enc_raw_length(v.raw) : v.raw.len;
-    uint8_t *p = conn_reserve(c, HEAD_MAX + len + CONTEXT_MAX);
+    uint8_t *p = conn_reserve(c, HEAD_MAX + v.len + CONTEXT_MAX);
 
     if (!p)
         return false;
     p = put_head(p, number, t->method->name, v.count + w->context);
-    p = put_values(p, v.raw, old);
+    p = put_values(p, v);
     if (w->context)
         p = put_context(p, t, number, activator_now(w->link->loop->activator));
     conn_commit(c, p);
     return true;
 }
 
-static bool send_request(struct worker *w, struct task *t, uint32_t number)
+static bool send_request(struct worker *w, struct task *t, uint32_t number, struct values v)
 {
-    struct values v = values_of(t->params);
+    return v.len >= BY_REFERENCE_MIN && !v.old ? send_long(w, t, number, v)
+                                               : send_copied(w, t, number, v);
+}
 
-    if (v.raw.len >= BY_REFERENCE_MIN && !conn_mode(w->link->conn)->raw)
-        return send_long(w, t, number, v);
-    return send_copied(w, t, number, v);
+/* A worker that got a longer message than it takes would end the connection, and its other tasks
+ * would be lost with this one. */
+static bool takes(const struct worker *w, struct task *t, struct values v)
+{
+    uint64_t bytes = v.len + HEAD_MAX + (w->context ? CONTEXT_MAX : 0);
+    char id[WORKER_ID_SIZE], text[160];
+
+    if (w->message == 0 || bytes <= w->message)
+        return true;
+    snprintf(text, sizeof text,
+             "the request has up to %" PRIu64 " bytes, and worker %s takes %" PRIu64
+             " (its option `message`)",
+             bytes, worker_id(w, id), w->message);
+    task_fail(t, ERGON_E_TOO_LARGE, NULL, span_text(text));
+    return false;
 }
 
 /* May it still offer what it does?  What a principal may can change while it is connected. */
@@ -178,12 +197,16 @@ bool worker_send(void *peer, struct remote *r, struct task *t)
     struct worker *w = peer;
     struct worker_link *link = w->link;
 
-    (void)r;
     if (link->why || conn_output_full(link->conn))
         return refuse(w);
     if (!may_offer(link)) {
         worker_close(link, "it may not offer any more what it registered");
         return refuse(w);
+    }
+    struct values v = values_of(t->params, conn_mode(link->conn)->raw);
+    if (!takes(w, t, v)) {
+        remote_answer(r, t);
+        return true;
     }
     uint32_t number = requests_open(&link->requests, t);
     if (number == 0) {
@@ -194,7 +217,7 @@ bool worker_send(void *peer, struct remote *r, struct task *t)
     t->out.request = number;
     worker_link_settle(link);
     uint64_t begin = conn_committed(link->conn);
-    if (!send_request(w, t, number)) /* the connection is being closed: it is lost with it */
+    if (!send_request(w, t, number, v)) /* the connection is being closed: it is lost with it */
         return true;
     requests_sent(&link->requests, number, begin, conn_committed(link->conn));
     return true;

@@ -24,8 +24,9 @@
 #include "server/tasks/executors/remote.h"
 
 enum {
-    WORKER_NAME_MAX = 64,     /* bytes */
-    WORKERS_A_CONNECTION = 64 /* registrations */
+    WORKER_NAME_MAX = 64,       /* bytes */
+    WORKERS_A_CONNECTION = 64,  /* registrations */
+    WORKER_MESSAGE_LEAST = 4096 /* bytes; of `message` */
 };
 
 struct worker_wait;
@@ -45,6 +46,7 @@ struct worker {
     ao_time since;             /* when it came, of the loop's clock */
     ao_time lease;             /* ns; 0: none */
     uint64_t holds;            /* bytes that its connection is charged for it */
+    uint64_t message;          /* bytes of the longest request that it takes; 0: not known */
     uint32_t slots, count;     /* tasks at a time; methods */
     bool full;                 /* it was not sent a task, for its output was: it is told of room */
     bool counted;              /* in the figures of its loop */

@@ -23,6 +23,7 @@ import msgpack
 HOUR = "1h"
 IN_FLIGHT = 1024  # a connection's requests, as limits.in_flight has it
 LARGE = 15 << 20  # bytes of a large value
+LOSSES = 9  # of a task, after which it is dead, as tasks.losses has it
 # Bytes handed to the kernel at once: it copies them, and passes them on, before anybody else has that processor, be it the good client.
 PIECE = 1 << 16
 ATTACKS = {}  # name: the function
@@ -457,6 +458,26 @@ def feed(a, method, count, size):
         a.send(a.connect(), b"".join(request(i, method, bytes(size)) for i in range(count)))
     except Refused:
         pass
+
+
+@attack
+def half_read(a):
+    """4 workers that end over the begin of parameters of 8 MiB, and come again; a task and 4 calls have such parameters"""
+    most = a.counts.get("workers ended", 0) + 4 + LOSSES * (1 + a.counts.get("rounds", 0))
+    workers = a.workers(4, "trap")
+    a.call(a.connect(), "task.submit", "trap", [bytes(8 << 20)], {"deadline": "1m", "keep": 0, "durable": "none"})
+    feed(a, "trap", 4, 8 << 20)
+    a.under_way()
+    for _ in range(50):
+        for s in select.select(workers, [], [], 0.1)[0]:
+            s.recv(1 << 16)
+            s.close()
+            workers.remove(s)
+            a.sockets.remove(s)
+            workers += a.workers(1, "trap")
+            a.count("workers ended")
+        assert a.counts.get("workers ended", 0) <= most, "a request goes from worker to worker"
+    a.drop()
 
 
 @attack

@@ -22,7 +22,7 @@ BEHIND = 10  # how nice an attacker is to the good client, whose processor it ma
 # Of the server, that make the attack's size count: what it may hold is no more than what a server in 256 MiB gives itself.
 SMALL = ("--limits-memory", "128m", "--tasks-bytes", "64m")
 FLAGS = {"silent": ("--limits-connections", "1000"), "idle": ("--limits-connections", "1000"), "decompress": ("--limits-memory", "128m"),
-         "kept-bytes": SMALL, "elements": SMALL, "after": SMALL, "rate-names": SMALL, "worker-unread": SMALL, "worker-drips": SMALL, "worker-asks": SMALL, "worker-halves": SMALL,
+         "kept-bytes": SMALL, "elements": SMALL, "after": SMALL, "rate-names": SMALL, "half-read": SMALL, "worker-unread": SMALL, "worker-drips": SMALL, "worker-asks": SMALL, "worker-halves": SMALL,
          "worker-results": SMALL, "worker-silent": ("--limits-connections", "1000")}
 ANONYMOUS = {"partial", "silent", "wrong-tokens", "lock-out"}  # those who have no token
 NEAR = {"lock-out"}  # those who come from the good client's address

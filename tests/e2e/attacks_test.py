@@ -16,7 +16,7 @@ BENCH = ("-c", "4", "-i", "1")
 
 # Resident MiB of the server at most.
 BOUNDS = {"kept-call": 256, "task-get": 256, "watches": 256, "wait-zeros": 256, "block": 256, "burn": 64, "sleepers": 128, "partial": 320,
-          "wrong-tokens": 64, "lock-out": 64, "past-keys": 64, "reauth": 64, "silent": 64, "idle": 64, "decompress": 192, "kept-bytes": 224, "elements": 224, "after": 192, "worker-unread": 96,
+          "wrong-tokens": 64, "lock-out": 64, "past-keys": 64, "reauth": 64, "silent": 64, "idle": 64, "decompress": 192, "kept-bytes": 224, "elements": 224, "after": 192, "half-read": 192, "worker-unread": 96,
           "worker-drips": 96, "worker-answers": 64, "worker-asks": 64, "worker-halves": 96, "worker-results": 192, "worker-silent": 64, "register": 64, "rate-names": 96}
 
 

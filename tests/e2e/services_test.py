@@ -95,6 +95,25 @@ class Services(ServiceTest):
         self.work("same", "--input", "raw", "--output", "bin", "--", "cat")
         self.assertEqual(self.good("call", "same", "-", stdin=data), data)
 
+    def test_parameters_that_are_longer_than_it_takes(self):
+        worker = self.work("short", "--message", "1m", "--input", "raw", "--", "wc", "-c")
+        data = bytes(8 << 20)
+        refusal = r"TOO_LARGE: the request has up to 83\d{5} bytes, and worker w\d+ takes 1048576 "
+        self.assertRegex(self.ergon("call", "short", "-", stdin=data)[2], refusal)
+        words, env = self.command("task", "submit", "--retries", "5", "short", "-")
+        task = subprocess.run(words, env=env, input=data, capture_output=True, check=True).stdout.decode().strip()
+        self.ergon("task", "wait", task)
+        ended = self.task(task)
+        self.assertEqual((ended["state"], ended["attempt"], ended["losses"]), ("failed", 1, 0))
+        self.assertIn("takes 1048576 ", str(ended["error"]))
+        self.assertEqual(self.good("call", "short", "there"), b"5\n")
+        self.assertEqual([w["message"] for w in self.json("worker", "list")], [1 << 20])
+        self.assertIsNone(worker.poll())
+
+    def test_its_command_has_no_token(self):
+        self.shell("token", 'echo "[${ERGON_TOKEN-none}]"', "--output", "bin")
+        self.assertEqual(self.good("call", "token"), b"[none]\n")
+
     def test_who_may_not_offer_is_told(self):
         words, env = self.command("worker", "--method", "up", "--", "true", who="bob")
         done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=LIMIT)

@@ -204,7 +204,7 @@ class Asker:
     What went wrong here is kept for the test."""
 
     METHODS = ["again", "echo", "fail", "hold", "odd", "permanent", "quit", "raise", "steps", "told", "why"]
-    REGISTRATION = [METHODS, {"slots": 2, "context": True, "name": "hand", "version": "1.2"}]
+    REGISTRATION = [METHODS, {"slots": 2, "context": True, "name": "hand", "version": "1.2", "message": 12 << 20}]
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))

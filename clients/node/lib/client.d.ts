@@ -18,7 +18,7 @@ export interface ClientOptions {
     backoff?: [number, number];
     /** Calls that are out at a time; further ones wait for their turn; 1000. */
     inFlight?: number;
-    /** Bytes of one message from the server; 32 MiB. */
+    /** Bytes of one message from the server, which sends our worker no longer request; 32 MiB. */
     messageMax?: number;
     /** Called for what the server pushes; without it the server is not asked to push. */
     onNotification?: (method: string, params: any[]) => void;

@@ -258,7 +258,7 @@ class Client {
     async work(handlers, { signals = true, ...options } = {}) {
         if (this.#worker !== undefined)
             throw new Error('this client works already: another registration needs a client of its own');
-        const worker = new Worker(handlers, options);
+        const worker = new Worker(handlers, { ...options, message: this.#options.messageMax });
         const run = () => worker.run(() => this.#tell());
         this.#worker = worker;
         try {

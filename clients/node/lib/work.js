@@ -9,8 +9,8 @@ const LEAVE = 5000; // ms that handlers which are cancelled have to end
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
 /** The parameters of worker.register. */
-function registration(methods, { slots, name, version, share, lease }) {
-    const options = Object.entries({ slots, context: true, name, version, share, lease });
+function registration(methods, { slots, name, version, share, lease, message }) {
+    const options = Object.entries({ slots, context: true, name, version, share, lease, message });
     return [methods, Object.fromEntries(options.filter(([, value]) => value !== undefined))];
 }
 

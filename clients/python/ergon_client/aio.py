@@ -45,7 +45,7 @@ class Client:
     connect_timeout seconds for connection, TLS and token together
     backoff         (least, most) seconds before a connection is tried again: doubled each time, half of it by chance
     in_flight       calls that are out at a time; further ones wait here for their turn
-    message_max     bytes of one message from the server
+    message_max     bytes of one message from the server, which sends our work() no longer request
     on_notification called with (method, params) for what the server pushes; without it the server is not asked to push
 
     While there is no connection calls wait for one, as long as they have time. What was in flight when the connection
@@ -209,7 +209,7 @@ class Client:
         later it goes on, and the logger `ergon_client` says what it is."""
         if self._worker is not None:
             raise RuntimeError("this client works already: another registration needs a client of its own")
-        params = registration(handlers, slots, name, version, share, lease)
+        params = registration(handlers, slots, name, version, share, lease, self._message_max)
         self._worker = worker = Worker(handlers, slots, params, grace)
         try:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():

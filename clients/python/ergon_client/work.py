@@ -11,10 +11,10 @@ from .serving import Serving, log
 LEAVE = 5.0  # s that handlers which are cancelled have to end
 
 
-def registration(methods, slots, name, version, share, lease):
+def registration(methods, slots, name, version, share, lease, message):
     """The parameters of worker.register."""
     options = {"slots": slots, "context": True, "name": name, "version": version, "share": share,
-               "lease": None if lease is None else round(lease * 1000)}
+               "lease": None if lease is None else round(lease * 1000), "message": message}
     return [list(methods), {key: value for key, value in options.items() if value is not None}]
 
 

@@ -47,8 +47,9 @@ enum remote_state {
 /* What whoever has the connections does for the dock; one a loop.  `peer` is his. */
 struct dock_port {
     /* Writes the request of this task, which the remote has from now on; remote_begun() may be
-     * called within.  False: nothing was written, since the output of the peer is full: it gets no
-     * task before remote_flushed(). */
+     * called within, and remote_answer() for a task that it refuses, of which nothing is written.
+     * False: nothing was written, since the output of the peer is full: it gets no task before
+     * remote_flushed(). */
     bool (*send)(void *peer, struct remote *r, struct task *t);
     /* Nobody wants the result of a task that was sent; its slot stays taken until it is answered.
      * Once for each task. */

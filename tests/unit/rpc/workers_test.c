@@ -101,6 +101,52 @@ RPC_TEST(what_has_been_handed_over_in_part_is_lost)
     assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'WORKER_LOST: worker w1 at "));
 }
 
+/* `caller` asks for `twice` with 5,000 bytes. */
+static void ask_long(void)
+{
+    static char params[6000];
+    snprintf(params, sizeof params, "['%05000d']", 0);
+    stage_ask(&caller, 7, "twice", params);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+}
+
+RPC_TEST(a_request_that_is_longer_than_its_worker_takes_is_refused)
+{
+    registered("[['twice'], {'slots': 2, 'message': 4096}]");
+    ask_long();
+    const char *said = stage_said_to(&caller);
+    assert_non_null(strstr(said, "7 failed: 'TOO_LARGE: the request has up to 5"));
+    assert_non_null(strstr(said, " bytes, and worker w1 takes 4096 (its option `message`)'"));
+    for (uint8_t i = 1; i <= 3; i++)
+        stage_ask(&caller, i, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\nasks 8193: 'twice' []\n");
+}
+
+RPC_TEST(a_task_that_is_longer_than_its_worker_takes_has_failed_at_once)
+{
+    static char params[6000];
+    registered("[['twice'], {'slots': 2, 'message': 4096, 'context': true}]");
+    snprintf(params, sizeof params, "['twice', ['%04000d'], {'retries': 5}]", 0);
+    stage_ask(&caller, 7, "task.call", params); /* 4096 with the context */
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&caller), "7 failed: 'TOO_LARGE: the request has up to "));
+    assert_string_equal(stage_said_to(&peer), "");
+}
+
+RPC_TEST(a_worker_that_says_no_bound_is_sent_everything)
+{
+    registered("[['twice'], {'slots': 2}]");
+    ask_long();
+    assert_non_null(strstr(stage_said_to(&peer), "asks 8192: 'twice' ['0000"));
+}
+
+RPC_TEST(a_bound_that_no_request_fits_is_refused)
+{
+    stage_ask(&peer, 1, "worker.register", "[['twice'], {'message': 4095}]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'BAD_PARAMS: "));
+}
+
 RPC_TEST(an_answer_before_the_request_closes_the_connection)
 {
     registered("[['twice'], {'slots': 2}]");
