@@ -122,8 +122,7 @@ static void same_after_restarts(struct jobs_world *w)
 /* --- After each operation --- */
 
 static const char options[][32] = {[CRON_SKIP] = "\x81\xa7overlap\xa4skip",
-                                   [CRON_ALLOW] = "\x81\xa7overlap\xa5"
-                                                  "allow",
+                                   [CRON_ALLOW] = "\x81\xa7overlap\xa5\x61llow",
                                    [CRON_REPLACE] = "\x81\xa7overlap\xa7replace"};
 
 static void answered(struct jobs_world *w, struct operation *op)
