@@ -22,6 +22,7 @@ static const struct {
     {"skipped", A_PUT},       {"error", A_PUT} /* the first try after a start has its own */};
 enum { KEYS = sizeof keys / sizeof *keys };
 
+#if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
 #define MEMBER(m)                                                                                  \
     {                                                                                              \
         offsetof(struct cron_state, m), sizeof(((struct cron_state *)0)->m)                        \
@@ -41,7 +42,6 @@ static const struct {
     MEMBER(paused),                      /* paused */
 };
 
-#if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
 TEST(each_member_of_the_state_stands_in_the_table)
 {
     static const struct cron_state none;
