@@ -84,7 +84,7 @@ void checkpoint_watch(struct store *s)
 }
 
 /* A checkpoint that fails moves nothing, and is tried again after the next step: the log has it
- * all.  A file that was truncated takes nothing: what the log has is worth more by itself. */
+ * all.  A truncated file takes nothing: the log is worth more by itself. */
 void checkpoint_run(struct store *s)
 {
     s->log_moved = s->log_pages;

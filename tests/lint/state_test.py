@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Each member of what tasks, limits, rates, semaphores, holds, queues and tenants are is accounted for: a deed of
-tests/unit/jobs/restart_test.c changes it, or it is none that outlives a server, for a reason that stands here.
+tests/unit/jobs/restart_test.c changes it, or the reason given here why it does not outlive a server.
 Each operation is one that a deed uses, or changes nothing that does.
 
 First the test leaves out what it plants and expects to find that; then it reads ours.

@@ -232,7 +232,7 @@ static inline void job_unmark(struct job *job, unsigned flags)
     job->flags = (uint16_t)(job->flags & ~flags);
 }
 
-/* What stands in its options, or how many share its run, has changed: the next write says so. */
+/* Its options, or the number of those that share its run, have changed: the next write has it. */
 static inline void job_rewrite(struct job *job)
 {
     if (job->durable != DURABLE_NONE)

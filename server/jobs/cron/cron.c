@@ -206,7 +206,7 @@ static void refuse_once(struct cron *c)
     c->state.refused = true;
 }
 
-/* What was missed while nobody's clock ran is made up for only if the cron wants it. */
+/* The cron catches up on times missed while no server ran only if its catch_up says so. */
 static void go_on_after(struct jobs *jobs, struct cron *c, uint64_t at)
 {
     uint64_t next = cron_next_after(c, at);

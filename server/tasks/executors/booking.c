@@ -42,8 +42,8 @@ static ao_time took(const struct executor *e, const struct task *t)
     return lived > t->busy ? lived : t->busy;
 }
 
-/* Of brief methods every fourth that was measured is noted, and stands for those between.  The
- * first step of a plain call that the loop took itself waited for nothing. */
+/* Every fourth measured task of a brief method is noted, and counts for those between.  A plain
+ * call that the loop took itself has waited for nothing. */
 static void note_times(const struct executor *e, struct method_figures *f, const struct task *t,
                        bool first)
 {
