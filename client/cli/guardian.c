@@ -183,7 +183,9 @@ static void look_at(struct guardian *g, const siginfo_t *child)
     int status = 0;
     if (child->si_code == CLD_STOPPED) {
         waitpid(child->si_pid, &status, WUNTRACED | WNOHANG);
-        if (is_command && !g->stays) /* nobody could bring it back: our shell does not know it */
+        /* Nobody could bring it back: our shell does not know it.  And one that is to end would
+         * not get to its end. */
+        if (is_command && (!g->stays || g->stage != STAGE_RUNS))
             signal_group(g, SIGCONT);
         return;
     }
@@ -200,8 +202,8 @@ static void look_at(struct guardian *g, const siginfo_t *child)
 /* False: no child is left. */
 static bool reap(struct guardian *g)
 {
-    int stopped = g->terminal >= 0 ? WSTOPPED : 0;
     for (;;) {
+        int stopped = g->terminal >= 0 || g->stage != STAGE_RUNS ? WSTOPPED : 0;
         siginfo_t child = {0};
         if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | stopped) != 0)
             return errno != ECHILD;

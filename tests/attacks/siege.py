@@ -177,7 +177,7 @@ class Siege:
 
     def load(self, server, seconds):
         """One run of the good client; its p99 in ms, and how many answers it got."""
-        argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", self.path("good"), "bench", "-m", "echo", "-d", f"{seconds}s",
+        argv = [ERGON, "--json", "-s", server.urls[0], "--token-file", self.path("good"), "bench", "-m", "echo", "-d", f"{seconds * 1000:.0f}ms",
                 *self.bench]
         done = subprocess.run(argv, capture_output=True, text=True, preexec_fn=go_first if self.first else None)
         said = measured(done, done.stdout, done.stderr)

@@ -13,6 +13,7 @@ from attack import ATTACKS  # noqa: E402 (the path above)
 from siege import Siege  # noqa: E402
 
 BENCH = ("-c", "4", "-i", "1")
+BRIEF = 0.3  # seconds
 
 # Resident MiB of the server at most.
 BOUNDS = {"kept-call": 256, "task-get": 256, "watches": 256, "wait-zeros": 256, "block": 256, "burn": 64, "sleepers": 128, "partial": 320,
@@ -25,7 +26,7 @@ class Attacks(unittest.TestCase):
         for name, bound in BOUNDS.items():
             with self.subTest(name):
                 self.assertIn(name, ATTACKS)
-                figures = Siege(scratch(self.addCleanup), BENCH).run(name)
+                figures = Siege(scratch(self.addCleanup), BENCH, brief=BRIEF).run(name)
                 print(figures.line(name), flush=True)
                 self.assertGreater(figures.checked, 0)
                 if not SANITIZED:

@@ -18,7 +18,7 @@ import unittest
 from begins import Begins
 from harness import SANITIZED, Server, eventually
 
-KILLS = int(os.environ.get("ERGON_KILLS", "40" if SANITIZED else "200"))
+KILLS = int(os.environ.get("ERGON_KILLS", "20" if SANITIZED else "60"))
 CONNECTIONS = 32
 ROUNDS = int(os.environ.get("ERGON_KILLS", "12"))  # of those that watch the begins
 EXECUTORS = {"fixed": 1, "measured": 2}  # by what bounds their queues

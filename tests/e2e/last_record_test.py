@@ -5,7 +5,7 @@ import re
 import signal
 import unittest
 
-from harness import SANITIZED, SOURCE, RemoteError, Server, build_handlers, scratch
+from harness import SANITIZED, SOURCE, RemoteError, Server, build_handlers, eventually, scratch
 
 
 @unittest.skipIf(SANITIZED, "a sanitizer has reports of its own")
@@ -94,6 +94,8 @@ ERGON_MODULE(err_module, "errs", "1.0")
     def last_record(self, method, how, *flags, submitted=False):
         """The exit status of a server that dies of it, the record, and the task's name."""
         with Server("--module", self.module, "--loops", "2", *flags).until_killed() as server:
+            # Its last word before, which may come after a fast client's first call.
+            eventually(lambda: "server is up" in server.log_text(), "the server says that it is up")
             with server.connect() as client:
                 name = r"\d+"
                 if submitted:

@@ -240,6 +240,16 @@ GUARD_TEST(a_stopped_command_hears_that_it_shall_end)
     assert_int_equal(WEXITSTATUS(status), 9);
 }
 
+/* As one does that has been asked already when it stops: between the two signals, or by itself. */
+GUARD_TEST(a_command_that_stops_on_its_way_out_goes_on)
+{
+    start(s, "trap 'kill -STOP $$; exit 9' TERM; echo; while :; do sleep 1; done", LONG_MS);
+    until_said(s, 1);
+    guard_stop(s->guard);
+    int status = run(s);
+    assert_int_equal(WEXITSTATUS(status), 9);
+}
+
 GUARD_TEST(a_kill_is_one_at_once)
 {
     start(s, "trap '' TERM; " FAMILY "while :; do sleep 1000; done", LONG_MS);
