@@ -261,11 +261,11 @@ class KeptTest(unittest.TestCase):
         self.url = "unix://" + os.path.join(self.folder, "socket")
         self.addCleanup(lambda: self.server.discard())
 
-    def start(self, *flags):
+    def start(self, *flags, **more):
         config = os.path.join(self.folder, "ergond.yaml")
         with open(config, "w") as f:
             f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
-        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,))
+        self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,), **more)
 
     def crash(self, *flags):
         """kill -9, and another start."""
