@@ -5,6 +5,7 @@
 #   ergon_test(path/name_test.c [SOURCES extra.c...] [DEPS target...] [TIMEOUT s] [LABELS l...])
 #                                                            a cmocka program, named after its path below tests/;
 #                                                            its main function, without one in the file: tests/support/test_main.c
+#       the label one_thread: it makes no threads, which it is held to, and is left out under the thread sanitizer
 #   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
 #
 # ERGON_SANITIZE is "", "address" (address and undefined), "thread", or "fuzzer" (address and undefined, and clang's
@@ -120,6 +121,9 @@ function(ergon_test source)
     add_executable(${target} ${source} ${A_SOURCES})
     target_link_libraries(${target} PRIVATE ergon_test_main ergon_flags ${A_DEPS} PkgConfig::CMOCKA)
     target_link_options(${target} PRIVATE ${ERGON_NO_LTO_LINK})
+    if("one_thread" IN_LIST A_LABELS AND NOT ERGON_SANITIZE)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/one_thread.c)
+    endif()
     add_test(NAME ${name} COMMAND ${target})
     ergon_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}")
 endfunction()

@@ -6,6 +6,8 @@ import { sentence } from '../rights.js';
 
 export function signInView(onDone) {
     const field = h('input', { type: 'password', id: 'token', name: 'token', autocomplete: 'current-password', spellcheck: 'false', 'aria-describedby': 'token-error' });
+    // A keeper of passwords wants a name beside each, and the browser says so where there is none.
+    const name = h('input', { type: 'text', name: 'username', value: 'token', autocomplete: 'username', hidden: true });
     const error = h('p', { class: 'error', id: 'token-error', role: 'alert' });
     const button = h('button', { type: 'submit', class: 'primary' }, 'Sign in');
 
@@ -23,7 +25,7 @@ export function signInView(onDone) {
             button.disabled = false;
         }
     }
-    const element = h('main', { id: 'main', class: 'signin' }, h('form', { class: 'card', onsubmit: submit }, h('h1', {}, 'Ergon'), h('label', { for: 'token' }, 'Token'), field, error, button,
+    const element = h('main', { id: 'main', class: 'signin' }, h('form', { class: 'card', onsubmit: submit }, h('h1', {}, 'Ergon'), h('label', { for: 'token' }, 'Token'), name, field, error, button,
         h('p', { class: 'muted' }, 'As ', h('code', {}, 'ergon token'), ' printed it. You can do here what its principal may do.')));
     return { element, focus: () => field.focus() };
 }
