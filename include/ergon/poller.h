@@ -1,5 +1,5 @@
-/* Where an activator waits.  A poller is a small table, so that the runtime links without libevent:
- * poller_libevent.c is one implementation, the virtual poller of the tests another.
+/* Where an activator waits.  A poller is a small table: poller_epoll.c is one implementation, the
+ * virtual poller of the tests another.
  *
  * A poller serves one activator, and is freed by who made it after the activator was closed.
  *
@@ -23,14 +23,36 @@ struct poller {
     void (*wake)(struct poller *self);
 };
 
-/* poller_libevent.c: a poller over an event_base of its own (no locks, epoll; an eventfd for wakes
- * and a timerfd for deadlines, neither of which is ever read). */
-struct event_base;
-struct poller *poller_libevent_new(void); /* NULL and errno: ENOMEM, EMFILE, ENFILE */
-void poller_libevent_free(struct poller *poller);
+/* poller_epoll.c: a poller that watches descriptors, too. */
+struct poller *poller_epoll_new(void); /* NULL and errno: ENOMEM, EMFILE, ENFILE */
+void poller_epoll_free(struct poller *poller);
 
-/* The poller's own; for the activator's thread only. */
-struct event_base *poller_libevent_base(struct poller *poller);
+/* Bits.  POLLER_CLOSED: the peer sends nothing more.  POLLER_EDGES, to be asked for only: each
+ * condition is reported once when it begins to hold, and not for as long as it holds. */
+enum poller_event { POLLER_READ = 1, POLLER_WRITE = 2, POLLER_CLOSED = 4, POLLER_EDGES = 8 };
+
+struct poller_watch;
+
+/* What many watches have in common.  Its owner's; it outlives them. */
+struct poller_watcher {
+    struct poller *poller; /* a poller_epoll; borrowed */
+    /* Within poll(): what holds of the descriptor, in bits; conditions that nobody asked for may be
+     * among them.  It may change this watch, and no other; the memory of all stays until poll()
+     * has returned. */
+    void (*on_event)(struct poller_watch *w, unsigned what);
+};
+
+/* One descriptor that is watched; part of its owner, and stands still meanwhile.  The owner knows
+ * the descriptor and what is asked for, so neither is kept here. */
+struct poller_watch {
+    const struct poller_watcher *watcher;
+};
+
+/* What on_event is to be called for, from now on: `what`, where it was `was` until now; 0: nothing,
+ * as before the first call, and before the descriptor is closed.  The activator's thread; not
+ * within poll() but as above.  False without memory (ENOMEM, or ENOSPC, a limit of the system's):
+ * then nothing has changed.  To ask for nothing never fails. */
+bool poller_change(struct poller_watch *w, int fd, unsigned was, unsigned what);
 
 /* poller_eventfd.c: blocks on one eventfd; no other events.  For activators that serve no
  * connections. */

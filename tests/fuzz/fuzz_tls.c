@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <event2/event.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -39,7 +38,8 @@ static size_t number(void)
 
 static struct {
     struct virtual world;
-    struct event_base *base;
+    struct poller *poller;
+    struct poller_watcher watcher;
     struct tls_loop *loop;
     struct tls_context *context;
     SSL_CTX *client;
@@ -76,11 +76,10 @@ static uint8_t pattern(uint64_t at)
     return (uint8_t)(at * 7 + (at >> 8));
 }
 
-static void on_event(int fd, short what, void *stream)
+static void on_event(struct poller_watch *w, unsigned what)
 {
-    (void)fd;
+    (void)w;
     (void)what;
-    (void)stream;
 }
 
 static void check_error(void)
@@ -349,7 +348,7 @@ static void open_connection(uint8_t how)
     c.client_wrote = c.client_read = c.server_wrote = c.server_read = 0;
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
     setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    CHECK(tls_open(&c.stream, made.context, pair[0], made.base, on_event));
+    CHECK(tls_open(&c.stream, made.context, pair[0], &made.watcher));
     c.open = true;
     c.fd = pair[1];
     if (how & 1)
@@ -400,11 +399,12 @@ static void make(void)
     char error[300];
 
     virtual_init(&made.world);
-    made.base = event_base_new();
+    made.poller = poller_epoll_new();
+    made.watcher = (struct poller_watcher){.poller = made.poller, .on_event = on_event};
     made.loop = tls_loop_new(virtual_open(&made.world, "loop"), NULL);
     made.context = tls_context_new(made.loop, &files, error, sizeof error);
     made.client = SSL_CTX_new(TLS_client_method());
-    CHECK(made.base && made.loop && made.context && made.client);
+    CHECK(made.poller && made.loop && made.context && made.client);
     read_pair();
     SSL_CTX_set_session_cache_mode(made.client, SSL_SESS_CACHE_CLIENT);
     SSL_CTX_sess_set_new_cb(made.client, keep_session);
@@ -426,7 +426,7 @@ static void check_stranger(void)
 
 void fuzz_input(const uint8_t *data, size_t size)
 {
-    if (made.base == NULL)
+    if (made.poller == NULL)
         make();
     fuzz_begin(data, size);
     uint8_t how = fuzz_byte();

@@ -24,7 +24,7 @@ static void report(void *arg)
                ? STREAM_WRITE | (k->eof || k->left ? STREAM_CLOSED : 0u)
                : what & k->stream->watched;
     if (what != 0)
-        k->on_event(-1, (short)what, k->stream);
+        k->on_event(&k->stream->watch, what);
 }
 
 static void report_soon(struct script *k)
@@ -61,7 +61,7 @@ static ssize_t script_read(struct stream *s, uint8_t *buf, size_t size)
     size_t n = size < k->in_len ? size : k->in_len;
 
     k->reads++;
-    s->backlog += k->reply;
+    s->backlog += (uint32_t)k->reply;
     k->reply = 0;
     if (k->reset)
         return fail(s);
@@ -83,7 +83,7 @@ static ssize_t script_writev(struct stream *s, const struct iovec *parts, int co
     k->writes++;
     if (k->reset || k->left)
         return fail(s);
-    size_t late = s->backlog < k->window ? s->backlog : k->window;
+    uint32_t late = s->backlog < k->window ? s->backlog : (uint32_t)k->window;
     s->backlog -= late;
     k->window -= late;
     if (s->backlog > 0)
@@ -190,7 +190,8 @@ void script_fini(struct script *k)
     k->in = k->out = NULL;
 }
 
-void script_open(struct script *k, struct stream *s, event_callback_fn on_event)
+void script_open(struct script *k, struct stream *s,
+                 void (*on_event)(struct poller_watch *w, unsigned what))
 {
     k->on_event = on_event;
     k->stream = s;

@@ -14,7 +14,7 @@ struct script {
     struct virtual *world;
     struct activator *on;
     struct stream *stream;
-    event_callback_fn on_event; /* of its owner */
+    void (*on_event)(struct poller_watch *w, unsigned what); /* of its owner */
 
     uint8_t *in; /* sent and not yet read; SCRIPT_ROOM bytes */
     size_t in_len;
@@ -43,7 +43,8 @@ enum { SCRIPT_WINDOW = 1 << 30, SCRIPT_ROOM = 1 << 22 };
 /* Before the connection is made; the window is wide open. */
 void script_init(struct script *k, struct virtual *world, struct activator *on);
 void script_fini(struct script *k);
-void script_open(struct script *k, struct stream *s, event_callback_fn on_event);
+void script_open(struct script *k, struct stream *s,
+                 void (*on_event)(struct poller_watch *w, unsigned what));
 
 void script_send(struct script *k, struct span bytes);
 void script_send_eof(struct script *k);

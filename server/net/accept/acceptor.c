@@ -165,6 +165,17 @@ static const struct ao_class acceptor_class = {.name = "acceptor", .step = accep
 
 /* --- Set-up and tear-down --- */
 
+/* Of a listener, within the poll. */
+static void on_event(struct poller_watch *w, unsigned what)
+{
+    struct listener *l = ao_of(w, struct listener, watch);
+
+    (void)what;
+    l->ready = true;
+    ao_wake(&l->acceptor->ao); /* it may sleep until somebody has waited long enough for a name */
+    ao_activate(&l->acceptor->ao);
+}
+
 static bool link_loop(struct acceptor *a, struct loop_link *link, struct net_loop *loop)
 {
     if (message_list_init(&loop->from_acceptor, &loop->intake) != 0)
@@ -190,7 +201,7 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     if (a == NULL)
         return NULL;
     a->activator = loops[0]->activator;
-    a->base = loops[0]->base;
+    a->watcher = (struct poller_watcher){.poller = loops[0]->watcher.poller, .on_event = on_event};
     a->limits = *limits;
     for (int i = 0; i < 2; i++)
         a->penalties.seed[i] = activator_random(a->activator);

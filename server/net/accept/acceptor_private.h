@@ -9,9 +9,6 @@
 #ifndef ERGON_NET_ACCEPTOR_PRIVATE_H
 #define ERGON_NET_ACCEPTOR_PRIVATE_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
 #include "base/url.h"
 #include "server/net/accept/claims.h"
 #include "server/net/accept/listen_socket.h"
@@ -42,8 +39,8 @@ struct listener { /* the acceptor's */
     uint32_t limit;              /* connections; 0: none of its own */
     bool names;   /* users have to be known by name: a Unix socket that asks for no token */
     bool ready;   /* the poller said so; the first loop's thread alone */
-    bool watched; /* its event is added; the same */
-    struct event event;
+    bool watched; /* by the poller; the same */
+    struct poller_watch watch;
     struct tls_files files; /* owned strings; cert NULL: plain */
 };
 
@@ -84,7 +81,7 @@ struct acceptor {
     struct ao ao;
     struct message_list returns; /* slots that come home */
     struct activator *activator;
-    struct event_base *base;
+    struct poller_watcher watcher; /* of the listeners */
     struct net_limits limits;
     struct listener *listeners[LISTENERS_MAX];
     uint32_t listener_count;

@@ -65,17 +65,6 @@ static bool open_users(struct listener *l)
 
 /* --- Their life --- */
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
-{
-    struct listener *l = arg;
-
-    (void)fd;
-    (void)what;
-    l->ready = true;
-    ao_wake(&l->acceptor->ao); /* it may sleep until somebody has waited long enough for a name */
-    ao_activate(&l->acceptor->ao);
-}
-
 static int open_listener(struct listener *l, const struct listener_options *o, char *error,
                          size_t size)
 {
@@ -98,7 +87,7 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
         0)
         return -1;
     url_text(&l->url, l->text, sizeof l->text);
-    event_assign(&l->event, a->base, l->socket.fd, EV_READ | EV_PERSIST, on_event, l);
+    l->watch.watcher = &a->watcher;
     return 0;
 }
 
@@ -119,17 +108,20 @@ static int open_inside(struct listener *l, const struct url *way, const struct l
     return wrong == NULL ? 0 : (snprintf(error, size, "%s: %s", l->text, wrong), -1);
 }
 
+/* Without memory it stays as it is, and is tried again with the acceptor's next step. */
+static void set_watched(struct listener *l, bool watch)
+{
+    if (l->watched != watch && poller_change(&l->watch, l->socket.fd, l->watched ? POLLER_READ : 0,
+                                             watch ? POLLER_READ : 0))
+        l->watched = watch;
+}
+
 void listeners_watch(struct acceptor *a, bool watch)
 {
     for (uint32_t i = 0; i < a->listener_count; i++) {
         struct listener *l = a->listeners[i];
-        if (l->socket.fd < 0 || l->watched == watch)
-            continue;
-        if (watch)
-            event_add(&l->event, NULL);
-        else
-            event_del(&l->event);
-        l->watched = watch;
+        if (l->socket.fd >= 0)
+            set_watched(l, watch);
     }
 }
 
@@ -145,9 +137,7 @@ const char *acceptor_url(const struct acceptor *a, uint32_t i)
 
 static void listener_close(struct listener *l)
 {
-    if (l->watched)
-        event_del(&l->event);
-    l->watched = false;
+    set_watched(l, false);
     listen_socket_close(&l->socket, &l->url);
 }
 

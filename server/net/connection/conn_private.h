@@ -180,11 +180,11 @@ bool conn_watch(struct connection *c, unsigned what);
 /* --- connection.c --- */
 
 /* A new connection in HANDSHAKE, which owns the slot.  The caller opens c->stream, with
- * conn_on_event() and `stream` for its callback, and then calls conn_start().  NULL without memory:
+ * the loop's watcher, and then calls conn_start().  NULL without memory:
  * the slot is still the caller's. */
 struct connection *conn_new(struct net_loop *l, struct conn_slot *slot);
 void conn_start(struct connection *c);
-void conn_on_event(int fd, short what, void *stream);
+void conn_on_event(struct poller_watch *w, unsigned what);
 void conn_drain(struct connection *c); /* answers what has come, then closes */
 void conn_free(struct connection *c);  /* CLOSED; not within its step */
 /* The loop ends: closes and frees it, whatever state it is in. */

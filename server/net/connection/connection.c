@@ -121,12 +121,14 @@ static unsigned interest(const struct connection *c)
 
 /* The stream's callback, from within the poll: the work is done in the next step.  Level-triggered:
  * a stopped connection must not hear of the same bytes in every round. */
-void conn_on_event(int fd, short what, void *stream)
+void conn_on_event(struct poller_watch *w, unsigned what)
 {
-    struct connection *c = ao_of(stream, struct connection, stream);
+    struct connection *c = ao_of(w, struct connection, stream.watch);
+    unsigned watched = c->stream.watched;
 
-    (void)fd;
-    c->ready |= (uint8_t)(what & (STREAM_READ | STREAM_WRITE | STREAM_CLOSED));
+    /* Who waits for the peer's end alone hears of an error as of something to write. */
+    what &= watched == STREAM_CLOSED ? STREAM_CLOSED | STREAM_WRITE : watched;
+    c->ready |= (uint8_t)what;
     if (c->stopped && what == STREAM_READ)
         conn_watch(c, interest(c));
     else

@@ -61,10 +61,10 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
         return;
     }
     struct tls_context **contexts = slot->rules->contexts;
-    bool tls = contexts != NULL &&
-               tls_open(&c->stream, contexts[l->index], slot->message.fd, l->base, conn_on_event);
+    bool tls =
+        contexts != NULL && tls_open(&c->stream, contexts[l->index], slot->message.fd, &l->watcher);
     if (!tls)
-        stream_plain_open(&c->stream, slot->message.fd, l->base, conn_on_event);
+        stream_plain_open(&c->stream, slot->message.fd, &l->watcher);
     if (!tls && contexts != NULL)
         conn_out_of_memory(c);
     slot->message.fd = -1; /* the stream's now */
@@ -170,7 +170,7 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
         return NULL;
     }
     l->activator = options->activator;
-    l->base = options->poller == NULL ? NULL : poller_libevent_base(options->poller);
+    l->watcher = (struct poller_watcher){.poller = options->poller, .on_event = conn_on_event};
     l->port = options->port;
     l->tallies = options->tallies;
     l->limits = *options->limits;

@@ -57,7 +57,7 @@ struct newcomer_list {
 
 struct net_loop {
     struct activator *activator;
-    struct event_base *base; /* NULL in tests with scripted streams only */
+    struct poller_watcher watcher; /* of the connections; no poller with scripted streams only */
     struct conn_port port;
     struct tally_book *tallies; /* borrowed */
     struct net_limits limits;

@@ -1,4 +1,4 @@
-/* The plain stream, and what TLS shares with it: one level-triggered event for a socket, and system
+/* The plain stream, and what TLS shares with it: one level-triggered watch of a socket, and system
  * calls with their errors sorted.
  *
  * Read and send go to the system directly: the C library's are points of cancellation, and in a
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
-                    struct event_base *base, event_callback_fn on_event)
+                    const struct poller_watcher *watcher)
 {
     s->cls = cls;
     s->state = NULL;
@@ -27,31 +27,20 @@ void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
     s->watched = 0;
     s->backlog = 0;
     s->more = false;
-    event_assign(&s->event, base, fd, EV_READ | EV_PERSIST, on_event, s);
+    s->watch.watcher = watcher;
 }
 
-/* By edges, or a peer that has half-closed would be reported for ever.  The poller tells of an
- * error only to those who read or write. */
-static short event_flags(unsigned what)
+/* A peer's end alone by edges, or one that has half-closed would be reported for ever. */
+static unsigned asked_for(unsigned what)
 {
-    return (short)(EV_PERSIST | what | (what == STREAM_CLOSED ? EV_WRITE | EV_ET : 0));
+    return what == STREAM_CLOSED ? STREAM_CLOSED | POLLER_EDGES : what;
 }
 
-/* One event serves both directions: it is assigned anew when the interest changes, which is rare
- * (a full socket buffer, a connection that is stopped), and an idle connection holds no second one.
- */
 bool stream_fd_watch(struct stream *s, unsigned what)
 {
     if (s->watched == what)
         return true;
-    if (s->watched != 0)
-        event_del(&s->event);
-    s->watched = 0;
-    if (what == 0)
-        return true;
-    event_assign(&s->event, event_get_base(&s->event), s->fd, event_flags(what),
-                 event_get_callback(&s->event), s);
-    if (event_add(&s->event, NULL) != 0)
+    if (!poller_change(&s->watch, s->fd, asked_for(s->watched), asked_for(what)))
         return false;
     s->watched = (uint8_t)what;
     return true;
@@ -160,8 +149,7 @@ static ssize_t plain_writev(struct stream *s, const struct iovec *parts, int cou
     return count == 0 ? 0 : stream_fd_writev(s, parts, count);
 }
 
-void stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                       event_callback_fn on_event)
+void stream_plain_open(struct stream *s, int fd, const struct poller_watcher *watcher)
 {
     static const struct stream_class plain = {
         .name = "plain",
@@ -176,5 +164,5 @@ void stream_plain_open(struct stream *s, int fd, struct event_base *base,
         .explain = plain_explain,
     };
 
-    stream_fd_open(s, &plain, fd, base, on_event);
+    stream_fd_open(s, &plain, fd, watcher);
 }

@@ -11,14 +11,15 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
-#include <ergon/ao.h>
+#include <ergon/poller.h>
 
 /* Bits, the same as the poller's.  STREAM_CLOSED, of a stream that is not read: the peer's end of
  * it may have changed, so ask `left`.  It is watched alone, and reported once for each change. */
-enum stream_ready { STREAM_READ = EV_READ, STREAM_WRITE = EV_WRITE, STREAM_CLOSED = EV_CLOSED };
+enum stream_ready {
+    STREAM_READ = POLLER_READ,
+    STREAM_WRITE = POLLER_WRITE,
+    STREAM_CLOSED = POLLER_CLOSED
+};
 
 /* What handshake, read and writev return when they do not return a count of bytes. */
 enum stream_result {
@@ -72,26 +73,25 @@ struct stream_class {
 
 struct stream {
     const struct stream_class *cls;
-    void *state;     /* of the class */
-    int fd;          /* -1 when it has none */
-    uint32_t error;  /* errno, or of OpenSSL */
-    uint8_t watched; /* bits of enum stream_ready */
-    bool more;       /* a read returns something at once, even if the fd is silent */
+    void *state;               /* of the class */
+    struct poller_watch watch; /* of the classes that have an fd */
+    int fd;                    /* -1 when it has none */
+    uint32_t error;            /* errno, or of OpenSSL */
     /* Bytes of the stream's own, not yet sent; a read may add to them.  While there are any, the
      * owner watches for STREAM_WRITE, and then calls writev(s, NULL, 0). */
-    size_t backlog;
-    struct event event; /* of the classes that have an fd; it keeps the owner's callback */
+    uint32_t backlog;
+    uint8_t watched; /* bits of enum stream_ready */
+    bool more;       /* a read returns something at once, even if the fd is silent */
 };
 
-/* Opens a plain stream over the fd and takes that over.  `base` is the loop's.  on_event(fd, what,
- * s) is called from within the poll when watched conditions hold, `what` holds their bits. */
-void stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                       event_callback_fn on_event);
+/* Opens a plain stream over the fd and takes that over.  The watcher's on_event(&s->watch, what) is
+ * called from within the poll when watched conditions hold; `what` may hold others' bits, too. */
+void stream_plain_open(struct stream *s, int fd, const struct poller_watcher *watcher);
 
 /* --- For classes over an fd: as the functions of the table --- */
 
 void stream_fd_open(struct stream *s, const struct stream_class *cls, int fd,
-                    struct event_base *base, event_callback_fn on_event);
+                    const struct poller_watcher *watcher);
 bool stream_fd_watch(struct stream *s, unsigned what);
 bool stream_fd_left(const struct stream *s, unsigned period);
 void stream_fd_ask_often(struct stream *s, const struct stream_asks *asks);

@@ -163,7 +163,8 @@ static int send_out(struct stream *s)
         kept = buffer_append(&t->backlog, span_of(from->at + sent, from->len - sent));
     }
     t->loop->out.len = 0;
-    s->backlog = t->backlog.len;
+    kept = kept && t->backlog.len <= UINT32_MAX; /* far beyond what anybody has sent */
+    s->backlog = (uint32_t)t->backlog.len;
     if (s->backlog == 0)
         buffer_release(&t->backlog);
     if (n == STREAM_ERROR || !kept)
@@ -510,8 +511,8 @@ static const struct stream_class tls_class = {
     .explain = tls_explain,
 };
 
-bool tls_open(struct stream *s, struct tls_context *context, int fd, struct event_base *base,
-              event_callback_fn on_event)
+bool tls_open(struct stream *s, struct tls_context *context, int fd,
+              const struct poller_watcher *watcher)
 {
     SSL_CTX *ssl_context = tls_context_ssl(context);
     struct tls_state *t = calloc(1, sizeof *t);
@@ -521,7 +522,7 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd, struct even
     SSL_CTX_up_ref(ssl_context);
     t->context = ssl_context;
     t->loop = SSL_CTX_get_app_data(ssl_context);
-    stream_fd_open(s, &tls_class, fd, base, on_event);
+    stream_fd_open(s, &tls_class, fd, watcher);
     s->state = t;
     return true;
 }

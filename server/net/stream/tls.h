@@ -14,7 +14,7 @@
 
 #include <ergon/activator.h>
 
-struct event_base;
+struct poller_watcher;
 struct stream;
 struct tls_context;
 struct tls_loop;
@@ -58,10 +58,10 @@ struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *
 void tls_context_unref(struct tls_context *context); /* any thread; NULL is fine */
 
 /* A server's stream over `fd`, which it takes over, on the context's loop and its thread;
- * `on_event` as of stream_plain_open().  False without memory: then the fd is still the caller's.
+ * `watcher` as of stream_plain_open().  False without memory: then the fd is still the caller's.
  */
-bool tls_open(struct stream *s, struct tls_context *context, int fd, struct event_base *base,
-              void (*on_event)(int fd, short what, void *stream));
+bool tls_open(struct stream *s, struct tls_context *context, int fd,
+              const struct poller_watcher *watcher);
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
 /* Whom the peer's verified certificate names, after the handshake: its first subjectAltName that is

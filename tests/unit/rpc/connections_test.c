@@ -1,4 +1,6 @@
 /* connection.*: who is connected, and away with them. */
+#include <stdio.h>
+
 #include "server/tasks/calls/home.h"
 #include "tests/support/rpc_stage.h"
 

@@ -5,7 +5,6 @@
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
-#include <event2/event.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,40 +66,107 @@ TEST(eventfd)
     poller_eventfd_free(NULL);
 }
 
-TEST(libevent)
+TEST(epoll)
 {
-    struct poller *p = poller_libevent_new();
+    struct poller *p = poller_epoll_new();
     check(p);
-    poller_libevent_free(p);
-    poller_libevent_free(NULL);
+    poller_epoll_free(p);
+    poller_epoll_free(NULL);
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *arg)
+/* --- Descriptors that are watched --- */
+
+static struct {
+    struct poller *poller;
+    struct poller_watcher watcher;
+    struct poller_watch watch;
+    int fds[2];
+    unsigned times, what; /* on_event was called, and with what last */
+} watched;
+
+static void note_event(struct poller_watch *w, unsigned what)
 {
-    char byte;
-    assert_int_equal(read(fd, &byte, 1), 1);
-    ++*(int *)arg;
+    assert_ptr_equal(w, &watched.watch);
+    watched.times++;
+    watched.what = what;
 }
 
-TEST(libevent_runs_events_of_its_base)
+static int open_pair(void **state)
 {
-    int fds[2], seen = 0;
-    struct poller *p = poller_libevent_new();
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-    struct event *e =
-        event_new(poller_libevent_base(p), fds[0], EV_READ | EV_PERSIST, on_readable, &seen);
-    event_add(e, NULL);
-    p->poll(p, 0);
-    assert_int_equal(seen, 0);
-    assert_int_equal(write(fds[1], "xy", 2), 2);
-    p->poll(p, 0);
-    assert_int_equal(seen, 1);
-    p->poll(p, AO_NEVER);
-    assert_int_equal(seen, 2);
-    event_free(e);
-    close(fds[0]);
-    close(fds[1]);
-    poller_libevent_free(p);
+    watched.times = watched.what = 0;
+    watched.poller = poller_epoll_new();
+    watched.watcher = (struct poller_watcher){.poller = watched.poller, .on_event = note_event};
+    watched.watch.watcher = &watched.watcher;
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, watched.fds);
+}
+
+static int close_pair(void **state)
+{
+    close(watched.fds[0]);
+    if (watched.fds[1] >= 0)
+        close(watched.fds[1]);
+    poller_epoll_free(watched.poller);
+    return 0;
+}
+
+#define PAIR_TEST(name) TEST_WITH(open_pair, close_pair, name)
+
+static void change(unsigned was, unsigned what)
+{
+    assert_true(poller_change(&watched.watch, watched.fds[0], was, what));
+}
+
+static void poll_expecting(unsigned times, unsigned what)
+{
+    watched.times = watched.what = 0;
+    watched.poller->poll(watched.poller, 0);
+    assert_int_equal(watched.times, times);
+    assert_int_equal(watched.what, what);
+}
+
+PAIR_TEST(what_holds_is_told_for_as_long_as_it_holds)
+{
+    char bytes[2];
+
+    change(0, POLLER_READ);
+    poll_expecting(0, 0);
+    assert_int_equal(write(watched.fds[1], "xy", 2), 2);
+    poll_expecting(1, POLLER_READ);
+    poll_expecting(1, POLLER_READ);
+    change(POLLER_READ, POLLER_READ | POLLER_WRITE);
+    poll_expecting(1, POLLER_READ | POLLER_WRITE);
+    assert_int_equal(read(watched.fds[0], bytes, 2), 2);
+    poll_expecting(1, POLLER_WRITE);
+    change(POLLER_READ | POLLER_WRITE, 0);
+    poll_expecting(0, 0);
+}
+
+PAIR_TEST(by_edges_it_is_told_once)
+{
+    change(0, POLLER_WRITE | POLLER_EDGES);
+    poll_expecting(1, POLLER_WRITE);
+    poll_expecting(0, 0);
+    change(POLLER_WRITE | POLLER_EDGES, POLLER_WRITE);
+    poll_expecting(1, POLLER_WRITE);
+}
+
+PAIR_TEST(the_peers_end_is_told_to_who_asks)
+{
+    change(0, POLLER_CLOSED);
+    poll_expecting(0, 0);
+    shutdown(watched.fds[1], SHUT_WR);
+    poll_expecting(1, POLLER_CLOSED);
+    change(POLLER_CLOSED, POLLER_READ);
+    poll_expecting(1, POLLER_READ);
+}
+
+PAIR_TEST(an_error_is_told_as_what_reads_and_writes_can)
+{
+    change(0, POLLER_READ);
+    assert_int_equal(write(watched.fds[0], "x", 1), 1);
+    close(watched.fds[1]); /* with unread input: a reset */
+    watched.fds[1] = -1;
+    poll_expecting(1, POLLER_READ | POLLER_WRITE);
 }
 
 static int open_eventfd(void *arg)
@@ -110,15 +176,15 @@ static int open_eventfd(void *arg)
     return p ? 0 : -1;
 }
 
-static int open_libevent(void *arg)
+static int open_epoll(void *arg)
 {
-    struct poller *p = poller_libevent_new();
-    poller_libevent_free(p);
+    struct poller *p = poller_epoll_new();
+    poller_epoll_free(p);
     return p ? 0 : -1;
 }
 
 TEST(without_memory)
 {
     heap_fail_each(open_eventfd, NULL);
-    heap_fail_each(open_libevent, NULL);
+    heap_fail_each(open_epoll, NULL);
 }
