@@ -29,8 +29,8 @@ static bool nobody_says(const struct connection *c)
 }
 
 /* NULL without memory. */
-static const struct principal *make(const struct connection *c, enum principal_mechanism how,
-                                    const char *name)
+static const struct principal *make_anew(const struct connection *c, enum principal_mechanism how,
+                                         const char *name)
 {
     const struct token_table *tokens = c->loop->tokens;
     const char *methods = c->slot->rules->methods;
@@ -49,6 +49,24 @@ static const struct principal *make(const struct connection *c, enum principal_m
     return principal_new(&options);
 }
 
+/* Held; NULL without memory. */
+static const struct principal *make(const struct connection *c, enum principal_mechanism how,
+                                    const char *name)
+{
+    struct shared_principals *shared = &c->loop->principals;
+    const struct shared_key key = {
+        .how = how, .name = name, .whose = c->slot->rules, .generation = c->loop->generation};
+    const struct principal *p = shared_principals_find(shared, &key);
+
+    if (p != NULL)
+        return p;
+    p = make_anew(c, how, name);
+    if (p == NULL || shared_principals_add(shared, &key, p))
+        return p;
+    principal_unref(p);
+    return NULL;
+}
+
 static bool become(struct connection *c, enum principal_mechanism how, const char *name)
 {
     const struct principal *p = make(c, how, name);
@@ -56,7 +74,7 @@ static bool become(struct connection *c, enum principal_mechanism how, const cha
     if (p == NULL)
         return refuse(c, "out of memory");
     conn_set_principal(c, p);
-    principal_unref(p);
+    shared_principals_release(&c->loop->principals, p);
     return true;
 }
 
@@ -116,7 +134,7 @@ bool admit_peer(struct connection *c)
 
 /* --- Again --- */
 
-/* Who it is now, a reference; NULL: nobody, or no memory. */
+/* Who it is now, held; NULL: nobody, or no memory. */
 static const struct principal *who_now(const struct connection *c)
 {
     const struct principal *was = c->principal, *p;
@@ -124,7 +142,7 @@ static const struct principal *who_now(const struct connection *c)
     if (principal_how(was) != PRINCIPAL_TOKEN)
         return make(c, principal_how(was), principal_plain_name(was));
     p = c->loop->tokens ? token_table_find_hash(c->loop->tokens, principal_token(was)) : NULL;
-    return p ? principal_ref(p) : NULL;
+    return shared_principals_hold(&c->loop->principals, p);
 }
 
 /* The token is no more: the peer is who it is without. */
@@ -139,7 +157,8 @@ static void forget_token(struct connection *c)
 
 void admit_again(struct connection *c)
 {
-    const struct principal *was = principal_ref(c->principal), *p = who_now(c);
+    struct shared_principals *shared = &c->loop->principals;
+    const struct principal *was = shared_principals_hold(shared, c->principal), *p = who_now(c);
     bool lost =
         p == NULL || !rights_within(principal_rights(was), principal_rights(p), (struct span){0});
 
@@ -157,6 +176,6 @@ void admit_again(struct connection *c)
         forget_token(c);
     if (lost && conn_open(c) && c->loop->port.lowered != NULL)
         c->loop->port.lowered(c->loop->port.arg, c);
-    principal_unref(p);
-    principal_unref(was);
+    shared_principals_release(shared, p);
+    shared_principals_release(shared, was);
 }

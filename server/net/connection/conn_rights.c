@@ -66,8 +66,8 @@ void conn_set_principal(struct connection *c, const struct principal *p)
 {
     const struct principal *old = c->principal;
 
-    c->principal = p == NULL ? NULL : principal_ref(p);
-    principal_unref(old);
+    c->principal = shared_principals_hold(&c->loop->principals, p);
+    shared_principals_release(&c->loop->principals, old);
     note_rights(c);
     if (c->state != CONN_OPEN || !conn_open_tally(c))
         return;

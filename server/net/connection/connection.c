@@ -509,7 +509,7 @@ void conn_free(struct connection *c)
         ao_deactivate(&c->ao);
     c->outside = 0; /* of calls that end with the loop */
     input_drop(c);
-    principal_unref(c->principal);
+    shared_principals_release(&l->principals, c->principal);
     tally_close(c->tally);
     c->slot->connection = NULL;
     conn_slot_return(c->slot, l->to_acceptor);

@@ -179,8 +179,10 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
     newcomers_init(l);
+    shared_principals_init(&l->principals, l->newcomers.places.crowds.seed);
     walks_init(&l->walks);
     if (!room_open(l->tallies, holdings_go_on) || !partial_budget_open(l)) {
+        shared_principals_fini(&l->principals);
         newcomers_fini(l);
         free(l->scratch);
         free(l);
@@ -211,6 +213,7 @@ void net_loop_free(struct net_loop *l)
     ao_fini(&l->intake);
     partial_budget_close(l);
     partial_list_fini(&l->partials);
+    shared_principals_fini(&l->principals);
     newcomers_fini(l);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);

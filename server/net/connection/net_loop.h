@@ -13,6 +13,7 @@
 #include "server/net/connection/crowds.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
+#include "server/net/connection/shared_principals.h"
 #include "server/net/connection/walk.h"
 #include "server/net/net.h"
 #include "server/net/stream/stream.h"
@@ -79,6 +80,7 @@ struct net_loop {
     uint32_t generation, walked; /* of rights; that for which the walk was begun */
     bool renewing;               /* it is under way */
     struct newcomer_list newcomers;
+    struct shared_principals principals;
     struct chunk_pool pool;
     struct partial_list partials;
     struct input_keeper keeper; /* partial_budget.h: another loop asks, */
