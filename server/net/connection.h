@@ -105,7 +105,7 @@ void conn_send_large(struct connection *c, struct span bytes);
 
 /* May so many bytes be pushed, which nobody asked for?  True: they count, and are to be sent now.
  * False: what was pushed before and still waits would be more than the limit of output, for the
- * peer does not read. */
+ * peer does not read; or there is no memory. */
 bool conn_may_push(struct connection *c, size_t bytes);
 
 /* An error response of at most 640 bytes, in the shape that the peer chose; its text is cut to fit.

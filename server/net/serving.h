@@ -34,19 +34,21 @@ struct connection;
 /* It serves from now on, or, off, is a connection like any other again: what was sent to its peer
  * is the caller's to settle.  Twice is fine.  At any time, its port's `message` included.  False,
  * and nothing has changed: it is not open, or the server drains, and nobody begins to serve any
- * more.  Off never fails. */
+ * more, or there is no memory, but for a connection with a conn_service().  Off never fails. */
 bool conn_serve(struct connection *c, bool on);
 bool conn_serves(const struct connection *c);
 
 /* Within `gone` and `finished`: why it is not open any more, for people; a constant text. */
 const char *conn_why(const struct connection *c);
 
-/* Another pointer for the port, beside conn_user(), until the connection is freed.  NULL at first.
- */
-void **conn_service(struct connection *c);
+/* Another pointer for the port, beside conn_user().  until the connection is freed.  NULL at
+ * first.  To set it takes memory, and is false without; to set NULL never fails. */
+void *conn_service(const struct connection *c);
+bool conn_set_service(struct connection *c, void *service);
 
-/* Bytes of output since the connection came: all that were committed, and of these, from the front,
- * those that the stream has taken, plain and TLS alike.  So who commits a request asks for the
+/* Bytes of output, counted from some moment before it began to serve, or its port set
+ * conn_service(): all that were committed, and of these, from the front, those that the stream has
+ * taken, plain and TLS alike.  So who commits a request asks for the
  * first behind its conn_commit() or conn_send_block(), and it has been handed over, whole, when the
  * second is no less. */
 uint64_t conn_committed(const struct connection *c);

@@ -83,7 +83,7 @@ static uint32_t pack_calls(struct pack *p, const struct call *list, ao_time now)
 
 static uint32_t workers_of(struct connection *c)
 {
-    const struct worker_link *link = *conn_service(c);
+    const struct worker_link *link = conn_service(c);
     uint32_t count = 0;
 
     for (const struct worker *w = link ? link->first : NULL; w; w = w->next)

@@ -85,7 +85,7 @@ static void answered(struct worker_link *link, const struct envelope *e)
 
 void worker_answered(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
 
     if (link && !link->why) {
         answered(link, e);
@@ -97,7 +97,7 @@ void worker_answered(struct rpc_loop *loop, struct connection *c, const struct e
 
 struct task *worker_running(struct connection *c, uint64_t number)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
     bool early;
 
     if (!link || link->why)

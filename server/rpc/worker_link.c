@@ -159,12 +159,13 @@ void worker_answer_waits(struct worker *w, enum ergon_error error, const char *t
 
 struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
 
     if (link)
         return link;
     link = calloc(1, sizeof *link);
-    if (!link || !crypto_random((uint8_t *)link->seed, sizeof link->seed)) {
+    if (!link || !crypto_random((uint8_t *)link->seed, sizeof link->seed) ||
+        !conn_set_service(c, link)) {
         free(link);
         return NULL;
     }
@@ -175,7 +176,6 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
     link->rights = conn_rights(c);
     link->charged = sizeof *link;
     conn_hold(c, sizeof *link);
-    *conn_service(c) = link;
     return link;
 }
 
@@ -201,7 +201,7 @@ static void link_free(struct worker_link *link)
     }
     requests_fini(&link->requests);
     hash_table_fini(&link->offers);
-    *conn_service(link->conn) = NULL;
+    conn_set_service(link->conn, NULL);
     conn_hold(link->conn, -(int64_t)link->charged);
     free(link);
 }
@@ -300,7 +300,7 @@ static void log_lost(const struct worker *w, const char *why)
 
 void worker_gone(struct connection *c, const char *why)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
     char text[200];
 
     if (!link)
@@ -325,7 +325,7 @@ void worker_gone(struct connection *c, const char *why)
 
 void worker_flushed(struct connection *c)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
 
     if (!link || link->why)
         return;

@@ -47,7 +47,7 @@ static uint32_t number_of(const struct worker *w)
 /* Of this connection; NULL: it has none of this number. */
 static struct worker *find(struct connection *c, uint64_t number)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
     struct worker *w = link ? link->first : NULL;
 
     while (w && !(worker_is_open(w) && number_of(w) == number))
@@ -312,7 +312,7 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
 static uint32_t visit_all(struct census *n, struct connection *c)
 {
     struct roll *l = roll_of(n);
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
     uint32_t cost = 1;
 
     for (struct worker *w = link ? link->first : NULL; w; w = w->next)

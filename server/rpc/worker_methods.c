@@ -286,7 +286,7 @@ static void serve_register(struct rpc_request *rq)
 {
     struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
 
-    if (!read_registration(rq, &g) || !has_room(rq, *conn_service(rq->conn), g.slots))
+    if (!read_registration(rq, &g) || !has_room(rq, conn_service(rq->conn), g.slots))
         return;
     struct worker *w = worker_new(rq, &g);
     if (!w)
@@ -303,7 +303,7 @@ static void serve_register(struct rpc_request *rq)
  * (worker_port.c). */
 static void settle_own(struct rpc_request *rq, bool quiet)
 {
-    struct worker_link *link = *conn_service(rq->conn);
+    struct worker_link *link = conn_service(rq->conn);
     struct worker *last = NULL;
 
     for (struct worker *w = link ? link->first : NULL; w; w = w->next)

@@ -77,7 +77,7 @@ static bool request_head(struct span bytes, struct span *msgid)
  * readable, and closes. */
 static void refuse_input(struct connection *c, enum scan_verdict verdict, struct span bytes)
 {
-    const struct scan_limits *limits = c->scan;
+    const struct scan_limits *limits = conn_scan_limits(c);
     char text[128];
     struct span msgid;
 
@@ -121,7 +121,7 @@ static inline void hand_over(struct connection *c, const struct envelope *e)
     struct net_loop *l = c->loop;
 
     /* Answers to our requests never wait for the calls of the peer. */
-    if (e->type != ENVELOPE_RESPONSE && c->in_flight >= c->calls_max) {
+    if (e->type != ENVELOPE_RESPONSE && (c->serves || c->in_flight >= l->limits.in_flight)) {
         if (!c->serves)
             c->reserve++;
         else if (refuse_own(c, e))
@@ -170,22 +170,30 @@ const struct scan_notes *conn_message_notes(const struct connection *c, const ui
     return &c->loop->notes;
 }
 
+/* The message that was put back has so many bytes. */
+static void keep_for_retry(struct connection *c, size_t len)
+{
+    c->put_back = false;
+    c->retries = true;
+    c->cold->whole = (uint32_t)len;
+}
+
 /* The message that was put back stands at the front: that it is whole is known, so to try again
  * costs the same, however long it is.  Returns how many bytes are used up. */
 static size_t hand_over_again(struct connection *c, struct span bytes, struct scanner *scanner,
                               uint32_t *count)
 {
-    uint32_t len = c->whole;
+    uint32_t len = c->cold->whole;
 
     if (!conn_may_read(c))
         return 0;
-    c->whole = 0;
-    if (len > c->scan->message_max) /* it may less than before: it is refused as others are */
+    c->retries = false;
+    holdings_end_use(c);
+    if (len > conn_scan_limits(c)->message_max) /* it may less than before: refused as others are */
         return 0;
     deliver_long(c, span_of(bytes.at, len), scanner);
     if (c->put_back) {
-        c->put_back = false;
-        c->whole = len;
+        keep_for_retry(c, len);
         return 0;
     }
     ++*count;
@@ -200,15 +208,14 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     struct net_loop *l = c->loop;
     struct span rest = {0};
     uint32_t count = 0;
-    size_t at = c->whole > 0 ? hand_over_again(c, bytes, scanner, &count) : 0;
+    size_t at = c->retries ? hand_over_again(c, bytes, scanner, &count) : 0;
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
-        const struct scan_limits *limits = c->scan; /* any message may say who it is */
+        const struct scan_limits *limits = conn_scan_limits(c); /* any message may say who it is */
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             if (c->put_back) {
-                c->put_back = false;
-                c->whole = (uint32_t)rest.len;
+                keep_for_retry(c, rest.len);
                 at -= rest.len;
                 count--;
             }
@@ -484,12 +491,12 @@ static bool must_wait(struct connection *c)
         t->read = 0;
         t->round = round;
     }
-    if (c->turn == t->turn)
+    if (c->turn == (uint16_t)t->turn)
         return true;
     t->behind |= t->read >= READ_A_ROUND;
     if (t->behind)
         return true;
-    c->turn = t->turn;
+    c->turn = (uint16_t)t->turn;
     return false;
 }
 

@@ -58,12 +58,15 @@ bool conn_send_block(struct connection *c, void *block, struct span bytes,
 bool conn_may_push(struct connection *c, size_t bytes)
 {
     uint64_t waits = output_bytes(c);
+    struct conn_cold *cold = cold_begin(c, COLD_PUSHED);
 
-    if (c->pushed > waits)
-        c->pushed = waits; /* the rest was read */
-    if (c->pushed > 0 && c->pushed + bytes > c->loop->limits.output_max)
+    if (cold == NULL)
         return false;
-    c->pushed += bytes;
+    if (cold->pushed > waits)
+        cold->pushed = waits; /* the rest was read */
+    if (cold->pushed > 0 && cold->pushed + bytes > c->loop->limits.output_max)
+        return false;
+    cold->pushed += bytes;
     return true;
 }
 
@@ -103,7 +106,8 @@ static bool write_some(struct connection *c)
     }
     if (n > 0) {
         c->since = activator_now(c->loop->activator);
-        c->handed += (uint64_t)n;
+        if (c->cold != NULL)
+            c->cold->handed += (uint64_t)n;
         counter_add(&c->loop->counters.bytes_out, (uint64_t)n);
         chunk_consume(&c->out, &c->loop->pool, (size_t)n);
         TRACE(c->loop->activator, "conn", conn_id(c), "wrote %zd bytes, %lu left", n,
@@ -148,10 +152,10 @@ static void note_unread(struct connection *c, bool less)
 {
     bool begins = !c->unread;
 
-    if (c->pushed == 0 || !conn_open(c) || c->loop->limits.unread == 0)
+    if (c->cold == NULL || c->cold->pushed == 0 || !conn_open(c) || c->loop->limits.unread == 0)
         return;
     if (begins || less)
-        c->unread_since = activator_now(c->loop->activator);
+        c->cold->unread_since = activator_now(c->loop->activator);
     c->unread = true;
     if (begins)
         conn_kick(c); /* its step sets the alarm */
@@ -189,7 +193,8 @@ void output_flush(struct connection *c)
         return;
     }
     chunk_drop_all(&c->out, &c->loop->pool); /* a chunk that was reserved and not used */
-    c->pushed = 0;
+    if (c->cold != NULL)
+        c->cold->pushed = 0;
     if (c->charged > 0)
         holdings_settle(c);
     if (c->stream.watched & STREAM_WRITE) {

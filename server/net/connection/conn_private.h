@@ -1,5 +1,6 @@
 /* A connection from inside, for the files of this room: its structure, and the functions of each
- * file for the files above it.  From the bottom up: chunk.c and partial_input.c keep bytes;
+ * file for the files above it.  From the bottom up: chunk.c and partial_input.c keep bytes,
+ * conn_cold.c what few need;
  * holdings.c, serving.c, conn_state.c, conn_output.c, conn_input.c and admit.c; connection.c, which
  * steps it; net_loop.c.
  *
@@ -9,7 +10,7 @@
 #define ERGON_NET_CONN_PRIVATE_H
 
 #include "base/log.h"
-#include "server/accounts/room.h"
+#include "server/net/connection/conn_cold.h"
 #include "server/net/connection/net_loop.h"
 #include "server/net/connection_rights.h"
 
@@ -34,22 +35,24 @@ enum {
     RESERVE_MESSAGES = 16   /* handed over beyond the limit of calls in flight */
 };
 
+/* A server has many that are idle, so tests/unit/net/idle_size_test.c holds its size: what few need
+ * stands in the cold part. */
 struct connection {
     struct ao ao;
 
     struct net_loop *loop;
     struct partial_input *partial; /* input that is kept; NULL: none */
+    struct conn_cold *cold;        /* conn_cold.h; NULL: none */
     struct chunk_chain out;
-    uint64_t pushed;    /* bytes of it that nobody asked for, at most; 0 when all is written */
-    uint64_t handed;    /* bytes that the stream has taken, in all */
-    uint32_t in_flight; /* calls that count */
-    uint32_t calls_max; /* of these before it stops being read; 0 while it serves: each is judged */
-    uint32_t polls;     /* calls that do not */
-    uint8_t state;      /* enum conn_state */
-    uint8_t ready;      /* bits of enum stream_ready: known to hold */
-    uint8_t reserve;    /* messages handed over since in_flight reached its limit */
-    uint8_t failures;   /* of authentication */
+    uint32_t in_flight;  /* calls that count */
+    uint32_t polls;      /* calls that do not */
+    uint16_t turn;       /* of its tally, in which it was read last; wraps */
+    uint16_t generation; /* of its loop, by which its rights were found: renewal.h; wraps */
     struct conn_mode mode;
+    uint8_t state;          /* enum conn_state */
+    uint8_t ready;          /* bits of enum stream_ready: known to hold */
+    uint8_t reserve;        /* messages handed over since in_flight reached its limit */
+    bool limited : 1;       /* conn_time_limit(): it may not stay as it is for ever */
     bool stopped : 1;       /* OPEN: input waits for calls in flight or for output */
     bool drain : 1;         /* OPEN: hand over what is kept, then DRAINING */
     bool peer_eof : 1;      /* DRAINING, FLUSHING: the peer's FIN was read */
@@ -66,43 +69,28 @@ struct connection {
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
     bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */
     bool killed : 1;        /* conn_kill() */
-    bool waits : 1;         /* OPEN: for room in its account; `room` stands there */
+    bool waits : 1;         /* OPEN: for room in its account; cold->room stands there */
     bool heavy : 1;         /* OPEN: it holds as much as it may itself */
+    bool held : 1;          /* OPEN: it is not read, since it `waits` or is `heavy` */
     bool put_back : 1;      /* the message that is handed over waits for room */
+    bool retries : 1;       /* a message that was put back stands first in what is kept */
     bool unlimited : 1;     /* conn_unlimited() */
     bool mortal : 1;        /* its principal ends, at `expires` */
     bool awaits_input : 1;  /* OPEN: what it would read finds no room; it looks again soon */
-    bool unread : 1;        /* OPEN: pushed events wait to be read, since `unread_since` */
-    bool heard_out : 1;     /* a newcomer's time was over, and what had come by then is looked at */
+    bool unread : 1;        /* OPEN: pushed events wait to be read, since cold->unread_since */
     bool serves : 1;        /* OPEN: conn_serve() */
-    bool stays : 1;         /* it serves, and the server's drain does not wait for it */
-    bool looks : 1;         /* it serves, and looks at `look_at` whether its peer still answers */
-    bool unheard : 1;       /* it looked, and something stood unacknowledged */
-    bool silent : 1;        /* its peer acknowledges nothing any more */
-    uint32_t whole; /* bytes of the message that was put back, and stands first; 0: none was */
+    bool looks : 1;         /* it serves, and looks at cold->look_at whether its peer answers */
 
-    ao_time accepted;     /* when it came */
-    uint64_t messages;    /* handed over, in all */
-    uint32_t turn;        /* of its tally, in which it was read last */
-    uint32_t generation;  /* of its loop, by which its rights were found: renewal.h */
-    ao_time expires;      /* of the activators' clock */
-    ao_time unread_since; /* while `unread`: when its peer last took something, or it began */
-    ao_time look_at;      /* while it `looks` */
-    ao_time entered;      /* when it came, or was opened */
-    ao_time since;      /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
-    ao_time time_limit; /* of this state, ns from `since`; 0: none */
-    const struct scan_limits *scan;  /* of its messages: the loop's, or those of newcomers */
+    ao_time accepted;  /* when it came */
+    uint64_t messages; /* handed over, in all */
+    ao_time expires;   /* of the activators' clock */
+    ao_time since;     /* OPEN, DRAINING: the last byte, or call's end; else: the time of entry */
     STAILQ_ENTRY(connection) queued; /* in the queue that `dirty` or `dead` tells */
     LIST_ENTRY(connection) link;     /* all of the loop */
-    struct place place, shaking;     /* among newcomers, and among those that shake hands */
-    struct room_waiter room;
-    uint64_t output_max;             /* that of the limits, or 0 while it `waits` or is `heavy` */
-    uint64_t charged, charged_input; /* bytes that its tally knows of; of these, input */
+    uint64_t charged;                /* bytes that its tally knows of */
     uint64_t outside, in_tasks;      /* by conn_hold(), in `charged` too; by conn_hold_task() */
-    uint64_t wanted;                 /* bytes, by the message that was put back; 0: there is none */
-    void *user, *service;
-    const char *why;                   /* it is not open any more; NULL: it is, or was not yet */
-    const struct principal *principal; /* a reference; NULL: nobody yet */
+    void *user;
+    const struct principal *principal; /* shared_principals.h; NULL: nobody yet */
     struct tally *tally;               /* a reference; NULL before it is open */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */
     struct stream stream;
@@ -134,8 +122,16 @@ static inline uint64_t output_bytes(const struct connection *c)
 /* No limit stops input; of one that serves, none does. */
 static inline bool conn_may_read(const struct connection *c)
 {
-    return output_bytes(c) < c->output_max &&
-           (c->in_flight < c->calls_max || c->reserve < RESERVE_MESSAGES);
+    const struct net_limits *limits = &c->loop->limits;
+
+    return c->serves || (!c->held && output_bytes(c) < limits->output_max &&
+                         (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES));
+}
+
+/* Of its messages. */
+static inline const struct scan_limits *conn_scan_limits(const struct connection *c)
+{
+    return c->newcomer ? &c->loop->newcomers.scan : &c->loop->limits.scan;
 }
 
 /* Of one that is stopped, or serves: the end of a call, or output that has gone, is news for it. */
@@ -168,7 +164,8 @@ void conn_count(const struct connection *c, int n);
  * here and below. */
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
-ao_time conn_time_limit(const struct connection *c);    /* of its state, ns; 0: none */
+/* Of its state, ns from `since`; 0: none.  Whoever changes what it follows from sets `limited`. */
+ao_time conn_time_limit(const struct connection *c);
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);
 /* Opens its tally, by who it is now, in place of the one before.  False without memory: it is

@@ -78,13 +78,17 @@ void conn_set_principal(struct connection *c, const struct principal *p)
 bool conn_auth_failed(struct connection *c)
 {
     uint32_t limit = c->loop->limits.auth_failures;
+    struct conn_cold *cold = cold_begin(c, COLD_FAILURES);
 
-    if (c->failures < UINT8_MAX)
-        c->failures++;
+    if (cold == NULL) {
+        conn_out_of_memory(c);
+        return false;
+    }
+    cold->failures++;
     conn_slot_offend(c->slot, OFFENCE_TOKEN);
     log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
-             LOG_UINT("failures", c->failures));
-    if (limit == 0 || c->failures < limit)
+             LOG_UINT("failures", cold->failures));
+    if (limit == 0 || cold->failures < limit)
         return true;
     conn_close(c, "too many failed authentications");
     return false;

@@ -104,7 +104,8 @@ ao_time conn_time_limit(const struct connection *c)
         return FLUSH_TIME;
     case CONN_LINGERING:
         return LINGER_TIME;
-    case CONN_HANDSHAKE: /* never entered: a connection begins in it, with its limit */
+    case CONN_HANDSHAKE:
+        return c->loop->limits.handshake_timeout;
     case CONN_CLOSED:
         return 0;
     }
@@ -124,7 +125,16 @@ static void enter_closed(struct connection *c, const char *why)
     counter_add(&l->counters.connections, (uint64_t)-1);
     counter_add(&l->counters.closed, 1);
     recorder_note(activator_recorder(l->activator), RECORDER_CLOSED, conn_id(c));
-    CONN_LOG(debug, "disconnected", c, c->why ? c->why : why);
+    CONN_LOG(debug, "disconnected", c, c->cold && c->cold->why ? c->cold->why : why);
+}
+
+/* Kept until it has closed.  Without memory the log has why it closed at last, and that is all. */
+static void note_why(struct connection *c, enum conn_state next, const char *why)
+{
+    struct conn_cold *cold = next == CONN_CLOSED ? c->cold : cold_begin(c, COLD_WHY);
+
+    if (cold != NULL)
+        cold->why = why;
 }
 
 void conn_enter(struct connection *c, enum conn_state next, const char *why)
@@ -134,7 +144,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     if (c->serves)
         serving_end(c);
     if (c->state == CONN_OPEN)
-        c->why = why;
+        note_why(c, next, why);
     c->gone_due = next > CONN_DRAINING;
     newcomer_shook(c);
     if (c->state == CONN_HANDSHAKE)
@@ -145,9 +155,9 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     c->stopped = false;
     holdings_stop_waiting(c);
     c->since = activator_now(c->loop->activator);
-    c->time_limit = conn_time_limit(c);
-    if (next == CONN_OPEN)
-        c->entered = c->since;
+    c->limited = conn_time_limit(c) > 0;
+    if (next == CONN_OPEN && c->newcomer)
+        c->cold->entered = c->since;
     if (next == CONN_CLOSED || c->principal || !conn_asks_who(c))
         newcomer_remove(c);
     if (next == CONN_LINGERING)

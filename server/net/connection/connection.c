@@ -30,7 +30,7 @@ enum { ASKS_OF_HALF_CLOSED = 5 };
 
 static const char *time_out_text(const struct connection *c)
 {
-    return c->silent                    ? "its machine acknowledges nothing (workers.silence)"
+    return c->looks && c->cold->silent  ? "its machine acknowledges nothing (workers.silence)"
            : c->state == CONN_HANDSHAKE ? "handshake took too long"
            : c->state == CONN_FLUSHING  ? "peer does not read"
            : !conn_answerable(c)        ? "peer does not close"
@@ -42,7 +42,7 @@ static const char *time_out_text(const struct connection *c)
 /* When a peer that does not read what is pushed to it is let go; AO_NEVER: it reads. */
 static ao_time unread_until(const struct connection *c)
 {
-    return c->unread && conn_open(c) && !c->serves ? c->unread_since + c->loop->limits.unread
+    return c->unread && conn_open(c) && !c->serves ? c->cold->unread_since + c->loop->limits.unread
                                                    : AO_NEVER;
 }
 
@@ -64,7 +64,7 @@ static void time_out(struct connection *c)
     }
     const char *why = time_out_text(c);
 
-    if (c->newcomer && c->since == c->entered && c->ready == 0) /* nothing has come */
+    if (c->newcomer && c->since == c->cold->entered && c->ready == 0) /* nothing has come */
         conn_slot_offend(c->slot, OFFENCE_SILENT);
     CONN_LOG(info, "connection closed", c, why);
     conn_abort(c, why);
@@ -72,18 +72,18 @@ static void time_out(struct connection *c)
 
 static bool may_stay(const struct connection *c)
 {
-    return c->time_limit == 0 && !c->newcomer && !c->mortal && !c->unread && !c->looks;
+    return !c->limited && !c->newcomer && !c->mortal && !c->unread && !c->looks;
 }
 
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
 static ao_time time_is_over(const struct connection *c)
 {
-    ao_time at = c->time_limit == 0 ? AO_NEVER : c->since + c->time_limit;
+    ao_time at = c->limited ? c->since + conn_time_limit(c) : AO_NEVER;
     ao_time newcomer = newcomer_deadline(c), unread = unread_until(c);
 
     at = newcomer < at ? newcomer : at;
     at = unread < at ? unread : at;
-    at = c->looks && c->look_at < at ? c->look_at : at;
+    at = c->looks && c->cold->look_at < at ? c->cold->look_at : at;
     return c->mortal && conn_answerable(c) && c->expires < at ? c->expires : at;
 }
 
@@ -96,13 +96,14 @@ static bool timed_out(struct connection *c)
         c->since = now;
     if (c->mortal && conn_answerable(c) && now >= c->expires)
         admit_again(c);
-    if (c->looks && now >= c->look_at && serving_look(c))
+    if (c->looks && now >= c->cold->look_at && serving_look(c))
         return true;
     if (now < time_is_over(c))
         return false;
     /* The server may have been late, and what it waits for is there. */
-    bool late = c->newcomer && c->ready & STREAM_READ && !c->heard_out;
-    c->heard_out |= late;
+    bool late = c->newcomer && c->ready & STREAM_READ && !c->cold->heard_out;
+    if (late)
+        c->cold->heard_out = true;
     return !late;
 }
 
@@ -475,14 +476,16 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->loop = l;
     c->generation = l->generation;
     c->slot = slot;
-    slot->connection = c;
     c->mode.raw = slot->rules->raw;
-    c->accepted = c->since = c->entered = activator_now(l->activator);
-    c->output_max = l->limits.output_max;
-    c->calls_max = l->limits.in_flight;
-    c->time_limit = l->limits.handshake_timeout;
+    c->accepted = c->since = activator_now(l->activator);
+    c->limited = conn_time_limit(c) > 0;
+    if (!newcomer_add(c)) {
+        ao_fini(&c->ao);
+        free(c);
+        return NULL;
+    }
+    slot->connection = c;
     LIST_INSERT_HEAD(&l->all, c, link);
-    newcomer_add(c);
     conn_count(c, 1);
     counter_add(&l->counters.connections, 1);
     counter_add(&l->counters.accepted, 1);
@@ -509,6 +512,7 @@ void conn_free(struct connection *c)
         ao_deactivate(&c->ao);
     c->outside = 0; /* of calls that end with the loop */
     input_drop(c);
+    cold_free(c);
     shared_principals_release(&l->principals, c->principal);
     tally_close(c->tally);
     c->slot->connection = NULL;

@@ -14,10 +14,16 @@ uint64_t conn_bytes(const struct connection *c)
 
 /* --- Stopped, or not --- */
 
+/* Bytes of `charged` that are input. */
+static uint64_t charged_input(const struct connection *c)
+{
+    return c->partial ? c->partial->charged : 0;
+}
+
 /* All but input, which has limits of its own. */
 static uint64_t at_work(const struct connection *c)
 {
-    return c->charged - c->charged_input + c->in_tasks;
+    return c->charged - charged_input(c) + c->in_tasks;
 }
 
 /* By its own limit.  With 0 wanted: it holds as much as it may. */
@@ -30,30 +36,54 @@ static bool own_limit_lacks(const struct connection *c, uint64_t wanted)
     return wanted == 0 ? now >= limit : account_exceeds(now, wanted, limit);
 }
 
+static uint64_t wanted(const struct connection *c)
+{
+    return c->cold ? c->cold->wanted : 0;
+}
+
+static void set_wanted(struct connection *c, uint64_t bytes)
+{
+    if (c->cold)
+        c->cold->wanted = bytes;
+}
+
+void holdings_end_use(struct connection *c)
+{
+    if (c->cold && !c->waits && !c->put_back && !c->retries && c->cold->wanted == 0)
+        cold_end(c, COLD_ROOM);
+}
+
 /* What conn_may_read() looks at.  Once it is read again, what it waited with is handed over anew,
  * and says itself what it wants. */
-static void set_output_max(struct connection *c)
+static void set_held(struct connection *c)
 {
-    bool was_stopped = c->output_max == 0;
+    bool was_held = c->held;
 
-    c->output_max = c->serves ? UINT64_MAX : c->waits || c->heavy ? 0 : c->loop->limits.output_max;
-    if (c->output_max > 0)
-        c->wanted = 0;
-    if (was_stopped && c->stopped && conn_may_read(c))
+    c->held = !c->serves && (c->waits || c->heavy);
+    if (c->held)
+        return;
+    set_wanted(c, 0);
+    holdings_end_use(c);
+    if (was_held && c->stopped && conn_may_read(c))
         conn_kick(c);
 }
 
+/* Without memory it does not wait now; with what it holds next it is weighed once more. */
 static void wait(struct connection *c)
 {
+    struct conn_cold *cold = cold_begin(c, COLD_ROOM);
+
+    if (!cold)
+        return;
     TRACE(c->loop->activator, "conn", c->slot->id, "waits for room (%lu bytes held, %lu wanted)",
-          (unsigned long)conn_bytes(c), (unsigned long)c->wanted);
+          (unsigned long)conn_bytes(c), (unsigned long)cold->wanted);
     c->waits = true;
-    room_wait(c->tally, &c->room, c->wanted);
+    room_wait(c->tally, &cold->room, cold->wanted);
 }
 
 static void set_heavy(struct connection *c)
 {
-    bool heavy = own_limit_lacks(c, c->wanted);
+    bool heavy = own_limit_lacks(c, wanted(c));
 
     if (heavy && !c->heavy)
         accounts_note_stopped(c->loop->tallies->accounts);
@@ -70,17 +100,17 @@ static void weigh(struct connection *c)
     if (!conn_open(c))
         return;
     set_heavy(c);
-    if (!c->serves && !c->waits && c->wanted == 0 && holdings_lack(c))
+    if (!c->serves && !c->waits && wanted(c) == 0 && holdings_lack(c))
         wait(c);
-    set_output_max(c);
+    set_held(c);
 }
 
 void holdings_go_on(struct room_waiter *w)
 {
-    struct connection *c = ao_of(w, struct connection, room);
+    struct connection *c = ao_of(w, struct conn_cold, room)->owner;
 
     c->waits = false;
-    set_output_max(c);
+    set_held(c);
 }
 
 void holdings_stop_waiting(struct connection *c)
@@ -88,13 +118,14 @@ void holdings_stop_waiting(struct connection *c)
     if (!c->waits)
         return;
     c->waits = false;
-    room_forget(c->tally, &c->room);
+    room_forget(c->tally, &c->cold->room);
+    holdings_end_use(c);
 }
 
 void holdings_go_by_service(struct connection *c)
 {
     holdings_stop_waiting(c);
-    c->wanted = 0;
+    set_wanted(c, 0);
     weigh(c);
 }
 
@@ -102,16 +133,20 @@ bool conn_may_begin(struct connection *c, uint64_t bytes)
 {
     if (c->serves)
         return !own_limit_lacks(c, bytes) && !tally_lacks(c->tally, bytes);
-    c->wanted = bytes;
-    set_heavy(c);
-    if (!c->heavy && !tally_lacks(c->tally, bytes)) {
-        c->wanted = 0;
+    if (!own_limit_lacks(c, bytes) && !tally_lacks(c->tally, bytes)) {
+        c->heavy = false;
         return true;
     }
+    if (!cold_begin(c, COLD_ROOM)) {
+        conn_out_of_memory(c);
+        return false;
+    }
+    c->put_back = true;
+    set_wanted(c, bytes);
+    set_heavy(c);
     if (!c->heavy && !c->waits)
         wait(c);
-    c->put_back = true;
-    set_output_max(c);
+    set_held(c);
     return false;
 }
 
@@ -122,7 +157,7 @@ void conn_wait_for_room(struct connection *c)
     if (!conn_open(c) || c->serves || c->waits || !has_others || !tally_lacks(c->tally, 0))
         return;
     wait(c);
-    set_output_max(c);
+    set_held(c);
 }
 
 /* --- What it holds --- */
@@ -134,17 +169,30 @@ void holdings_settle(struct connection *c)
     uint64_t input = input_bytes(c), bytes = input + output_bytes(c) + c->outside;
     if (bytes != c->charged)
         tally_charge(c->tally, (int64_t)(bytes - c->charged));
-    if (input != c->charged_input)
-        tally_input(c->tally, (int64_t)(input - c->charged_input));
     c->charged = bytes;
-    c->charged_input = input;
+    if (input != charged_input(c)) {
+        tally_input(c->tally, (int64_t)(input - charged_input(c)));
+        c->partial->charged = input;
+    }
     weigh(c);
+}
+
+void holdings_forget_input(struct connection *c)
+{
+    uint64_t input = charged_input(c);
+
+    if (input == 0)
+        return;
+    tally_charge(c->tally, -(int64_t)input);
+    tally_input(c->tally, -(int64_t)input);
+    c->charged -= input;
+    c->partial->charged = 0;
 }
 
 static void charge_all(struct tally *t, const struct connection *c, int64_t sign)
 {
     tally_charge(t, sign * (int64_t)c->charged);
-    tally_input(t, sign * (int64_t)c->charged_input);
+    tally_input(t, sign * (int64_t)charged_input(c));
 }
 
 void holdings_move(struct connection *c, struct tally *own)

@@ -7,6 +7,10 @@
 
 /* What it holds has changed, and is not gone at this round's end. */
 void holdings_settle(struct connection *c);
+/* The input that it keeps is about to go; then it is to be settled. */
+void holdings_forget_input(struct connection *c);
+/* The message that was put back is handed over, or gone. */
+void holdings_end_use(struct connection *c);
 /* From now on it is charged to `own`, a reference that is taken over; that to the one before is
  * given back. */
 void holdings_move(struct connection *c, struct tally *own);

@@ -77,7 +77,7 @@ struct net_loop {
     struct walks walks;
     struct conn_walk renewal;    /* renewal.h */
     struct net_loop *self;       /* the one loop of that walk */
-    uint32_t generation, walked; /* of rights; that for which the walk was begun */
+    uint16_t generation, walked; /* of rights; that for which the walk was begun */
     bool renewing;               /* it is under way */
     struct newcomer_list newcomers;
     struct shared_principals principals;

@@ -13,12 +13,12 @@ typedef struct connection *of_place(struct place *p);
 
 static struct connection *newcomer_of(struct place *p)
 {
-    return ao_of(p, struct connection, place);
+    return ao_of(p, struct conn_cold, place)->owner;
 }
 
 static struct connection *shaker_of(struct place *p)
 {
-    return ao_of(p, struct connection, shaking);
+    return ao_of(p, struct conn_cold, shaking)->owner;
 }
 
 /* The server has done all that it can: what comes next is the peer's.  In a crowd, or behind a long
@@ -33,7 +33,8 @@ static bool is_waited_for(const struct connection *c)
 /* It had time to speak, and said nothing. */
 static bool is_silent(const struct connection *c)
 {
-    return is_waited_for(c) && activator_clock(c->loop->activator) - c->entered >= TIME_TO_SPEAK;
+    return is_waited_for(c) &&
+           activator_clock(c->loop->activator) - c->cold->entered >= TIME_TO_SPEAK;
 }
 
 /* That of the address with the most; NULL: no address has so many that it is to blame. */
@@ -85,7 +86,7 @@ void newcomer_shakes(struct connection *c)
     if (c->shakes || !tls_shakes(&c->stream))
         return;
     c->shakes = true;
-    places_join(p, &c->shaking, c->slot->key);
+    places_join(p, &c->cold->shaking, c->slot->key);
     if (l->limits.handshakes > 0 && p->count > l->limits.handshakes)
         give_way(p, shaker_of, 0, "too many TLS handshakes have begun (limits.handshakes)");
 }

@@ -55,31 +55,34 @@ struct place *places_last(const struct places *p, const struct crowd *crowd)
                          : ao_of(TAILQ_FIRST(&crowd->members), struct place, of_crowd);
 }
 
-static void become_newcomer(struct connection *c)
+static bool become_newcomer(struct connection *c)
 {
     struct net_loop *l = c->loop;
+    struct conn_cold *cold = cold_begin(c, COLD_NEWCOMER);
 
+    if (cold == NULL)
+        return false;
     c->newcomer = true;
-    c->scan = &l->newcomers.scan;
-    places_join(&l->newcomers.places, &c->place, c->slot->key);
+    cold->heard_out = false;
+    cold->entered = activator_now(l->activator);
+    places_join(&l->newcomers.places, &cold->place, c->slot->key);
     counter_add(&l->counters.newcomers, 1);
+    return true;
 }
 
-void newcomer_add(struct connection *c)
+bool newcomer_add(struct connection *c)
 {
     const struct listener_rules *rules = c->slot->rules;
 
-    c->scan = &c->loop->limits.scan;
-    if (rules->contexts != NULL || rules->auth == LISTENER_AUTH_TOKEN)
-        become_newcomer(c);
+    return (rules->contexts == NULL && rules->auth != LISTENER_AUTH_TOKEN) || become_newcomer(c);
 }
 
 void newcomer_again(struct connection *c)
 {
     if (c->newcomer || c->state == CONN_CLOSED)
         return;
-    c->entered = activator_now(c->loop->activator);
-    become_newcomer(c);
+    if (!become_newcomer(c))
+        conn_out_of_memory(c);
 }
 
 void newcomer_remove(struct connection *c)
@@ -89,9 +92,9 @@ void newcomer_remove(struct connection *c)
     if (!c->newcomer)
         return;
     c->newcomer = false;
-    c->scan = &l->limits.scan;
-    places_leave(&l->newcomers.places, &c->place);
+    places_leave(&l->newcomers.places, &c->cold->place);
     counter_add(&l->counters.newcomers, (uint64_t)-1);
+    cold_end(c, COLD_NEWCOMER);
 }
 
 void newcomer_shook(struct connection *c)
@@ -99,12 +102,12 @@ void newcomer_shook(struct connection *c)
     if (!c->shakes)
         return;
     c->shakes = false;
-    places_leave(&c->loop->newcomers.shaking, &c->shaking);
+    places_leave(&c->loop->newcomers.shaking, &c->cold->shaking);
 }
 
 ao_time newcomer_deadline(const struct connection *c)
 {
     ao_time limit = c->loop->limits.auth_timeout;
 
-    return c->newcomer && conn_open(c) && limit > 0 ? c->entered + limit : AO_NEVER;
+    return c->newcomer && conn_open(c) && limit > 0 ? c->cold->entered + limit : AO_NEVER;
 }

@@ -9,7 +9,7 @@
  * If it had not, many came at once, and the last one has to come again.  (A random early drop, as
  * of OpenSSH's MaxStartups, would hit those who are about to speak as often.)
  *
- * Thread: the loop's.  Nothing here fails. */
+ * Thread: the loop's.  What may fail says so. */
 #ifndef ERGON_NET_NEWCOMERS_H
 #define ERGON_NET_NEWCOMERS_H
 
@@ -21,10 +21,11 @@ enum { NEWCOMER_MESSAGE_MAX = 4096 /* bytes */ };
 void newcomers_init(struct net_loop *l);
 void newcomers_fini(struct net_loop *l); /* when its connections are gone */
 
-/* A new connection, if it is one. */
-void newcomer_add(struct connection *c);
+/* A new connection, if it is one.  False without memory. */
+bool newcomer_add(struct connection *c);
 
-/* A connection that was known and is nobody's any more: its time begins again. */
+/* A connection that was known and is nobody's any more: its time begins again.  Without memory it
+ * is CLOSED. */
 void newcomer_again(struct connection *c);
 
 /* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */

@@ -17,13 +17,14 @@ enum { CLOSED_AT_ONCE = 4 /* messages, for one that needs room; then others have
 static void forget(struct connection *c)
 {
     c->partial = NULL;
-    c->partial_whole = false;
-    c->whole = 0;
+    c->partial_whole = c->retries = false;
+    holdings_end_use(c);
     holdings_settle(c);
 }
 
 void input_drop(struct connection *c)
 {
+    holdings_forget_input(c);
     partial_free(&c->loop->partials, c->partial);
     forget(c);
 }
@@ -40,6 +41,7 @@ bool conn_take_message(struct connection *c, struct span params, struct block *o
     if (c->partial == NULL || !stands_alone(c->partial, params))
         return false;
     size_t used = (size_t)(params.at + params.len - (const uint8_t *)c->partial);
+    holdings_forget_input(c);
     *out = partial_release(&c->loop->partials, c->partial);
     block_trim(out, used);
     forget(c);

@@ -183,6 +183,7 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
         return NULL;
     }
     p->owner = owner;
+    p->charged = 0;
     p->start = 0;
     p->end = bytes.len;
     p->capacity = first_capacity(bytes.len) + take_surplus(list, &block, cost, is_own);

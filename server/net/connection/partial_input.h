@@ -20,6 +20,7 @@ enum { PARTIAL_MIN = 256 }; /* bytes; room for a message that drips in */
 struct partial_input {
     LIST_ENTRY(partial_input) link; /* all of one loop */
     struct connection *owner;
+    uint64_t charged;       /* bytes that the owner's account knows of: holdings.h */
     size_t start, end;      /* the bytes are bytes[start .. end) */
     size_t capacity;        /* of `bytes`, as far as it is counted */
     size_t room;            /* of `bytes`: more than `capacity` by less than a page */

@@ -8,6 +8,7 @@
  * why there is no TCP_USER_TIMEOUT, which makes no difference between the two. */
 #include "server/net/connection/serving.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "server/net/connection/holdings.h"
@@ -42,30 +43,40 @@ static void ask_often(struct connection *c)
 
 static void begin(struct connection *c)
 {
+    assert(c->cold->uses & COLD_SERVICE);
     TRACE(c->loop->activator, "conn", conn_id(c), "serves");
     c->serves = true;
-    c->calls_max = 0;
     c->reserve = 0;
     c->unread = false;
-    c->time_limit = conn_time_limit(c);
+    c->limited = conn_time_limit(c) > 0;
     ask_often(c);
     holdings_go_by_service(c);
     conn_kick(c); /* it may be stopped */
+}
+
+/* Where nobody asks for anything of it any more. */
+static void end_use(struct connection *c)
+{
+    if (c->cold && !c->serves && !c->cold->service) {
+        c->cold->handed = 0;
+        cold_end(c, COLD_SERVICE);
+    }
 }
 
 bool conn_serve(struct connection *c, bool on)
 {
     bool may = conn_open(c) && !c->drain && !c->loop->draining;
 
-    if (on && !c->serves && may)
+    if (on && !c->serves && may && cold_begin(c, COLD_SERVICE))
         begin(c);
     if (on || !c->serves)
         return on == c->serves;
     serving_end(c);
     c->since = activator_now(c->loop->activator);
-    c->time_limit = conn_time_limit(c);
+    c->limited = conn_time_limit(c) > 0;
     holdings_go_by_service(c);
     conn_kick(c); /* its time limit counts, and a drain closes it */
+    end_use(c);
     return true;
 }
 
@@ -74,9 +85,18 @@ bool conn_serves(const struct connection *c)
     return c->serves;
 }
 
-void **conn_service(struct connection *c)
+void *conn_service(const struct connection *c)
 {
-    return &c->service;
+    return c->cold ? c->cold->service : NULL;
+}
+
+bool conn_set_service(struct connection *c, void *service)
+{
+    if (service ? !cold_begin(c, COLD_SERVICE) : !c->cold)
+        return !service;
+    c->cold->service = service;
+    end_use(c);
+    return true;
 }
 
 const char *conn_why(const struct connection *c)
@@ -85,19 +105,19 @@ const char *conn_why(const struct connection *c)
         return "the connection was reset";
     if (c->stream.error == ETIMEDOUT)
         return "its machine does not answer";
-    return c->why ? c->why : "it has closed its side of the connection";
+    return c->cold && c->cold->why ? c->cold->why : "it has closed its side of the connection";
 }
 
 /* --- Its output --- */
 
 uint64_t conn_committed(const struct connection *c)
 {
-    return c->handed + c->out.bytes;
+    return conn_handed(c) + c->out.bytes;
 }
 
 uint64_t conn_handed(const struct connection *c)
 {
-    return c->handed;
+    return c->cold ? c->cold->handed : 0;
 }
 
 bool conn_output_full(const struct connection *c)
@@ -119,7 +139,7 @@ void serving_wrote(struct connection *c)
 
     if (!c->looks && c->loop->limits.silence > 0 && c->stream.cls->unheard) {
         c->looks = true;
-        c->look_at = next_look(c, 0);
+        c->cold->look_at = next_look(c, 0);
         conn_kick(c); /* its step sets the alarm */
     }
     if (port->flushed)
@@ -156,9 +176,9 @@ void serving_drains(struct connection *c)
 {
     struct net_loop *l = c->loop;
 
-    if (c->stays || c->in_flight + c->polls > 0)
+    if (c->cold->stays || c->in_flight + c->polls > 0)
         return;
-    c->stays = true;
+    c->cold->stays = true;
     atomic_fetch_add_explicit(&l->staying, 1, memory_order_relaxed);
     if (l->to_acceptor)
         ao_post(l->to_acceptor->handle, AO_POST_MESSAGE);
@@ -170,12 +190,13 @@ bool serving_look(struct connection *c)
 {
     struct stream_silence s = {0};
     ao_time silence = c->loop->limits.silence;
-    bool was_unheard = c->unheard;
+    struct conn_cold *cold = c->cold;
+    bool was_unheard = cold->unheard;
 
     bool tells = c->stream.cls->unheard(&c->stream, &s);
-    c->unheard = tells && s.asked;
+    cold->unheard = tells && s.asked;
     c->looks = tells && (s.asked || s.waits || output_bytes(c) > 0);
-    c->look_at = next_look(c, c->unheard && s.since < silence ? silence - s.since : 0);
-    c->silent = was_unheard && c->unheard && s.since >= silence;
-    return c->silent;
+    cold->look_at = next_look(c, cold->unheard && s.since < silence ? silence - s.since : 0);
+    cold->silent = was_unheard && cold->unheard && s.since >= silence;
+    return cold->silent;
 }

@@ -7,15 +7,15 @@
 #include "server/net/serving.h"
 #include "server/runtime/object/trace.h"
 
-/* It serves no longer; its port has still to hear of it, and a drain waits for it again. */
+/* It serves, and does no longer; its port has still to hear of it, and a drain waits for it again.
+ */
 static inline void serving_end(struct connection *c)
 {
     TRACE(c->loop->activator, "conn", conn_id(c), "serves no longer");
-    c->serves = c->looks = c->unheard = false;
-    c->calls_max = c->loop->limits.in_flight;
-    if (c->stays)
+    c->serves = c->looks = c->cold->unheard = false;
+    if (c->cold->stays)
         atomic_fetch_sub_explicit(&c->loop->staying, 1, memory_order_relaxed);
-    c->stays = false;
+    c->cold->stays = false;
 }
 
 /* Something of its output may have gone: tells its port.  Last in whatever calls it, since the port

@@ -10,7 +10,7 @@ struct shared {
     struct hash_link link;             /* first member */
     const struct principal *principal; /* a reference, beside those of its holders */
     const void *whose;
-    uint32_t generation;
+    uint16_t generation;
     uint32_t holders;
 };
 

@@ -24,7 +24,7 @@ struct shared_key {
     enum principal_mechanism how;
     const char *name;  /* without its mechanism */
     const void *whose; /* the rules of its listener */
-    uint32_t generation;
+    uint16_t generation;
 };
 
 void shared_principals_init(struct shared_principals *s, const uint64_t seed[2]);

@@ -605,8 +605,10 @@ NET_TEST(its_port_has_a_second_pointer)
 {
     struct connection *c = net_connect(&peer);
 
-    assert_null(*conn_service(c));
-    *conn_service(c) = &net;
+    assert_null(conn_service(c));
+    assert_true(conn_set_service(c, &net));
     assert_null(*conn_user(c));
-    assert_ptr_equal(*conn_service(c), &net);
+    assert_ptr_equal(conn_service(c), &net);
+    assert_true(conn_set_service(c, NULL));
+    assert_null(c->cold);
 }

@@ -240,9 +240,8 @@ SERVER_TEST(what_tls_has_taken_is_handed_over)
     client_init(&c, TLS1_3_VERSION, NULL, NULL);
     assert_true(client_connect(&c, url) && client_echo(&c, 1));
     struct connection *conn = LIST_FIRST(&server.loops[0]->all);
-    uint64_t before = conn_handed(conn);
-    assert_int_equal(before, 6);
     assert_true(conn_serve(conn, true));
+    uint64_t before = conn_handed(conn);
     conn_send_block(conn, block, span_of(block, SIZE), keep);
     assert_int_equal(conn_committed(conn), before + SIZE);
     server_turn(50);

@@ -106,11 +106,11 @@ PRINCIPAL_TEST(a_message_that_waits_is_scanned_once)
     hang(&peer, 2, 100);
     stage_run_ms(10);
     assert_true(stage.conn->waits);
-    assert_in_range(stage.conn->whole, LARGE, LARGE + 100);
+    assert_in_range(stage.conn->cold->whole, LARGE, LARGE + 100);
     uint64_t before = scanned;
     for (int i = 0; i < TRIES; i++) {
         holdings_stop_waiting(stage.conn);
-        holdings_go_on(&stage.conn->room);
+        holdings_go_on(&stage.conn->cold->room);
         stage_run_ms(10);
         assert_true(stage.conn->waits);
     }

@@ -31,7 +31,7 @@ static void says(struct script *k, const char *wanted)
 /* Its numbers begin at 8192. */
 static void unmask(struct connection *c)
 {
-    struct worker_link *link = *conn_service(c);
+    struct worker_link *link = conn_service(c);
     link->requests.mask = 0;
 }
 
