@@ -16,7 +16,6 @@ static struct chunk *chunk_new(struct chunk_pool *pool, size_t room)
         if (k == NULL)
             return NULL;
     }
-    k->next = NULL;
     k->at = k->end = k->bytes;
     k->limit = (uint8_t *)k + size;
     k->block = NULL;
@@ -49,11 +48,25 @@ void chunk_pool_fini(struct chunk_pool *pool)
 
 static void append(struct chunk_chain *chain, struct chunk *k)
 {
-    if (chain->last != NULL)
+    if (chain->last != NULL) {
+        k->next = chain->last->next;
         chain->last->next = k;
-    else
-        chain->first = k;
+    } else {
+        k->next = k;
+    }
     chain->last = k;
+}
+
+/* NULL: the chain is empty. */
+static struct chunk *first_of(const struct chunk_chain *chain)
+{
+    return chain->last == NULL ? NULL : chain->last->next;
+}
+
+/* NULL: it is the last. */
+static struct chunk *next_of(const struct chunk_chain *chain, const struct chunk *k)
+{
+    return k == chain->last ? NULL : k->next;
 }
 
 uint8_t *chunk_reserve(struct chunk_chain *chain, struct chunk_pool *pool, size_t room)
@@ -107,7 +120,7 @@ static bool keep(struct chunk *k)
 
 bool chunk_keep(const struct chunk_chain *chain)
 {
-    for (struct chunk *k = chain->first; k != NULL; k = k->next)
+    for (struct chunk *k = first_of(chain); k != NULL; k = next_of(chain, k))
         if (k->limit == NULL && k->block == NULL && !keep(k))
             return false;
     return true;
@@ -117,7 +130,7 @@ int chunk_parts(const struct chunk_chain *chain, struct iovec *parts, int max)
 {
     int count = 0;
 
-    for (struct chunk *k = chain->first; k != NULL && count < max; k = k->next)
+    for (struct chunk *k = first_of(chain); k != NULL && count < max; k = next_of(chain, k))
         if (k->end != k->at)
             parts[count++] = (struct iovec){.iov_base = (void *)(uintptr_t)k->at,
                                             .iov_len = (size_t)(k->end - k->at)};
@@ -126,21 +139,22 @@ int chunk_parts(const struct chunk_chain *chain, struct iovec *parts, int max)
 
 static void pop(struct chunk_chain *chain, struct chunk_pool *pool)
 {
-    struct chunk *k = chain->first;
+    struct chunk *k = first_of(chain);
 
-    chain->first = k->next;
-    if (chain->first == NULL)
+    if (k == chain->last)
         chain->last = NULL;
+    else
+        chain->last->next = k->next;
     chunk_free(k, pool);
 }
 
 void chunk_consume(struct chunk_chain *chain, struct chunk_pool *pool, size_t bytes)
 {
     chain->bytes -= bytes;
-    while (chain->first != NULL) {
-        size_t have = (size_t)(chain->first->end - chain->first->at);
+    for (struct chunk *k; (k = first_of(chain)) != NULL;) {
+        size_t have = (size_t)(k->end - k->at);
         if (bytes < have) {
-            chain->first->at += bytes;
+            k->at += bytes;
             return;
         }
         bytes -= have;
@@ -150,7 +164,7 @@ void chunk_consume(struct chunk_chain *chain, struct chunk_pool *pool, size_t by
 
 void chunk_drop_all(struct chunk_chain *chain, struct chunk_pool *pool)
 {
-    while (chain->first != NULL)
+    while (chain->last != NULL)
         pop(chain, pool);
     chain->bytes = 0;
 }

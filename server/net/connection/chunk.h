@@ -16,11 +16,11 @@ enum {
 };
 
 struct chunk {
-    struct chunk *next;
-    const uint8_t *at; /* first byte not yet written */
-    uint8_t *end;      /* behind the last byte committed */
-    uint8_t *limit;    /* behind the last byte that may be committed; NULL: a block */
-    void *block;       /* handed over, given to `release`; NULL: none, or the bytes are borrowed */
+    struct chunk *next; /* behind the last of a chain: its first */
+    const uint8_t *at;  /* first byte not yet written */
+    uint8_t *end;       /* behind the last byte committed */
+    uint8_t *limit;     /* behind the last byte that may be committed; NULL: a block */
+    void *block;        /* handed over, given to `release`; NULL: none, or the bytes are borrowed */
     void (*release)(void *block);
     bool pooled;
     uint8_t bytes[]; /* of our own chunks */
@@ -34,8 +34,8 @@ struct chunk_pool {
 void chunk_pool_fini(struct chunk_pool *pool);
 
 struct chunk_chain {
-    struct chunk *first, *last;
-    uint64_t bytes; /* committed and not yet written */
+    struct chunk *last; /* NULL: the chain is empty */
+    uint64_t bytes;     /* committed and not yet written */
 };
 
 /* Room at the chain's end, or NULL without memory. */
