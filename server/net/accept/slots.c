@@ -41,23 +41,19 @@ struct caller caller_of_user(uint32_t uid, const char *name)
 
 struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *caller)
 {
-    struct acceptor *a = l->acceptor;
-    size_t size = strlen(caller->peer) + 1;
-    size_t user_size = caller->user == NULL ? 0 : strlen(caller->user) + 1;
-    struct conn_slot *slot = malloc(sizeof *slot + size + user_size);
-    struct crowd *crowd = slot == NULL ? NULL : crowds_join(&a->crowds, caller->key);
+    struct conn_slot *slot = malloc(conn_slot_size(caller->peer, caller->user));
+    bool named = caller->user != NULL;
 
-    if (crowd == NULL) {
+    if (slot == NULL || crowds_join(&l->acceptor->crowds, caller->key) == NULL) {
         free(slot);
         return NULL;
     }
-    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = fd},
+    *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .named = named, .fd = fd},
                                .rules = &l->rules,
-                               .key = caller->key,
-                               .crowd = crowd};
-    memcpy(slot->peer, caller->peer, size);
-    if (caller->user != NULL)
-        slot->user = memcpy(slot->peer + size, caller->user, user_size);
+                               .key = caller->key};
+    char *behind = stpcpy(slot->peer, caller->peer) + 1;
+    if (named)
+        strcpy(behind, caller->user);
     l->rules.open++;
     return slot;
 }
@@ -91,7 +87,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
 
     slot->message.loop = (uint16_t)loop;
     slot->id = ++a->next_id;
-    TAILQ_INSERT_HEAD(&slot->crowd->members, &slot->of_crowd, link);
+    TAILQ_INSERT_HEAD(&slot_crowd(a, slot)->members, &slot->of_crowd, link);
     a->open++;
     link->open++;
     message_send(&link->loop->from_acceptor, &slot->message);
@@ -129,7 +125,7 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 {
     slot_refuse_peer(slot->rules, slot->message.fd, slot->peer, why);
     --slot->rules->open;
-    crowds_leave(&a->crowds, slot->crowd);
+    crowds_leave(&a->crowds, slot_crowd(a, slot));
     free(slot);
 }
 
@@ -142,6 +138,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     a->kept -= slot->kept;
     slot->rules->kept -= slot->kept;
     --slot->rules->open;
-    TAILQ_REMOVE(&slot->crowd->members, &slot->of_crowd, link);
-    crowds_leave(&a->crowds, slot->crowd);
+    struct crowd *crowd = slot_crowd(a, slot);
+    TAILQ_REMOVE(&crowd->members, &slot->of_crowd, link);
+    crowds_leave(&a->crowds, crowd);
 }

@@ -83,8 +83,8 @@ static bool admit_by_certificate(struct connection *c)
 {
     char name[NET_NAME_MAX];
 
-    if (c->slot->user != NULL)
-        return become(c, PRINCIPAL_CERT, c->slot->user);
+    if (c->slot->message.named)
+        return become(c, PRINCIPAL_CERT, conn_slot_user(c->slot));
     switch (tls_peer_name(&c->stream, name, sizeof name)) {
     case TLS_NAME_FOUND:
         return become(c, PRINCIPAL_CERT, name);
@@ -99,7 +99,7 @@ static bool admit_by_certificate(struct connection *c)
 /* The acceptor has asked for its name. */
 static bool admit_by_socket(struct connection *c)
 {
-    const char *name = c->slot->user;
+    const char *name = conn_slot_user(c->slot);
 
     if (name == NULL)
         return refuse(c, "the system does not say who the peer is");

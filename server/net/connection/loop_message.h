@@ -11,6 +11,9 @@
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "base/list.h"
 #include "server/net/connection/crowds.h"
 #include "server/net/net.h"
@@ -47,6 +50,7 @@ enum loop_message_kind {
 struct loop_message {
     struct mpsc_item item;
     uint8_t kind;  /* enum loop_message_kind */
+    bool named;    /* LOOP_CONNECT: conn_slot_user() */
     uint16_t loop; /* LOOP_CONNECT: index of the loop that it was given to */
     int fd;        /* LOOP_CONNECT: until the connection takes it over; then -1 */
 };
@@ -65,24 +69,33 @@ struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection; each loop is given them in their order */
     struct listener_rules *rules;
-    uint64_t key; /* of its peer (peer_key()) */
-
-    /* Name of the one of a Unix socket, or of a certificate that was verified before the connection
-     * was adopted, behind `peer`; NULL: nobody asked. */
-    const char *user;
-
-    struct crowd *crowd;          /* the acceptor's: of that key */
-    struct crowd_member of_crowd; /* the same: while it is counted and a loop has it; the youngest
-                                   * is first */
-    bool left;                    /* the same: it has given up its place, and is not counted */
-    bool kept;                    /* the same: in a place that is kept beyond the limits */
-    bool asked;                   /* the same: a claim asks for its place, and holds on to it */
-    bool home;                    /* the same: it came home while it was asked for */
-
-    uint8_t offences;              /* the loop's: weights of enum offence, added up */
+    uint64_t key; /* of its peer (peer_key()); while it is counted there is a crowd of it */
     struct connection *connection; /* the loop's; NULL: there is none, any more or at all */
-    char peer[];                   /* address as text */
+    struct crowd_member of_crowd;  /* the acceptor's: while it is counted and a loop has it; the
+                                    * youngest is first */
+    bool left : 1;                 /* the same: it has given up its place, and is not counted */
+    bool kept : 1;                 /* the same: in a place that is kept beyond the limits */
+    bool asked : 1;                /* the same: a claim asks for its place, and holds on to it */
+    bool home : 1;                 /* the same: it came home while it was asked for */
+    uint8_t offences;              /* the loop's: weights of enum offence, added up */
+    char peer[]; /* address as text; and behind its end the name, if it is `named` */
 };
+
+/* Bytes of one; `user` NULL: nobody asked for its name. */
+static inline size_t conn_slot_size(const char *peer, const char *user)
+{
+    size_t size = offsetof(struct conn_slot, peer) + strlen(peer) + 1;
+
+    size += user != NULL ? strlen(user) + 1 : 0;
+    return size < sizeof(struct conn_slot) ? sizeof(struct conn_slot) : size;
+}
+
+/* Name of the user of a Unix socket, or of a certificate that was verified before the connection
+ * was adopted; NULL: nobody asked. */
+static inline const char *conn_slot_user(const struct conn_slot *slot)
+{
+    return slot->message.named ? slot->peer + strlen(slot->peer) + 1 : NULL;
+}
 
 /* LOOP_YIELD: one connection is to close, so that another may have its place; it goes back to the
  * acceptor.  The acceptor's own (accept/claims.h). */

@@ -316,8 +316,8 @@ static int claims_unasked(uint64_t key)
     *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .fd = ends[0]},
                                .id = ++a->next_id,
                                .rules = &a->listeners[0]->rules,
-                               .key = key,
-                               .crowd = crowds_join(&a->crowds, key)};
+                               .key = key};
+    crowds_join(&a->crowds, key);
     slot->rules->open++;
     claim_place(a, slot);
     return ends[1];
