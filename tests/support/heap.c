@@ -1,6 +1,7 @@
 #include "tests/support/heap.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "tests/support/cmocka_env.h"
 
 /* Relaxed: counters; a test that lets allocations fail does so on one thread. */
-static _Atomic int64_t countdown, live;
+static _Atomic int64_t countdown, live, bytes;
 static _Atomic bool failed;
 
 void *__real_malloc(size_t size);
@@ -52,6 +53,11 @@ int64_t heap_live(void)
     return atomic_load_explicit(&live, memory_order_relaxed);
 }
 
+int64_t heap_bytes(void)
+{
+    return atomic_load_explicit(&bytes, memory_order_relaxed);
+}
+
 static bool must_fail(void)
 {
     if (atomic_load_explicit(&countdown, memory_order_relaxed) <= 0 ||
@@ -68,10 +74,19 @@ void *heap_pages(size_t size)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* One block more, or with -1 less; NULL is none. */
+static void note(void *block, int64_t sign)
+{
+    if (!block)
+        return;
+    int64_t size = (int64_t)(malloc_usable_size(block) + sizeof(size_t));
+    atomic_fetch_add_explicit(&live, sign, memory_order_relaxed);
+    atomic_fetch_add_explicit(&bytes, sign * size, memory_order_relaxed);
+}
+
 static void *count(void *block)
 {
-    if (block)
-        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    note(block, 1);
     return block;
 }
 
@@ -105,7 +120,12 @@ void *__wrap_realloc(void *block, size_t size)
 {
     if (must_fail())
         return NULL;
-    return block ? __real_realloc(block, size) : count(__real_malloc(size));
+    if (!block)
+        return count(__real_malloc(size));
+    note(block, -1);
+    void *grown = __real_realloc(block, size);
+    note(grown ? grown : block, 1);
+    return grown;
 }
 
 char *__wrap_strndup(const char *text, size_t size)
@@ -137,8 +157,8 @@ ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
     bool had = *line != NULL;
     ssize_t len = __real___getdelim(line, size, end, file);
-    if (!had && *line)
-        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    if (!had)
+        note(*line, 1);
     return len;
 }
 
@@ -149,8 +169,7 @@ ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 
 void __wrap_free(void *block)
 {
-    if (block)
-        atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+    note(block, -1);
     __real_free(block);
 }
 

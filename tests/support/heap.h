@@ -22,6 +22,8 @@ bool heap_failed(void);
 void *heap_pages(size_t size);
 
 int64_t heap_live(void); /* blocks allocated and not freed */
+/* Bytes of these, each with the word that the allocator keeps before it. */
+int64_t heap_bytes(void);
 
 /* Calls `attempt` with the first, second, ... allocation failing, until it gets through without
  * meeting a failure; it returns 0 for success.  Fails the test when a failed allocation is reported
