@@ -7,20 +7,24 @@ import resource
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 
 import program
 from pairs import SHARED_CORES, Driver, Handshakes, Row, compared, machine, windows_of, with_spread
-from servers import Broken, Ergon, ErgonTls, Haproxy, Memcached
+from servers import Broken, Ergon, ErgonTls, ErgonTokens, Haproxy, Memcached
 
-PLAIN_HELD, TLS_HELD, MANY_HELD, VERIFIED_HELD, ACTIVE = 10000, 2000, 15000, 100000, 100
+PLAIN_HELD, TLS_HELD, MANY_HELD, VERIFIED_HELD, ACTIVE = 10000, 5000, 15000, 100000, 100
 STILL_SECONDS, BUSY_SHARE = 0.5, 0.5  # a server is still that used less of a processor for so long
 SETTLE_SECONDS = 30
 LARGE = 15 << 20  # bytes: as much as a message takes beside what is around it
 CERTIFICATES = {"ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["-newkey", "rsa:2048"]}
 ECHO = b"\x94\x00\x01\xa4echo\x91\xc4\x40" + 64 * b"x"
-ANSWER = len(b"\x94\x01\x01\xc0\xc4\x40") + 64
+ANSWER = b"\x94\x01\x01\xc0\xc4\x40" + 64 * b"x"
+AUTH = b"\x94\x00\x01\xabserver.auth\x91\xd9" + bytes([len(ErgonTokens.token)]) + ErgonTokens.token
+AUTH_ANSWER = b"\x94\x01\x01\xc0"  # and whose token it is
+GET, GET_ANSWER = b"mg k v\r\n", b"EN\r\n"  # of memcached
 
 
 def certify(work):
@@ -36,11 +40,6 @@ def certify(work):
 
 
 # ---- what the kernel says of a process ----
-
-def anonymous_bytes(pid):
-    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
-        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("Anonymous:"))
-
 
 def processor_ns(pid):
     """Of all its threads, to the nanosecond."""
@@ -78,16 +77,18 @@ class Held:
                 raise Broken(f"{server.name}: of {count} connections, {open_files(self.pid) - before} were accepted")
             time.sleep(0.1)
 
-    def use(self, sockets=None):
-        """A task on each, answered."""
+    def use(self, sockets=None, task=ECHO, answer=ANSWER):
+        """A task on each, answered by what begins so."""
         for s in sockets or self.sockets:
-            s.sendall(ECHO)
-            got = 0
-            while got < ANSWER:
-                read = len(s.recv(ANSWER - got))
+            s.sendall(task)
+            got = b""
+            while len(got) < len(answer):
+                read = s.recv(4096)
                 if not read:
                     raise Broken("a connection that was held was closed")
                 got += read
+            if not got.startswith(answer):
+                raise Broken(f"a task was answered by {got[:80]!r}")
 
     def close(self):
         for s in self.sockets:
@@ -133,33 +134,66 @@ def handshakes(options):
                 "at most 1.0", ["server_us"], ErgonTls(options, c), Haproxy(options, c), k, options, Handshakes)
 
 
-def bytes_each(server, count, used, options):
-    held = None
+def allocated_bytes(server):
+    with open(server.heap, "rb") as f:
+        return struct.unpack("q", f.read(8))[0]
+
+
+def bytes_each(server, count, tasks, options):
+    """What a connection takes that was never used, and then behind each of the tasks."""
+    first = held = None
+    server.heap = server.work("heap")
+
+    def settled():
+        time.sleep(STILL_SECONDS)  # what is freed at the end of a round is gone
+        return allocated_bytes(server)
+
     try:
         running(server, options)
-        pid = server.pids()[0]
-        before = anonymous_bytes(pid)
+        time.sleep(STILL_SECONDS)  # who looked whether it listens has gone
+        first = Held(server, 1)  # what all of them share is there before
+        for task in tasks:
+            first.use(None, *task)
+        before = settled()
         held = Held(server, count)
-        new = (anonymous_bytes(pid) - before) / count
-        if used:
-            held.use()
-        return new, (anonymous_bytes(pid) - before) / count
+        found = [(settled() - before) / count]
+        for task in tasks:
+            held.use(None, *task)
+            found.append((settled() - before) / count)
+        return found
     finally:
-        if held:
-            held.close()
+        for some in (first, held):
+            if some:
+                some.close()
         server.stop()
 
 
+def alone_bytes(options):
+    """Of OpenSSL itself."""
+    argv = [os.path.join(options.build, "tests/bench/peers/tls_alone"), os.path.join(options.work, "ecdsa.pem"), "1000"]
+    return float(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+
+
 def memory(options):
-    def row(bar, ours, peer, count):
-        mine, theirs = bytes_each(ours, count, True, options), bytes_each(peer, count, False, options)
-        return {"bar": bar, "ours": f"{mine[0]:.0f} / {mine[1]:.0f}", "theirs": f"{theirs[0]:.0f} / -",
-                "value": f"{mine[0]:.0f} / {mine[1]:.0f} bytes"}
+    echo, get, auth = (ECHO, ANSWER), (GET, GET_ANSWER), (AUTH, AUTH_ANSWER)
+
+    def shown(found):
+        return " / ".join(f"{n:.0f}" for n in found)
+
+    def row(bar, count, ours, tasks, theirs):
+        mine = shown(bytes_each(ours, count, tasks, options))
+        return {"bar": bar, "ours": mine, "theirs": theirs(), "value": f"{mine} bytes"}
 
     yield f"bytes of an idle connection, never used / after a task, {PLAIN_HELD} plain; memcached", lambda: row(
-        "at most 600", Ergon(options), Memcached(options), PLAIN_HELD)
-    yield f"the same, {TLS_HELD} with TLS; haproxy", lambda: row(
-        "at most 18 K", ErgonTls(options), Haproxy(options), TLS_HELD)
+        "at most 400", PLAIN_HELD, Ergon(options), [echo],
+        lambda: shown(bytes_each(Memcached(options), PLAIN_HELD, [get], options)))
+    yield f"the same, {PLAIN_HELD} plain, never used / after server.auth / after a task", lambda: row(
+        "at most 400 after server.auth", PLAIN_HELD, ErgonTokens(options), [auth, echo], lambda: "-")
+    yield f"the same, {TLS_HELD} with TLS, never used / after a task; OpenSSL alone", lambda: row(
+        "OpenSSL's and 600", TLS_HELD, ErgonTls(options), [echo], lambda: f"{alone_bytes(options):.0f}")
+    yield f"the same, {TLS_HELD} with TLS, never used; haproxy", lambda: row(
+        "at most haproxy's", TLS_HELD, ErgonTls(options), [],
+        lambda: shown(bytes_each(Haproxy(options), TLS_HELD, [], options)))
 
 
 def idle(options):

@@ -54,7 +54,7 @@ wanted=$(missing $packages)
 [ -z "$wanted" ] || install_peers $wanted
 
 build ergond ergon peers_driver handshakes limit_echo beanstalk_worker ergon_worker gearman_worker nats_responder \
-    redis_worker sync_rate
+    redis_worker sync_rate tls_alone
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -62,6 +62,7 @@ if [ -n "$workers" ]; then
     cc -O2 -Wall -Wextra -Werror -o "$work/libgearman_worker" "$here/workers/libgearman_worker.c" -lgearman
 else
     cc -O2 -shared -fPIC -Wall -Wextra -Werror -o "$work/echo_c.so" "$here/procedures/echo_c.c"
+    cc -O2 -shared -fPIC -Wall -Wextra -Werror -o "$work/heap_count.so" "$here/heap_count.c"
     erlc -o "$work" "$here/procedures/echo_server.erl"
 fi
 

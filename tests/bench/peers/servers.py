@@ -1,5 +1,6 @@
 """The servers that are compared: how each is started at its best, and how all are stopped."""
 
+import hashlib
 import os
 import signal
 import socket
@@ -74,6 +75,7 @@ class Peer:
         self.place = place  # options of the run: where things are, which processors
         self.port = 0
         self.processes = None
+        self.heap = None  # a file: what the server has of the allocator is counted there (heap_count.c)
 
     def built(self, path):
         return os.path.join(self.place.build, path)
@@ -108,10 +110,15 @@ class Peer:
         asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", self.package], capture_output=True, text=True)
         return asked.stdout.strip() or "not from Debian"
 
+    def environment(self):
+        if not self.heap:
+            return None
+        return {**os.environ, "LD_PRELOAD": self.work("heap_count.so"), "ERGON_HEAP_COUNT": self.heap}
+
     def start(self, processors):
         self.port = free_port()
         self.processes = Processes(self.log())
-        server = self.processes.start(self.argv(), processors)
+        server = self.processes.start(self.argv(), processors, env=self.environment())
         until = time.monotonic() + START_SECONDS
         while not listens(self.port):
             if server.poll() is not None or time.monotonic() > until:
@@ -161,6 +168,18 @@ class ErgonManaged(Ergon):
 
     def argv(self):
         return [*super().argv(), "--shortcut=false"]
+
+
+class ErgonTokens(Ergon):
+    name = "ergon, tokens"
+    what = "the same, where each connection has to say who it is"
+    token = b"a token of thirty-two characters"
+
+    def argv(self):
+        tokens = self.work("tokens")
+        with open(tokens, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+            f.write(f"sha256:{hashlib.sha256(self.token).hexdigest()} alice echo\n")
+        return [*super().argv(), "--tokens", tokens, "--limits-newcomers", str(CONNECTIONS), "--limits-auth-timeout", "1h"]
 
 
 class ErgonTls(Ergon):
