@@ -27,7 +27,8 @@ uint64_t conn_bytes(const struct connection *c);
 
 /* Within its port's `message`, of a call or operation that will hold so many bytes: may it begin?
  * No: nothing was done about this message; it is handed over again when there is room.  Of a
- * connection that serves it is not: it is to be refused, BUSY. */
+ * connection that serves it is not: it is to be refused, BUSY.  Without memory to let it wait it
+ * may begin, and goes by what it allocates itself. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
 /* Within its port's `message`: the block in which a long message stands alone, so that who keeps it

@@ -138,11 +138,6 @@ struct caller caller_of_user(uint32_t uid, const char *name);
 /* Why a connection of this address or user is refused whoever makes room; constant.  NULL: it is
  * not. */
 const char *slot_over_limit(const struct listener *l, uint64_t key);
-/* Of one that is counted: all of its key. */
-static inline struct crowd *slot_crowd(const struct acceptor *a, const struct conn_slot *slot)
-{
-    return crowds_find(&a->crowds, slot->key);
-}
 bool acceptor_has_room(const struct acceptor *a);
 /* Takes the socket over and counts it for its listener and address, but gives it no place yet. NULL
  * without memory: the socket is the caller's then. */

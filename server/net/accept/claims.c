@@ -8,10 +8,16 @@
 
 static const char is_full[] = "the limit of connections is reached (limits.connections)";
 
+/* Of one that is counted: all of its key. */
+static struct crowd *crowd_of(const struct acceptor *a, const struct conn_slot *slot)
+{
+    return crowds_find(&a->crowds, slot->key);
+}
+
 /* It is one of few, itself included, beside the address that has the most. */
 static bool has_few(const struct acceptor *a, const struct conn_slot *slot)
 {
-    return (uint64_t)slot_crowd(a, slot)->count * CLAIM_PART < crowds_largest(&a->crowds)->count;
+    return (uint64_t)crowd_of(a, slot)->count * CLAIM_PART < crowds_largest(&a->crowds)->count;
 }
 
 /* How many newcomers of one address on a loop are spared that had no time to speak.  Where one
@@ -22,7 +28,7 @@ static uint32_t spared(const struct acceptor *a, const struct conn_slot *slot)
     uint32_t most = crowds_largest(&a->crowds)->count;
 
     if (!has_few(a, slot))
-        return slot_crowd(a, slot)->count == 1 ? 0 : UINT32_MAX;
+        return crowd_of(a, slot)->count == 1 ? 0 : UINT32_MAX;
     return (uint64_t)most * CLAIM_PART < a->limits.connections
                ? 0
                : most / CLAIM_PART / a->loop_count + 1;
@@ -107,7 +113,7 @@ static void end(struct acceptor *a, struct claim *c)
 /* At once, asking no loop. */
 static bool can_have_place(struct acceptor *a, const struct conn_slot *slot)
 {
-    return acceptor_has_room(a) || nameless_yield(a, slot_crowd(a, slot)->count);
+    return acceptor_has_room(a) || nameless_yield(a, crowd_of(a, slot)->count);
 }
 
 static void go_on(struct acceptor *a, struct claim *c)

@@ -12,6 +12,12 @@
 #include "server/net/auth/peer.h"
 #include "server/net/connection/give_way.h"
 
+/* Of one that is counted: all of its key. */
+static struct crowd *crowd_of(const struct acceptor *a, const struct conn_slot *slot)
+{
+    return crowds_find(&a->crowds, slot->key);
+}
+
 const char *slot_over_limit(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
@@ -51,9 +57,10 @@ struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *call
     *slot = (struct conn_slot){.message = {.kind = LOOP_CONNECT, .named = named, .fd = fd},
                                .rules = &l->rules,
                                .key = caller->key};
-    char *behind = stpcpy(slot->peer, caller->peer) + 1;
+    size_t size = strlen(caller->peer) + 1;
+    memcpy(slot->peer, caller->peer, size);
     if (named)
-        strcpy(behind, caller->user);
+        memcpy(slot->peer + size, caller->user, strlen(caller->user) + 1);
     l->rules.open++;
     return slot;
 }
@@ -87,7 +94,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
 
     slot->message.loop = (uint16_t)loop;
     slot->id = ++a->next_id;
-    TAILQ_INSERT_HEAD(&slot_crowd(a, slot)->members, &slot->of_crowd, link);
+    TAILQ_INSERT_HEAD(&crowd_of(a, slot)->members, &slot->of_crowd, link);
     a->open++;
     link->open++;
     message_send(&link->loop->from_acceptor, &slot->message);
@@ -125,7 +132,7 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 {
     slot_refuse_peer(slot->rules, slot->message.fd, slot->peer, why);
     --slot->rules->open;
-    crowds_leave(&a->crowds, slot_crowd(a, slot));
+    crowds_leave(&a->crowds, crowd_of(a, slot));
     free(slot);
 }
 
@@ -138,7 +145,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     a->kept -= slot->kept;
     slot->rules->kept -= slot->kept;
     --slot->rules->open;
-    struct crowd *crowd = slot_crowd(a, slot);
+    struct crowd *crowd = crowd_of(a, slot);
     TAILQ_REMOVE(&crowd->members, &slot->of_crowd, link);
     crowds_leave(&a->crowds, crowd);
 }

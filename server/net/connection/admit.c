@@ -151,8 +151,8 @@ static void forget_token(struct connection *c)
     conn_set_principal(c, NULL);
     if (!admit_peer(c))
         conn_close(c, "it may not be served any more");
-    else if (c->principal == NULL)
-        newcomer_again(c);
+    else if (c->principal == NULL && !newcomer_again(c))
+        conn_out_of_memory(c);
 }
 
 void admit_again(struct connection *c)

@@ -32,6 +32,12 @@ enum {
     FAR = 16 * READ_MANY  /* bytes that are left below a limit */
 };
 
+/* Of its messages. */
+static const struct scan_limits *limits_of(const struct connection *c)
+{
+    return c->newcomer ? &c->loop->newcomers.scan : &c->loop->limits.scan;
+}
+
 /* --- Input that is no message --- */
 
 static void answer_error(struct connection *c, struct span msgid, enum ergon_error code,
@@ -77,7 +83,7 @@ static bool request_head(struct span bytes, struct span *msgid)
  * readable, and closes. */
 static void refuse_input(struct connection *c, enum scan_verdict verdict, struct span bytes)
 {
-    const struct scan_limits *limits = conn_scan_limits(c);
+    const struct scan_limits *limits = limits_of(c);
     char text[128];
     struct span msgid;
 
@@ -189,7 +195,7 @@ static size_t hand_over_again(struct connection *c, struct span bytes, struct sc
         return 0;
     c->retries = false;
     holdings_end_use(c);
-    if (len > conn_scan_limits(c)->message_max) /* it may less than before: refused as others are */
+    if (len > limits_of(c)->message_max) /* it may less than before: refused as others are */
         return 0;
     deliver_long(c, span_of(bytes.at, len), scanner);
     if (c->put_back) {
@@ -212,7 +218,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
 
     *end = INPUT_LEFT;
     while (conn_open(c)) {
-        const struct scan_limits *limits = conn_scan_limits(c); /* any message may say who it is */
+        const struct scan_limits *limits = limits_of(c); /* any message may say who it is */
         if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
             if (c->put_back) {
                 keep_for_retry(c, rest.len);

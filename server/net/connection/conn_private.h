@@ -128,12 +128,6 @@ static inline bool conn_may_read(const struct connection *c)
                          (c->in_flight < limits->in_flight || c->reserve < RESERVE_MESSAGES));
 }
 
-/* Of its messages. */
-static inline const struct scan_limits *conn_scan_limits(const struct connection *c)
-{
-    return c->newcomer ? &c->loop->newcomers.scan : &c->loop->limits.scan;
-}
-
 /* Of one that is stopped, or serves: the end of a call, or output that has gone, is news for it. */
 static inline bool conn_goes_on(const struct connection *c)
 {

@@ -137,10 +137,8 @@ bool conn_may_begin(struct connection *c, uint64_t bytes)
         c->heavy = false;
         return true;
     }
-    if (!cold_begin(c, COLD_ROOM)) {
-        conn_out_of_memory(c);
-        return false;
-    }
+    if (!cold_begin(c, COLD_ROOM))
+        return true;
     c->put_back = true;
     set_wanted(c, bytes);
     set_heavy(c);

@@ -77,12 +77,9 @@ bool newcomer_add(struct connection *c)
     return (rules->contexts == NULL && rules->auth != LISTENER_AUTH_TOKEN) || become_newcomer(c);
 }
 
-void newcomer_again(struct connection *c)
+bool newcomer_again(struct connection *c)
 {
-    if (c->newcomer || c->state == CONN_CLOSED)
-        return;
-    if (!become_newcomer(c))
-        conn_out_of_memory(c);
+    return c->newcomer || c->state == CONN_CLOSED || become_newcomer(c);
 }
 
 void newcomer_remove(struct connection *c)

@@ -24,9 +24,9 @@ void newcomers_fini(struct net_loop *l); /* when its connections are gone */
 /* A new connection, if it is one.  False without memory. */
 bool newcomer_add(struct connection *c);
 
-/* A connection that was known and is nobody's any more: its time begins again.  Without memory it
- * is CLOSED. */
-void newcomer_again(struct connection *c);
+/* A connection that was known and is nobody's any more: its time begins again.  False without
+ * memory: it is none. */
+bool newcomer_again(struct connection *c);
 
 /* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
 void newcomer_remove(struct connection *c);

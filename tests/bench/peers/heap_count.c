@@ -23,9 +23,9 @@ static _Atomic int64_t *count = &early;
 static void *note(void *block, int64_t sign)
 {
     if (block)
-        atomic_fetch_add_explicit(
-            count, sign * (int64_t)(malloc_usable_size(block) + sizeof(size_t)),
-            memory_order_relaxed);
+        atomic_fetch_add_explicit(count,
+                                  sign * (int64_t)(malloc_usable_size(block) + sizeof(size_t)),
+                                  memory_order_relaxed);
     return block;
 }
 
