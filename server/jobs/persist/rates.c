@@ -60,6 +60,16 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
 
 /* --- Told --- */
 
+/* Rows are numbered upwards, and read back in this order: the newest is the last of the list.  Of
+ * two rows of one rate, as an import may make them, the later counts. */
+static void set_row(struct jobs *jobs, struct rate *r, uint64_t row)
+{
+    if (r->note.row > 0)
+        TAILQ_REMOVE(&jobs->sched.notes.rows, r, note.by_row);
+    r->note.row = row;
+    TAILQ_INSERT_TAIL(&jobs->sched.notes.rows, r, note.by_row);
+}
+
 static void told(struct jobs *jobs, struct store_op *write)
 {
     struct rate *r = write->owner;
@@ -98,7 +108,7 @@ static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
         return;
     }
     if (r->note.row == 0)
-        r->note.row = ++jobs->journal.last_rate;
+        set_row(jobs, r, ++jobs->journal.last_rate);
     fill(jobs, r, promised, write);
     write->owner = r;
     r->note.writes++;
@@ -108,12 +118,14 @@ static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
 /* Without memory the row stays, and the next start finds that it is past. */
 static void remove_row(struct jobs *jobs, struct rate *r)
 {
-    struct store_op *write =
-        r->note.row > 0 ? codec_write_new(jobs, STORE_RATE_REMOVE, 0, forgotten) : NULL;
+    if (r->note.row == 0)
+        return;
+    struct store_op *write = codec_write_new(jobs, STORE_RATE_REMOVE, 0, forgotten);
     if (write) {
         write->rate.id = r->note.row;
         store_push(jobs->store, write);
     }
+    TAILQ_REMOVE(&jobs->sched.notes.rows, r, note.by_row);
     r->note.row = 0;
 }
 
@@ -143,17 +155,27 @@ void rates_write(struct jobs *jobs)
     }
 }
 
+static void flush(struct jobs *jobs, struct rate *r)
+{
+    start_window_pass(&r->starts, r->of, table_now(&jobs->table));
+    if (r->starts.length > 0 || (r->refs > 0 && r->moved))
+        put(jobs, r, 0);
+    else
+        remove_row(jobs, r);
+}
+
 void rates_flush(struct jobs *jobs)
 {
-    struct rate *next;
+    struct rate *r, *next;
     limit_rows_write(jobs);
-    for (struct rate *r = limit_table_rate(jobs->sched.limits, NULL); r; r = next) {
+    for (r = TAILQ_FIRST(&jobs->sched.notes.rows); r; r = next) {
+        next = TAILQ_NEXT(r, note.by_row);
+        flush(jobs, r);
+    }
+    for (r = limit_table_rate(jobs->sched.limits, NULL); r; r = next) {
         next = limit_table_rate(jobs->sched.limits, r);
-        start_window_pass(&r->starts, r->of, table_now(&jobs->table));
-        if (r->starts.length > 0 || (r->refs > 0 && r->moved))
-            put(jobs, r, 0);
-        else
-            remove_row(jobs, r);
+        if (r->note.row == 0)
+            flush(jobs, r);
     }
 }
 
@@ -180,7 +202,7 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
         start_window_add_past(&r->starts, r->of, age, count < UINT32_MAX ? count : UINT32_MAX, now);
     }
     start_window_add_past(&r->starts, r->of, 0, row->promised, now);
-    r->note.row = row->id;
+    set_row(jobs, r, row->id);
     r->note.row_at = row->noted_at;
     r->moved = true;
     r->note.told_at = table_now(&jobs->table);

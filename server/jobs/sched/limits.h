@@ -37,6 +37,8 @@ struct limit_table; /* of limits, rates and lines */
 struct row_notes {
     LIST_HEAD(, limit) limits;
     struct rate *rates;
+    TAILQ_HEAD(, rate) rows; /* the rates that have one, the oldest first: in this order they are
+                              * written together, so that each page of the file is written once */
     bool any; /* looked at all the time: without it both are empty */
 };
 
@@ -105,6 +107,7 @@ struct rate_note {
     uint32_t promised; /* starts to come that it knows of; tokens that are held are among them */
     uint32_t asked;    /* while a write is on its way: what `promised` is when it is back */
     uint64_t row;      /* 0: it has never been told */
+    TAILQ_ENTRY(rate) by_row; /* with a row: in the scheduler's list of those */
     uint64_t row_at;   /* Unix ns, while rows are read back: as that of a limit */
     ao_time told_at;
     struct rate *next; /* in that list */

@@ -132,6 +132,7 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
                             .keep_failed = options->keep_failed,
                             .keeps_rates = options->keeps_rates,
                             .tracer = options->tracer};
+    TAILQ_INIT(&s->notes.rows);
     s->limits = limit_table_new(s->table->seed, options->ageing, POOLS_LOCAL, &s->notes);
     return s->limits ? 0 : -1;
 }
