@@ -12,8 +12,10 @@
 #include "server/tracing/exporter.h"
 #include "server/tracing/tracer.h"
 
-/* A thread that has only to notice the order to stop has come back within this. */
-static const ao_time least_join = AO_MS(200);
+/* A loop ends each of its calls, and the manager each attempt, before it comes back: of a million
+ * that is no sign that a handler hangs.  What runs longer is left behind, and with it whatever had
+ * to be written at the end. */
+static const ao_time least_join = AO_S(1);
 
 int topology_start(struct topology *t, char *error, size_t size)
 {
