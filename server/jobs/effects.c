@@ -11,6 +11,13 @@
 #include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
 
+static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
+{
+    job_take_back(jobs, job, error);
+    if (job_is(job, JOB_CRON))
+        jobs->table.cron_task_lost(&jobs->table, job);
+}
+
 /* Its first row came back: who submitted it is answered, and then it goes on. */
 static void saved(struct jobs *jobs, struct job *job, enum store_error error)
 {
@@ -18,7 +25,7 @@ static void saved(struct jobs *jobs, struct job *job, enum store_error error)
     if (job->durable != DURABLE_FSYNC)
         return; /* it is there already: who joined it wanted more, and was refused */
     if (error != STORE_OK && job->saved == JOB_NEW)
-        job_take_back(jobs, job, error);
+        take_back(jobs, job, error);
     else if (error == STORE_OK && job_is_open(job) && job->reason == JOB_WHY_COMMIT &&
              !job_is(job, JOB_AWAITS_ROW))
         job_schedule(&jobs->sched, job, false);

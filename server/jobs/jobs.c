@@ -76,8 +76,9 @@ enum { RETRY_MS = 1000 };
 static enum ao_verdict retry_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, journal.retry);
-    bool queues = queues_save(jobs);
-    ao_time again = queues && jobs->journal.unsaved == 0 ? AO_MS(RETRY_MS) : journal_resave(jobs);
+    bool queues = queues_save(jobs), crons = crons_save(jobs);
+    bool others = queues || crons;
+    ao_time again = others && jobs->journal.unsaved == 0 ? AO_MS(RETRY_MS) : journal_resave(jobs);
     effects_apply(jobs);
     if (again == AO_NEVER)
         return AO_DONE;
@@ -112,6 +113,7 @@ static bool init_parts(struct jobs *jobs)
                                            .wall = o->wall ? o->wall : system_wall,
                                            .wall_arg = o->wall_arg,
                                            .leapt = clock_leapt,
+                                           .cron_task_lost = crons_task_lost,
                                            .history_max = o->history_max,
                                            .kept_least = o->kept_bytes_max /
                                                          (o->tasks_max ? o->tasks_max : 1)});
@@ -335,6 +337,7 @@ static void answer_all(struct jobs *jobs)
 static void commit_all(struct jobs *jobs)
 {
     journal_flush(jobs);
+    crons_flush(jobs);
     rates_flush(jobs);
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)

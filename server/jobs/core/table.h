@@ -108,6 +108,8 @@ struct job_table {
     void *wall_arg;
     uint64_t wall_ahead; /* ns, of the activator's clock, when that was last looked at */
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
+    /* A task of a cron is none, since its row could not be written: called before it goes. */
+    void (*cron_task_lost)(struct job_table *table, const struct job *job);
     uint32_t history_max;                               /* events that are kept of one job */
     bool recovering; /* jobs come from the store: nothing is counted or noted */
 
@@ -149,6 +151,7 @@ struct job_table_options {
     uint64_t (*wall)(void *arg);
     void *wall_arg;
     void (*leapt)(struct job_table *table, int64_t by);
+    void (*cron_task_lost)(struct job_table *table, const struct job *job);
     uint32_t history_max;
     uint64_t kept_least; /* bytes that a job counts for at least, among those that are kept */
 };

@@ -131,7 +131,7 @@ bool cron_write(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
     return write_row(jobs, c, STORE_CRON_PUT, done, arg);
 }
 
-bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
+bool cron_write_state(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
 {
     return write_row(jobs, c, STORE_CRON_STATE, done, arg);
 }
@@ -145,10 +145,41 @@ void cron_drop(struct cron *c)
     free(c);
 }
 
-void cron_saved(struct jobs *jobs, struct store_op *write)
+/* One that was replaced or deleted meanwhile has no row. */
+void cron_set_unsaved(struct jobs *jobs, struct cron *c)
 {
-    (void)jobs;
-    cron_drop(write->owner);
+    if (c->unsaved || !c->named || c->named->placed != c)
+        return;
+    c->unsaved = true;
+    LIST_INSERT_HEAD(&jobs->crons->unsaved, c, by_unsaved);
+    journal_try_later(jobs);
+}
+
+static void clear_unsaved(struct cron *c)
+{
+    if (c->unsaved)
+        LIST_REMOVE(c, by_unsaved);
+    c->unsaved = false;
+}
+
+/* Writes come back in order: one that worked has a later state than one that failed before. */
+static void state_back(struct jobs *jobs, struct store_op *write)
+{
+    struct cron *c = write->owner;
+    journal_notice(jobs, write);
+    if (write->error == STORE_OK)
+        clear_unsaved(c);
+    else if (write->error != STORE_REFUSED)
+        cron_set_unsaved(jobs, c);
+    cron_drop(c);
+}
+
+void cron_save(struct jobs *jobs, struct cron *c)
+{
+    clear_unsaved(c);
+    if (jobs->store && c->spec.task.durable != DURABLE_NONE &&
+        !cron_write_state(jobs, c, state_back, NULL))
+        cron_set_unsaved(jobs, c);
 }
 
 /* --- Its time has come --- */
@@ -166,6 +197,37 @@ static bool may_fire(struct jobs *jobs, struct cron *c)
     return true;
 }
 
+/* The name may be anything, and the time has no blank. */
+static const char key_head[] = "cron ", key_middle[] = " at ";
+
+static int put_key(const struct cron *c, uint64_t at, char *key, size_t size)
+{
+    return snprintf(key, size, "%s%.*s%s%" PRIu64, key_head, (int)c->spec.name.len,
+                    (const char *)c->spec.name.at, key_middle, at / NS_A_SECOND);
+}
+
+static uint64_t read_digits(const uint8_t *from, const uint8_t *end)
+{
+    uint64_t number = 0;
+    for (; from < end; from++)
+        number = number * 10 + (uint64_t)(*from - '0');
+    return number;
+}
+
+bool cron_read_key(struct span key, struct span *name, uint64_t *at)
+{
+    enum { HEAD = sizeof key_head - 1, MIDDLE = sizeof key_middle - 1 };
+    const uint8_t *end = key.at + key.len, *digits = end;
+    while (digits > key.at && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    if (digits == end || digits - key.at < HEAD + MIDDLE || memcmp(key.at, key_head, HEAD) != 0 ||
+        memcmp(digits - MIDDLE, key_middle, MIDDLE) != 0)
+        return false;
+    *name = span_of(key.at + HEAD, (size_t)(digits - MIDDLE - key.at) - HEAD);
+    *at = read_digits(digits, end) * NS_A_SECOND;
+    return true;
+}
+
 bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
 {
     struct job_spec spec = c->spec.task;
@@ -176,9 +238,7 @@ bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
         c->state.skipped++;
         return true;
     }
-    int len = snprintf(key, sizeof key, "cron %.*s at %" PRIu64, (int)c->spec.name.len,
-                       (const char *)c->spec.name.at, at / NS_A_SECOND);
-    spec.key = span_of(key, (size_t)len);
+    spec.key = span_of(key, (size_t)put_key(c, at, key, sizeof key));
     c->state.error =
         job_submit(jobs, &spec, NULL, &out, c->state.error_text, sizeof c->state.error_text);
     if (c->state.error == ERGON_OK) {
@@ -204,6 +264,25 @@ static void refuse_once(struct cron *c)
         log_warn("a cron's task was refused; it is tried again", LOG_STR("cron", name),
                  LOG_STR("why", c->state.error_text));
     c->state.refused = true;
+}
+
+/* What it fired since then it finds by its keys. */
+void cron_take_back(struct jobs *jobs, struct cron *c, uint64_t at, enum store_error error)
+{
+    c->state.fired--;
+    c->state.last_at = c->state.last_task = 0;
+    c->state.error = ERGON_E_STORE;
+    snprintf(c->state.error_text, sizeof c->state.error_text, "%s", store_error_text(error));
+    refuse_once(c);
+    if (c->state.next_at == 0 || at < c->state.next_at) {
+        c->state.next_at = at;
+        c->state.spread = 0;
+    }
+    cron_save(jobs, c);
+    if (c->state.paused || ao_current() == &c->timer)
+        return;
+    ao_deactivate(&c->timer);
+    ao_sleep_for(&c->timer, again_after);
 }
 
 /* The cron catches up on times missed while no server ran only if its catch_up says so. */
@@ -235,7 +314,7 @@ static enum ao_verdict cron_step(struct ao *self)
         histogram_note(&jobs->crons->late, now - (at + c->state.spread), 1);
         c->state.refused = false;
         go_on_after(jobs, c, at);
-        cron_save(jobs, c, cron_saved, NULL);
+        cron_save(jobs, c);
     }
     if (c->state.next_at == 0)
         return AO_DONE;

@@ -6,6 +6,7 @@
 #ifndef ERGON_JOBS_CRON_H
 #define ERGON_JOBS_CRON_H
 
+#include "base/list.h"
 #include "proto/errors.h"
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/schedule.h"
@@ -42,6 +43,8 @@ struct cron {
     struct zone *zone;
     struct cron_state state;
     uint32_t leaving; /* deletes on their way to the file */
+    bool unsaved;     /* its state could not be written: it stands in the list of such */
+    LIST_ENTRY(cron) by_unsaved;
     uint32_t refs;    /* the list, and operations of the store that point at its bytes */
 };
 
@@ -68,17 +71,24 @@ void cron_succeed(struct jobs *jobs, struct cron *c);
  * `catch_up`.  The feed tells it, if it was not so before.  As long as it is in place. */
 void cron_pause(struct jobs *jobs, struct cron *c, bool paused);
 
-/* Writes its row, in place of any of its name; cron_save() writes its state alone, to the row of
- * its name, if there is one.  `done` is called when the write is back, has `arg` as its tag, and
- * drops the reference that the write has.  False, and `done` is not called: the cron is not
+/* Writes its row, in place of any of its name; cron_write_state() writes its state alone, to the
+ * row of its name, if there is one.  `done` is called when the write is back, has `arg` as its tag,
+ * and drops the reference that the write has.  False, and `done` is not called: the cron is not
  * durable, or there is no store; or there is no memory. */
 bool cron_write(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
-bool cron_save(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
-void cron_saved(struct jobs *jobs, struct store_op *write); /* a `done` that does no more */
+bool cron_write_state(struct jobs *jobs, struct cron *c, write_done *done, void *arg);
+/* Writes the state of one that is in place, if it is durable.  A write that fails is made again
+ * (crons_save()), from what the state is by then. */
+void cron_save(struct jobs *jobs, struct cron *c);
+void cron_set_unsaved(struct jobs *jobs, struct cron *c); /* another such write has failed */
 
 /* Its time has come: submits its task, unless the last one is open and it is not to overlap. False:
  * refused, as `error` says, and to be tried again soon. */
 bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at);
+/* The task of this time could not be written, and is none: as if it had been refused. */
+void cron_take_back(struct jobs *jobs, struct cron *c, uint64_t at, enum store_error error);
+/* Which cron and time a task's key names.  False: it is no key of a cron's task. */
+bool cron_read_key(struct span key, struct span *name, uint64_t *at);
 uint64_t cron_next_after(const struct cron *c, uint64_t unix_ns); /* 0: it never comes */
 
 #endif

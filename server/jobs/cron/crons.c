@@ -8,7 +8,10 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 
-enum { CATCH_UP_MOST = 1000 };
+enum {
+    CATCH_UP_MOST = 1000,
+    SAVED_AHEAD = 256 /* that are written once more, a try */
+};
 
 /* --- Names --- */
 
@@ -131,6 +134,9 @@ static void take_out(struct crons *all, struct cron *c)
     *(c->next ? &c->next->prev : &all->last) = c->prev;
     c->prev = c->next = NULL;
     c->named->placed = NULL;
+    if (c->unsaved)
+        LIST_REMOVE(c, by_unsaved);
+    c->unsaved = false;
 }
 
 void crons_unlink(struct jobs *jobs, struct cron *c)
@@ -188,9 +194,44 @@ void crons_leapt(struct jobs *jobs, int64_t by)
             cron_plan(jobs, c); /* times come that have been before */
         else if (c->spec.catch_up == CRON_CATCH_NONE && cron_missed(c, c->state.next_at, now))
             cron_wait_for(jobs, c, c->state.next_at);
-        cron_save(jobs, c, cron_saved, NULL);
+        cron_save(jobs, c);
         cron_arm(jobs, c);
     }
+}
+
+/* --- Written once more --- */
+
+/* While the store fails only one is tried. */
+bool crons_save(struct jobs *jobs)
+{
+    struct crons *all = jobs->crons;
+    bool any = !LIST_EMPTY(&all->unsaved);
+    for (int left = jobs_store_usable(jobs) ? SAVED_AHEAD : 1; left > 0 && !LIST_EMPTY(&all->unsaved);
+         left--)
+        cron_save(jobs, LIST_FIRST(&all->unsaved));
+    return any;
+}
+
+void crons_flush(struct jobs *jobs)
+{
+    struct cron *next;
+    for (struct cron *c = LIST_FIRST(&jobs->crons->unsaved); c; c = next) {
+        next = LIST_NEXT(c, by_unsaved);
+        cron_save(jobs, c);
+    }
+}
+
+void crons_task_lost(struct job_table *table, const struct job *job)
+{
+    struct jobs *jobs = ao_of(table, struct jobs, table);
+    struct span name;
+    uint64_t at;
+    if (!cron_read_key(job->more->key.name, &name, &at))
+        return;
+    const struct cron_name *n =
+        find(jobs->crons, job->tenant, name, hash_of(table, job->tenant, name));
+    if (n && n->placed && n->placed->state.fired > 0)
+        cron_take_back(jobs, n->placed, at, (enum store_error)job->save_error);
 }
 
 /* --- After a start --- */
@@ -249,7 +290,7 @@ static void catch_up(struct jobs *jobs, struct cron *c)
         cron_wait_for(jobs, c, at);
     else
         c->state.next_at = at; /* tried again, also after a start with its module, or an executor */
-    cron_save(jobs, c, cron_saved, NULL);
+    cron_save(jobs, c);
 }
 
 void crons_start(struct jobs *jobs)

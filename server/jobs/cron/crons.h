@@ -27,6 +27,7 @@ struct cron_name {
 struct crons {
     struct hash_table names;
     struct cron *first, *last; /* in place */
+    LIST_HEAD(, cron) unsaved; /* of these, whose state could not be written */
     struct cron_walk *walks;
     counter count;         /* names; others show it */
     struct histogram late; /* how long after its time a task was submitted; others read it */
@@ -59,8 +60,13 @@ void crons_walk_end(struct crons *all, struct cron_walk *walk);
  * and the log says why, unless a newer server wrote it.  False without memory, and for no other
  * reason. */
 bool crons_recover(struct jobs *jobs, const struct store_cron *row);
+/* As table.h says: the time of that task comes again. */
+void crons_task_lost(struct job_table *table, const struct job *job);
 /* The wall clock leapt, by so many ns. */
 void crons_leapt(struct jobs *jobs, int64_t by);
+/* Writes some of those whose state could not be written.  False: there are none. */
+bool crons_save(struct jobs *jobs);
+void crons_flush(struct jobs *jobs); /* all of them, before the store stops */
 void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 
 #endif

@@ -17,7 +17,7 @@ enum {
 
 /* --- Rows --- */
 
-static void try_later(struct jobs *jobs)
+void journal_try_later(struct jobs *jobs)
 {
     if (ao_state(&jobs->journal.retry) == AO_STATE_INACTIVE)
         ao_sleep_until(&jobs->journal.retry, table_time_after(&jobs->table, AO_MS(RETRY_MS)));
@@ -30,7 +30,7 @@ void journal_notice(struct jobs *jobs, struct store_op *write)
     if (write->error == STORE_OK)
         return;
     jobs->journal.failures += write->error != STORE_REFUSED;
-    try_later(jobs);
+    journal_try_later(jobs);
 }
 
 static void mark_unsaved(struct jobs *jobs, struct job *job)
@@ -38,7 +38,7 @@ static void mark_unsaved(struct jobs *jobs, struct job *job)
     if (!job_is(job, JOB_UNSAVED))
         jobs->journal.unsaved++;
     job_mark(job, JOB_UNSAVED);
-    try_later(jobs);
+    journal_try_later(jobs);
 }
 
 static void clear_unsaved(struct jobs *jobs, struct job *job)

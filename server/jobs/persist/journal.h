@@ -38,6 +38,8 @@ void journal_events(struct jobs *jobs, struct job *job);
 /* Removes the row of a durable job that is about to be freed, and forgets it. */
 void journal_remove(struct jobs *jobs, struct job *job);
 
+/* Something could not be written: the retry comes soon, and writes it. */
+void journal_try_later(struct jobs *jobs);
 /* What the outcome of a write says of the store. */
 void journal_notice(struct jobs *jobs, struct store_op *write);
 

@@ -47,11 +47,12 @@ static uint64_t next_of(const struct cron *c)
 /* Its row has the state of when that was pushed; the one before may have come further since. */
 static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    if (c->named->placed) {
+    bool before = c->named->placed != NULL;
+    if (before)
         cron_succeed(jobs, c);
-        cron_save(jobs, c, cron_saved, NULL);
-    }
     crons_link(jobs, c);
+    if (before)
+        cron_save(jobs, c);
     cron_arm(jobs, c);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
@@ -230,7 +231,7 @@ static void serve_paused(struct jobs *jobs, struct operation *op, bool paused)
     cron_pause(jobs, c, paused);
     if (!is_stored(jobs, c))
         answer_paused(op, c);
-    else if (!cron_save(jobs, c, returned, op))
+    else if (!cron_write_state(jobs, c, returned, op))
         operation_refuse_plain(op, ERGON_E_MEMORY);
 }
 
@@ -294,7 +295,19 @@ static void delete_returned(struct jobs *jobs, struct operation *op, enum store_
         return;
     }
     if (c && c->leaving > 0 && --c->leaving == 0)
-        cron_save(jobs, c, cron_saved, NULL); /* where it stands now */
+        cron_save(jobs, c); /* where it stands now */
+    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+}
+
+/* It is paused, or not, all the same, and written when the store works again. */
+static void pause_returned(struct jobs *jobs, struct cron *c, struct operation *op,
+                           enum store_error error)
+{
+    if (error == STORE_OK) {
+        answer_paused(op, c);
+        return;
+    }
+    cron_set_unsaved(jobs, c);
     operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
 }
 
@@ -307,10 +320,8 @@ static void returned(struct jobs *jobs, struct store_op *write)
         put_returned(jobs, c, op, write->error);
     else if (op && op->cls == &operation_cron_delete)
         delete_returned(jobs, op, write->error);
-    else if (op && write->error == STORE_OK)
-        answer_paused(op, c);
     else if (op)
-        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(write->error));
+        pause_returned(jobs, c, op, write->error);
     cron_drop(c);
 }
 

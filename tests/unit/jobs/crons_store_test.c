@@ -23,6 +23,20 @@ static struct operation *put(struct jobs_world *w, const char *schedule, enum jo
     return op;
 }
 
+static struct operation *put_with(struct jobs_world *w, const char *options,
+                                  enum job_durable durable)
+{
+    static uint8_t packed[128];
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("every 10s"), .task = world_spec("work")};
+    op->cron.options = span_of(packed, notation_pack(options, packed, sizeof packed));
+    assert_true(w->jobs->options.read_cron_options(op->cron.options, &op->cron));
+    op->cron.task.durable = (uint8_t)durable;
+    world_give(w, op);
+    return op;
+}
+
 static struct operation *drop(struct jobs_world *w)
 {
     struct operation *op = world_operation(w, &operation_cron_delete);
@@ -265,7 +279,7 @@ STORED_TEST(one_put_before_a_delete_does_not_write_itself_back)
 /* What it did meanwhile is written then. */
 STORED_TEST(one_whose_deletes_fail_stands_in_the_file_where_it_is)
 {
-    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    comes(w, put_with(w, "{'durable': 'async', 'overlap': 'allow'}", DURABLE_ASYNC), ERGON_OK);
     w->room[1] = 4;
     w->lasts = 0;
     w->store->latency = AO_S(25);
@@ -531,4 +545,172 @@ JOBS_TEST(they_are_listed_in_parts)
     assert_in_range(count, COUNT - 3, COUNT - 1);
     assert_int_equal(w->jobs->crons->count, COUNT - 3);
     assert_null(w->jobs->crons->walks);
+}
+
+/* --- What a store that fails leaves to be written --- */
+
+/* The store fails as the cron fires for the second time, and works again at once. */
+static void fire_while_the_store_fails(struct jobs_world *w)
+{
+    jobs_world_pass(w, AO_S(15));
+    assert_int_equal(submitted(w), 1);
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_S(6));
+    w->store->error = STORE_OK;
+}
+
+STORED_TEST(where_it_stands_is_written_when_the_store_works_again)
+{
+    comes(w, put_with(w, "{'durable': 'async', 'overlap': 'allow'}", DURABLE_ASYNC), ERGON_OK);
+    fire_while_the_store_fails(w);
+    jobs_world_pass(w, AO_S(3));
+    jobs_world_crash(w);
+    stage_holds(list(w), "'last': 1600000020000");
+}
+
+STORED_TEST(where_it_stands_is_written_by_a_stop)
+{
+    comes(w, put_with(w, "{'durable': 'async', 'overlap': 'allow'}", DURABLE_ASYNC), ERGON_OK);
+    fire_while_the_store_fails(w);
+    jobs_world_restart(w);
+    stage_holds(list(w), "'last': 1600000020000");
+}
+
+STORED_TEST(a_pause_is_written_when_the_store_works_again)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->error = STORE_FULL;
+    comes(w, turn(w, &operation_cron_pause), ERGON_E_STORE);
+    jobs_world_pass(w, AO_S(5));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    stage_holds(list(w), "'paused': true");
+}
+
+STORED_TEST(one_that_goes_is_not_written_once_more)
+{
+    comes(w, put_with(w, "{'durable': 'async', 'overlap': 'allow'}", DURABLE_ASYNC), ERGON_OK);
+    fire_while_the_store_fails(w);
+    comes(w, drop(w), ERGON_OK);
+    assert_true(LIST_EMPTY(&w->jobs->crons->unsaved));
+    jobs_world_pass(w, AO_S(3));
+    jobs_world_crash(w);
+    assert_string_equal(list(w), "[]");
+}
+
+/* Its time has come, and stays until its task is submitted. */
+STORED_TEST(a_time_whose_task_could_not_be_written_comes_again)
+{
+    comes(w, put_with(w, "{'overlap': 'allow'}", DURABLE_FSYNC), ERGON_OK);
+    jobs_world_pass(w, AO_S(15));
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_S(6));
+    assert_int_equal(submitted(w), 1);
+    stage_holds(list(w), "'last': nil, 'last_task': nil, 'fired': 1");
+    stage_holds(list(w), store_error_text(STORE_FULL));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(4));
+    assert_int_equal(submitted(w), 2);
+    stage_holds(list(w), "'last': 1600000020000");
+    stage_holds(list(w), "'fired': 2");
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(submitted(w), 3);
+}
+
+/* As it does over a crash before that. */
+STORED_TEST(a_time_whose_task_could_not_be_written_outlives_a_crash)
+{
+    comes(w, put_with(w, "{'overlap': 'allow', 'catch_up': 'one'}", DURABLE_FSYNC), ERGON_OK);
+    jobs_world_pass(w, AO_S(15));
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_S(6));
+    w->store->error = STORE_OK;
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    stage_holds(list(w), "'last': 1600000020000");
+}
+
+/* --- Refused --- */
+
+/* The server is down for a minute, and full as it starts. */
+static void start_full(struct jobs_world *w, const char *catch_up)
+{
+    char options[64];
+    snprintf(options, sizeof options, "{'overlap': 'allow', 'catch_up': '%s'}", catch_up);
+    comes(w, put_with(w, options, DURABLE_FSYNC), ERGON_OK);
+    jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(3600)));
+    jobs_world_pass(w, AO_MS(2));
+    w->leap += (int64_t)AO_S(64);
+    w->options.tasks_max = 1;
+    jobs_world_crash(w);
+}
+
+static void start_full_and_make_room(struct jobs_world *w, const char *catch_up, uint64_t missed)
+{
+    start_full(w, catch_up);
+    jobs_world_pass(w, AO_S(2));
+    stage_holds(list(w), "tasks.max");
+    assert_int_equal(submitted(w), 0);
+    w->jobs->options.tasks_max = 100;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(submitted(w), missed);
+    stage_holds(list(w), "'error': nil");
+}
+
+STORED_TEST(what_was_missed_is_made_up_for_when_there_is_room)
+{
+    start_full_and_make_room(w, "all", 6);
+}
+
+STORED_TEST(what_was_missed_is_made_up_for_once_when_there_is_room)
+{
+    start_full_and_make_room(w, "one", 1);
+}
+
+STORED_TEST(what_nobody_makes_up_for_is_not_tried)
+{
+    start_full(w, "none");
+    jobs_world_pass(w, AO_S(2));
+    stage_holds(list(w), "'error': nil");
+    w->jobs->options.tasks_max = 100;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(submitted(w), 0);
+}
+
+static void set_draining(struct jobs_world *w, bool draining)
+{
+    table_queue(&w->jobs->table, span_text("work"))->draining = draining;
+}
+
+/* Put once more, with another schedule, while what it submits is refused: the time that has come
+ * stays, and comes once. */
+STORED_TEST(one_that_is_put_while_it_is_refused_submits_the_time_that_has_come)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    set_draining(w, true);
+    jobs_world_pass(w, AO_S(12));
+    stage_holds(list(w), "'next': 1600000010000");
+    comes(w, put(w, "every 1h", DURABLE_FSYNC), ERGON_OK);
+    stage_holds(list(w), "'next': 1600000010000");
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(submitted(w), 0);
+    set_draining(w, false);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(submitted(w), 1);
+    stage_holds(list(w), "'last': 1600000010000");
+    jobs_world_pass(w, AO_S(60));
+    assert_int_equal(submitted(w), 1);
+}
+
+/* As it does over a restart between the put and the room. */
+STORED_TEST(one_that_was_put_while_it_was_refused_stays_due_over_a_crash)
+{
+    comes(w, put_with(w, "{'catch_up': 'one'}", DURABLE_FSYNC), ERGON_OK);
+    set_draining(w, true);
+    jobs_world_pass(w, AO_S(12));
+    comes(w, put_with(w, "{'catch_up': 'one'}", DURABLE_FSYNC), ERGON_OK);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    stage_holds(list(w), "'last': 1600000010000");
 }
