@@ -555,7 +555,7 @@ static void fire_while_the_store_fails(struct jobs_world *w)
     jobs_world_pass(w, AO_S(15));
     assert_int_equal(submitted(w), 1);
     w->store->error = STORE_FULL;
-    jobs_world_pass(w, AO_S(6));
+    jobs_world_pass(w, AO_MS(5500));
     w->store->error = STORE_OK;
 }
 
