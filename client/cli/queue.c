@@ -129,7 +129,8 @@ static json_t *sorted(json_t *by_name, uint64_t limit)
 static void print_tenants(const struct globals *g, json_t *tenants)
 {
     static const char *const columns[] = {"tenant", "weight",      "open",        "open_bytes",
-                                          "ended",  "ended_badly", "ended_bytes", NULL};
+                                          "ended",  "ended_badly", "ended_bytes", "limits",
+                                          "rates",  NULL};
     json_t *tenant;
     size_t i;
     json_array_foreach(tenants, i, tenant)
@@ -168,7 +169,8 @@ static const struct command QUEUE_TENANTS = {
     .summary = "list the tenants with what each holds",
     .text = "Prints a table, who has most first: the weight, open tasks and what they take, tasks\n"
             "that have ended and are kept, how many of these failed or are dead, and what they\n"
-            "take. Where kept tasks take more than they may, who keeps most forgets its oldest.\n",
+            "take; names of limits and of rates that are in use. Where kept tasks take more than\n"
+            "they may, who keeps most forgets its oldest.\n",
     .examples = "  ergon queue tenants\n"
                 "  ergon queue tenants --json | jq 'map(.ended_bytes) | add'\n",
     .options = TENANTS_OPTIONS,

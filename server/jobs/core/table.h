@@ -82,6 +82,8 @@ struct tenant {
     uint32_t crons;        /* names that it has given to crons */
     uint32_t semaphores;   /* that it has */
     uint32_t holds;        /* of these: held, or waited for */
+    uint32_t limits;       /* names of these that are in use: sched/limits.h */
+    uint32_t rates;        /* likewise */
     struct named_events events;
     uint32_t open;       /* of these, those that do not count as ended: see tenant_count_open() */
     uint64_t open_bytes; /* that these take, and all else that it has */
@@ -110,8 +112,8 @@ struct job_table {
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
     /* A task of a cron is none, since its row could not be written: called before it goes. */
     void (*cron_task_lost)(struct job_table *table, const struct job *job);
-    uint32_t history_max;                               /* events that are kept of one job */
-    bool recovering; /* jobs come from the store: nothing is counted or noted */
+    uint32_t history_max; /* events that are kept of one job */
+    bool recovering;      /* jobs come from the store: nothing is counted or noted */
 
     struct hash_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */

@@ -45,7 +45,7 @@ struct cron {
     uint32_t leaving; /* deletes on their way to the file */
     bool unsaved;     /* its state could not be written: it stands in the list of such */
     LIST_ENTRY(cron) by_unsaved;
-    uint32_t refs;    /* the list, and operations of the store that point at its bytes */
+    uint32_t refs; /* the list, and operations of the store that point at its bytes */
 };
 
 /* What the spec's spans point at is copied.  It has one reference, which crons_unlink() takes back,

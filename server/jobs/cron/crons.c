@@ -206,8 +206,8 @@ bool crons_save(struct jobs *jobs)
 {
     struct crons *all = jobs->crons;
     bool any = !LIST_EMPTY(&all->unsaved);
-    for (int left = jobs_store_usable(jobs) ? SAVED_AHEAD : 1; left > 0 && !LIST_EMPTY(&all->unsaved);
-         left--)
+    for (int left = jobs_store_usable(jobs) ? SAVED_AHEAD : 1;
+         left > 0 && !LIST_EMPTY(&all->unsaved); left--)
         cron_save(jobs, LIST_FIRST(&all->unsaved));
     return any;
 }

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/siphash.h"
+#include "server/jobs/core/table.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/pool_jobs.h"
 
@@ -176,8 +177,10 @@ static uint32_t side_of(struct gate *g, uint32_t pool, const struct pool_calls *
 static struct limit *limit_named(struct limit_table *t, struct tenant *tenant, struct span name)
 {
     struct limit *limit = get(t, &t->limits, sizeof *limit, tenant, name);
-    if (limit && !limit->gate.sides)
+    if (limit && !limit->gate.sides) {
         gate_init(&limit->gate, limit, NULL);
+        tenant->limits++;
+    }
     return limit;
 }
 
@@ -219,6 +222,7 @@ static struct rate *rate_named(struct limit_table *t, struct tenant *tenant, str
     if (r && !r->starts.marks) {
         gate_init(&r->gate, NULL, r);
         start_window_init(&r->starts);
+        tenant->rates++;
     }
     return r;
 }
@@ -247,6 +251,7 @@ void limit_drop(struct limit_table *t, struct limit *limit)
     if (limit->listed)
         LIST_REMOVE(limit, to_note);
     gate_fini(&limit->gate);
+    limit->key.tenant->limits--;
     drop(&t->limits, &limit->key);
 }
 
@@ -264,6 +269,7 @@ static void drop_limit(struct limit_table *t, struct limit *limit)
 void rate_drop(struct limit_table *t, struct rate *r)
 {
     assert(r->refs == 0 && r->held == 0);
+    r->key.tenant->rates--;
     hash_remove(&t->rates, &r->key.link);
 }
 

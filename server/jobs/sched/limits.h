@@ -37,8 +37,9 @@ struct limit_table; /* of limits, rates and lines */
 struct row_notes {
     LIST_HEAD(, limit) limits;
     struct rate *rates;
-    TAILQ_HEAD(, rate) rows; /* the rates that have one, the oldest first: in this order they are
-                              * written together, so that each page of the file is written once */
+    /* The rates that have a row, the oldest row first: in this order a stop writes them, so that
+     * few pages of the file change in each commit. */
+    TAILQ_HEAD(rate_rows, rate) rows;
     bool any; /* looked at all the time: without it both are empty */
 };
 
@@ -108,7 +109,7 @@ struct rate_note {
     uint32_t asked;    /* while a write is on its way: what `promised` is when it is back */
     uint64_t row;      /* 0: it has never been told */
     TAILQ_ENTRY(rate) by_row; /* with a row: in the scheduler's list of those */
-    uint64_t row_at;   /* Unix ns, while rows are read back: as that of a limit */
+    uint64_t row_at;          /* Unix ns, while rows are read back: as that of a limit */
     ao_time told_at;
     struct rate *next; /* in that list */
 };

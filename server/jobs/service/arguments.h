@@ -97,7 +97,8 @@ struct list_arguments {
 };
 
 /* operation_cancel_matching -> {matched, cancelled, dry_run}; operation_retry_matching ->
- * {matched, retried, dry_run}; operation_forget_matching -> {matched, forgotten, dry_run} */
+ * {matched, retried, dry_run}; operation_forget_matching -> {matched, forgotten, dry_run,
+ * limits, rates}: the names of these that are left then */
 struct sweep_arguments {
     struct task_filter filter;
     bool dry_run; /* nothing is done, and counted as if it were */
@@ -106,7 +107,10 @@ struct sweep_arguments {
     struct job_walk walk;
     uint64_t upto, now; /* the last id that is meant; Unix ns, of when it began */
     uint64_t matched, done;
-    bool durable; /* an fsync task was among them */
+    bool durable;           /* an fsync task was among them */
+    bool visited;           /* it has been through all jobs */
+    uint64_t bucket;        /* of the tenants, whose limits and rates are counted behind all jobs */
+    uint64_t limits, rates; /* so far */
 };
 
 /* operation_cron_list: the jobs' own. */

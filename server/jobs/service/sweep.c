@@ -101,7 +101,7 @@ static int visit(struct jobs *jobs, struct operation *op, struct job *job)
 }
 
 /* True: it has been through all. */
-static bool step(struct jobs *jobs, struct operation *op)
+static bool visit_jobs(struct jobs *jobs, struct operation *op)
 {
     struct sweep_arguments *sweep = &op->sweep;
     int changes = CHANGES;
@@ -114,6 +114,32 @@ static bool step(struct jobs *jobs, struct operation *op)
     return false;
 }
 
+/* Of the tenants that the filter names, and the operation may know of.  A table that grows
+ * meanwhile moves some of them behind: those may be counted twice.  True: it has been through all.
+ */
+static bool count_names(struct jobs *jobs, struct operation *op)
+{
+    const struct hash_table *all = &jobs->table.tenants;
+    struct sweep_arguments *sweep = &op->sweep;
+    for (int visits = VISITS; sweep->bucket < all->size && visits > 0; sweep->bucket++, visits--)
+        for (struct hash_link *l = all->buckets[sweep->bucket]; l; l = l->next, visits--) {
+            const struct tenant *t = (const struct tenant *)l;
+            bool is_meant = filter_fits_name(sweep->filter.tenant, t->name) &&
+                            operation_may_object(op, &(struct rights_object){.tenant = t->name});
+            sweep->limits += is_meant ? t->limits : 0;
+            sweep->rates += is_meant ? t->rates : 0;
+        }
+    return sweep->bucket >= all->size;
+}
+
+/* True: there is nothing left to do. */
+static bool step(struct jobs *jobs, struct operation *op)
+{
+    struct sweep_arguments *sweep = &op->sweep;
+    sweep->visited = sweep->visited || visit_jobs(jobs, op);
+    return sweep->visited && (sweep->kind != &forgets || count_names(jobs, op));
+}
+
 static void end(struct jobs *jobs, struct operation *op)
 {
     const struct sweep_arguments *sweep = &op->sweep;
@@ -124,10 +150,14 @@ static void end(struct jobs *jobs, struct operation *op)
         log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("tenant", who));
     walk_end(&jobs->table.walks, &op->sweep.walk);
     pack_init(p);
-    pack_map(p, 3);
+    pack_map(p, sweep->kind == &forgets ? 5 : 3);
     pack_key_uint(p, "matched", sweep->matched);
     pack_key_uint(p, sweep->kind->did, sweep->done);
     pack_key_bool(p, "dry_run", sweep->dry_run);
+    if (sweep->kind == &forgets) {
+        pack_key_uint(p, "limits", sweep->limits);
+        pack_key_uint(p, "rates", sweep->rates);
+    }
     if (sweep->durable)
         sync_answer(jobs, op);
     else

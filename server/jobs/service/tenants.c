@@ -16,7 +16,7 @@ static bool may_see(const struct operation *op, const struct tenant *t)
 
 static void pack_tenant(struct pack *p, const struct tenant *t)
 {
-    pack_map(p, 7);
+    pack_map(p, 9);
     pack_key_span(p, "tenant", t->name);
     pack_key_uint(p, "weight", t->weight);
     pack_key_uint(p, "open", t->open);
@@ -24,6 +24,8 @@ static void pack_tenant(struct pack *p, const struct tenant *t)
     pack_key_uint(p, "ended", t->kept.jobs[KEPT_WELL].count + t->kept.jobs[KEPT_BADLY].count);
     pack_key_uint(p, "ended_badly", t->kept.jobs[KEPT_BADLY].count);
     pack_key_uint(p, "ended_bytes", kept_bytes(t->kept.bytes));
+    pack_key_uint(p, "limits", t->limits);
+    pack_key_uint(p, "rates", t->rates);
 }
 
 /* The cursor is the number of a bucket.  The table of tenants only grows, and what moves when it

@@ -419,13 +419,15 @@ struct rate *__wrap_limit_table_rate(const struct limit_table *t, const struct r
     return __real_limit_table_rate(t, behind);
 }
 
-/* A walk per rate would take time that is quadratic in the rates. */
-STORED_TEST(a_stop_walks_over_the_rates_once)
+enum { RATES = 50 };
+
+/* Rates of tasks that have started and are forgotten. */
+static void make_rates(struct jobs_world *w)
 {
-    enum { RATES = 50 };
     char name[] = "r00";
     struct job_spec spec =
         WORK(.rate_key = span_text(name), .rate = 2, .rate_per = AO_S(1000), .keep = 0);
+    w->lasts = 0;
     for (unsigned i = 0; i < RATES; i++) {
         name[1] = (char)('0' + i / 10);
         name[2] = (char)('0' + i % 10);
@@ -433,7 +435,49 @@ STORED_TEST(a_stop_walks_over_the_rates_once)
     }
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(w->store->rows.rate_count, RATES);
+}
+
+/* A walk per rate would take time that is quadratic in the rates. */
+STORED_TEST(a_stop_walks_over_the_rates_once)
+{
+    make_rates(w);
     begins = 0;
     jobs_world_crash(w);
     assert_in_range(begins, 1, 3);
+}
+
+static uint64_t last_row; /* of a rate, that was written */
+static unsigned rows, out_of_order;
+
+void __wrap_store_push(struct store *s, struct store_op *op);
+void __real_store_push(struct store *s, struct store_op *op);
+void __wrap_store_push(struct store *s, struct store_op *op)
+{
+    if (op->kind == STORE_RATE_PUT) {
+        rows++;
+        out_of_order += op->rate.id <= last_row && rows <= RATES;
+        last_row = op->rate.id;
+    }
+    __real_store_push(s, op);
+}
+
+static void restart_and_expect_order(struct jobs_world *w)
+{
+    last_row = rows = out_of_order = 0;
+    jobs_world_restart(w);
+    assert_in_range(rows, RATES, 2 * RATES); /* the start writes some behind those of the stop */
+    assert_int_equal(out_of_order, 0);
+}
+
+/* In any other order each commit would write about as many pages as it has rows. */
+STORED_TEST(a_stop_writes_rates_in_the_order_of_their_rows)
+{
+    make_rates(w);
+    jobs_world_pass(w, AO_S(2)); /* the store has been told of each start */
+    restart_and_expect_order(w);
+    jobs_world_pass(w, AO_S(2));
+    restart_and_expect_order(w); /* as they were read back */
+    jobs_world_pass(w, AO_S(1000));
+    assert_int_equal(w->store->rows.rate_count, 0);
+    assert_true(TAILQ_EMPTY(&w->jobs->sched.notes.rows));
 }

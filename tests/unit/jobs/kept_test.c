@@ -225,13 +225,33 @@ JOBS_TEST(what_each_tenant_holds_is_shown, .quiet = true)
     assert_int_equal(at, UINT64_MAX);
     snprintf(wanted, sizeof wanted,
              "{'tenant': 'one', 'weight': 1, 'open': 0, 'open_bytes': 0, 'ended': 1, "
-             "'ended_badly': 0, 'ended_bytes': %llu}",
+             "'ended_badly': 0, 'ended_bytes': %llu, 'limits': 0, 'rates': 0}",
              (unsigned long long)bytes_of(w, "one"));
     stage_holds(text, wanted);
     snprintf(wanted, sizeof wanted,
              "{'tenant': 'two', 'weight': 1, 'open': 1, 'open_bytes': %llu, ",
              (unsigned long long)tenant(w, "two")->open_bytes);
     stage_holds(text, wanted);
+}
+
+JOBS_TEST(names_of_limits_and_rates_in_use_are_counted, .quiet = true, .room = 4)
+{
+    uint64_t at = 0;
+    struct job_spec spec =
+        WORK(.tenant = span_text("one"), .keep = 0, .rate_key = span_text("r"), .rate = 2,
+             .rate_per = AO_S(10), .limit_key = span_text("l"), .limit = 1);
+    jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    stage_holds(page(w, &at), "'limits': 1, 'rates': 1}");
+    world_finish(w->runs, "\xc0");
+    jobs_world_settle(w);
+    at = 0;
+    stage_holds(page(w, &at), "'open': 0");
+    at = 0;
+    stage_holds(page(w, &at), "'limits': 0, 'rates': 1}");
+    jobs_world_pass(w, AO_S(10));
+    at = 0;
+    stage_holds(page(w, &at), "{'tenants': []");
 }
 
 JOBS_TEST(ten_thousand_tenants_lose_nothing_to_one, .quiet = true)

@@ -142,17 +142,40 @@ JOBS_TEST(a_filter_tries_again)
     assert_int_equal(world_state(w, open), JOB_DELAYED);
 }
 
+/* Starts count when their tasks are forgotten, and so do limits of tasks that are open. */
+JOBS_TEST(a_filter_that_forgets_tells_of_names_in_use, .quiet = true, .room = 4)
+{
+    struct job_spec rated = WORK(.rate_key = span_text("r"), .rate = 2, .rate_per = AO_S(10));
+    struct task_filter of_acme = ALL;
+    of_acme.tenant = span_text("acme");
+    jobs_world_submit(w, &rated);
+    rated.tenant = of_acme.tenant;
+    jobs_world_submit(w, &rated);
+    jobs_world_submit(w, &WORK(.limit_key = span_text("l"), .limit = 1, .delay = AO_S(100)));
+    jobs_world_settle(w);
+    while (w->runs)
+        world_finish(w->runs, "\xc0");
+    jobs_world_settle(w);
+    expect_swept(w, sweep(w, &operation_forget_matching, of_acme),
+                 "{'matched': 1, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 1}");
+    expect_swept(w, sweep(w, &operation_forget_matching, ALL),
+                 "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 1, 'rates': 2}");
+    jobs_world_pass(w, AO_S(10));
+    expect_swept(w, sweep(w, &operation_forget_matching, ALL),
+                 "{'matched': 1, 'forgotten': 0, 'dry_run': false, 'limits': 1, 'rates': 0}");
+}
+
 JOBS_TEST(a_filter_forgets)
 {
     uint64_t ids[3];
     end_three(w, ids);
     uint64_t open = jobs_world_submit(w, &WORK(.delay = AO_S(100)));
     expect_swept(w, sweep(w, &operation_forget_matching, (struct task_filter){.state = JOB_FAILED}),
-                 "{'matched': 2, 'forgotten': 2, 'dry_run': false}");
+                 "{'matched': 2, 'forgotten': 2, 'dry_run': false, 'limits': 0, 'rates': 0}");
     assert_null(world_job(w, ids[0]));
     assert_non_null(world_job(w, ids[1]));
     expect_swept(w, sweep(w, &operation_forget_matching, ALL),
-                 "{'matched': 2, 'forgotten': 1, 'dry_run': false}");
+                 "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 0}");
     assert_non_null(world_job(w, open));
     assert_int_equal(w->jobs->table.kept.bytes[KEPT_WELL], 0);
     assert_int_equal(w->jobs->table.kept.bytes[KEPT_BADLY], 0);
