@@ -252,23 +252,26 @@ static void forget_rate(struct memory_rows *m, uint64_t id)
     for (uint32_t i = 0; i < m->rate_count; i++)
         if (m->rates[i].id == id) {
             free((void *)m->rates[i].starts.at);
-            m->rates[i] = m->rates[--m->rate_count];
+            memmove(&m->rates[i], &m->rates[i + 1], (--m->rate_count - i) * sizeof *m->rates);
             return;
         }
 }
 
-/* False without memory. */
+/* In the order of their numbers, in which the file is read back.  False without memory. */
 static bool keep_rate(struct memory_rows *m, const struct store_rate *rate)
 {
+    uint32_t at = m->rate_count;
     assert_true(m->rate_count < sizeof m->rates / sizeof m->rates[0]);
-    struct store_rate *kept = &m->rates[m->rate_count];
-    *kept = *rate;
-    struct span *spans[] = {&kept->starts, &kept->key, &kept->tenant};
+    struct store_rate kept = *rate;
+    struct span *spans[] = {&kept.starts, &kept.key, &kept.tenant};
     void *block = malloc(copy_spans(spans, 3, NULL) + 1);
     if (!block)
         return false;
     copy_spans(spans, 3, block);
-    kept->starts.at = block;
+    kept.starts.at = block;
+    for (; at > 0 && m->rates[at - 1].id > kept.id; at--)
+        m->rates[at] = m->rates[at - 1];
+    m->rates[at] = kept;
     m->rate_count++;
     return true;
 }
