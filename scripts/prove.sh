@@ -38,6 +38,9 @@ sems() {
     ERGON_BUILD="$build" ERGON_ACQUISITIONS=${ERGON_ACQUISITIONS:-10000} "$python" tests/e2e/sem_killed_test.py
 }
 
+# A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
+stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
+
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
@@ -47,7 +50,7 @@ attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attac
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems attacks tls fuzz"
+all="damages kill cuts fleet sems stop attacks tls fuzz"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -146,6 +146,18 @@ def rates(server):
 
 
 @kind()
+def waiting_rates(server):
+    """{:,} names of rates, with a task each that has started and one that waits"""
+    peer, count = Peer(server), 100000
+    some = options(server, delay=0)
+    for _ in range(2):
+        peer.submit((["echo", [], {"rate": {"key": f"r{n}", "max": 1, "per": HOUR}}] for n in range(count)), some)
+    peer.sees(count, "kept", "states", "done")
+    peer.sees(count, "kept", "states", "waiting")
+    return count
+
+
+@kind()
 def semaphores(server):
     """{:,} semaphores, which clients hold, and as many others wait for each as there may be holds"""
     names, holds = [f"s{n}" for n in range(10000)], 100000
