@@ -262,7 +262,8 @@ RPC_TEST(tasks_are_steered_by_a_filter)
           "{'matched': 1, 'cancelled': 1, 'dry_run': false}");
     holds("task.retry", "[{'state': 'cancelled', 'dry_run': true}]",
           "{'matched': 1, 'retried': 1, 'dry_run': true}");
-    holds("task.forget", "[{'all': true}]", "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 0}");
+    holds("task.forget", "[{'all': true}]",
+          "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 0}");
 }
 
 RPC_TEST(each_part_of_a_filter_means_something)
