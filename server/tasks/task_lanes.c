@@ -19,7 +19,7 @@ void task_lane_close(struct lane *l)
     do {
         struct lane_item *item;
         all = lane_flush(l);
-        while ((item = lane_take(l)))
+        while ((item = lane_claim(l)))
             task_discard(ao_of(item, struct task, item));
         lane_release(l);
     } while (!all);

@@ -162,6 +162,8 @@ void tasks_executor_info(const struct tasks *t, uint32_t index, struct executor_
     const struct executor *e = t->executors[index];
     struct snapshot now;
     executor_snapshot(e, &now);
+    if (executor_is_stalled(e) && now.bound > 1)
+        now.bound = 1;
     *out = (struct executor_info){.kind = e->plan.kind,
                                   .queue = e->plan.queue,
                                   .bound = now.bound,

@@ -10,9 +10,11 @@
  * mutant: STAGED_UNSEEN  the check for room forgets what is staged and not yet published
  *
  * step: H1 server/runtime/threads/ring.h ring_stage  load acquire
+ * step: S1 server/runtime/threads/ring.h ring_stage  store relaxed
  * step: T0 server/runtime/threads/ring.h ring_staged  load relaxed own
  * step: T1 server/runtime/threads/ring.h ring_flush  store release
  * step: T2 server/runtime/threads/ring.h ring_ready  load acquire
+ * step: S2 server/runtime/threads/ring.h ring_take  load relaxed
  * step: H0 server/runtime/threads/ring.h ring_release  load relaxed own
  * step: H2 server/runtime/threads/ring.h ring_release  store release
  */
@@ -54,7 +56,7 @@ proctype producer()
 			STORE(PRODUCER, TAIL, staged + 1);
 			flushed = staged + 1;
 #endif
-			STORE(PRODUCER, SLOT(staged), staged + 1);
+			STORE(PRODUCER, SLOT(staged), staged + 1); /* S1 */
 			staged++
 		:: else
 		fi
@@ -80,7 +82,7 @@ proctype consumer()
 			STORE(CONSUMER, HEAD, taken + 1);
 			released = taken + 1;
 #endif
-			item = LOAD(SLOT(taken));
+			item = LOAD(SLOT(taken)); /* S2 */
 			assert(item == taken + 1);
 			taken++
 		:: else

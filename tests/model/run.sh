@@ -58,7 +58,7 @@ verify() {
     done
 }
 
-[ $# -gt 0 ] || set -- wake manager inbox ring
+[ $# -gt 0 ] || set -- wake manager inbox ring claim
 for model; do
     verify "$model"
 done

@@ -1,4 +1,5 @@
-/* Two threads, one ring: every item arrives once, in order, whatever the batches. */
+/* Two threads, one ring: every item arrives once, in order, whatever the batches.  Of a ring whose
+ * producer takes items back, it or the consumer gets each, and never both. */
 #include <stdlib.h>
 
 #include <pthread.h>
@@ -96,4 +97,94 @@ TEST(small_ring)
 TEST(large_ring)
 {
     run(1024);
+}
+
+/* --- A producer that takes items back --- */
+
+enum { GIVEN = 200000 };
+
+struct contest {
+    struct ring ring;
+    uint8_t *got;       /* times, by item; of whoever got it */
+    _Atomic bool ended; /* nothing more comes.  Release, acquire: with the last `tail` */
+    uint64_t claimed, back;
+};
+
+/* Takes back all that it can of the last few, and gives them up. */
+static void take_some_back(struct contest *c, uint32_t batch)
+{
+    for (uint32_t n = 0; n < batch && n < ring_used(&c->ring); n++) {
+        uintptr_t item = (uintptr_t)ring_take_back(&c->ring, n);
+        if (item == 0)
+            continue;
+        c->got[item]++;
+        c->back++;
+    }
+}
+
+static void *give_and_take_back(void *arg)
+{
+    struct contest *c = arg;
+    uint32_t seed = 3, looks = 0;
+    for (uintptr_t n = 1; n <= GIVEN;) {
+        uint32_t batch = next_batch(&seed);
+        for (; batch > 0 && n <= GIVEN && ring_stage(&c->ring, (void *)n); batch--)
+            n++;
+        if (!ring_flush(&c->ring))
+            looks = wait_a_little(looks);
+        if (next_batch(&seed) % 2 == 0)
+            take_some_back(c, next_batch(&seed));
+    }
+    atomic_store_explicit(&c->ended, true, memory_order_release);
+    return NULL;
+}
+
+static void *claim(void *arg)
+{
+    struct contest *c = arg;
+    uint32_t looks = 0;
+    for (bool ended = false;;) {
+        ended = atomic_load_explicit(&c->ended, memory_order_acquire);
+        uintptr_t item = (uintptr_t)ring_claim(&c->ring);
+        ring_release(&c->ring);
+        if (item != 0) {
+            c->got[item]++;
+            c->claimed++;
+        } else if (ended) {
+            return NULL;
+        } else {
+            looks = wait_a_little(looks);
+        }
+    }
+}
+
+/* Exactly one of the two had each item: both write into `got` without an order between them. */
+static void contend(uint32_t capacity)
+{
+    struct contest c = {.got = calloc(GIVEN + 1, 1)};
+    pthread_t producer, consumer;
+    assert_non_null(c.got);
+    assert_int_equal(ring_init(&c.ring, capacity), 0);
+    assert_int_equal(pthread_create(&producer, NULL, give_and_take_back, &c), 0);
+    assert_int_equal(pthread_create(&consumer, NULL, claim, &c), 0);
+    pthread_join(producer, NULL);
+    pthread_join(consumer, NULL);
+    assert_int_equal(c.claimed + c.back, GIVEN);
+    for (uintptr_t n = 1; n <= GIVEN; n++)
+        assert_int_equal(c.got[n], 1);
+    assert_true(c.claimed > 0);
+    assert_true(c.back > 0);
+    assert_true(ring_validate(&c.ring));
+    ring_fini(&c.ring);
+    free(c.got);
+}
+
+TEST(taken_back_from_a_small_ring)
+{
+    contend(4);
+}
+
+TEST(taken_back_from_a_large_ring)
+{
+    contend(64);
 }

@@ -172,11 +172,15 @@ void tasks_world_wake_source(void)
         job_source_wake(w.tasks, i);
 }
 
+/* The executors have run what they have before time passes. */
 void tasks_world_run(void)
 {
-    do
+    do {
+        do
+            virtual_run_until(&w.v, w.v.now);
+        while (run_blocking());
         virtual_run(&w.v);
-    while (run_blocking());
+    } while (run_blocking());
 }
 
 void tasks_world_run_ms(uint64_t ms)

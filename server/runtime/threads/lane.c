@@ -137,6 +137,48 @@ struct lane_item *lane_take(struct lane *l)
     return ring_take(&l->ring);
 }
 
+struct lane_item *lane_claim(struct lane *l)
+{
+    lane_assert_consumer(l);
+    return ring_claim(&l->ring);
+}
+
+/* All but the first `keep` of the list. */
+static struct lane_item *cut_overflow(struct lane *l, uint32_t keep)
+{
+    struct lane_item *last = NULL, *rest = l->overflow_first;
+    for (; keep > 0; keep--) {
+        last = rest;
+        rest = rest->next;
+    }
+    if (last)
+        last->next = NULL;
+    else
+        l->overflow_first = NULL;
+    l->overflow_last = last;
+    return rest;
+}
+
+struct lane_item *lane_take_back(struct lane *l, uint32_t most)
+{
+    uint32_t count = 0;
+    lane_assert_producer(l);
+    for (const struct lane_item *i = l->overflow_first; i; i = i->next)
+        count++;
+    if (count >= most)
+        return cut_overflow(l, count - most);
+    struct lane_item *list = cut_overflow(l, 0);
+    for (uint32_t n = 0; n < ring_used(&l->ring) && count < most; n++) {
+        struct lane_item *item = ring_take_back(&l->ring, n);
+        if (!item)
+            continue;
+        item->next = list;
+        list = item;
+        count++;
+    }
+    return list;
+}
+
 void lane_release(struct lane *l)
 {
     ring_release(&l->ring);

@@ -20,7 +20,7 @@
 
 /* Embed in what travels. */
 struct lane_item {
-    struct lane_item *next; /* private: the producer's overflow list */
+    struct lane_item *next; /* the producer's overflow list; the list of lane_take_back() */
 };
 
 struct lane {
@@ -68,6 +68,13 @@ bool lane_flush(struct lane *l);
 struct lane_item *lane_take(struct lane *l); /* consumer; NULL when empty */
 void lane_release(struct lane *l);           /* consumer, after a batch: gives the slots back */
 bool lane_ready(struct lane *l);             /* consumer: is there one to take? */
+
+/* Of a lane whose producer takes items back: its consumer claims them instead of taking them
+ * (NULL: there is none, though lane_ready() may have said so), and either has an item, never both.
+ * Producer: the last of those that were not claimed, at most `most`, oldest first, linked by
+ * `next`; they are the producer's again, published or not. */
+struct lane_item *lane_claim(struct lane *l);
+struct lane_item *lane_take_back(struct lane *l, uint32_t most);
 
 /* Asserts in a test build that the calling thread is the one of this end: that of the activator
  * there, or the one plain thread that ever came.  At rest, an activator's end is anybody's. */

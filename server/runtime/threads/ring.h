@@ -4,7 +4,10 @@
  * slot is lost.  Each side keeps a private copy of the other's index and touches the other's cache
  * line only when the ring looks full or empty (the technique of rigtorp/SPSCQueue); the producer
  * stages items and publishes them together (ring_flush), the consumer takes them in batches and
- * gives the slots back together (ring_release).  What the pointers name is not the ring's. */
+ * gives the slots back together (ring_release).  What the pointers name is not the ring's.
+ *
+ * The producer may take back items that the consumer has not taken (ring_take_back).  The consumer
+ * of such a ring takes each item by an exchange (ring_claim), so that one of the two has it. */
 #ifndef ERGON_RUNTIME_RING_H
 #define ERGON_RUNTIME_RING_H
 
@@ -27,7 +30,9 @@ struct ring {
     alignas(CACHE_LINE) _Atomic uint32_t head; /* slots given back; consumer writes */
     alignas(CACHE_LINE) uint32_t taken;        /* consumer: items read, slots given back or not */
     uint32_t tail_seen;                        /* consumer's copy of tail */
-    alignas(CACHE_LINE) void **slots;          /* read-only after init */
+    /* Read-only after init.  A slot orders nothing (relaxed): `tail` and `head` publish what it
+     * has. NULL: the item was taken back. */
+    alignas(CACHE_LINE) _Atomic(void *) *slots;
     uint32_t mask;
 };
 
@@ -40,9 +45,15 @@ bool ring_validate(const struct ring *r); /* both sides standing still */
 /* Inline, all below, and with no store more than they need: how many items the producer can have on
  * their way while the consumer holds a line is decided by how many stores an item takes. */
 
+/* Producer; slots that are in use as far as it knows. */
+static inline uint32_t ring_used(const struct ring *r)
+{
+    return r->staged - r->head_seen;
+}
+
 static inline bool ring_full(const struct ring *r)
 {
-    return r->staged - r->head_seen > r->mask;
+    return ring_used(r) > r->mask;
 }
 
 /* A line begins, and the one that is RING_AHEAD further is known to be free. */
@@ -60,7 +71,7 @@ static inline bool ring_filled_ahead(const struct ring *r)
 
 /* For a line that will be written.  The compiler's own prefetch asks for a copy to read, unless it
  * was told of a processor that does better; the line would then travel twice. */
-static inline void ring_prefetch_to_write(void **slot)
+static inline void ring_prefetch_to_write(_Atomic(void *) *slot)
 {
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0" : : "m"(*slot));
@@ -81,8 +92,18 @@ static inline bool ring_stage(struct ring *r, void *item)
     }
     if (ring_free_ahead(r))
         ring_prefetch_to_write(&r->slots[(r->staged + RING_AHEAD) & r->mask]);
-    r->slots[r->staged++ & r->mask] = item;
+    atomic_store_explicit(&r->slots[r->staged++ & r->mask], item, memory_order_relaxed);
     return true;
+}
+
+/* Producer: the item that was staged last but `nth`, from 0 and below ring_used(); NULL: the
+ * consumer has claimed it, or it was taken back before.  The slot stays in use until the consumer
+ * gives it back. */
+static inline void *ring_take_back(struct ring *r, uint32_t nth)
+{
+    /* Relaxed: the exchange says who has the item; the producer wrote what it points to. */
+    return atomic_exchange_explicit(&r->slots[(r->staged - 1 - nth) & r->mask], NULL,
+                                    memory_order_relaxed);
 }
 
 /* Producer; items that are not published yet. */
@@ -122,7 +143,19 @@ static inline void *ring_take(struct ring *r)
     /* Not in a function of its own, which gcc would take for one without effect. */
     if (ring_filled_ahead(r))
         __builtin_prefetch(&r->slots[(r->taken + RING_AHEAD) & r->mask]);
-    return r->slots[r->taken++ & r->mask];
+    return atomic_load_explicit(&r->slots[r->taken++ & r->mask], memory_order_relaxed);
+}
+
+/* Consumer of a ring whose producer takes items back; otherwise as ring_take(). */
+static inline void *ring_claim(struct ring *r)
+{
+    void *item = NULL;
+    while (!item && ring_ready(r)) {
+        _Atomic(void *) *slot = &r->slots[r->taken++ & r->mask];
+        /* Relaxed: the exchange says who has the item; what it points to came with `tail`. */
+        item = atomic_exchange_explicit(slot, NULL, memory_order_relaxed);
+    }
+    return item;
 }
 
 /* Consumer; gives taken slots back. */

@@ -194,7 +194,7 @@ static void give_back(struct executor *e, struct task *t)
 bool blocking_round(struct blocking *b)
 {
     take_returns(b);
-    struct lane_item *item = lane_take(&b->in);
+    struct lane_item *item = lane_claim(&b->in);
     lane_release(&b->in);
     if (!item)
         return false;
@@ -304,12 +304,22 @@ static enum executor_accepting stop_accepting(struct blocking *b)
     return (enum executor_accepting)before;
 }
 
+/* What came while the handler waited, and was not looked at: it may begin earlier elsewhere. */
+static void empty_lane(struct blocking *b)
+{
+    struct lane_item *item;
+    while ((item = lane_claim(&b->in)))
+        give_back(&b->base, ao_of(item, struct task, item));
+    lane_release(&b->in);
+}
+
 /* A manager that waits for room need not hear of it: what it would give now stood behind the
  * handler that goes on, and might begin earlier elsewhere.  It hears when that handler waits again
  * or has ended. */
 static void accept_again(struct blocking *b, enum executor_accepting before)
 {
     struct executor *e = &b->base;
+    empty_lane(b);
     executor_publish(e, -1);
     if (before != ACCEPTS_ALL)
         return;
@@ -340,7 +350,7 @@ static bool step_aside(struct blocking_frame *f)
 static void serve_lane(struct blocking *b, struct blocking_frame *f)
 {
     struct executor *e = &b->base;
-    struct lane_item *item = lane_take(e->in);
+    struct lane_item *item = lane_claim(e->in);
     lane_release(e->in);
     if (!item)
         return;

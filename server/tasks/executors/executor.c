@@ -56,6 +56,12 @@ void executor_snapshot(const struct executor *e, struct snapshot *out)
     out->bound = bound(e, out->service_ns, out->hand_over_ns);
 }
 
+bool executor_is_stalled(const struct executor *e)
+{
+    return counter_read(&e->stalled) ==
+           (uint64_t)atomic_load_explicit(&e->left, memory_order_relaxed) + 1;
+}
+
 void executor_publish(struct executor *e, int n)
 {
     uint32_t left = atomic_load_explicit(&e->left, memory_order_relaxed) + (uint32_t)n;
@@ -98,15 +104,10 @@ void executor_send_home(struct executor *e, struct task *t)
         lane_push(&e->out[t->home], &t->item);
 }
 
-/* Counted in again, and not refused: it was accepted before. */
 void executor_give_back(struct executor *e, struct task *t)
 {
-    struct manager_inbox *in = &e->shared->inbox;
     executor_trace(e, "give back", t);
-    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
-    task_set(t, TASK_RETURNED);
-    manager_admit(in, t->method->pool, t->tally, true);
-    manager_post(in, t);
+    manager_requeue(&e->shared->inbox, t);
 }
 
 ao_time executor_clock(const struct executor *e)

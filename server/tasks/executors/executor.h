@@ -87,7 +87,9 @@ struct executor {
     /* Manager's side. */
     /* Orders nothing: the manager's own count, which others read for a choice (relaxed). */
     alignas(CACHE_LINE) _Atomic uint32_t given;
-    counter bound; /* in force */
+    counter bound;   /* in force */
+    counter stalled; /* `left` and 1, while it is stalled; else 0 or an older number (stalls.h) */
+    uint64_t seen;   /* the same as of the last look; 0: it had no task */
 
     /* Executor's side. */
     /* Release in executor_publish(), so that what the task did is before it; pairs with the acquire
@@ -143,6 +145,8 @@ void executor_fini(struct executor *e); /* all but the lanes */
 
 uint32_t executor_outstanding(const struct executor *e);
 void executor_snapshot(const struct executor *e, struct snapshot *out);
+/* It has a task that has not ended for long: manager/stalls.h. */
+bool executor_is_stalled(const struct executor *e);
 void executor_name(const struct executor *e, char *buf, size_t size); /* "blocking 3" */
 ao_time executor_clock(const struct executor *e);                     /* read now */
 

@@ -1,8 +1,9 @@
 /* Holders: whose tasks the blocking executors have, so that one principal whose handlers run for
  * long does not keep all others out.
  *
- * What stands at an executor behind a handler that runs cannot be taken back, and how long that
- * will run is a guess.  So it is of the same holder: nobody is stuck behind another's handler.  And
+ * What stands at an executor behind a handler that runs is taken back only after a while
+ * (stalls.h), and how long that will run is a guess.  So it is of the same holder: nobody waits
+ * behind another's handler.  And
  * while somebody waits for an executor to become empty, nobody who came later has his own filled
  * up.
  *

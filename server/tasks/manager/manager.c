@@ -25,6 +25,7 @@
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/manager/pools.h"
 #include "server/tasks/manager/shares.h"
+#include "server/tasks/manager/stalls.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
@@ -182,8 +183,10 @@ static inline void scan(struct manager *m, struct pool *p)
         p->turns_full |= turns_full(e);
         p->places_full |= !p->holders && !places_free(e);
     }
-    if (p->holders)
+    if (p->holders) {
+        stalls_bound(p);
         p->places_full = holders_matter(p);
+    }
     if (p->shares)
         shares_look(p, activator_now(m->activator));
     set_bounds(m, p, GIVE_CALL, NULL);
@@ -256,8 +259,10 @@ static inline void give(struct manager *m, struct pool *p, int chosen, struct ta
     p->snapshots[chosen].outstanding++;
     if (p->shares)
         shares_note(p, chosen);
-    if (p->holders)
+    if (p->holders) {
         holders_note(m, p, chosen, t);
+        stalls_note(m, p, chosen);
+    }
     p->last = chosen;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
@@ -744,6 +749,7 @@ int manager_init(struct manager *m, struct tasks_shared *shared)
     m->activator = shared->plan.manager;
     ao_init(&m->ao, &manager_class, m->activator);
     ao_init(&m->patience, &patience_class, m->activator);
+    stalls_init(m);
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
         if (!(shared->local[i] = pools_add(m, shared->plan.executor_count)))
             return -1;
@@ -805,4 +811,5 @@ void manager_fini(struct manager *m)
     ao_fini(&m->ao);
     ao_deactivate(&m->patience);
     ao_fini(&m->patience);
+    stalls_fini(m);
 }

@@ -23,7 +23,9 @@ struct manager {
     struct ao ao;
     struct ao
         patience;     /* asks when an executor has been awaited for long enough; PLACEMENT_WEIGHT */
-    struct home home; /* of jobs' attempts, and of the tasks of outside threads */
+    struct ao stalls; /* looks at stalled executors: stalls.h */
+    bool stalls_watched;  /* it will look */
+    struct home home;     /* of jobs' attempts, and of the tasks of outside threads */
     struct lane **inlets; /* from the homes of loops */
     uint32_t inlet_count;
     struct lane *out;    /* by index of home: tasks that need not run */

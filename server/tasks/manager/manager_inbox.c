@@ -88,6 +88,14 @@ void manager_post(struct manager_inbox *in, struct task *t)
         manager_ask(in);
 }
 
+void manager_requeue(struct manager_inbox *in, struct task *t)
+{
+    task_pass(t, TASK_OF_EXECUTOR, TASK_OF_MANAGER);
+    task_set(t, TASK_RETURNED);
+    manager_admit(in, t->method->pool, t->tally, true);
+    manager_post(in, t);
+}
+
 void manager_ask(struct manager_inbox *in)
 {
     ao_post(in->handle, AO_POST_ACTIVATE);

@@ -235,6 +235,11 @@ static void count(void *arg)
     ++*(int *)arg;
 }
 
+static void count_nothing(void *arg)
+{
+    (void)arg;
+}
+
 LANE_TEST(to_a_plain_thread)
 {
     struct waker waker;
@@ -250,6 +255,98 @@ LANE_TEST(to_a_plain_thread)
     assert_int_equal(wakes, 1);
     assert_true(lane_ready(&w->taker.lane));
     assert_ptr_equal(lane_take(&w->taker.lane), &p.item);
+    lane_release(&w->taker.lane);
+}
+
+/* --- Items that are taken back --- */
+
+/* A lane to a plain thread with `count` items, of which CAPACITY fit into the ring. */
+static void fill(struct world *w, struct parcel *parcels, int count)
+{
+    static struct waker waker;
+    waker_init(&waker, count_nothing, NULL);
+    w->taker = (struct taker){0};
+    assert_int_equal(lane_init_thread(&w->taker.lane, CAPACITY, NULL, &waker), 0);
+    for (int i = 0; i < count; i++) {
+        parcels[i].number = i;
+        lane_push(&w->taker.lane, &parcels[i].item);
+    }
+    lane_flush(&w->taker.lane);
+}
+
+/* The last `most` that were not claimed are those numbered from `first` to `last`. */
+static void expect_back(struct world *w, uint32_t most, int first, int last)
+{
+    struct lane_item *item = lane_take_back(&w->taker.lane, most);
+    for (; item; item = item->next)
+        assert_int_equal(ao_of(item, struct parcel, item)->number, first++);
+    assert_int_equal(first, last + 1);
+}
+
+static void expect_claimed(struct world *w, int number)
+{
+    struct lane_item *item = lane_claim(&w->taker.lane);
+    assert_non_null(item);
+    assert_int_equal(ao_of(item, struct parcel, item)->number, number);
+}
+
+LANE_TEST(what_was_not_claimed_is_taken_back)
+{
+    struct parcel p[3];
+    fill(w, p, 3);
+    expect_claimed(w, 0);
+    expect_back(w, 3, 1, 2);
+    expect_back(w, 3, 0, -1);
+    assert_true(lane_ready(&w->taker.lane)); /* the slots are in use */
+    assert_null(lane_claim(&w->taker.lane));
+    assert_false(lane_ready(&w->taker.lane));
+    lane_release(&w->taker.lane);
+    assert_true(ring_validate(&w->taker.lane.ring));
+}
+
+LANE_TEST(the_last_ones_are_taken_back)
+{
+    struct parcel p[4];
+    fill(w, p, 4);
+    expect_back(w, 0, 0, -1);
+    expect_back(w, 1, 3, 3);
+    expect_back(w, 1, 2, 2);
+    lane_push(&w->taker.lane, &p[2].item); /* there is no slot for it */
+    lane_flush(&w->taker.lane);
+    expect_claimed(w, 0);
+    expect_claimed(w, 1);
+    assert_null(lane_claim(&w->taker.lane));
+    lane_release(&w->taker.lane);
+    lane_flush(&w->taker.lane);
+    expect_claimed(w, 2);
+    lane_release(&w->taker.lane);
+}
+
+LANE_TEST(what_has_no_slot_yet_is_taken_back_first)
+{
+    struct parcel p[7];
+    fill(w, p, 7);
+    expect_back(w, 2, 5, 6);
+    expect_back(w, 1, 4, 4);
+    lane_push(&w->taker.lane, &p[4].item);
+    expect_back(w, 3, 2, 4);
+    expect_claimed(w, 0);
+    expect_claimed(w, 1);
+    assert_null(lane_claim(&w->taker.lane));
+    lane_release(&w->taker.lane);
+}
+
+/* Staged, and not published. */
+LANE_TEST(what_the_consumer_cannot_see_yet_is_taken_back)
+{
+    struct parcel p[2];
+    fill(w, p, 1);
+    p[1].number = 1;
+    lane_push(&w->taker.lane, &p[1].item);
+    expect_back(w, 1, 1, 1);
+    lane_flush(&w->taker.lane);
+    expect_claimed(w, 0);
+    assert_null(lane_claim(&w->taker.lane));
     lane_release(&w->taker.lane);
 }
 

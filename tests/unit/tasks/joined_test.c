@@ -32,11 +32,16 @@ static void join(struct played_worker *p, const char *methods, uint32_t slots)
     assert_int_equal(p->error, ERGON_OK);
 }
 
-/* Nothing blocking runs meanwhile. */
+/* What there is to do now; nothing blocking runs meanwhile. */
+static void settle(void)
+{
+    virtual_run_until(&w.v, w.v.now);
+}
+
 static void call(const char *method)
 {
     assert_int_equal(tasks_world_call(0, method, params_none(), AO_NEVER), ERGON_OK);
-    virtual_run(&w.v);
+    settle();
 }
 
 static uint32_t local(uint32_t i)
@@ -47,7 +52,7 @@ static uint32_t local(uint32_t i)
 static void run_one(uint32_t i)
 {
     blocking_round(ao_of(w.tasks->executors[1 + i], struct blocking, base));
-    virtual_run(&w.v);
+    settle();
 }
 
 /* What is done at the next announcement. */
@@ -157,7 +162,7 @@ TASKS_TEST(with_the_last_worker_nothing_is_refused)
         call("block");
     assert_int_equal(a.count, 1);
     played_lose(&a, "it is gone");
-    virtual_run(&w.v);
+    settle();
     assert_int_equal(w.ended, 1);
     call("block");
     tasks_world_run();
@@ -193,7 +198,7 @@ TASKS_TEST(who_shares_executors_takes_turns)
         assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
         assert_int_equal(tasks_world_call(0, "ask", nobody, AO_NEVER), ERGON_OK);
     }
-    virtual_run(&w.v);
+    settle();
     const struct pool *local_pool = w.tasks->shared.local[POOL_BLOCKING];
     const struct pool *joined = registry_find(w.registry, span_text("block"))->pool;
     assert_ptr_equal(other->pool, local_pool);
@@ -223,7 +228,7 @@ TASKS_TEST(who_shares_executors_stays_announced)
     struct span nobody = params_call(buf, "no.such", params_none());
     assert_int_equal(tasks_world_call(0, "ask", nobody, AO_NEVER), ERGON_OK);
     meanwhile = make_room;
-    virtual_run(&w.v);
+    settle();
     assert_null(meanwhile);
     assert_int_equal(local(0), 2);
     assert_true(waker_announced(waiting));
@@ -245,7 +250,7 @@ TASKS_TEST(who_has_waited_for_a_worker_gets_it)
     assert_int_equal(a.count, 1);
     assert_string_equal(method_name(a.has[0]->method), "thumb");
     played_answer(&a, 0);
-    virtual_run(&w.v);
+    settle();
     assert_string_equal(method_name(a.has[0]->method), "block");
     played_answer(&a, 0);
     tasks_world_run();
@@ -266,12 +271,12 @@ TASKS_TEST(who_shares_workers_takes_turns)
         assert_int_equal(a.count, 1);
         joined += a.has[0]->method->pool->local != NULL;
         played_answer(&a, 0);
-        virtual_run(&w.v);
+        settle();
     }
     assert_in_range(joined, 2, 3);
     while (a.count > 0) {
         played_answer(&a, 0);
-        virtual_run(&w.v);
+        settle();
     }
     tasks_world_run();
     assert_int_equal(w.ended, 11);
@@ -320,11 +325,11 @@ TASKS_TEST(a_call_that_is_cancelled_is_told_wherever_it_is)
     struct call *c = tasks_world_find(3);
     assert_int_equal(a.count, 1);
     home_cancel(tasks_home(w.tasks, 0), c);
-    virtual_run(&w.v);
+    settle();
     assert_int_equal(a.unwanted, 1);
     assert_int_equal(a.why, TASK_CANCELLED);
     played_answer(&a, 0);
-    virtual_run(&w.v);
+    settle();
     played_answer(&a, 0); /* the fourth */
     tasks_world_run();
     assert_int_equal(w.ended, 4);

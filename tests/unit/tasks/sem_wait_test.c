@@ -67,6 +67,7 @@ static void acquire_run(struct ergon_task *task)
     assert_true(host->read_uint(&r, &n) && host->read_uint(&r, &limit));
     enum ao_wait_outcome outcome =
         host->sem_acquire(task, permits, (uint32_t)n, limit ? AO_MS(limit) : AO_NEVER);
+    assert_false(lane_ready(&executor(EXECUTOR)->in)); /* nothing waits behind what goes on */
     say("[%u] %u: %s\n", ms(), (unsigned)n, ao_wait_outcome_text(outcome));
     if (outcome == AO_WAIT_READY)
         ao_sem_remote_release_n(permits, (uint32_t)n);

@@ -207,11 +207,11 @@ TASKS_TEST(behind_a_task_stand_those_of_its_holder_alone)
     const struct task_queue *q = &w.tasks->shared.local[POOL_BLOCKING]->queue;
     block_of("alice");
     block_of("alice");
-    virtual_run_until(&w.v, AO_MS(10));
+    virtual_run_until(&w.v, AO_MS(1));
     assert_int_equal(executor_outstanding(e), 2);
     block_of("bob");
     block_of("alice");
-    virtual_run_until(&w.v, AO_MS(20));
+    virtual_run_until(&w.v, AO_MS(2));
     assert_int_equal(executor_outstanding(e), 2);
     assert_int_equal(q->length, 2);
     tasks_world_run_ms(1000);

@@ -103,7 +103,7 @@ TEST(a_fixed_bound_stays)
     assert_int_equal(info.bound, 7);
     for (int i = 0; i < 9; i++)
         tasks_world_call(0, "block", params_none(), AO_NEVER);
-    virtual_run(&w.v);
+    virtual_run_until(&w.v, w.v.now);
     assert_int_equal(executor_outstanding(w.tasks->executors[1]), 7);
     w.tasks->executors[1]->plan.fixed = false;
     tasks_executor_info(w.tasks, 1, &info);
