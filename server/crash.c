@@ -7,7 +7,9 @@
  * come from the dynamic linker, whose lock the thread may have held;
  *   - survives a fault of its own: a stack that cannot be unwound leaves the record without frames;
  *   - then has the flight recorder written to a file (recorder_files.h), for which the same holds;
- *   - lets one thread of several write, and the others wait for the end. */
+ *   - lets one thread of several write, and the others wait for the end.
+ *
+ * One SIGBUS is mended instead: that of FILE-running, whose file another process truncated. */
 #include "server/crash.h"
 
 #include <signal.h>
@@ -23,6 +25,7 @@
 #include "server/backtrace.h"
 #include "server/recorder_files.h"
 #include "server/runtime/thread.h"
+#include "server/store/store.h"
 #include "server/tasks/running.h"
 
 enum { PATIENCE_S = 5, TEXT_MAX = 2500, THREAD_NAME = 16 };
@@ -135,6 +138,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     struct backtrace b = {.count = 0};
     bool again = writing_here;
 
+    if (number == SIGBUS && info->si_code == BUS_ADRERR && store_board_mend(info->si_addr))
+        return;
     if (!again && atomic_exchange_explicit(&writing, true, memory_order_relaxed))
         for (;;)
             pause();
@@ -152,7 +157,6 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     set_default(cause.si_signo);
     if (again || !is_fault())
         raise(cause.si_signo);
-    (void)number;
 }
 
 static int install_signals(void)

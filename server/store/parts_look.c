@@ -9,6 +9,7 @@
 #include "server/store/store_parts.h"
 
 static const char *const suffixes[STORE_PARTS] = {"", "-wal", "-shm"};
+static const char truncated[] = "a file of the store was truncated by another process";
 
 /* Asks for no time of the file: one whose time was read gets a new one with its next write, which
  * the sync would have to write, too. */
@@ -61,16 +62,26 @@ static int look_at(struct store *s, unsigned part)
         s->index_size = st.stx_size;
     if (st.stx_size >= least)
         return SQLITE_OK;
-    log_error("a file of the store was truncated by another process", LOG_STR("store", s->path),
-              LOG_STR("part", suffixes[part]), LOG_UINT("bytes", st.stx_size),
-              LOG_UINT("expected", least));
+    log_error(truncated, LOG_STR("store", s->path), LOG_STR("part", suffixes[part]),
+              LOG_UINT("bytes", st.stx_size), LOG_UINT("expected", least));
     return SQLITE_CORRUPT;
+}
+
+/* The handler of SIGBUS has seen to it (running.c), and cannot write to the log. */
+static void tell_of_running(struct store *s)
+{
+    if (!atomic_load_explicit(&s->running_cut, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&s->running_cut, false, memory_order_relaxed);
+    log_error(truncated, LOG_STR("store", s->path), LOG_STR("part", "-running"),
+              LOG_STR("effect", "after a crash, the next start cannot tell which tasks ran"));
 }
 
 int parts_look(struct store *s)
 {
     int rc = SQLITE_OK;
     bool is_of_system = s->lock.file >= 0;
+    tell_of_running(s);
     for (unsigned part = 0; is_of_system && part < STORE_PARTS && rc == SQLITE_OK; part++)
         rc = look_at(s, part);
     return rc;

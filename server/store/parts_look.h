@@ -7,7 +7,8 @@
 struct store;
 
 /* SQLITE_OK; SQLITE_READONLY_DBMOVED: one is missing, or another file has its name;
- * SQLITE_CORRUPT, and a message in the log: one is shorter than it was.  Three system calls. */
+ * SQLITE_CORRUPT, and a message in the log: one is shorter than it was.  Three system calls.  That
+ * FILE-running was truncated (store_board_mend()) is said in the log alone. */
 int parts_look(struct store *s);
 
 #endif

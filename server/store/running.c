@@ -6,7 +6,10 @@
  * this very file, in this layout, and as many as are there; and whether the last server stopped in
  * order, so that there is nothing to believe.  It is on the disk before the first segment is used,
  * so that no older header comes back after a power cut.  Segments are allocated before they are
- * mapped, so that a full disk is an error and no signal. */
+ * mapped, so that a full disk is an error and no signal.
+ *
+ * When another process truncates the file, the next access to a segment raises SIGBUS.  Its handler
+ * puts memory of this process in the segment's place, and takes the header's magic away. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,6 +28,10 @@
 
 enum { VERSION = 1, FILE_MODE = 0600 };
 enum running_mark { RUNNING_NOW = 1, RUNNING_STOPPED = 2 };
+
+/* The store whose segments are mapped; a handler of a signal has no other way to find them.  Orders
+ * nothing (relaxed): a thread that uses a segment was handed it. */
+static _Atomic(struct store *) mapped;
 
 struct running_header {
     char magic[8];
@@ -184,12 +191,42 @@ int store_board_open(struct store *s, enum store_board *was, char *error, size_t
         return 0;
     if (open_beside(s, error, size) != 0)
         return -1;
+    atomic_store_explicit(&mapped, s, memory_order_relaxed);
     for (uint32_t n = 0; n < segments_of(s); n++)
         if (!store_board_segment(s, n, false))
             return fail(s, "map", error, size);
     if (pread(s->running_fd, &found, sizeof found, 0) == (ssize_t)sizeof found)
         *was = judge(s, &found);
     return 0;
+}
+
+/* --- A file that was truncated --- */
+
+static bool is_in(const void *segment, const void *at)
+{
+    return segment && (uintptr_t)at - (uintptr_t)segment < STORE_BOARD_SEGMENT;
+}
+
+/* The header loses its magic, for the file may become as long again as it was, with zeros. */
+static bool replace(struct store *s, void *segment)
+{
+    static const char no_magic[sizeof MAGIC - 1];
+    void *memory = mmap(segment, STORE_BOARD_SEGMENT, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    bool lost = pwrite(s->running_fd, no_magic, sizeof no_magic, 0) == (ssize_t)sizeof no_magic;
+    atomic_store_explicit(&s->running_cut, true, memory_order_relaxed);
+    return memory == segment && lost;
+}
+
+bool store_board_mend(const void *at)
+{
+    struct store *s = atomic_load_explicit(&mapped, memory_order_relaxed);
+    int error = errno; /* of the code that the signal interrupted */
+    bool mended = false;
+    for (uint32_t n = 0; s && n < STORE_BOARD_SEGMENTS && !mended; n++)
+        mended = is_in(s->running[n], at) && replace(s, s->running[n]);
+    errno = error;
+    return mended;
 }
 
 /* --- The header --- */
@@ -240,6 +277,9 @@ void store_board_close(struct store *s)
 
 void store_board_free(struct store *s)
 {
+    struct store *own = s;
+    atomic_compare_exchange_strong_explicit(&mapped, &own, NULL, memory_order_relaxed,
+                                            memory_order_relaxed);
     for (uint32_t n = 0; n < STORE_BOARD_SEGMENTS; n++)
         if (s->in_memory)
             free(s->running[n]);

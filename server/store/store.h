@@ -247,6 +247,12 @@ int store_board_renew(struct store *s, bool raise, char *error, size_t size);
  * says the latter once. */
 void *store_board_segment(struct store *s, uint32_t n, bool grow);
 
+/* In a handler of SIGBUS, on any thread: another process has truncated the file, and `at` was in
+ * the part that is gone.  From now on that segment is memory of this process alone, zeroed; the
+ * next start after a crash finds the file lost; the log says so with the next commit.  False: `at`
+ * is not in a segment, or there is no memory. */
+bool store_board_mend(const void *at);
+
 /* After store_stop(): the process stops in order, and the file tells all that the board does. */
 void store_board_close(struct store *s);
 

@@ -75,6 +75,8 @@ struct store {
     int running_fd;                      /* of FILE-running; -1: not opened */
     void *running[STORE_BOARD_SEGMENTS]; /* its segments; NULL: not mapped */
     bool running_full;                   /* there was no room for the last one */
+    /* The file was truncated, and the log does not say so yet.  Orders nothing (relaxed). */
+    _Atomic bool running_cut;
     struct statements statements;
     struct log_vfs vfs; /* of `db` */
     struct row_names names;

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from harness import ERGON, ERGOND, LIMIT, Server, scratch
+from harness import ERGON, ERGOND, LIMIT, SANITIZED, Server, scratch
 
 ENV = {**os.environ, "PATH": os.path.dirname(ERGOND) + ":" + os.environ["PATH"]}
 BYTES = bytes(range(256))
@@ -177,6 +177,20 @@ class StoreTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path))
         self.assertEqual(os.path.getsize(self.path + "-wal"), size)
         os.rename(self.path + ".aside", self.path)
+        self.sound(self.path)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer has a handler of SIGBUS of its own")
+    def test_a_server_lives_on_when_its_running_file_is_truncated(self):
+        with Server("--store", self.path) as server, server.connect() as client:
+            for size in (None, 0):
+                if size is not None:
+                    os.truncate(self.path + "-running", size)
+                for _ in range(3):
+                    task = client.call("task.submit", "echo", ["x"], {"durable": "fsync"})
+                    client.call("task.wait", task["id"], {"timeout": "60s"})
+                    self.assertEqual(client.call("task.get", task["id"])["state"], "done")
+            self.assertIn("a file of the store was truncated by another process", server.log_text())
+            self.assertIn("-running", server.log_text())
         self.sound(self.path)
 
     def test_a_log_that_is_damaged_in_the_middle(self):

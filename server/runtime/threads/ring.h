@@ -151,9 +151,9 @@ static inline void *ring_claim(struct ring *r)
 {
     void *item = NULL;
     while (!item && ring_ready(r)) {
-        _Atomic(void *) *slot = &r->slots[r->taken++ & r->mask];
+        uint32_t at = r->taken++ & r->mask;
         /* Relaxed: the exchange says who has the item; what it points to came with `tail`. */
-        item = atomic_exchange_explicit(slot, NULL, memory_order_relaxed);
+        item = atomic_exchange_explicit(&r->slots[at], NULL, memory_order_relaxed);
     }
     return item;
 }

@@ -154,6 +154,74 @@ STORE_TEST(one_whose_segments_were_cut_off_is_lost)
     }
 }
 
+/* --- Truncated while it is in use --- */
+
+/* As that of the server does (server/crash.c). */
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    if (!store_board_mend(info->si_addr))
+        abort();
+}
+
+static void expect_bus(void)
+{
+    const struct sigaction action = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+    assert_int_equal(sigaction(SIGBUS, &action, NULL), 0);
+}
+
+/* Writes to each page of two segments, though the file has only its first `size` bytes. */
+static void use_truncated(struct store_world *w, struct store *s, off_t size)
+{
+    char name[STORE_PATH + 16];
+    board_of(s);
+    renew(s, false);
+    volatile uint8_t *first = store_board_segment(s, 0, true);
+    volatile uint8_t *second = store_board_segment(s, 1, true);
+    expect_bus();
+    assert_int_equal(truncate(name_of(w, name), size), 0);
+    for (size_t at = 0; at < STORE_BOARD_SEGMENT; at += 4096)
+        first[at] = second[at] = 42;
+    for (size_t at = 0; at < STORE_BOARD_SEGMENT; at += 4096)
+        assert_int_equal(first[at] + second[at], 84);
+    signal(SIGBUS, SIG_DFL);
+}
+
+/* Also where the file has become longer since, and the header stands there as it was. */
+STORE_TEST(one_that_is_truncated_in_use_is_lost_with_the_process)
+{
+    static const off_t sizes[] = {0, 4096, 4096 + STORE_BOARD_SEGMENT};
+    for (unsigned n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+        struct store *s = open_store(w);
+        use_truncated(w, s, sizes[n]);
+        assert_non_null(store_board_segment(s, 2, true));
+        store_close(s);
+        expect_lost(w);
+    }
+}
+
+STORE_TEST(one_that_is_truncated_in_use_does_no_harm_to_a_stop)
+{
+    struct store *s = open_store(w);
+    use_truncated(w, s, 0);
+    store_board_close(s);
+    store_close(s);
+    s = open_store(w);
+    assert_int_equal(board_of(s), STORE_BOARD_CLEAN);
+    store_close(s);
+}
+
+STORE_TEST(another_address_is_not_mended)
+{
+    int elsewhere = 0;
+    assert_false(store_board_mend(&elsewhere));
+    struct store *s = open_store(w);
+    board_of(s);
+    assert_false(store_board_mend(&elsewhere));
+    store_close(s);
+    assert_false(store_board_mend(&elsewhere));
+}
+
 /* --- Refused --- */
 
 static void expect_refused(struct store_world *w, const char *why)
