@@ -174,6 +174,7 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     if (open && row->deadline_at)
         job->deadline = table_time_of(&jobs->table, row->deadline_at);
     job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;
+    job->arrival = open ? row->due_at : 0;
     job->attempt = row->attempt;
     job->failures = row->failures;
     job->crashes = at_most_255(row->crashes);
@@ -346,15 +347,78 @@ static void intern_open(struct jobs *jobs)
         }
 }
 
+static bool has_run(const struct job *job)
+{
+    return job->row == JOB_RUNNING || job->places;
+}
+
+/* --- In the order in which they joined the queue --- */
+
+/* Most did as they were submitted.  These were delayed, or are tried again, and did when they were
+ * due; `arrival` is that time until they go on, in Unix ns. */
+struct late {
+    struct job **jobs; /* by that time; NULL: none, or no memory, then by id as the others */
+    uint32_t count, gone_on;
+};
+
+static bool is_late(const struct job *job, ao_time now)
+{
+    return job->state == JOB_NEW && !has_run(job) && job->arrival > 0 && job->due <= now;
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    if (x->arrival != y->arrival)
+        return x->arrival < y->arrival ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static struct late find_late(const struct jobs *jobs, ao_time now)
+{
+    struct late late = {0};
+    uint32_t count = 0;
+    for (const struct job *job = jobs->table.first; job; job = job->all_next)
+        count += is_late(job, now);
+    late.jobs = count > 0 ? malloc(count * sizeof(struct job *)) : NULL;
+    for (struct job *job = jobs->table.first; late.jobs && job; job = job->all_next)
+        if (is_late(job, now))
+            late.jobs[late.count++] = job;
+    if (late.jobs)
+        qsort(late.jobs, late.count, sizeof(struct job *), by_arrival);
+    return late;
+}
+
+static void go_on(struct jobs *jobs, struct job *job)
+{
+    job->arrival = 0;
+    if (has_run(job))
+        interrupted(jobs, job);
+    else
+        job_schedule(&jobs->sched, job, false);
+}
+
+/* Those that were due until then, in Unix ns. */
+static void late_go_on(struct jobs *jobs, struct late *late, uint64_t until)
+{
+    while (late->gone_on < late->count && late->jobs[late->gone_on]->arrival <= until)
+        go_on(jobs, late->jobs[late->gone_on++]);
+}
+
 void recover_go_on(struct jobs *jobs)
 {
     for (struct job *job = jobs->table.first; job; job = job->all_next)
         if (job->state == JOB_NEW)
             relink(jobs, job);
-    for (struct job *job = jobs->table.first; job; job = job->all_next)
-        if (job->state == JOB_NEW && (job->row == JOB_RUNNING || job->places))
-            interrupted(jobs, job);
-        else if (job->state == JOB_NEW)
-            job_schedule(&jobs->sched, job, false);
+    ao_time now = table_now(&jobs->table);
+    struct late late = find_late(jobs, now);
+    for (struct job *job = jobs->table.first; job; job = job->all_next) {
+        if (job->state != JOB_NEW || (late.jobs && is_late(job, now)))
+            continue;
+        late_go_on(jobs, &late, job->created);
+        go_on(jobs, job);
+    }
+    late_go_on(jobs, &late, UINT64_MAX);
+    free(late.jobs);
     intern_open(jobs);
 }

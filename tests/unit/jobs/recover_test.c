@@ -1,4 +1,5 @@
 /* What is known of a task after a restart is what was known before. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "tests/support/cmocka_env.h"
@@ -265,6 +266,67 @@ STORED_TEST(memory_that_fails_while_the_store_is_read)
 }
 
 /* A handler of its method is in the server, too. */
+/* --- Order --- */
+
+/* Ends what runs now, which is this one. */
+static void expect_next(struct jobs_world *w, uint64_t id)
+{
+    struct world_run *r = world_run_of(w, id);
+    if (!r)
+        fail_msg("task %" PRIu64 " does not run now", id - w->first_id + 1);
+    world_finish(r, "\x01");
+    jobs_world_pass(w, AO_MS(10));
+}
+
+/* Tasks stand in the queue by the time at which they could begin: one that was delayed, or failed
+ * and is tried again, behind those that were submitted before that. */
+static void expect_order_after(struct jobs_world *w, void (*death)(struct jobs_world *w))
+{
+    w->room[1] = 2;
+    uint64_t holder = jobs_world_submit(w, &WORK()); /* of the executor; it is forgotten */
+    uint64_t failed = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .retries = 1, .backoff = AO_S(1), .backoff_jitter = 0));
+    uint64_t delayed = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(2)));
+    jobs_world_pass(w, AO_MS(500));
+    w->room[1] = 1;
+    world_fail(world_run_of(w, failed), "ODD", "not today");
+    jobs_world_pass(w, AO_MS(500));
+    uint64_t third = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(700));
+    uint64_t fourth = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_S(1));
+    uint64_t last = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_S(1));
+    death(w);
+    jobs_world_pass(w, AO_MS(10));
+    if (world_job(w, holder))
+        expect_next(w, holder);
+    const uint64_t order[] = {third, failed, fourth, delayed, last};
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
+        expect_next(w, order[i]);
+    stage_balances(w);
+}
+
+static void live_on(struct jobs_world *w)
+{
+    (void)w;
+}
+
+STORED_TEST(tasks_begin_when_it_is_their_turn)
+{
+    expect_order_after(w, live_on);
+}
+
+STORED_TEST(their_turns_outlive_a_crash)
+{
+    expect_order_after(w, jobs_world_crash);
+}
+
+STORED_TEST(their_turns_outlive_a_stop)
+{
+    expect_order_after(w, jobs_world_restart);
+}
+
 STORED_TEST(what_ran_at_workers_is_no_crash_of_the_server)
 {
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
