@@ -59,7 +59,7 @@ static int build_loop(struct topology *t, const struct config *c, uint32_t index
     char name[24];
 
     snprintf(name, sizeof name, "loop %u", index);
-    l->poller = poller_epoll_new();
+    l->poller = poller_libevent_new();
     if (!l->poller)
         return -1;
     l->activator = open_activator(c, index, name, l->poller);

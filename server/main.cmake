@@ -5,7 +5,7 @@ ergon_library(ergon_platform
 
 ergon_library(ergon_server
     SOURCES builder.c crash.c crl.c file_rights.c lifecycle.c offline.c plan.c probe.c recorder_files.c reload.c sandbox.c setup.c start_record.c threads.c topology.c unguarded.c watchdog.c
-    DEPS ergon_admin ergon_exporter ergon_config ergon_platform ergon_rpc ergon_store_offline ergon_modules PkgConfig::SECCOMP)
+    DEPS ergon_admin ergon_exporter ergon_config ergon_platform ergon_rpc ergon_store_offline ergon_poller_libevent ergon_modules PkgConfig::SECCOMP)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)
 add_dependencies(ergond module_demo)

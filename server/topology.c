@@ -107,7 +107,7 @@ void topology_free(struct topology *t)
             activator_close(t->loops[i].activator);
         }
         if (t->loops[i].poller)
-            poller_epoll_free(t->loops[i].poller);
+            poller_libevent_free(t->loops[i].poller);
     }
     exporter_close(t->exporter); /* what ended last is sent, too */
     tracer_free(t->tracer);

@@ -1,5 +1,5 @@
-/* Where an activator waits.  A poller is a small table: poller_epoll.c is one implementation, the
- * virtual poller of the tests another.
+/* Where an activator waits.  A poller is a small table, so that the runtime links without libevent:
+ * poller_libevent.c is one implementation, the virtual poller of the tests another.
  *
  * A poller serves one activator, and is freed by who made it after the activator was closed.
  *
@@ -23,9 +23,10 @@ struct poller {
     void (*wake)(struct poller *self);
 };
 
-/* poller_epoll.c: a poller that watches descriptors, too. */
-struct poller *poller_epoll_new(void); /* NULL and errno: ENOMEM, EMFILE, ENFILE */
-void poller_epoll_free(struct poller *poller);
+/* poller_libevent.c: a poller over an event_base of its own (no locks, epoll; an eventfd for wakes
+ * and a timerfd for deadlines, neither of which is ever read), which watches descriptors, too. */
+struct poller *poller_libevent_new(void); /* NULL and errno: ENOMEM, EMFILE, ENFILE */
+void poller_libevent_free(struct poller *poller);
 
 /* Bits.  POLLER_CLOSED: the peer sends nothing more.  POLLER_EDGES, to be asked for only: each
  * condition is reported once when it begins to hold, and not for as long as it holds. */
@@ -35,7 +36,7 @@ struct poller_watch;
 
 /* What many watches have in common.  Its owner's; it outlives them. */
 struct poller_watcher {
-    struct poller *poller; /* a poller_epoll; borrowed */
+    struct poller *poller; /* a poller_libevent; borrowed */
     /* Within poll(): what holds of the descriptor, in bits; conditions that nobody asked for may be
      * among them.  It may change this watch, and no other; the memory of all stays until poll()
      * has returned. */

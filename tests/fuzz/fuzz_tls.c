@@ -399,7 +399,7 @@ static void make(void)
     char error[300];
 
     virtual_init(&made.world);
-    made.poller = poller_epoll_new();
+    made.poller = poller_libevent_new();
     made.watcher = (struct poller_watcher){.poller = made.poller, .on_event = on_event};
     made.loop = tls_loop_new(virtual_open(&made.world, "loop"), NULL);
     made.context = tls_context_new(made.loop, &files, error, sizeof error);

@@ -24,7 +24,7 @@ int server_close(void **state)
         net_loop_free(server.loops[i]);
         tally_book_fini(&server.tallies[i]);
         activator_close(server.activators[i]);
-        poller_epoll_free(server.pollers[i]);
+        poller_libevent_free(server.pollers[i]);
     }
     accounts_free(server.accounts);
     server = (struct net_server){0};
@@ -50,7 +50,7 @@ static void start(void)
 {
     server.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     for (uint32_t i = 0; i < server.count; i++) {
-        server.pollers[i] = poller_epoll_new();
+        server.pollers[i] = poller_libevent_new();
         server.activators[i] = activator_open(&(struct activator_options){
             .name = "loop", .clock = &server.clock, .poller = server.pollers[i], .core = -1});
         tally_book_init(&server.tallies[i], server.accounts, server.activators[i]);

@@ -53,7 +53,7 @@ static const struct net_limits limits = {
 
 static void build(struct loop *l, uint32_t index)
 {
-    l->poller = poller_epoll_new();
+    l->poller = poller_libevent_new();
     l->activator = activator_open(
         &(struct activator_options){.name = "loop", .poller = l->poller, .core = -1});
     tally_book_init(&l->tallies, accounts, l->activator);
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         net_loop_free(loops[i].net);
         tally_book_fini(&loops[i].tallies);
         activator_close(loops[i].activator);
-        poller_epoll_free(loops[i].poller);
+        poller_libevent_free(loops[i].poller);
     }
     accounts_free(accounts);
     return 0;

@@ -184,7 +184,7 @@ static void show_asks(struct report *r, struct poller *const e[2])
 int main(int argc, char **argv)
 {
     struct poller *e[] = {poller_eventfd_new(), poller_eventfd_new()};
-    struct poller *l[] = {poller_epoll_new(), poller_epoll_new()};
+    struct poller *l[] = {poller_libevent_new(), poller_libevent_new()};
     struct report r;
     report_begin(&r, "runtime_wakes", argc, argv);
     show_hops(&r, e, l);
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     report_end(&r);
     for (int i = 0; i < 2; i++) {
         poller_eventfd_free(e[i]);
-        poller_epoll_free(l[i]);
+        poller_libevent_free(l[i]);
     }
     return 0;
 }

@@ -99,14 +99,14 @@ TEST(set_up_meets_each_failure)
 {
     struct set_up s = {.limits = {.scan = {1 << 20, 32}}};
 
-    s.poller = poller_epoll_new();
+    s.poller = poller_libevent_new();
     s.activator =
         activator_open(&(struct activator_options){.name = "loop", .poller = s.poller, .core = -1});
     s.accounts = accounts_new(&unlimited_accounts, (uint64_t[2]){1, 2});
     heap_fail_each(try_set_up, &s);
     accounts_free(s.accounts);
     activator_close(s.activator);
-    poller_epoll_free(s.poller);
+    poller_libevent_free(s.poller);
 }
 
 /* The acceptor's way of a connection, over real sockets. */

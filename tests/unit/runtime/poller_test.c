@@ -66,12 +66,12 @@ TEST(eventfd)
     poller_eventfd_free(NULL);
 }
 
-TEST(epoll)
+TEST(libevent)
 {
-    struct poller *p = poller_epoll_new();
+    struct poller *p = poller_libevent_new();
     check(p);
-    poller_epoll_free(p);
-    poller_epoll_free(NULL);
+    poller_libevent_free(p);
+    poller_libevent_free(NULL);
 }
 
 /* --- Descriptors that are watched --- */
@@ -94,7 +94,7 @@ static void note_event(struct poller_watch *w, unsigned what)
 static int open_pair(void **state)
 {
     watched.times = watched.what = 0;
-    watched.poller = poller_epoll_new();
+    watched.poller = poller_libevent_new();
     watched.watcher = (struct poller_watcher){.poller = watched.poller, .on_event = note_event};
     watched.watch.watcher = &watched.watcher;
     return socketpair(AF_UNIX, SOCK_STREAM, 0, watched.fds);
@@ -105,7 +105,7 @@ static int close_pair(void **state)
     close(watched.fds[0]);
     if (watched.fds[1] >= 0)
         close(watched.fds[1]);
-    poller_epoll_free(watched.poller);
+    poller_libevent_free(watched.poller);
     return 0;
 }
 
@@ -176,15 +176,15 @@ static int open_eventfd(void *arg)
     return p ? 0 : -1;
 }
 
-static int open_epoll(void *arg)
+static int open_libevent(void *arg)
 {
-    struct poller *p = poller_epoll_new();
-    poller_epoll_free(p);
+    struct poller *p = poller_libevent_new();
+    poller_libevent_free(p);
     return p ? 0 : -1;
 }
 
 TEST(without_memory)
 {
     heap_fail_each(open_eventfd, NULL);
-    heap_fail_each(open_epoll, NULL);
+    heap_fail_each(open_libevent, NULL);
 }
