@@ -21,7 +21,7 @@ enum cold_use {
     COLD_WHY = 32       /* it closes; to its end */
 };
 
-/* All zero when it is made, and so is what belongs to a use that ends. */
+/* All zero when it is made; what belongs to a use is set as that begins. */
 struct conn_cold {
     struct connection *owner;
     uint8_t uses; /* bits of enum cold_use */

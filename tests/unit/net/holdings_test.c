@@ -2,6 +2,7 @@
  * soon as it holds less; and it is charged to whoever it is. */
 #include "server/net/connection/holdings.h"
 #include "server/net/auth/principal.h"
+#include "tests/support/heap.h"
 #include "tests/support/net_world.h"
 
 enum { LIMIT = 1000 };
@@ -75,4 +76,40 @@ NET_TEST(what_it_holds_goes_along_to_whoever_it_says_it_is)
     conn_hold(c, -LIMIT / 2);
     assert_int_equal(held_by("cert:alice"), 0);
     principal_unref(alice);
+}
+
+/* As its port does within `message`, and what becomes of the message that was put back. */
+static bool begins(struct connection *c, uint64_t bytes)
+{
+    bool may = conn_may_begin(c, bytes);
+
+    c->put_back = false;
+    return may;
+}
+
+NET_TEST(what_it_waits_with_is_kept_only_while_it_waits)
+{
+    struct connection *c = connect_limited();
+
+    conn_hold(c, LIMIT / 2 + 1);
+    assert_true(begins(c, 1));
+    assert_null(c->cold);
+    assert_false(begins(c, LIMIT));
+    assert_int_equal(c->cold->wanted, LIMIT);
+    assert_false(conn_may_read(c));
+    conn_hold(c, -LIMIT / 2 - 1);
+    assert_true(conn_may_read(c));
+    assert_null(c->cold);
+}
+
+NET_TEST(without_memory_to_wait_it_begins)
+{
+    struct connection *c = connect_limited();
+
+    conn_hold(c, LIMIT / 2 + 1);
+    heap_fail_at(1);
+    assert_true(begins(c, LIMIT));
+    assert_true(heap_failed());
+    assert_false(begins(c, LIMIT));
+    conn_hold(c, -LIMIT / 2 - 1);
 }
