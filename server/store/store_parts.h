@@ -42,8 +42,16 @@
 #include "server/store/statements.h"
 
 enum {
-    STORE_BATCH_MAX = 4096, /* operations in a commit */
-    STORE_LANE = 65536      /* slots: what comes in during a slow commit */
+    STORE_BATCH_MAX = 4096,       /* operations in a commit */
+    STORE_LANE = 65536,           /* slots: what comes in during a slow commit */
+    STORE_BATCH_LAST = STORE_LANE /* operations in a commit of the stop */
+};
+
+/* Of the writer, as the client says. */
+enum store_stop {
+    STORE_RUNS,
+    STORE_ENDING, /* what comes is the last: nobody waits for some of it, so it needs few commits */
+    STORE_ENDED   /* and has come */
 };
 
 struct store_counters {
@@ -84,7 +92,7 @@ struct store {
     ao_time retry;
 
     /* The writer's. */
-    struct store_op *batch[STORE_BATCH_MAX];
+    struct store_op *batch[STORE_BATCH_LAST];
     struct put_source sources[PUT_PARTS];
     uint32_t put_at, put_end;  /* of the batch: what a statement that puts tasks reads */
     struct store_counts add;   /* of the batch */
@@ -125,8 +133,8 @@ struct store {
     /* Relaxed, beside the waker's fences: the writer is to look at its file system. */
     _Atomic bool look;
     _Atomic ao_time look_asked; /* relaxed: when that was asked for the last time */
-    /* Release in store_stop(), acquire in the thread's loop. */
-    _Atomic bool stop;
+    /* enum store_stop: release in store_stop(), acquire in the thread's loop. */
+    _Atomic uint8_t stop;
     struct store_counters counters;
 };
 

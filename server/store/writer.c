@@ -14,11 +14,17 @@ enum {
 
 /* --- The writer's thread --- */
 
+static enum store_stop stop_of(const struct store *s)
+{
+    return (enum store_stop)atomic_load_explicit(&s->stop, memory_order_acquire);
+}
+
+/* A commit may wait long for its disk, so a stop makes few. */
 static uint32_t take_batch(struct store *s)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, most = stop_of(s) == STORE_RUNS ? STORE_BATCH_MAX : STORE_BATCH_LAST;
     struct lane_item *item;
-    while (count < STORE_BATCH_MAX && (item = lane_take(&s->in)))
+    while (count < most && (item = lane_take(&s->in)))
         s->batch[count++] = ao_of(item, struct store_op, item);
     lane_release(&s->in);
     return count;
@@ -49,7 +55,7 @@ static bool write_batch(struct store *s)
 
 static bool stopping(const struct store *s)
 {
-    return atomic_load_explicit(&s->stop, memory_order_acquire);
+    return stop_of(s) == STORE_ENDED;
 }
 
 static bool look_wanted(const struct store *s)
@@ -156,8 +162,9 @@ void store_stop(struct store *s)
 {
     if (!s->started || s->stopped)
         return;
+    atomic_store_explicit(&s->stop, STORE_ENDING, memory_order_release);
     client_stop(s);
-    atomic_store_explicit(&s->stop, true, memory_order_release);
+    atomic_store_explicit(&s->stop, STORE_ENDED, memory_order_release);
     waker_notify(&s->waker);
     pthread_join(s->thread, NULL);
     lane_threads_ended(&s->out);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A stop of a server that is full: each kind of thing to its limit, without a store and with one, and then SIGTERM. It
-takes at most LATE seconds beyond the configured `drain`. See docs/testing.md.
+takes at most LATE seconds beyond the configured `drain`, with a store on a slow disk, too. See docs/testing.md.
 
     ERGON_KINDS   names of kinds, of kinds.py; all
 """
@@ -16,7 +16,7 @@ import time
 
 os.environ["ERGON_BUILD"] = os.path.abspath(os.environ.get("ERGON_BUILD", "build"))
 from kinds import CLIENTS, KINDS
-from harness import LIMIT, Server, write_tokens  # found by kinds
+from harness import LIMIT, Server, with_faults, write_tokens  # found by kinds
 
 DRAIN = 1  # seconds
 LATE = 2  # ... that a stop may take beyond it
@@ -24,6 +24,7 @@ CONFIG = """
 tokens_file: {tokens}
 roles: [{{name: all, members: ["token:*"], methods: ["*", "worker.offer.*", task.any]}}]
 """
+SYNC_MS = 10  # that each sync of the store takes more: a disk that is not the fastest
 FLAGS = ("--drain", f"{DRAIN}s", "--tasks-tenant-share", "100", "--tasks-bytes", "16g", "--limits-memory", "8g")
 RECORD = re.compile(r"^time=(\S+) .*msg=(phase|stopped)(?: .*to=(\w+))?", re.M)
 
@@ -36,7 +37,8 @@ class Full(Server):
         with open(config, "w") as f:
             f.write(CONFIG.format(tokens=write_tokens(folder, dict.fromkeys(CLIENTS, "*"))))
         store = ("--store", os.path.join(folder, "tasks.db")) if stored else ()
-        super().__init__("--config", config, *store, *FLAGS, *flags, listen=(f"unix://{folder}/socket",))
+        super().__init__("--config", config, *store, *FLAGS, *flags, listen=(f"unix://{folder}/socket",),
+                         env=with_faults(SYNC_MS=SYNC_MS) if stored else None)
         self.stored, self.peers = stored, []
 
 
