@@ -98,24 +98,25 @@ static enum status each(struct session *s, const struct steering *st, int argc, 
 
 /* Of what is forgotten: names that stay, since tasks that are open use them, or since starts of
  * tasks that were forgotten count for their time. */
-static void note_names(json_t *answer)
+static void say_names(json_t *answer)
 {
     json_int_t limits = json_integer_value(json_object_get(answer, "limits"));
     json_int_t rates = json_integer_value(json_object_get(answer, "rates"));
     if (limits + rates > 0)
-        notice("in use: %" JSON_INTEGER_FORMAT " limit%s, %" JSON_INTEGER_FORMAT " rate%s", limits,
-               limits == 1 ? "" : "s", rates, rates == 1 ? "" : "s");
+        say(" (in use: %" JSON_INTEGER_FORMAT " limit%s, %" JSON_INTEGER_FORMAT " rate%s)", limits,
+            limits == 1 ? "" : "s", rates, rates == 1 ? "" : "s");
 }
 
 static enum status show_count(const struct globals *g, const struct steering *st, json_t *answer)
 {
     json_int_t count = json_integer_value(json_object_get(answer, st->did));
     bool dry = json_is_true(json_object_get(answer, "dry_run"));
-    if (!g->json)
-        say("%" JSON_INTEGER_FORMAT " task%s %s%s\n", count, count == 1 ? "" : "s",
-            dry ? "would be " : "", st->did);
-    if (!g->json && !g->quiet)
-        note_names(answer);
+    if (g->json)
+        return STATUS_OK;
+    say("%" JSON_INTEGER_FORMAT " task%s %s%s", count, count == 1 ? "" : "s",
+        dry ? "would be " : "", st->did);
+    say_names(answer);
+    say("\n");
     return STATUS_OK;
 }
 
@@ -224,8 +225,8 @@ const struct command TASK_FORGET = {
     .summary = "forget tasks that have ended, before their time",
     .text = "Their results and histories go, and their keys are free again. Instead of ids,\n"
             "options say which tasks: all conditions must hold. Then it prints how many were\n"
-            "forgotten; those that have not ended stay. Names of limits and rates that are still\n"
-            "in use are counted on standard error.\n",
+            "forgotten, and how many names of limits and rates are still in use; those that have\n"
+            "not ended stay.\n",
     .examples = "  ergon task forget t0abc4k2mq7rz\n"
                 "  ergon task forget --state failed --older 1d\n"
                 "  ergon task forget --all --dry-run\n",
