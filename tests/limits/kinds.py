@@ -266,7 +266,7 @@ def calls(server):
 @kind("--stepped-parked", "1000000", "--loops", "2")
 def attempts(server):
     """{:,} tasks whose attempts wait in their handlers"""
-    peer, count = Peer(server), 200000
+    peer, count = Peer(server), 100000
     peer.submit((["sleep", [HOUR], {}] for _ in range(count)), options(server, delay=0))
     peer.sees(count, "kept", "states", "parked")
     return count
