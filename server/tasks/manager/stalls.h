@@ -22,7 +22,8 @@
  * will look. */
 void stalls_note(struct manager *m, const struct pool *p, int chosen);
 
-/* At the begin of a pass, into the snapshots: what is stalled is full with one task. */
+/* At the begin of a pass, into snapshots and bounds: an executor that is stalled has room for one
+ * task, which it has. */
 void stalls_bound(struct pool *p);
 
 /* Set-up and tear-down of the object that looks. */

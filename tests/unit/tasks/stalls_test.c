@@ -250,7 +250,7 @@ TASKS_TEST(flagged_ones_that_are_taken_back_go_home)
     tasks_world_run();
 }
 
-/* Its thread has not woken yet: all is left to it but what others could begin. */
+/* Its thread has not woken yet, and will. */
 TASKS_TEST(one_task_stays_at_an_executor_that_has_begun_none)
 {
     open_world(1, 8);
@@ -259,6 +259,7 @@ TASKS_TEST(one_task_stays_at_an_executor_that_has_begun_none)
         pass_ms(10);
     assert_int_equal(tasks_of(0), 1);
     assert_int_equal(queued(), 3);
+    assert_int_equal(executor(0)->in->ring.staged, 4); /* the one that stays was not given anew */
     tasks_world_run();
     assert_int_equal(w.ended, 4);
 }
