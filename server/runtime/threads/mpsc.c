@@ -39,6 +39,14 @@ struct mpsc_item *mpsc_take(struct mpsc *q)
     return oldest_first(atomic_exchange_explicit(&q->top, NULL, memory_order_acquire));
 }
 
+struct mpsc_item *mpsc_next(struct mpsc *q, struct mpsc_item **rest)
+{
+    struct mpsc_item *item = *rest ? *rest : mpsc_take(q);
+    if (item)
+        *rest = item->next;
+    return item;
+}
+
 bool mpsc_empty(struct mpsc *q)
 {
     /* Relaxed: the exchange in mpsc_take() orders; a sleeper looks after the fence of its waker. */

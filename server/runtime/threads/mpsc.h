@@ -23,4 +23,8 @@ bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true when
 struct mpsc_item *mpsc_take(struct mpsc *q);
 bool mpsc_empty(struct mpsc *q); /* any thread */
 
+/* Consumer, who does not want them all at once: the next item, or NULL.  `rest` is the consumer's,
+ * and has what was taken before; the item is out of it, and may be pushed again. */
+struct mpsc_item *mpsc_next(struct mpsc *q, struct mpsc_item **rest);
+
 #endif

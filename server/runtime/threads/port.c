@@ -22,13 +22,8 @@ struct ao_port {
 
 static struct letter *next_letter(struct ao_port *port)
 {
-    if (!port->rest)
-        port->rest = mpsc_take(&port->inbox);
-    struct mpsc_item *item = port->rest;
-    if (!item)
-        return NULL;
-    port->rest = item->next; /* before the delivery: the letter may be sent again at once */
-    return ao_of(item, struct letter, item);
+    struct mpsc_item *item = mpsc_next(&port->inbox, &port->rest);
+    return item ? ao_of(item, struct letter, item) : NULL;
 }
 
 static enum ao_verdict port_step(struct ao *self)

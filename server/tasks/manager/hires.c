@@ -7,6 +7,12 @@
 #include "server/runtime/object/trace.h"
 #include "server/tasks/manager/crews.h"
 
+enum {
+    NAMES_A_STEP = 500, /* of methods, of workers that join, leave, become quiet or open; or one
+                           worker that has more */
+    NEWS_A_STEP = 1024  /* workers that told something */
+};
+
 static void answer(struct remote *r, enum hire_answer what)
 {
     struct dock *d = r->dock;
@@ -94,11 +100,13 @@ static bool is_away(const struct remote *r)
     return atomic_load_explicit(&r->dock->base.away, memory_order_relaxed);
 }
 
+/* One that is about to leave is given nothing more, though its turn to leave may come later. */
 static void look(struct manager *m, struct remote *r)
 {
     struct member *mb = &r->member;
     uint32_t bound = (uint32_t)counter_read(&r->base.bound);
-    crew_update(m, r, mb->away ? 0 : bound);
+    bool leaves = atomic_load_explicit(&r->told, memory_order_relaxed) & HIRE_LEAVE;
+    crew_update(m, r, mb->away || leaves ? 0 : bound);
 }
 
 static bool join(struct manager *m, struct remote *r)
@@ -201,15 +209,54 @@ static void look_who_is_away(struct manager *m)
     }
 }
 
-void hires_take(struct manager *m)
+static void put_off(struct manager *m, struct mpsc_item *item)
 {
-    struct mpsc_item *next;
-    look_who_is_away(m);
-    for (struct mpsc_item *item = mpsc_take(&m->shared->inbox.hires); item; item = next) {
+    item->next = NULL;
+    if (m->hires)
+        m->hires_last->next = item;
+    else
+        m->hires = item;
+    m->hires_last = item;
+}
+
+/* Room is seen to at once: that takes the same time for each worker.  The rest waits in line,
+ * since a worker that joins or leaves does so in each of its methods. */
+static void take_news(struct manager *m)
+{
+    struct mpsc_item *item;
+    for (int n = 0; n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.hires, &m->news)); n++) {
         struct remote *r = ao_of(item, struct remote, hire);
-        next = item->next; /* before it may be pushed again */
+        uint32_t told = HIRE_ROOM;
+        bool room = atomic_compare_exchange_strong_explicit(
+            &r->told, &told, 0, memory_order_acq_rel, memory_order_acquire);
+        if (room || (told & HIRE_LEAVE && r->member.crew))
+            look(m, r);
+        if (!room)
+            put_off(m, item);
+    }
+}
+
+/* In the order in which they came.  One that stands here is not pushed again, as it has told
+ * something that was not taken. */
+static void take_in_line(struct manager *m)
+{
+    uint32_t names = 0;
+    while (m->hires) {
+        struct remote *r = ao_of(m->hires, struct remote, hire);
+        names += r->method_count;
+        if (names > NAMES_A_STEP && names > r->method_count)
+            break;
+        m->hires = m->hires->next; /* before it may be pushed again */
         take(m, r, atomic_exchange_explicit(&r->told, 0, memory_order_acq_rel));
     }
+}
+
+bool hires_take(struct manager *m)
+{
+    look_who_is_away(m);
+    take_news(m);
+    take_in_line(m);
+    return !m->news && !m->hires;
 }
 
 bool hires_wait(struct manager *m)

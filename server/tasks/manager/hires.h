@@ -24,9 +24,17 @@
 
 #include "server/tasks/manager/manager.h"
 
-/* What has come since the last look.  After the inbox: whatever a dock gave back, it said before
- * that its worker takes no more. */
-void hires_take(struct manager *m);
+/* What has come since the last look, as far as a step may take it: 500 methods of workers that
+ * join, leave, become quiet or open again.  False: some is left for the next step.  After the
+ * inbox: whatever a dock gave back, it said before that its worker takes no more.  (Where so many
+ * workers told something that this was not seen, the worker may be given the task once more, and
+ * gives it back again.) */
+bool hires_take(struct manager *m);
+
+static inline bool hires_any(const struct manager *m)
+{
+    return m->news || m->hires || !mpsc_empty(&m->shared->inbox.hires);
+}
 
 /* At the end of a step in which pools wait for room at workers: docks are to tell of it.  True: one
  * has, meanwhile.  It stands until one does, though nobody may wait any more: then that is told in

@@ -716,8 +716,7 @@ static enum ao_verdict manager_step(struct ao *self)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
     job_source_take_returns(m);
-    if (m->member_count > 0 || !mpsc_empty(&m->shared->inbox.hires))
-        hires_take(m);
+    bool hired = (m->member_count == 0 && !hires_any(m)) || hires_take(m);
     bool swept = !sweep(m);
     m->source_woken = false;
     bool given = give_of_all(m);
@@ -725,7 +724,7 @@ static enum ao_verdict manager_step(struct ao *self)
     given &= TAILQ_EMPTY(&m->waiting) || !hires_wait(m);
     given &= m->joined == 0 || !waits_in_vain(m);
     see_to_drain(m);
-    bool idle = empty && swept && given && !m->source_woken && !m->home.returned;
+    bool idle = empty && hired && swept && given && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
 }
 

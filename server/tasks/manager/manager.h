@@ -41,6 +41,8 @@ struct manager {
     struct staff_line waiting;  /* pools of workers that wait for room; they need not stir */
     struct member_list members; /* all that have joined */
     uint32_t member_count;
+    struct mpsc_item *news;               /* taken from the inbox, not looked at yet */
+    struct mpsc_item *hires, *hires_last; /* looked at: they join or leave in turn */
     uint32_t workers;         /* that have joined since the start: the number of the last */
     uint64_t turns;           /* tasks that workers were given, and workers that joined */
     struct pool_list serving; /* of workers, that have something to do: they take turns */

@@ -4,6 +4,24 @@
 #include "server/runtime/threads/mpsc.h"
 #include "tests/support/cmocka_env.h"
 
+TEST(one_after_the_other)
+{
+    struct mpsc q;
+    struct mpsc_item x[3], *rest = NULL;
+    mpsc_init(&q);
+    assert_null(mpsc_next(&q, &rest));
+    mpsc_push(&q, &x[0]);
+    mpsc_push(&q, &x[1]);
+    assert_ptr_equal(mpsc_next(&q, &rest), &x[0]);
+    mpsc_push(&q, &x[2]);
+    mpsc_push(&q, &x[0]); /* it is out */
+    assert_ptr_equal(mpsc_next(&q, &rest), &x[1]);
+    assert_ptr_equal(mpsc_next(&q, &rest), &x[2]);
+    assert_ptr_equal(mpsc_next(&q, &rest), &x[0]);
+    assert_null(mpsc_next(&q, &rest));
+    assert_null(rest);
+}
+
 TEST(oldest_first)
 {
     struct mpsc q;

@@ -660,6 +660,132 @@ TASKS_TEST(large_results_take_slots_away)
     lose(&a);
 }
 
+/* --- What one step of the manager takes --- */
+
+enum { CROWD = 20, CROWD_METHODS = 200, NAMES_A_STEP = 500 };
+
+static struct played_worker crowd[CROWD];
+
+static void open_beside_a_manager(void)
+{
+    tasks_world_init(1, 0);
+    w.quiet = true;
+    tasks_world_own_manager();
+    tasks_world_open();
+    played_workers_open();
+}
+
+/* "m<n>.0" and so on. */
+static void join_with_many(struct played_worker *p, unsigned n, unsigned count)
+{
+    static char text[REMOTE_METHODS_MAX * 16];
+    size_t len = 0;
+    for (unsigned i = 0; i < count; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "m%u.%u ", n, i);
+    played_join(p, 0, text, 1);
+}
+
+/* So many of the crowd, which come before all others, have joined. */
+static unsigned crowd_there(void)
+{
+    unsigned there = 0;
+    for (unsigned i = 0; i < CROWD; i++)
+        if (crowd[i].remote->member.crew) {
+            assert_int_equal(there, i);
+            there++;
+        }
+    return there;
+}
+
+static bool step_manager(void)
+{
+    return virtual_round(&w.v, w.manager);
+}
+
+TASKS_TEST(many_that_join_at_once_join_in_turn)
+{
+    open_beside_a_manager();
+    for (unsigned i = 0; i < CROWD; i++)
+        join_with_many(&crowd[i], i, CROWD_METHODS);
+    unsigned before = 0, steps = 0;
+    while (step_manager()) {
+        unsigned there = crowd_there();
+        assert_in_range((there - before) * CROWD_METHODS, 1, NAMES_A_STEP);
+        before = there;
+        steps++;
+    }
+    assert_true(steps >= CROWD * CROWD_METHODS / NAMES_A_STEP - 1);
+    tasks_world_run();
+    assert_int_equal(crowd_there(), CROWD);
+    for (unsigned i = 0; i < CROWD; i++)
+        assert_int_equal(crowd[i].joined, 1);
+}
+
+TASKS_TEST(one_that_has_more_methods_than_a_step_takes_joins_in_one)
+{
+    open_beside_a_manager();
+    join_with_many(&a, 0, REMOTE_METHODS_MAX);
+    join_with_many(&b, 1, 1);
+    assert_true(step_manager());
+    assert_non_null(a.remote->member.crew);
+    assert_null(b.remote->member.crew);
+    tasks_world_run();
+    assert_int_equal(b.joined, 1);
+}
+
+/* Whoever waits for a slot does not wait for those who come. */
+TASKS_TEST(room_at_a_worker_counts_before_those_that_join)
+{
+    open_beside_a_manager();
+    join(&a, "thumb", 1);
+    call("thumb");
+    call("thumb");
+    assert_int_equal(a.count, 1);
+    for (unsigned i = 0; i < CROWD; i++)
+        join_with_many(&crowd[i], i, CROWD_METHODS);
+    played_answer(&a, 0);
+    step_manager();
+    assert_in_range(crowd_there(), 1, CROWD - 1);
+    virtual_round(&w.v, w.loops[0]);
+    assert_int_equal(a.count, 1);
+    answer(&a);
+    assert_int_equal(w.ended, 2);
+}
+
+/* They leave in turn, too, and none is given a task meanwhile. */
+TASKS_TEST(what_waits_to_leave_is_given_nothing)
+{
+    open_beside_a_manager();
+    for (unsigned i = 0; i < CROWD; i++)
+        join_with_many(&crowd[i], i, CROWD_METHODS);
+    tasks_world_run();
+    const struct remote *last = crowd[CROWD - 1].remote;
+    for (unsigned i = 0; i < CROWD; i++)
+        played_lose(&crowd[i], "it is gone");
+    assert_int_equal(call_on(0, "m19.0"), ERGON_OK); /* the loop does not know yet */
+    virtual_round(&w.v, w.loops[0]);
+    assert_true(step_manager());
+    assert_non_null(last->member.crew);
+    assert_int_equal(atomic_load(&last->base.given), 0);
+    tasks_world_run();
+    assert_int_equal(w.errors[1], ERGON_E_NO_WORKER);
+    assert_int_equal(remotes(0), 0);
+}
+
+/* It comes and goes before its turn. */
+TASKS_TEST(what_is_lost_before_its_turn_never_joins)
+{
+    open_beside_a_manager();
+    for (unsigned i = 0; i < CROWD; i++)
+        join_with_many(&crowd[i], i, CROWD_METHODS);
+    assert_true(step_manager());
+    played_lose(&crowd[CROWD - 1], "it is gone");
+    tasks_world_run();
+    assert_int_equal(crowd[CROWD - 1].joined, 0);
+    assert_int_equal(remotes(0), CROWD - 1);
+    assert_null(registry_find(w.registry, span_text("m19.0")));
+}
+
 static int register_one(void *arg)
 {
     struct remote_spec spec = {.methods = (struct span[]){span_text("one"), span_text("two")},
