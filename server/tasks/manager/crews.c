@@ -42,6 +42,7 @@ struct crew {
     uint32_t members;         /* workers */
     uint32_t there;           /* of these, that are not quiet */
     struct label label;
+    uint64_t mark; /* of the pools; others hardly ever have the same */
     uint32_t berth_count;
     struct berth berths[]; /* sorted by the pool's index */
 };
@@ -204,15 +205,28 @@ static struct label label_of(const struct remote *r)
     return l;
 }
 
+static bool has_share(const struct label *label)
+{
+    return label->text[0] != '\0';
+}
+
 static bool same_label(const struct label *a, const struct label *b)
 {
     return strcmp(a->text, b->text) == 0;
 }
 
-static bool same_crew(const struct crew *c, const struct label *label, struct pool *const *pools,
-                      uint32_t count)
+static uint64_t mark_of(struct pool *const *pools, uint32_t count)
 {
-    if (c->berth_count != count || !same_label(&c->label, label))
+    uint64_t mark = count;
+    for (uint32_t i = 0; i < count; i++)
+        mark = (mark ^ pools[i]->index) * UINT64_C(0x9e3779b97f4a7c15) + (mark >> 32);
+    return mark;
+}
+
+static bool same_crew(const struct crew *c, const struct label *label, struct pool *const *pools,
+                      uint32_t count, uint64_t mark)
+{
+    if (c->mark != mark || c->berth_count != count || !same_label(&c->label, label))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (c->berths[i].pool != pools[i])
@@ -223,35 +237,53 @@ static bool same_crew(const struct crew *c, const struct label *label, struct po
 static struct crew *find_crew(const struct label *label, struct pool *const *pools, uint32_t count)
 {
     struct berth *b;
+    uint64_t mark = mark_of(pools, count);
     LIST_FOREACH(b, &pools[0]->staff->berths, link)
-    if (same_crew(b->crew, label, pools, count))
+    if (same_crew(b->crew, label, pools, count, mark))
         return b->crew;
+    return NULL;
+}
+
+static struct version_group *find_version(const struct staff *s, const struct label *label)
+{
+    struct version_group *v;
+    LIST_FOREACH(v, &s->versions, link)
+    if (same_label(&v->label, label))
+        return v;
+    return NULL;
+}
+
+const struct pool *crews_full(const struct remote *r, struct pool *const *pools, uint32_t count)
+{
+    const struct label label = label_of(r);
+    for (uint32_t i = 0; i < count && r->share < REMOTE_SHARE_ALL; i++)
+        if (pools[i]->staff->share_count >= VERSIONS_MAX && !find_version(pools[i]->staff, &label))
+            return pools[i];
     return NULL;
 }
 
 /* NULL without memory. */
 static struct version_group *join_version(struct staff *s, const struct label *label)
 {
-    struct version_group *v;
-    LIST_FOREACH(v, &s->versions, link)
-    if (same_label(&v->label, label))
-        break;
+    struct version_group *v = find_version(s, label);
     if (!v) {
         v = calloc(1, sizeof *v);
         if (!v)
             return NULL;
         v->label = *label;
         LIST_INSERT_HEAD(&s->versions, v, link);
+        s->share_count += has_share(label);
     }
     v->berths++;
     return v;
 }
 
-static void leave_version(struct version_group *v)
+static void leave_version(struct staff *s, struct version_group *v)
 {
     if (--v->berths > 0)
         return;
     LIST_REMOVE(v, link);
+    s->share_count -= has_share(&v->label);
     free(v);
 }
 
@@ -262,7 +294,8 @@ static void free_crew(struct crew *c)
         if (b->in_line)
             TAILQ_REMOVE(&c->line, b, line);
         LIST_REMOVE(b, link);
-        leave_version(b->version);
+        b->pool->staff->berth_count--;
+        leave_version(b->pool->staff, b->version);
     }
     free(c);
 }
@@ -274,6 +307,7 @@ static bool add_berth(struct crew *c, struct pool *p)
     if (!b->version)
         return false;
     LIST_INSERT_HEAD(&p->staff->berths, b, link);
+    p->staff->berth_count++;
     c->berth_count++;
     return true;
 }
@@ -286,6 +320,7 @@ static struct crew *new_crew(const struct label *label, struct pool **pools, uin
     pairing_init(&c->open, goes_before);
     TAILQ_INIT(&c->line);
     c->label = *label;
+    c->mark = mark_of(pools, count);
     for (uint32_t i = 0; i < count; i++)
         if (!add_berth(c, pools[i])) {
             free_crew(c);

@@ -11,7 +11,8 @@
  * task while others stand in line, and goes behind them.  So pools that share workers take turns.
  *
  * A version may have a share: so many percent of what the pool gives, and no more, while there are
- * workers of another version, or without a share.
+ * workers of another version, or without a share.  A pool has at most VERSIONS_MAX of them, since
+ * each choice looks at all.
  *
  * Thread: the manager's.  A crew is there as long as it has members. */
 #ifndef ERGON_TASKS_CREWS_H
@@ -19,6 +20,8 @@
 
 #include "server/tasks/executors/dock.h"
 #include "server/tasks/manager/manager.h"
+
+enum { VERSIONS_MAX = 16 /* with a share, of one method */ };
 
 struct berth;
 struct version_group;
@@ -38,12 +41,13 @@ struct staff {
     struct method *method;
     struct berth_list berths;
     struct version_list versions;
-    uint32_t versions_there; /* with a worker that is open */
-    uint32_t given;          /* tasks; halved now and then, with those of the versions */
-    uint32_t crews_there;    /* with a worker that is open */
-    bool waits;              /* in line at its crews */
-    bool called;             /* by one of them, and not looked at since; `pool->local` */
-    TAILQ_ENTRY(staff) link; /* of all that wait */
+    uint32_t berth_count, share_count; /* so many versions have a share */
+    uint32_t versions_there;           /* with a worker that is open */
+    uint32_t given;                    /* tasks; halved now and then, with those of the versions */
+    uint32_t crews_there;              /* with a worker that is open */
+    bool waits;                        /* in line at its crews */
+    bool called;                       /* by one of them, and not looked at since; `pool->local` */
+    TAILQ_ENTRY(staff) link;           /* of all that wait */
     uint32_t docks;
     struct offer_figures figures[]; /* by index of the dock */
 };
@@ -55,6 +59,8 @@ struct pool *staff_new_pool(struct manager *m, struct method *method);
 struct pool *staff_new_joined(struct manager *m, struct method *method, struct pool *local);
 void staff_free(struct staff *s);
 
+/* The pool that has no place for this worker, since its version would be one too many; or NULL. */
+const struct pool *crews_full(const struct remote *r, struct pool *const *pools, uint32_t count);
 /* A worker that has joined becomes a member of the crew that offers `pools` (sorted by index,
  * without doubles), in its version if that has a share.  It is not there yet.  0, or -1 without
  * memory. */
@@ -78,6 +84,15 @@ struct remote *crews_choose(const struct pool *p);
 void crews_note_given(struct manager *m, struct pool *p, struct remote *r);
 /* Tasks that the pool's workers have room for. */
 uint32_t crews_room(const struct pool *p);
+/* What it costs to choose for this pool, where 1 is one of a few crews; at most so much that a step
+ * of the manager gives some tasks in any case. */
+static inline int crews_cost(const struct pool *p)
+{
+    enum { CREWS_A_PIECE = 32, COST_MAX = 200 };
+    uint32_t cost = 1 + p->staff->berth_count / CREWS_A_PIECE;
+    return cost < COST_MAX ? (int)cost : COST_MAX;
+}
+
 /* Is there any worker that may be given tasks? */
 bool crews_there(const struct pool *p);
 

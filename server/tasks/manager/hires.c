@@ -90,6 +90,12 @@ static bool join_crew(struct manager *m, struct remote *r, struct pool **pools)
         pools[i] = method->pool;
     }
     uint32_t count = sort_out(pools, r->method_count);
+    const struct pool *full = crews_full(r, pools, count);
+    if (full)
+        return refuse(r, ERGON_E_BUSY,
+                      "\"%s\" has workers of %d versions with a share, which is as many as there "
+                      "may be",
+                      method_name(full->staff->method), VERSIONS_MAX);
     if (crew_join(m, r, pools, count) == 0)
         return true;
     return refuse(r, ERGON_E_MEMORY, "no memory for one more worker");

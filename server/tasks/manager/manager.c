@@ -435,6 +435,7 @@ static inline __attribute__((always_inline)) enum pass make_pass(struct manager 
         if (r) {
             p->staff->called = false;
             give_to_worker(m, p, r, next);
+            *budget -= crews_cost(p) - 1;
         } else {
             give(m, x, chosen, next);
         }
@@ -513,7 +514,7 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
         give_to_worker(m, p, r, next);
         given += !of_source;
         p->job_next = !of_source;
-        --*budget;
+        *budget -= crews_cost(p);
     }
     if (given > 0)
         manager_dismiss(&m->shared->inbox, p, given);
@@ -608,6 +609,7 @@ static bool give_to_all_workers(struct manager *m)
     int budget = GIVE_BUDGET;
     while (budget > 0 && (p = STAILQ_POP(&m->serving, next))) {
         p->stirs = false;
+        budget -= crews_cost(p) - 1;
         if (!p->staff->waits)
             look_at_workers(m, p, &budget);
         if (!p->stirs && task_queue_sweeping(&p->queue)) {

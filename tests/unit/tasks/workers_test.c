@@ -772,6 +772,62 @@ TASKS_TEST(what_waits_to_leave_is_given_nothing)
     assert_int_equal(remotes(0), 0);
 }
 
+static void join_version(struct played_worker *p, unsigned n)
+{
+    char version[16];
+    snprintf(version, sizeof version, "v%u", n);
+    played_join_as(p, 0, "thumb",
+                   &(struct remote_spec){.version = span_text(version), .share = 10});
+    tasks_world_run();
+}
+
+/* Each choice for a method looks at all versions of it. */
+TASKS_TEST(a_method_has_only_so_many_versions_with_a_share)
+{
+    open_world(1);
+    for (unsigned i = 0; i < VERSIONS_MAX; i++) {
+        join_version(&crowd[i], i);
+        assert_int_equal(crowd[i].error, ERGON_OK);
+    }
+    join_version(&a, VERSIONS_MAX);
+    assert_int_equal(a.error, ERGON_E_BUSY);
+    assert_non_null(strstr(a.text, "\"thumb\""));
+    join_version(&a, 0); /* one that is there */
+    assert_int_equal(a.error, ERGON_OK);
+    join(&b, "thumb", 1); /* without a share */
+    lose(&crowd[1]);
+    join_version(&c, VERSIONS_MAX);
+    assert_int_equal(c.error, ERGON_OK);
+}
+
+enum { CREWS = 640, CALLS_BEHIND = 100 };
+
+/* To choose costs more, the more crews there are: so a step gives fewer tasks. */
+TASKS_TEST(a_method_of_many_crews_is_given_few_tasks_a_step)
+{
+    static struct played_worker each[CREWS];
+    open_beside_a_manager();
+    for (unsigned i = 0; i < CREWS; i++) {
+        char methods[32];
+        snprintf(methods, sizeof methods, "thumb m%u", i);
+        played_join(&each[i], 0, methods, 1);
+    }
+    tasks_world_run();
+    for (unsigned i = 0; i < CALLS_BEHIND; i++)
+        assert_int_equal(call_on(0, "thumb"), ERGON_OK);
+    virtual_round(&w.v, w.loops[0]);
+    assert_true(step_manager());
+    unsigned given = 0;
+    for (unsigned i = 0; i < CREWS; i++)
+        given += atomic_load(&each[i].remote->base.given);
+    assert_in_range(given, 1, CALLS_BEHIND / 2);
+    tasks_world_run();
+    for (unsigned i = 0; i < CREWS; i++)
+        played_answer_all(&each[i]);
+    tasks_world_run();
+    assert_int_equal(w.ended, CALLS_BEHIND);
+}
+
 /* It comes and goes before its turn. */
 TASKS_TEST(what_is_lost_before_its_turn_never_joins)
 {
