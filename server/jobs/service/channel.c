@@ -8,9 +8,10 @@
 
 enum {
     LANE = 1024,
-    BUDGET = 64,       /* items that come back, a step */
-    ITEM_WORK = 10,    /* of each one that is served, beside what it counts; see jobs_worked() */
-    SERVED_WORK = 2500 /* of all that are served in a step */
+    BUDGET = 64,        /* items that come back, a step */
+    ITEM_WORK = 10,     /* of each one that is served, beside what it counts; see jobs_worked() */
+    SERVED_WORK = 2500, /* of all that are served in a step */
+    BYTES_A_PIECE = 64  /* of an answer: it was packed, and is copied by the loop */
 };
 
 struct jobs_channel {
@@ -205,6 +206,7 @@ void channels_complete(struct jobs *jobs)
 
 void channel_return(struct operation *op)
 {
+    jobs_worked(op->channel->jobs, pack_size(&op->reply.result) / BYTES_A_PIECE);
     op->item.kind = ITEM_OPERATION;
     lane_push(&op->channel->out, &op->item.item);
 }

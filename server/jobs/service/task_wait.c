@@ -20,6 +20,7 @@ static void answer(struct jobs *jobs, struct operation *op)
     struct pack *p = &op->reply.result;
     char text[ID_TEXT_SIZE];
     uint32_t ended = 0;
+    jobs_worked(jobs, wait->count);
     for (uint32_t i = 0; i < wait->count; i++)
         ended += has_ended(table_find(&jobs->table, wait->ids[i]));
     pack_init(p);

@@ -206,6 +206,28 @@ OPERATIONS_TEST(who_is_due_when_a_step_has_done_enough_is_answered_in_the_next)
     assert_ptr_equal(w->jobs->due.next, &w->jobs->due);
 }
 
+/* What a handler says when the step has done enough is told in the next, all at once. */
+OPERATIONS_TEST(notes_beyond_a_step_are_told_together)
+{
+    uint64_t id = submit(w, "");
+    const struct world_run *run = world_run_of(w, id);
+    const struct attempt_note note = {.owner = run->run.owner,
+                                      .attempt = run->run.attempt,
+                                      .partial = true,
+                                      .data = span_text("\x01")};
+    struct operation *op = watch(w, id, 3, AO_S(60));
+    world_give(w, op);
+    w->jobs->work = STEP_WORK;
+    w->source.noted(w->source.arg, &note);
+    w->source.noted(w->source.arg, &note);
+    assert_ptr_equal(w->jobs->due.next, &w->jobs->due); /* nobody was looked at */
+    jobs_world_settle(w);
+    stage_holds(answer(w, op), "'events': [{'seq': 3");
+    stage_holds(answer(w, op), "'next': 5");
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+}
+
 OPERATIONS_TEST(who_is_due_may_still_be_dropped)
 {
     uint64_t ids[1] = {submit(w, "")};

@@ -33,16 +33,61 @@ WAITS_TEST(an_id_that_is_given_twice_ends_once)
     stage_says(op, "'open': []");
 }
 
+static struct operation *wait_for_any(struct jobs_world *w, uint64_t *ids, uint32_t count)
+{
+    struct operation *op = world_operation(w, &operation_wait);
+    op->wait = (struct wait_arguments){
+        .ids = ids, .count = count, .timeout = AO_S(60), .any = true, .with_result = true};
+    world_give(w, op);
+    return op;
+}
+
 WAITS_TEST(any_of_the_same_is_no_end)
 {
     uint64_t id = stage_submit(w), ids[2] = {id, id};
-    struct operation *op = world_operation(w, &operation_wait);
-    op->wait = (struct wait_arguments){.ids = ids, .count = 2, .timeout = AO_S(60), .any = true};
-    world_give(w, op);
+    struct operation *op = wait_for_any(w, ids, 2);
     assert_false(world_answered(w, op));
     world_finish(world_run_of(w, id), "\xc0");
     jobs_world_settle(w);
     assert_true(world_answered(w, op));
+}
+
+enum { WAITERS = 20 };
+
+/* So many wait for the first task; as it ends with this result, some are put off. */
+static void expect_turns(struct jobs_world *w, uint64_t *ids, uint32_t count, const char *result)
+{
+    struct operation *ops[WAITERS];
+    unsigned put_off = 0;
+    for (unsigned i = 0; i < WAITERS; i++)
+        ops[i] = wait_for_any(w, ids, count);
+    w->jobs->work = 0;
+    world_finish(world_run_of(w, ids[0]), result);
+    for (const struct waiters_due *d = w->jobs->due.next; d != &w->jobs->due; d = d->next)
+        put_off++;
+    assert_in_range(put_off, 1, WAITERS - 1);
+    jobs_world_settle(w);
+    for (unsigned i = 0; i < WAITERS; i++)
+        assert_true(world_answered(w, ops[i]));
+}
+
+WAITS_TEST(those_who_wait_for_many_are_answered_in_turns)
+{
+    static uint64_t ids[OPERATION_IDS_MAX];
+    ids[0] = stage_submit(w);
+    uint64_t open = stage_submit(w);
+    for (unsigned i = 1; i < OPERATION_IDS_MAX; i++)
+        ids[i] = open;
+    expect_turns(w, ids, OPERATION_IDS_MAX, "\xc0");
+}
+
+WAITS_TEST(those_who_get_long_results_are_answered_in_turns)
+{
+    enum { LENGTH = 65000 };
+    static char result[3 + LENGTH + 1] = "\xda\xfd\xe8"; /* a str 16 of so many */
+    uint64_t id = stage_submit(w);
+    memset(result + 3, 'x', LENGTH);
+    expect_turns(w, &id, 1, result);
 }
 
 WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
