@@ -10,7 +10,10 @@
 #include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"
 
-enum { NOTES_MAX = 1 << 20 /* bytes of one attempt that nobody has taken yet */ };
+enum {
+    NOTES_MAX = 1 << 20, /* bytes of one attempt that nobody has taken yet */
+    PART_MAX = 64 << 10  /* bytes of a partial result: more no history keeps */
+};
 
 void tasks_set_job_source(struct tasks *t, const struct job_source *source)
 {
@@ -55,6 +58,8 @@ bool attempt_post(struct task *t, const struct attempt_note *note)
     struct span bytes = note->partial ? note->data : note->text;
     if (bytes.len > shared->plan.message_max || bytes.len > UINT32_MAX / 2)
         return false;
+    if (note->partial && bytes.len > PART_MAX)
+        bytes = (struct span){0};
     struct note *n = malloc(sizeof *n + bytes.len);
     if (!n)
         return false;
