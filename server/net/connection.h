@@ -60,6 +60,10 @@ struct conn_port {
  * byte, which counts while there are notes. */
 const struct scan_notes *conn_message_notes(const struct connection *c, const uint8_t **first);
 
+/* Within `message`: this one costs as much as so many plain ones more.  The connection hands over
+ * as many less in this step, and its account in this round. */
+void conn_worked(struct connection *c, size_t messages);
+
 /* How this peer wants to be answered: chosen by server.hello, or by the listener. */
 struct conn_mode {
     uint8_t error_shape; /* enum error_shape */

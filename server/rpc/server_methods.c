@@ -7,6 +7,8 @@
 #include "server/rpc/worker_events.h"
 #include "base/log.h"
 
+enum { LOOKS_A_MESSAGE = 64 /* at calls in flight; see conn_worked() */ };
+
 static bool read_shape(struct reader *r, void *out)
 {
     static const char *const names[] = {
@@ -116,16 +118,24 @@ static void serve_ping(struct rpc_request *rq)
     rpc_answer(rq, span_text("\xa4pong"));
 }
 
-/* A client packs an id as it likes, so ids are compared by value. */
-static struct call *call_of_msgid(struct call *list, uint64_t id)
+static bool has_msgid(const struct call *c, uint64_t id)
 {
-    for (struct call *c = list; c; c = c->next) {
-        struct reader r = reader_of(span_of(c->msgid, c->msgid_len));
-        uint64_t other;
-        if (c->msgid_len > 0 && read_uint(&r, &other) && other == id)
-            return c;
-    }
-    return NULL;
+    struct reader r = reader_of(span_of(c->msgid, c->msgid_len));
+    uint64_t other;
+
+    return c->msgid_len > 0 && read_uint(&r, &other) && other == id;
+}
+
+/* A client packs an id as it likes, so ids are compared by value. */
+static struct call *call_of_msgid(struct connection *conn, uint64_t id)
+{
+    struct call *c = *conn_user(conn);
+    size_t looks = 0;
+
+    for (; c && !has_msgid(c, id); c = c->next)
+        looks++;
+    conn_worked(conn, looks / LOOKS_A_MESSAGE);
+    return c;
 }
 
 /* server.cancel [msgid]: a call of this very connection, which is answered CANCELLED. */
@@ -140,7 +150,7 @@ static void serve_cancel(struct rpc_request *rq)
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.cancel takes [msgid]");
         return;
     }
-    struct call *call = read_uint(&r, &msgid) ? call_of_msgid(*conn_user(rq->conn), msgid) : NULL;
+    struct call *call = read_uint(&r, &msgid) ? call_of_msgid(rq->conn, msgid) : NULL;
     if (call && call_is_worker_wait(call))
         call = NULL; /* what the manager was told cannot be taken back */
     if (call && call_is_operation(call))

@@ -190,6 +190,7 @@ static void serve_submit_many(struct rpc_request *rq)
     }
     if (!job_request_begin(&jr, rq, &operation_submit_many, specs))
         return;
+    conn_worked(rq->conn, specs);
     if (read_many(&jr, specs))
         job_request_send(&jr, false);
     else
@@ -448,15 +449,18 @@ static bool read_after(struct reader *r, void *out)
     return false;
 }
 
+enum { FEED_NAMES = 64 /* more than there are */ };
+
 /* A name, or an array of names: each adds to the set.  An empty array is as if none were given. */
 static bool read_kinds(struct reader *r, uint32_t (*kinds_of)(struct span name), uint32_t *out)
 {
     struct reader before = *r;
     struct span name;
     uint32_t kinds = 0, count = 1, one;
-    bool good = true;
+    bool good;
     if (!read_array(r, &count))
         *r = before;
+    good = count <= FEED_NAMES;
     for (uint32_t left = count; good && left > 0; left--) {
         good = read_text(r, &name) && (one = kinds_of(name)) != 0;
         kinds |= good ? one : 0;
@@ -510,9 +514,10 @@ static void serve_events(struct rpc_request *rq)
         {"max", option_count, &feed->max, "a number from 1"},
         {"timeout", read_poll, &feed->timeout, EXPECTS_POLL},
         {"event", read_events, &feed->kinds,
-         "a name or an array of names, such as submitted, started, attempt_failed, done"},
+         "a name or an array of at most 64 names, such as submitted, started, attempt_failed, "
+         "done"},
         {"state", read_states, &feed->kinds,
-         "a name or an array of names: queued, delayed, waiting, running, done, failed, "
+         "a name or an array of at most 64 names: queued, delayed, waiting, running, done, failed, "
          "cancelled, expired or dead"},
         {"id", read_feed_ids, feed, "a task's id or an array of at most 32 ids"},
         {"method", option_name, &feed->method, JOB_EXPECTS_NAME},

@@ -15,6 +15,8 @@ static const char register_usage[] = "worker.register takes [methods: [name], {s
 
 #define LEASE_LEAST AO_S(1)
 
+enum { NAMES_A_MESSAGE = 4 /* see conn_worked() */ };
+
 /* --- worker.register --- */
 
 /* What was asked for; its spans are the message's. */
@@ -286,7 +288,10 @@ static void serve_register(struct rpc_request *rq)
 {
     struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
 
-    if (!read_registration(rq, &g) || !has_room(rq, conn_service(rq->conn), g.slots))
+    if (!read_registration(rq, &g))
+        return;
+    conn_worked(rq->conn, g.count / NAMES_A_MESSAGE);
+    if (!has_room(rq, conn_service(rq->conn), g.slots))
         return;
     struct worker *w = worker_new(rq, &g);
     if (!w)

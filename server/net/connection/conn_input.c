@@ -184,6 +184,14 @@ static void keep_for_retry(struct connection *c, size_t len)
     c->cold->whole = (uint32_t)len;
 }
 
+void conn_worked(struct connection *c, size_t messages)
+{
+    struct net_loop *l = c->loop;
+
+    l->most = messages < l->most ? l->most - (uint32_t)messages : 0;
+    l->looked += messages * ELEMENTS;
+}
+
 /* The message that was put back stands at the front: that it is whole is known, so to try again
  * costs the same, however long it is.  Returns how many bytes are used up. */
 static size_t hand_over_again(struct connection *c, struct span bytes, struct scanner *scanner,
@@ -214,20 +222,20 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     struct net_loop *l = c->loop;
     struct span rest = {0};
     uint32_t count = 0;
-    size_t at = c->retries ? hand_over_again(c, bytes, scanner, &count) : 0;
 
     *end = INPUT_LEFT;
+    l->most = MESSAGES_A_STEP;
+    size_t at = c->retries ? hand_over_again(c, bytes, scanner, &count) : 0;
     while (conn_open(c)) {
         const struct scan_limits *limits = limits_of(c); /* any message may say who it is */
-        if (at == bytes.len || count == MESSAGES_A_STEP || !conn_may_read(c)) {
+        if (at == bytes.len || count >= l->most || !conn_may_read(c)) {
+            bool spent = count >= l->most && !c->put_back;
             if (c->put_back) {
                 keep_for_retry(c, rest.len);
                 at -= rest.len;
                 count--;
             }
-            *end = at == bytes.len            ? INPUT_REST
-                   : count == MESSAGES_A_STEP ? INPUT_MORE
-                                              : INPUT_STOPPED;
+            *end = at == bytes.len ? INPUT_REST : spent ? INPUT_MORE : INPUT_STOPPED;
             break;
         }
         rest = span_behind(bytes, at);

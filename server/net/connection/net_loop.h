@@ -89,6 +89,7 @@ struct net_loop {
     struct scan_notes notes;    /* of the long message that is being handed over; else none */
     const uint8_t *noted;       /* its first byte */
     uint64_t looked;            /* elements of messages that were scanned, in all */
+    uint32_t most;              /* messages that the connection hands over in this step */
     uint8_t *scratch;           /* HEADROOM + READ_MANY bytes; unused pages take no memory */
 
     struct ao intake;                 /* takes messages of the acceptor, and goes on with walks */

@@ -9,6 +9,7 @@ enum { GREEDY = 10, EACH = 300, A_ROUND = 256 };
 static struct script scripts[GREEDY], good;
 static struct connection *conns[GREEDY];
 static unsigned handed[GREEDY], goods;
+static size_t cost; /* of each message, see conn_worked() */
 
 static void count(void *arg, struct connection *c, const struct envelope *e)
 {
@@ -19,6 +20,8 @@ static void count(void *arg, struct connection *c, const struct envelope *e)
         handed[i]++;
     else
         goods++;
+    if (cost > 0)
+        conn_worked(c, cost);
 }
 
 static struct connection *connect_as(struct script *k, const char *name)
@@ -44,6 +47,7 @@ static void start(void)
 {
     memset(handed, 0, sizeof handed);
     goods = 0;
+    cost = 0;
     net.port = echo_port(&net.echo);
     net.port.message = count;
     for (int i = 0; i < GREEDY; i++)
@@ -104,6 +108,38 @@ NET_TEST(who_is_alone_is_read_as_much_as_there_is)
     hear();
     virtual_round(&net.v, net.activator);
     assert_int_equal(handed_in_all(), GREEDY * A_ROUND);
+    net_run_ms(2);
+    assert_int_equal(handed_in_all(), GREEDY * EACH);
+}
+
+/* So what a message costs beyond its bytes shortens the step, and the round. */
+NET_TEST(of_costly_messages_a_step_hands_over_few)
+{
+    start();
+    cost = A_ROUND / 4;
+    all_send();
+    hear();
+    virtual_round(&net.v, net.activator);
+    assert_int_equal(handed_in_all(), 4 * GREEDY); /* who is alone has no turns */
+    connect_as(&good, "good");
+    for (unsigned before; handed_in_all() < GREEDY * EACH;) {
+        before = handed_in_all();
+        virtual_round(&net.v, net.activator);
+        assert_in_range(handed_in_all() - before, 1, 8);
+    }
+}
+
+NET_TEST(a_message_that_costs_more_than_a_step_is_handed_over)
+{
+    start();
+    cost = SIZE_MAX / 256;
+    all_send();
+    hear();
+    for (unsigned n = 1; n <= 3; n++) {
+        virtual_round(&net.v, net.activator);
+        assert_int_equal(handed_in_all(), n * GREEDY);
+    }
+    cost = 0;
     net_run_ms(2);
     assert_int_equal(handed_in_all(), GREEDY * EACH);
 }
