@@ -152,6 +152,12 @@ struct event_arguments {
     struct named_event *at;    /* the jobs': that it waits for */
 };
 
+/* operation_queue_list: the jobs' own. */
+struct queue_list_arguments {
+    const struct job_queue *next; /* to be shown; NULL: none is left */
+    uint32_t count;               /* so far */
+};
+
 /* operation_queue_explain, _pause, _resume, _drain: of which method; operation_cron_delete,
  * _pause, _resume: of which tenant's */
 struct name_arguments {

@@ -329,7 +329,6 @@ static void returned(struct jobs *jobs, struct store_op *write)
 
 enum {
     LIST_BYTES = 1 << 20, /* of the answer, beyond which parameters and options are left out */
-    LIST_HEAD = 5,        /* bytes of an array's head that tells any number */
     SHOW_WORK = 30        /* see jobs_worked() */
 };
 
@@ -361,23 +360,18 @@ static void pack_cron(struct pack *p, const struct cron *c)
     pack_key_str(p, "error", c->state.error != ERGON_OK ? c->state.error_text : NULL);
 }
 
-/* How many there will be is known at the end: the array's head is written then. */
 static void begin_list(struct jobs *jobs, struct operation *op)
 {
-    static const uint8_t head[LIST_HEAD] = {0xdd};
     op->begun = true;
     op->crons.count = 0;
     crons_walk_begin(jobs->crons, &op->crons.walk);
-    pack_init(&op->reply.result);
-    pack_raw(&op->reply.result, span_of(head, sizeof head));
+    view_list_begin(&op->reply.result);
 }
 
 static void end_list(struct jobs *jobs, struct operation *op)
 {
-    struct pack *p = &op->reply.result;
     crons_walk_end(jobs->crons, &op->crons.walk);
-    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
-        p->buffer.data[i] = (char)(op->crons.count >> (8 * (LIST_HEAD - 1 - i)));
+    view_list_end(&op->reply.result, op->crons.count);
     operation_finish(op);
 }
 

@@ -208,6 +208,7 @@ struct operation {
         struct list_arguments list;
         struct feed_arguments feed;
         struct sweep_arguments sweep;
+        struct queue_list_arguments queues;
         struct name_arguments named;
         struct cron_spec cron; /* operation_cron_put -> {name, next} */
         struct cron_list_arguments crons;

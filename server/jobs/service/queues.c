@@ -14,7 +14,10 @@
 #include "server/jobs/service/show_executors.h"
 #include "server/jobs/service/view.h"
 
-enum { PAIRS = 14 /* of a queue, shown */ };
+enum {
+    PAIRS = 14,    /* of a queue, shown */
+    SHOW_WORK = 10 /* see jobs_worked() */
+};
 
 /* The queue that the operation names, made if a module offers the method.  NULL: answered
  * DENIED, NOT_FOUND, or MEMORY. */
@@ -65,22 +68,36 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
     view_ms(p, "oldest", counter_read(&q->open.oldest));
 }
 
-static void serve_list(struct jobs *jobs, struct operation *op)
+static void begin_list(struct jobs *jobs, struct operation *op)
 {
-    uint32_t count = 0;
-
+    op->begun = true;
+    op->queues = (struct queue_list_arguments){.next = jobs->table.queues};
     out_show_all(&jobs->sched);
-    for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
-        count += operation_may_queue(op, q->name);
-    pack_init(&op->reply.result);
-    pack_array(&op->reply.result, count);
-    for (const struct job_queue *q = jobs->table.queues; q; q = q->next) {
-        if (!operation_may_queue(op, q->name))
+    view_list_begin(&op->reply.result);
+}
+
+/* Queues stay as long as the jobs, and new ones come behind. */
+static bool serve_list(struct jobs *jobs, struct operation *op)
+{
+    uint32_t begun = jobs->work;
+
+    if (!op->begun)
+        begin_list(jobs, op);
+    struct queue_list_arguments *a = &op->queues;
+    for (; a->next && jobs->work - begun < TURN_WORK; a->next = a->next->next) {
+        bool shown = operation_may_queue(op, a->next->name);
+        jobs_worked(jobs, shown ? SHOW_WORK : 1);
+        a->count += shown;
+        if (!shown)
             continue;
         pack_map(&op->reply.result, PAIRS);
-        pack_queue(q, &op->reply.result);
+        pack_queue(a->next, &op->reply.result);
     }
+    if (a->next)
+        return false;
+    view_list_end(&op->reply.result, a->count);
     operation_finish(op);
+    return true;
 }
 
 static void answer(struct jobs *jobs, struct operation *op, const struct job_queue *q)
@@ -313,7 +330,8 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_queue_list = {.method = "queue.list", .serve = serve_list};
+const struct operation_class operation_queue_list = {.method = "queue.list",
+                                                     .serve_part = serve_list};
 const struct operation_class operation_queue_explain = {.method = "queue.explain",
                                                         .serve = serve_explain};
 const struct operation_class operation_queue_pause = {.method = "queue.pause",

@@ -11,7 +11,6 @@
 
 enum {
     SHOW_WORK = 10, /* see jobs_worked() */
-    LIST_HEAD = 5,  /* bytes of an array's head that tells any number */
     SHOWN_MAX = 100 /* holders, and who waits */
 };
 
@@ -41,23 +40,18 @@ static void pack_figures(struct pack *p, const struct limit *limit)
 
 /* --- sem.list --- */
 
-/* How many there will be is known at the end: the array's head is written then. */
 static void begin_list(struct jobs *jobs, struct operation *op)
 {
-    static const uint8_t head[LIST_HEAD] = {0xdd};
     op->begun = true;
     op->semaphores.count = 0;
     semaphore_walk_begin(jobs, &op->semaphores.walk);
-    pack_init(&op->reply.result);
-    pack_raw(&op->reply.result, span_of(head, sizeof head));
+    view_list_begin(&op->reply.result);
 }
 
 static void end_list(struct jobs *jobs, struct operation *op)
 {
-    struct pack *p = &op->reply.result;
     semaphore_walk_end(jobs, &op->semaphores.walk);
-    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
-        p->buffer.data[i] = (char)(op->semaphores.count >> (8 * (LIST_HEAD - 1 - i)));
+    view_list_end(&op->reply.result, op->semaphores.count);
     operation_finish(op);
 }
 

@@ -10,6 +10,21 @@
 
 enum { VIEW_WORK = 16, BYTES_A_PIECE = 64 /* see jobs_worked() */ };
 
+enum { LIST_HEAD = 5 /* bytes of an array's head that tells any number */ };
+
+void view_list_begin(struct pack *p)
+{
+    static const uint8_t head[LIST_HEAD] = {0xdd};
+    pack_init(p);
+    pack_raw(p, span_of(head, sizeof head));
+}
+
+void view_list_end(struct pack *p, uint32_t count)
+{
+    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
+        p->buffer.data[i] = (char)(count >> (8 * (LIST_HEAD - 1 - i)));
+}
+
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
 {
     pack_str(p, key);

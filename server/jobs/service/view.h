@@ -24,6 +24,11 @@ const struct job *view_after_failed(const struct jobs *jobs, const struct operat
                                     const struct job *job);
 void view_event(const struct history_event *event, struct pack *p); /* one map */
 
+/* An array that is packed in parts, at the front of a pack: how many it has is known at the end,
+ * and its head is written then. */
+void view_list_begin(struct pack *p);
+void view_list_end(struct pack *p, uint32_t count);
+
 /* A pair of a map: milliseconds; nil for 0. */
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns);
 

@@ -32,8 +32,8 @@ struct poller_libevent {
     struct event_base *base;
     struct event wake, deadline, watched; /* of the three descriptors */
     int eventfd, timerfd;
-    int set;                                  /* epoll: the descriptors that are watched for others */
-    ao_time armed;                            /* of timerfd, monotonic ns; AO_NEVER: not armed */
+    int set;       /* epoll: the descriptors that are watched for others */
+    ao_time armed; /* of timerfd, monotonic ns; AO_NEVER: not armed */
     struct epoll_event events[EVENTS_A_POLL]; /* valid within on_watched() */
 };
 

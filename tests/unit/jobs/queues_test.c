@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "proto/reader.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
@@ -199,4 +200,35 @@ STORED_TEST(the_oldest_of_each_queue_is_told)
     jobs_world_pass(w, AO_S(1));
     stage_holds(list(w), "'method': 'step', ");
     stage_holds(list(w), "'oldest': nil}");
+}
+
+/* So a list of many queues holds nobody up, and has all of them. */
+STORED_TEST(a_list_is_answered_in_parts)
+{
+    char name[16];
+    uint32_t count = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "q%03u", i);
+        assert_non_null(table_queue(&w->jobs->table, span_text(name)));
+    }
+    for (const struct job_queue *q = w->jobs->table.queues; q; q = q->next)
+        count++;
+    uint32_t before = w->answered;
+    struct operation *all = world_operation(w, &operation_queue_list);
+    struct operation *one = world_operation(w, &operation_queue_explain);
+    one->named.name = span_text("q199");
+    all->line = 1;
+    one->line = 2;
+    channel_give(w->channel, all);
+    channel_give(w->channel, one);
+    jobs_world_settle(w);
+    assert_int_equal(w->answered - before, 2);
+    assert_ptr_equal(w->operations[before], one);
+    struct reader r = reader_of(operation_result(all));
+    uint32_t listed = 0;
+    assert_true(read_array(&r, &listed));
+    assert_int_equal(listed, count);
+    for (uint32_t i = 0; i < listed; i++)
+        assert_true(read_any(&r, &(struct span){0}));
+    assert_true(reader_at_end(&r));
 }
