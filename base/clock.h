@@ -1,5 +1,5 @@
 /* The system's clocks, in nanoseconds.  Any thread; cannot fail.  Logic does not read them: time is
- * passed in to it. */
+ * passed in to it.  The server reads none but here (lint/system). */
 #ifndef ERGON_BASE_CLOCK_H
 #define ERGON_BASE_CLOCK_H
 
@@ -42,6 +42,15 @@ static inline uint64_t clock_after(uint64_t at, uint64_t duration)
 static inline uint64_t clock_thread(void)
 {
     return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Of a clock that may be gone, as that of a thread is when it has ended: 0. */
+static inline uint64_t clock_read_if_there(clockid_t id)
+{
+    struct timespec t = {0};
+    if (clock_gettime(id, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Since 1970.  May be set back. */

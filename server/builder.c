@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <ergon/poller.h>
 
+#include "base/chance.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/recorder.h"
@@ -34,10 +34,8 @@ static int fail(char *error, size_t size, const char *what)
 /* What chance decides must not be known to strangers: names are hashed by it, back-offs spread. */
 static uint64_t secret_seed(void)
 {
-    uint64_t seed = (uint64_t)clock_monotonic();
-    ssize_t got = getrandom(&seed, sizeof seed, 0);
-    (void)got; /* an old kernel: the clock has to do */
-    return seed;
+    uint64_t seed;
+    return chance_bytes(&seed, sizeof seed) ? seed : clock_monotonic();
 }
 
 /* ---- activators ---- */

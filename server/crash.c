@@ -25,6 +25,7 @@
 #include "server/backtrace.h"
 #include "server/recorder_files.h"
 #include "server/runtime/thread.h"
+#include "server/runtime/thread_locals.h"
 #include "server/store/store.h"
 #include "server/tasks/running.h"
 
@@ -39,7 +40,6 @@ enum { FATAL_COUNT = sizeof fatal / sizeof fatal[0] };
 
 /* One thread writes the last record.  Orders nothing (relaxed): the exchange lets one in. */
 static _Atomic bool writing;
-static _Thread_local bool writing_here;
 static bool leaving_file; /* the record is written; a fault from now on is the file's */
 static siginfo_t cause;   /* of the thread that writes */
 
@@ -136,7 +136,7 @@ static void record_cause(const struct backtrace *b)
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
     struct backtrace b = {.count = 0};
-    bool again = writing_here;
+    bool again = thread_locals.writes_last_record;
 
     if (number == SIGBUS && info->si_code == BUS_ADRERR && store_board_mend(info->si_addr))
         return;
@@ -144,7 +144,7 @@ static void on_fatal(int number, siginfo_t *info, void *context)
         for (;;)
             pause();
     if (!again) {
-        writing_here = true;
+        thread_locals.writes_last_record = true;
         cause = *info;
         set_default(SIGALRM);
         alarm(PATIENCE_S);

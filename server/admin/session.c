@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/chance.h"
 #include "server/net/auth/crypto.h"
 
 static bool random_word(char text[static SESSION_WORD_TEXT + 1])
 {
     uint8_t bytes[SESSION_WORD];
 
-    if (!crypto_random(bytes, sizeof bytes))
+    if (!chance_bytes(bytes, sizeof bytes))
         return false;
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);

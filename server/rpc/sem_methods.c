@@ -1,8 +1,8 @@
 /* The namespaces sem.* and event.*: what clients share by name. */
+#include "base/chance.h"
 #include "base/hex.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
-#include "server/net/auth/crypto.h"
 #include "server/rpc/read_spec.h"
 
 static const ao_time wait_time = AO_S(8), grace_time = AO_S(10);
@@ -148,7 +148,7 @@ static void serve_acquire(struct rpc_request *rq)
     if (!begin(&jr, rq, &operation_sem_acquire, semaphore_name, usage))
         return;
     bool good = read_acquire(&jr, &jr.op->semaphore);
-    if (good && !crypto_random(jr.op->semaphore.secret, HOLD_SECRET)) {
+    if (good && !chance_bytes(jr.op->semaphore.secret, HOLD_SECRET)) {
         rpc_refuse(rq, ERGON_E_MEMORY, "the system gives no random numbers");
         good = false;
     }

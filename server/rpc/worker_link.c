@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/chance.h"
 #include "base/log.h"
-#include "server/net/auth/crypto.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/oversight.h"
 #include "server/net/holdings.h"
@@ -164,8 +164,7 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
     if (link)
         return link;
     link = calloc(1, sizeof *link);
-    if (!link || !crypto_random((uint8_t *)link->seed, sizeof link->seed) ||
-        !conn_set_service(c, link)) {
+    if (!link || !chance_bytes(link->seed, sizeof link->seed) || !conn_set_service(c, link)) {
         free(link);
         return NULL;
     }

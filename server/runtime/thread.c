@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 enum { KERNEL_NAME = 16 }; /* bytes of a thread's name, the zero included */
@@ -73,21 +74,13 @@ void thread_settle(const char *name, int core, int priority)
                  LOG_INT("priority", priority), LOG_INT("errno", errno));
 }
 
-static ao_time read_clock(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t); /* cannot fail: the clock is known, the pointer good */
-    return AO_S(1) * (ao_time)t.tv_sec + (ao_time)t.tv_nsec;
-}
-
 void thread_usage(struct thread_usage *out)
 {
     struct rusage usage;
 
     getrusage(RUSAGE_THREAD, &usage); /* cannot fail either */
-    *out = (struct thread_usage){.clock = read_clock(CLOCK_MONOTONIC),
-                                 .on_processor = read_clock(CLOCK_THREAD_CPUTIME_ID),
+    *out = (struct thread_usage){.clock = clock_monotonic(),
+                                 .on_processor = clock_thread(),
                                  .waits = (uint64_t)usage.ru_nvcsw};
 }
 

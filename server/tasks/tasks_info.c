@@ -1,6 +1,6 @@
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "server/tasks/executors/blocking.h"
 #include "server/tasks/manager/crews.h"
 #include "server/tasks/tasks_parts.h"
@@ -62,10 +62,9 @@ static ao_time cpu_under_way(const struct executor *e)
 {
     ao_time mark = counter_read(&e->cpu_mark);
     clockid_t clock = atomic_load_explicit(&e->cpu_clock, memory_order_relaxed);
-    struct timespec used;
-    if (mark == 0 || clock == 0 || clock_gettime(clock, &used) != 0) /* its thread may have ended */
+    if (mark == 0 || clock == 0)
         return 0;
-    ao_time now = (ao_time)used.tv_sec * AO_S(1) + (ao_time)used.tv_nsec;
+    ao_time now = clock_read_if_there(clock);
     return now > mark ? now - mark : 0;
 }
 

@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/chance.h"
+#include "base/clock.h"
 #include "base/endpoint.h"
 #include "base/hex.h"
 #include "base/log.h"
@@ -170,7 +171,7 @@ static unsigned pause_of(const struct exporter *e)
         pause = (unsigned)PAUSE_MS << (e->tries - 1);
     if (pause > PAUSE_MAX_MS)
         pause = PAUSE_MAX_MS;
-    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+    if (!chance_bytes(&chance, sizeof chance))
         chance = 0;
     return pause / 2 + pause / 2 * chance / UINT16_MAX;
 }
@@ -182,7 +183,8 @@ static unsigned asked_pause(struct evhttp_request *reply)
     if (!headers)
         return 0;
     return 1000 * retry_after(evhttp_find_header(headers, "Retry-After"),
-                              evhttp_find_header(headers, "Date"), time(NULL));
+                              evhttp_find_header(headers, "Date"),
+                              (time_t)(clock_wall() / AO_S(1)));
 }
 
 /* False: it is the state that we know of, and the log has it. */

@@ -1,11 +1,12 @@
 #include "server/tracing/tracer.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "base/chance.h"
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/siphash.h"
+#include "server/runtime/thread_locals.h"
 
 struct tracer {
     struct mpsc waiting;
@@ -47,11 +48,11 @@ void tracer_free(struct tracer *t)
  */
 static uint64_t chance(void)
 {
-    static _Thread_local uint64_t state;
-    if (state == 0 && getrandom(&state, sizeof state, GRND_NONBLOCK) != sizeof state)
-        state = tracer_now() ^ (uint64_t)(uintptr_t)&state;
-    state += 0x9e3779b97f4a7c15;
-    uint64_t z = state;
+    uint64_t *state = &thread_locals.trace_chance;
+    if (*state == 0 && !chance_bytes(state, sizeof *state))
+        *state = tracer_now() ^ (uint64_t)(uintptr_t)state;
+    *state += 0x9e3779b97f4a7c15;
+    uint64_t z = *state;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
@@ -94,9 +95,7 @@ void tracer_derive_id(const struct trace_context *context, uint64_t a, uint64_t 
 
 uint64_t tracer_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return clock_wall();
 }
 
 /* --- The list --- */

@@ -23,11 +23,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/chance.h"
 #include "proto/envelope.h"
 #include "server/admin/web.h"
 #include "server/health.h"
 #include "server/metrics/metrics.h"
-#include "server/net/auth/crypto.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_rest.h"
 
@@ -77,7 +77,7 @@ static struct {
 } at;
 
 int __wrap_net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct net_origin *from);
-bool __wrap_crypto_random(uint8_t *out, size_t size);
+bool __wrap_chance_bytes(void *out, size_t size);
 bool __wrap_metrics_write(struct metrics *m, struct metrics_text *out);
 
 int __wrap_net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct net_origin *from)
@@ -89,7 +89,7 @@ int __wrap_net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct
     return 0;
 }
 
-bool __wrap_crypto_random(uint8_t *out, size_t size)
+bool __wrap_chance_bytes(void *out, size_t size)
 {
     memset(out, ++at.random, size);
     return true;

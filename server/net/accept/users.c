@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/siphash.h"
 #include "server/runtime/thread.h"
 
@@ -144,13 +144,9 @@ static void *thread_main(void *arg)
  * Under the lock. */
 static void wait_for_thread(struct users *u, bool all, ao_time patience)
 {
-    struct timespec end;
+    const struct timespec end = clock_spec(clock_wall() + patience);
     int error = 0;
 
-    clock_gettime(CLOCK_REALTIME, &end);
-    ao_time ns = (ao_time)end.tv_nsec + patience;
-    end.tv_sec += (time_t)(ns / AO_S(1));
-    end.tv_nsec = (long)(ns % AO_S(1));
     while ((u->busy || (all && !STAILQ_EMPTY(&u->asked))) && error == 0)
         error = pthread_cond_timedwait(&u->changed, &u->lock, &end);
 }

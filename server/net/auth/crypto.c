@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 
 bool crypto_sha256(struct span bytes, uint8_t out[static SHA256_SIZE])
 {
@@ -15,11 +14,6 @@ bool crypto_sha256(struct span bytes, uint8_t out[static SHA256_SIZE])
 bool crypto_equal(const uint8_t a[static SHA256_SIZE], const uint8_t b[static SHA256_SIZE])
 {
     return CRYPTO_memcmp(a, b, SHA256_SIZE) == 0;
-}
-
-bool crypto_random(uint8_t *out, size_t size)
-{
-    return RAND_bytes(out, (int)size) == 1;
 }
 
 void crypto_wipe(void *secret, size_t size)

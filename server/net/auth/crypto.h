@@ -1,4 +1,4 @@
-/* What the rooms of the network need of OpenSSL beside TLS: hashes, randomness, secrets wiped.  Any
+/* What the rooms of the network need of OpenSSL beside TLS: hashes, and secrets wiped.  Any
  * thread. */
 #ifndef ERGON_NET_CRYPTO_H
 #define ERGON_NET_CRYPTO_H
@@ -11,8 +11,6 @@ enum { SHA256_SIZE = 32 };
 bool crypto_sha256(struct span bytes, uint8_t out[static SHA256_SIZE]);
 /* Takes the same time whatever differs. */
 bool crypto_equal(const uint8_t a[static SHA256_SIZE], const uint8_t b[static SHA256_SIZE]);
-/* Bytes that nobody can guess.  False when the system gives none. */
-bool crypto_random(uint8_t *out, size_t size);
 /* Overwrites, and the compiler does not leave it out. */
 void crypto_wipe(void *secret, size_t size);
 

@@ -1,5 +1,7 @@
 #include "server/net/stream/ticket_keys.h"
 
+#include "base/chance.h"
+
 /* out = SHA-256(label, chain): one use of the chain, one label. */
 static bool derive(const struct ticket_keys *k, char label, uint8_t out[static SHA256_SIZE])
 {
@@ -24,7 +26,7 @@ static bool derive_key(const struct ticket_keys *k, struct ticket_key *key)
 bool ticket_keys_init(struct ticket_keys *k, ao_time now)
 {
     k->next = now + TICKET_PERIOD;
-    if (!crypto_random(k->chain, sizeof k->chain) || !derive_key(k, &k->now))
+    if (!chance_bytes(k->chain, sizeof k->chain) || !derive_key(k, &k->now))
         return false;
     k->before = k->now;
     return true;

@@ -8,6 +8,8 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
+#include "base/chance.h"
+
 /* --- Session tickets --- */
 
 static bool set_mac(EVP_MAC_CTX *mac, const struct ticket_key *key)
@@ -28,7 +30,7 @@ static int seal(struct tls_loop *l, unsigned char *name, unsigned char *iv, EVP_
     const struct ticket_key *key = &l->keys.now;
 
     memcpy(name, key->name, sizeof key->name);
-    if (!crypto_random(iv, EVP_MAX_IV_LENGTH) ||
+    if (!chance_bytes(iv, EVP_MAX_IV_LENGTH) ||
         EVP_EncryptInit_ex2(cipher, l->ticket_cipher, key->cipher, iv, NULL) != 1)
         return -1;
     return set_mac(mac, key) ? 1 : -1;

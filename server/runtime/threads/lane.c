@@ -4,6 +4,7 @@
 
 #include "server/runtime/object/object.h"
 #include "server/runtime/round.h"
+#include "server/runtime/thread_locals.h"
 
 /* A receiver of the producer's own activator is stepped next when so many items are staged for it:
  * they are still in the caches, and enough of them pay for its step. */
@@ -55,16 +56,13 @@ void lane_fini(struct lane *l)
 }
 
 #ifndef NDEBUG
-/* An address that no other living thread has. */
-static _Thread_local char this_thread;
-
 /* Relaxed: a thread that comes rightly reads what it wrote itself. */
 static bool is_only(_Atomic(const void *) *seen)
 {
-    const void *was = NULL;
-    return atomic_compare_exchange_strong_explicit(seen, &was, &this_thread, memory_order_relaxed,
+    const void *was = NULL, *here = thread_identity();
+    return atomic_compare_exchange_strong_explicit(seen, &was, here, memory_order_relaxed,
                                                    memory_order_relaxed) ||
-           was == &this_thread;
+           was == here;
 }
 
 void lane_assert_producer(struct lane *l)

@@ -9,6 +9,7 @@
 #include "base/tracepoint.h"
 #include "server/runtime/sync/semaphore_remote.h"
 #include "server/runtime/thread.h"
+#include "server/runtime/thread_locals.h"
 #include "server/accounts/tally.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/booking.h"
@@ -80,12 +81,9 @@ static bool sleep_until(struct blocking *b, bool (*found)(struct blocking *b), a
     return any;
 }
 
-/* The task whose handler this thread runs. */
-static _Thread_local const struct task *running_here;
-
 const struct task *blocking_running_here(void)
 {
-    return running_here;
+    return thread_locals.blocking_task;
 }
 
 /* What is seen of the task that runs, by who looks from outside. */
@@ -146,8 +144,8 @@ static void run_task(struct blocking *b, struct task *t)
     struct executor *e = &b->base;
     assert(t->owner == TASK_OF_EXECUTOR);
     executor_note_hand_over(e, t);
-    const struct task *outer = running_here;
-    running_here = t;
+    const struct task *outer = thread_locals.blocking_task;
+    thread_locals.blocking_task = t;
     show(e, t);
     /* After the number was stored: see executors_notify(). */
     if (atomic_load_explicit(&t->flags, memory_order_seq_cst) || !executor_begin(e, t)) {
@@ -164,7 +162,7 @@ static void run_task(struct blocking *b, struct task *t)
         executor_book(e, t, false);
     }
     show(e, outer);
-    running_here = outer;
+    thread_locals.blocking_task = outer;
     executor_publish(e, 1);
     executor_send_home(e, t);
     flush(b);

@@ -11,9 +11,9 @@
 
 #include "base/hash_table.h"
 #include "base/log.h"
+#include "server/runtime/thread_locals.h"
 
 static bool watching;
-static _Thread_local uint64_t current; /* task that runs on this thread; 0: none */
 
 /* ---- accounts ---- */
 
@@ -76,14 +76,16 @@ static struct account *open_account(uint64_t task)
 /* Without memory for it a block is not counted. */
 static void count_in(void *at, size_t size)
 {
-    if (!at || current == 0)
+    if (!at || thread_locals.held_task == 0)
         return;
     struct block *b = malloc(sizeof *b);
     pthread_mutex_lock(&held_lock);
-    struct account *a = b ? open_account(current) : NULL;
+    struct account *a = b ? open_account(thread_locals.held_task) : NULL;
     if (a) {
-        *b = (struct block){
-            .link.hash = mix((uintptr_t)at), .at = at, .size = size, .task = current};
+        *b = (struct block){.link.hash = mix((uintptr_t)at),
+                            .at = at,
+                            .size = size,
+                            .task = thread_locals.held_task};
         hash_add(&blocks_by_address, &b->link);
         a->bytes += size;
         a->blocks++;
@@ -112,9 +114,9 @@ static void count_out(void *at)
 
 uint64_t held_memory_enter(uint64_t task)
 {
-    uint64_t before = current;
+    uint64_t before = thread_locals.held_task;
 
-    current = watching ? task : 0;
+    thread_locals.held_task = watching ? task : 0;
     return before;
 }
 
