@@ -1,4 +1,5 @@
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/fault_disk.cmake)
 ergon_library(ergon_jobs_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/jobs_world.c
     ${CMAKE_CURRENT_LIST_DIR}/jobs_stage.c ${CMAKE_CURRENT_LIST_DIR}/played_manager.c
     ${CMAKE_CURRENT_LIST_DIR}/memory_rows.c ${CMAKE_CURRENT_LIST_DIR}/memory_store.c
@@ -7,8 +8,7 @@ ergon_library(ergon_jobs_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/jobs_wor
 # The same world over SQLite on a disk that fails, with the writer played.
 ergon_library(ergon_jobs_disk_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/disk_store.c
     ${CMAKE_CURRENT_LIST_DIR}/jobs_world.c ${CMAKE_CURRENT_LIST_DIR}/played_manager.c
-    ${CMAKE_CURRENT_LIST_DIR}/fault_vfs.c ${CMAKE_CURRENT_LIST_DIR}/fault_disk.c ${CMAKE_CURRENT_LIST_DIR}/fault_orders.c
-    DEPS ergon_test_support ergon_jobs ergon_rpc ergon_store)
+    DEPS ergon_test_support ergon_fault_disk ergon_jobs ergon_rpc ergon_store)
 foreach(function clock_wall store_raise_attempts)
     target_link_options(ergon_jobs_disk_test_support INTERFACE -Wl,--wrap=${function})
 endforeach()

@@ -1,0 +1,44 @@
+/* Requests that are sent together, and their answers: exactly one each, while the connection
+ * stands. */
+#ifndef ERGON_SIM_BURST_H
+#define ERGON_SIM_BURST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/wire.h"
+
+enum { SIM_BURST_MAX = 32 };
+
+struct sim_link;
+struct sim_task;
+
+enum sim_deed { SIM_CALL, SIM_SUBMIT, SIM_CANCEL, SIM_OTHER };
+
+struct sim_request {
+    uint64_t id;
+    enum sim_deed deed;
+    char run[24];          /* the name that a submission joins; empty: none */
+    struct sim_task *task; /* that it is about; NULL: none */
+    bool answered;
+    struct span error, result; /* in the burst's input */
+};
+
+struct sim_burst {
+    struct sim_bytes out;
+    struct sim_request requests[SIM_BURST_MAX];
+    uint32_t count;
+    uint8_t *in; /* all that came */
+    size_t in_len, in_room;
+};
+
+/* The next request of the burst, which the caller packs into `out`. */
+struct sim_request *sim_burst_add(struct sim_burst *b, enum sim_deed deed, const char *method,
+                                  uint32_t params);
+/* Sends them all, and waits for their answers.  False: the connection ended before. */
+bool sim_burst_run(struct sim_burst *b, struct sim_link *l);
+void sim_burst_clear(struct sim_burst *b); /* for the next; one that is zeroed is ready */
+
+uint64_t sim_requests(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* Chance by seed, in streams: one more draw in one stream leaves the others as they were. */
+#ifndef ERGON_SIM_CHANCE_H
+#define ERGON_SIM_CHANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sim_stream {
+    SIM_SHAPE,    /* what the run is like: weights, clients, how long a fiber stays away */
+    SIM_SCHEDULE, /* which fiber runs next, and where it is preempted */
+    SIM_NET,      /* pieces and delays of bytes */
+    SIM_DISK,     /* how long a commit takes, when the power goes */
+    SIM_DEEDS,    /* what clients ask for */
+    SIM_SERVER,   /* what the server gets from chance_bytes() */
+    SIM_STREAMS
+};
+
+void sim_chance_seed(uint64_t seed);
+uint64_t sim_chance(enum sim_stream stream);
+uint64_t sim_below(enum sim_stream stream, uint64_t n); /* 0 to n - 1; n > 0 */
+bool sim_one_in(enum sim_stream stream, uint64_t n);
+
+#endif

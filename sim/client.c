@@ -1,0 +1,274 @@
+#include "sim/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "sim/burst.h"
+#include "sim/chance.h"
+#include "sim/net.h"
+#include "sim/node.h"
+#include "sim/promises.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+enum { CLIENTS_MAX = 4, DEED_KINDS = 14, RUN_NAMES = 2 };
+
+struct client {
+    uint32_t index;
+    uint32_t epoch; /* one more when a connection was lost: names of runs are new then */
+    struct sim_burst burst;
+    bool idle;
+};
+
+static struct client clients[CLIENTS_MAX];
+static uint32_t client_count;
+static bool quiet;
+static struct {
+    uint32_t weights[DEED_KINDS], sum;
+    uint32_t burst; /* requests, at most */
+    uint64_t pause; /* ns between two bursts, at most */
+} shape;
+
+static uint64_t below(uint64_t n)
+{
+    return sim_below(SIM_DEEDS, n);
+}
+
+/* --- What a request says --- */
+
+static void put_option(struct sim_bytes *out, const char *name, uint64_t value)
+{
+    sim_put_text(out, name);
+    sim_put_uint(out, value);
+}
+
+/* A submission of a method with one parameter; the options follow. */
+static struct sim_request *put_submit(struct client *c, const char *method, uint64_t param,
+                                      uint32_t options)
+{
+    struct sim_bytes *out = &c->burst.out;
+    struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
+    sim_put_text(out, method);
+    sim_put_array(out, 1);
+    sim_put_uint(out, param);
+    sim_put_map(out, options);
+    return r;
+}
+
+static struct sim_request *put_task(struct client *c, enum sim_deed deed, const char *method,
+                                    struct sim_task *t)
+{
+    struct sim_request *r = sim_burst_add(&c->burst, deed, method, 1);
+    sim_put_text(&c->burst.out, t->id);
+    r->task = t;
+    return r;
+}
+
+static void put_call(struct client *c, const char *method, uint64_t param)
+{
+    sim_burst_add(&c->burst, SIM_CALL, method, 1);
+    sim_put_uint(&c->burst.out, param);
+}
+
+static void put_run(struct client *c)
+{
+    struct sim_request *r = put_submit(c, "echo", 1, 2);
+    snprintf(r->run, sizeof r->run, "c%u-%u-%u", c->index, c->epoch, (unsigned)below(RUN_NAMES));
+    sim_put_text(&c->burst.out, "coalesce");
+    sim_put_text(&c->burst.out, r->run);
+    put_option(&c->burst.out, "delay", 3600 * 1000);
+}
+
+static bool is_own_run(const struct client *c, const struct sim_task *t)
+{
+    return *t->run && t->run[0] == 'c' && (uint32_t)(t->run[1] - '0') == c->index;
+}
+
+/* A run is cancelled by its own client alone, so that the order of requests is known. */
+static struct sim_task *any_task(const struct client *c)
+{
+    if (sim_task_count == 0)
+        return NULL;
+    uint64_t most = sim_task_count < 16 ? sim_task_count : 16; /* the latest */
+    struct sim_task *t = &sim_tasks[sim_task_count - 1 - below(most)];
+    return *t->run && !is_own_run(c, t) ? NULL : t;
+}
+
+static void put_about(struct client *c, enum sim_deed deed, const char *method)
+{
+    struct sim_task *t = any_task(c);
+    if (t && (deed == SIM_CANCEL || !*t->run))
+        put_task(c, deed, method, t);
+    else
+        put_call(c, "echo", 1);
+}
+
+static void put_deed(struct client *c, uint32_t kind)
+{
+    struct sim_bytes *out = &c->burst.out;
+    switch (kind) {
+    case 0:
+        put_call(c, "echo", below(1000));
+        break;
+    case 1:
+        put_call(c, "block", below(30));
+        break;
+    case 2:
+        put_call(c, "sleep", below(30));
+        break;
+    case 3:
+        put_submit(c, "echo", below(1000), 0);
+        break;
+    case 4:
+        put_submit(c, "block", below(40), 0);
+        break;
+    case 5:
+        put_submit(c, "flaky", 1 + below(4), 2);
+        put_option(out, "retries", below(4));
+        put_option(out, "backoff", 1 + below(50));
+        break;
+    case 6:
+        put_submit(c, "echo", 2, 1);
+        put_option(out, "delay", below(300));
+        break;
+    case 7:
+        put_submit(c, "sleep", below(200), 1);
+        put_option(out, "deadline", 1 + below(100));
+        break;
+    case 8:
+        put_submit(c, "progress", 1 + below(3), 1);
+        put_option(out, "priority", below(10));
+        break;
+    case 9:
+        put_run(c);
+        break;
+    case 10:
+        put_about(c, SIM_CANCEL, "task.cancel");
+        break;
+    case 11:
+        put_about(c, SIM_OTHER, "task.retry");
+        break;
+    case 12:
+        put_about(c, SIM_OTHER, "task.run_now");
+        break;
+    default:
+        put_about(c, SIM_OTHER, "task.get");
+    }
+}
+
+static void put_any(struct client *c)
+{
+    uint64_t at = below(shape.sum);
+    uint32_t kind = 0;
+    while (at >= shape.weights[kind])
+        at -= shape.weights[kind++];
+    put_deed(c, kind);
+}
+
+/* --- What the answers say --- */
+
+static void heed(struct client *c, const struct sim_request *r)
+{
+    if (!r->answered) {
+        sim_lost(r->run);
+        if (r->deed == SIM_CANCEL)
+            sim_lost(r->task->run);
+        return;
+    }
+    sim_tell("c%u: %d %s %s %.*s", c->index, (int)r->deed, r->task ? r->task->id : "", r->run,
+             (int)r->error.len, r->error.at);
+    if (r->error.len > 0)
+        return;
+    if (r->deed == SIM_SUBMIT)
+        sim_saw_submit(r->result, r->run);
+    if (r->deed == SIM_CANCEL)
+        sim_saw_cancel(r->task, r->result);
+}
+
+/* In the order in which they were asked: so they are served. */
+static bool run_burst(struct client *c, struct sim_link *l)
+{
+    uint32_t count = 1 + (uint32_t)below(shape.burst);
+    sim_burst_clear(&c->burst);
+    for (uint32_t n = 0; n < count; n++)
+        put_any(c);
+    bool good = sim_burst_run(&c->burst, l);
+    for (uint32_t n = 0; n < c->burst.count; n++)
+        heed(c, &c->burst.requests[n]);
+    return good;
+}
+
+/* --- Its life --- */
+
+static void serve_connection(struct client *c)
+{
+    struct sim_link *l = sim_node_connect();
+    while (!quiet && sim_node_up()) {
+        if (!run_burst(c, l)) {
+            c->epoch++;
+            break;
+        }
+        sim_sleep_for(1 + below(shape.pause));
+        if (sim_one_in(SIM_DEEDS, 16))
+            break; /* and comes again */
+    }
+    sim_net_leave(l);
+}
+
+static void run_client(void *arg)
+{
+    struct client *c = arg;
+    for (;;) {
+        c->idle = quiet || !sim_node_up();
+        if (c->idle)
+            sim_wait_for(clients, SIM_NEVER);
+        else
+            serve_connection(c);
+    }
+}
+
+void sim_clients_shape(void)
+{
+    static const uint32_t weights[] = {0, 1, 1, 2, 8};
+    client_count = 1 + (uint32_t)sim_below(SIM_SHAPE, CLIENTS_MAX);
+    shape.burst = 1u << sim_below(SIM_SHAPE, 5);
+    shape.pause = SIM_MS(1) << sim_below(SIM_SHAPE, 7);
+    shape.sum = 0;
+    for (int n = 0; n < DEED_KINDS; n++) {
+        shape.weights[n] = weights[sim_below(SIM_SHAPE, sizeof weights / sizeof *weights)];
+        shape.sum += shape.weights[n];
+    }
+    shape.weights[3]++; /* somebody submits */
+    shape.sum++;
+}
+
+void sim_clients_spawn(void)
+{
+    for (uint32_t n = 0; n < client_count; n++) {
+        char name[16];
+        clients[n].index = n;
+        snprintf(name, sizeof name, "client %u", n);
+        sim_spawn(SIM_WORLD, name, run_client, &clients[n]);
+    }
+}
+
+void sim_clients_quiet(bool on)
+{
+    quiet = on;
+    sim_clients_wake();
+}
+
+bool sim_clients_idle(void)
+{
+    for (uint32_t n = 0; n < client_count; n++)
+        if (!clients[n].idle)
+            return false;
+    return true;
+}
+
+void sim_clients_wake(void)
+{
+    sim_wake_all(clients);
+}

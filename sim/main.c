@@ -1,0 +1,101 @@
+/* ergon-sim: runs the server in a simulated world, by seed.
+ *
+ *     ergon-sim --seed N [--seeds COUNT] [--verbose]
+ *
+ * Each seed runs in a process of its own, and prints a line: its hash, and what it did.  Two runs
+ * of one seed print the same line.  Exit status: 0 no finding, 1 findings, 2 usage. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/burst.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+enum { PATIENCE_S = 120 /* of real time: a run takes a fraction of a second */, EXIT_USAGE = 2 };
+
+struct options {
+    uint64_t seed, count;
+};
+
+static bool read_number(const char *text, uint64_t *out)
+{
+    char *end;
+    *out = strtoull(text, &end, 10);
+    return *text != '\0' && *end == '\0';
+}
+
+static bool read_options(int argc, char **argv, struct options *o)
+{
+    static const struct option known[] = {{"seed", required_argument, NULL, 's'},
+                                          {"seeds", required_argument, NULL, 'n'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {0}};
+    bool good = true;
+    int c;
+    *o = (struct options){.seed = 1, .count = 1};
+    while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
+        switch (c) {
+        case 's':
+            good &= read_number(optarg, &o->seed);
+            break;
+        case 'n':
+            good &= read_number(optarg, &o->count);
+            break;
+        case 'v':
+            sim_verbose = true;
+            break;
+        default:
+            good = false;
+        }
+    return good && optind == argc;
+}
+
+_Noreturn static void run_seed(uint64_t seed)
+{
+    alarm(PATIENCE_S);
+    sim_world_run(seed);
+    printf("seed %" PRIu64 ": hash %016" PRIx64 ", %" PRIu64 " requests, %" PRIu64
+           " switches, %" PRIu64 " ms\n",
+           seed, sim_hash(), sim_requests(), sim_switches(), sim_now() / 1000000);
+    fflush(stdout);
+    _exit(0);
+}
+
+static bool is_good(uint64_t seed, const char *program)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    int status;
+    if (child == 0)
+        run_seed(seed);
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        perror("ergon-sim: fork");
+        exit(1);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    if (WIFSIGNALED(status))
+        printf("seed %" PRIu64 ": ended by signal %d\n", seed, WTERMSIG(status));
+    printf("seed %" PRIu64 " failed; to repeat it: %s --seed %" PRIu64 " --verbose\n", seed,
+           program, seed);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    uint64_t failed = 0;
+
+    if (!read_options(argc, argv, &o)) {
+        fprintf(stderr, "usage: %s --seed N [--seeds COUNT] [--verbose]\n", argv[0]);
+        return EXIT_USAGE;
+    }
+    for (uint64_t n = 0; n < o.count; n++)
+        failed += !is_good(o.seed + n, argv[0]);
+    return failed > 0;
+}

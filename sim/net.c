@@ -1,0 +1,356 @@
+#include "sim/net.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <ergon/poller.h>
+
+#include "base/check.h"
+#include "server/net/net.h"
+#include "server/net/stream/stream.h"
+#include "sim/chance.h"
+#include "sim/disk.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 4096 };
+
+struct queue {
+    uint8_t *at;
+    size_t from, to, room;
+};
+
+struct sim_poller {
+    struct poller table; /* first member */
+    struct sim_fiber *sleeper;
+    bool woken;
+    LIST_HEAD(, sim_link) links;
+};
+
+struct sim_link {
+    LIST_ENTRY(sim_link) link; /* of its poller, while `stream` is open */
+    struct sim_poller *poller;
+    struct stream *stream; /* NULL: not opened yet, or closed by the server */
+    event_callback_fn on_event;
+    int fd;
+    struct queue to_server, to_client;
+    size_t window;
+    bool client_left, server_done; /* sends no more */
+    bool news;                     /* for STREAM_CLOSED: the client has left since */
+};
+
+/* The process ends with the run: none is freed. */
+static struct sim_link *links[LINKS_MAX];
+static int link_count;
+
+static size_t waiting(const struct queue *q)
+{
+    return q->to - q->from;
+}
+
+static void put(struct queue *q, const void *bytes, size_t len)
+{
+    if (q->to + len > q->room) {
+        q->room = (q->to + len) * 2;
+        q->at = realloc(q->at, q->room);
+        require(q->at != NULL, "no memory for bytes on their way");
+    }
+    memcpy(q->at + q->to, bytes, len);
+    q->to += len;
+}
+
+static size_t take(struct queue *q, void *out, size_t len)
+{
+    memcpy(out, q->at + q->from, len);
+    q->from += len;
+    if (q->from == q->to)
+        q->from = q->to = 0;
+    return len;
+}
+
+/* Of so many bytes that could go at once, those that do. */
+static size_t piece(size_t most)
+{
+    return sim_one_in(SIM_NET, 3) ? 1 + sim_below(SIM_NET, most) : most;
+}
+
+/* --- The poller, of loops and of whoever waits for a wake alone --- */
+
+struct poller *__wrap_poller_libevent_new(void);
+void __wrap_poller_libevent_free(struct poller *poller);
+struct event_base *__wrap_poller_libevent_base(struct poller *poller);
+struct poller *__wrap_poller_eventfd_new(void);
+void __wrap_poller_eventfd_free(struct poller *poller);
+
+static unsigned ready(const struct sim_link *l)
+{
+    unsigned what = 0;
+    if (waiting(&l->to_server) > 0 || l->client_left)
+        what |= STREAM_READ;
+    if (waiting(&l->to_client) < l->window || l->client_left)
+        what |= STREAM_WRITE;
+    return what | (l->news ? STREAM_CLOSED : 0);
+}
+
+/* The callbacks activate objects, and close nothing. */
+static bool report(struct sim_poller *p)
+{
+    bool any = false;
+    struct sim_link *l;
+    LIST_FOREACH(l, &p->links, link)
+    {
+        unsigned what = ready(l) & l->stream->watched;
+        if (what & STREAM_CLOSED)
+            l->news = false;
+        if (what)
+            l->on_event(l->fd, (short)what, l->stream);
+        any |= what != 0;
+    }
+    return any;
+}
+
+static void poller_poll(struct poller *self, ao_time timeout)
+{
+    struct sim_poller *p = ao_of(self, struct sim_poller, table);
+    uint64_t now = sim_now(), until = timeout < SIM_NEVER - now ? now + timeout : SIM_NEVER;
+    sim_point();
+    if (report(p) || timeout == 0)
+        return;
+    p->sleeper = sim_self();
+    if (!p->woken)
+        sim_wait_for(p, until);
+    p->woken = false;
+    p->sleeper = NULL;
+    report(p);
+}
+
+static void poller_wake(struct poller *self)
+{
+    struct sim_poller *p = ao_of(self, struct sim_poller, table);
+    p->woken = true;
+    sim_wake_all(p);
+}
+
+struct poller *__wrap_poller_libevent_new(void)
+{
+    struct sim_poller *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->table = (struct poller){.poll = poller_poll, .wake = poller_wake};
+    return &p->table;
+}
+
+void __wrap_poller_libevent_free(struct poller *poller)
+{
+    free(poller);
+}
+
+/* Whoever has it hands it to stream_plain_open() alone. */
+struct event_base *__wrap_poller_libevent_base(struct poller *poller)
+{
+    return (struct event_base *)poller;
+}
+
+struct poller *__wrap_poller_eventfd_new(void)
+{
+    return __wrap_poller_libevent_new();
+}
+
+void __wrap_poller_eventfd_free(struct poller *poller)
+{
+    free(poller);
+}
+
+/* --- The server's end --- */
+
+void __wrap_stream_plain_open(struct stream *s, int fd, struct event_base *base,
+                              event_callback_fn on_event);
+int __wrap_close(int fd);
+int __real_close(int fd);
+
+static struct sim_link *of(const struct stream *s)
+{
+    return s->state;
+}
+
+static void server_ends(struct sim_link *l)
+{
+    l->server_done = true;
+    sim_wake_all(l);
+}
+
+static ssize_t stream_read(struct stream *s, uint8_t *buf, size_t size)
+{
+    struct sim_link *l = of(s);
+    size_t there = waiting(&l->to_server);
+    if (there == 0)
+        return l->client_left ? STREAM_EOF : STREAM_WANT_READ;
+    return (ssize_t)take(&l->to_server, buf, piece(there < size ? there : size));
+}
+
+static size_t write_part(struct sim_link *l, const struct iovec *part, size_t room)
+{
+    size_t len = piece(part->iov_len < room ? part->iov_len : room);
+    if (l->client_left || sim_disk_is_cut())
+        return len; /* the node has no power, and does not know it yet */
+    put(&l->to_client, part->iov_base, len);
+    sim_hash_bytes(span_of(part->iov_base, len));
+    return len;
+}
+
+static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int count)
+{
+    struct sim_link *l = of(s);
+    size_t sent = 0;
+    for (int n = 0; n < count; n++) {
+        size_t room = l->client_left ? SIZE_MAX : l->window - waiting(&l->to_client);
+        if (parts[n].iov_len == 0)
+            continue;
+        if (room == 0)
+            break;
+        size_t len = write_part(l, &parts[n], room);
+        sent += len;
+        if (len < parts[n].iov_len)
+            break;
+    }
+    sim_wake_all(l);
+    return sent > 0 || count == 0 ? (ssize_t)sent : STREAM_WANT_WRITE;
+}
+
+static bool stream_watch(struct stream *s, unsigned what)
+{
+    s->watched = (uint8_t)what;
+    return true;
+}
+
+static bool stream_left(const struct stream *s, unsigned period)
+{
+    (void)period;
+    return of(s)->client_left;
+}
+
+static void stream_shut(struct stream *s)
+{
+    server_ends(of(s));
+}
+
+static void stream_close(struct stream *s)
+{
+    struct sim_link *l = of(s);
+    LIST_REMOVE(l, link);
+    l->stream = NULL;
+    s->fd = -1;
+    s->watched = 0;
+    server_ends(l);
+}
+
+static void stream_explain(const struct stream *s, char *buf, size_t size)
+{
+    (void)s;
+    snprintf(buf, size, "the simulation has no errors of sockets");
+}
+
+void __wrap_stream_plain_open(struct stream *s, int fd, struct event_base *base,
+                              event_callback_fn on_event)
+{
+    static const struct stream_class simulated = {.name = "simulated",
+                                                  .read = stream_read,
+                                                  .writev = stream_writev,
+                                                  .watch = stream_watch,
+                                                  .left = stream_left,
+                                                  .shut = stream_shut,
+                                                  .close = stream_close,
+                                                  .explain = stream_explain};
+    struct sim_link *l = links[fd - FD_BASE];
+    s->cls = &simulated;
+    s->state = l;
+    s->fd = fd;
+    s->error = 0;
+    s->watched = 0;
+    s->backlog = 0;
+    s->more = false;
+    l->stream = s;
+    l->on_event = on_event;
+    l->poller = (struct sim_poller *)base;
+    LIST_INSERT_HEAD(&l->poller->links, l, link);
+}
+
+/* One that the server refuses before it opens it. */
+int __wrap_close(int fd)
+{
+    if (fd < FD_BASE)
+        return __real_close(fd);
+    server_ends(links[fd - FD_BASE]);
+    return 0;
+}
+
+/* --- The client's end --- */
+
+static void tell_server(struct sim_link *l)
+{
+    if (l->stream)
+        poller_wake(&l->poller->table);
+}
+
+struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener)
+{
+    struct sim_link *l = calloc(1, sizeof *l);
+    require(l && link_count < LINKS_MAX, "too many connections");
+    links[link_count] = l;
+    l->fd = FD_BASE + link_count++;
+    l->window = sim_one_in(SIM_NET, 4) ? 256 + sim_below(SIM_NET, 4096) : 1 << 16;
+    struct net_origin from = {0};
+    struct sockaddr_in *address = (struct sockaddr_in *)&from.address;
+    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(4000)};
+    address->sin_addr.s_addr = htonl(0xc0000207); /* 192.0.2.7 */
+    require(net_adopt(acceptor, listener, l->fd, &from) == 0, "no memory for a connection");
+    return l;
+}
+
+void sim_net_send(struct sim_link *l, struct span bytes)
+{
+    while (bytes.len > 0 && !sim_net_ended(l)) {
+        size_t len = piece(bytes.len);
+        put(&l->to_server, bytes.at, len);
+        sim_hash_bytes(span_of(bytes.at, len));
+        tell_server(l);
+        bytes = span_behind(bytes, len);
+        if (bytes.len > 0)
+            sim_sleep_for(1 + sim_below(SIM_NET, SIM_MS(2)));
+    }
+}
+
+size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until)
+{
+    while (waiting(&l->to_client) == 0 && !l->server_done && sim_now() < until)
+        sim_wait_for(l, until);
+    size_t there = waiting(&l->to_client);
+    if (there == 0)
+        return 0;
+    size_t len = take(&l->to_client, buffer, piece(there < size ? there : size));
+    tell_server(l);
+    return len;
+}
+
+bool sim_net_ended(const struct sim_link *l)
+{
+    return l->server_done && waiting(&l->to_client) == 0;
+}
+
+void sim_net_leave(struct sim_link *l)
+{
+    l->client_left = l->news = true;
+    tell_server(l);
+}
+
+/* What it had sent still comes. */
+void sim_net_died(void)
+{
+    for (int n = 0; n < link_count; n++) {
+        links[n]->stream = NULL;
+        server_ends(links[n]);
+    }
+}

@@ -1,0 +1,30 @@
+/* Connections: two queues of bytes in memory each, and the poller that serves them.
+ *
+ * The server gets them by net_adopt(), and reads and writes them by a stream class of ours, which
+ * stands in the place of plain sockets.  Order within a connection is kept.  Reads and writes are
+ * cut into pieces by chance; what waits for the client is bounded by a window. */
+#ifndef ERGON_SIM_NET_H
+#define ERGON_SIM_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+struct acceptor;
+struct sim_link;
+
+/* --- A client's end; on a fiber of the world --- */
+
+struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener);
+/* In pieces, with pauses. */
+void sim_net_send(struct sim_link *l, struct span bytes);
+/* Waits for bytes, at most until `until`; 0: none came, or the connection has ended. */
+size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until);
+bool sim_net_ended(const struct sim_link *l); /* nothing will come any more */
+void sim_net_leave(struct sim_link *l);
+
+void sim_net_died(void); /* the node did: all connections have ended */
+
+#endif

@@ -1,0 +1,180 @@
+#include "sim/node.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/url.h"
+#include "server/builder.h"
+#include "server/modules/builtin.h"
+#include "sim/disk.h"
+#include "sim/net.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+extern const struct ergon_module_info *const demo_module; /* linked in */
+
+static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled, and cut off */
+
+static struct {
+    struct config *config;
+    struct topology *topology;
+    uint32_t listener;
+    unsigned drained;
+    bool serves, stopping, ended;
+} node;
+
+/* --- Configuration and log --- */
+
+static void write_record(void *arg, enum log_level level, const char *event,
+                         const struct log_field *fields)
+{
+    char text[400] = "";
+    size_t len = 0;
+    (void)arg;
+    for (; fields->kind != LOG_KIND_END && len < sizeof text; fields++)
+        if (log_is_text(fields->kind) && fields->str)
+            len +=
+                (size_t)snprintf(text + len, sizeof text - len, " %s=%s", fields->key, fields->str);
+    sim_tell("log %d: %s%s", (int)level, event, text);
+}
+
+void sim_node_configure(void)
+{
+    static char *argv[] = {"ergond",  "--loops",
+                           "2",       "--manager-place",
+                           "own",     "--idle",
+                           "sleep",   "--blocking",
+                           "2",       "--blocking-max",
+                           "3",       "--store",
+                           SIM_STORE, "--limits-connections",
+                           "100",     "--recorder-files",
+                           "0",       NULL};
+    static char *envp[] = {NULL};
+    const struct config_input input = {
+        .argc = sizeof argv / sizeof *argv - 1, .argv = argv, .envp = envp, .errors = stderr};
+    enum config_action action;
+    node.config = config_load(&input, &action);
+    require(node.config != NULL, "the configuration is not accepted");
+    static const struct log_sink sink = {.threshold = LOG_INFO, .write = write_record};
+    log_set_sink(&sink);
+}
+
+/* --- Its main thread --- */
+
+static struct registry *make_registry(void)
+{
+    char error[256];
+    struct registry *r = registry_new();
+    bool good = r && module_add(r, demo_module, error, sizeof error) == 0;
+    for (size_t i = 0; good && builtin_modules[i]; i++)
+        good = module_add(r, *builtin_modules[i], error, sizeof error) == 0;
+    require(good, "the modules cannot be added");
+    return r;
+}
+
+static void on_drained(void *arg)
+{
+    (void)arg;
+    node.drained++;
+    sim_wake_all(&node);
+}
+
+static void listen_inside(struct topology *t)
+{
+    char error[256];
+    struct url way;
+    const struct listener_options options = {.auth = LISTENER_AUTH_NONE};
+    require(url_parse("http://127.0.0.1:1", URL_ADMIN, &way) == NULL, "a URL that is none");
+    int index = acceptor_listen_inside(t->acceptor, &way, &options, error, sizeof error);
+    require(index >= 0, "the listener cannot be opened");
+    node.listener = (uint32_t)index;
+}
+
+/* As server/lifecycle.c does it, whose loop waits for descriptors of the system's. */
+static void stop(struct topology *t)
+{
+    uint64_t until = sim_now() + drain;
+    topology_drain(t, on_drained, NULL);
+    while (node.drained < TOPOLOGY_DRAINED_PARTS && sim_now() < until)
+        sim_wait_for(&node, until);
+    if (node.drained < TOPOLOGY_DRAINED_PARTS) {
+        tasks_cancel_all(t->tasks);
+        sim_sleep_for(drain / 10);
+    }
+    net_abort(t->acceptor);
+    if (topology_stop(t, SIM_MS(5000)) != 0)
+        sim_finding("a thread did not come back from the stop");
+    topology_free(t);
+}
+
+static void run(void *arg)
+{
+    char error[512] = "";
+    (void)arg;
+    struct registry *registry = make_registry();
+    struct topology *t = topology_build(node.config, registry, error, sizeof error);
+    while (!t && sim_disk_is_cut()) /* it never comes to see that */
+        sim_sleep(SIM_NEVER);
+    if (!t || topology_start(t, error, sizeof error) != 0)
+        sim_finding("the server does not start: %s", error);
+    listen_inside(t);
+    node.topology = t;
+    node.serves = true;
+    sim_wake_all(&node);
+    while (!node.stopping)
+        sim_wait_for(&node, SIM_NEVER);
+    stop(t);
+    registry_free(registry);
+    node.ended = true;
+    sim_wake_all(&node);
+}
+
+/* --- From outside --- */
+
+bool sim_node_start(void)
+{
+    uint64_t until = sim_now() + SIM_MS(60000);
+    node.topology = NULL;
+    node.drained = 0;
+    node.serves = node.stopping = node.ended = false;
+    sim_spawn(SIM_NODE, "main", run, NULL);
+    while (!node.serves && !sim_disk_is_cut() && sim_now() < until)
+        sim_wait_for(&node, sim_now() + SIM_MS(10));
+    if (!node.serves && !sim_disk_is_cut())
+        sim_finding("the server did not start within a minute");
+    return sim_node_up();
+}
+
+bool sim_node_up(void)
+{
+    return node.serves && !node.stopping && !sim_disk_is_cut();
+}
+
+struct sim_link *sim_node_connect(void)
+{
+    return sim_net_connect(node.topology->acceptor, node.listener);
+}
+
+static void stop_in_order(void)
+{
+    node.stopping = true;
+    sim_wake_all(&node);
+    while (!node.ended && !sim_disk_is_cut())
+        sim_wait_for(&node, sim_now() + SIM_MS(10));
+}
+
+/* A thread that was dropped leaves its memory behind: the process ends with the run. */
+void sim_node_end(enum sim_end how)
+{
+    if (how == SIM_STOP)
+        stop_in_order();
+    bool cut = sim_disk_is_cut();
+    sim_tell("the node ends: %s", cut || how == SIM_POWER ? "power"
+                                  : how == SIM_KILL       ? "kill"
+                                                          : "stop");
+    node.serves = false;
+    sim_drop(SIM_NODE);
+    sim_net_died();
+    sim_disk_died(how == SIM_POWER || cut);
+}

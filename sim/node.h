@@ -1,0 +1,21 @@
+/* The server: topology_build() and what follows, on fibers of its own. */
+#ifndef ERGON_SIM_NODE_H
+#define ERGON_SIM_NODE_H
+
+#include <stdbool.h>
+
+struct sim_link;
+
+enum sim_end { SIM_STOP, SIM_KILL, SIM_POWER };
+
+void sim_node_configure(void); /* once, before the first start */
+
+/* On a fiber of the world.  Starts it, and returns when it serves.  Where the disk is to be cut,
+ * that may be in the start: then false, and sim_node_end() follows. */
+bool sim_node_start(void);
+bool sim_node_up(void); /* serves, and the power is on */
+struct sim_link *sim_node_connect(void);
+/* By SIGTERM, by SIGKILL, or by the power; SIM_STOP returns when the stop is complete. */
+void sim_node_end(enum sim_end how);
+
+#endif

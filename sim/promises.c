@@ -1,0 +1,144 @@
+#include "sim/promises.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "sim/trace.h"
+#include "sim/wire.h"
+
+struct sim_task sim_tasks[SIM_TASKS_MAX];
+uint32_t sim_task_count;
+
+static struct sim_task *find(struct span id)
+{
+    for (uint32_t n = 0; n < sim_task_count; n++)
+        if (span_is(id, sim_tasks[n].id))
+            return &sim_tasks[n];
+    return NULL;
+}
+
+static struct sim_task *add(struct span id)
+{
+    if (sim_task_count == SIM_TASKS_MAX)
+        return NULL;
+    struct sim_task *t = &sim_tasks[sim_task_count++];
+    *t = (struct sim_task){.certain = true};
+    require(id.len < SIM_ID, "an id is too long");
+    memcpy(t->id, id.at, id.len);
+    return t;
+}
+
+/* --- Joins --- */
+
+struct sim_task *sim_saw_submit(struct span result, const char *run)
+{
+    struct span id = sim_member_text(result, "id");
+    bool joins = sim_member_true(result, "coalesced");
+    struct sim_task *t = find(id);
+    if (joins && !*run)
+        sim_finding("kept: a submission without `coalesce` joined a run");
+    if (!t) {
+        t = add(id);
+        if (!t)
+            return NULL;
+        t->certain = !joins; /* else the answer of the first was lost */
+    }
+    strncpy(t->run, run, sizeof t->run - 1);
+    t->joined++;
+    t->durable = span_is(sim_member_text(result, "durable"), "fsync");
+    return t;
+}
+
+void sim_saw_cancel(struct sim_task *t, struct span result)
+{
+    bool cancelled = sim_member_true(result, "cancelled");
+    if (!*t->run || !t->certain)
+        return;
+    bool last = t->joined == 1;
+    if (cancelled && !last)
+        sim_finding("joins: run %s (%s) was cancelled, and %u submissions still wanted it", t->id,
+                    t->run, t->joined);
+    if (!cancelled && last)
+        sim_finding("joins: run %s (%s) was not cancelled by the last that wanted it", t->id,
+                    t->run);
+    if (t->joined > 0)
+        t->joined--;
+}
+
+void sim_lost(const char *run)
+{
+    for (uint32_t n = 0; *run && n < sim_task_count; n++)
+        if (strcmp(sim_tasks[n].run, run) == 0)
+            sim_tasks[n].certain = false;
+}
+
+/* --- Kept --- */
+
+static bool has_ended(struct span result)
+{
+    static const char *const ends[] = {"done", "failed", "cancelled", "expired", "dead"};
+    struct span state = sim_member_text(result, "state");
+    for (size_t n = 0; n < sizeof ends / sizeof *ends; n++)
+        if (span_is(state, ends[n]))
+            return true;
+    return false;
+}
+
+void sim_forget_said(void)
+{
+    for (uint32_t n = 0; n < sim_task_count; n++) {
+        free(sim_tasks[n].said);
+        sim_tasks[n].said = NULL;
+    }
+}
+
+void sim_note_said(struct sim_task *t, struct span result)
+{
+    free(t->said);
+    t->said = malloc(result.len);
+    require(t->said != NULL, "no memory for an answer");
+    memcpy(t->said, result.at, result.len);
+    t->said_len = result.len;
+}
+
+static void same_member(const struct sim_task *t, struct span before, struct span after,
+                        const char *key)
+{
+    if (!span_equal(sim_member(before, key), sim_member(after, key)))
+        sim_finding("kept: task %s has another `%s` after the restart", t->id, key);
+}
+
+/* What is open may have gone on; this does not change by that. */
+static void same_task(const struct sim_task *t, struct span before, struct span after)
+{
+    static const char *const fixed[] = {"method",  "priority", "tenant",  "key",
+                                        "retries", "durable",  "created", "deadline"};
+    static const char *const ended[] = {"state", "attempt", "failures", "crashes", "losses",
+                                        "due",   "started", "ended",    "error",   "result"};
+    for (size_t n = 0; n < sizeof fixed / sizeof *fixed; n++)
+        same_member(t, before, after, fixed[n]);
+    for (size_t n = 0; has_ended(before) && n < sizeof ended / sizeof *ended; n++)
+        same_member(t, before, after, ended[n]);
+}
+
+void sim_compare_said(struct sim_task *t, struct span error, struct span result)
+{
+    if (!t->durable)
+        return;
+    if (error.len > 0)
+        sim_finding("kept: task %s was answered `fsync`, and now: %.*s", t->id, (int)error.len,
+                    error.at);
+    if (t->said)
+        same_task(t, span_of(t->said, t->said_len), result);
+}
+
+/* --- Ends --- */
+
+void sim_check_ended(const struct sim_task *t, struct span result)
+{
+    struct span state = sim_member_text(result, "state");
+    if (!*t->run && !has_ended(result))
+        sim_finding("ends: task %s is %.*s after a minute of calm", t->id, (int)state.len,
+                    state.at);
+}

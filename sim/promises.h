@@ -1,0 +1,50 @@
+/* What the documents promise, as checkers that hear what clients saw, and nothing of the server's
+ * inside.  One that is broken is a finding.
+ *
+ *   answers  every request gets exactly one response (PROTOCOL.md)
+ *   kept     a submission that was answered `fsync` is there after any death; and what task.get
+ *            said of it when all was quiet, it says after a death (tasks.md)
+ *   joins    a run that n submissions joined survives n - 1 cancels, also after a restart
+ *            (PROTOCOL.md, `coalesce`)
+ *   ends     in calm every task comes to its end */
+#ifndef ERGON_SIM_PROMISES_H
+#define ERGON_SIM_PROMISES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+enum { SIM_ID = 40, SIM_NAME = 24, SIM_TASKS_MAX = 512 };
+
+/* A task that was submitted and answered. */
+struct sim_task {
+    char id[SIM_ID];
+    char run[SIM_NAME]; /* of a run that others may join: its name; else empty */
+    uint32_t joined;    /* of a run: submissions that were answered, and not cancelled */
+    bool certain;       /* of a run: no answer was lost that would change `joined` */
+    bool durable;       /* its submission was answered, on disk */
+    uint8_t *said;      /* what task.get said last, in quiet; NULL: nothing that holds */
+    size_t said_len;
+};
+
+extern struct sim_task sim_tasks[SIM_TASKS_MAX];
+extern uint32_t sim_task_count;
+
+/* A submission was answered; `run`: the name that it joins, "" if none.  NULL: there is no room to
+ * follow it. */
+struct sim_task *sim_saw_submit(struct span result, const char *run);
+void sim_saw_cancel(struct sim_task *t, struct span result);
+/* An answer was lost that would have told what became of this run. */
+void sim_lost(const char *run);
+
+/* When all was quiet, and the node dies before anything else is asked. */
+void sim_note_said(struct sim_task *t, struct span result);
+/* After a death.  An error is a finding. */
+void sim_compare_said(struct sim_task *t, struct span error, struct span result);
+void sim_forget_said(void); /* something was asked since */
+/* After a minute of calm. */
+void sim_check_ended(const struct sim_task *t, struct span result);
+
+#endif

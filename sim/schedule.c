@@ -1,0 +1,220 @@
+#include "sim/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "base/check.h"
+#include "sim/chance.h"
+#include "sim/fiber.h"
+#include "sim/trace.h"
+
+enum { FIBERS_MAX = 64, SWITCH_NS = 1000, NAME = 16 };
+
+struct sim_fiber {
+    struct sim_stack stack;
+    LIST_ENTRY(sim_fiber) link;
+    char name[NAME];
+    enum sim_owner owner;
+    uint64_t number; /* in the order in which they were made */
+    uint64_t until;  /* it sleeps, at most so long; 0: it can run */
+    bool away;       /* no wake ends the sleep */
+    bool woken;
+    const void *waits_for;
+};
+
+static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
+static struct sim_fiber *current, *first;
+static uint64_t now = SIM_MS(1), switches, made;
+static struct {
+    uint64_t one_in; /* points at which a fiber is preempted */
+    uint64_t away;   /* ns for which it stays away, at most */
+} shape = {8, 0};
+
+void sim_schedule_shape(void)
+{
+    static const uint64_t one_in[] = {2, 8, 32, 256}, away[] = {1, SIM_MS(1), SIM_MS(100)};
+    shape.one_in = one_in[sim_below(SIM_SHAPE, sizeof one_in / sizeof *one_in)];
+    shape.away = away[sim_below(SIM_SHAPE, sizeof away / sizeof *away)];
+}
+
+struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
+                            void *arg)
+{
+    struct sim_fiber *f = calloc(1, sizeof *f);
+    require(f != NULL, "no memory for a fiber");
+    sim_stack_open(&f->stack, run, arg);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    f->owner = owner;
+    f->number = made++;
+    if (!first)
+        first = f;
+    LIST_INSERT_HEAD(&fibers, f, link);
+    return f;
+}
+
+/* --- The loop --- */
+
+static bool can_run(const struct sim_fiber *f)
+{
+    return !f->stack.ended && f->until <= now;
+}
+
+static uint32_t runnable(struct sim_fiber **out, uint64_t *earliest)
+{
+    uint32_t count = 0;
+    struct sim_fiber *f;
+    *earliest = SIM_NEVER;
+    LIST_FOREACH(f, &fibers, link)
+    {
+        if (can_run(f)) {
+            require(count < FIBERS_MAX, "too many fibers");
+            out[count++] = f;
+        } else if (!f->stack.ended && f->until < *earliest) {
+            *earliest = f->until;
+        }
+    }
+    return count;
+}
+
+static struct sim_fiber *choose(void)
+{
+    struct sim_fiber *ready[FIBERS_MAX];
+    uint64_t earliest;
+    uint32_t count = runnable(ready, &earliest);
+    if (count == 0 && earliest == SIM_NEVER)
+        sim_finding("deadlock: every thread sleeps, and nobody will wake one");
+    if (count == 0) {
+        now = earliest;
+        count = runnable(ready, &earliest);
+    }
+    return ready[count > 1 ? sim_below(SIM_SCHEDULE, count) : 0];
+}
+
+void sim_run(void)
+{
+    while (!first->stack.ended) {
+        struct sim_fiber *f = choose();
+        now += SWITCH_NS;
+        switches++;
+        sim_hash_number(f->number << 48 ^ now);
+        f->until = 0;
+        f->away = false;
+        current = f;
+        sim_stack_enter(&f->stack);
+        current = NULL;
+        if (f->stack.ended)
+            sim_wake_all(f);
+    }
+}
+
+void sim_drop(enum sim_owner owner)
+{
+    struct sim_fiber *f, *next;
+    require(!current || current->owner != owner, "a fiber drops itself");
+    for (f = LIST_FIRST(&fibers); f; f = next) {
+        next = LIST_NEXT(f, link);
+        if (f->owner == owner)
+            sim_release(f);
+    }
+}
+
+void sim_release(struct sim_fiber *f)
+{
+    LIST_REMOVE(f, link);
+    sim_stack_close(&f->stack);
+    free(f);
+}
+
+/* --- On a fiber --- */
+
+uint64_t sim_now(void)
+{
+    return now;
+}
+
+uint64_t sim_switches(void)
+{
+    return switches;
+}
+
+const char *sim_fiber_name(void)
+{
+    return current ? current->name : "-";
+}
+
+struct sim_fiber *sim_self(void)
+{
+    return current;
+}
+
+enum sim_owner sim_self_owner(void)
+{
+    return current->owner;
+}
+
+void sim_rename(const char *name)
+{
+    snprintf(current->name, sizeof current->name, "%s", name);
+}
+
+static void leave_until(uint64_t until)
+{
+    current->until = until > now ? until : now + 1;
+    sim_stack_leave(&current->stack);
+}
+
+void sim_sleep(uint64_t until)
+{
+    if (!current->woken)
+        leave_until(until);
+    current->woken = false;
+}
+
+void sim_sleep_for(uint64_t ns)
+{
+    current->away = true;
+    leave_until(now + ns);
+}
+
+void sim_point(void)
+{
+    if (current && sim_one_in(SIM_SCHEDULE, shape.one_in))
+        sim_sleep_for(sim_below(SIM_SCHEDULE, shape.away));
+}
+
+void sim_wake(struct sim_fiber *f)
+{
+    f->woken = true;
+    if (!f->away)
+        f->until = 0;
+}
+
+void sim_wait_for(const void *address, uint64_t until)
+{
+    current->waits_for = address;
+    sim_sleep(until);
+    current->waits_for = NULL;
+}
+
+void sim_wake_all(const void *address)
+{
+    struct sim_fiber *f;
+    LIST_FOREACH(f, &fibers, link)
+    if (f->waits_for == address)
+        sim_wake(f);
+}
+
+bool sim_ended(const struct sim_fiber *f)
+{
+    return f->stack.ended;
+}
+
+/* --- sched_yield(), of whoever waits for another thread by turns --- */
+
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+    sim_sleep_for(SWITCH_NS);
+    return 0;
+}

@@ -1,0 +1,299 @@
+#include "sim/system.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "server/runtime/thread.h"
+#include "server/runtime/threads/waker.h"
+#include "sim/schedule.h"
+
+static uint64_t ns_of(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+/* --- Clocks --- */
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_getres(clockid_t id, struct timespec *out);
+int __wrap_nanosleep(const struct timespec *length, struct timespec *left);
+
+/* The processor time of a thread is the time. */
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+    *out = clock_spec(sim_now() + (id == CLOCK_REALTIME ? SIM_EPOCH : 0));
+    return 0;
+}
+
+int __wrap_clock_getres(clockid_t id, struct timespec *out)
+{
+    (void)id;
+    *out = clock_spec(1000000);
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *length, struct timespec *left)
+{
+    (void)left;
+    sim_sleep_for(ns_of(length));
+    return 0;
+}
+
+/* --- Threads --- */
+
+struct thread {
+    void *(*run)(void *arg);
+    void *arg;
+};
+
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *arg),
+                          void *arg);
+int __wrap_pthread_join(pthread_t thread, void **result);
+void __wrap_thread_settle(const char *name, int core, int priority);
+void __wrap_thread_usage(struct thread_usage *out);
+uint64_t __wrap_thread_preemptions(void);
+
+static void run_thread(void *arg)
+{
+    struct thread t = *(struct thread *)arg;
+    free(arg);
+    t.run(t.arg);
+}
+
+int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *arg),
+                          void *arg)
+{
+    struct thread *t = malloc(sizeof *t);
+    (void)attr;
+    if (!t)
+        return ENOMEM;
+    *t = (struct thread){run, arg};
+    *out = (pthread_t)(uintptr_t)sim_spawn(sim_self_owner(), "thread", run_thread, t);
+    sim_point();
+    return 0;
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    struct sim_fiber *f = (struct sim_fiber *)(uintptr_t)thread;
+    (void)result;
+    while (!sim_ended(f))
+        sim_wait_for(f, SIM_NEVER);
+    sim_release(f);
+    return 0;
+}
+
+void __wrap_thread_settle(const char *name, int core, int priority)
+{
+    (void)core;
+    (void)priority;
+    sim_rename(name);
+}
+
+void __wrap_thread_usage(struct thread_usage *out)
+{
+    *out = (struct thread_usage){.clock = sim_now(), .on_processor = sim_now()};
+}
+
+uint64_t __wrap_thread_preemptions(void)
+{
+    return 0;
+}
+
+/* --- Semaphores: the first word of sem_t counts --- */
+
+int __wrap_sem_init(sem_t *s, int shared, unsigned value);
+int __wrap_sem_destroy(sem_t *s);
+int __wrap_sem_post(sem_t *s);
+int __wrap_sem_wait(sem_t *s);
+int __wrap_sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until);
+
+static unsigned *count_of(sem_t *s)
+{
+    return (unsigned *)s;
+}
+
+int __wrap_sem_init(sem_t *s, int shared, unsigned value)
+{
+    (void)shared;
+    *count_of(s) = value;
+    return 0;
+}
+
+int __wrap_sem_destroy(sem_t *s)
+{
+    (void)s;
+    return 0;
+}
+
+int __wrap_sem_post(sem_t *s)
+{
+    sim_point();
+    ++*count_of(s);
+    sim_wake_all(s);
+    return 0;
+}
+
+static bool wait_until(sem_t *s, uint64_t until)
+{
+    while (*count_of(s) == 0 && sim_now() < until)
+        sim_wait_for(s, until);
+    if (*count_of(s) == 0)
+        return false;
+    --*count_of(s);
+    return true;
+}
+
+int __wrap_sem_wait(sem_t *s)
+{
+    wait_until(s, SIM_NEVER);
+    return 0;
+}
+
+/* Of the monotonic clock. */
+int __wrap_sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until)
+{
+    (void)clock;
+    if (wait_until(s, ns_of(until)))
+        return 0;
+    errno = ETIMEDOUT;
+    return -1;
+}
+
+/* --- Locks: the first word says whether it is held.  One that is all zeros is free, as
+ * PTHREAD_MUTEX_INITIALIZER has it. --- */
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
+
+static unsigned *held_of(pthread_mutex_t *m)
+{
+    return (unsigned *)m;
+}
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+    (void)attr;
+    *held_of(m) = 0;
+    return 0;
+}
+
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+{
+    (void)m;
+    return 0;
+}
+
+static void lock(pthread_mutex_t *m)
+{
+    while (*held_of(m))
+        sim_wait_for(m, SIM_NEVER);
+    *held_of(m) = 1;
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+    sim_point();
+    lock(m);
+    return 0;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    *held_of(m) = 0;
+    sim_wake_all(m);
+    return 0;
+}
+
+/* --- Conditions --- */
+
+int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr);
+int __wrap_pthread_cond_destroy(pthread_cond_t *c);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
+int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+                                  const struct timespec *until);
+
+int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
+{
+    (void)c;
+    (void)attr;
+    return 0;
+}
+
+int __wrap_pthread_cond_destroy(pthread_cond_t *c)
+{
+    (void)c;
+    return 0;
+}
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *c)
+{
+    sim_wake_all(c);
+    return 0;
+}
+
+static int cond_wait(pthread_cond_t *c, pthread_mutex_t *m, uint64_t until)
+{
+    __wrap_pthread_mutex_unlock(m);
+    sim_wait_for(c, until);
+    lock(m);
+    return sim_now() >= until ? ETIMEDOUT : 0;
+}
+
+int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+    return cond_wait(c, m, SIM_NEVER);
+}
+
+/* Of the wall clock. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+                                  const struct timespec *until)
+{
+    return cond_wait(c, m, ns_of(until) - SIM_EPOCH);
+}
+
+/* --- Points at which a thread may be preempted beside these --- */
+
+void __real_waker_announce(struct waker *w);
+void __wrap_waker_announce(struct waker *w);
+bool __real_waker_notify(struct waker *w);
+bool __wrap_waker_notify(struct waker *w);
+
+void __wrap_waker_announce(struct waker *w)
+{
+    sim_point();
+    __real_waker_announce(w);
+    sim_point();
+}
+
+bool __wrap_waker_notify(struct waker *w)
+{
+    sim_point();
+    return __real_waker_notify(w);
+}
+
+/* --- The machine --- */
+
+pid_t __wrap_getpid(void);
+uint64_t __wrap_memory_usable(const char *root);
+uint64_t __wrap_fdlimit_raise(void);
+
+pid_t __wrap_getpid(void)
+{
+    return 1;
+}
+
+uint64_t __wrap_memory_usable(const char *root)
+{
+    (void)root;
+    return UINT64_C(1) << 30;
+}
+
+uint64_t __wrap_fdlimit_raise(void)
+{
+    return 4096;
+}

@@ -1,0 +1,65 @@
+#include "sim/trace.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sim/schedule.h"
+
+bool sim_verbose;
+static uint64_t hash = 0xcbf29ce484222325;
+
+/* FNV-1a, with a shift that carries high bits down. */
+static void mix(uint64_t v)
+{
+    hash = (hash ^ v) * 0x100000001b3;
+    hash ^= hash >> 29;
+}
+
+void sim_hash_number(uint64_t v)
+{
+    mix(v);
+}
+
+void sim_hash_bytes(struct span bytes)
+{
+    mix(bytes.len);
+    for (size_t n = 0; n < bytes.len; n++)
+        mix(bytes.at[n]);
+}
+
+uint64_t sim_hash(void)
+{
+    return hash;
+}
+
+static void write_line(const char *format, va_list args)
+{
+    uint64_t us = sim_now() / 1000;
+    fprintf(stderr, "%4" PRIu64 ".%06" PRIu64 " %-12s ", us / 1000000, us % 1000000,
+            sim_fiber_name());
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void sim_tell(const char *format, ...)
+{
+    if (!sim_verbose)
+        return;
+    va_list args;
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+}
+
+void sim_finding(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("finding:\n", stderr);
+    write_line(format, args);
+    va_end(args);
+    fflush(stderr);
+    _exit(SIM_FOUND);
+}

@@ -1,0 +1,95 @@
+#include "sim/wire.h"
+
+#include "base/check.h"
+#include "proto/encoder.h"
+#include "proto/reader.h"
+#include "proto/scanner.h"
+
+static uint8_t *end_of(struct sim_bytes *b, size_t room)
+{
+    require(b->len + room <= sizeof b->at, "the requests of a burst are too long");
+    return b->at + b->len;
+}
+
+static void ends_at(struct sim_bytes *b, const uint8_t *end)
+{
+    b->len = (size_t)(end - b->at);
+}
+
+void sim_put_array(struct sim_bytes *b, uint32_t count)
+{
+    ends_at(b, enc_array(end_of(b, ENC_HEAD_MAX), count));
+}
+
+void sim_put_map(struct sim_bytes *b, uint32_t pairs)
+{
+    ends_at(b, enc_map(end_of(b, ENC_HEAD_MAX), pairs));
+}
+
+void sim_put_text(struct sim_bytes *b, const char *text)
+{
+    ends_at(b, enc_str(end_of(b, ENC_HEAD_MAX + strlen(text)), span_text(text)));
+}
+
+void sim_put_uint(struct sim_bytes *b, uint64_t v)
+{
+    ends_at(b, enc_uint(end_of(b, ENC_INT_MAX), v));
+}
+
+void sim_put_request(struct sim_bytes *b, uint64_t id, const char *method, uint32_t params)
+{
+    sim_put_array(b, 4);
+    sim_put_uint(b, 0);
+    sim_put_uint(b, id);
+    sim_put_text(b, method);
+    sim_put_array(b, params);
+}
+
+size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer)
+{
+    static const struct scan_limits limits = {.message_max = 16 << 20, .depth_max = 32};
+    struct scanner s;
+    uint32_t parts;
+    uint64_t type;
+    scanner_init(&s);
+    enum scan_verdict verdict = scanner_run(&s, &limits, bytes);
+    if (verdict == SCAN_MORE)
+        return 0;
+    require(verdict == SCAN_WHOLE, "the server sent what is no MessagePack");
+    struct reader r = reader_of(span_of(bytes.at, s.done));
+    *is_answer = read_array(&r, &parts) && parts == 4 && read_uint(&r, &type) && type == 1 &&
+                 read_uint(&r, &out->id);
+    out->error = span_of(NULL, 0);
+    if (*is_answer && !read_nil(&r))
+        read_text(&r, &out->error);
+    if (*is_answer)
+        read_any(&r, &out->result);
+    return s.done;
+}
+
+struct span sim_member(struct span map, const char *key)
+{
+    struct reader r = reader_of(map);
+    struct span name, value;
+    uint32_t pairs;
+    if (!read_map(&r, &pairs))
+        return span_of(NULL, 0);
+    for (uint32_t n = 0; n < pairs; n++)
+        if (read_text(&r, &name) && read_any(&r, &value) && span_is(name, key))
+            return value;
+    return span_of(NULL, 0);
+}
+
+struct span sim_member_text(struct span map, const char *key)
+{
+    struct reader r = reader_of(sim_member(map, key));
+    struct span text;
+    return read_text(&r, &text) ? text : span_of(NULL, 0);
+}
+
+bool sim_member_true(struct span map, const char *key)
+{
+    struct reader r = reader_of(sim_member(map, key));
+    bool v;
+    return read_bool(&r, &v) && v;
+}

@@ -1,0 +1,164 @@
+#include "sim/world.h"
+
+#include "sim/burst.h"
+#include "sim/chance.h"
+#include "sim/client.h"
+#include "sim/disk.h"
+#include "sim/net.h"
+#include "sim/node.h"
+#include "sim/promises.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+enum { QUIET_MS = 60000, CALM_MS = 60000 };
+
+/* --- A look at all tasks, on a connection of its own --- */
+
+enum look { NOTE, COMPARE, ENDED };
+
+static struct sim_burst burst;
+
+static void heed(const struct sim_request *r, enum look how)
+{
+    if (how != ENDED)
+        sim_compare_said(r->task, r->error, r->result);
+    else if (r->error.len == 0)
+        sim_check_ended(r->task, r->result);
+    if (how == NOTE && r->error.len == 0)
+        sim_note_said(r->task, r->result);
+}
+
+/* False: the node died under it. */
+static bool look_at(struct sim_link *l, uint32_t from, enum look how)
+{
+    sim_burst_clear(&burst);
+    for (uint32_t n = from; n < sim_task_count && n < from + SIM_BURST_MAX; n++) {
+        struct sim_request *r = sim_burst_add(&burst, SIM_OTHER, "task.get", 1);
+        sim_put_text(&burst.out, sim_tasks[n].id);
+        r->task = &sim_tasks[n];
+    }
+    if (!sim_burst_run(&burst, l))
+        return false;
+    for (uint32_t n = 0; n < burst.count; n++)
+        heed(&burst.requests[n], how);
+    return true;
+}
+
+static bool look(enum look how)
+{
+    struct sim_link *l = sim_node_connect();
+    bool good = true;
+    for (uint32_t n = 0; good && n < sim_task_count; n += SIM_BURST_MAX)
+        good = look_at(l, n, how);
+    sim_net_leave(l);
+    return good;
+}
+
+/* --- Lives --- */
+
+static void wait_for_quiet(void)
+{
+    uint64_t until = sim_now() + SIM_MS(QUIET_MS) * 3;
+    sim_clients_quiet(true);
+    while (!sim_clients_idle() && sim_now() < until)
+        sim_sleep_for(SIM_MS(1));
+    if (!sim_clients_idle())
+        sim_finding("answers: clients wait for three minutes");
+}
+
+/* The node dies while nobody asks for anything, just after a look. */
+static void end_in_quiet(void)
+{
+    wait_for_quiet();
+    sim_sleep_for(sim_below(SIM_DEEDS, SIM_MS(500)));
+    sim_forget_said();
+    if (!sim_node_up() || !look(NOTE))
+        sim_forget_said();
+    sim_node_end((enum sim_end)sim_below(SIM_DEEDS, 3));
+}
+
+/* Amid requests, or at a call of the disk. */
+static void end_in_work(void)
+{
+    sim_forget_said();
+    if (sim_one_in(SIM_DEEDS, 2)) {
+        uint64_t until = sim_now() + SIM_MS(500);
+        sim_disk_cut_at(1 + sim_below(SIM_DISK, 200));
+        while (!sim_disk_is_cut() && sim_now() < until)
+            sim_sleep_for(SIM_MS(1));
+    }
+    sim_node_end((enum sim_end)sim_below(SIM_DEEDS, 3));
+}
+
+/* A start may be cut, too. */
+static void start(void)
+{
+    if (sim_one_in(SIM_DEEDS, 4))
+        sim_disk_cut_at(1 + sim_below(SIM_DISK, 400));
+    while (!sim_node_start())
+        sim_node_end(SIM_POWER);
+    sim_disk_spare();
+}
+
+static void live(bool is_last)
+{
+    start();
+    look(COMPARE);
+    sim_clients_quiet(false);
+    sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, 7));
+    if (is_last)
+        return;
+    if (sim_one_in(SIM_DEEDS, 2))
+        end_in_quiet();
+    else
+        end_in_work();
+    sim_clients_wake();
+}
+
+/* Each run that is left, by as many cancels as it needs. */
+static void cancel_runs(void)
+{
+    struct sim_link *l = sim_node_connect();
+    for (uint32_t n = 0; n < sim_task_count; n++) {
+        struct sim_task *t = &sim_tasks[n];
+        while (*t->run && t->certain && t->joined > 0) {
+            sim_burst_clear(&burst);
+            sim_burst_add(&burst, SIM_CANCEL, "task.cancel", 1);
+            sim_put_text(&burst.out, t->id);
+            if (!sim_burst_run(&burst, l) || burst.requests[0].error.len > 0)
+                sim_finding("joins: run %s cannot be cancelled", t->id);
+            sim_saw_cancel(t, burst.requests[0].result);
+        }
+    }
+    sim_net_leave(l);
+}
+
+static void last_words(void)
+{
+    wait_for_quiet();
+    cancel_runs();
+    sim_sleep_for(SIM_MS(CALM_MS));
+    look(ENDED);
+    sim_node_end(SIM_STOP);
+}
+
+static void run(void *arg)
+{
+    uint64_t lives = 2 + sim_below(SIM_SHAPE, 4);
+    (void)arg;
+    sim_clients_spawn();
+    for (uint64_t n = 1; n <= lives; n++)
+        live(n == lives);
+    last_words();
+}
+
+void sim_world_run(uint64_t seed)
+{
+    sim_chance_seed(seed);
+    sim_schedule_shape();
+    sim_clients_shape();
+    sim_disk_open();
+    sim_node_configure();
+    sim_spawn(SIM_WORLD, "world", run, NULL);
+    sim_run();
+}
