@@ -1,9 +1,12 @@
 #include "sim/wire.h"
 
+#include <stdio.h>
+
 #include "base/check.h"
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "proto/scanner.h"
+#include "proto/show.h"
 
 static uint8_t *end_of(struct sim_bytes *b, size_t room)
 {
@@ -92,4 +95,12 @@ bool sim_member_true(struct span map, const char *key)
     struct reader r = reader_of(sim_member(map, key));
     bool v;
     return read_bool(&r, &v) && v;
+}
+
+void sim_show(struct span value, char *text, size_t size)
+{
+    struct reader r = reader_of(value);
+    text[0] = '\0';
+    if (value.len > 0)
+        show_values(&r, 1, text, size);
 }

@@ -37,4 +37,6 @@ struct span sim_member(struct span map, const char *key);
 struct span sim_member_text(struct span map, const char *key);
 bool sim_member_true(struct span map, const char *key);
 
+void sim_show(struct span value, char *text, size_t size); /* for people; size > 0 */
+
 #endif

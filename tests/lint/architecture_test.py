@@ -9,7 +9,7 @@ import re
 import tree
 
 DOCUMENT = "docs/architecture.md"
-FOLDERS = ("base", "include", "proto", "server", "client")
+FOLDERS = ("base", "include", "proto", "server", "client", "sim")
 
 
 def findings(top):

@@ -6,5 +6,5 @@ format=$(command -v clang-format-14 || command -v clang-format) || {
     echo "clang-format is not installed: './run setup' installs it"
     exit 77
 }
-find base include proto server client examples tests -name node_modules -prune -o -name '*.[ch]' -print |
+find base include proto server client examples sim tests -name node_modules -prune -o -name '*.[ch]' -print |
     xargs "$format" --dry-run -Werror

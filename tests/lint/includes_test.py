@@ -61,6 +61,7 @@ RULES = {
     "client/cli": (["client/cli/*", "client/bench/*", "proto/*", "ergon/*"], list(LIBRARIES)),  # and libergon by its headers
     "client/lib": (["client/lib/*", "proto/*", "ergon/*"], ["event2/", "openssl/", "msgpack"]),
     "examples": (["ergon/*", "examples/*"], list(LIBRARIES)),
+    "sim": (["sim/*", "server/*", "proto/*", "ergon/*", "tests/support/fault_*"], ["event2/"]),
     "tests": (["*"], list(LIBRARIES)),
 }
 
@@ -132,6 +133,8 @@ def findings(top):
 
 
 FORBIDDEN = [
+    ("server/a.c", '"sim/schedule.h"'),
+    ("sim/a.c", '"tests/support/virtual.h"'),
     ("base/a.c", '"proto/scanner.h"'),
     ("base/a.c", "<ergon/ao.h>"),
     ("include/ergon/a.h", '"base/span.h"'),

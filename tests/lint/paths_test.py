@@ -11,7 +11,7 @@ import re
 
 import tree
 
-FOLDERS = ("base", "client", "clients", "cmake", "dist", "docker", "docs", "examples", "include", "proto", "scripts", "server", "tests")
+FOLDERS = ("base", "client", "clients", "cmake", "dist", "docker", "docs", "examples", "include", "proto", "scripts", "server", "sim", "tests")
 PAGES = ("*.md", "clients/**/*.md", "docs/*.md", "proto/*.md", "tests/**/*.md")
 
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")

@@ -5,7 +5,7 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ("base", "include", "proto", "server", "client", "examples", "tests")
+FOLDERS = ("base", "include", "proto", "server", "client", "examples", "sim", "tests")
 
 
 def root():

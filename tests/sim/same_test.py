@@ -1,0 +1,24 @@
+#!/usr/bin/python3
+"""A run is a function of its seed: two processes, whose addresses are laid out by chance, print the same hash for each; and
+other seeds are other runs.
+
+usage: same_test.py ERGON-SIM
+"""
+
+import subprocess
+import sys
+
+SEEDS = 8
+
+
+def run(program):
+    done = subprocess.run([program, "--seed", "1", "--seeds", str(SEEDS)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    first, second = run(sys.argv[1]), run(sys.argv[1])
+    assert first == second, "\n".join(["two runs differ:", *first, *second])
+    hashes = {line.split("hash ")[1].split(",")[0] for line in first}
+    assert len(hashes) == SEEDS, first
