@@ -97,12 +97,17 @@ static size_t receive(struct sim_burst *b, struct sim_link *l, uint64_t until)
     return len;
 }
 
+void sim_burst_send(struct sim_burst *b, struct sim_link *l)
+{
+    sim_net_send(l, span_of(b->out.at, b->out.len));
+}
+
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
 {
     uint32_t left = b->count;
     size_t from = 0;
     uint64_t until = sim_now() + SIM_MS(PATIENCE_MS);
-    sim_net_send(l, span_of(b->out.at, b->out.len));
+    sim_burst_send(b, l);
     while (left > 0 && (receive(b, l, until) > 0 || !sim_net_ended(l))) {
         left -= take_messages(b, &from);
         if (left > 0 && sim_now() >= until)

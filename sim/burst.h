@@ -13,13 +13,14 @@ enum { SIM_BURST_MAX = 32 };
 struct sim_link;
 struct sim_task;
 
-enum sim_deed { SIM_CALL, SIM_SUBMIT, SIM_CANCEL, SIM_OTHER };
+enum sim_deed { SIM_CALL, SIM_SUBMIT, SIM_CANCEL, SIM_RETRY, SIM_GET, SIM_OTHER };
 
 struct sim_request {
     uint64_t id;
     enum sim_deed deed;
     char run[24];          /* the name that a submission joins; empty: none */
     struct sim_task *task; /* that it is about; NULL: none */
+    uint32_t mark;         /* of SIM_GET: sim_end_mark() as it was asked */
     bool answered;
     struct span error, result; /* in the burst's input */
 };
@@ -37,6 +38,8 @@ struct sim_request *sim_burst_add(struct sim_burst *b, enum sim_deed deed, const
                                   uint32_t params);
 /* Sends them all, and waits for their answers.  False: the connection ended before. */
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l);
+/* Sends them all, and waits for none. */
+void sim_burst_send(struct sim_burst *b, struct sim_link *l);
 void sim_burst_clear(struct sim_burst *b); /* for the next; one that is zeroed is ready */
 
 uint64_t sim_requests(void);

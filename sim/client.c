@@ -63,6 +63,9 @@ static struct sim_request *put_task(struct client *c, enum sim_deed deed, const 
     struct sim_request *r = sim_burst_add(&c->burst, deed, method, 1);
     sim_put_text(&c->burst.out, t->id);
     r->task = t;
+    r->mark = sim_end_mark(t);
+    if (deed == SIM_RETRY)
+        sim_asked_retry(t);
     return r;
 }
 
@@ -148,13 +151,13 @@ static void put_deed(struct client *c, uint32_t kind)
         put_about(c, SIM_CANCEL, "task.cancel");
         break;
     case 11:
-        put_about(c, SIM_OTHER, "task.retry");
+        put_about(c, SIM_RETRY, "task.retry");
         break;
     case 12:
         put_about(c, SIM_OTHER, "task.run_now");
         break;
     default:
-        put_about(c, SIM_OTHER, "task.get");
+        put_about(c, SIM_GET, "task.get");
     }
 }
 
@@ -179,22 +182,29 @@ static void heed(struct client *c, const struct sim_request *r)
     }
     sim_tell("c%u: %d %s %s %.*s", c->index, (int)r->deed, r->task ? r->task->id : "", r->run,
              (int)r->error.len, r->error.at);
+    if (r->deed == SIM_RETRY)
+        sim_saw_retry(r->task);
     if (r->error.len > 0)
         return;
+    if (r->deed == SIM_GET)
+        sim_saw_get(r->task, r->mark, r->result);
     if (r->deed == SIM_SUBMIT)
         sim_saw_submit(r->result, r->run);
     if (r->deed == SIM_CANCEL)
         sim_saw_cancel(r->task, r->result);
 }
 
-/* In the order in which they were asked: so they are served. */
+/* Answers are heeded in the order in which they were asked for: so they are served.  False: the
+ * connection has ended, or is to be left with all that is in flight. */
 static bool run_burst(struct client *c, struct sim_link *l)
 {
     uint32_t count = 1 + (uint32_t)below(shape.burst);
     sim_burst_clear(&c->burst);
     for (uint32_t n = 0; n < count; n++)
         put_any(c);
-    bool good = sim_burst_run(&c->burst, l);
+    bool stays = !sim_one_in(SIM_DEEDS, 24), good = stays && sim_burst_run(&c->burst, l);
+    if (!stays)
+        sim_burst_send(&c->burst, l);
     for (uint32_t n = 0; n < c->burst.count; n++)
         heed(c, &c->burst.requests[n]);
     return good;

@@ -9,6 +9,7 @@
 #include "server/modules/builtin.h"
 #include "sim/disk.h"
 #include "sim/net.h"
+#include "sim/running.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
@@ -177,4 +178,5 @@ void sim_node_end(enum sim_end how)
     sim_drop(SIM_NODE);
     sim_net_died();
     sim_disk_died(how == SIM_POWER || cut);
+    sim_running_died(how == SIM_POWER || cut);
 }

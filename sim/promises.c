@@ -151,11 +151,42 @@ void sim_compare_said(struct sim_task *t, struct span error, struct span result)
     if (error.len > 0)
         sim_finding("kept: task %s was answered `fsync`, and now: %.*s", t->id, (int)error.len,
                     error.at);
+    if (t->end_seen && !has_ended(result))
+        sim_finding("ends: task %s had ended, and has not after the restart", t->id);
     if (t->said)
         same_task(t, span_of(t->said, t->said_len), result);
 }
 
 /* --- Ends --- */
+
+void sim_asked_retry(struct sim_task *t)
+{
+    t->retries++;
+    t->retries_open++;
+    t->end_seen = false;
+}
+
+void sim_saw_retry(struct sim_task *t)
+{
+    t->retries_open--;
+}
+
+/* An answer tells of a moment after the question: so it counts only if no retry was under way then
+ * or since, and breaks the promise only if the end had been seen by then. */
+uint32_t sim_end_mark(const struct sim_task *t)
+{
+    return t->retries_open == 0 ? t->retries << 1 | t->end_seen : UINT32_MAX;
+}
+
+void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result)
+{
+    if (mark >> 1 != t->retries)
+        return;
+    if (has_ended(result))
+        t->end_seen = true;
+    else if (mark & 1)
+        sim_finding("ends: task %s had ended, and has not any more", t->id);
+}
 
 void sim_check_ended(const struct sim_task *t, struct span result)
 {

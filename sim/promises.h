@@ -4,9 +4,9 @@
  *   answers  every request gets exactly one response (PROTOCOL.md)
  *   kept     a submission that was answered `fsync` is there after any death; and what task.get
  *            said of it when all was quiet, it says after a death (tasks.md)
- *   joins    a run that n submissions joined survives n - 1 cancels, also after a restart
- *            (PROTOCOL.md, `coalesce`)
- *   ends     in calm every task comes to its end */
+ *   ends     an end that somebody saw stays, unless the task is retried; and in calm every task
+ * comes to its end (tasks.md) joins    a run that n submissions joined survives n - 1 cancels, also
+ * after a restart (PROTOCOL.md, `coalesce`) */
 #ifndef ERGON_SIM_PROMISES_H
 #define ERGON_SIM_PROMISES_H
 
@@ -21,11 +21,14 @@ enum { SIM_ID = 40, SIM_NAME = 24, SIM_TASKS_MAX = 512 };
 /* A task that was submitted and answered. */
 struct sim_task {
     char id[SIM_ID];
-    char run[SIM_NAME]; /* of a run that others may join: its name; else empty */
-    uint32_t joined;    /* of a run: submissions that were answered, and not cancelled */
-    bool certain;       /* of a run: no answer was lost that would change `joined` */
-    bool durable;       /* its submission was answered, on disk */
-    uint8_t *said;      /* what task.get said last, in quiet; NULL: nothing that holds */
+    char run[SIM_NAME];    /* of a run that others may join: its name; else empty */
+    uint32_t joined;       /* of a run: submissions that were answered, and not cancelled */
+    bool certain;          /* of a run: no answer was lost that would change `joined` */
+    bool durable;          /* its submission was answered, on disk */
+    uint32_t retries;      /* that were asked for */
+    uint32_t retries_open; /* that were not answered, or never will be */
+    bool end_seen;         /* it had ended, and nobody has asked for another run since */
+    uint8_t *said;         /* what task.get said last, in quiet; NULL: nothing that holds */
     size_t said_len;
 };
 
@@ -44,6 +47,11 @@ void sim_note_said(struct sim_task *t, struct span result);
 /* After a death.  An error is a finding. */
 void sim_compare_said(struct sim_task *t, struct span error, struct span result);
 void sim_forget_said(void); /* something was asked since */
+/* An end that somebody saw does not turn back, unless it is retried. */
+void sim_asked_retry(struct sim_task *t);
+void sim_saw_retry(struct sim_task *t);
+uint32_t sim_end_mark(const struct sim_task *t); /* as somebody asks for the task */
+void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result);
 /* After a minute of calm. */
 void sim_check_ended(const struct sim_task *t, struct span result);
 
