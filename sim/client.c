@@ -13,7 +13,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { CLIENTS_MAX = 4, DEED_KINDS = 14, RUN_NAMES = 2 };
+enum { CLIENTS_MAX = 4, RUN_NAMES = 2 };
 
 struct client {
     uint32_t index;
@@ -26,7 +26,6 @@ static struct client clients[CLIENTS_MAX];
 static uint32_t client_count;
 static bool quiet;
 static struct {
-    uint32_t weights[DEED_KINDS], sum;
     uint32_t burst; /* requests, at most */
     uint64_t pause; /* ns between two bursts, at most */
 } shape;
@@ -75,15 +74,6 @@ static void put_call(struct client *c, const char *method, uint64_t param)
     sim_put_uint(&c->burst.out, param);
 }
 
-static void put_run(struct client *c)
-{
-    struct sim_request *r = put_submit(c, "echo", 1, 2);
-    snprintf(r->run, sizeof r->run, "c%u-%u-%u", c->index, c->epoch, (unsigned)below(RUN_NAMES));
-    sim_put_text(&c->burst.out, "coalesce");
-    sim_put_text(&c->burst.out, r->run);
-    put_option(&c->burst.out, "delay", 3600 * 1000);
-}
-
 static bool is_own_run(const struct client *c, const struct sim_task *t)
 {
     return *t->run && t->run[0] == 'c' && (uint32_t)(t->run[1] - '0') == c->index;
@@ -108,66 +98,114 @@ static void put_about(struct client *c, enum sim_deed deed, const char *method)
         put_call(c, "echo", 1);
 }
 
-static void put_deed(struct client *c, uint32_t kind)
+/* --- The deeds that a seed weighs --- */
+
+static void call_echo(struct client *c)
 {
-    struct sim_bytes *out = &c->burst.out;
-    switch (kind) {
-    case 0:
-        put_call(c, "echo", below(1000));
-        break;
-    case 1:
-        put_call(c, "block", below(30));
-        break;
-    case 2:
-        put_call(c, "sleep", below(30));
-        break;
-    case 3:
-        put_submit(c, "echo", below(1000), 0);
-        break;
-    case 4:
-        put_submit(c, "block", below(40), 0);
-        break;
-    case 5:
-        put_submit(c, "flaky", 1 + below(4), 2);
-        put_option(out, "retries", below(4));
-        put_option(out, "backoff", 1 + below(50));
-        break;
-    case 6:
-        put_submit(c, "echo", 2, 1);
-        put_option(out, "delay", below(300));
-        break;
-    case 7:
-        put_submit(c, "sleep", below(200), 1);
-        put_option(out, "deadline", 1 + below(100));
-        break;
-    case 8:
-        put_submit(c, "progress", 1 + below(3), 1);
-        put_option(out, "priority", below(10));
-        break;
-    case 9:
-        put_run(c);
-        break;
-    case 10:
-        put_about(c, SIM_CANCEL, "task.cancel");
-        break;
-    case 11:
-        put_about(c, SIM_RETRY, "task.retry");
-        break;
-    case 12:
-        put_about(c, SIM_OTHER, "task.run_now");
-        break;
-    default:
-        put_about(c, SIM_GET, "task.get");
-    }
+    put_call(c, "echo", below(1000));
 }
+
+static void call_block(struct client *c)
+{
+    put_call(c, "block", below(30));
+}
+
+static void call_sleep(struct client *c)
+{
+    put_call(c, "sleep", below(30));
+}
+
+static void submit_brief(struct client *c)
+{
+    put_submit(c, "echo", below(1000), 0);
+}
+
+static void submit_blocking(struct client *c)
+{
+    put_submit(c, "block", below(40), 0);
+}
+
+static void submit_flaky(struct client *c)
+{
+    put_submit(c, "flaky", 1 + below(4), 2);
+    put_option(&c->burst.out, "retries", below(4));
+    put_option(&c->burst.out, "backoff", 1 + below(50));
+}
+
+static void submit_delayed(struct client *c)
+{
+    put_submit(c, "echo", 2, 1);
+    put_option(&c->burst.out, "delay", below(300));
+}
+
+static void submit_with_deadline(struct client *c)
+{
+    put_submit(c, "sleep", below(200), 1);
+    put_option(&c->burst.out, "deadline", 1 + below(100));
+}
+
+static void submit_with_priority(struct client *c)
+{
+    put_submit(c, "progress", 1 + below(3), 1);
+    put_option(&c->burst.out, "priority", below(10));
+}
+
+static void submit_run(struct client *c)
+{
+    struct sim_request *r = put_submit(c, "echo", 1, 2);
+    snprintf(r->run, sizeof r->run, "c%u-%u-%u", c->index, c->epoch, (unsigned)below(RUN_NAMES));
+    sim_put_text(&c->burst.out, "coalesce");
+    sim_put_text(&c->burst.out, r->run);
+    put_option(&c->burst.out, "delay", 3600 * 1000);
+}
+
+static void cancel(struct client *c)
+{
+    put_about(c, SIM_CANCEL, "task.cancel");
+}
+
+static void retry(struct client *c)
+{
+    put_about(c, SIM_RETRY, "task.retry");
+}
+
+static void run_now(struct client *c)
+{
+    put_about(c, SIM_OTHER, "task.run_now");
+}
+
+static void get(struct client *c)
+{
+    put_about(c, SIM_GET, "task.get");
+}
+
+static void (*const deeds[])(struct client *c) = {
+    submit_brief, /* the first: always possible, or nothing is looked at */
+    call_echo,
+    call_block,
+    call_sleep,
+    submit_blocking,
+    submit_flaky,
+    submit_delayed,
+    submit_with_deadline,
+    submit_with_priority,
+    submit_run,
+    cancel,
+    retry,
+    run_now,
+    get,
+};
+enum { DEED_KINDS = sizeof deeds / sizeof *deeds };
+
+static uint32_t weights[DEED_KINDS], weight_sum;
 
 static void put_any(struct client *c)
 {
-    uint64_t at = below(shape.sum);
+    uint64_t at = below(weight_sum);
     uint32_t kind = 0;
-    while (at >= shape.weights[kind])
-        at -= shape.weights[kind++];
-    put_deed(c, kind);
+    while (at >= weights[kind])
+        at -= weights[kind++];
+    deeds[kind](c);
 }
 
 /* --- What the answers say --- */
@@ -241,17 +279,14 @@ static void run_client(void *arg)
 
 void sim_clients_shape(void)
 {
-    static const uint32_t weights[] = {0, 1, 1, 2, 8};
+    static const uint32_t some[] = {0, 1, 1, 2, 8};
     client_count = 1 + (uint32_t)sim_below(SIM_SHAPE, CLIENTS_MAX);
     shape.burst = 1u << sim_below(SIM_SHAPE, 5);
     shape.pause = SIM_MS(1) << sim_below(SIM_SHAPE, 7);
-    shape.sum = 0;
-    for (int n = 0; n < DEED_KINDS; n++) {
-        shape.weights[n] = weights[sim_below(SIM_SHAPE, sizeof weights / sizeof *weights)];
-        shape.sum += shape.weights[n];
+    for (uint32_t n = 0; n < DEED_KINDS; n++) {
+        weights[n] = some[sim_below(SIM_SHAPE, sizeof some / sizeof *some)] + (n == 0);
+        weight_sum += weights[n];
     }
-    shape.weights[3]++; /* somebody submits */
-    shape.sum++;
 }
 
 void sim_clients_spawn(void)

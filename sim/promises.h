@@ -1,12 +1,16 @@
 /* What the documents promise, as checkers that hear what clients saw, and nothing of the server's
  * inside.  One that is broken is a finding.
  *
- *   answers  every request gets exactly one response (PROTOCOL.md)
- *   kept     a submission that was answered `fsync` is there after any death; and what task.get
- *            said of it when all was quiet, it says after a death (tasks.md)
- *   ends     an end that somebody saw stays, unless the task is retried; and in calm every task
- * comes to its end (tasks.md) joins    a run that n submissions joined survives n - 1 cancels, also
- * after a restart (PROTOCOL.md, `coalesce`) */
+ * answers: every request gets exactly one response (PROTOCOL.md).
+ *
+ * kept: a submission that was answered `fsync` is there after any death; and what task.get said of
+ * it when all was quiet, it says after a death (tasks.md).
+ *
+ * ends: an end that somebody saw stays, unless the task is retried; and in calm every task comes to
+ * its end (tasks.md).
+ *
+ * joins: a run that n submissions joined survives n - 1 cancels, also after a restart (PROTOCOL.md,
+ * `coalesce`). */
 #ifndef ERGON_SIM_PROMISES_H
 #define ERGON_SIM_PROMISES_H
 

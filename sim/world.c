@@ -10,7 +10,10 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { QUIET_MS = 60000, CALM_MS = 60000 };
+enum {
+    PATIENCE_MS = 180000, /* of clients that are to come to rest */
+    CALM_MS = 60000
+};
 
 /* --- A look at all tasks, on a connection of its own --- */
 
@@ -58,7 +61,7 @@ static bool look(enum look how)
 
 static void wait_for_quiet(void)
 {
-    uint64_t until = sim_now() + SIM_MS(QUIET_MS) * 3;
+    uint64_t until = sim_now() + SIM_MS(PATIENCE_MS);
     sim_clients_quiet(true);
     while (!sim_clients_idle() && sim_now() < until)
         sim_sleep_for(SIM_MS(1));
@@ -133,7 +136,8 @@ static void cancel_runs(void)
     sim_net_leave(l);
 }
 
-static void last_words(void)
+/* In the last life. */
+static void end_in_calm(void)
 {
     wait_for_quiet();
     cancel_runs();
@@ -149,7 +153,7 @@ static void run(void *arg)
     sim_clients_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
-    last_words();
+    end_in_calm();
 }
 
 void sim_world_run(uint64_t seed)
