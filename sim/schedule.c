@@ -9,7 +9,7 @@
 #include "sim/fiber.h"
 #include "sim/trace.h"
 
-enum { FIBERS_MAX = 64, SWITCH_NS = 1000, NAME = 16 };
+enum { FIBERS_MAX = 64, SWITCH_NS = 1000, NAME = 16, CHANGES_ONE_IN = 64 };
 
 struct sim_fiber {
     struct sim_stack stack;
@@ -21,6 +21,7 @@ struct sim_fiber {
     bool away;       /* no wake ends the sleep */
     bool woken;
     const void *waits_for;
+    uint64_t priority;
 };
 
 static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
@@ -29,13 +30,15 @@ static uint64_t now = SIM_MS(1), switches, made;
 static struct {
     uint64_t one_in; /* points at which a fiber is preempted */
     uint64_t away;   /* ns for which it stays away, at most */
-} shape = {8, 0};
+    bool by_priority;
+} shape;
 
 void sim_schedule_shape(void)
 {
     static const uint64_t one_in[] = {2, 8, 32, 256}, away[] = {1, SIM_MS(1), SIM_MS(100)};
     shape.one_in = one_in[sim_below(SIM_SHAPE, sizeof one_in / sizeof *one_in)];
     shape.away = away[sim_below(SIM_SHAPE, sizeof away / sizeof *away)];
+    shape.by_priority = sim_one_in(SIM_SHAPE, 3);
 }
 
 struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
@@ -47,6 +50,7 @@ struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(
     snprintf(f->name, sizeof f->name, "%s", name);
     f->owner = owner;
     f->number = made++;
+    f->priority = sim_below(SIM_SCHEDULE, UINT32_MAX);
     if (!first)
         first = f;
     LIST_INSERT_HEAD(&fibers, f, link);
@@ -77,6 +81,20 @@ static uint32_t runnable(struct sim_fiber **out, uint64_t *earliest)
     return count;
 }
 
+/* By priority, as of Burckhardt and others (PCT, 2010): the same one runs as long as it can, which
+ * is what a fault needs that takes few preemptions at the right places.  One that waits for others
+ * without sleeping comes behind them sooner or later. */
+static struct sim_fiber *highest(struct sim_fiber **ready, uint32_t count)
+{
+    struct sim_fiber *f = ready[0];
+    for (uint32_t n = 1; n < count; n++)
+        if (ready[n]->priority > f->priority)
+            f = ready[n];
+    if (sim_one_in(SIM_SCHEDULE, CHANGES_ONE_IN))
+        f->priority = sim_below(SIM_SCHEDULE, f->priority + 1);
+    return f;
+}
+
 static struct sim_fiber *choose(void)
 {
     struct sim_fiber *ready[FIBERS_MAX];
@@ -88,7 +106,9 @@ static struct sim_fiber *choose(void)
         now = earliest;
         count = runnable(ready, &earliest);
     }
-    return ready[count > 1 ? sim_below(SIM_SCHEDULE, count) : 0];
+    if (count == 1)
+        return ready[0];
+    return shape.by_priority ? highest(ready, count) : ready[sim_below(SIM_SCHEDULE, count)];
 }
 
 void sim_run(void)

@@ -1,9 +1,9 @@
 /* Which fiber runs, and the time.
  *
  * One fiber runs at a time, until it sleeps or is preempted at a point; then chance takes the next
- * of those that can run.  The clock goes on by 1 us a switch, and leaps to the next time that
- * somebody waits for when all sleep.  So a fiber that loops without sleeping stands still for ever:
- * the process is ended by its alarm. */
+ * of those that can run, or the one of the highest priority, as the seed says.  The clock goes on
+ * by 1 us a switch, and leaps to the next time that somebody waits for when all sleep.  So a fiber
+ * that loops without sleeping stands still for ever: the process is ended by its alarm. */
 #ifndef ERGON_SIM_SCHEDULE_H
 #define ERGON_SIM_SCHEDULE_H
 
