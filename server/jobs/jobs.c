@@ -167,8 +167,9 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
         jobs_free(jobs);
         return NULL;
     }
-    jobs->table.next_id =
-        id_first(table_wall(&jobs->table), jobs->store ? store_last_id(jobs->store) : 0);
+    /* The file is read before the clock, whatever the compiler's order of arguments. */
+    uint64_t last = jobs->store ? store_last_id(jobs->store) : 0;
+    jobs->table.next_id = id_first(table_wall(&jobs->table), last);
     if (!feed_init(&jobs->table.feed, options->events_max, epoch_of(jobs))) {
         snprintf(error, size, "no memory for the last %u events of tasks", options->events_max);
         jobs_free(jobs);
