@@ -1,6 +1,6 @@
 #include "sim/chance.h"
 
-#include "sim/system.h"
+#include <stddef.h>
 
 static uint64_t states[SIM_STREAMS];
 
@@ -38,6 +38,8 @@ bool sim_one_in(enum sim_stream stream, uint64_t n)
 }
 
 /* --- What the server's base/chance.h is --- */
+
+bool __wrap_chance_bytes(void *out, size_t size);
 
 bool __wrap_chance_bytes(void *out, size_t size)
 {

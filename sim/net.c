@@ -25,7 +25,6 @@ struct queue {
 
 struct sim_poller {
     struct poller table; /* first member */
-    struct sim_fiber *sleeper;
     bool woken;
     LIST_HEAD(, sim_link) links;
 };
@@ -119,11 +118,9 @@ static void poller_poll(struct poller *self, ao_time timeout)
     sim_point();
     if (report(p) || timeout == 0)
         return;
-    p->sleeper = sim_self();
     if (!p->woken)
         sim_wait_for(p, until);
     p->woken = false;
-    p->sleeper = NULL;
     report(p);
 }
 

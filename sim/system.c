@@ -1,7 +1,11 @@
 #include "sim/system.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "server/runtime/thread.h"
