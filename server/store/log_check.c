@@ -12,6 +12,8 @@
 enum {
     HEAD = 32, /* bytes, of the log */
     FRAME_HEAD = 24,
+    MARK_END = 8, /* in it: the number of the page and the mark; the salt and the checksum follow */
+    SECTOR = 512, /* the least that a disk writes whole */
     MAGIC = 0x377f0682, /* one more: checksums of numbers whose first byte is the highest */
     PAGE_LEAST = 512,
     PAGE_MOST = 65536,
@@ -144,6 +146,13 @@ static bool ends_commit(const struct log *l)
 
 /* --- The walk --- */
 
+/* Does a sector of the disk end between the frame's mark of a commit and its salt?  A power cut may
+ * leave the mark of an older frame, or anything, before the salt of a new one. */
+static bool mark_is_apart(const struct log *l, uint64_t n)
+{
+    return (frame_at(l, n) + MARK_END) % SECTOR == 0;
+}
+
 /* From the frame `n` on, which is bad or not there, with the sum that stands before it: counts the
  * seams, each of which is the end of a commit that was whole; and says whether any of the frames is
  * one of this log, and not of the one that stood in the file before. */
@@ -161,7 +170,7 @@ static uint64_t seams_behind(struct log *l, uint64_t n, struct sum before, bool 
             follows = is_good(l);
         seams += follows && ended;
         *any |= is_ours(l);
-        ended = is_ours(l) && ends_commit(l);
+        ended = is_ours(l) && ends_commit(l) && (follows || !mark_is_apart(l, n));
         written = l->stored;
         meant = follows ? l->content : content;
     }

@@ -11,7 +11,8 @@
  * which each was written over the beginning of the one before.
  *
  * What is cut off at a seam, or lost with the last commit alone, cannot be told from what was never
- * written.
+ * written.  Nor can one commit behind a damaged frame that ends another, where a sector of the disk
+ * ends within the head of that frame (every 64th): a torn commit may look the same.
  *
  * Thread: any; the files are read by the functions of SQLite's file system, and nothing is written
  * but by log_empty(). */

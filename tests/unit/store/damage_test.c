@@ -430,6 +430,29 @@ STORE_TEST(a_last_commit_that_a_power_cut_has_torn)
     store_files_free(&files);
 }
 
+/* A sector ends between the mark of a frame and its salt: of a commit that a power cut has torn,
+ * the mark may be that of an older log. */
+STORE_TEST(an_old_mark_before_a_new_salt_is_no_commit)
+{
+    enum { MANY = 200 /* tasks: some hundred frames */ };
+    struct store_files files = left(w, MANY);
+    struct store_part *log = &files.part[STORE_LOG];
+    struct log_look look;
+    size_t n = 0;
+    while ((HEAD + n * FRAME + 8) % 512 != 0 || last_commit(&files, n + 1) == n)
+        assert_in_range(++n, 1, frames(&files) - 2);
+    size_t end = n + 1;
+    while (last_commit(&files, end + 1) != end)
+        end++;
+    log->len = HEAD + (end + 1) * FRAME;
+    memset(log->at + HEAD + n * FRAME, 1, 8);
+    written(w, &files);
+    assert_int_equal(log_check(w->path, NULL, &look), 0);
+    assert_int_equal(look.found, LOG_TORN);
+    assert_in_range(look.commits, 1, MANY - 1);
+    store_files_free(&files);
+}
+
 /* --- While it serves --- */
 
 /* What a batch has begun is taken back: others who look into the file are not kept waiting. */
