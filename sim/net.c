@@ -33,7 +33,6 @@ struct sim_link {
     LIST_ENTRY(sim_link) link; /* of its poller, while `stream` is open */
     struct sim_poller *poller;
     struct stream *stream; /* NULL: not opened yet, or closed by the server */
-    event_callback_fn on_event;
     int fd;
     struct queue to_server, to_client;
     size_t window;
@@ -80,7 +79,6 @@ static size_t piece(size_t most)
 
 struct poller *__wrap_poller_libevent_new(void);
 void __wrap_poller_libevent_free(struct poller *poller);
-struct event_base *__wrap_poller_libevent_base(struct poller *poller);
 struct poller *__wrap_poller_eventfd_new(void);
 void __wrap_poller_eventfd_free(struct poller *poller);
 
@@ -105,7 +103,7 @@ static bool report(struct sim_poller *p)
         if (what & STREAM_CLOSED)
             l->news = false;
         if (what)
-            l->on_event(l->fd, (short)what, l->stream);
+            l->stream->watch.watcher->on_event(&l->stream->watch, what);
         any |= what != 0;
     }
     return any;
@@ -145,12 +143,6 @@ void __wrap_poller_libevent_free(struct poller *poller)
     free(poller);
 }
 
-/* Whoever has it hands it to stream_plain_open() alone. */
-struct event_base *__wrap_poller_libevent_base(struct poller *poller)
-{
-    return (struct event_base *)poller;
-}
-
 struct poller *__wrap_poller_eventfd_new(void)
 {
     return __wrap_poller_libevent_new();
@@ -163,8 +155,7 @@ void __wrap_poller_eventfd_free(struct poller *poller)
 
 /* --- The server's end --- */
 
-void __wrap_stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                              event_callback_fn on_event);
+void __wrap_stream_plain_open(struct stream *s, int fd, const struct poller_watcher *watcher);
 int __wrap_close(int fd);
 int __real_close(int fd);
 
@@ -250,8 +241,7 @@ static void stream_explain(const struct stream *s, char *buf, size_t size)
     snprintf(buf, size, "the simulation has no errors of sockets");
 }
 
-void __wrap_stream_plain_open(struct stream *s, int fd, struct event_base *base,
-                              event_callback_fn on_event)
+void __wrap_stream_plain_open(struct stream *s, int fd, const struct poller_watcher *watcher)
 {
     static const struct stream_class simulated = {.name = "simulated",
                                                   .read = stream_read,
@@ -270,8 +260,8 @@ void __wrap_stream_plain_open(struct stream *s, int fd, struct event_base *base,
     s->backlog = 0;
     s->more = false;
     l->stream = s;
-    l->on_event = on_event;
-    l->poller = (struct sim_poller *)base;
+    s->watch.watcher = watcher;
+    l->poller = ao_of(watcher->poller, struct sim_poller, table);
     LIST_INSERT_HEAD(&l->poller->links, l, link);
 }
 
