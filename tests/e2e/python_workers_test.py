@@ -253,6 +253,7 @@ class Workers(unittest.TestCase):
             if begun():
                 break
         eventually(lambda: self.said().endswith("cancelled deadline\n"), "it was told")
+        eventually(lambda: self.client.call("worker.list")["workers"][0]["out"] == 0, "its slot is free")
         with self.server.connect() as other:
             other.send("hold", True)
             eventually(lambda: self.client.call("worker.list")["workers"][0]["out"] > 0, "it runs")
