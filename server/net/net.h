@@ -61,7 +61,7 @@ struct net_limits {
 struct net_loop_options {
     uint32_t index;
     struct activator *activator;
-    struct poller *poller;           /* a poller_epoll; NULL: nothing is watched, in tests */
+    struct poller *poller;           /* a poller_libevent; NULL: nothing is watched, in tests */
     const struct net_limits *limits; /* copied */
     struct conn_port port;           /* copied */
     struct tally_book *tallies;      /* of this loop; borrowed: it outlives the loop */
