@@ -24,7 +24,7 @@ OTHERS = {
     "waits, and says what task.get does": "task.wait task.watch",
     "in memory only: a reader is told of the restart": "task.events",
     "waits for the store, so it is asked afterwards only": "server.audit",
-    "in memory only: docs/semaphores.md": "event.set event.wait",
+    "in memory only: proto/PROTOCOL.md": "event.set event.wait",
 }
 
 # What may differ afterwards, and why: of a path of what was asked, as shell patterns have it.
