@@ -138,5 +138,8 @@ function(ergon_test_properties name timeout labels)
     if(NOT timeout)
         set(timeout 120)
     endif()
+    if(ERGON_SANITIZE) # and others beside it: a multiple of what it takes elsewhere
+        math(EXPR timeout "${timeout} * 4")
+    endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
 endfunction()
