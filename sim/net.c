@@ -333,7 +333,7 @@ void sim_net_leave(struct sim_link *l)
     tell_server(l);
 }
 
-/* What it had sent still comes. */
+/* Bytes that the server had sent still arrive. */
 void sim_net_died(void)
 {
     for (int n = 0; n < link_count; n++) {

@@ -1,4 +1,4 @@
-/* What the linker puts in the place of the system's calls (--wrap, see CMakeLists.txt): threads,
+/* Functions that the linker calls instead of the system's (--wrap, see CMakeLists.txt): threads,
  * semaphores, locks, conditions, clocks, sleep, and what the machine has.  Each function has the
  * prototype of the one whose place it takes, and nobody calls it by its own name.
  *

@@ -1,6 +1,6 @@
 """What an operation was answered about is the same after the real server's death: each deed is done and answered, all that
-clients may ask is asked, and the server is killed right then.  A write that the answer did not wait for is lost then: it stands
-behind another of a disk that is slow.  In the end the server is stopped in order, too.
+clients may ask is asked, and then the server is killed.  A write that the answer did not wait for is lost, because it is queued
+behind another write of a slow disk.  In the end the server is stopped in order, too.
 
 tests/unit/jobs/restart_test.c compares more deeds, and each alone, by a store in memory; here the rows go through SQLite.
 Each method of the server is among DEEDS, ASKED or OTHERS, so that a new one cannot be left out."""

@@ -69,7 +69,7 @@ struct connection {
     bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
     bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */
     bool killed : 1;        /* conn_kill() */
-    bool waits : 1;         /* OPEN: for room in its account; cold->room stands there */
+    bool waits : 1;         /* OPEN: for room in its account, by cold->room */
     bool heavy : 1;         /* OPEN: it holds as much as it may itself */
     bool held : 1;          /* OPEN: it is not read, since it `waits` or is `heavy` */
     bool put_back : 1;      /* the message that is handed over waits for room */

@@ -1,4 +1,4 @@
-"""A server that tells of each step that is longer than LEAST_US, and connections to it."""
+"""A server that reports each step longer than LEAST_US, and connections to it."""
 
 import os
 import re
