@@ -217,7 +217,7 @@ struct api_call {
     struct evhttp_request *req;
     struct session *session;
     struct event *vanishes; /* whoever asked; NULL: nobody looks */
-    uint64_t id;            /* of the gateway's call */
+    struct gateway_call *call;
 };
 
 /* Nobody is there to read the answer, which evhttp finds out when it writes it. */
@@ -227,7 +227,7 @@ static void on_vanished(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    gateway_cancel(api_peer(c->session), c->id);
+    gateway_cancel(c->call);
 }
 
 static void api_call_free(struct api_call *c)
@@ -293,9 +293,9 @@ static void begin_call(const struct web *w, struct session *s, struct evhttp_req
 
     if (c) {
         *c = (struct api_call){.req = req, .session = s};
-        c->id = gateway_call(api_peer(s), method, params, w->call_ms, on_answer, c, &code);
+        c->call = gateway_call(api_peer(s), method, params, w->call_ms, on_answer, c, &code);
     }
-    if (c && c->id != 0) {
+    if (c && c->call) {
         c->vanishes = request_vanishes(req, on_vanished, c);
         s->calls++;
         return;

@@ -12,11 +12,11 @@ struct follow {
     const struct follow_port *port;
     void *arg;
     struct event *timer;
-    json_t *wanted, *mark; /* NULL: nothing is followed */
-    uint64_t call;         /* under way; 0: none */
-    unsigned full;         /* pages in a row that were full */
-    json_int_t last;       /* number of the last event that was sent; 0: none */
-    bool passes;           /* over what is there: where the feed is now is asked next */
+    json_t *wanted, *mark;     /* NULL: nothing is followed */
+    struct gateway_call *call; /* under way; NULL: none */
+    unsigned full;             /* pages in a row that were full */
+    json_int_t last;           /* number of the last event that was sent; 0: none */
+    bool passes;               /* over what is there: where the feed is now is asked next */
 };
 
 static void wait_for(struct follow *f, unsigned ms)
@@ -87,9 +87,9 @@ static void on_answer(void *arg, const struct gateway_answer *a)
 {
     struct follow *f = arg;
 
-    if (f->call == 0 || !f->wanted)
+    if (!f->call || !f->wanted)
         return; /* it was cancelled */
-    f->call = 0;
+    f->call = NULL;
     if (a->result) {
         if (f->passes)
             pass_over(f, a->result);
@@ -111,7 +111,7 @@ static void ask(struct follow *f, struct gateway_peer *peer)
     if (params)
         f->call = gateway_call(peer, "task.events", params, CALL_MS, on_answer, f, &code);
     json_decref(params);
-    if (f->call == 0)
+    if (!f->call)
         fail(f, code, "the events cannot be asked for");
 }
 
@@ -122,7 +122,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (!f->wanted || f->call != 0 || !peer)
+    if (!f->wanted || f->call || !peer)
         return;
     if (f->port->keeps_up(f->arg))
         ask(f, peer);
@@ -147,12 +147,11 @@ struct follow *follow_new(struct event_base *base, const struct follow_port *por
 
 static void let_go(struct follow *f)
 {
-    struct gateway_peer *peer = f->port->peer(f->arg);
-    uint64_t call = f->call;
+    struct gateway_call *call = f->call;
 
-    f->call = 0;
-    if (call != 0 && peer)
-        gateway_cancel(peer, call); /* of a session that has ended nothing is under way */
+    f->call = NULL;
+    if (call)
+        gateway_cancel(call);
     event_del(f->timer);
     json_decref(f->wanted);
     json_decref(f->mark);

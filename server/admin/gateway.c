@@ -17,13 +17,17 @@ struct gateway_peer {
     struct net_origin from;
     const struct gateway_port *port;
     void *arg;
-    bool closing; /* gateway_close() runs */
-    bool open;    /* `opened` has said who it is, and `lost` was not called */
+    LIST_HEAD(, gateway_call) calls; /* those that libergon has not ended */
+    bool closing;                    /* gateway_close() runs */
+    bool open;                       /* `opened` has said who it is, and `lost` was not called */
 };
 
-/* One call of libergon, until its answer. */
+/* One call of libergon, until that has ended it. */
 struct gateway_call {
-    gateway_answer_fn *answered;
+    LIST_ENTRY(gateway_call) link;
+    struct gateway_peer *peer; /* NULL: it was closed */
+    ergon_call_id id;
+    gateway_answer_fn *answered; /* NULL: it has been */
     void *arg;
 };
 
@@ -101,10 +105,14 @@ static void on_answer(void *arg, const struct ergon_answer *a)
     struct gateway_call *call = arg;
     struct gateway_answer out = {.code = code_of(a), .text = a->text};
 
-    if (a->outcome == ERGON_END_OK)
-        out.result = result_of(a, &out);
-    call->answered(call->arg, &out);
-    json_decref(out.result);
+    if (call->peer)
+        LIST_REMOVE(call, link);
+    if (call->answered) {
+        if (a->outcome == ERGON_END_OK)
+            out.result = result_of(a, &out);
+        call->answered(call->arg, &out);
+        json_decref(out.result);
+    }
     free(call);
 }
 
@@ -122,28 +130,32 @@ static bool is_within(const struct scan_limits *limits, const msgpack_sbuffer *p
            SCAN_WHOLE;
 }
 
-static uint64_t send_call(struct gateway_peer *p, const char *method, const msgpack_sbuffer *params,
-                          uint32_t ms, gateway_answer_fn *answered, void *arg)
+static struct gateway_call *send_call(struct gateway_peer *p, const char *method,
+                                      const msgpack_sbuffer *params, uint32_t ms,
+                                      gateway_answer_fn *answered, void *arg)
 {
     struct gateway_call *call = malloc(sizeof *call);
-    uint64_t id = 0;
 
     if (!call)
-        return 0;
-    *call = (struct gateway_call){answered, arg};
-    id = ergon_client_call(p->client, method, (struct ergon_raw){params->data, params->size}, ms,
-                           on_answer, call);
-    if (id == 0)
+        return NULL;
+    *call = (struct gateway_call){.peer = p, .answered = answered, .arg = arg};
+    call->id = ergon_client_call(p->client, method, (struct ergon_raw){params->data, params->size},
+                                 ms, on_answer, call);
+    if (call->id == 0) {
         free(call);
-    return id;
+        return NULL;
+    }
+    LIST_INSERT_HEAD(&p->calls, call, link);
+    return call;
 }
 
-uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *params, uint32_t ms,
-                      gateway_answer_fn *answered, void *arg, const char **code)
+struct gateway_call *gateway_call(struct gateway_peer *p, const char *method, const json_t *params,
+                                  uint32_t ms, gateway_answer_fn *answered, void *arg,
+                                  const char **code)
 {
     msgpack_sbuffer packed;
     msgpack_packer packer;
-    uint64_t id = 0;
+    struct gateway_call *call = NULL;
 
     msgpack_sbuffer_init(&packed);
     msgpack_packer_init(&packer, &packed, msgpack_sbuffer_write);
@@ -153,14 +165,23 @@ uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *
     else if (!is_within(&p->gateway->scan, &packed))
         *code = "TOO_LARGE";
     else
-        id = send_call(p, method, &packed, ms, answered, arg);
+        call = send_call(p, method, &packed, ms, answered, arg);
     msgpack_sbuffer_destroy(&packed);
-    return id;
+    return call;
 }
 
-void gateway_cancel(struct gateway_peer *p, uint64_t call)
+/* libergon does not know a call any more whose connection has just been lost, and ends it a moment
+ * later, when nobody waits for it. */
+void gateway_cancel(struct gateway_call *call)
 {
-    ergon_client_cancel(p->client, call);
+    static const struct gateway_answer cancelled = {NULL, "CANCELLED", "cancelled by the caller"};
+    gateway_answer_fn *answered = call->answered;
+    void *arg = call->arg;
+
+    call->answered = NULL;
+    if (call->peer)
+        ergon_client_cancel(call->peer->client, call->id);
+    answered(arg, &cancelled);
 }
 
 /* ---- its beginning and its end ---- */
@@ -191,7 +212,7 @@ static bool say_hello(struct gateway_peer *p)
 {
     json_t *params = json_array();
     const char *code;
-    bool said = params && gateway_call(p, "server.hello", params, 0, on_hello, p, &code) != 0;
+    bool said = params && gateway_call(p, "server.hello", params, 0, on_hello, p, &code);
 
     json_decref(params);
     return said;
@@ -232,12 +253,16 @@ struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,
 
 void gateway_close(struct gateway_peer *p)
 {
+    struct gateway_call *call;
+
     if (!p || p->closing)
         return;
     p->closing = true;
     p->open = false;
     LIST_REMOVE(p, link);
     ergon_client_free(p->client);
+    LIST_FOREACH(call, &p->calls, link)
+    call->peer = NULL;
     free(p);
 }
 

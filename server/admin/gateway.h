@@ -32,6 +32,7 @@ struct gateway {
 };
 
 struct gateway_peer;
+struct gateway_call;
 
 struct gateway_port {
     /* It is known who it is: `principal` is valid during the call.  Or it came to nothing (NULL):
@@ -61,15 +62,16 @@ struct gateway_answer {
 };
 typedef void gateway_answer_fn(void *arg, const struct gateway_answer *answer);
 
-/* Calls a method; params is a JSON array, borrowed.  `answered` is called once, later.  The call's
- * id for gateway_cancel(), or 0 and *code: "MEMORY" (or the name of the method is too long),
+/* Calls a method; params is a JSON array, borrowed.  `answered` is called once, later.  The call,
+ * valid until then, or NULL and *code: "MEMORY" (or the name of the method is too long),
  * "BAD_PARAMS" (the parameters cannot be packed: too deep, bad base64), or "TOO_LARGE" (in bytes or
  * depth, for the limits of a message). */
-uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *params, uint32_t ms,
-                      gateway_answer_fn *answered, void *arg, const char **code);
+struct gateway_call *gateway_call(struct gateway_peer *p, const char *method, const json_t *params,
+                                  uint32_t ms, gateway_answer_fn *answered, void *arg,
+                                  const char **code);
 /* Nobody waits for it any more: the server is told to cancel it, and it is answered CANCELLED,
- * before this returns; one that has been answered is not. */
-void gateway_cancel(struct gateway_peer *p, uint64_t call);
+ * before this returns.  Also of a peer that was closed. */
+void gateway_cancel(struct gateway_call *call);
 
 /* For a page: bytes that are no UTF-8 are {"$bin": "base64"}. */
 #define GATEWAY_BYTES "$bin"

@@ -157,7 +157,7 @@ static void ask(struct live *v, const struct session *s)
     for (size_t i = 0; none && i < PARTS; i++) {
         v->parts[i] = (struct live_part){v, parts[i].name};
         if (gateway_call(api_peer(s), parts[i].method, none, v->web->call_ms, on_part, &v->parts[i],
-                         &code) != 0)
+                         &code))
             v->asked++;
     }
     json_decref(none);

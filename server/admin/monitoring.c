@@ -70,7 +70,7 @@ static void ask(struct probe *p, struct gateway_peer *peer)
     json_t *none = json_array();
     const char *code;
 
-    if (!none || gateway_call(peer, p->method, none, p->web->call_ms, on_answer, p, &code) == 0)
+    if (!none || !gateway_call(peer, p->method, none, p->web->call_ms, on_answer, p, &code))
         probe_end(p, &no_memory);
     json_decref(none);
 }

@@ -23,8 +23,9 @@ static struct world *the;
 
 /* ---- the gateway that the test plays ---- */
 
-uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *params, uint32_t ms,
-                      gateway_answer_fn *answered, void *arg, const char **code)
+struct gateway_call *gateway_call(struct gateway_peer *p, const char *method, const json_t *params,
+                                  uint32_t ms, gateway_answer_fn *answered, void *arg,
+                                  const char **code)
 {
     (void)p;
     (void)code;
@@ -34,7 +35,8 @@ uint64_t gateway_call(struct gateway_peer *p, const char *method, const json_t *
     the->asked = json_deep_copy(json_array_get(params, 0));
     the->answered = answered;
     the->arg = arg;
-    return ++the->calls;
+    the->calls++;
+    return (struct gateway_call *)(void *)&the->calls;
 }
 
 static void end_call(const struct gateway_answer *answer)
@@ -44,10 +46,9 @@ static void end_call(const struct gateway_answer *answer)
     the->answered(the->arg, answer);
 }
 
-void gateway_cancel(struct gateway_peer *p, uint64_t call)
+void gateway_cancel(struct gateway_call *call)
 {
-    (void)p;
-    assert_int_equal(call, the->calls);
+    assert_ptr_equal(call, &the->calls);
     the->cancelled++;
     end_call(&(struct gateway_answer){.code = "CANCELLED", .text = "cancelled"});
 }
@@ -254,7 +255,6 @@ TEST(what_is_followed_before_is_given_up)
     tear_down(&w);
 }
 
-/* Its call has been answered CLOSED by then. */
 TEST(nothing_is_asked_of_a_session_that_has_ended)
 {
     struct world w;
@@ -267,4 +267,14 @@ TEST(nothing_is_asked_of_a_session_that_has_ended)
     assert_null(w.asked);
     tear_down(&w);
     assert_int_equal(w.cancelled, 0);
+}
+
+TEST(what_is_under_way_when_the_session_ends_is_given_up)
+{
+    struct world w;
+    set_up(&w, "{}");
+    until_asked(&w);
+    w.ended = true;
+    tear_down(&w);
+    assert_int_equal(w.cancelled, 1);
 }
