@@ -465,7 +465,7 @@ class GivenUp(WorkerTest):
         self.assertEqual(self.client.call("task.get", good)["losses"], 1)
         other.answer(number, True)
         self.assertEqual(self.ended(good)["state"], "done")
-        self.assertIn("longer than workers.give_up", self.server.log_text())
+        eventually(lambda: "longer than workers.give_up" in self.server.log_text(), "the log says why")
 
 
 class Joined(WorkerTest):
