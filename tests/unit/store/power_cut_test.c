@@ -14,8 +14,8 @@
 #include "tests/support/virtual.h"
 
 enum {
-    CUTS = 1000,
-    CUTS_AFTER_A_SYNC = 1000,
+    CUTS = 1000 / FAULT_STRIDE,
+    CUTS_AFTER_A_SYNC = 1000 / FAULT_STRIDE,
     CUTS_OF_A_DISK = 50,
     FIRST_SEED = 100,
     BURST = 40,
