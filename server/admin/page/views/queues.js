@@ -57,6 +57,8 @@ export function view({ parameters }) {
             { title: 'ended, kept', kind: 'number', text: (t) => f.count(t.ended), hint: (t) => f.exact(t.ended) },
             { title: 'failed or dead', kind: 'number', text: (t) => f.count(t.ended_badly), hint: (t) => f.exact(t.ended_badly) },
             { title: 'size of these', kind: 'number', text: (t) => f.bytes(t.ended_bytes), hint: (t) => f.exact(t.ended_bytes, 'bytes') },
+            { title: 'limits in use', kind: 'number', text: (t) => f.count(t.limits), hint: (t) => f.exact(t.limits) },
+            { title: 'rates in use', kind: 'number', text: (t) => f.count(t.rates), hint: (t) => f.exact(t.rates) },
         ],
     });
     const byTenant = lister({ method: 'queue.tenants', table: tenants, every: 5000, ask: async () => (await call('queue.tenants')).tenants.sort((a, b) => b.open - a.open) });
