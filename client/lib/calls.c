@@ -65,8 +65,13 @@ void calls_add(struct calls *t, struct call *call)
 
 void calls_remove(struct calls *t, struct call *call)
 {
-    assert(call->place != CALL_ENDING);
-    list_out(t, call);
+    assert(call->place != CALL_ENDING || call->ending != NULL);
+    if (call->place != CALL_ENDING) {
+        list_out(t, call);
+    } else {
+        TAILQ_REMOVE(call->ending, call, link);
+        call->ending = NULL;
+    }
     if (call->id != 0)
         hash_remove(&t->by_message, &call->by_message);
 }
@@ -78,13 +83,14 @@ void calls_sent(struct calls *t, struct call *call)
     list_in(t, call, CALL_IN_FLIGHT);
 }
 
-void calls_detach(struct calls *t, enum call_place place, struct call_list *to)
+void calls_set_aside(struct calls *t, enum call_place place, struct call_list *to)
 {
     struct call *call;
     while ((call = TAILQ_FIRST(&t->lists[place])) != NULL) {
-        calls_remove(t, call);
+        list_out(t, call);
         if (call->timed)
             event_del(&call->timer); /* it must not end the call a second time */
+        call->ending = to;
         TAILQ_INSERT_TAIL(to, call, link);
     }
 }
@@ -125,9 +131,11 @@ void call_end_as(struct call *call, enum ergon_end outcome, const char *why)
     call_end(call, &(struct ergon_answer){.outcome = outcome, .code = "", .text = why});
 }
 
-void calls_end(struct call_list *ending, enum ergon_end outcome, const char *why)
+void calls_end(struct calls *t, struct call_list *ending, enum ergon_end outcome, const char *why)
 {
     struct call *call;
-    while ((call = TAILQ_POP(ending, link)) != NULL)
+    while ((call = TAILQ_FIRST(ending)) != NULL) {
+        calls_remove(t, call);
         call_end_as(call, outcome, why);
+    }
 }

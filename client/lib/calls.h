@@ -14,11 +14,14 @@ enum call_place {
     CALL_WAITING,   /* for a connection; `frame` is its message */
     CALL_IN_FLIGHT, /* sent */
     CALL_PAUSED,    /* never sent: its timer is all that it is about */
-    CALL_ENDING     /* in no list of the table */
+    CALL_ENDING     /* in no list of the table: it is about to end, or has been removed */
 };
 
+TAILQ_HEAD(call_list, call);
+
 struct call {
-    TAILQ_ENTRY(call) link;      /* in the list of its place; CALL_ENDING: the holder's */
+    TAILQ_ENTRY(call) link;      /* in the list of its place; CALL_ENDING: in `ending` */
+    struct call_list *ending;    /* of those that were set aside; NULL: none */
     struct hash_link by_message; /* while it is in the table and id is not 0 */
     ergon_call_id id;            /* its low 32 bits are the message id; 0: a notification */
     enum call_place place;
@@ -30,8 +33,6 @@ struct call {
     uint8_t *frame;   /* owned; the whole message, while CALL_WAITING; else NULL */
     size_t frame_len; /* bytes */
 };
-
-TAILQ_HEAD(call_list, call);
 
 struct calls {
     struct hash_table by_message; /* calls with an id */
@@ -48,15 +49,18 @@ ergon_call_id calls_next_id(struct calls *t);
 
 /* Puts in a call, whose id and place (not CALL_ENDING) are set. */
 void calls_add(struct calls *t, struct call *call);
-void calls_remove(struct calls *t, struct call *call); /* place becomes CALL_ENDING */
+void calls_remove(struct calls *t, struct call *call); /* also one that was set aside */
 void calls_sent(struct calls *t, struct call *call);   /* from CALL_WAITING to CALL_IN_FLIGHT */
 
 /* NULL: there is none. */
 struct call *calls_by_id(const struct calls *t, ergon_call_id id);
 struct call *calls_by_message(const struct calls *t, uint32_t message_id);
 
-/* Removes every call of one place and appends it to `to`, in order, with its timer stopped. */
-void calls_detach(struct calls *t, enum call_place place, struct call_list *to);
+/* Appends every call of one place to `to`, in order, with its timer stopped.  Until calls_end()
+ * ends them, which is owed, they are found by their ids, so that each can be cancelled. */
+void calls_set_aside(struct calls *t, enum call_place place, struct call_list *to);
+/* Ends all of them so, in order. */
+void calls_end(struct calls *t, struct call_list *ending, enum ergon_end outcome, const char *why);
 
 /* ---- calls that are in no table ---- */
 
@@ -67,8 +71,5 @@ void call_free(struct call *call);
 /* Frees it, then calls its one callback, if it has one.  After that its client may be gone. */
 void call_end(struct call *call, const struct ergon_answer *answer);
 void call_end_as(struct call *call, enum ergon_end outcome, const char *why);
-
-/* Ends all of them so, in order. */
-void calls_end(struct call_list *ending, enum ergon_end outcome, const char *why);
 
 #endif

@@ -107,15 +107,15 @@ static void go_down(struct ergon_client *c, enum ergon_end outcome, const char *
     event_del(&c->timer);
     reconnect = reconnect && back_off(c);
     serve_lost(&c->serve);
-    calls_detach(&c->calls, CALL_IN_FLIGHT, &in_flight);
+    calls_set_aside(&c->calls, CALL_IN_FLIGHT, &in_flight);
     if (!reconnect || outcome == ERGON_END_DENIED)
-        calls_detach(&c->calls, CALL_WAITING, &waiting);
+        calls_set_aside(&c->calls, CALL_WAITING, &waiting);
     if (closed)
-        calls_detach(&c->calls, CALL_PAUSED, &waiting);
+        calls_set_aside(&c->calls, CALL_PAUSED, &waiting);
     enter_state(c, reconnect ? ERGON_STATE_BACKING_OFF : ERGON_STATE_IDLE, text);
     serve_tell(&c->serve);
-    calls_end(&in_flight, closed ? outcome : ERGON_END_BROKEN, text);
-    calls_end(&waiting, outcome, text);
+    calls_end(&c->calls, &in_flight, closed ? outcome : ERGON_END_BROKEN, text);
+    calls_end(&c->calls, &waiting, outcome, text);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

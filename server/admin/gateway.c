@@ -170,8 +170,8 @@ struct gateway_call *gateway_call(struct gateway_peer *p, const char *method, co
     return call;
 }
 
-/* libergon does not know a call any more whose connection has just been lost, and ends it a moment
- * later, when nobody waits for it. */
+/* A peer that was closed from within `lost` leaves calls that libergon ends a moment later, when
+ * nobody waits for them. */
 void gateway_cancel(struct gateway_call *call)
 {
     static const struct gateway_answer cancelled = {NULL, "CANCELLED", "cancelled by the caller"};

@@ -188,7 +188,7 @@ TEST(calls_of_a_lost_connection_are_answered)
     tear_down(&w);
 }
 
-/* libergon has set them aside by then, to end them when it has told that the connection is lost. */
+/* Its peer is closed by then, and libergon ends its calls only when `lost` has returned. */
 TEST(a_call_of_a_lost_connection_can_be_given_up)
 {
     struct world w;

@@ -180,6 +180,38 @@ WORLD_TEST(without_reconnect_waiting_calls_end)
     assert_int_equal(ergon_client_state(w->client), ERGON_STATE_IDLE);
 }
 
+static void give_up_the_second(void *arg, enum ergon_state state, const char *why)
+{
+    struct world *w = arg;
+    (void)why;
+    if (state != ERGON_STATE_IDLE || w->called < 2)
+        return;
+    assert_int_equal(w->total, 0); /* its connection has failed, and it has not been answered yet */
+    assert_true(ergon_client_cancel(w->client, w->calls[1].id));
+    assert_false(ergon_client_cancel(w->client, w->calls[1].id));
+}
+
+static void hang_up_at_the_third(struct scripted *s, const struct envelope *e)
+{
+    (void)e;
+    if (++*(unsigned *)s->user == 3)
+        scripted_hang_up(s);
+}
+
+WORLD_TEST(a_call_can_be_given_up_while_a_failure_is_told)
+{
+    unsigned requests = 0;
+    struct ergon_options options = {
+        .no_reconnect = true, .on_state = give_up_the_second, .on_state_arg = *state};
+    struct world *w = world_open(state, hang_up_at_the_third, &requests, options);
+    for (int n = 0; n < 3; n++)
+        world_call(w, "x", 0);
+    world_until(w, 3);
+    assert_int_equal(w->calls[0].outcome, ERGON_END_BROKEN);
+    assert_int_equal(w->calls[1].outcome, ERGON_END_CANCELLED);
+    assert_int_equal(w->calls[2].outcome, ERGON_END_BROKEN);
+}
+
 /* ---- limits, and a server that asks ---- */
 
 static void say_nothing(struct scripted *s, const struct envelope *e)
