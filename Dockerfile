@@ -1,4 +1,4 @@
-# docker build -t ergon .          docs/operations.md says how the image is run.
+# docker build -t ergon .          docs/install.md says how the image is run.
 #   --label org.opencontainers.image.revision=$(git rev-parse HEAD)          says of what it is made
 
 FROM debian:bookworm-slim AS build

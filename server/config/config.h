@@ -2,9 +2,9 @@
  *
  * The sources in rising order are the defaults, the YAML file, the environment (ERGON_...), and the
  * flags.  One table of keys (server/config/key_table.h) drives them all, --print-config, --help and
- * the reference in docs/operations.md.  A loaded configuration needs no rule of precedence and has
- * no "unset": what follows from other keys (a listener's certificate from tls.cert, say) is filled
- * in.
+ * the reference in docs/configuration.md.  A loaded configuration needs no rule of precedence and
+ * has no "unset": what follows from other keys (a listener's certificate from tls.cert, say) is
+ * filled in.
  *
  * Thread: one at a time, as getopt_long() has a state of its own; any thread may read a loaded
  * configuration.  A configuration owns all that it points to. */

@@ -352,8 +352,8 @@ static const struct config_key listener_keys[] = {
 static const struct config_key admin_keys[] = {
     {"url", NULL, &config_adminurl, AT(url), .help = "where to listen"},
     {"auth", NULL, &config_word, AT(auth), .normal = "auto", .words = AUTH,
-     .help = "how whoever opens a session says who it is; auto: peer for unix://, cert where "
-             "client certificates are required, token where there is a tokens_file, else none"},
+     .help = "how a peer says who it is; auto: peer for unix://, cert where client certificates "
+             "are required, token where there is a tokens_file, else none"},
     {"allow", NULL, &config_textlist, AT(allow), .help = "globs of the methods allowed; none: all"},
     {"tls.cert", NULL, &config_path, AT(cert), .help = "instead of the common one"},
     {"tls.key", NULL, &config_path, AT(key), .help = "instead of the common one"},

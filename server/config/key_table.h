@@ -1,9 +1,9 @@
 /* The tables of keys: what can be configured, each key declared once.
  *
  * A key's row holds its name, type, default, limits and help.  File, environment, flags, --help,
- * --print-config and the test of docs/operations.md walk these tables, so that a new key is one row
- * in key_table.c and one member of struct config.  What a value of a type can do stands once, too,
- * in the type's row of operations (types.c, lists.c).
+ * --print-config and the test of docs/configuration.md walk these tables, so that a new key is one
+ * row in key_table.c and one member of struct config.  What a value of a type can do stands once,
+ * too, in the type's row of operations (types.c, lists.c).
  *
  * The tables are constant; any thread may read them. */
 #ifndef ERGON_CONFIG_KEY_TABLE_H
@@ -23,7 +23,7 @@ struct config_key;
 /* The operations of one type.  `base` is the struct that the key's table describes; the value is
  * the member at the key's offset. */
 struct config_type {
-    const char *name;     /* as the reference in docs/operations.md calls it */
+    const char *name;     /* as the reference in docs/configuration.md calls it */
     const char *argument; /* what follows the flag in --help */
     bool quoted;          /* --print-config writes it in quotes */
 

@@ -184,7 +184,7 @@ class Backup(unittest.TestCase):
         self.assertFalse(os.path.exists(self.copy))
 
     def test_it_is_put_back(self):
-        """As docs/operations.md says it: what is later than the copy is gone, and the rest goes on."""
+        """As docs/store.md says it: what is later than the copy is gone, and the rest goes on."""
         server = self.serve()
         with server.connect() as client:
             kept = submit(client, "kept")

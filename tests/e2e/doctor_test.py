@@ -156,7 +156,7 @@ class Healthy(DoctorTest):
         self.assertEqual(status, REMOTE if "clock_unsynchronised" in findings else OK)
 
     def test_the_rights_that_the_guide_gives_are_enough(self):
-        with open(os.path.join(SOURCE, "docs", "operations.md")) as guide:
+        with open(os.path.join(SOURCE, "docs", "troubleshooting.md")) as guide:
             rights = re.search(r"ergon token doctor .* --methods (\S+)", guide.read())[1]
         server = self.start("--tokens", write_tokens(scratch(self.addCleanup), {"boss": "*", "doctor": rights}))
         client = self.connect(server)

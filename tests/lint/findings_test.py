@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every finding of `ergon doctor` stands in docs/operations.md, with its severity, and no other does."""
+"""docs/troubleshooting.md lists every finding of `ergon doctor` under its severity, and no other."""
 
 import re
 import sys
@@ -7,19 +7,22 @@ import sys
 import tree
 
 FOLDER = "client/cli/doctor"
+PAGE = "docs/troubleshooting.md"
+PART = re.compile(r"^### (Error|Warning|Note)s\b.*\n((?:(?!#).*\n)*)", re.M)
 ROW = re.compile(r'\{"(\w+)",\s*"(error|warning|note)",\s*look_')
 
 
 def main():
     top = tree.root()
     checks = [row for path in tree.files(top, [FOLDER], (".c",)) for row in ROW.findall(tree.text(top, path))]
-    table = re.findall(r"^\| `(\w+)` \| (error|warning|note) \|", tree.text(top, "docs/operations.md"), re.M)
+    listed = [(name, severity.lower()) for severity, lines in PART.findall(tree.text(top, PAGE))
+              for name in re.findall(r"^- `(\w+)`: ", lines, re.M)]
     found = []
     if len(checks) < 40:
         found.append(f"{FOLDER}: the tables of checks were not understood")
-    found += [f"docs/operations.md: the finding {name} ({severity}) is missing" for name, severity in checks
-              if (name, severity) not in table]
-    found += [f"docs/operations.md: {name} ({severity}) is no finding" for name, severity in table
+    found += [f"{PAGE}: the finding {name} ({severity}) is missing" for name, severity in checks
+              if (name, severity) not in listed]
+    found += [f"{PAGE}: {name} ({severity}) is no finding" for name, severity in listed
               if (name, severity) not in checks]
     print("\n".join(found))
     return 1 if found else 0

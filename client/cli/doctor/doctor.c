@@ -115,7 +115,7 @@ const struct command DOCTOR = {
         "Looks twice at the server, a second apart, and at this machine where the server runs on\n"
         "it. Each finding has a name that stays, how bad it is (error: something does not work;\n"
         "warning: it may stop working; note: good to know), a sentence, figures, and what to\n"
-        "do. docs/operations.md has the table of all findings. The exit status is 0 if there\n"
+        "do. docs/troubleshooting.md lists all findings. The exit status is 0 if there\n"
         "are none, or notes alone, 1 if there are others (see --fail-on), 3 if there is no\n"
         "connection, 4 if the server does not let us look. What it does not let us ask is named\n"
         "on standard error. With --json one object: findings, worst, checks, not_asked.\n",
