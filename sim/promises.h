@@ -4,7 +4,7 @@
  * answers: every request gets exactly one response (PROTOCOL.md).
  *
  * kept: a submission that was answered `fsync` is there after any death; and what task.get said of
- * it when all was quiet, it says after a death (tasks.md).
+ * it when all was quiet, it says after a death (docs/promises.md).
  *
  * ends: an end that somebody saw stays, unless the task is retried; and in calm every task comes to
  * its end (tasks.md).

@@ -1,5 +1,5 @@
 /* Tasks that outlive their connection, for users of libergon: submit, follow, steer.  What they
- * promise stands in docs/tasks.md, the wire in PROTOCOL.md.
+ * promise is in docs/promises.md, the wire in PROTOCOL.md.
  *
  *   struct ergon_request *r =
  *       ergon_request_submit("resize", params, ERGON_TASK(.retries = 5, .key = "image-17"));
