@@ -20,11 +20,6 @@ enum {
     COST_OF_KILLED = 32 /* a socket is closed */
 };
 
-static const char list_usage[] =
-    "connection.list takes [{id, principal, nobody, address, listener, idle, limit, cursor}]";
-static const char kill_usage[] = "connection.kill takes [id] or [{id, principal, nobody, address, "
-                                 "listener, idle, all, dry_run}]";
-
 struct look_through {
     struct census census; /* first */
 
@@ -215,7 +210,7 @@ static bool read_request(struct rpc_request *rq, struct look_through *n)
 
     read_params(span_of(n->memory, rq->params.len), &r, &count);
     if (count > 1 || (count == 0 && n->kill)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", n->kill ? kill_usage : list_usage);
+        rpc_refuse_params(rq, "");
         return false;
     }
     return count == 0 || (n->kill && read_id(&r, &n->filter.id)) || read_options(rq, &r, n);
@@ -270,22 +265,12 @@ static void serve(struct rpc_request *rq, bool kill)
         free_one(&n->census);
 }
 
-static void serve_list(struct rpc_request *rq)
+void serve_connection_list(struct rpc_request *rq)
 {
     serve(rq, false);
 }
 
-static void serve_kill(struct rpc_request *rq)
+void serve_connection_kill(struct rpc_request *rq)
 {
     serve(rq, true);
 }
-
-static const struct rpc_method methods[] = {
-    {"connection.list", RPC_GUARDED, RPC_USES, serve_list,
-     "[{id, principal, nobody, address, listener, idle, limit, cursor}]",
-     "who is connected, and what they have in flight"},
-    {"connection.kill", RPC_GUARDED, RPC_RULES, serve_kill,
-     "[id: int] or [{id, principal, nobody, address, listener, idle, all, dry_run}]",
-     "close connections; their calls are cancelled"},
-};
-const struct rpc_methods rpc_connection_methods = {methods, sizeof methods / sizeof methods[0]};

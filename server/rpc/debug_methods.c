@@ -151,7 +151,7 @@ static bool read_place(struct rpc_request *rq, struct part *p)
 }
 
 /* server.debug_dump [stage, position, until] */
-static void serve_dump(struct rpc_request *rq)
+void serve_server_debug_dump(struct rpc_request *rq)
 {
     struct part *part = malloc(sizeof *part);
 
@@ -167,10 +167,3 @@ static void serve_dump(struct rpc_request *rq)
     }
     free(part);
 }
-
-static const struct rpc_method methods[] = {
-    {"server.debug_dump", RPC_GUARDED, RPC_USES, serve_dump,
-     "[stage: int, position: int, until: int]",
-     "what each loop did last: the flight recorder's rings, in parts"},
-};
-const struct rpc_methods rpc_debug_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -14,26 +14,28 @@
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
 #include "server/rpc/job_requests.h"
+#include "server/rpc/task_filter.h"
 #include "server/rpc/trail.h"
 #include "server/rpc/worker_events.h"
 #include "server/net/connection/oversight.h"
 #include "server/tracing/tracer.h"
 #include "base/log.h"
 
-static const struct rpc_methods *const namespaces[] = {
-    &rpc_server_methods,
-    &rpc_inspection_methods,
-    &rpc_debug_methods,
-    &rpc_whoami_methods,
-    &rpc_times_methods,
-    &rpc_task_methods,
-    &rpc_queue_methods,
-    &rpc_cron_methods,
-    &rpc_sem_methods,
-    &rpc_event_methods,
-    &rpc_connection_methods,
-    &rpc_worker_methods,
-    NULL,
+/* What proto/methods.h says of each method, with its function. */
+#define SHAPE_OWN(id)  .serve = serve_##id
+#define SHAPE_BARE(id) .serve = job_request_bare, .operation = &operation_##id
+#define SHAPE_ID(id)   .serve = job_request_id, .operation = &operation_##id
+#define SHAPE_ID_OR_FILTER(id)                                                                     \
+    .serve = task_filter_or_id, .operation = &operation_##id, .matching = &operation_##id##_matching
+#define SHAPE_NAME(id)           .serve = job_request_name, .operation = &operation_##id
+#define SHAPE_NAME_OF_TENANT(id) .serve = job_request_name_of_tenant, .operation = &operation_##id
+
+static const struct rpc_method methods[METHOD_COUNT] = {
+#define X(id, name, access, audit, limits, shape, params, summary)                                 \
+    [METHOD_##id] = {method_##id, RPC_##access, RPC_##audit,      RPC_##limits,                    \
+                     params,      summary,      SHAPE_##shape(id)},
+    ERGON_METHODS(X)
+#undef X
 };
 
 /* A method without parameters is given none. */
@@ -141,16 +143,11 @@ static void choose_message(struct conn_port *port)
 /* What begins nothing that its connection would hold is served beyond its limits. */
 static bool is_harmless(void *arg, const struct envelope *e)
 {
-    static const char *const names[] = {"server.ping", "server.cancel", "server.hello",
-                                        "worker.progress", "worker.partial"};
-
     (void)arg;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (span_is(e->method, names[i]))
-            return true;
-    /* Its own: []. */
-    return (span_is(e->method, "worker.quiet") || span_is(e->method, "worker.resume")) &&
-           e->params.len == 1;
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        if (methods[i].limits != RPC_COUNTED && span_is(e->method, methods[i].name))
+            return methods[i].limits == RPC_HARMLESS || e->params.len == 1; /* [] */
+    return false;
 }
 
 /* Nobody waits for the answer to a notification, be its peer there or not: it is left to do its
@@ -209,7 +206,7 @@ static void on_flushed(void *arg, struct connection *c)
 
 struct conn_port rpc_port(struct rpc_loop *loop)
 {
-    loop->namespaces = namespaces;
+    loop->methods = methods;
     struct conn_port port = {.arg = loop,
                              .gone = on_gone,
                              .lowered = on_lowered,

@@ -1,6 +1,7 @@
 /* The rest of server.*: what the server says of itself.  Figures are read one by one while
  * everything runs: each is true, their sum may be off by what happened meanwhile. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "base/clock.h"
 #include "server/rpc/method.h"
 #include "server/runtime/rounds.h"
+#include "server/tasks/method_ranks.h"
 #include "server/tracing/tracer.h"
 
 static void pack_connections(struct pack *p, const struct rpc_shared *s)
@@ -329,7 +331,7 @@ static uint32_t without_executor(const struct registry *registry)
 }
 
 /* server.info [] */
-static void serve_info(struct rpc_request *rq)
+void serve_server_info(struct rpc_request *rq)
 {
     const struct rpc_shared *s = rq->loop->shared;
     struct tasks_info tasks;
@@ -377,24 +379,18 @@ static void serve_info(struct rpc_request *rq)
 }
 
 /* server.methods [] */
-static void serve_methods(struct rpc_request *rq)
+void serve_server_methods(struct rpc_request *rq)
 {
     const struct registry *registry = rq->loop->shared->registry;
-    const struct rpc_methods *const *namespaces = rq->loop->namespaces;
-    const struct rpc_methods *const *n;
     uint32_t handlers = registry_count(registry);
-    size_t count = handlers;
     struct pack p;
 
-    for (n = namespaces; *n; n++)
-        count += (*n)->count;
     pack_init(&p);
-    pack_array(&p, count);
+    pack_array(&p, handlers + METHOD_COUNT);
     for (uint32_t i = 0; i < handlers; i++)
         pack_span(&p, registry_at(registry, i)->name);
-    for (n = namespaces; *n; n++)
-        for (uint32_t i = 0; i < (*n)->count; i++)
-            pack_str(&p, (*n)->at[i].name);
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        pack_str(&p, rq->loop->methods[i].name);
     rpc_answer_packed(rq, &p);
 }
 
@@ -434,11 +430,11 @@ static void describe(struct rpc_request *rq, const struct method *m, struct span
 }
 
 /* server.describe [method] */
-static void serve_describe(struct rpc_request *rq)
+void serve_server_describe(struct rpc_request *rq)
 {
     struct span name;
 
-    if (!rpc_read_only(rq, read_text, &name, "server.describe takes [method]"))
+    if (!rpc_read_only(rq, read_text, &name))
         return;
     const struct method *m = registry_find(rq->loop->shared->registry, name);
     const struct rpc_method *own = m ? NULL : rpc_find_own(rq->loop, name);
@@ -527,7 +523,7 @@ static void pack_manager(struct pack *p, const struct tasks *tasks, const struct
 }
 
 /* server.topology [] */
-static void serve_topology(struct rpc_request *rq)
+void serve_server_topology(struct rpc_request *rq)
 {
     static const char *const measures[] = {[PLACEMENT_OCCUPANCY] = "occupancy",
                                            [PLACEMENT_LENGTH] = "length",
@@ -556,12 +552,197 @@ static void serve_topology(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-static const struct rpc_method methods[] = {
-    {"server.info", RPC_GUARDED, RPC_USES, serve_info, "[]", "version, uptime, connections, tasks"},
-    {"server.methods", RPC_GUARDED, RPC_USES, serve_methods, "[]", "the names of all methods"},
-    {"server.describe", RPC_GUARDED, RPC_USES, serve_describe, "[method: str]",
-     "kind, parameters and summary of a method"},
-    {"server.topology", RPC_GUARDED, RPC_USES, serve_topology, "[]",
-     "loops, executors with their occupancy, manager"},
+/* --- server.times: how long tasks of the busiest methods waited and ran, as histograms whose
+ * counts only grow, so that whoever asks twice knows the time between --- */
+
+enum {
+    TIMES_USUAL = 20, /* methods that are told of unless it is said */
+    TIMES_MOST = 64   /* each has up to 2 x 54 counters at each executor, all of which are read */
 };
-const struct rpc_methods rpc_inspection_methods = {methods, sizeof methods / sizeof methods[0]};
+
+/* [bucket, count, bucket, count, ...], of those that are not empty. */
+static void pack_histogram(struct pack *p, const char *key, const struct histogram_sum *h)
+{
+    uint32_t used = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+        used += h->buckets[i] > 0;
+    pack_str(p, key);
+    pack_array(p, 2 * used);
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+        if (h->buckets[i] > 0) {
+            pack_uint(p, i);
+            pack_uint(p, h->buckets[i]);
+        }
+}
+
+static void pack_bounds(struct pack *p)
+{
+    pack_str(p, "bounds");
+    pack_array(p, HISTOGRAM_LAST);
+    for (unsigned i = 0; i < HISTOGRAM_LAST; i++)
+        pack_uint(p, histogram_bound(i));
+}
+
+static void pack_rows(struct pack *p, const struct tasks *tasks, const struct method_rank *ranks,
+                      uint32_t count)
+{
+    pack_str(p, "methods");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct times_sum times;
+        struct method_info m;
+        tasks_method_times(tasks, ranks[i].index, &times);
+        tasks_method_info(tasks, ranks[i].index, &m);
+        pack_map(p, 5);
+        pack_key_str(p, "name", m.name);
+        pack_key_uint(p, "done", m.done);
+        pack_key_uint(p, "failed", m.failed);
+        pack_histogram(p, "wait", &times.wait);
+        pack_histogram(p, "run", &times.run);
+    }
+}
+
+static bool read_limit(struct reader *r, void *out)
+{
+    uint64_t n;
+    if (!read_uint(r, &n) || n == 0 || n > TIMES_MOST)
+        return false;
+    *(uint32_t *)out = (uint32_t)n;
+    return true;
+}
+
+/* [{limit}].  False: answered. */
+static bool read_options(struct rpc_request *rq, uint32_t *most)
+{
+    const struct option options[] = {{"limit", read_limit, most, "a number from 1 to 64"}};
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count <= 1)
+        return count == 0 || rpc_read_options(rq, &r, options, 1);
+    rpc_refuse_params(rq, "");
+    return false;
+}
+
+/* server.times [{limit}] */
+void serve_server_times(struct rpc_request *rq)
+{
+    const struct rpc_shared *s = rq->loop->shared;
+    uint32_t most = TIMES_USUAL, methods = registry_count(s->registry);
+    struct pack p;
+
+    if (!read_options(rq, &most))
+        return;
+    struct method_rank *ranks = malloc((methods + 1) * sizeof *ranks);
+    if (!ranks) {
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    uint32_t count = method_ranks(s->tasks, methods, true, ranks);
+    pack_init(&p);
+    pack_map(&p, 4);
+    pack_key_uint(&p, "time", clock_wall() / AO_MS(1));
+    pack_key_uint(&p, "more", count > most ? count - most : 0);
+    pack_bounds(&p);
+    pack_rows(&p, s->tasks, ranks, count < most ? count : most);
+    free(ranks);
+    rpc_answer_packed(rq, &p);
+}
+
+/* --- server.whoami: who the peer is, and what it may do, for programs that show what they can do
+ * for somebody --- */
+
+/* A list of patterns, or nil. */
+static void pack_patterns(struct pack *p, const char *key, const char *list)
+{
+    size_t count = list && *list ? 1 : 0;
+
+    pack_str(p, key);
+    if (!list) {
+        pack_nil(p);
+        return;
+    }
+    for (const char *at = list; (at = strchr(at, ',')); at++)
+        count++;
+    pack_array(p, count);
+    for (const char *at = list; count > 0; count--) {
+        size_t len = strcspn(at, ",");
+        pack_span(p, span_of(at, len));
+        at += len + (at[len] == ',');
+    }
+}
+
+static void pack_grants(struct pack *p, const struct rights *r)
+{
+    struct rights_grant g;
+    uint32_t count = 0;
+
+    while (rights_grant(r, count, &g))
+        count++;
+    pack_str(p, "grants");
+    pack_array(p, count);
+    for (uint32_t i = 0; rights_grant(r, i, &g); i++) {
+        pack_map(p, 4);
+        pack_patterns(p, "methods", g.methods);
+        pack_patterns(p, "tenants", g.tenants);
+        pack_patterns(p, "queues", g.queues);
+        pack_patterns(p, "keys", g.keys);
+    }
+}
+
+static bool may(const struct connection *c, const struct rpc_method *own)
+{
+    return own->access != RPC_GUARDED || conn_may(c, span_text(own->name));
+}
+
+/* Of the server's own methods those that it may call, here. */
+static void pack_methods(struct pack *p, struct rpc_request *rq)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        count += may(rq->conn, &rq->loop->methods[i]);
+    pack_str(p, "methods");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        if (may(rq->conn, &rq->loop->methods[i]))
+            pack_str(p, rq->loop->methods[i].name);
+}
+
+static void pack_limits(struct pack *p, const struct rpc_shared *s)
+{
+    pack_str(p, "limits");
+    pack_map(p, 5);
+    pack_key_uint(p, "message", s->limits.scan.message_max);
+    pack_key_uint(p, "depth", s->limits.scan.depth_max);
+    pack_key_uint(p, "in_flight", s->limits.in_flight);
+    pack_key_uint(p, "connection_bytes", s->limits.connection_bytes);
+    pack_key_uint(p, "principal_bytes", accounts_limits(s->accounts)->bytes);
+}
+
+/* server.whoami [] */
+void serve_server_whoami(struct rpc_request *rq)
+{
+    const struct principal *who = conn_principal(rq->conn);
+    const struct rights *rights = principal_rights(who);
+    uint64_t expires = principal_expires(who);
+    struct pack p;
+
+    pack_init(&p);
+    pack_map(&p, 9);
+    pack_key_str(&p, "principal", principal_name(who));
+    pack_key_str(&p, "tenant", principal_tenant(who));
+    if (expires > 0)
+        pack_key_uint(&p, "expires", expires / AO_MS(1));
+    else
+        pack_key_str(&p, "expires", NULL);
+    pack_key_bool(&p, "unconfigured", rights_unconfigured(rights));
+    pack_key_bool(&p, "others",
+                  rights_may(rights, span_text("task.any")) && rpc_others_count(rq->conn));
+    pack_grants(&p, rights);
+    pack_patterns(&p, "allow", conn_allow(rq->conn));
+    pack_methods(&p, rq);
+    pack_limits(&p, rq->loop->shared);
+    rpc_answer_packed(rq, &p);
+}

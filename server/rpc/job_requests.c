@@ -161,10 +161,9 @@ void job_request_send(struct job_request *jr, bool poll)
     channel_give(rq->loop->channel, jr->op);
 }
 
-static bool refuse(struct job_request *jr, const char *usage)
+static bool refuse(struct job_request *jr)
 {
-    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s; an id is the text that task.submit answered",
-               usage);
+    rpc_refuse_params(jr->rq, "; an id is the text that task.submit answered");
     return false;
 }
 
@@ -174,9 +173,9 @@ static bool read_id(struct job_request *jr, uint64_t *id)
     return read_text(&jr->r, &text) && id_parse(text, id);
 }
 
-bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage)
+bool job_request_read_id(struct job_request *jr, uint64_t *id)
 {
-    return (jr->count > 0 && read_id(jr, id)) || refuse(jr, usage);
+    return (jr->count > 0 && read_id(jr, id)) || refuse(jr);
 }
 
 /* Room for the ids, of which there is one at least. */
@@ -190,43 +189,99 @@ static bool take_ids(struct job_request *jr, struct wait_arguments *wait)
     return false;
 }
 
-bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage)
+bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait)
 {
     wait->count = 1;
     if (jr->count == 0)
-        return refuse(jr, usage);
+        return refuse(jr);
     if (!read_array(&jr->r, &wait->count))
-        return take_ids(jr, wait) && job_request_read_id(jr, wait->ids, usage);
+        return take_ids(jr, wait) && job_request_read_id(jr, wait->ids);
     if (wait->count == 0 || wait->count > OPERATION_IDS_MAX) {
-        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d ids", usage, OPERATION_IDS_MAX);
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s takes 1 to %d ids", jr->op->cls->method,
+                   OPERATION_IDS_MAX);
         return false;
     }
     if (!take_ids(jr, wait))
         return false;
     for (uint32_t i = 0; i < wait->count; i++)
         if (!read_id(jr, &wait->ids[i]))
-            return refuse(jr, usage);
+            return refuse(jr);
     return true;
 }
 
-void job_request_bare(struct rpc_request *rq, const struct operation_class *cls)
+bool job_request_options(struct job_request *jr, const struct option *options, uint32_t count)
+{
+    if (jr->count <= 2)
+        return jr->count < 2 || rpc_read_options(jr->rq, &jr->r, options, count);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "behind the id come options in one map, and no more");
+    return false;
+}
+
+static bool begin_own(struct job_request *jr, struct rpc_request *rq)
+{
+    return job_request_begin(jr, rq, rq->loop->recent_own->operation, 0);
+}
+
+void job_request_bare(struct rpc_request *rq)
 {
     struct job_request jr;
-    if (job_request_begin(&jr, rq, cls, 0))
+
+    if (begin_own(&jr, rq))
         job_request_send(&jr, false);
 }
 
-void job_request_named(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+void job_request_id(struct rpc_request *rq)
 {
     struct job_request jr;
-    if (!job_request_begin(&jr, rq, cls, 0))
+
+    if (!begin_own(&jr, rq))
+        return;
+    if (job_request_read_id(&jr, &jr.op->job.id) && job_request_options(&jr, NULL, 0))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
+void job_request_name(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!begin_own(&jr, rq))
         return;
     if (jr.count == 1 && option_name(&jr.r, &jr.op->named.name)) {
         job_request_keep(&jr, &jr.op->named.name);
         job_request_send(&jr, false);
         return;
     }
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+    rpc_refuse_params(rq, "");
+    job_request_abort(&jr);
+}
+
+static bool read_name_of_tenant(struct job_request *jr, struct name_arguments *named)
+{
+    const struct option own[] = {{"tenant", option_name, &named->tenant, "whose it is: a name"}};
+
+    if (jr->count < 1 || jr->count > 2 || !option_name(&jr->r, &named->name)) {
+        rpc_refuse_params(jr->rq, "");
+        return false;
+    }
+    return jr->count == 1 || rpc_read_options(jr->rq, &jr->r, own, 1);
+}
+
+void job_request_name_of_tenant(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!begin_own(&jr, rq))
+        return;
+    struct name_arguments *named = &jr.op->named;
+    named->tenant = jr.op->tenant;
+    if (read_name_of_tenant(&jr, named)) {
+        job_request_keep(&jr, &named->name);
+        job_request_keep(&jr, &named->tenant);
+        job_request_send(&jr, false);
+        return;
+    }
     job_request_abort(&jr);
 }
 

@@ -43,16 +43,19 @@ void job_request_keep(struct job_request *jr, struct span *argument);
  * flight; of too many on one connection the last are answered BUSY. */
 void job_request_send(struct job_request *jr, bool poll);
 
-/* Reads an id; or one or a list of them.  False: the request was answered BAD_PARAMS with `usage`.
- */
-bool job_request_read_id(struct job_request *jr, uint64_t *id, const char *usage);
-bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait, const char *usage);
+/* Reads an id; or one or a list of them.  False: the request was answered BAD_PARAMS. */
+bool job_request_read_id(struct job_request *jr, uint64_t *id);
+bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait);
 
-/* The whole of a request without parameters; and of one with a name as its only parameter (which
- * becomes the operation's `named`): one of another shape is answered BAD_PARAMS with `usage`. */
-void job_request_bare(struct rpc_request *rq, const struct operation_class *cls);
-void job_request_named(struct rpc_request *rq, const struct operation_class *cls,
-                       const char *usage);
+/* Reads the map behind the id, if there is one.  False: the request was answered BAD_PARAMS. */
+bool job_request_options(struct job_request *jr, const struct option *options, uint32_t count);
+
+/* The whole of a request of this shape (proto/methods.h), which the operation of its method
+ * answers. */
+void job_request_bare(struct rpc_request *rq);
+void job_request_id(struct rpc_request *rq);
+void job_request_name(struct rpc_request *rq);
+void job_request_name_of_tenant(struct rpc_request *rq);
 
 /* Is this call, of a connection's list, an operation? */
 bool call_is_operation(const struct call *call);

@@ -24,10 +24,9 @@ const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name)
 {
     if (is_recent_own(loop, name))
         return loop->recent_own;
-    for (const struct rpc_methods *const *n = loop->namespaces; *n; n++)
-        for (uint32_t i = 0; i < (*n)->count; i++)
-            if (span_is(name, (*n)->at[i].name))
-                return loop->recent_own = &(*n)->at[i];
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        if (span_is(name, loop->methods[i].name))
+            return loop->recent_own = &loop->methods[i];
     return NULL;
 }
 
@@ -58,8 +57,15 @@ const char *rpc_where_else(struct span name)
 
 /* --- Whether it may be called, and the call --- */
 
+void rpc_refuse_params(struct rpc_request *rq, const char *more)
+{
+    const struct rpc_method *own = rq->loop->recent_own;
+
+    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s takes %s%s", own->name, own->params, more);
+}
+
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
-                   struct span *out, const char *usage)
+                   struct span *out)
 {
     struct reader r;
     uint32_t count;
@@ -67,7 +73,7 @@ bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct
     read_params(rq->params, &r, &count);
     if (count == 1 && read(&r, out))
         return true;
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+    rpc_refuse_params(rq, "");
     return false;
 }
 

@@ -1,11 +1,12 @@
-/* The server's own methods: one table a namespace, one function a method; and what these functions
- * do with a request.
+/* The server's own methods, as proto/methods.h has them, each with its function; and what these
+ * functions do with a request.
  *
  * Thread: the loop's, for all that stands here.  Names that are found are constant, or the
  * registry's: they last as long as the server. */
 #ifndef ERGON_RPC_METHOD_H
 #define ERGON_RPC_METHOD_H
 
+#include "proto/methods.h"
 #include "proto/options.h"
 #include "proto/pack.h"
 #include "server/net/auth/principal.h"
@@ -21,21 +22,10 @@ struct rpc_request {
     struct span params; /* raw */
 };
 
-enum rpc_access {
-    RPC_OPEN,   /* before authentication too, and for everybody */
-    RPC_KNOWN,  /* for everybody who has said who it is */
-    RPC_GUARDED /* the principal's patterns decide */
-};
-
-/* Whether calling a method is an administrative act, which the audit log records (trail.h):
- * PROTOCOL.md says what is one, and tests/e2e/roles_table.py has a row of each method. */
-enum rpc_audit {
-    RPC_USES,    /* no: it only reads, or concerns what is the caller's own */
-    RPC_SUBMITS, /* in the name of another tenant than the caller's own */
-    RPC_STEERS,  /* on tasks of another tenant than its own, or on none, of who may reach such */
-    RPC_FOREIGN, /* on a worker of another principal */
-    RPC_RULES    /* always */
-};
+/* The words of proto/methods.h, which says what they mean. */
+enum rpc_access { RPC_OPEN, RPC_KNOWN, RPC_GUARDED };
+enum rpc_audit { RPC_USES, RPC_SUBMITS, RPC_STEERS, RPC_FOREIGN, RPC_RULES };
+enum rpc_limits { RPC_COUNTED, RPC_HARMLESS, RPC_HARMLESS_BARE };
 
 /* Of calls in the list of a connection: who serves them.  0: a handler. */
 enum call_tag {
@@ -49,29 +39,18 @@ struct rpc_method {
     const char *name;
     enum rpc_access access;
     enum rpc_audit audit;
-    void (*serve)(struct rpc_request *rq); /* answers once, now or through a call that it starts */
-    const char *params;                    /* for server.describe */
+    enum rpc_limits limits;
+    const char *params;
     const char *summary;
+    void (*serve)(struct rpc_request *rq); /* answers once, now or through a call that it starts */
+    /* Of those whose shape is not OWN: what answers it, and of ID_OR_FILTER what answers a map. */
+    const struct operation_class *operation, *matching;
 };
 
-struct rpc_methods {
-    const struct rpc_method *at;
-    uint32_t count;
-};
-
-/* The namespaces, each defined in the file of its name. */
-extern const struct rpc_methods rpc_server_methods;     /* hello, auth, ping, cancel */
-extern const struct rpc_methods rpc_debug_methods;      /* debug_dump */
-extern const struct rpc_methods rpc_inspection_methods; /* info, methods, describe, topology */
-extern const struct rpc_methods rpc_whoami_methods;     /* whoami */
-extern const struct rpc_methods rpc_times_methods;      /* times */
-extern const struct rpc_methods rpc_task_methods;       /* task.* */
-extern const struct rpc_methods rpc_queue_methods;      /* queue.*, and server.audit */
-extern const struct rpc_methods rpc_cron_methods;       /* cron.* */
-extern const struct rpc_methods rpc_sem_methods;        /* sem.* */
-extern const struct rpc_methods rpc_event_methods;      /* event.*; sem_methods.c */
-extern const struct rpc_methods rpc_connection_methods; /* connection.* */
-extern const struct rpc_methods rpc_worker_methods;     /* worker.* */
+/* Of the shape OWN, each in the file of its namespace. */
+#define X(id, ...) void serve_##id(struct rpc_request *rq);
+ERGON_METHODS(X)
+#undef X
 
 /* The server's own method of this name, or NULL. */
 const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
@@ -82,10 +61,13 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 /* Where there may be a method that is not found, in words for who asked for it.  Constant. */
 const char *rpc_where_else(struct span name);
 
-/* The one parameter, read by read_text() or the like.  False: the request was answered BAD_PARAMS
- * with `usage`. */
+/* Answers BAD_PARAMS: the method takes other parameters, and which, with `more` behind that, "" or
+ * a clause that begins with "; ". */
+void rpc_refuse_params(struct rpc_request *rq, const char *more);
+
+/* The one parameter, read by read_text() or the like.  False: rpc_refuse_params(). */
 bool rpc_read_only(struct rpc_request *rq, bool (*read)(struct reader *r, struct span *out),
-                   struct span *out, const char *usage);
+                   struct span *out);
 
 /* The next value, which may be long, of the request's parameters, which lie at `params` now: what
  * the scanner noted of it is not walked through once more. */

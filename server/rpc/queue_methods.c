@@ -1,10 +1,5 @@
-/* The namespace queue.*, and server.audit. */
-#include "server/rpc/job_requests.h"
-
-static void serve_list(struct rpc_request *rq)
-{
-    job_request_bare(rq, &operation_queue_list);
-}
+/* queue.tenants and cron.put; the other methods of these namespaces take no more than a name. */
+#include "server/rpc/read_spec.h"
 
 static bool read_cursor(struct reader *r, void *out)
 {
@@ -20,7 +15,7 @@ static bool read_cursor(struct reader *r, void *out)
     return good;
 }
 
-static void serve_tenants(struct rpc_request *rq)
+void serve_queue_tenants(struct rpc_request *rq)
 {
     struct job_request jr;
 
@@ -29,7 +24,7 @@ static void serve_tenants(struct rpc_request *rq)
     const struct option own[] = {
         {"cursor", read_cursor, &jr.op->list.cursor, "what `next` of the page before said"}};
     if (jr.count > 1)
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "queue.tenants takes [{cursor}]");
+        rpc_refuse_params(rq, "");
     else if (jr.count == 0 || rpc_read_options(rq, &jr.r, own, 1)) {
         jr.answer = LIST_BYTES_MAX;
         job_request_send(&jr, false);
@@ -38,45 +33,39 @@ static void serve_tenants(struct rpc_request *rq)
     job_request_abort(&jr);
 }
 
-static void serve_explain(struct rpc_request *rq)
+/* --- cron.put --- */
+
+static bool read_names(struct job_request *jr, struct cron_spec *c)
 {
-    job_request_named(rq, &operation_queue_explain, "queue.explain takes [method]");
+    if (jr->count >= 3 && jr->count <= 5 && option_name(&jr->r, &c->name) &&
+        read_text(&jr->r, &c->schedule) && read_text(&jr->r, &c->task.method) &&
+        (jr->count < 4 || rpc_read_any(jr->rq, jr->params, &jr->r, &c->task.params)))
+        return true;
+    rpc_refuse_params(jr->rq, "; a name is UTF-8");
+    return false;
 }
 
-static void serve_pause(struct rpc_request *rq)
+static bool read_options(struct job_request *jr, struct cron_spec *c)
 {
-    job_request_named(rq, &operation_queue_pause, "queue.pause takes [method]");
+    char error[200];
+
+    if (jr->count < 5 || spec_read_cron_options(&jr->r, c, error, sizeof error))
+        return spec_may_share(jr, &c->task);
+    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s", error);
+    return false;
 }
 
-static void serve_resume(struct rpc_request *rq)
+void serve_cron_put(struct rpc_request *rq)
 {
-    job_request_named(rq, &operation_queue_resume, "queue.resume takes [method]");
-}
+    struct job_request jr;
 
-static void serve_drain(struct rpc_request *rq)
-{
-    job_request_named(rq, &operation_queue_drain, "queue.drain takes [method]");
+    if (!job_request_begin(&jr, rq, &operation_cron_put, 0))
+        return;
+    struct cron_spec *c = &jr.op->cron;
+    spec_defaults(&jr, &c->task);
+    c->made_by = span_text(rights_owner(jr.op->rights).name);
+    if (read_names(&jr, c) && spec_may_run(&jr, c->task.method) && read_options(&jr, c))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
 }
-
-static void serve_audit(struct rpc_request *rq)
-{
-    job_request_bare(rq, &operation_audit);
-}
-
-static const struct rpc_method methods[] = {
-    {"queue.list", RPC_GUARDED, RPC_USES, serve_list, "[]",
-     "the queues, one per method, and their figures"},
-    {"queue.explain", RPC_GUARDED, RPC_USES, serve_explain, "[method: str]",
-     "why a queue flows or does not"},
-    {"queue.tenants", RPC_GUARDED, RPC_USES, serve_tenants, "[{cursor}]",
-     "what each tenant holds: open tasks, and those that have ended and are kept"},
-    {"queue.pause", RPC_GUARDED, RPC_RULES, serve_pause, "[method: str]",
-     "start no more of its tasks; new ones are taken"},
-    {"queue.resume", RPC_GUARDED, RPC_RULES, serve_resume, "[method: str]",
-     "end a pause or a drain"},
-    {"queue.drain", RPC_GUARDED, RPC_RULES, serve_drain, "[method: str]",
-     "take no new tasks; those that are there are run"},
-    {"server.audit", RPC_GUARDED, RPC_USES, serve_audit, "[]",
-     "do the accounts of all tasks balance?"},
-};
-const struct rpc_methods rpc_queue_methods = {methods, sizeof methods / sizeof methods[0]};

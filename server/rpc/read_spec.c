@@ -11,9 +11,9 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec)
     job_spec_init(spec);
     spec->params = span_text("\xc0");
     spec->tenant = jr->op->tenant;
-    bool lasts = jr->op->cls != &operation_call && jr->rq->loop->shared->has_store;
+    bool lasts = jr->op->cls != &operation_task_call && jr->rq->loop->shared->has_store;
     spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
-    if (jr->op->cls == &operation_call)
+    if (jr->op->cls == &operation_task_call)
         spec->keep = 0; /* its answer is all that is wanted */
 }
 

@@ -82,17 +82,16 @@ static inline void rpc_count_refused(struct rpc_stats *stats, enum ergon_error e
 
 struct act;
 struct rpc_method;
-struct rpc_methods;
 enum { RPC_VERDICTS = 256 };
 
 struct rpc_loop {
+    const struct rpc_method *methods; /* the server's own, METHOD_COUNT; set by rpc_port() */
     const struct rpc_shared *shared;
     struct home *home;
     struct tracer *sampler; /* by which calls without a trace may begin one; NULL: none does */
     struct dock *dock;      /* of its workers; set by rpc_serve_workers() */
     struct jobs_channel *channel; /* its port is that of job_requests.h */
     struct activator *activator;
-    const struct rpc_methods *const *namespaces; /* all, and NULL; set by rpc_port() */
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
         *recent_own;     /* likewise, of the server's own: while one is served, it */

@@ -56,7 +56,7 @@ static void answer_hello(struct rpc_request *rq)
 
 /* server.hello [{errors, raw, push, half_close}]: how this peer wants to be answered, from this
  * answer on, and what its FIN means. */
-static void serve_hello(struct rpc_request *rq)
+void serve_server_hello(struct rpc_request *rq)
 {
     struct conn_mode wanted = *conn_mode(rq->conn);
     bool half_close = !wanted.fin_ends;
@@ -71,7 +71,7 @@ static void serve_hello(struct rpc_request *rq)
 
     read_params(rq->params, &r, &count);
     if (count > 1) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.hello takes [{errors, raw, push, half_close}]");
+        rpc_refuse_params(rq, "");
         return;
     }
     if (count == 1 && !rpc_read_options(rq, &r, options, sizeof options / sizeof options[0]))
@@ -82,12 +82,12 @@ static void serve_hello(struct rpc_request *rq)
 }
 
 /* server.auth [token] */
-static void serve_auth(struct rpc_request *rq)
+void serve_server_auth(struct rpc_request *rq)
 {
     const struct token_table *tokens = conn_tokens(rq->conn);
     struct span token;
 
-    if (!rpc_read_only(rq, read_text, &token, "server.auth takes [token]"))
+    if (!rpc_read_only(rq, read_text, &token))
         return;
     const struct principal *who = tokens ? token_table_find(tokens, token) : NULL;
     if (!who) {
@@ -113,7 +113,7 @@ static void serve_auth(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-static void serve_ping(struct rpc_request *rq)
+void serve_server_ping(struct rpc_request *rq)
 {
     rpc_answer(rq, span_text("\xa4pong"));
 }
@@ -139,7 +139,7 @@ static struct call *call_of_msgid(struct connection *conn, uint64_t id)
 }
 
 /* server.cancel [msgid]: a call of this very connection, which is answered CANCELLED. */
-static void serve_cancel(struct rpc_request *rq)
+void serve_server_cancel(struct rpc_request *rq)
 {
     struct reader r;
     uint32_t count;
@@ -147,7 +147,7 @@ static void serve_cancel(struct rpc_request *rq)
 
     read_params(rq->params, &r, &count);
     if (count != 1) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "server.cancel takes [msgid]");
+        rpc_refuse_params(rq, "");
         return;
     }
     struct call *call = read_uint(&r, &msgid) ? call_of_msgid(rq->conn, msgid) : NULL;
@@ -161,15 +161,3 @@ static void serve_cancel(struct rpc_request *rq)
         home_cancel(rq->loop->home, call);
     rpc_answer(rq, span_text(call ? "\xc3" : "\xc2"));
 }
-
-static const struct rpc_method methods[] = {
-    {"server.hello", RPC_OPEN, RPC_USES, serve_hello,
-     "[{errors: text|pair|map, raw: bool, push: bool, half_close: bool}]",
-     "choose how this connection is answered; tells version and limits"},
-    {"server.auth", RPC_OPEN, RPC_USES, serve_auth, "[token: str]",
-     "say who you are; answers the principal"},
-    {"server.ping", RPC_OPEN, RPC_USES, serve_ping, "[]", "answers \"pong\""},
-    {"server.cancel", RPC_OPEN, RPC_USES, serve_cancel, "[msgid: int]",
-     "cancel a call of this connection"},
-};
-const struct rpc_methods rpc_server_methods = {methods, sizeof methods / sizeof methods[0]};

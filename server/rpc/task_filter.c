@@ -68,7 +68,7 @@ static bool means_something(const struct task_filter *f)
 }
 
 /* Whoever wants all of them has to say so: an empty filter is what a mistake looks like. */
-static bool read_all(struct job_request *jr, const char *usage)
+static bool read_all(struct job_request *jr)
 {
     struct sweep_arguments *sweep = &jr->op->sweep;
     bool all = false;
@@ -76,7 +76,7 @@ static bool read_all(struct job_request *jr, const char *usage)
                                  {"dry_run", option_flag, &sweep->dry_run, "true or false"}};
     sweep->filter.state = -1;
     if (jr->count > 1) {
-        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "%s", usage);
+        rpc_refuse_params(jr->rq, "");
         return false;
     }
     if (!task_filter_read(jr, &sweep->filter, own, 2))
@@ -88,16 +88,16 @@ static bool read_all(struct job_request *jr, const char *usage)
     return false;
 }
 
-bool task_filter_serve(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+void task_filter_or_id(struct rpc_request *rq)
 {
     struct job_request jr;
+
     if (!is_map(rq))
-        return false;
-    if (!job_request_begin(&jr, rq, cls, 0))
-        return true;
-    if (read_all(&jr, usage))
-        job_request_send(&jr, false);
-    else
-        job_request_abort(&jr);
-    return true;
+        job_request_id(rq);
+    else if (job_request_begin(&jr, rq, rq->loop->recent_own->matching, 0)) {
+        if (read_all(&jr))
+            job_request_send(&jr, false);
+        else
+            job_request_abort(&jr);
+    }
 }

@@ -14,9 +14,7 @@ enum { TASK_FILTER_OPTIONS = 6 };
 bool task_filter_read(struct job_request *jr, struct task_filter *filter, const struct option *own,
                       uint32_t own_count);
 
-/* Serves [{filter, all, dry_run}] by an operation of this kind, if the first parameter is a map;
- * `usage`: what is said where more follows it.  False: it is none, and nothing was done. */
-bool task_filter_serve(struct rpc_request *rq, const struct operation_class *cls,
-                       const char *usage);
+/* The whole of a request of the shape ID_OR_FILTER (proto/methods.h). */
+void task_filter_or_id(struct rpc_request *rq);
 
 #endif

@@ -95,20 +95,20 @@ static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
 }
 
 /* task.call [method, [params], {options}] */
-static void serve_call(struct rpc_request *rq)
+void serve_task_call(struct rpc_request *rq)
 {
     struct short_call call;
 
     if (is_short(rq, &call))
         start_short(rq, &call);
     else
-        serve_one(rq, &operation_call, call_usage);
+        serve_one(rq, &operation_task_call, call_usage);
 }
 
 /* task.submit [method, [params], {options}] */
-static void serve_submit(struct rpc_request *rq)
+void serve_task_submit(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_submit, submit_usage);
+    serve_one(rq, &operation_task_submit, submit_usage);
 }
 
 enum {
@@ -168,7 +168,7 @@ static bool read_many(struct job_request *jr, uint32_t specs)
 }
 
 /* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
-static void serve_submit_many(struct rpc_request *rq)
+void serve_task_submit_many(struct rpc_request *rq)
 {
     uint32_t specs = count_specs(rq);
     struct job_request jr;
@@ -188,7 +188,7 @@ static void serve_submit_many(struct rpc_request *rq)
                    MANY_ELEMENTS);
         return;
     }
-    if (!job_request_begin(&jr, rq, &operation_submit_many, specs))
+    if (!job_request_begin(&jr, rq, &operation_task_submit_many, specs))
         return;
     conn_worked(rq->conn, specs);
     if (read_many(&jr, specs))
@@ -197,7 +197,7 @@ static void serve_submit_many(struct rpc_request *rq)
         job_request_abort(&jr);
 }
 
-/* --- get, wait, watch, cancel, retry, forget, list, explain --- */
+/* --- get, wait, watch, change, list --- */
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
 static const ao_time poll_most = AO_S(3600);
@@ -213,23 +213,14 @@ static bool read_poll(struct reader *r, void *out)
 
 #define EXPECTS_POLL "a duration of at most an hour: milliseconds, or text such as \"5s\""
 
-/* The map behind the ids. */
-static bool read_options(struct job_request *jr, const struct option *options, uint32_t count)
-{
-    if (jr->count <= 2)
-        return jr->count < 2 || rpc_read_options(jr->rq, &jr->r, options, count);
-    rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS, "behind the id come options in one map, and no more");
-    return false;
-}
-
 /* [id, {options}] or [ids, {options}]: reads the options, and sends. */
 static void send_with(struct job_request *jr, const struct option *options, uint32_t count,
                       bool poll)
 {
-    bool good = read_options(jr, options, count);
-    if (jr->op->cls == &operation_wait)
+    bool good = job_request_options(jr, options, count);
+    if (jr->op->cls == &operation_task_wait)
         jr->answer = 2 * VIEW_BYTES * jr->op->wait.count;
-    else if (jr->op->cls == &operation_get && jr->op->job.with_history)
+    else if (jr->op->cls == &operation_task_get && jr->op->job.with_history)
         jr->answer = HISTORY_SHOWN;
     if (good)
         job_request_send(jr, poll);
@@ -237,41 +228,28 @@ static void send_with(struct job_request *jr, const struct option *options, uint
         job_request_abort(jr);
 }
 
-/* [id] */
-static void serve_id(struct rpc_request *rq, const struct operation_class *cls, const char *usage)
+void serve_task_get(struct rpc_request *rq)
 {
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, cls, 0))
-        return;
-    if (job_request_read_id(&jr, &jr.op->job.id, usage))
-        send_with(&jr, NULL, 0, false);
-    else
-        job_request_abort(&jr);
-}
-
-static void serve_get(struct rpc_request *rq)
-{
-    struct job_request jr;
-
-    if (!job_request_begin(&jr, rq, &operation_get, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_get, 0))
         return;
     jr.op->job.with_result = true;
     const struct option options[] = {
         {"result", option_flag, &jr.op->job.with_result, "true or false"},
         {"history", option_flag, &jr.op->job.with_history, "true or false"},
     };
-    if (job_request_read_id(&jr, &jr.op->job.id, "task.get takes [id, {result, history}]"))
+    if (job_request_read_id(&jr, &jr.op->job.id))
         send_with(&jr, options, 2, false);
     else
         job_request_abort(&jr);
 }
 
-static void serve_wait(struct rpc_request *rq)
+void serve_task_wait(struct rpc_request *rq)
 {
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, &operation_wait, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_wait, 0))
         return;
     struct wait_arguments *wait = &jr.op->wait;
     wait->with_result = true;
@@ -281,7 +259,7 @@ static void serve_wait(struct rpc_request *rq)
         {"any", option_flag, &wait->any, "true or false"},
         {"result", option_flag, &wait->with_result, "true or false"},
     };
-    if (job_request_read_ids(&jr, wait, "task.wait takes [id or [ids], {timeout, any, result}]"))
+    if (job_request_read_ids(&jr, wait))
         send_with(&jr, options, 3, true);
     else
         job_request_abort(&jr);
@@ -305,11 +283,11 @@ static void send_watch(struct job_request *jr, bool given)
     job_request_send(jr, true);
 }
 
-static void serve_watch(struct rpc_request *rq)
+void serve_task_watch(struct rpc_request *rq)
 {
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, &operation_watch, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_watch, 0))
         return;
     struct watch_arguments *watch = &jr.op->watch;
     watch->from = 1;
@@ -321,34 +299,10 @@ static void serve_watch(struct rpc_request *rq)
         {"timeout", read_poll, &watch->timeout, EXPECTS_POLL},
         {"push", option_flag, &watch->push, "true or false"},
     };
-    if (!job_request_read_id(&jr, &watch->id,
-                             "task.watch takes [id, {from, max, timeout, push}]") ||
-        !read_options(&jr, options, 4))
+    if (!job_request_read_id(&jr, &watch->id) || !job_request_options(&jr, options, 4))
         job_request_abort(&jr);
     else
         send_watch(&jr, watch->timeout != AO_NEVER);
-}
-
-/* One by its id, or all that a filter means. */
-static void serve_cancel(struct rpc_request *rq)
-{
-    static const char usage[] = "task.cancel takes [id] or [{filter}]";
-    if (!task_filter_serve(rq, &operation_cancel_matching, usage))
-        serve_id(rq, &operation_cancel, usage);
-}
-
-static void serve_retry(struct rpc_request *rq)
-{
-    static const char usage[] = "task.retry takes [id] or [{filter}]";
-    if (!task_filter_serve(rq, &operation_retry_matching, usage))
-        serve_id(rq, &operation_retry, usage);
-}
-
-static void serve_forget(struct rpc_request *rq)
-{
-    static const char usage[] = "task.forget takes [id] or [{filter}]";
-    if (!task_filter_serve(rq, &operation_forget_matching, usage))
-        serve_id(rq, &operation_forget, usage);
 }
 
 static bool read_change(struct job_request *jr, struct job_change *change)
@@ -361,7 +315,7 @@ static bool read_change(struct job_request *jr, struct job_change *change)
         {"delay", option_duration, &change->delay, job_options[JOB_OPTION_delay].expects},
         {"at", option_moment, &change->at, job_options[JOB_OPTION_at].expects},
     };
-    if (!read_options(jr, options, 3))
+    if (!job_request_options(jr, options, 3))
         return false;
     change->timed = change->delay != AO_NEVER || change->at != not_given;
     if (change->at == 0)
@@ -374,27 +328,15 @@ static bool read_change(struct job_request *jr, struct job_change *change)
     return false;
 }
 
-static void serve_change(struct rpc_request *rq)
+void serve_task_change(struct rpc_request *rq)
 {
     struct job_request jr;
-    if (!job_request_begin(&jr, rq, &operation_change, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_change, 0))
         return;
-    if (job_request_read_id(&jr, &jr.op->change.id,
-                            "task.change takes [id, {priority, delay, at}]") &&
-        read_change(&jr, &jr.op->change.change))
+    if (job_request_read_id(&jr, &jr.op->change.id) && read_change(&jr, &jr.op->change.change))
         job_request_send(&jr, false);
     else
         job_request_abort(&jr);
-}
-
-static void serve_run_now(struct rpc_request *rq)
-{
-    serve_id(rq, &operation_run_now, "task.run_now takes [id]");
-}
-
-static void serve_explain(struct rpc_request *rq)
-{
-    serve_id(rq, &operation_explain, "task.explain takes [id]");
 }
 
 static bool read_cursor(struct reader *r, void *out)
@@ -408,11 +350,11 @@ static bool read_cursor(struct reader *r, void *out)
     return false;
 }
 
-static void serve_list(struct rpc_request *rq)
+void serve_task_list(struct rpc_request *rq)
 {
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, &operation_list, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_list, 0))
         return;
     struct list_arguments *list = &jr.op->list;
     list->filter.state = -1;
@@ -423,7 +365,7 @@ static void serve_list(struct rpc_request *rq)
     };
     if (jr.count > 1 || (jr.count == 1 && !task_filter_read(&jr, &list->filter, own, 2))) {
         if (jr.count > 1)
-            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.list takes [{options}]");
+            rpc_refuse_params(rq, "");
         job_request_abort(&jr);
         return;
     }
@@ -500,12 +442,12 @@ static bool read_states(struct reader *r, void *out)
     return read_kinds(r, feed_kinds_of_state, out);
 }
 
-static void serve_events(struct rpc_request *rq)
+void serve_task_events(struct rpc_request *rq)
 {
     enum { EVENT_BYTES = 256 /* of one as it is shown; more is rare */ };
     struct job_request jr;
 
-    if (!job_request_begin(&jr, rq, &operation_events, 0))
+    if (!job_request_begin(&jr, rq, &operation_task_events, 0))
         return;
     struct feed_arguments *feed = &jr.op->feed;
     *feed = (struct feed_arguments){.kinds = UINT32_MAX, .max = EVENTS, .timeout = poll_time};
@@ -530,7 +472,7 @@ static void serve_events(struct rpc_request *rq)
     if (jr.count > 1 || (jr.count == 1 && !rpc_read_options(rq, &jr.r, options,
                                                             sizeof options / sizeof options[0]))) {
         if (jr.count > 1)
-            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "task.events takes [{options}]");
+            rpc_refuse_params(rq, "");
         job_request_abort(&jr);
         return;
     }
@@ -540,48 +482,3 @@ static void serve_events(struct rpc_request *rq)
         feed->max < FEED_PAGE_BYTES / EVENT_BYTES ? feed->max * EVENT_BYTES : FEED_PAGE_BYTES;
     job_request_send(&jr, true);
 }
-
-/* --- The table --- */
-
-#define OPTIONS                                                                                    \
-    "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
-    "key, "                                                                                        \
-    "coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable, traceparent, "     \
-    "tracestate}"
-
-#define FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
-
-static const struct rpc_method methods[] = {
-    {"task.submit", RPC_OPEN, RPC_SUBMITS, serve_submit, "[method: str, [params], " OPTIONS "]",
-     "leave a task with the server; answers its id"},
-    {"task.submit_many", RPC_OPEN, RPC_SUBMITS, serve_submit_many,
-     "[[[method: str, [params], " OPTIONS "], ...], " OPTIONS "]", "leave many tasks at once"},
-    {"task.call", RPC_OPEN, RPC_SUBMITS, serve_call, "[method: str, [params], " OPTIONS "]",
-     "call a handler with options, and wait for its result"},
-    {"task.get", RPC_GUARDED, RPC_USES, serve_get, "[id: str, {result: bool, history: bool}]",
-     "state, figures and result of a task"},
-    {"task.wait", RPC_GUARDED, RPC_USES, serve_wait,
-     "[id: str or [ids], {timeout: duration, any: bool, result: bool}]",
-     "wait until tasks have ended"},
-    {"task.watch", RPC_GUARDED, RPC_USES, serve_watch,
-     "[id: str, {from: int, max: int, timeout: duration, push: bool}]",
-     "the history of a task, from an event on, as it grows"},
-    {"task.cancel", RPC_GUARDED, RPC_STEERS, serve_cancel, "[id: str or " FILTER "]",
-     "cancel a task, waiting or running, or all that a filter means"},
-    {"task.retry", RPC_GUARDED, RPC_STEERS, serve_retry, "[id: str or " FILTER "]",
-     "queue a task again that failed for good, or all that a filter means"},
-    {"task.forget", RPC_GUARDED, RPC_STEERS, serve_forget, "[id: str or " FILTER "]",
-     "forget a task that has ended, or all that a filter means"},
-    {"task.change", RPC_GUARDED, RPC_STEERS, serve_change, "[id: str, {priority, delay, at}]",
-     "give a task that waits another priority or time"},
-    {"task.run_now", RPC_GUARDED, RPC_STEERS, serve_run_now, "[id: str]",
-     "let a task that waits for a time wait for it no more"},
-    {"task.list", RPC_GUARDED, RPC_USES, serve_list,
-     "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first"},
-    {"task.events", RPC_GUARDED, RPC_USES, serve_events,
-     "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]",
-     "what happens to tasks, in one order, from a cursor on"},
-    {"task.explain", RPC_GUARDED, RPC_USES, serve_explain, "[id: str]",
-     "why a task is where it is"},
-};
-const struct rpc_methods rpc_task_methods = {methods, sizeof methods / sizeof methods[0]};

@@ -221,10 +221,9 @@ static bool administrates(const struct rpc_request *rq, const struct rpc_method 
 
 static bool may_administrate(const struct rpc_request *rq)
 {
-    for (const struct rpc_methods *const *n = rq->loop->namespaces; *n; n++)
-        for (uint32_t i = 0; i < (*n)->count; i++)
-            if (administrates(rq, &(*n)->at[i]))
-                return true;
+    for (uint32_t i = 0; i < METHOD_COUNT; i++)
+        if (administrates(rq, &rq->loop->methods[i]))
+            return true;
     return false;
 }
 

@@ -384,7 +384,7 @@ static bool read_conditions(struct rpc_request *rq, struct roll *l)
 
     read_params(rq->params, &r, &count);
     if (count > 1) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.list takes [{method, limit, cursor}]");
+        rpc_refuse_params(rq, "");
         return false;
     }
     if (count == 1 && !rpc_read_options(rq, &r, options, sizeof options / sizeof *options))
@@ -396,7 +396,7 @@ static bool read_conditions(struct rpc_request *rq, struct roll *l)
     return true;
 }
 
-void worker_serve_list(struct rpc_request *rq)
+void serve_worker_list(struct rpc_request *rq)
 {
     uint64_t bytes = sizeof(struct roll) + PAGE_BYTES;
 

@@ -13,7 +13,4 @@ bool worker_id_parse(struct span text, uint64_t *number);
  * it.  Of its own principal's anybody may ask that, of others' who has worker.any. */
 void worker_settle(struct rpc_request *rq, uint64_t number, bool quiet);
 
-/* worker.list [{method, limit, cursor}] */
-void worker_serve_list(struct rpc_request *rq);
-
 #endif

@@ -10,9 +10,6 @@
 #include "server/rpc/workers.h"
 #include "server/tasks/manager/job_source_parts.h"
 
-static const char register_usage[] = "worker.register takes [methods: [name], {slots, name, "
-                                     "version, share, context, lease, message}]";
-
 #define LEASE_LEAST AO_S(1)
 
 enum { NAMES_A_MESSAGE = 4 /* see conn_worked() */ };
@@ -116,12 +113,13 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
 
     read_params(rq->params, &r, &count);
     if (count < 1 || count > 2 || !rpc_read_any(rq, rq->params, &r, &list)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
+        rpc_refuse_params(rq, "");
         return false;
     }
     g->methods = reader_of(list);
     if (!read_array(&g->methods, &g->count) || g->count < 1 || g->count > REMOTE_METHODS_MAX) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s; 1 to %d names", register_usage, REMOTE_METHODS_MAX);
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.register takes 1 to %d names",
+                   REMOTE_METHODS_MAX);
         return false;
     }
     if (count == 2 && !rpc_read_options(rq, &r, options, sizeof options / sizeof *options))
@@ -177,7 +175,7 @@ static bool take_methods(struct rpc_request *rq, struct registration *g, struct 
 
     for (uint32_t i = 0; i < g->count; i++) {
         if (!read_text(&g->methods, &method)) {
-            rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", register_usage);
+            rpc_refuse_params(rq, "");
             return false;
         }
         uint64_t hash = siphash(w->link->seed, method);
@@ -284,7 +282,7 @@ static void start(struct rpc_request *rq, struct worker *w)
 }
 
 /* worker.register [methods, {...}] */
-static void serve_register(struct rpc_request *rq)
+void serve_worker_register(struct rpc_request *rq)
 {
     struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
 
@@ -336,16 +334,15 @@ static void settle(struct rpc_request *rq, bool quiet)
     else if (count == 1 && read_text(&r, &id) && worker_id_parse(id, &number))
         worker_settle(rq, number, quiet);
     else
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.%s takes [] or [worker], which is \"w17\"",
-                   quiet ? "quiet" : "resume");
+        rpc_refuse_params(rq, "; a worker's name is such as \"w17\"");
 }
 
-static void serve_quiet(struct rpc_request *rq)
+void serve_worker_quiet(struct rpc_request *rq)
 {
     settle(rq, true);
 }
 
-static void serve_resume(struct rpc_request *rq)
+void serve_worker_resume(struct rpc_request *rq)
 {
     settle(rq, false);
 }
@@ -366,7 +363,7 @@ static void note(struct rpc_request *rq, uint64_t number, const struct attempt_n
 }
 
 /* worker.progress [call, done, total, text] */
-static void serve_progress(struct rpc_request *rq)
+void serve_worker_progress(struct rpc_request *rq)
 {
     enum { TEXT_MAX = 400 };
     struct attempt_note n = {0};
@@ -380,7 +377,7 @@ static void serve_progress(struct rpc_request *rq)
     if (count < 2 || count > 4 || !read_uint(&r, &number) || !read_uint(&r, &n.done) ||
         (count > 2 && !read_uint(&r, &n.total) && !read_nil(&r)) ||
         (count > 3 && !read_text(&r, &text) && !read_nil(&r))) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.progress takes [call, done, total, text]");
+        rpc_refuse_params(rq, "");
         return;
     }
     n.text = span_of(clean, utf8_clean(clean, sizeof clean, text));
@@ -388,7 +385,7 @@ static void serve_progress(struct rpc_request *rq)
 }
 
 /* worker.partial [call, value] */
-static void serve_partial(struct rpc_request *rq)
+void serve_worker_partial(struct rpc_request *rq)
 {
     struct attempt_note n = {.partial = true};
     struct reader r;
@@ -397,25 +394,8 @@ static void serve_partial(struct rpc_request *rq)
 
     read_params(rq->params, &r, &count);
     if (count != 2 || !read_uint(&r, &number) || !rpc_read_any(rq, rq->params, &r, &n.data)) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.partial takes [call, value]");
+        rpc_refuse_params(rq, "");
         return;
     }
     note(rq, number, &n);
 }
-
-static const struct rpc_method methods[] = {
-    {"worker.register", RPC_KNOWN, RPC_USES, serve_register,
-     "[methods: [str], {slots, name, version, share, context, lease, message}]",
-     "offer methods: this connection is called for them from then on"},
-    {"worker.quiet", RPC_KNOWN, RPC_FOREIGN, serve_quiet, "[] or [worker: str]",
-     "give a worker no more tasks; those that it has go on"},
-    {"worker.resume", RPC_KNOWN, RPC_FOREIGN, serve_resume, "[] or [worker: str]",
-     "give a quiet worker tasks again"},
-    {"worker.list", RPC_GUARDED, RPC_USES, worker_serve_list, "[{method, limit, cursor}]",
-     "who works on what"},
-    {"worker.progress", RPC_KNOWN, RPC_USES, serve_progress, "[call: int, done, total, text]",
-     "say how far a task is that this worker runs"},
-    {"worker.partial", RPC_KNOWN, RPC_USES, serve_partial, "[call: int, value]",
-     "add a part of the result of a task that this worker runs"},
-};
-const struct rpc_methods rpc_worker_methods = {methods, sizeof methods / sizeof methods[0]};

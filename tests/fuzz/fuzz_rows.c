@@ -396,7 +396,7 @@ static void ask(const struct operation_class *cls, uint64_t id)
     uint32_t before = w.answered;
 
     world_give(&w, id ? world_about(&w, cls, id) : world_operation(&w, cls));
-    if (cls == &operation_audit)
+    if (cls == &operation_server_audit)
         jobs_world_pass(&w, AO_MS(10));
     CHECK(w.answered == before + 1);
 }
@@ -406,14 +406,14 @@ static void look(void)
 {
     for (uint64_t id = FIRST_ID; id < FIRST_ID + TASKS_MAX; id++)
         if (table_find(&w.jobs->table, id)) {
-            ask(&operation_get, id);
-            ask(&operation_explain, id);
-            ask(&operation_watch, id);
+            ask(&operation_task_get, id);
+            ask(&operation_task_explain, id);
+            ask(&operation_task_watch, id);
         }
     ask(&operation_queue_list, 0);
     ask(&operation_cron_list, 0);
     ask(&operation_sem_list, 0);
-    ask(&operation_audit, 0);
+    ask(&operation_server_audit, 0);
 }
 
 static void check_store(void)

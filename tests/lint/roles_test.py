@@ -17,13 +17,9 @@ def text(*path):
 
 
 def served():
-    """Name: access and whether it is an act, of each row of the tables in server/rpc."""
-    found = {}
-    for name in sorted(os.listdir(os.path.join(TOP, "server", "rpc"))):
-        if name.endswith(".c"):
-            for row in re.findall(r'\{"([a-z]+\.[a-z_]+)",\s*RPC_(OPEN|KNOWN|GUARDED),\s*RPC_(\w+)', text("server", "rpc", name)):
-                found[row[0]] = row[1:]
-    return found
+    """Name: access and whether it is an act, of each row of proto/methods.h."""
+    rows = re.findall(r'X\(\w+, "([a-z]+\.[a-z_]+)", (OPEN|KNOWN|GUARDED), (\w+),', text("proto", "methods.h"))
+    return {name: (access, audit) for name, access, audit in rows}
 
 
 def documented_acts():
@@ -40,12 +36,12 @@ wrong = [f"{m} has no row in tests/e2e/roles_table.py" for m in sorted((document
 wrong += [f"{m} has a row, and is no method" for m in sorted(set(rows) - set(methods))]
 wrong += [f"{m} does not stand in proto/PROTOCOL.md" for m in sorted(set(methods) - documented)]
 access = {"OPEN": (roles_table.OPEN, roles_table.TARGET), "KNOWN": (roles_table.KNOWN,), "GUARDED": (roles_table.GUARDED,)}
-wrong += [f"{m} is {a[0]} in server/rpc, and {rows[m][0]} in the table" for m, a in sorted(methods.items())
+wrong += [f"{m} is {a[0]} in proto/methods.h, and {rows[m][0]} in the table" for m, a in sorted(methods.items())
           if m in rows and rows[m][0] not in access[a[0]]]
-wrong += [f"{m} is {a[1]} in server/rpc, and {rows[m][3]} in the table" for m, a in sorted(methods.items())
+wrong += [f"{m} is {a[1]} in proto/methods.h, and {rows[m][3]} in the table" for m, a in sorted(methods.items())
           if m in rows and rows[m][3] != a[1]]
 acts = documented_acts()
-wrong += [f"{m} is {a[1]} in server/rpc, and {acts.get(m, 'none')} among the administrative acts of proto/PROTOCOL.md"
+wrong += [f"{m} is {a[1]} in proto/methods.h, and {acts.get(m, 'none')} among the administrative acts of proto/PROTOCOL.md"
           for m, a in sorted(methods.items()) if acts.get(m, roles_table.NEVER) != a[1]]
 print("\n".join(wrong))
 sys.exit(1 if wrong or len(methods) < 20 else 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Each member of what tasks, limits, rates, semaphores, holds, queues and tenants are is accounted for: a deed of
 tests/unit/jobs/restart_test.c changes it, or the reason given here why it does not outlive a server.
-Each operation is one that a deed uses, or changes nothing that does.
+Each method that the jobs answer is one that a deed uses, or changes nothing that does.
 
 First the test leaves out what it plants and expects to find that; then it reads ours.
 """
@@ -11,7 +11,7 @@ import re
 import tree
 
 TEST = "tests/unit/jobs/restart_test.c"
-OPERATIONS = "server/jobs/service/operation.h"
+METHODS = "proto/methods.h"
 
 # Instead of a deed: why a member is none that a restart could forget.
 LINK = "-link"        # where it stands in lists, tables, heaps, and what it belongs to
@@ -106,9 +106,10 @@ STATE = {
     },
 }
 
-READS = "get wait watch list events explain queue_list queue_explain queue_tenants audit event_wait sem_list sem_explain"
+READS = ("task_get task_wait task_watch task_list task_events task_explain queue_list queue_explain queue_tenants event_wait sem_list "
+         "sem_explain")
 CRONS = "cron_put cron_list cron_delete cron_pause cron_resume"  # unit/jobs/crons_carried
-ENDS = "call"  # its task is in memory only, and ends with its connection
+ENDS = "task_call"  # its task is in memory only, and ends with its connection
 
 
 def members(source, struct):
@@ -134,18 +135,16 @@ def findings(state, text_of):
             yield from (f"{path}: {struct}.{m}: there is no such member" for m in named if m not in there)
             yield from (f"{path}: {struct}.{m}: stands in two rows" for m in set(named) if named.count(m) > 1)
             yield from (f"{TEST}: there is no DEED({row})" for row in rows if row[0] != "-" and row not in deeds)
-    for name in re.findall(r"\boperation_(\w+)(?=[,;])", "".join(
-            re.findall(r"^extern const struct operation_class [^;]*;", text_of(OPERATIONS), re.M))):
+    for name in re.findall(r"^ *X\((?!server_|connection_|worker_)(\w+),", text_of(METHODS), re.M):
         if f"&operation_{name}" not in test.replace("::", "") and name not in f"{READS} {CRONS} {ENDS}".split():
-            yield f"{OPERATIONS}: operation_{name}: no deed uses it"
+            yield f"{METHODS}: {name}: no deed uses its operation"
 
 
 def prove():
     state = {"a.h": {"a": {LINK: "next", "it_grows": "size up c d"}}}
     good = {"a.h": "struct a {\n    struct a *next; /* x; y */\n    union {\n        int size, up;\n        "
                    "struct {\n            int c[2];\n        };\n    };\n    LIST_HEAD(, b) d;\n};",
-            TEST: "DEED(it_grows)\n&operation_put", OPERATIONS: "extern const struct operation_class operation_get,\n"
-                                                                "    operation_put;"}
+            TEST: "DEED(it_grows)\n&operation_put", METHODS: "    X(task_get, 1)\n    X(server_put, 1)\n    X(put, 1)\n"}
     assert not list(findings(state, good.get)), list(findings(state, good.get))
     for path, old, new in (("a.h", "size, up", "size, up, more"), ("a.h", "size, up", "size"), (TEST, "DEED(it", "(it"),
                            (TEST, "&operation_put", ""), ("a.h", " d;", " d, *e;")):

@@ -41,7 +41,7 @@ uint64_t stage_submit(struct jobs_world *w)
 
 struct operation *stage_call(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *op = world_operation(w, &operation_call);
+    struct operation *op = world_operation(w, &operation_task_call);
     op->submission.specs = spec;
     op->submission.count = 1;
     world_give(w, op);
@@ -72,7 +72,7 @@ static uint64_t rows_there(const struct memory_rows *m)
 void stage_balances(struct jobs_world *w)
 {
     const struct store_counts *c = &w->store->rows.counts;
-    struct operation *op = world_operation(w, &operation_audit);
+    struct operation *op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     jobs_world_pass(w, AO_MS(10));
     assert_true(world_answered(w, op));

@@ -344,7 +344,7 @@ struct operation *world_operation(struct jobs_world *w, const struct operation_c
 {
     struct operation *op = operation_new(NULL, cls);
     assert_non_null(op);
-    if (cls == &operation_watch)
+    if (cls == &operation_task_watch)
         op->watch.max = 100;
     return op;
 }
@@ -352,7 +352,7 @@ struct operation *world_operation(struct jobs_world *w, const struct operation_c
 struct operation *world_about(struct jobs_world *w, const struct operation_class *cls, uint64_t id)
 {
     struct operation *op = world_operation(w, cls);
-    if (cls == &operation_watch)
+    if (cls == &operation_task_watch)
         op->watch.id = id;
     else
         op->job.id = id;

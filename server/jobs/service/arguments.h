@@ -26,9 +26,9 @@ struct submission_outcome {
     uint32_t before; /* the outcome before that names the same job, plus 1; 0: none */
 };
 
-/* operation_submit: one -> {id, state, durable, duplicate, coalesced}
- * operation_submit_many -> [as above, or {error: "NAME: text"}]
- * operation_call: one -> its result or error; dropping the operation cancels the job */
+/* operation_task_submit: one -> {id, state, durable, duplicate, coalesced}
+ * operation_task_submit_many -> [as above, or {error: "NAME: text"}]
+ * operation_task_call: one -> its result or error; dropping the operation cancels the job */
 struct submission_arguments {
     struct job_spec *specs; /* `count` */
     uint32_t count;
@@ -40,24 +40,25 @@ struct submission_arguments {
     bool numbers; /* one of these changed numbers that are to be on disk before the answer */
 };
 
-/* operation_get -> the task; operation_forget -> {id, forgotten}; operation_cancel -> {id, state,
- * cancelled}; operation_retry -> {id, state}; operation_explain -> {id, method, state, reason,
- * text, ...} */
+/* operation_task_get -> the task; operation_task_forget -> {id, forgotten}; operation_task_cancel
+ * -> {id, state, cancelled}; operation_task_retry -> {id, state}; operation_task_explain -> {id,
+ * method, state, reason, text, ...} */
 struct job_arguments {
     uint64_t id;
-    bool with_result, with_history; /* operation_get */
-    /* operation_cancel, the jobs': its end is being committed; others share the run, which goes on
+    bool with_result, with_history; /* operation_task_get */
+    /* operation_task_cancel, the jobs': its end is being committed; others share the run, which
+     * goes on
      */
     bool ends, leaves;
 };
 
-/* operation_change, operation_run_now -> {id, state, priority, due} */
+/* operation_task_change, operation_task_run_now -> {id, state, priority, due} */
 struct change_arguments {
     uint64_t id;
-    struct job_change change; /* operation_change */
+    struct job_change change; /* operation_task_change */
 };
 
-/* operation_wait -> {ended: [task], open: [id]} */
+/* operation_task_wait -> {ended: [task], open: [id]} */
 struct wait_arguments {
     uint64_t *ids;
     uint32_t count;
@@ -65,7 +66,7 @@ struct wait_arguments {
     ao_time timeout; /* of the long poll; 0: none */
 };
 
-/* operation_watch -> {id, missed, events, next, ended} */
+/* operation_task_watch -> {id, missed, events, next, ended} */
 struct watch_arguments {
     uint64_t id;
     uint32_t from, max; /* events: the number of the first, and how many at most */
@@ -83,21 +84,21 @@ struct task_filter {
 
 enum { LIST_BYTES_MAX = 256 * 1024 /* of a page, which ends behind the task that goes beyond */ };
 
-/* operation_list -> {tasks, next}; operation_queue_tenants -> {tenants, next}: of which the cursor
- * alone counts, a number that the page before told, 0 for the first */
+/* operation_task_list -> {tasks, next}; operation_queue_tenants -> {tenants, next}: of which the
+ * cursor alone counts, a number that the page before told, 0 for the first */
 struct list_arguments {
     struct task_filter filter;
     uint64_t cursor; /* id: goes on behind it; 0: from the newest */
     uint32_t max;
-    /* --- The jobs', of operation_list */
+    /* --- The jobs', of operation_task_list */
     struct job_walk walk, up; /* to the next job of the page; upwards, to where it begins */
     uint32_t found, visits;   /* so far */
     bool seeks;               /* where the page begins is looked for */
     uint64_t now;             /* Unix ns, of when it began */
 };
 
-/* operation_cancel_matching -> {matched, cancelled, dry_run}; operation_retry_matching ->
- * {matched, retried, dry_run}; operation_forget_matching -> {matched, forgotten, dry_run,
+/* operation_task_cancel_matching -> {matched, cancelled, dry_run}; operation_task_retry_matching ->
+ * {matched, retried, dry_run}; operation_task_forget_matching -> {matched, forgotten, dry_run,
  * limits, rates}: the names of these that are left then */
 struct sweep_arguments {
     struct task_filter filter;

@@ -258,4 +258,5 @@ void audit_stop(struct jobs *jobs)
     jobs->table.census = NULL;
 }
 
-const struct operation_class operation_audit = {.method = "server.audit", .serve = serve};
+const struct operation_class operation_server_audit = {.method = method_server_audit,
+                                                       .serve = serve};

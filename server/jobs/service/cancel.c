@@ -66,8 +66,8 @@ static void serve(struct jobs *jobs, struct operation *op)
         answer(op, job, cancelled);
 }
 
-const struct operation_class operation_cancel = {.method = "task.cancel",
-                                                 .serve = serve,
-                                                 .dropped = waiters_drop,
-                                                 .job_ended = ended,
-                                                 .cancel_saved = saved};
+const struct operation_class operation_task_cancel = {.method = method_task_cancel,
+                                                      .serve = serve,
+                                                      .dropped = waiters_drop,
+                                                      .job_ended = ended,
+                                                      .cancel_saved = saved};

@@ -70,5 +70,7 @@ static void serve_run_now(struct jobs *jobs, struct operation *op)
     }
 }
 
-const struct operation_class operation_change = {.method = "task.change", .serve = serve_change};
-const struct operation_class operation_run_now = {.method = "task.run_now", .serve = serve_run_now};
+const struct operation_class operation_task_change = {.method = method_task_change,
+                                                      .serve = serve_change};
+const struct operation_class operation_task_run_now = {.method = method_task_run_now,
+                                                       .serve = serve_run_now};

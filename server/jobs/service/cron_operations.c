@@ -395,11 +395,12 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
     return true;
 }
 
-const struct operation_class operation_cron_put = {.method = "cron.put", .serve = serve_put};
-const struct operation_class operation_cron_pause = {.method = "cron.pause", .serve = serve_pause};
-const struct operation_class operation_cron_resume = {.method = "cron.resume",
+const struct operation_class operation_cron_put = {.method = method_cron_put, .serve = serve_put};
+const struct operation_class operation_cron_pause = {.method = method_cron_pause,
+                                                     .serve = serve_pause};
+const struct operation_class operation_cron_resume = {.method = method_cron_resume,
                                                       .serve = serve_resume};
-const struct operation_class operation_cron_list = {.method = "cron.list",
+const struct operation_class operation_cron_list = {.method = method_cron_list,
                                                     .serve_part = serve_list};
-const struct operation_class operation_cron_delete = {.method = "cron.delete",
+const struct operation_class operation_cron_delete = {.method = method_cron_delete,
                                                       .serve = serve_delete};

@@ -142,6 +142,6 @@ void event_operations_stop(struct jobs *jobs)
         }
 }
 
-const struct operation_class operation_event_set = {.method = "event.set", .serve = serve_set};
+const struct operation_class operation_event_set = {.method = method_event_set, .serve = serve_set};
 const struct operation_class operation_event_wait = {
-    .method = "event.wait", .serve = serve_wait, .dropped = dropped, .due = finish};
+    .method = method_event_wait, .serve = serve_wait, .dropped = dropped, .due = finish};

@@ -280,5 +280,5 @@ void feed_readers_stop(struct jobs *jobs)
         due(jobs, jobs->readers.first);
 }
 
-const struct operation_class operation_events = {
-    .method = "task.events", .serve = serve, .dropped = dropped, .due = due};
+const struct operation_class operation_task_events = {
+    .method = method_task_events, .serve = serve, .dropped = dropped, .due = due};

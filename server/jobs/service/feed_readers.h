@@ -37,7 +37,7 @@ enum feed_gap {
     FEED_GAP_RESTART  /* the cursor is of another start of the server */
 };
 
-/* operation_events -> {events, next, gap, missed} */
+/* operation_task_events -> {events, next, gap, missed} */
 struct feed_arguments {
     struct feed_cursor
         after;        /* the number that comes first; seq 0: the oldest; epoch 0: see that */

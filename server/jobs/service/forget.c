@@ -51,4 +51,4 @@ static void serve(struct jobs *jobs, struct operation *op)
         operation_finish(op);
 }
 
-const struct operation_class operation_forget = {.method = "task.forget", .serve = serve};
+const struct operation_class operation_task_forget = {.method = method_task_forget, .serve = serve};

@@ -99,4 +99,5 @@ static bool serve(struct jobs *jobs, struct operation *op)
     return true;
 }
 
-const struct operation_class operation_list = {.method = "task.list", .serve_part = serve};
+const struct operation_class operation_task_list = {.method = method_task_list,
+                                                    .serve_part = serve};

@@ -17,6 +17,7 @@
 #include "base/slab.h"
 #include "server/access/rights.h"
 #include "proto/errors.h"
+#include "proto/methods.h"
 #include "proto/pack.h"
 #include "server/jobs/service/arguments.h"
 #include "server/jobs/service/sync.h"
@@ -67,9 +68,9 @@ struct operation_class {
     void (*history_grew)(struct jobs *jobs, struct operation *op, struct job *job);
 };
 
-/* The kinds, each defined in the file of its name, or where another is named.  Any of them can be
- * answered MEMORY, DRAINING when the server has stopped, and CANCELLED when it was dropped while it
- * waited.  Beside these:
+/* The kinds, each of the method of its name; those of methods that the jobs do not answer are not
+ * defined.  Any of them can be answered MEMORY, DRAINING when the server has stopped, and CANCELLED
+ * when it was dropped while it waited.  Beside these:
  *
  *   submit         the errors of job_submit(); STORE if the first row of an fsync job is not taken
  *   submit_many    none: each outcome has an error of its own, one of submit's
@@ -107,35 +108,14 @@ struct operation_class {
  *   list, queue_list, queue_tenants, cron_list, sem_list, audit
  *                  none
  */
-extern const struct operation_class operation_submit, operation_submit_many; /* submission.c */
-extern const struct operation_class operation_call;
-extern const struct operation_class operation_get; /* view.c */
-extern const struct operation_class operation_wait;
-extern const struct operation_class operation_watch;
-extern const struct operation_class operation_cancel;
-extern const struct operation_class operation_retry;
-extern const struct operation_class operation_forget;
-extern const struct operation_class operation_change, operation_run_now; /* change.c */
-extern const struct operation_class operation_cancel_matching, operation_retry_matching,
-    operation_forget_matching; /* sweep.c */
-extern const struct operation_class operation_list;
-extern const struct operation_class operation_events; /* feed_readers.c */
-extern const struct operation_class operation_explain;
-extern const struct operation_class operation_queue_tenants; /* tenants.c */
-extern const struct operation_class operation_queue_list, operation_queue_explain,
-    operation_queue_pause, operation_queue_resume, operation_queue_drain; /* queues.c */
-extern const struct operation_class operation_cron_put, operation_cron_list, operation_cron_delete,
-    operation_cron_pause, operation_cron_resume; /* cron_operations.c */
-extern const struct operation_class operation_audit;
-extern const struct operation_class operation_event_set, operation_event_wait;
+#define X(id, ...) extern const struct operation_class operation_##id;
+ERGON_METHODS(X)
+#undef X
+extern const struct operation_class operation_task_cancel_matching, operation_task_retry_matching,
+    operation_task_forget_matching; /* sweep.c */
 /* Stays with the jobs as long as its connection is there, which acquires and resumes after it, and
  * answers nothing. */
 extern const struct operation_class operation_sem_holder; /* semaphores.c */
-extern const struct operation_class operation_sem_create, operation_sem_delete,
-    operation_sem_acquire, operation_sem_release, operation_sem_renew, operation_sem_resume,
-    operation_sem_revoke; /* semaphores.c */
-extern const struct operation_class operation_sem_list,
-    operation_sem_explain; /* semaphore_view.c */
 
 struct operation_item {
     struct lane_item item; /* first */

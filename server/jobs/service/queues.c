@@ -330,13 +330,13 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_queue_list = {.method = "queue.list",
+const struct operation_class operation_queue_list = {.method = method_queue_list,
                                                      .serve_part = serve_list};
-const struct operation_class operation_queue_explain = {.method = "queue.explain",
+const struct operation_class operation_queue_explain = {.method = method_queue_explain,
                                                         .serve = serve_explain};
-const struct operation_class operation_queue_pause = {.method = "queue.pause",
+const struct operation_class operation_queue_pause = {.method = method_queue_pause,
                                                       .serve = serve_pause};
-const struct operation_class operation_queue_resume = {.method = "queue.resume",
+const struct operation_class operation_queue_resume = {.method = method_queue_resume,
                                                        .serve = serve_resume};
-const struct operation_class operation_queue_drain = {.method = "queue.drain",
+const struct operation_class operation_queue_drain = {.method = method_queue_drain,
                                                       .serve = serve_drain};

@@ -29,4 +29,4 @@ static void serve(struct jobs *jobs, struct operation *op)
         operation_finish(op);
 }
 
-const struct operation_class operation_retry = {.method = "task.retry", .serve = serve};
+const struct operation_class operation_task_retry = {.method = method_task_retry, .serve = serve};

@@ -189,6 +189,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_sem_list = {.method = "sem.list", .serve_part = serve_list};
-const struct operation_class operation_sem_explain = {.method = "sem.explain",
+const struct operation_class operation_sem_list = {.method = method_sem_list,
+                                                   .serve_part = serve_list};
+const struct operation_class operation_sem_explain = {.method = method_sem_explain,
                                                       .serve = serve_explain};

@@ -488,16 +488,21 @@ void semaphores_dismiss(struct jobs *jobs)
 }
 
 const struct operation_class operation_sem_holder = {
-    .method = "sem.acquire", .serve = serve_holder, .dropped = holder_gone};
-const struct operation_class operation_sem_acquire = {.method = "sem.acquire",
+    .method = method_sem_acquire, .serve = serve_holder, .dropped = holder_gone};
+const struct operation_class operation_sem_acquire = {.method = method_sem_acquire,
                                                       .serve = serve_acquire,
                                                       .dropped = acquire_dropped,
                                                       .answer_dropped = answer_dropped,
                                                       .due = too_late};
-const struct operation_class operation_sem_release = {.method = "sem.release",
+const struct operation_class operation_sem_release = {.method = method_sem_release,
                                                       .serve = serve_release};
-const struct operation_class operation_sem_revoke = {.method = "sem.revoke", .serve = serve_revoke};
-const struct operation_class operation_sem_renew = {.method = "sem.renew", .serve = serve_renew};
-const struct operation_class operation_sem_resume = {.method = "sem.resume", .serve = serve_resume};
-const struct operation_class operation_sem_create = {.method = "sem.create", .serve = serve_create};
-const struct operation_class operation_sem_delete = {.method = "sem.delete", .serve = serve_delete};
+const struct operation_class operation_sem_revoke = {.method = method_sem_revoke,
+                                                     .serve = serve_revoke};
+const struct operation_class operation_sem_renew = {.method = method_sem_renew,
+                                                    .serve = serve_renew};
+const struct operation_class operation_sem_resume = {.method = method_sem_resume,
+                                                     .serve = serve_resume};
+const struct operation_class operation_sem_create = {.method = method_sem_create,
+                                                     .serve = serve_create};
+const struct operation_class operation_sem_delete = {.method = method_sem_delete,
+                                                     .serve = serve_delete};

@@ -217,7 +217,7 @@ static void answer_many(struct jobs *jobs, struct operation *op)
 
 static void answer(struct jobs *jobs, struct operation *op)
 {
-    if (op->cls == &operation_submit_many)
+    if (op->cls == &operation_task_submit_many)
         answer_many(jobs, op);
     else
         answer_one(jobs, op);
@@ -298,5 +298,5 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
         .method = (name), .is_submission = true, .serve_part = serve_part,                         \
         .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved                   \
     }
-const struct operation_class operation_submit = SUBMITS("task.submit");
-const struct operation_class operation_submit_many = SUBMITS("task.submit_many");
+const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
+const struct operation_class operation_task_submit_many = SUBMITS(method_task_submit_many);

@@ -232,9 +232,9 @@ static void serve_forget(struct jobs *jobs, struct operation *op)
     begin(jobs, op, &forgets);
 }
 
-const struct operation_class operation_cancel_matching = {.method = "task.cancel",
-                                                          .serve = serve_cancel};
-const struct operation_class operation_retry_matching = {.method = "task.retry",
-                                                         .serve = serve_retry};
-const struct operation_class operation_forget_matching = {.method = "task.forget",
-                                                          .serve = serve_forget};
+const struct operation_class operation_task_cancel_matching = {.method = method_task_cancel,
+                                                               .serve = serve_cancel};
+const struct operation_class operation_task_retry_matching = {.method = method_task_retry,
+                                                              .serve = serve_retry};
+const struct operation_class operation_task_forget_matching = {.method = method_task_forget,
+                                                               .serve = serve_forget};

@@ -50,7 +50,7 @@ static void answer(struct jobs *jobs, struct operation *op, struct job *job)
 static bool is_called(const struct job *job)
 {
     for (const struct waiter *w = job->waits; w; w = w->next_of_job)
-        if (w->op->cls == &operation_call)
+        if (w->op->cls == &operation_task_call)
             return true;
     return false;
 }
@@ -130,11 +130,11 @@ static void serve(struct jobs *jobs, struct operation *op)
         operation_drop_arguments(op);
 }
 
-const struct operation_class operation_call = {.method = "task.call",
-                                               .is_submission = true,
-                                               .serve = serve,
-                                               .fini = submission_fini,
-                                               .dropped = dropped,
-                                               .refused_at_stop = true,
-                                               .job_saved = job_saved,
-                                               .job_ended = job_ended};
+const struct operation_class operation_task_call = {.method = method_task_call,
+                                                    .is_submission = true,
+                                                    .serve = serve,
+                                                    .fini = submission_fini,
+                                                    .dropped = dropped,
+                                                    .refused_at_stop = true,
+                                                    .job_saved = job_saved,
+                                                    .job_ended = job_ended};

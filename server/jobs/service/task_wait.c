@@ -93,8 +93,8 @@ static void serve(struct jobs *jobs, struct operation *op)
         finish(jobs, op);
 }
 
-const struct operation_class operation_wait = {.method = "task.wait",
-                                               .serve = serve,
-                                               .dropped = waiters_drop,
-                                               .due = finish,
-                                               .job_ended = job_ended};
+const struct operation_class operation_task_wait = {.method = method_task_wait,
+                                                    .serve = serve,
+                                                    .dropped = waiters_drop,
+                                                    .due = finish,
+                                                    .job_ended = job_ended};

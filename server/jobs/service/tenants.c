@@ -59,4 +59,5 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_queue_tenants = {.method = "queue.tenants", .serve = serve};
+const struct operation_class operation_queue_tenants = {.method = method_queue_tenants,
+                                                        .serve = serve};

@@ -197,4 +197,4 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_get = {.method = "task.get", .serve = serve};
+const struct operation_class operation_task_get = {.method = method_task_get, .serve = serve};

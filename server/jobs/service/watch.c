@@ -144,9 +144,9 @@ static void serve(struct jobs *jobs, struct operation *op)
     due(jobs, op);
 }
 
-const struct operation_class operation_watch = {.method = "task.watch",
-                                                .serve = serve,
-                                                .dropped = waiters_drop,
-                                                .due = due,
-                                                .push_taken = push_taken,
-                                                .history_grew = follow};
+const struct operation_class operation_task_watch = {.method = method_task_watch,
+                                                     .serve = serve,
+                                                     .dropped = waiters_drop,
+                                                     .due = due,
+                                                     .push_taken = push_taken,
+                                                     .history_grew = follow};

@@ -6,7 +6,7 @@
 
 static struct operation *next_batch(struct submitter *s)
 {
-    struct operation *op = operation_new(NULL, &operation_submit_many);
+    struct operation *op = operation_new(NULL, &operation_task_submit_many);
     size_t size = BATCH * (sizeof(struct job_spec) + PARAMS);
     struct job_spec *specs = op ? (op->memory = block_new(size)).at : NULL;
     if (!specs)

@@ -94,7 +94,7 @@ STORED_TEST(what_happens_meanwhile_is_counted)
     ao_init(&c.ao, &churn_class, w->manager);
     ao_activate(&c.ao);
     for (unsigned i = 0; i < AUDITS; i++) {
-        audits[i] = world_operation(w, &operation_audit);
+        audits[i] = world_operation(w, &operation_server_audit);
         world_give(w, audits[i]);
         assert_false(world_answered(w, audits[i]));
         jobs_world_pass(w, i % 2 ? AO_MS(1) : AO_MS(50)); /* two are answered together */
@@ -110,7 +110,7 @@ STORED_TEST(others_go_on_while_it_counts)
 {
     struct churn c;
     fill(&c, w);
-    struct operation *audit = world_operation(w, &operation_audit),
+    struct operation *audit = world_operation(w, &operation_server_audit),
                      *list = world_operation(w, &operation_queue_list);
     channel_give(w->channel, audit);
     channel_give(w->channel, list);
@@ -128,7 +128,7 @@ STORED_TEST(a_difference_is_found)
     fill(&c, w);
     w->store->rows.counts.done++;
     w->jobs->table.durable.ended[JOB_DONE]++;
-    struct operation *op = world_operation(w, &operation_audit);
+    struct operation *op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     jobs_world_pass(w, AO_S(1));
     notation_show(pack_bytes(&op->reply.result), text, sizeof text);
@@ -141,14 +141,14 @@ STORED_TEST(a_store_that_cannot_be_asked_is_no_difference)
 {
     static char text[4000];
     w->store->error = STORE_IO;
-    struct operation *op = world_operation(w, &operation_audit);
+    struct operation *op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     jobs_world_pass(w, AO_S(1));
     notation_show(pack_bytes(&op->reply.result), text, sizeof text);
     stage_holds(text, "'balanced': nil");
     stage_holds(text, "'store': nil, 'differences': [], 'store_error': 'the store's file cannot ");
     w->jobs->table.in_memory.submitted++;
-    op = world_operation(w, &operation_audit);
+    op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     jobs_world_pass(w, AO_S(1));
     notation_show(pack_bytes(&op->reply.result), text, sizeof text);
@@ -161,7 +161,7 @@ STORED_TEST(one_under_way_at_the_end_is_answered)
     struct churn c;
     w->store->rows.count_rows = ROWS_AT_ONCE;
     fill(&c, w);
-    struct operation *op = world_operation(w, &operation_audit);
+    struct operation *op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     assert_false(world_answered(w, op));
     jobs_world_restart(w);

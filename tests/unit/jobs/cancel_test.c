@@ -5,7 +5,7 @@
 
 static struct operation *cancel(struct jobs_world *w, uint64_t id)
 {
-    struct operation *op = world_about(w, &operation_cancel, id);
+    struct operation *op = world_about(w, &operation_task_cancel, id);
     world_give(w, op);
     return op;
 }
@@ -92,13 +92,13 @@ STORED_TEST(a_cancel_that_cannot_be_written_yet_is_no_open_task_to_forget)
     struct operation *op = cancel(w, id);
     jobs_world_pass(w, AO_MS(1));
     assert_non_null(strstr(op->reply.text, "is cancelled, but that could not be written"));
-    op = world_about(w, &operation_forget, id);
+    op = world_about(w, &operation_task_forget, id);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_BUSY);
     assert_non_null(strstr(op->reply.text, "ends as cancelled, and that is still being written"));
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(2));
-    op = world_about(w, &operation_forget, id);
+    op = world_about(w, &operation_task_forget, id);
     world_give(w, op);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(op->reply.error, ERGON_OK);

@@ -73,7 +73,7 @@ STORED_TEST(a_deadline_passes_as_if_nothing_had_been)
 
 static struct operation *retry(struct jobs_world *w, uint64_t id)
 {
-    struct operation *op = world_about(w, &operation_retry, id);
+    struct operation *op = world_about(w, &operation_task_retry, id);
     world_give(w, op);
     return op;
 }
@@ -200,7 +200,7 @@ static void (*const deaths[])(struct jobs_world *w) = {crash, restart};
 
 static uint64_t answered(struct jobs_world *w, struct job_spec spec)
 {
-    struct operation *op = world_operation(w, &operation_submit);
+    struct operation *op = world_operation(w, &operation_task_submit);
     op->submission.specs = &spec;
     op->submission.count = 1;
     world_give(w, op);
@@ -292,7 +292,7 @@ STORED_TEST(numbers_are_written_when_the_store_works_again)
 {
     uint64_t id = answered(w, NUMBERED(FSYNC, 5));
     struct job_spec spec = NUMBERED(NONE, 2);
-    struct operation *op = world_operation(w, &operation_submit);
+    struct operation *op = world_operation(w, &operation_task_submit);
     op->submission.specs = &spec;
     op->submission.count = 1;
     w->store->error = STORE_FULL;

@@ -4,7 +4,7 @@
 
 static struct operation *change(struct jobs_world *w, uint64_t id, struct job_change how)
 {
-    struct operation *op = world_operation(w, &operation_change);
+    struct operation *op = world_operation(w, &operation_task_change);
     op->change = (struct change_arguments){.id = id, .change = how};
     world_give(w, op);
     return op;
@@ -23,7 +23,7 @@ static struct operation *delay(struct jobs_world *w, uint64_t id, ao_time by)
 
 static struct operation *run_now(struct jobs_world *w, uint64_t id)
 {
-    struct operation *op = world_operation(w, &operation_run_now);
+    struct operation *op = world_operation(w, &operation_task_run_now);
     op->change.id = id;
     world_give(w, op);
     return op;

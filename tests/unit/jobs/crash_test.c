@@ -175,19 +175,19 @@ static void live_again(struct crashing *c, void (*how)(struct jobs_world *w))
 /* Somebody wants to hear of one of the tasks. */
 static void ask(struct crashing *c)
 {
-    static const struct operation_class *const kinds[] = {&operation_cancel, &operation_watch,
-                                                          &operation_wait};
+    static const struct operation_class *const kinds[] = {
+        &operation_task_cancel, &operation_task_watch, &operation_task_wait};
     const struct operation_class *kind = kinds[chance(&c->seed, 3)];
     struct known *k = c->count > 0 ? &c->tasks[chance(&c->seed, c->count)] : NULL;
     if (!k || c->w.answered > 3000)
         return;
     struct operation *op = world_about(&c->w, kind, k->id);
-    if (kind == &operation_wait) {
+    if (kind == &operation_task_wait) {
         uint64_t *id = (uint64_t *)operation_room(op, sizeof *id);
         *id = k->id;
         op->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_MS(50)};
     }
-    if (kind == &operation_watch) {
+    if (kind == &operation_task_watch) {
         op->watch.timeout = AO_MS(50);
         op->watch.push = chance(&c->seed, 2);
     }
@@ -265,7 +265,7 @@ static void deed(struct crashing *c)
 
 static void expect_balance(struct crashing *c)
 {
-    struct operation *op = world_operation(&c->w, &operation_audit);
+    struct operation *op = world_operation(&c->w, &operation_server_audit);
     world_give(&c->w, op);
     jobs_world_pass(&c->w, AO_S(5));
     assert_true(world_answered(&c->w, op));

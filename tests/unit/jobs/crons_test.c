@@ -96,7 +96,7 @@ STORED_TEST(what_it_replaces_has_ended_even_if_it_is_refused)
     put(w, "every 10s", CRON_REPLACE);
     jobs_world_pass(w, AO_S(15));
     uint64_t last = w->jobs->table.last->id;
-    struct operation *op = world_operation(w, &operation_wait);
+    struct operation *op = world_operation(w, &operation_task_wait);
     op->wait = (struct wait_arguments){.ids = &last, .count = 1, .timeout = AO_S(60)};
     world_give(w, op);
     world_job(w, last)->queue->draining = true;

@@ -204,7 +204,7 @@ JOBS_TEST(explain_tells_which_must_have_ended)
 {
     uint64_t first = stage_submit(w), waits = submit_after_any(w, first);
     jobs_world_settle(w);
-    struct operation *op = world_about(w, &operation_explain, waits);
+    struct operation *op = world_about(w, &operation_task_explain, waits);
     world_give(w, op);
     stage_says(op, "must have ended first, and is");
     stage_says(op, "'after': [], 'after_any': ['t");

@@ -5,7 +5,7 @@
 
 static struct operation *give_order(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *op = world_operation(w, &operation_submit);
+    struct operation *op = world_operation(w, &operation_task_submit);
     op->submission.specs = spec;
     op->submission.count = 1;
     world_give(w, op);
@@ -111,7 +111,7 @@ STORED_TEST(a_token_may_come_with_a_commit)
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_MS(11)); /* its start was promised to the file, and came */
     w->store->latency = spec.rate_per;
-    struct operation *op = world_operation(w, &operation_wait);
+    struct operation *op = world_operation(w, &operation_task_wait);
     op->wait = (struct wait_arguments){.ids = &id, .count = 1, .timeout = AO_S(60)};
     world_give(w, op);
     world_fail(world_run_of(w, id), "ODD", "not today");
@@ -130,7 +130,7 @@ STORED_TEST(no_event_is_there_before_its_row)
 {
     struct job_spec specs[2] = {WORK(.durable = DURABLE_FSYNC), WORK(.durable = DURABLE_FSYNC)};
     specs[0].coalesce = specs[1].coalesce = span_text("report");
-    struct operation *op = world_operation(w, &operation_submit_many);
+    struct operation *op = world_operation(w, &operation_task_submit_many);
     op->submission.specs = specs;
     op->submission.count = 2;
     world_give(w, op);

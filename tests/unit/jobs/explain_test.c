@@ -10,7 +10,7 @@
 static const char *explain(struct jobs_world *w, uint64_t id)
 {
     static char text[4096];
-    struct operation *op = world_about(w, &operation_explain, id);
+    struct operation *op = world_about(w, &operation_task_explain, id);
 
     world_give(w, op);
     assert_true(world_answered(w, op));
@@ -295,7 +295,7 @@ JOBS_TEST(an_attempt_is_shown_when_it_has_begun)
     w->holds = true;
     uint64_t id = submit_work(w);
     for (unsigned n = 0; n < 2; n++) {
-        struct operation *op = world_about(w, &operation_get, id);
+        struct operation *op = world_about(w, &operation_task_get, id);
         world_give(w, op);
         stage_holds(notation_show(operation_result(op), text, sizeof text),
                     n == 0 ? "'attempt': 0" : "'attempt': 1");
@@ -348,7 +348,7 @@ JOBS_TEST(explains_ended)
 
 static struct operation *give_explain(struct jobs_world *w, uint64_t id, uint32_t line)
 {
-    struct operation *op = world_about(w, &operation_explain, id);
+    struct operation *op = world_about(w, &operation_task_explain, id);
     op->line = line;
     channel_give(w->channel, op);
     return op;
@@ -406,7 +406,7 @@ static uint64_t fails_after(struct jobs_world *w, uint64_t first, struct job_spe
 static void expect_named(struct jobs_world *w, uint64_t id, uint64_t first)
 {
     char text[ID_TEXT_SIZE], wanted[64];
-    struct operation *op = world_about(w, &operation_get, id);
+    struct operation *op = world_about(w, &operation_task_get, id);
     snprintf(wanted, sizeof wanted, "'after_failed': '%s'", id_text(first, text));
     stage_holds(explain(w, id), wanted);
     world_give(w, op);
@@ -425,7 +425,7 @@ JOBS_TEST(what_had_to_be_done_first_is_named_to_who_may_know_it)
     assert_false(end_names(w, id, first));
     stage_holds(explain(w, id), "'after_failed': nil");
     assert_null(strstr(explain(w, id), id_text(first, text)));
-    struct operation *op = world_about(w, &operation_get, id);
+    struct operation *op = world_about(w, &operation_task_get, id);
     world_give(w, op);
     assert_null(strstr(notation_show(operation_result(op), text, sizeof text), "after_failed"));
 
@@ -454,7 +454,7 @@ STORED_TEST(who_joins_hears_of_no_task_of_another_tenant)
 
 JOBS_TEST(an_unknown_task_is_not_found)
 {
-    struct operation *op = world_about(w, &operation_explain, 1);
+    struct operation *op = world_about(w, &operation_task_explain, 1);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
 }

@@ -17,7 +17,7 @@
 
 static struct operation *read_from(struct jobs_world *w, struct feed_cursor after)
 {
-    struct operation *op = world_operation(w, &operation_events);
+    struct operation *op = world_operation(w, &operation_task_events);
     op->feed = (struct feed_arguments){.after = after,
                                        .from_oldest = after.epoch == 0,
                                        .kinds = UINT32_MAX,

@@ -107,8 +107,8 @@ TEST(the_defaults_of_an_order)
 
 TEST(an_ask_frees_what_it_owns)
 {
-    struct operation *op = operation_new(NULL, &operation_submit_many);
-    assert_int_equal(op->cls, &operation_submit_many);
+    struct operation *op = operation_new(NULL, &operation_task_submit_many);
+    assert_int_equal(op->cls, &operation_task_submit_many);
     op->memory = block_new(10);
     op->message = block_new(BLOCK_PAGES);
     op->submission.count = 2;
@@ -117,6 +117,6 @@ TEST(an_ask_frees_what_it_owns)
     pack_init(&op->reply.result);
     pack_uint(&op->reply.result, 7);
     operation_free(op);
-    operation_free(operation_new(NULL, &operation_audit));
+    operation_free(operation_new(NULL, &operation_server_audit));
     operation_free(NULL);
 }

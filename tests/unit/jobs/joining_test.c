@@ -10,7 +10,7 @@
 
 static struct operation *give(struct jobs_world *w, struct job_spec *spec)
 {
-    struct operation *op = world_operation(w, &operation_submit);
+    struct operation *op = world_operation(w, &operation_task_submit);
     op->submission.specs = spec;
     op->submission.count = 1;
     world_give(w, op);
@@ -211,7 +211,7 @@ static void (*const deaths[])(struct jobs_world *w) = {crash, restart};
 
 static struct operation *cancel(struct jobs_world *w, uint64_t id)
 {
-    struct operation *op = world_about(w, &operation_cancel, id);
+    struct operation *op = world_about(w, &operation_task_cancel, id);
     world_give(w, op);
     return op;
 }
@@ -244,7 +244,7 @@ STORED_TEST(a_run_ends_with_the_last_that_shares_it)
 STORED_TEST(a_batch_shares_one_run)
 {
     struct job_spec specs[3] = {*SHARED(FSYNC, .delay = AO_S(60)), *SHARED(FSYNC), *SHARED(FSYNC)};
-    struct operation *op = world_operation(w, &operation_submit_many);
+    struct operation *op = world_operation(w, &operation_task_submit_many);
     op->submission.specs = specs;
     op->submission.count = 3;
     world_give(w, op);
@@ -459,7 +459,7 @@ JOBS_TEST(a_call_without_memory_leaves_the_task_that_it_joined)
     for (int64_t n = 1; met; n++) {
         static struct job_spec spec;
         spec = *NAMED(NONE);
-        struct operation *op = world_operation(w, &operation_call);
+        struct operation *op = world_operation(w, &operation_task_call);
         op->submission.specs = &spec;
         op->submission.count = 1;
         heap_fail_at(n);

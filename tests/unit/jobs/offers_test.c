@@ -33,7 +33,7 @@ static uint64_t submit(struct jobs_world *w, uint8_t durable)
 static const char *explain(struct jobs_world *w, uint64_t id)
 {
     static char text[4096];
-    struct operation *op = world_about(w, &operation_explain, id);
+    struct operation *op = world_about(w, &operation_task_explain, id);
     world_give(w, op);
     return notation_show(operation_result(op), text, sizeof text);
 }

@@ -18,14 +18,14 @@ static uint64_t submit(struct jobs_world *w, const char *tenant)
 static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count,
                                   ao_time timeout)
 {
-    struct operation *op = world_operation(w, &operation_wait);
+    struct operation *op = world_operation(w, &operation_task_wait);
     op->wait = (struct wait_arguments){.ids = ids, .count = count, .timeout = timeout};
     return op;
 }
 
 static struct operation *watch(struct jobs_world *w, uint64_t id, uint32_t from, ao_time timeout)
 {
-    struct operation *op = world_about(w, &operation_watch, id);
+    struct operation *op = world_about(w, &operation_task_watch, id);
     op->watch.from = from;
     op->watch.timeout = timeout;
     return op;
@@ -191,7 +191,7 @@ OPERATIONS_TEST(who_is_due_when_a_step_has_done_enough_is_answered_in_the_next)
     for (unsigned i = 0; i < WAITERS; i++) {
         ops[i] = watch(w, ids[0], 3, AO_S(60));
         world_give(w, ops[i]);
-        ops[WAITERS + i] = world_operation(w, &operation_wait);
+        ops[WAITERS + i] = world_operation(w, &operation_task_wait);
         ops[WAITERS + i]->wait =
             (struct wait_arguments){.ids = ids, .count = 1, .timeout = AO_S(60)};
         world_give(w, ops[WAITERS + i]);
@@ -290,7 +290,7 @@ OPERATIONS_TEST(a_page_ends_at_its_bytes_too)
     for (unsigned i = 0; i < TASKS; i++)
         submit(w, "somebody");
     for (; pages < 10; pages++) {
-        struct operation *op = world_operation(w, &operation_list);
+        struct operation *op = world_operation(w, &operation_task_list);
         op->list = (struct list_arguments){.filter.state = -1, .max = TASKS, .cursor = cursor};
         world_give(w, op);
         struct span result = operation_result(op);
@@ -313,14 +313,14 @@ OPERATIONS_TEST(lists_the_newest_first_and_in_pages)
     uint64_t ids[5];
     for (unsigned i = 0; i < 5; i++)
         ids[i] = submit(w, i % 2 ? "odd" : "even");
-    struct operation *op = world_operation(w, &operation_list);
+    struct operation *op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){.filter.state = -1, .max = 2};
     world_give(w, op);
     snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(ids[4], id));
     stage_holds(answer(w, op), wanted);
     snprintf(wanted, sizeof wanted, "'next': '%s'", id_text(ids[3], id));
     stage_holds(answer(w, op), wanted);
-    op = world_operation(w, &operation_list);
+    op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){
         .filter = {.state = -1, .tenant = span_text("even")}, .max = 10, .cursor = ids[3]};
     world_give(w, op);
@@ -339,7 +339,7 @@ OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
     jobs_world_pass(w, AO_S(1));
     assert_null(world_job(w, gone));
     for (unsigned newer = 0; newer < 3; newer++) {
-        struct operation *op = world_operation(w, &operation_list);
+        struct operation *op = world_operation(w, &operation_task_list);
         op->list = (struct list_arguments){.filter.state = -1, .max = 10, .cursor = gone};
         world_give(w, op);
         snprintf(wanted, sizeof wanted, "{'tasks': [{'id': '%s'", id_text(before, id));
@@ -347,7 +347,7 @@ OPERATIONS_TEST(goes_on_behind_a_task_that_was_forgotten)
         stage_holds(answer(w, op), "'next': nil");
         submit(w, "");
     }
-    struct operation *op = world_operation(w, &operation_list);
+    struct operation *op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){.filter.state = -1, .max = 10, .cursor = 1};
     world_give(w, op);
     assert_string_equal(answer(w, op), "{'tasks': [], 'next': nil}");
@@ -357,7 +357,7 @@ OPERATIONS_TEST(lists_by_state)
 {
     for (unsigned i = 0; i < 5; i++)
         submit(w, "");
-    struct operation *op = world_operation(w, &operation_list);
+    struct operation *op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){.filter.state = JOB_QUEUED, .max = 10};
     world_give(w, op);
     stage_holds(answer(w, op), "'state': 'queued'");
@@ -404,14 +404,14 @@ OPERATIONS_TEST(accounts_balance)
     uint64_t ids[3] = {submit(w, ""), submit(w, ""), submit(w, "")};
     world_finish(world_run_of(w, ids[0]), "\xc0");
     world_fail(world_run_of(w, ids[1]), "ODD", "not today");
-    struct operation *op = world_operation(w, &operation_audit);
+    struct operation *op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     stage_holds(answer(w, op), "'balanced': true");
     stage_holds(answer(w, op),
                 "'fleeting': {'submitted': 3, 'done': 1, 'failed': 1, 'cancelled': 0, "
                 "'expired': 0, 'dead': 0, 'open': 1}");
     w->jobs->table.in_memory.submitted++;
-    op = world_operation(w, &operation_audit);
+    op = world_operation(w, &operation_server_audit);
     world_give(w, op);
     stage_holds(answer(w, op), "'balanced': false");
     stage_holds(answer(w, op), "tasks in memory: 4 submitted, but 2 ended and 1 open");

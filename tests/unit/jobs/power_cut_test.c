@@ -235,11 +235,11 @@ static void on_told(void *arg, struct operation *op)
         return;
     if (op->cls == &operation_queue_pause || op->cls == &operation_queue_resume)
         paused(c, op);
-    else if (op->cls == &operation_submit)
+    else if (op->cls == &operation_task_submit)
         submitted(op, &c->tasks[number_of(op->submission.specs[0].params)]);
-    else if (op->cls == &operation_cancel)
+    else if (op->cls == &operation_task_cancel)
         cancelled(by_id(c, op->job.id), op);
-    else if (op->cls == &operation_change)
+    else if (op->cls == &operation_task_change)
         changed(by_id(c, op->change.id), op);
 }
 
@@ -308,7 +308,7 @@ static void submit_one(struct cutting *c)
     }
     c->count++;
     tally.tasks++;
-    struct operation *op = world_operation(&c->w, &operation_submit);
+    struct operation *op = world_operation(&c->w, &operation_task_submit);
     op->submission.spec = spec_of(c, k);
     op->submission.specs = &op->submission.spec;
     op->submission.count = 1;
@@ -317,21 +317,22 @@ static void submit_one(struct cutting *c)
 
 static void steer(struct cutting *c)
 {
-    static const struct operation_class *const kinds[] = {&operation_cancel, &operation_retry,
-                                                          &operation_change, &operation_run_now};
+    static const struct operation_class *const kinds[] = {
+        &operation_task_cancel, &operation_task_retry, &operation_task_change,
+        &operation_task_run_now};
     const struct operation_class *kind = kinds[chance(&c->seed, 4)];
     struct known *k = any_known(c);
     if (!k)
         return;
     struct operation *op = world_operation(&c->w, kind);
     op->job.id = k->id;
-    if (kind == &operation_change || kind == &operation_run_now)
+    if (kind == &operation_task_change || kind == &operation_task_run_now)
         op->change.id = k->id;
-    if (kind == &operation_change) {
+    if (kind == &operation_task_change) {
         op->change.change = (struct job_change){.priority = (uint8_t)chance(&c->seed, 10)};
         k->unsure |= k->changes++ > 0;
     }
-    if (kind == &operation_retry) {
+    if (kind == &operation_task_retry) {
         k->seen = k->cancelled = false; /* it may begin again from here on */
         k->lives++;
     }
@@ -526,7 +527,7 @@ static void live(struct cutting *c)
 
 static void expect_balance(struct cutting *c)
 {
-    struct operation *op = world_operation(&c->w, &operation_audit);
+    struct operation *op = world_operation(&c->w, &operation_server_audit);
     world_give(&c->w, op);
     jobs_world_pass(&c->w, AO_S(5));
     assert_true(world_answered(&c->w, op));

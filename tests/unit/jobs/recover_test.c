@@ -184,7 +184,7 @@ STORED_TEST(a_watcher_goes_on_where_it_was)
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));
     jobs_world_crash(w);
-    struct operation *op = world_about(w, &operation_watch, id);
+    struct operation *op = world_about(w, &operation_task_watch, id);
     op->watch.from = 3;
     world_give(w, op);
     notation_show(operation_result(op), text, sizeof text);

@@ -173,12 +173,12 @@ REST_TEST(it_is_said_why_nothing_begins)
     char text[4096];
     begin_rest(w);
     uint64_t last = w->jobs->table.last->id;
-    struct operation *op = world_about(w, &operation_explain, last);
+    struct operation *op = world_about(w, &operation_task_explain, last);
     world_give(w, op);
     stage_holds(notation_show(operation_result(op), text, sizeof text),
                 "'reason': 'executors', 'text': 'its workers die; next try in 1.0 s'");
     jobs_world_pass(w, AO_S(1));
-    op = world_about(w, &operation_explain, last);
+    op = world_about(w, &operation_task_explain, last);
     world_give(w, op);
     stage_holds(notation_show(operation_result(op), text, sizeof text),
                 "'text': 'its workers die; one task at a time is tried, until one of them is "

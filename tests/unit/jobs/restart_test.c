@@ -123,14 +123,14 @@ static void ask_of_tasks(struct jobs_world *w, struct sayings *l)
     char path[64];
     for (const struct job *job = w->jobs->table.first; job; job = job->all_next) {
         uint64_t id = job->id;
-        struct operation *op = world_about(w, &operation_get, id);
+        struct operation *op = world_about(w, &operation_task_get, id);
         op->job.with_result = op->job.with_history = true;
         snprintf(path, sizeof path, "task.get/%" PRIu64, id - w->first_id);
         ask(w, l, path, op);
         snprintf(path, sizeof path, "task.explain/%" PRIu64, id - w->first_id);
-        ask(w, l, path, world_about(w, &operation_explain, id));
+        ask(w, l, path, world_about(w, &operation_task_explain, id));
     }
-    struct operation *op = world_operation(w, &operation_list);
+    struct operation *op = world_operation(w, &operation_task_list);
     op->list.filter.state = -1;
     op->list.max = 100;
     ask(w, l, "task.list", op);
@@ -299,7 +299,7 @@ static struct operation *give(struct jobs_world *w, struct operation *op)
 
 static uint64_t submit(struct jobs_world *w, struct job_spec spec)
 {
-    struct operation *op = world_operation(w, &operation_submit);
+    struct operation *op = world_operation(w, &operation_task_submit);
     op->submission.specs = &spec;
     op->submission.count = 1;
     return give(w, op)->submission.outcomes[0].id;
@@ -370,7 +370,7 @@ DEED(a_submission_with_other_numbers)
     uint64_t id =
         submit(w, DELAYED(.limit_key = span_text("disk"), .limit = 1, .rate_key = span_text("mail"),
                           .rate = 1, .rate_per = AO_S(70), .keep = 0));
-    about(w, &operation_cancel, id);
+    about(w, &operation_task_cancel, id);
     later(w);
     assert_null(world_job(w, id));
 }
@@ -393,7 +393,7 @@ DEED(one_that_failed_after_another)
 {
     uint64_t first = submit(w, DELAYED());
     submit(w, KEPT(.after = &first, .after_count = 1));
-    about(w, &operation_cancel, first);
+    about(w, &operation_task_cancel, first);
     later(w);
 }
 
@@ -409,7 +409,7 @@ DEED(some_that_were_submitted_together)
 {
     struct job_spec specs[3] = {DELAYED(.coalesce = span_text("report")),
                                 KEPT(.coalesce = span_text("report")), DELAYED(.priority = 2)};
-    struct operation *op = world_operation(w, &operation_submit_many);
+    struct operation *op = world_operation(w, &operation_task_submit_many);
     op->submission.specs = specs;
     op->submission.count = 3;
     give(w, op);
@@ -431,21 +431,21 @@ DEED(a_submission_by_key_that_makes_durable)
 
 DEED(a_cancel)
 {
-    about(w, &operation_cancel, submit(w, DELAYED()));
+    about(w, &operation_task_cancel, submit(w, DELAYED()));
 }
 
 DEED(a_cancel_of_a_share)
 {
     uint64_t id = submit(w, DELAYED(.coalesce = span_text("report")));
     submit(w, KEPT(.coalesce = span_text("report")));
-    about(w, &operation_cancel, id);
+    about(w, &operation_task_cancel, id);
 }
 
 DEED(a_retry)
 {
     uint64_t id = failed(w, KEPT());
     w->holds = true;
-    about(w, &operation_retry, id);
+    about(w, &operation_task_retry, id);
 }
 
 DEED(a_retry_of_an_expired_one)
@@ -453,21 +453,21 @@ DEED(a_retry_of_an_expired_one)
     uint64_t id = submit(w, KEPT(.delay = AO_S(300), .deadline = AO_S(20)));
     jobs_world_pass(w, AO_S(30));
     w->holds = true;
-    about(w, &operation_retry, id);
+    about(w, &operation_task_retry, id);
 }
 
 DEED(a_retry_of_one_whose_predecessor_failed)
 {
     uint64_t first = submit(w, DELAYED()), id = submit(w, KEPT(.after = &first, .after_count = 1));
-    about(w, &operation_cancel, first);
+    about(w, &operation_task_cancel, first);
     later(w);
     w->holds = true;
-    about(w, &operation_retry, id);
+    about(w, &operation_task_retry, id);
 }
 
 DEED(a_change_of_priority_and_time)
 {
-    struct operation *op = world_operation(w, &operation_change);
+    struct operation *op = world_operation(w, &operation_task_change);
     op->change.id = submit(w, DELAYED());
     op->change.change = (struct job_change){.priority = 9, .timed = true, .delay = AO_S(500)};
     give(w, op);
@@ -475,7 +475,7 @@ DEED(a_change_of_priority_and_time)
 
 DEED(a_run_now)
 {
-    struct operation *op = world_operation(w, &operation_run_now);
+    struct operation *op = world_operation(w, &operation_task_run_now);
     op->change.id = submit(w, DELAYED());
     w->holds = true;
     give(w, op);
@@ -483,7 +483,7 @@ DEED(a_run_now)
 
 DEED(a_forget)
 {
-    about(w, &operation_forget, done(w, KEPT()));
+    about(w, &operation_task_forget, done(w, KEPT()));
 }
 
 static void sweep(struct jobs_world *w, const struct operation_class *cls)
@@ -498,7 +498,7 @@ DEED(a_cancel_of_many)
 {
     submit(w, DELAYED());
     submit(w, DELAYED());
-    sweep(w, &operation_cancel_matching);
+    sweep(w, &operation_task_cancel_matching);
 }
 
 DEED(a_retry_of_many)
@@ -506,7 +506,7 @@ DEED(a_retry_of_many)
     failed(w, KEPT());
     failed(w, KEPT());
     w->room[1] = 2;
-    sweep(w, &operation_retry_matching);
+    sweep(w, &operation_task_retry_matching);
 }
 
 DEED(a_forget_of_many)
@@ -514,7 +514,7 @@ DEED(a_forget_of_many)
     failed(w, KEPT());
     done(w, KEPT());
     submit(w, DELAYED());
-    sweep(w, &operation_forget_matching);
+    sweep(w, &operation_task_forget_matching);
 }
 
 /* --- What becomes of attempts --- */

@@ -11,7 +11,7 @@ static void stop(struct jobs_world *w, bool cancel)
 static struct operation *poll(struct jobs_world *w, const struct operation_class *cls, uint64_t *id)
 {
     struct operation *op = world_operation(w, cls);
-    if (cls == &operation_wait)
+    if (cls == &operation_task_wait)
         op->wait = (struct wait_arguments){.ids = id, .count = 1, .timeout = AO_S(60)};
     else
         op->watch =
@@ -26,15 +26,15 @@ static struct operation *poll(struct jobs_world *w, const struct operation_class
 STOP_TEST(long_polls_are_answered_as_things_stand)
 {
     uint64_t id = stage_submit(w);
-    const struct operation *waits = poll(w, &operation_wait, &id),
-                           *watches = poll(w, &operation_watch, &id);
+    const struct operation *waits = poll(w, &operation_task_wait, &id),
+                           *watches = poll(w, &operation_task_watch, &id);
     assert_int_equal(w->answered, 0);
     stop(w, false);
     assert_true(world_answered(w, waits));
     assert_true(world_answered(w, watches));
     assert_int_equal(waits->reply.error, ERGON_OK);
     assert_int_equal(watches->reply.error, ERGON_OK);
-    const struct operation *late = poll(w, &operation_wait, &id);
+    const struct operation *late = poll(w, &operation_task_wait, &id);
     jobs_world_settle(w);
     assert_true(world_answered(w, late));
 }

@@ -146,7 +146,7 @@ JOBS_TEST(a_call_that_is_dropped_is_cancelled)
 JOBS_TEST(each_of_many_has_its_own_outcome)
 {
     struct job_spec spec[3] = {world_spec("work"), world_spec("unheard_of"), world_spec("step")};
-    struct operation *op = world_operation(w, &operation_submit_many);
+    struct operation *op = world_operation(w, &operation_task_submit_many);
     op->submission.specs = spec;
     op->submission.count = 3;
     world_give(w, op);

@@ -43,12 +43,12 @@ JOBS_TEST(a_filter_cancels_what_it_means, .quiet = true)
     struct task_filter of_acme = ALL;
     of_acme.method = span_text("work");
     of_acme.tenant = span_text("acme");
-    expect_swept(w, sweep(w, &operation_cancel_matching, of_acme),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, of_acme),
                  "{'matched': 3, 'cancelled': 3, 'dry_run': false}");
     struct task_filter delayed = {.state = JOB_DELAYED};
-    expect_swept(w, sweep(w, &operation_cancel_matching, delayed),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, delayed),
                  "{'matched': 9, 'cancelled': 9, 'dry_run': false}");
-    expect_swept(w, sweep(w, &operation_cancel_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, ALL),
                  "{'matched': 12, 'cancelled': 0, 'dry_run': false}");
     assert_int_equal(count_in(w, JOB_CANCELLED), 12);
 }
@@ -60,11 +60,11 @@ JOBS_TEST(a_filter_knows_ages)
     submit_some(w, 2, &WORK(.delay = AO_S(1000)));
     struct task_filter old = ALL;
     old.older = AO_S(30);
-    expect_swept(w, sweep(w, &operation_cancel_matching, old),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, old),
                  "{'matched': 3, 'cancelled': 3, 'dry_run': false}");
     struct task_filter young = ALL;
     young.newer = AO_S(30);
-    expect_swept(w, sweep(w, &operation_cancel_matching, young),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, young),
                  "{'matched': 2, 'cancelled': 2, 'dry_run': false}");
 }
 
@@ -72,7 +72,7 @@ JOBS_TEST(what_it_may_not_know_of_it_leaves_alone)
 {
     submit_some(w, 3, &WORK(.delay = AO_S(100), .tenant = span_text("acme")));
     submit_some(w, 2, &WORK(.delay = AO_S(100), .tenant = span_text("other")));
-    struct operation *op = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.filter = ALL;
     op->rights = rights_new(
         &(struct rights_options){.name = "token:acme", .tenant = "acme", .methods = "task.*"});
@@ -85,7 +85,7 @@ JOBS_TEST(what_it_may_not_know_of_it_leaves_alone)
 JOBS_TEST(a_dry_run_counts_alone)
 {
     submit_some(w, 3, &WORK(.delay = AO_S(100)));
-    struct operation *op = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.filter = ALL;
     op->sweep.dry_run = true;
     world_give(w, op);
@@ -101,7 +101,7 @@ JOBS_TEST(a_cancel_is_for_all_who_share_a_run, .room = 2)
     uint64_t id = jobs_world_submit(w, &spec), runs = jobs_world_submit(w, &WORK());
     jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    expect_swept(w, sweep(w, &operation_cancel_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, ALL),
                  "{'matched': 2, 'cancelled': 2, 'dry_run': false}");
     assert_int_equal(world_state(w, id), JOB_CANCELLED);
     assert_int_equal(world_state(w, runs), JOB_CANCELLED);
@@ -112,7 +112,7 @@ JOBS_TEST(what_waits_for_one_that_is_cancelled_is_cancelled_too)
 {
     uint64_t first = jobs_world_submit(w, &WORK(.delay = AO_S(100)));
     uint64_t second = stage_submit_after(w, &first, 1);
-    expect_swept(w, sweep(w, &operation_cancel_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_cancel_matching, ALL),
                  "{'matched': 2, 'cancelled': 2, 'dry_run': false}");
     assert_int_equal(world_state(w, second), JOB_CANCELLED);
 }
@@ -134,7 +134,7 @@ JOBS_TEST(a_filter_tries_again)
     uint64_t ids[3];
     end_three(w, ids);
     uint64_t open = jobs_world_submit(w, &WORK(.delay = AO_S(100)));
-    expect_swept(w, sweep(w, &operation_retry_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_retry_matching, ALL),
                  "{'matched': 4, 'retried': 2, 'dry_run': false}");
     assert_int_equal(world_run_of(w, ids[0])->run.attempt, 2);
     assert_int_equal(world_state(w, ids[1]), JOB_DONE);
@@ -156,12 +156,12 @@ JOBS_TEST(a_filter_that_forgets_tells_of_names_in_use, .quiet = true, .room = 4)
     while (w->runs)
         world_finish(w->runs, "\xc0");
     jobs_world_settle(w);
-    expect_swept(w, sweep(w, &operation_forget_matching, of_acme),
+    expect_swept(w, sweep(w, &operation_task_forget_matching, of_acme),
                  "{'matched': 1, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 1}");
-    expect_swept(w, sweep(w, &operation_forget_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_forget_matching, ALL),
                  "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 1, 'rates': 2}");
     jobs_world_pass(w, AO_S(10));
-    expect_swept(w, sweep(w, &operation_forget_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_forget_matching, ALL),
                  "{'matched': 1, 'forgotten': 0, 'dry_run': false, 'limits': 1, 'rates': 0}");
 }
 
@@ -170,11 +170,12 @@ JOBS_TEST(a_filter_forgets)
     uint64_t ids[3];
     end_three(w, ids);
     uint64_t open = jobs_world_submit(w, &WORK(.delay = AO_S(100)));
-    expect_swept(w, sweep(w, &operation_forget_matching, (struct task_filter){.state = JOB_FAILED}),
-                 "{'matched': 2, 'forgotten': 2, 'dry_run': false, 'limits': 0, 'rates': 0}");
+    expect_swept(
+        w, sweep(w, &operation_task_forget_matching, (struct task_filter){.state = JOB_FAILED}),
+        "{'matched': 2, 'forgotten': 2, 'dry_run': false, 'limits': 0, 'rates': 0}");
     assert_null(world_job(w, ids[0]));
     assert_non_null(world_job(w, ids[1]));
-    expect_swept(w, sweep(w, &operation_forget_matching, ALL),
+    expect_swept(w, sweep(w, &operation_task_forget_matching, ALL),
                  "{'matched': 2, 'forgotten': 1, 'dry_run': false, 'limits': 0, 'rates': 0}");
     assert_non_null(world_job(w, open));
     assert_int_equal(w->jobs->table.kept.bytes[KEPT_WELL], 0);
@@ -193,7 +194,7 @@ JOBS_TEST(many_are_done_in_small_steps, .quiet = true)
 {
     enum { MANY = 5000 };
     submit_some(w, MANY, &WORK(.delay = AO_S(100)));
-    struct operation *op = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.filter = ALL;
     channel_give(w->channel, op);
     for (uint64_t before = 0; !world_answered(w, op);) {
@@ -210,8 +211,8 @@ JOBS_TEST(tasks_come_and_go_meanwhile, .quiet = true)
 {
     enum { MANY = 1000 };
     submit_some(w, MANY, &WORK(.delay = AO_S(100), .keep = 0));
-    struct operation *op = world_operation(w, &operation_cancel_matching),
-                     *other = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching),
+                     *other = world_operation(w, &operation_task_cancel_matching);
     op->sweep.filter = other->sweep.filter = ALL;
     channel_give(w->channel, op);
     channel_give(w->channel, other);
@@ -233,7 +234,7 @@ STORED_TEST(a_cancel_by_filter_is_on_disk_when_it_is_answered)
     w->quiet = true;
     submit_some(w, MANY, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
     jobs_world_pass(w, AO_S(1));
-    struct operation *op = sweep(w, &operation_cancel_matching, ALL);
+    struct operation *op = sweep(w, &operation_task_cancel_matching, ALL);
     assert_false(world_answered(w, op));
     while (!world_answered(w, op))
         jobs_world_pass(w, AO_MS(1));
@@ -248,7 +249,7 @@ STORED_TEST(a_cancel_by_filter_is_on_disk_when_it_is_answered)
 STORED_TEST(so_is_one_whose_row_is_being_written)
 {
     submit_some(w, 1, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
-    struct operation *op = sweep(w, &operation_cancel_matching, ALL);
+    struct operation *op = sweep(w, &operation_task_cancel_matching, ALL);
     while (!world_answered(w, op))
         jobs_world_pass(w, AO_MS(1));
     stage_says(op, "{'matched': 1, 'cancelled': 1, 'dry_run': false}");
@@ -265,14 +266,14 @@ STORED_TEST(retries_and_forgetting_are_on_disk_when_they_are_answered)
         world_fail(world_run_of(w, ids[i]), "ODD", "not today");
     }
     jobs_world_pass(w, AO_S(1));
-    struct operation *op = world_about(w, &operation_forget, ids[0]);
+    struct operation *op = world_about(w, &operation_task_forget, ids[0]);
     world_give(w, op);
     assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(5));
     stage_says(op, "'forgotten': true");
     assert_null(memory_store_row(w->store, ids[0]));
     w->room[1] = 0;
-    op = sweep(w, &operation_retry_matching, (struct task_filter){.state = JOB_FAILED});
+    op = sweep(w, &operation_task_retry_matching, (struct task_filter){.state = JOB_FAILED});
     while (!world_answered(w, op))
         jobs_world_pass(w, AO_MS(1));
     jobs_world_crash(w);
@@ -286,11 +287,11 @@ STORED_TEST(a_store_that_fails_is_said)
     submit_some(w, 3, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
     jobs_world_pass(w, AO_S(1));
     w->store->error = STORE_FULL;
-    struct operation *op = sweep(w, &operation_cancel_matching, ALL);
+    struct operation *op = sweep(w, &operation_task_cancel_matching, ALL);
     jobs_world_pass(w, AO_MS(20));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     stage_holds(op->reply.text, "until that can be written");
-    op = sweep(w, &operation_retry_matching, ALL);
+    op = sweep(w, &operation_task_retry_matching, ALL);
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(3));
@@ -301,7 +302,7 @@ STORED_TEST(a_store_that_fails_is_said)
 JOBS_TEST(a_server_that_ends_answers_it)
 {
     submit_some(w, 3, &WORK(.delay = AO_S(100)));
-    struct operation *op = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.filter = ALL;
     op->cls->serve(w->jobs, op);
     op->channel = w->channel;
@@ -314,7 +315,7 @@ JOBS_TEST(a_server_that_ends_answers_it)
 
 JOBS_TEST(one_that_is_open_is_not_forgotten)
 {
-    struct operation *op = world_about(w, &operation_forget, stage_submit(w));
+    struct operation *op = world_about(w, &operation_task_forget, stage_submit(w));
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
     stage_holds(op->reply.text, "task.cancel ends it");
@@ -326,12 +327,12 @@ JOBS_TEST(one_that_is_forgotten_leaves_its_key)
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x2a");
-    struct operation *op = world_about(w, &operation_forget, id);
+    struct operation *op = world_about(w, &operation_task_forget, id);
     world_give(w, op);
     stage_says(op, "'forgotten': true");
     assert_null(world_job(w, id));
     assert_int_not_equal(jobs_world_submit(w, &spec), id);
-    op = world_about(w, &operation_forget, id);
+    op = world_about(w, &operation_task_forget, id);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_NOT_FOUND);
 }
@@ -342,7 +343,7 @@ JOBS_TEST(one_whose_attempt_has_not_returned_is_not_forgotten)
     uint64_t id = jobs_world_submit(w, &WORK(.timeout = AO_MS(10)));
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_state(w, id), JOB_FAILED);
-    struct operation *op = world_about(w, &operation_forget, id);
+    struct operation *op = world_about(w, &operation_task_forget, id);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_E_BUSY);
 }

@@ -13,7 +13,7 @@
 static const char *explain(struct jobs_world *w, uint64_t id)
 {
     static char text[4096];
-    struct operation *op = world_about(w, &operation_explain, id);
+    struct operation *op = world_about(w, &operation_task_explain, id);
     world_give(w, op);
     assert_int_equal(op->reply.error, ERGON_OK);
     return notation_show(operation_result(op), text, sizeof text);
@@ -28,7 +28,7 @@ static void says(struct jobs_world *w, uint64_t id, enum job_reason reason, cons
     stage_holds(explain(w, id), more);
     if (reason == JOB_WHY_EXECUTORS || reason == JOB_WHY_STOPPING)
         return; /* which of all that are queued is the next, explain alone finds out */
-    struct operation *op = world_about(w, &operation_get, id);
+    struct operation *op = world_about(w, &operation_task_get, id);
     world_give(w, op);
     stage_holds(notation_show(operation_result(op), got, sizeof got), wanted);
 }

@@ -109,7 +109,7 @@ static struct operation *give(struct jobs_world *w, uint32_t line, struct job_sp
                               uint32_t count)
 {
     struct operation *op =
-        world_operation(w, count > 1 ? &operation_submit_many : &operation_submit);
+        world_operation(w, count > 1 ? &operation_task_submit_many : &operation_task_submit);
     op->submission.specs = specs;
     op->submission.count = count;
     op->line = line;
@@ -157,7 +157,7 @@ JOBS_TEST(a_batch_is_taken_in_parts, .quiet = true, .stored = true)
 
 static struct operation *list(struct jobs_world *w, uint32_t line, uint64_t cursor, uint32_t max)
 {
-    struct operation *op = world_operation(w, &operation_list);
+    struct operation *op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){.filter.state = -1, .max = max, .cursor = cursor};
     op->line = line;
     channel_give(w->channel, op);
@@ -217,7 +217,7 @@ JOBS_TEST(a_page_begins_behind_one_that_was_forgotten_among_many, .quiet = true)
 
 static struct operation *sweep(struct jobs_world *w, uint32_t line)
 {
-    struct operation *op = world_operation(w, &operation_cancel_matching);
+    struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.dry_run = true;
     op->line = line;
     channel_give(w->channel, op);

@@ -8,7 +8,7 @@
 
 static struct operation *wait_for(struct jobs_world *w, uint64_t *ids, uint32_t count)
 {
-    struct operation *op = world_operation(w, &operation_wait);
+    struct operation *op = world_operation(w, &operation_task_wait);
     op->wait = (struct wait_arguments){
         .ids = ids, .count = count, .timeout = AO_S(60), .with_result = true};
     world_give(w, op);
@@ -35,7 +35,7 @@ WAITS_TEST(an_id_that_is_given_twice_ends_once)
 
 static struct operation *wait_for_any(struct jobs_world *w, uint64_t *ids, uint32_t count)
 {
-    struct operation *op = world_operation(w, &operation_wait);
+    struct operation *op = world_operation(w, &operation_task_wait);
     op->wait = (struct wait_arguments){
         .ids = ids, .count = count, .timeout = AO_S(60), .any = true, .with_result = true};
     world_give(w, op);
@@ -96,7 +96,7 @@ WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
     struct operation *op = wait_for(w, ids, 2);
     world_fail(world_run_of(w, ids[0]), "ODD", "not today");
     jobs_world_settle(w);
-    struct operation *again = world_about(w, &operation_retry, ids[0]);
+    struct operation *again = world_about(w, &operation_task_retry, ids[0]);
     world_give(w, again);
     assert_int_equal(again->reply.error, ERGON_OK);
     world_finish(world_run_of(w, ids[1]), "\xc0");
@@ -135,7 +135,7 @@ WAITS_TEST(results_beyond_the_most_are_left_out)
 WAITS_TEST(those_who_wait_are_answered_when_the_server_stops)
 {
     uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
-    struct operation *op = wait_for(w, ids, 2), *b = world_about(w, &operation_watch, ids[0]);
+    struct operation *op = wait_for(w, ids, 2), *b = world_about(w, &operation_task_watch, ids[0]);
     b->watch.from = 3;
     b->watch.timeout = AO_NEVER;
     world_give(w, b);
@@ -213,7 +213,7 @@ WAITS_TEST(a_coalesced_run_goes_with_the_last_who_wants_it)
 STORED_TEST(each_that_could_not_be_written_says_so)
 {
     struct job_spec specs[4];
-    struct operation *op = world_operation(w, &operation_submit_many);
+    struct operation *op = world_operation(w, &operation_task_submit_many);
     for (unsigned i = 0; i < 4; i++) {
         specs[i] = world_spec("work");
         specs[i].durable = DURABLE_FSYNC;

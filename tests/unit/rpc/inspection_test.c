@@ -108,7 +108,7 @@ RPC_TEST(times_are_histograms_of_the_busiest)
     assert_holds(stage_answer("server.times", "[{'limit': 65}]"), "BAD_PARAMS: ");
     assert_holds(stage_answer("server.times", "[{'limit': 0}]"), "BAD_PARAMS: ");
     assert_holds(stage_answer("server.times", "[{}, 1]"),
-                 "BAD_PARAMS: server.times takes [{limit}]");
+                 "BAD_PARAMS: server.times takes [{limit: int}]");
 }
 
 RPC_TEST(describe_tells_of_handlers_and_of_the_servers_own)

@@ -64,8 +64,10 @@ RPC_TEST(hello_refuses_what_it_does_not_know)
     answers("server.hello", "[{1: 2}]",
             "1 failed: 'BAD_PARAMS: the name of an option must be a string'\n");
     answers("server.hello", "['pair']", "1 failed: 'BAD_PARAMS: options must be a map'\n");
-    answers("server.hello", "[{}, 1]",
-            "1 failed: 'BAD_PARAMS: server.hello takes [{errors, raw, push, half_close}]'\n");
+    answers(
+        "server.hello", "[{}, 1]",
+        "1 failed: 'BAD_PARAMS: server.hello takes [{errors: text|pair|map, raw: bool, push: bool, "
+        "half_close: bool}]'\n");
 }
 
 RPC_TEST(a_refused_hello_changes_nothing)
@@ -121,15 +123,16 @@ RPC_TEST(a_notification_cannot_be_cancelled)
 
 RPC_TEST(cancel_wants_one_id)
 {
-    answers("server.cancel", "[]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
-    answers("server.cancel", "[1, 2]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid]'\n");
+    answers("server.cancel", "[]", "1 failed: 'BAD_PARAMS: server.cancel takes [msgid: int]'\n");
+    answers("server.cancel", "[1, 2]",
+            "1 failed: 'BAD_PARAMS: server.cancel takes [msgid: int]'\n");
 }
 
 RPC_TEST(without_a_table_no_token_is_good)
 {
     answers("server.auth", "['x']", "1 failed: 'AUTH: this server has no token file'\n");
-    answers("server.auth", "[]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
-    answers("server.auth", "[1]", "1 failed: 'BAD_PARAMS: server.auth takes [token]'\n");
+    answers("server.auth", "[]", "1 failed: 'BAD_PARAMS: server.auth takes [token: str]'\n");
+    answers("server.auth", "[1]", "1 failed: 'BAD_PARAMS: server.auth takes [token: str]'\n");
 }
 
 RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open)

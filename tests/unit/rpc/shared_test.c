@@ -230,7 +230,7 @@ RPC_TEST(a_call_that_waits_gives_up_its_message)
     stage_ask(&peer, 1, "task.call", params);
     stage_run_ms(net.v.now / AO_MS(1));
     const struct operation *op = stage.jobs->table.last->waits->op;
-    assert_ptr_equal(op->cls, &operation_call);
+    assert_ptr_equal(op->cls, &operation_task_call);
     assert_null(op->memory.at);
     assert_true(stage.jobs->table.last->params_len > 700 - 2);
 }

@@ -124,16 +124,16 @@ RPC_TEST(each_method_says_what_it_takes)
         {"task.get", "['t0000000000001', {'result': 5}]", "BAD_PARAMS: option \"result\""},
         {"task.get", "['t0000000000001', {}, 5]", "BAD_PARAMS: behind the id"},
         {"task.get", "['t0000000000001']", "NOT_FOUND: no task t0000000000001"},
-        {"task.wait", "[]", "BAD_PARAMS: task.wait takes [id or [ids]"},
-        {"task.wait", "[[]]", "BAD_PARAMS: task.wait takes [id or [ids]"},
+        {"task.wait", "[]", "BAD_PARAMS: task.wait takes [id: str or [ids]"},
+        {"task.wait", "[[]]", "BAD_PARAMS: task.wait takes 1 to 1024 ids"},
         {"task.wait", "['t0000000000001', {'timeout': '61m'}]", "BAD_PARAMS: option \"timeout\""},
         {"task.wait", "['t0000000000001', {'any': 1}]", "BAD_PARAMS: option \"any\""},
         {"task.watch", "[5]", "BAD_PARAMS: task.watch takes [id"},
         {"task.watch", "['t0000000000001', {'from': 0}]", "BAD_PARAMS: option \"from\""},
         {"task.watch", "['t0000000000001', {'max': 0}]", "BAD_PARAMS: option \"max\""},
         {"task.watch", "['t0000000000001', {'push': true}]", "BAD_PARAMS: push is for"},
-        {"task.cancel", "[]", "BAD_PARAMS: task.cancel takes [id] or [{filter}]"},
-        {"task.retry", "[5]", "BAD_PARAMS: task.retry takes [id] or [{filter}]"},
+        {"task.cancel", "[]", "BAD_PARAMS: task.cancel takes [id: str or {state"},
+        {"task.retry", "[5]", "BAD_PARAMS: task.retry takes [id: str or {state"},
         {"task.explain", "['t0000000000001', 5]", "BAD_PARAMS: options must be a map"},
         {"task.explain", "['t0000000000001', {'x': 1}]", "BAD_PARAMS: unknown option \"x\""},
         {"task.list", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},
@@ -141,10 +141,10 @@ RPC_TEST(each_method_says_what_it_takes)
         {"task.list", "[{'cursor': 'x'}]", "BAD_PARAMS: option \"cursor\""},
         {"task.list", "[{}, 5]", "BAD_PARAMS: task.list takes"},
         {"queue.list", "[5]", "BAD_PARAMS: queue.list takes []"},
-        {"queue.explain", "[]", "BAD_PARAMS: queue.explain takes [method]"},
+        {"queue.explain", "[]", "BAD_PARAMS: queue.explain takes [method: str]"},
         {"queue.pause", "['none']", "NOT_FOUND: no method \"none\""},
-        {"queue.resume", "[5]", "BAD_PARAMS: queue.resume takes [method]"},
-        {"queue.drain", "['echo', 5]", "BAD_PARAMS: queue.drain takes [method]"},
+        {"queue.resume", "[5]", "BAD_PARAMS: queue.resume takes [method: str]"},
+        {"queue.drain", "['echo', 5]", "BAD_PARAMS: queue.drain takes [method: str]"},
         {"server.audit", "[5]", "BAD_PARAMS: server.audit takes []"},
     };
 
@@ -171,9 +171,9 @@ RPC_TEST(each_method_of_crons_says_what_it_takes)
          "BAD_PARAMS: the tasks of a cron cannot"},
         {"cron.put", "['tick', '@daily', 'echo', [], {'durable': 'fsync'}]", "STORE: "},
         {"cron.list", "[5]", "BAD_PARAMS: cron.list takes []"},
-        {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name, {tenant}]"},
-        {"cron.pause", "['a', {}, 1]", "BAD_PARAMS: cron.pause takes [name, {tenant}]"},
-        {"cron.resume", "[1]", "BAD_PARAMS: cron.resume takes [name, {tenant}]"},
+        {"cron.delete", "[]", "BAD_PARAMS: cron.delete takes [name: str, {tenant: str}]"},
+        {"cron.pause", "['a', {}, 1]", "BAD_PARAMS: cron.pause takes [name: str, {tenant: str}]"},
+        {"cron.resume", "[1]", "BAD_PARAMS: cron.resume takes [name: str, {tenant: str}]"},
         {"cron.pause", "['none']", "NOT_FOUND: there is no cron"},
     };
 
@@ -191,9 +191,9 @@ RPC_TEST(a_filter_says_which_tasks_it_means)
         {"task.cancel", "[{'dry_run': true}]", "BAD_PARAMS: the filter is empty"},
         {"task.cancel", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},
         {"task.cancel", "[{'limit': 5}]", "BAD_PARAMS: unknown option \"limit\""},
-        {"task.cancel", "[{'all': true}, 5]", "BAD_PARAMS: task.cancel takes [id] or [{filter}]"},
+        {"task.cancel", "[{'all': true}, 5]", "BAD_PARAMS: task.cancel takes [id: str or {state"},
         {"task.retry", "[{}]", "BAD_PARAMS: the filter is empty"},
-        {"task.forget", "[5]", "BAD_PARAMS: task.forget takes [id] or [{filter}]"},
+        {"task.forget", "[5]", "BAD_PARAMS: task.forget takes [id: str or {state"},
         {"task.forget", "[{}]", "BAD_PARAMS: the filter is empty"},
     };
 
@@ -240,7 +240,7 @@ RPC_TEST(a_task_that_waits_is_changed)
     refuses("task.change", with("['%s', {'delay': -1}]", id), "BAD_PARAMS: option \"delay\"");
     refuses("task.change", with("['%s', {'at': 'soon'}]", id), "BAD_PARAMS: option \"at\"");
     refuses("task.change", with("['%s', {'retries': 1}]", id), "BAD_PARAMS: unknown option");
-    refuses("task.run_now", "[5]", "BAD_PARAMS: task.run_now takes [id]");
+    refuses("task.run_now", "[5]", "BAD_PARAMS: task.run_now takes [id: str]");
     holds("task.change", with("['%s', {'priority': 0, 'delay': '2h'}]", id),
           "'state': 'delayed', 'priority': 0, 'due': ");
     holds("task.run_now", with("['%s']", id), "'priority': 0, 'due': nil");
@@ -404,7 +404,7 @@ RPC_TEST(events_are_asked_for_as_they_are_offered)
     static const struct {
         const char *params, *error;
     } wrong[] = {
-        {"[{}, 5]", "BAD_PARAMS: task.events takes [{options}]"},
+        {"[{}, 5]", "BAD_PARAMS: task.events takes [{after: str"},
         {"[{'after': 'x'}]", "BAD_PARAMS: option \"after\""},
         {"[{'after': 't0000000000001-0'}]", "BAD_PARAMS: option \"after\""},
         {"[{'max': 0}]", "BAD_PARAMS: option \"max\""},

@@ -1,0 +1,181 @@
+/* Every method of the server's own, once:
+ *
+ *     X(id, name, access, audit, limits, shape, params, summary)
+ *
+ * access   who may call it: OPEN, before authentication too, and for everybody; KNOWN, for
+ *          everybody who has said who it is; GUARDED, the principal's patterns decide
+ * audit    whether calling it is an administrative act, which the audit log records (rpc/trail.h):
+ *          USES, no: it only reads, or concerns what is the caller's own; SUBMITS, in the name of
+ *          another tenant than the caller's own; STEERS, on tasks of another tenant than its own,
+ *          or on none, of who may reach such; FOREIGN, on a worker of another principal; RULES,
+ *          always.  PROTOCOL.md says what is one, and tests/e2e/roles_table.py has a row of each.
+ * limits   COUNTED by those of its connection; HARMLESS, what begins nothing that the connection
+ *          would hold is served beyond them; HARMLESS_BARE, so if it has no parameters
+ * shape    of its parameters, where they are read as those of others are: BARE, none; ID, of a
+ *          task; ID_OR_FILTER, or all tasks that a map means; NAME; NAME_OF_TENANT, with whose it
+ *          is.  Then operation_ID (server/jobs/service/operation.h) answers it.  OWN: a function
+ *          serve_ID of server/rpc/ reads them.
+ * params, summary: for server.describe, and for who gives others.
+ *
+ * The order is that of server.methods. */
+#ifndef ERGON_PROTO_METHODS_H
+#define ERGON_PROTO_METHODS_H
+
+#define METHOD_OPTIONS                                                                             \
+    "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
+    "key, coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable, "             \
+    "traceparent, tracestate}"
+
+#define METHOD_FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
+
+/* clang-format off */
+#define ERGON_METHODS(X) \
+    X(server_hello, "server.hello", OPEN, USES, HARMLESS, OWN, \
+      "[{errors: text|pair|map, raw: bool, push: bool, half_close: bool}]", \
+      "choose how this connection is answered; tells version and limits") \
+    X(server_auth, "server.auth", OPEN, USES, COUNTED, OWN, \
+      "[token: str]", "say who you are; answers the principal") \
+    X(server_ping, "server.ping", OPEN, USES, HARMLESS, OWN, \
+      "[]", "answers \"pong\"") \
+    X(server_cancel, "server.cancel", OPEN, USES, HARMLESS, OWN, \
+      "[msgid: int]", "cancel a call of this connection") \
+    X(server_info, "server.info", GUARDED, USES, COUNTED, OWN, \
+      "[]", "version, uptime, connections, tasks") \
+    X(server_methods, "server.methods", GUARDED, USES, COUNTED, OWN, \
+      "[]", "the names of all methods") \
+    X(server_describe, "server.describe", GUARDED, USES, COUNTED, OWN, \
+      "[method: str]", "kind, parameters and summary of a method") \
+    X(server_topology, "server.topology", GUARDED, USES, COUNTED, OWN, \
+      "[]", "loops, executors with their occupancy, manager") \
+    X(server_debug_dump, "server.debug_dump", GUARDED, USES, COUNTED, OWN, \
+      "[stage: int, position: int, until: int]", \
+      "what each loop did last: the flight recorder's rings, in parts") \
+    X(server_whoami, "server.whoami", KNOWN, USES, COUNTED, OWN, \
+      "[]", "who you are, and what you may do") \
+    X(server_times, "server.times", GUARDED, USES, COUNTED, OWN, \
+      "[{limit: int}]", "how long tasks of the busiest methods waited and ran") \
+    X(task_submit, "task.submit", OPEN, SUBMITS, COUNTED, OWN, \
+      "[method: str, [params], " METHOD_OPTIONS "]", \
+      "leave a task with the server; answers its id") \
+    X(task_submit_many, "task.submit_many", OPEN, SUBMITS, COUNTED, OWN, \
+      "[[[method: str, [params], " METHOD_OPTIONS "], ...], " METHOD_OPTIONS "]", \
+      "leave many tasks at once") \
+    X(task_call, "task.call", OPEN, SUBMITS, COUNTED, OWN, \
+      "[method: str, [params], " METHOD_OPTIONS "]", \
+      "call a handler with options, and wait for its result") \
+    X(task_get, "task.get", GUARDED, USES, COUNTED, OWN, \
+      "[id: str, {result: bool, history: bool}]", "state, figures and result of a task") \
+    X(task_wait, "task.wait", GUARDED, USES, COUNTED, OWN, \
+      "[id: str or [ids], {timeout: duration, any: bool, result: bool}]", \
+      "wait until tasks have ended") \
+    X(task_watch, "task.watch", GUARDED, USES, COUNTED, OWN, \
+      "[id: str, {from: int, max: int, timeout: duration, push: bool}]", \
+      "the history of a task, from an event on, as it grows") \
+    X(task_cancel, "task.cancel", GUARDED, STEERS, COUNTED, ID_OR_FILTER, \
+      "[id: str or " METHOD_FILTER "]", \
+      "cancel a task, waiting or running, or all that a filter means") \
+    X(task_retry, "task.retry", GUARDED, STEERS, COUNTED, ID_OR_FILTER, \
+      "[id: str or " METHOD_FILTER "]", \
+      "queue a task again that failed for good, or all that a filter means") \
+    X(task_forget, "task.forget", GUARDED, STEERS, COUNTED, ID_OR_FILTER, \
+      "[id: str or " METHOD_FILTER "]", \
+      "forget a task that has ended, or all that a filter means") \
+    X(task_change, "task.change", GUARDED, STEERS, COUNTED, OWN, \
+      "[id: str, {priority, delay, at}]", "give a task that waits another priority or time") \
+    X(task_run_now, "task.run_now", GUARDED, STEERS, COUNTED, ID, \
+      "[id: str]", "let a task that waits for a time wait for it no more") \
+    X(task_list, "task.list", GUARDED, USES, COUNTED, OWN, \
+      "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first") \
+    X(task_events, "task.events", GUARDED, USES, COUNTED, OWN, \
+      "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]", \
+      "what happens to tasks, in one order, from a cursor on") \
+    X(task_explain, "task.explain", GUARDED, USES, COUNTED, ID, \
+      "[id: str]", "why a task is where it is") \
+    X(queue_list, "queue.list", GUARDED, USES, COUNTED, BARE, \
+      "[]", "the queues, one per method, and their figures") \
+    X(queue_explain, "queue.explain", GUARDED, USES, COUNTED, NAME, \
+      "[method: str]", "why a queue flows or does not") \
+    X(queue_tenants, "queue.tenants", GUARDED, USES, COUNTED, OWN, \
+      "[{cursor}]", \
+      "what each tenant holds: open tasks, and those that have ended and are kept") \
+    X(queue_pause, "queue.pause", GUARDED, RULES, COUNTED, NAME, \
+      "[method: str]", "start no more of its tasks; new ones are taken") \
+    X(queue_resume, "queue.resume", GUARDED, RULES, COUNTED, NAME, \
+      "[method: str]", "end a pause or a drain") \
+    X(queue_drain, "queue.drain", GUARDED, RULES, COUNTED, NAME, \
+      "[method: str]", "take no new tasks; those that are there are run") \
+    X(server_audit, "server.audit", GUARDED, USES, COUNTED, BARE, \
+      "[]", "do the accounts of all tasks balance?") \
+    X(cron_put, "cron.put", GUARDED, RULES, COUNTED, OWN, \
+      "[name: str, schedule: str, method: str, [params], {zone, jitter, catch_up, " \
+      "overlap, ...}]", \
+      "submit a task by calendar") \
+    X(cron_list, "cron.list", GUARDED, USES, COUNTED, BARE, \
+      "[]", "the crons, and when each comes next") \
+    X(cron_delete, "cron.delete", GUARDED, RULES, COUNTED, NAME_OF_TENANT, \
+      "[name: str, {tenant: str}]", "forget a cron") \
+    X(cron_pause, "cron.pause", GUARDED, RULES, COUNTED, NAME_OF_TENANT, \
+      "[name: str, {tenant: str}]", "a cron submits nothing any more, until it is resumed") \
+    X(cron_resume, "cron.resume", GUARDED, RULES, COUNTED, NAME_OF_TENANT, \
+      "[name: str, {tenant: str}]", "a cron submits again, from its next time on") \
+    X(sem_create, "sem.create", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, permits: int, {durable: str}]", \
+      "make a semaphore that stays, or give it another number of permits") \
+    X(sem_delete, "sem.delete", GUARDED, USES, COUNTED, OWN, \
+      "[name: str]", "let a semaphore go when nobody needs it") \
+    X(sem_acquire, "sem.acquire", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, {permits: int, of: int, wait: duration, ttl: duration, grace: " \
+      "duration, durable: str}]", \
+      "wait for permits of a semaphore, and hold them") \
+    X(sem_release, "sem.release", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, hold: str]", "give back what is held") \
+    X(sem_renew, "sem.renew", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, hold: str, {ttl: duration}]", "hold on: the time to live begins anew") \
+    X(sem_resume, "sem.resume", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, hold: str, {ttl: duration}]", "go on holding what another connection held") \
+    X(sem_list, "sem.list", GUARDED, USES, COUNTED, BARE, \
+      "[]", "the semaphores, and their figures") \
+    X(sem_explain, "sem.explain", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, {tenant: str}]", \
+      "who holds permits of a semaphore or limit, and who waits") \
+    X(sem_revoke, "sem.revoke", GUARDED, RULES, COUNTED, OWN, \
+      "[name: str, fence: int, {tenant: str}]", \
+      "take back what a client holds that is lost or stuck") \
+    X(event_set, "event.set", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, value]", "set an event: who waits for it goes on") \
+    X(event_wait, "event.wait", GUARDED, USES, COUNTED, OWN, \
+      "[name: str, {from: int, timeout: duration}]", "wait until an event is set") \
+    X(connection_list, "connection.list", GUARDED, USES, COUNTED, OWN, \
+      "[{id, principal, nobody, address, listener, idle, limit, cursor}]", \
+      "who is connected, and what they have in flight") \
+    X(connection_kill, "connection.kill", GUARDED, RULES, COUNTED, OWN, \
+      "[id: int] or [{id, principal, nobody, address, listener, idle, all, dry_run}]", \
+      "close connections; their calls are cancelled") \
+    X(worker_register, "worker.register", KNOWN, USES, COUNTED, OWN, \
+      "[methods: [str], {slots, name, version, share, context, lease, message}]", \
+      "offer methods: this connection is called for them from then on") \
+    X(worker_quiet, "worker.quiet", KNOWN, FOREIGN, HARMLESS_BARE, OWN, \
+      "[] or [worker: str]", "give a worker no more tasks; those that it has go on") \
+    X(worker_resume, "worker.resume", KNOWN, FOREIGN, HARMLESS_BARE, OWN, \
+      "[] or [worker: str]", "give a quiet worker tasks again") \
+    X(worker_list, "worker.list", GUARDED, USES, COUNTED, OWN, \
+      "[{method, limit, cursor}]", "who works on what") \
+    X(worker_progress, "worker.progress", KNOWN, USES, HARMLESS, OWN, \
+      "[call: int, done, total, text]", "say how far a task is that this worker runs") \
+    X(worker_partial, "worker.partial", KNOWN, USES, HARMLESS, OWN, \
+      "[call: int, value]", "add a part of the result of a task that this worker runs")
+/* clang-format on */
+
+/* The name of each, as method_task_get[]. */
+#define X(id, ...) extern const char method_##id[];
+ERGON_METHODS(X)
+#undef X
+
+enum ergon_method {
+#define X(id, ...) METHOD_##id,
+    ERGON_METHODS(X)
+#undef X
+        METHOD_COUNT
+};
+
+#endif
