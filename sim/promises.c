@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "proto/reader.h"
-#include "sim/schedule.h"
-#include "sim/system.h"
 #include "sim/trace.h"
 #include "sim/wire.h"
 
@@ -120,16 +117,6 @@ static void same_member(const struct sim_task *t, struct span before, struct spa
                 (int)state.len, state.at, key, was, is);
 }
 
-/* A fault that is known: a deadline that passed before a start is told as the moment of the start,
- * until the next one (table_time_of() of server/jobs/core/table.c knows no past). */
-static bool is_known(struct span before, const char *key)
-{
-    struct reader r = reader_of(sim_member(before, "deadline"));
-    uint64_t deadline; /* ms */
-    return strcmp(key, "deadline") == 0 && read_uint(&r, &deadline) &&
-           deadline <= (SIM_EPOCH + sim_now()) / 1000000;
-}
-
 /* What is open may have gone on; this does not change by that. */
 static void same_task(const struct sim_task *t, struct span before, struct span after)
 {
@@ -138,8 +125,7 @@ static void same_task(const struct sim_task *t, struct span before, struct span 
     static const char *const ended[] = {"state", "attempt", "failures", "crashes", "losses",
                                         "due",   "started", "ended",    "error",   "result"};
     for (size_t n = 0; n < sizeof fixed / sizeof *fixed; n++)
-        if (!is_known(before, fixed[n]))
-            same_member(t, before, after, fixed[n]);
+        same_member(t, before, after, fixed[n]);
     for (size_t n = 0; has_ended(before) && n < sizeof ended / sizeof *ended; n++)
         same_member(t, before, after, ended[n]);
 }

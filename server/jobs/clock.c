@@ -23,6 +23,12 @@ static void set_rows_back(struct jobs *jobs, uint64_t by)
     store_push(jobs->store, write);
 }
 
+static void set_back(struct jobs *jobs, uint64_t by)
+{
+    timers_set_back(&jobs->sched, by);
+    set_rows_back(jobs, by);
+}
+
 void clock_leapt(struct job_table *table, int64_t by)
 {
     struct jobs *jobs = ao_of(table, struct jobs, table);
@@ -33,7 +39,7 @@ void clock_leapt(struct job_table *table, int64_t by)
     if (by > 0)
         timers_advance(&jobs->sched, length);
     else
-        set_rows_back(jobs, length);
+        set_back(jobs, length);
     crons_leapt(jobs, by);
     holds_look(jobs);
 }

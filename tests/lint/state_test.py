@@ -28,7 +28,8 @@ STATE = {
             CACHE: "body_len level reason ready until arrival effects",
             UNDER_WAY: "attempt_task places orphans pending looks ending save_error",
             FILE: "row_attempt saved_attempt row saved counted",
-            "a_submission_that_waits": "id body more created params_len timeout retries priority durable deadline",
+            "a_submission_that_waits": "id body more created params_len timeout retries priority durable deadline "
+                                       "deadline_at",
             "a_submission_with_a_time": "due",
             "an_end": "end ended state",
             "an_attempt_that_runs": "started attempt crashes history flags",

@@ -163,7 +163,8 @@ struct job {
     struct board_place *places; /* of its attempts on the board; NULL: none */
     uint64_t created;           /* Unix ns */
     ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
-    ao_time deadline;           /* of the whole; AO_NEVER.  Ended: Unix ns, which stays */
+    ao_time deadline;           /* of the whole, while it is open; AO_NEVER */
+    uint64_t deadline_at;       /* the same as Unix ns, which is shown and stored; 0: none */
     ao_time timeout;            /* of one attempt, ns; AO_NEVER */
     /* Out: the timeout of that attempt, or, until its begin is known, when it is looked for that;
      * AO_NEVER. */

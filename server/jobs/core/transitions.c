@@ -157,14 +157,6 @@ static void note_ready(const struct job_table *table, struct job *job, enum job_
         job->ready = table_now(table);
 }
 
-uint64_t job_deadline(struct job_table *table, const struct job *job)
-{
-    bool ended = job->state != JOB_NEW && !job_state_open((enum job_state)job->state);
-    if (job->deadline == AO_NEVER)
-        return 0;
-    return ended ? job->deadline : table_wall_of(table, job->deadline);
-}
-
 static void count_end(struct job_table *table, struct job *job)
 {
     table_account(table, job)->ended[job->state]++;
@@ -174,8 +166,7 @@ static void count_end(struct job_table *table, struct job *job)
         counter_add(&job->queue->failed, 1);
     if (job->more)
         key_remove(&table->shared, &job->more->coalesce);
-    if (job->deadline != AO_NEVER)
-        job->deadline = table_wall_of(table, job->deadline);
+    job->deadline = AO_NEVER;
 }
 
 /* Does its row not say so yet? */

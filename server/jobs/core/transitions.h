@@ -41,9 +41,6 @@ static inline struct job *job_next_effect(struct job_table *table, unsigned *eff
     return job;
 }
 
-/* Its deadline as Unix ns; 0: it has none. */
-uint64_t job_deadline(struct job_table *table, const struct job *job);
-
 /* An event of its history.  `seq`, `at` and `attempt` of the event are filled in; text NULL: none.
  */
 void job_note(struct job_table *table, struct job *job, enum job_event what, const char *text);

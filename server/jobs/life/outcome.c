@@ -158,11 +158,12 @@ bool job_cancel(struct scheduler *s, struct job *job)
 /* One that has passed is dropped: else the task would expire at once. */
 static void set_deadline_again(struct job_table *table, struct job *job)
 {
-    uint64_t at = job_deadline(table, job);
-    bool passed = at > 0 && at <= table_wall(table);
-    job->deadline = at == 0 || passed ? AO_NEVER : table_time_of(table, at);
-    if (passed)
+    if (job->deadline_at > table_wall(table)) {
+        job->deadline = table_time_of(table, job->deadline_at);
+    } else if (job->deadline_at > 0) {
+        job->deadline_at = 0;
         job_rewrite(job);
+    }
 }
 
 bool job_retry(struct scheduler *s, struct job *job)

@@ -70,6 +70,20 @@ void timers_advance(struct scheduler *s, ao_time by)
             advance(job, now, by);
 }
 
+/* Does its row say that it is open, so that the store sets its deadline back (STORE_SET_BACK)? */
+static bool is_set_back(const struct job *job)
+{
+    uint8_t state = job->durable == DURABLE_NONE ? job->state : job->row;
+    return job->deadline_at > 0 && (state == JOB_NEW || job_state_open((enum job_state)state));
+}
+
+void timers_set_back(const struct scheduler *s, uint64_t by)
+{
+    for (struct job *job = s->table->first; job; job = job->all_next)
+        if (is_set_back(job))
+            job->deadline_at = job->deadline_at > by ? job->deadline_at - by : 1;
+}
+
 static void time_out(struct scheduler *s, struct job *job)
 {
     char text[96];

@@ -16,6 +16,9 @@ static inline bool timers_follow_wall(const struct job *job)
 }
 /* So much time has passed that the activator's clock does not know of: what is due moves ahead. */
 void timers_advance(struct scheduler *s, ao_time by);
+/* The wall clock was set back by so much: what is shown of deadlines is, too, and what is left of
+ * them stays. */
+void timers_set_back(const struct scheduler *s, uint64_t by);
 /* The timer has woken: does what is due, if anything is. */
 void timers_due(struct scheduler *s, struct job *job);
 

@@ -37,15 +37,15 @@ static void fill_more(const struct job_more *more, struct store_task *out)
 static bool has_options(const struct job *job)
 {
     return job->more || job->retries > 0 || job->priority != SPEC_PRIORITY ||
-           job->timeout != AO_NEVER || job->deadline != AO_NEVER;
+           job->timeout != AO_NEVER || job->deadline_at > 0;
 }
 
-static void fill_options(struct jobs *jobs, const struct job *job, struct store_task *out)
+static void fill_options(const struct job *job, struct store_task *out)
 {
     struct job_spec policy;
     job_policy(job, &policy);
     out->has_options = true;
-    out->deadline_at = job_deadline(&jobs->table, job);
+    out->deadline_at = job->deadline_at;
     out->timeout = codec_duration(job->timeout);
     out->backoff = policy.backoff;
     out->backoff_max = policy.backoff_max;
@@ -58,7 +58,7 @@ static void fill_options(struct jobs *jobs, const struct job *job, struct store_
         fill_more(job->more, out);
 }
 
-static void fill_fixed(struct jobs *jobs, const struct job *job, struct store_task *out)
+static void fill_fixed(const struct job *job, struct store_task *out)
 {
     out->method = job->queue->name;
     out->tenant = job->tenant->name;
@@ -66,7 +66,7 @@ static void fill_fixed(struct jobs *jobs, const struct job *job, struct store_ta
     out->created = job->created;
     out->durable = job_is(job, JOB_HARDENING) ? DURABLE_FSYNC : job->durable;
     if (has_options(job) || job_is(job, JOB_REWRITE)) /* the row of options may be there */
-        fill_options(jobs, job, out);
+        fill_options(job, out);
 }
 
 static void fill_changing(struct jobs *jobs, const struct job *job, struct store_task *out)
@@ -230,7 +230,7 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     write->owner = job;
     write->task.anew = anew;
     if (put || anew)
-        fill_fixed(jobs, job, &write->task);
+        fill_fixed(job, &write->task);
     if (after > 0)
         fill_after(job, &write->task, (uint8_t *)(write + 1));
     fill_changing(jobs, job, &write->task);

@@ -170,7 +170,7 @@ static bool take_losses(struct job *job, const struct store_task *row)
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
     bool open = job_state_open((enum job_state)row->state);
-    job->deadline = row->deadline_at ? row->deadline_at : AO_NEVER;
+    job->deadline_at = row->deadline_at;
     if (open && row->deadline_at)
         job->deadline = table_time_of(&jobs->table, row->deadline_at);
     job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;

@@ -114,7 +114,7 @@ static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
     view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(&jobs->table, job->due) : 0);
     view_ms(p, "started", job->started);
     view_ms(p, "ended", job_is_open(job) ? 0 : job->ended);
-    view_ms(p, "deadline", job_deadline(&jobs->table, job));
+    view_ms(p, "deadline", job->deadline_at);
 }
 
 bool view_may_name(const struct operation *op, const struct job *job, const struct job *other)

@@ -118,15 +118,70 @@ STORED_TEST(an_ended_task_had_the_deadline_that_it_had)
 {
     uint64_t id = jobs_world_submit(
         w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(300), .deadline = AO_S(20)));
-    uint64_t deadline = job_deadline(&w->jobs->table, world_job(w, id));
+    uint64_t deadline = world_job(w, id)->deadline_at;
     jobs_world_pass(w, AO_S(30));
     assert_int_equal(world_state(w, id), JOB_EXPIRED);
     for (unsigned life = 0; life < 3; life++) {
-        assert_int_equal(job_deadline(&w->jobs->table, world_job(w, id)), deadline);
+        assert_int_equal(world_job(w, id)->deadline_at, deadline);
         jobs_world_pass(w, AO_S(30));
         jobs_world_crash(w);
         w->leap -= life == 1 ? (int64_t)AO_S(3) : 0;
     }
+}
+
+static uint64_t submit_with_deadline(struct jobs_world *w)
+{
+    return jobs_world_submit(
+        w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(300), .deadline = AO_S(20)));
+}
+
+static void expect_deadline(struct jobs_world *w, uint64_t id, uint64_t deadline)
+{
+    for (unsigned life = 0; life < 3; life++) {
+        assert_int_equal(world_job(w, id)->deadline_at, deadline);
+        jobs_world_pass(w, AO_S(1));
+        assert_int_equal(world_state(w, id), JOB_EXPIRED);
+        assert_int_equal(world_job(w, id)->deadline_at, deadline);
+        jobs_world_crash(w);
+    }
+}
+
+STORED_TEST(a_deadline_that_passed_while_nobody_ran_is_shown_as_it_was)
+{
+    uint64_t id = submit_with_deadline(w), deadline = world_job(w, id)->deadline_at;
+    jobs_world_pass(w, AO_S(1));
+    w->leap += (int64_t)AO_S(60);
+    jobs_world_crash(w);
+    expect_deadline(w, id, deadline);
+}
+
+STORED_TEST(a_deadline_that_the_clock_leapt_over_is_shown_as_it_was)
+{
+    uint64_t id = submit_with_deadline(w), deadline = world_job(w, id)->deadline_at;
+    jobs_world_pass(w, AO_S(1));
+    w->leap += (int64_t)AO_S(60);
+    jobs_world_pass(w, AO_S(1));
+    expect_deadline(w, id, deadline);
+}
+
+/* With what is left of it, in memory as in the file. */
+STORED_TEST(a_deadline_is_set_back_with_the_clock)
+{
+    uint64_t id = submit_with_deadline(w), deadline = world_job(w, id)->deadline_at;
+    uint64_t in_memory = jobs_world_submit(
+        w, &WORK(.durable = DURABLE_NONE, .delay = AO_S(300), .deadline = AO_S(20)));
+    uint64_t of_memory = world_job(w, in_memory)->deadline_at;
+    jobs_world_pass(w, AO_S(1));
+    w->leap -= (int64_t)AO_S(60);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_job(w, in_memory)->deadline_at, of_memory - AO_S(60));
+    assert_int_equal(world_job(w, id)->deadline_at, deadline - AO_S(60));
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->deadline_at, deadline - AO_S(60));
+    jobs_world_pass(w, AO_S(17));
+    assert_int_equal(world_state(w, id), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(2));
+    expect_deadline(w, id, deadline - AO_S(60));
 }
 
 STORED_TEST(a_delay_goes_on)
