@@ -100,8 +100,6 @@ def part_of(method, answer):
     """The rest is of the process."""
     if method == "server.info":
         return {name: answer["kept"][name] for name in ("held", "states")}
-    if "history" in answer:  # a known fault: it is written behind the answer
-        return {**answer, "history": [e for e in answer["history"] if e["event"] != "joined"]}
     return answer
 
 

@@ -26,7 +26,7 @@ static void commit(struct store *s)
     s->commits++;
     if (s->wall)
         s->committed_at = s->wall(s->wall_arg);
-    while (s->first) {
+    for (uint32_t taken = 0; s->first && (s->most == 0 || taken < s->most); taken++) {
         struct store_op *op = store_ops_pop(&s->first);
         apply(s, op);
         store_ops_push(&s->done_first, &s->done_last, op);
@@ -38,7 +38,10 @@ static enum ao_verdict commit_step(struct ao *self)
     struct store *s = ao_of(self, struct store, disk);
     commit(s);
     ao_activate(s->receiver);
-    return AO_DONE;
+    if (!s->first)
+        return AO_DONE;
+    ao_sleep_for(self, s->latency);
+    return AO_PARK;
 }
 
 static const struct ao_class disk_class = {.name = "disk", .step = commit_step};
@@ -146,6 +149,7 @@ void store_stop(struct store *s)
 {
     if (!s->receiver)
         return;
+    s->most = 0;
     commit(s);
     ao_deactivate(&s->disk);
     ao_fini(&s->disk);

@@ -17,7 +17,8 @@ struct store {
     struct store_op *done_first, *done_last;
     bool stopped; /* and not started again */
     ao_time latency;
-    enum store_error error;      /* of commits from now on */
+    uint32_t most;          /* operations of a commit, but of the last; 0: all pushed by its end */
+    enum store_error error; /* of commits from now on */
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: no commit has a time */
     void *wall_arg;
     uint64_t committed_at;

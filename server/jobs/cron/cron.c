@@ -249,7 +249,7 @@ bool cron_fire(struct jobs *jobs, struct cron *c, uint64_t at)
         if (tracepoint_watched(submit))
             job_trace_submit(out.job, 0);
         if (out.hardens)
-            job_joined(jobs, out.job, &spec, out.coalesced);
+            job_joined(out.job, &spec);
     }
     effects_apply(jobs); /* its row is on its way before that of the cron, which moves on */
     return c->state.error == ERGON_OK;

@@ -94,13 +94,10 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
     return ERGON_OK;
 }
 
-void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced)
+void job_joined(struct job *job, const struct job_spec *spec)
 {
-    if (!job_is_open(job))
-        return;
-    job_keep_longer(&job->more->keep, spec); /* it has a name, so it has extras */
-    if (coalesced)
-        job_note(&jobs->table, job, JOB_EVENT_JOINED, NULL);
+    if (job_is_open(job))
+        job_keep_longer(&job->more->keep, spec); /* it has a name, so it has extras */
 }
 
 /* A task that has ended is kept as long as it said then. */
@@ -108,6 +105,14 @@ static bool changes_keep(const struct job *job, const struct job_spec *spec)
 {
     struct job_keep keep = job->more->keep;
     return job_is_open(job) && job_keep_longer(&keep, spec);
+}
+
+/* The event is noted before the row is written, and so it is on disk when that row is. */
+static void share(struct job_table *table, struct job *job)
+{
+    job->more->waiters++;
+    if (job_is_open(job))
+        job_note(table, job, JOB_EVENT_JOINED, NULL);
 }
 
 static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, struct submitted *out,
@@ -119,11 +124,11 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
     if (wrong != ERGON_OK)
         return wrong;
     if (out->coalesced)
-        job->more->waiters++;
+        share(&jobs->table, job);
     out->hardens = job_is(job, JOB_HARDENING) &&
                    (spec->durable == DURABLE_FSYNC || (changes && job->durable == DURABLE_FSYNC));
     if (!out->hardens)
-        job_joined(jobs, job, spec, out->coalesced);
+        job_joined(job, spec);
     else if (job_is_open(job))
         job_keep_longer(&job->more->joins, spec);
     return ERGON_OK;

@@ -52,7 +52,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 void job_trace_submit(const struct job *job, uint64_t conn);
 
 /* Who joined a job that was there already has it now, as durable as wanted. */
-void job_joined(struct jobs *jobs, struct job *job, const struct job_spec *spec, bool coalesced);
+void job_joined(struct job *job, const struct job_spec *spec);
 
 /* The first row of an fsync job was not taken, and its submitters have been answered: it is as if
  * the job had never been. */

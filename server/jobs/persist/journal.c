@@ -75,14 +75,20 @@ static bool is_shared(const struct job *job)
     return job->more && job->more->coalesce.name.len > 0;
 }
 
-/* No event is there before the first row: then the row is written again, behind the event. */
+/* Was it in no file, and has a history that goes there behind its first row? */
+static bool has_past(const struct job *job)
+{
+    return job_is(job, JOB_FROM_MEMORY) && job->history;
+}
+
+/* No event is there before the first row: then the row is written again, behind the events. */
 static void push(struct jobs *jobs, struct job *job, struct store_op *write)
 {
     bool first = write->kind == STORE_PUT;
     if (!first && write->task.anew && is_shared(job))
         store_shares(jobs, job);
     store_push(jobs->store, write);
-    if (first && is_shared(job) && job->more->waiters > 1)
+    if (first && ((is_shared(job) && job->more->waiters > 1) || has_past(job)))
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
 }
 

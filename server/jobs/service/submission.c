@@ -103,7 +103,7 @@ void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i, struc
     if (error != STORE_OK)
         fail(outcome, ERGON_E_STORE, store_error_text(error));
     if (joins && error == STORE_OK)
-        job_joined(jobs, job, &op->submission.specs[i], outcome->coalesced);
+        job_joined(job, &op->submission.specs[i]);
     else if (joins && outcome->coalesced)
         job_cancel(&jobs->sched, job);
 }

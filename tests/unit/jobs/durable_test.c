@@ -135,7 +135,8 @@ STORED_TEST(no_event_is_there_before_its_row)
     op->submission.count = 2;
     world_give(w, op);
     assert_int_equal(w->store->first->kind, STORE_PUT);
-    assert_int_equal(w->store->last->kind, STORE_PUT);
+    assert_int_equal(w->store->last->kind, STORE_EVENT);
+    assert_int_equal(w->store->last->event.seq, 2);
     jobs_world_pass(w, AO_MS(1));
     assert_int_equal(w->store->first->kind, STORE_EVENT);
     assert_int_equal(w->store->last->kind, STORE_CHANGE);

@@ -335,11 +335,12 @@ JOBS_TEST(without_a_store_who_wants_more_is_refused)
     assert_int_equal(world_job(w, id)->durable, DURABLE_NONE);
 }
 
-/* It is as if nobody had joined: keep, history, who shares the run. */
+/* But for one event it is as if nobody had joined: keep, who shares the run. */
 static void expect_left(struct jobs_world *w, struct operation *op, uint64_t id,
                         enum job_durable level)
 {
     uint32_t events = history_next(world_job(w, id));
+    assert_int_equal(events, 3);
     jobs_world_pass(w, AO_MS(3));
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
