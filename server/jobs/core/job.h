@@ -43,9 +43,10 @@ void job_list_remove(struct job *job); /* from the list that it stands in; of no
 /* What depends on what: one edge per id of `after` and `after_any` that is still open. */
 struct dependency {
     struct job *waits;
-    struct job *on;                       /* NULL: it has ended */
-    struct dependency *prev_on, *next_on; /* edges of who is waited for */
-    bool any;                             /* however it ends */
+    struct job *on;             /* NULL: it has ended */
+    struct dependency *prev_on; /* edges of who is waited for; before the first: the last */
+    struct dependency *next_on; /* NULL: it is the last */
+    bool any;                   /* however it ends */
 };
 
 /* All that one job waits for, in one block: so each edge goes without a look at the others. */
@@ -162,10 +163,12 @@ struct job {
     struct task *attempt_task;  /* of the current attempt, while it is out; else NULL */
     struct board_place *places; /* of its attempts on the board; NULL: none */
     uint64_t created;           /* Unix ns */
-    ao_time due;                /* DELAYED: when it is queued; ended: when it is forgotten */
-    ao_time deadline;           /* of the whole, while it is open; AO_NEVER */
-    uint64_t deadline_at;       /* the same as Unix ns, which is shown and stored; 0: none */
-    ao_time timeout;            /* of one attempt, ns; AO_NEVER */
+    /* DELAYED: when it is queued; queued: since when it may go on, 0: since its submission, or
+     * before all others; ended: when it is forgotten */
+    ao_time due;
+    ao_time deadline;     /* of the whole, while it is open; AO_NEVER */
+    uint64_t deadline_at; /* the same as Unix ns, which is shown and stored; 0: none */
+    ao_time timeout;      /* of one attempt, ns; AO_NEVER */
     /* Out: the timeout of that attempt, or, until its begin is known, when it is looked for that;
      * AO_NEVER. */
     ao_time until;

@@ -71,7 +71,9 @@ ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
     table_look_at_clock(table);
     uint64_t wall = table_wall(table);
     ao_time now = activator_clock(table->activator);
-    return unix_ns > wall ? clock_after(now, unix_ns - wall) : now;
+    if (unix_ns > wall)
+        return clock_after(now, unix_ns - wall);
+    return now > wall - unix_ns ? now - (wall - unix_ns) : 1;
 }
 
 ao_time table_time_after(struct job_table *table, ao_time duration)
@@ -213,7 +215,7 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
 static void fill(struct job_table *table, struct job *job, const struct job_spec *spec)
 {
     job->created = table_wall(table);
-    if (spec->at > 0)
+    if (spec->at > job->created)
         job->due = table_time_of(table, spec->at);
     else if (spec->delay > 0)
         job->due = table_time_after(table, spec->delay);

@@ -30,6 +30,7 @@ static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
     job_rewrite(job);
     if (job_is(job, JOB_ENQUEUED)) {
         job_unplace(s, job);
+        job->due = table_now(s->table);
         job_enqueue(s, job, false);
     } else {
         assert(!out_is_assigned(s, job));
@@ -38,6 +39,7 @@ static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
     }
 }
 
+/* Of one that may go on at once the row says since when. */
 static void set_time(struct scheduler *s, struct job *job, ao_time due, const char *text)
 {
     job_note(s->table, job, JOB_EVENT_CHANGED, text);
@@ -49,8 +51,8 @@ static void set_time(struct scheduler *s, struct job *job, ao_time due, const ch
 static void postpone(struct scheduler *s, struct job *job, const struct job_change *change)
 {
     char text[64];
-    ao_time now = table_now(s->table), due = 0;
-    if (change->at > 0)
+    ao_time now = table_now(s->table), due = now;
+    if (change->at > table_wall(s->table))
         due = table_time_of(s->table, change->at);
     else if (change->delay > 0)
         due = table_time_after(s->table, change->delay);
@@ -76,7 +78,7 @@ bool job_run_now(struct scheduler *s, struct job *job)
 {
     if (!job_waits(job) || job->due <= table_now(s->table))
         return false;
-    set_time(s, job, 0, "at once");
+    set_time(s, job, table_now(s->table), "at once");
     write(s, job);
     return true;
 }

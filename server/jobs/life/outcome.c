@@ -179,7 +179,7 @@ bool job_retry(struct scheduler *s, struct job *job)
     job->failures = 0;
     job->crashes = 0;
     loss_forget(job);
-    job->due = 0;
+    job->due = table_now(s->table);
     job->ended = 0;
     set_deadline_again(s->table, job);
     dependencies_settle(s, job);

@@ -283,16 +283,25 @@ int recover_begins(struct jobs *jobs, char *error, size_t size)
 
 /* --- What was open goes on --- */
 
-static void relink(struct jobs *jobs, struct job *job)
+/* It waits for the end of that one, or has gone on since then. */
+static void relink_one(struct jobs *jobs, struct job *job, const struct job *on, bool any)
 {
     char text[JOB_TEXT_MAX];
+    if (on->state != JOB_NEW && on->ended > job->arrival)
+        job->arrival = on->ended;
+    dependencies_link(&jobs->sched, job, on->id, any, text, sizeof text);
+}
+
+static void relink(struct jobs *jobs, struct job *job)
+{
     const struct job_more *more = job->more;
     uint32_t all = more ? more->after_count + more->after_any_count : 0;
     size_t was = job_bytes(job);
-    for (uint32_t i = 0; i < all; i++)
-        if (table_find(&jobs->table, more->after_ids[i])) /* else it ended well, and is forgotten */
-            dependencies_link(&jobs->sched, job, more->after_ids[i], i >= more->after_count, text,
-                              sizeof text);
+    for (uint32_t i = 0; i < all; i++) {
+        const struct job *on = table_find(&jobs->table, more->after_ids[i]);
+        if (on) /* else it ended well, and is forgotten */
+            relink_one(jobs, job, on, i >= more->after_count);
+    }
     table_weigh(&jobs->table, job, was); /* the other ends are weighed where they are linked */
 }
 
@@ -354,8 +363,9 @@ static bool has_run(const struct job *job)
 
 /* --- In the order in which they joined the queue --- */
 
-/* Most did as they were submitted.  These were delayed, or are tried again, and did when they were
- * due; `arrival` is that time until they go on, in Unix ns. */
+/* Most did as they were submitted.  These did later: when they were due, when they were tried again
+ * or let go on by hand, or when the last of those ended that they came after; `arrival` is that
+ * time until they go on, in Unix ns. */
 struct late {
     struct job **jobs; /* by that time; NULL: none, or no memory, then by id as the others */
     uint32_t count, gone_on;

@@ -19,6 +19,18 @@ static struct dependencies *edges_of(struct job_more *more)
     return more->after = after;
 }
 
+/* At the end, so that they go on in the order in which they came. */
+static void link_on(struct dependency **first, struct dependency *edge)
+{
+    if (*first) {
+        edge->prev_on = (*first)->prev_on;
+        edge->prev_on->next_on = edge;
+    } else {
+        *first = edge;
+    }
+    (*first)->prev_on = edge;
+}
+
 static bool link_one(struct job *job, struct job *on, bool any)
 {
     struct job_more *of = job_more(on);
@@ -27,22 +39,23 @@ static bool link_one(struct job *job, struct job *on, bool any)
         return false;
     assert(after->count < after->room);
     struct dependency *edge = &after->of[after->count++];
-    *edge = (struct dependency){.waits = job, .on = on, .any = any, .next_on = of->dependents};
+    *edge = (struct dependency){.waits = job, .on = on, .any = any};
     after->open++;
-    if (of->dependents)
-        of->dependents->prev_on = edge;
-    of->dependents = edge;
+    link_on(&of->dependents, edge);
     return true;
 }
 
 static void unlink_on(struct dependency *edge)
 {
-    if (edge->prev_on)
-        edge->prev_on->next_on = edge->next_on;
-    else
-        edge->on->more->dependents = edge->next_on;
+    struct dependency **first = &edge->on->more->dependents;
     if (edge->next_on)
         edge->next_on->prev_on = edge->prev_on;
+    else
+        (*first)->prev_on = edge->prev_on;
+    if (*first == edge)
+        *first = edge->next_on;
+    else
+        edge->prev_on->next_on = edge->next_on;
     edge->on = NULL;
 }
 

@@ -307,6 +307,71 @@ static void expect_order_after(struct jobs_world *w, void (*death)(struct jobs_w
     stage_balances(w);
 }
 
+static uint64_t submit(struct jobs_world *w, struct job_spec spec)
+{
+    spec.durable = DURABLE_FSYNC;
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(10));
+    return id;
+}
+
+static void about(struct jobs_world *w, const struct operation_class *cls, uint64_t id)
+{
+    world_give(w, world_about(w, cls, id));
+    jobs_world_pass(w, AO_MS(10));
+}
+
+static void run_now(struct jobs_world *w, uint64_t id)
+{
+    struct operation *op = world_operation(w, &operation_run_now);
+    op->change.id = id;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+}
+
+static void change(struct jobs_world *w, uint64_t id, struct job_change change)
+{
+    struct operation *op = world_operation(w, &operation_change);
+    op->change = (struct change_arguments){.id = id, .change = change};
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+}
+
+/* What became ready by a wish, or since what it came after has ended, stands behind those that were
+ * there, and before those that came later. */
+static void expect_order_of_wishes_after(struct jobs_world *w, void (*death)(struct jobs_world *w))
+{
+    w->room[1] = 2;
+    uint64_t holder = jobs_world_submit(w, &WORK()), order[10];
+    uint64_t retried = submit(w, WORK());
+    world_fail(world_run_of(w, retried), "ODD", "not today");
+    uint64_t first = submit(w, WORK()), changed = submit(w, WORK(.priority = SPEC_PRIORITY - 1)),
+             run = submit(w, WORK(.delay = AO_S(60))), sooner = submit(w, WORK(.delay = AO_S(60))),
+             after = submit(w, WORK(.after = &first, .after_count = 1)),
+             after_any = submit(w, WORK(.after_any = &first, .after_any_count = 1));
+    order[0] = submit(w, WORK());
+    about(w, &operation_retry, order[1] = retried);
+    order[2] = submit(w, WORK());
+    run_now(w, order[3] = run);
+    order[4] = submit(w, WORK());
+    change(w, order[5] = changed, (struct job_change){.priority = SPEC_PRIORITY});
+    change(w, order[6] = sooner,
+           (struct job_change){.priority = CHANGE_NO_PRIORITY, .timed = true});
+    w->room[1] = 1;
+    world_finish(world_run_of(w, first), "\x01");
+    jobs_world_pass(w, AO_MS(10));
+    order[7] = after;
+    order[8] = after_any;
+    order[9] = submit(w, WORK());
+    death(w);
+    jobs_world_pass(w, AO_MS(10));
+    if (world_job(w, holder))
+        expect_next(w, holder);
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++)
+        expect_next(w, order[i]);
+    stage_balances(w);
+}
+
 static void live_on(struct jobs_world *w)
 {
     (void)w;
@@ -315,16 +380,37 @@ static void live_on(struct jobs_world *w)
 STORED_TEST(tasks_begin_when_it_is_their_turn)
 {
     expect_order_after(w, live_on);
+    expect_order_of_wishes_after(w, live_on);
 }
 
 STORED_TEST(their_turns_outlive_a_crash)
 {
     expect_order_after(w, jobs_world_crash);
+    expect_order_of_wishes_after(w, jobs_world_crash);
+}
+
+/* Its row is written once more by a server that never saw the time at which it was due. */
+STORED_TEST(a_turn_outlives_two_crashes)
+{
+    w->room[1] = 0;
+    uint64_t first = submit(w, WORK(.coalesce = span_text("report"), .delay = AO_S(1)));
+    jobs_world_pass(w, AO_S(2));
+    uint64_t last = submit(w, WORK());
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(submit(w, WORK(.coalesce = span_text("report"))), first);
+    w->room[1] = 1;
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(10));
+    expect_next(w, first);
+    expect_next(w, last);
 }
 
 STORED_TEST(their_turns_outlive_a_stop)
 {
     expect_order_after(w, jobs_world_restart);
+    expect_order_of_wishes_after(w, jobs_world_restart);
 }
 
 STORED_TEST(what_ran_at_workers_is_no_crash_of_the_server)
