@@ -97,6 +97,20 @@ static int start_log(struct store *s, const char *path, char *error, size_t size
     return 0;
 }
 
+/* A process that was killed may have written a commit and not synced it.  This one reads it, tells
+ * of it and builds on it, so it is on the disk before anybody is answered.  The first sync of the
+ * log by a process syncs its folder, too. */
+static int sync_log(struct store *s, const char *path, char *error, size_t size)
+{
+    sqlite3_file *log = NULL;
+    int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (rc == SQLITE_OK && log && log->pMethods)
+        rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    return rc == SQLITE_OK ? 0
+                           : store_fail(error, size, path, "its log (-wal) cannot be synced: %s",
+                                        sqlite3_errstr(rc));
+}
+
 struct complaint {
     const char *path;
     char *error;
@@ -137,7 +151,7 @@ static int open_database(struct store *s, const struct store_options *o, char *e
         return -1;
     if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
         return fail_sqlite(s, o->path, error, size);
-    return 0;
+    return sync_log(s, o->path, error, size);
 }
 
 /* --- The log --- */

@@ -214,7 +214,8 @@ struct store_options {
 
 /* Opens or creates the file, and takes it for this process alone.  NULL and a text: no folder, no
  * right, not a database of ours, an older or a newer schema, in use by another server (then who), a
- * file system without shared memory, no memory.  Blocks. */
+ * file system without shared memory, no memory.  What a process that was killed had written and not
+ * synced is on the disk before the return.  Blocks. */
 struct store *store_open(const struct store_options *options, char *error, size_t size);
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);

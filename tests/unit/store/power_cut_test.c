@@ -21,6 +21,8 @@ enum {
     BURST = 40,
     BURSTS = 80,
     CALLS = 300,
+    KILLS = 300,
+    CALLS_OF_A_SERVER = 40, /* behind its start */
     TEXT = 300
 };
 
@@ -33,6 +35,7 @@ struct world {
     uint32_t tail_count;
     uint64_t random, followed, lost, kept;
     bool syncs_fail;
+    bool is_killed; /* behind its start */
 };
 
 static void on_return(struct store_client *c, struct store_op *op)
@@ -92,6 +95,8 @@ static void run_until_cut(struct world *w)
     }
     w->at.client.returned = on_return;
     w->at.client.arg = w;
+    if (w->is_killed)
+        fault_cut_at(1 + chance(&w->random, CALLS_OF_A_SERVER));
     if (w->syncs_fail)
         fault_syncs(1 + chance(&w->random, 20));
     for (int n = 0; n < BURSTS && push_burst(w); n++)
@@ -147,6 +152,29 @@ static void run_disk(struct world *w, uint64_t seed, uint32_t cuts)
     fault_close();
 }
 
+/* The process dies under its operations, the next one reads the file, and the power is cut. */
+static void run_killed(struct world *w, uint64_t seed, uint32_t kills)
+{
+    static struct model again;
+    char error[TEXT] = "";
+    struct store_options options = client_options(w->at.path);
+    options.vfs = FAULT_VFS;
+    fault_open(seed);
+    w->random = seed;
+    w->certain = (struct model){0};
+    w->is_killed = true;
+    for (uint32_t n = 0; n < kills; n++) {
+        run_until_cut(w);
+        fault_heal(); /* what was written is there, synced or not */
+        check(w);
+        fault_power_on();
+        model_read(&again, &options, error, sizeof error);
+        assert_string_equal(error, "");
+        assert_true(model_equal(&again, &w->certain));
+    }
+    fault_close();
+}
+
 static void run_disks(struct world *w, const char *what, uint32_t cuts)
 {
     for (uint32_t n = 0; n < cuts / CUTS_OF_A_DISK; n++)
@@ -171,6 +199,15 @@ static int set_up(void **state)
 POWER_CUT_TEST(nothing_that_came_back_is_lost)
 {
     run_disks(w, "power", CUTS);
+}
+
+POWER_CUT_TEST(nor_is_what_a_start_found_that_followed_a_kill)
+{
+    for (uint32_t n = 0; n < KILLS / CUTS_OF_A_DISK; n++)
+        run_killed(w, FIRST_SEED + n, CUTS_OF_A_DISK);
+    print_message("%u kills: %llu commits that were not synced were found\n", KILLS,
+                  (unsigned long long)w->kept);
+    assert_true(w->kept > 0);
 }
 
 POWER_CUT_TEST(nor_when_a_sync_failed_before)
