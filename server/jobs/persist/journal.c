@@ -158,7 +158,8 @@ static bool is_mark(const struct job *job, const struct history_event *said)
             before.what != JOB_EVENT_PARTIAL);
 }
 
-/* What the row tells by itself is not stored: the first start, and an end right behind it. */
+/* What the row tells by itself is not stored: the first start, while there is no other, and an end
+ * right behind it. */
 static bool is_worth_storing(const struct job *job, const struct history_event *event)
 {
     switch ((enum job_event)event->what) {
@@ -221,14 +222,23 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
     store_push(jobs->store, write);
 }
 
-/* When a job is tried again by hand, its row says something else from then on: the events that the
- * row stood for until now are stored after all. */
-static void store_told(struct jobs *jobs, struct job *job, uint32_t retried)
+/* When a job is tried again by hand, or begins another attempt, its row says something else from
+ * then on: the events that the row stood for until now are stored after all. */
+static void store_told(struct jobs *jobs, struct job *job, uint32_t last)
 {
     struct history_event event;
-    for (uint32_t seq = 2; seq <= 3 && seq < retried; seq++)
-        if (history_get(job, seq, &event) && event.seq == seq)
+    for (uint32_t seq = 2; seq <= last; seq++)
+        if (history_get(job, seq, &event) && event.seq == seq &&
+            !is_worth_storing(job, &event)) /* else it was */
             store_event(jobs, job, &event);
+}
+
+static void store_told_before(struct jobs *jobs, struct job *job, const struct history_event *event)
+{
+    if (event->what == JOB_EVENT_RETRIED)
+        store_told(jobs, job, event->seq > 3 ? 3 : event->seq - 1);
+    else if (event->what == JOB_EVENT_STARTED && event->seq > 2 && job->row_attempt <= 1)
+        store_told(jobs, job, 2);
 }
 
 void journal_events(struct jobs *jobs, struct job *job)
@@ -237,8 +247,7 @@ void journal_events(struct jobs *jobs, struct job *job)
     if (job->durable == DURABLE_NONE || jobs->table.history_max == 0)
         return;
     for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
-        if (event.what == JOB_EVENT_RETRIED)
-            store_told(jobs, job, event.seq);
+        store_told_before(jobs, job, &event);
         if (is_worth_storing(job, &event))
             store_event(jobs, job, &event);
     }

@@ -561,6 +561,14 @@ DEED(a_failure_that_is_tried_again)
     failed(w, KEPT(.retries = 2, .backoff = AO_S(50), .backoff_jitter = 0));
 }
 
+DEED(an_end_of_the_second_attempt)
+{
+    uint64_t id = failed(w, KEPT(.retries = 1, .backoff = AO_S(1), .backoff_jitter = 0));
+    jobs_world_pass(w, AO_S(2));
+    world_finish(world_run_of(w, id), "\x2a");
+    later(w);
+}
+
 DEED(a_failure_of_the_whole)
 {
     failed(w, KEPT());
