@@ -38,6 +38,9 @@ struct conn_port {
     /* Its principal may do less than before, or it has none any more, and it goes on: requests that
      * wait for what it may not have should be answered.  NULL: nobody asks. */
     void (*lowered)(void *arg, struct connection *c);
+    /* The next part of a message that the port reads in parts: conn_begin_parts().  NULL: it reads
+     * none so. */
+    void (*part)(void *arg, struct connection *c);
     /* The rest is for connections that serve (server/net/serving.h); NULL: none does.
      *
      * Its peer sends nothing more (FIN), so no answer will come, and it serves no longer; all that
@@ -63,6 +66,15 @@ const struct scan_notes *conn_message_notes(const struct connection *c, const ui
 /* Within `message`: this one costs as much as so many plain ones more.  The connection hands over
  * as many less in this step, and its account in this round. */
 void conn_worked(struct connection *c, size_t messages);
+
+/* Within `message`: this one is long, and the port reads it in parts.  In each further step of the
+ * connection `part` is called once, and no other message is handed over, until the port says that
+ * it is done.  The port keeps what it needs of the message, and has a call in flight meanwhile.
+ * The connection may close in between: then `gone` is called, and `part` still is, unless the port
+ * is done. */
+void conn_begin_parts(struct connection *c);
+/* Within `part` or `gone`: it is done. */
+void conn_end_parts(struct connection *c);
 
 /* How this peer wants to be answered: chosen by server.hello, or by the listener. */
 struct conn_mode {

@@ -14,6 +14,7 @@
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
 #include "server/rpc/job_requests.h"
+#include "server/rpc/submit_many.h"
 #include "server/rpc/task_filter.h"
 #include "server/rpc/trail.h"
 #include "server/rpc/worker_events.h"
@@ -172,6 +173,8 @@ static void on_gone(void *arg, struct connection *c)
         call->msgid_len = 0; /* the connection may still be open, but is not answered */
         if (call_is_operation(call))
             job_request_give_up(loop, call);
+        else if (call_is_reading(call))
+            submit_many_give_up(call);
         else if (call_is_census(call))
             census_give_up(call);
         else if (call_is_worker_wait(call))
@@ -210,6 +213,7 @@ struct conn_port rpc_port(struct rpc_loop *loop)
     struct conn_port port = {.arg = loop,
                              .gone = on_gone,
                              .lowered = on_lowered,
+                             .part = submit_many_read_part,
                              .finished = on_finished,
                              .flushed = on_flushed,
                              .harmless = is_harmless,

@@ -135,10 +135,51 @@ void job_request_abort(struct job_request *jr)
     operation_free(jr->op);
 }
 
+static void open_call(struct job_request *jr, unsigned tag, bool counted)
+{
+    struct rpc_request *rq = jr->rq;
+    struct operation *op = jr->op;
+
+    rpc_open_call(rq, &op->call, tag, counted);
+    op->holds = sizeof *op + op->memory.size + op->message.size + jr->answer;
+    conn_hold(rq->conn, (int64_t)op->holds);
+}
+
+static void give(const struct job_request *jr)
+{
+    struct rpc_request *rq = jr->rq;
+
+    jr->op->loop = rq->loop;
+    jr->op->conn = conn_id(rq->conn);
+    jr->op->act = trail_take(rq->loop);
+    channel_give(rq->loop->channel, jr->op);
+}
+
+void job_request_open(struct job_request *jr, unsigned tag)
+{
+    open_call(jr, tag, true);
+}
+
+void job_request_give(struct job_request *jr)
+{
+    jr->op->call.tag = CALL_OPERATION;
+    give(jr);
+}
+
+void job_request_close(struct job_request *jr)
+{
+    struct operation *op = jr->op;
+    struct connection *c = op->call.owner;
+
+    call_unlink(&op->call);
+    conn_hold(c, -(int64_t)op->holds);
+    operation_free(op);
+    conn_call_ended(c, true);
+}
+
 void job_request_send(struct job_request *jr, bool poll)
 {
     struct rpc_request *rq = jr->rq;
-    struct call *c = &jr->op->call;
 
     if (poll && conn_polls(rq->conn) >= POLLS_MAX) {
         rpc_refuse(rq, ERGON_E_BUSY,
@@ -152,13 +193,8 @@ void job_request_send(struct job_request *jr, bool poll)
         refuse_memory(jr);
         return;
     }
-    rpc_open_call(rq, c, CALL_OPERATION | (poll ? CALL_POLL : 0), !poll);
-    jr->op->holds = sizeof *jr->op + jr->op->memory.size + jr->op->message.size + jr->answer;
-    conn_hold(rq->conn, (int64_t)jr->op->holds);
-    jr->op->loop = rq->loop;
-    jr->op->conn = conn_id(rq->conn);
-    jr->op->act = trail_take(rq->loop);
-    channel_give(rq->loop->channel, jr->op);
+    open_call(jr, CALL_OPERATION | (poll ? CALL_POLL : 0), !poll);
+    give(jr);
 }
 
 static bool refuse(struct job_request *jr)

@@ -43,6 +43,13 @@ void job_request_keep(struct job_request *jr, struct span *argument);
  * flight; of too many on one connection the last are answered BUSY. */
 void job_request_send(struct job_request *jr, bool poll);
 
+/* The request is read on in later steps: it becomes a call of its connection with this tag, which
+ * counts as one in flight and is charged for what it holds.  Then jr->rq is set for each step. */
+void job_request_open(struct job_request *jr, unsigned tag);
+/* Of one that is open, in place of job_request_send() and job_request_abort(). */
+void job_request_give(struct job_request *jr);
+void job_request_close(struct job_request *jr);
+
 /* Reads an id; or one or a list of them.  False: the request was answered BAD_PARAMS. */
 bool job_request_read_id(struct job_request *jr, uint64_t *id);
 bool job_request_read_ids(struct job_request *jr, struct wait_arguments *wait);

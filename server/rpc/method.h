@@ -32,7 +32,8 @@ enum call_tag {
     CALL_OPERATION = 1, /* job_requests.h */
     CALL_POLL = 2,      /* and may wait for long */
     CALL_CENSUS = 4,    /* census.h */
-    CALL_WORKER = 8     /* workers.h */
+    CALL_WORKER = 8,    /* workers.h */
+    CALL_READING = 16   /* submit_many.h */
 };
 
 struct rpc_method {

@@ -6,11 +6,9 @@
 #include "server/rpc/task_filter.h"
 #include "server/tracing/tracer.h"
 
-/* --- submit, submit_many, call --- */
+/* --- submit, call --- */
 
 static const char submit_usage[] = "task.submit takes [method, [params], {options}]";
-static const char many_usage[] =
-    "task.submit_many takes [[[method, [params], {options}], ...], {options of all}]";
 static const char call_usage[] = "task.call takes [method, [params], {options}]";
 
 /* A call that asks for nothing but a deadline, and names no more than its trace, is no job: it goes
@@ -109,92 +107,6 @@ void serve_task_call(struct rpc_request *rq)
 void serve_task_submit(struct rpc_request *rq)
 {
     serve_one(rq, &operation_task_submit, submit_usage);
-}
-
-enum {
-    MANY_MAX = 16384, /* jobs of a request */
-    /* Elements of all its arrays and maps: where each spec ends is only known by walking through
-     * them, at once, 3 ns each. */
-    MANY_ELEMENTS = 1 << 18
-};
-
-/* How many specs the request holds; 0: it is not of that shape. */
-static uint32_t count_specs(struct rpc_request *rq)
-{
-    struct reader r;
-    uint32_t count, specs;
-
-    read_params(rq->params, &r, &count);
-    return count >= 1 && count <= 2 && read_array(&r, &specs) ? specs : 0;
-}
-
-static bool read_item(struct job_request *jr, struct job_spec *spec)
-{
-    uint32_t parts = 1;
-
-    if (read_array(&jr->r, &parts) && parts == 0)
-        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", many_usage);
-    return spec_read(jr, spec, parts, many_usage);
-}
-
-/* The options of all stand behind the array of specs, and each spec starts from them. */
-static bool read_common(struct job_request *jr, struct job_spec *common)
-{
-    struct job_request ahead = *jr;
-    struct span specs;
-
-    spec_defaults(jr, common);
-    if (jr->count < 2)
-        return true;
-    bool good = rpc_read_any(jr->rq, jr->params, &ahead.r, &specs) && spec_options(&ahead, common);
-    jr->ids = ahead.ids;
-    return good;
-}
-
-static bool read_many(struct job_request *jr, uint32_t specs)
-{
-    struct job_spec common;
-    uint32_t count;
-
-    if (!read_common(jr, &common) || !read_array(&jr->r, &count))
-        return false;
-    for (uint32_t i = 0; i < specs; i++) {
-        jr->op->submission.specs[i] = common;
-        jr->item = i + 1;
-        if (!read_item(jr, &jr->op->submission.specs[i]))
-            return false;
-    }
-    return true;
-}
-
-/* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
-void serve_task_submit_many(struct rpc_request *rq)
-{
-    uint32_t specs = count_specs(rq);
-    struct job_request jr;
-
-    if (specs == 0) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", many_usage);
-        return;
-    }
-    if (specs > MANY_MAX) {
-        rpc_refuse(rq, ERGON_E_TOO_LARGE, "at most %d tasks in one request", MANY_MAX);
-        return;
-    }
-    if (value_length_within(rq->params, MANY_ELEMENTS) == 0) {
-        rpc_refuse(rq, ERGON_E_TOO_LARGE,
-                   "the arrays and maps of one request have at most %d elements together: submit "
-                   "tasks with long ones one by one, or pack these as bin",
-                   MANY_ELEMENTS);
-        return;
-    }
-    if (!job_request_begin(&jr, rq, &operation_task_submit_many, specs))
-        return;
-    conn_worked(rq->conn, specs);
-    if (read_many(&jr, specs))
-        job_request_send(&jr, false);
-    else
-        job_request_abort(&jr);
 }
 
 /* --- get, wait, watch, change, list --- */

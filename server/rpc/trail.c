@@ -92,6 +92,20 @@ void trail_serve(struct rpc_request *rq, const struct rpc_method *own)
     loop->outcome = "ok";
     if (!is_act(rq, own) || begin(rq, own))
         own->serve(rq);
+    trail_served(loop);
+}
+
+void trail_resume(const struct rpc_request *rq, const struct rpc_method *own, struct act *act)
+{
+    struct rpc_loop *loop = rq->loop;
+
+    loop->recent_own = own;
+    loop->outcome = "ok";
+    loop->act = act;
+}
+
+void trail_served(struct rpc_loop *loop)
+{
     if (!loop->act)
         return;
     if (loop->outcome)

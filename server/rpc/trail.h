@@ -18,6 +18,11 @@ struct act;
  * act. */
 void trail_serve(struct rpc_request *rq, const struct rpc_method *own);
 
+/* A request is served on, in a step of its own: its method, and its act so far, or NULL. */
+void trail_resume(const struct rpc_request *rq, const struct rpc_method *own, struct act *act);
+/* It has been served, or refused: unless its act was taken, that has ended. */
+void trail_served(struct rpc_loop *loop);
+
 /* What is being served is a submission for this tenant: an act, unless that is the caller's own, or
  * nobody has said who may what.  False: the request was refused, BUSY or MEMORY. */
 bool trail_submission(struct rpc_request *rq, struct span method, struct span tenant);

@@ -38,6 +38,7 @@ struct submission_arguments {
     uint32_t taken;                      /* the jobs': of them, so far; they are taken in parts */
     bool joins;   /* one of these is looked at again: what it wants of a job that was there */
     bool numbers; /* one of these changed numbers that are to be on disk before the answer */
+    void *reading; /* the loop's, as long as it reads them; the jobs do not look */
 };
 
 /* operation_task_get -> the task; operation_task_forget -> {id, forgotten}; operation_task_cancel

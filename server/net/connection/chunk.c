@@ -118,10 +118,30 @@ static bool keep(struct chunk *k)
     return true;
 }
 
+static bool borrows(const struct chunk *k)
+{
+    return k->limit == NULL && k->block == NULL;
+}
+
+struct span chunk_borrowed(const struct chunk_chain *chain)
+{
+    const struct chunk *k = chain->last;
+
+    if (k == NULL || !borrows(k))
+        return (struct span){0};
+    return span_of(k->at, (size_t)(k->end - k->at));
+}
+
+void chunk_adopt(const struct chunk_chain *chain, void *block, void (*release)(void *block))
+{
+    chain->last->block = block;
+    chain->last->release = release;
+}
+
 bool chunk_keep(const struct chunk_chain *chain)
 {
     for (struct chunk *k = first_of(chain); k != NULL; k = next_of(chain, k))
-        if (k->limit == NULL && k->block == NULL && !keep(k))
+        if (borrows(k) && !keep(k))
             return false;
     return true;
 }

@@ -44,6 +44,11 @@ void chunk_commit(struct chunk_chain *chain, uint8_t *end);
 /* False without memory: then the block is still the caller's. */
 bool chunk_append_block(struct chunk_chain *chain, void *block, struct span bytes,
                         void (*release)(void *block));
+/* The unwritten bytes of the last chunk; none, if it does not lend them: it has a block, or its own
+ * bytes. */
+struct span chunk_borrowed(const struct chunk_chain *chain);
+/* They lie in this block, which is handed over. */
+void chunk_adopt(const struct chunk_chain *chain, void *block, void (*release)(void *block));
 /* Copies the unwritten bytes that were appended with `block` NULL, which are somebody else's and
  * about to go.  False without memory: then the chain may not be written any more. */
 bool chunk_keep(const struct chunk_chain *chain);

@@ -12,6 +12,7 @@
 #include "server/net/connection/partial_budget.h"
 #include "server/net/connection/serving.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "proto/encoder.h"
@@ -190,6 +191,21 @@ void conn_worked(struct connection *c, size_t messages)
 
     l->most = messages < l->most ? l->most - (uint32_t)messages : 0;
     l->looked += messages * ELEMENTS;
+}
+
+/* What is left in this step is kept for the step behind the last part. */
+void conn_begin_parts(struct connection *c)
+{
+    assert(!c->in_parts);
+    c->in_parts = true;
+    c->loop->most = 0;
+    conn_kick(c);
+}
+
+void conn_end_parts(struct connection *c)
+{
+    assert(c->in_parts);
+    c->in_parts = false;
 }
 
 /* The message that was put back stands at the front: that it is whole is known, so to try again
@@ -512,6 +528,19 @@ static bool must_wait(struct connection *c)
         return true;
     c->turn = (uint16_t)t->turn;
     return false;
+}
+
+void input_run_part(struct connection *c)
+{
+    struct net_loop *l = c->loop;
+    bool in_turn = accounts_several(l->tallies->accounts);
+
+    if (in_turn && must_wait(c))
+        return;
+    uint64_t looked = l->looked;
+    l->port.part(l->port.arg, c);
+    if (in_turn)
+        c->tally->read += (uint32_t)((l->looked - looked) / ELEMENTS);
 }
 
 static enum input_end run_in_turn(struct connection *c)

@@ -22,6 +22,10 @@ enum input_end input_run(struct connection *c);
 /* Hands over only what is kept already: for a connection that is to drain. */
 enum input_end input_run_partial(struct connection *c);
 
+/* Its port reads a message in parts: the next part, unless others of its account have their turn
+ * before.  In any state. */
+void input_run_part(struct connection *c);
+
 /* In LINGERING: reads, and throws away. */
 void input_discard(struct connection *c);
 

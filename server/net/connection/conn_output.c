@@ -4,13 +4,16 @@
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/serving.h"
 
+#include <stdlib.h>
+
 #include "proto/encoder.h"
 #include "server/runtime/object/trace.h"
 
 enum {
     ERROR_ROOM = 640,   /* bytes of a whole error response */
-    WRITES_A_ROUND = 8, /* system calls of one connection in a flush */
-    PARTS_A_WRITE = 64  /* iovecs of one system call */
+    WRITES_A_ROUND = 8,  /* system calls of one connection in a flush */
+    PARTS_A_WRITE = 64,  /* iovecs of one system call */
+    WRITE_MOST = 2 << 20 /* bytes of one system call, and of a flush: to copy these takes long */
 };
 
 void output_wanted(struct connection *c)
@@ -88,11 +91,27 @@ static void write_failed(struct connection *c)
     conn_enter(c, CONN_CLOSED, "write error");
 }
 
+/* Leaves so many of the parts as have WRITE_MOST bytes.  Returns how many. */
+__attribute__((noinline)) static int cut(struct iovec *parts, int count)
+{
+    size_t left = WRITE_MOST;
+    int i = 0;
+
+    for (; i < count && left > 0; i++) {
+        if (parts[i].iov_len > left)
+            parts[i].iov_len = left;
+        left -= parts[i].iov_len;
+    }
+    return i;
+}
+
 /* One system call's worth.  True when more can be written at once. */
 static bool write_some(struct connection *c)
 {
     struct iovec parts[PARTS_A_WRITE];
     int count = chunk_parts(&c->out, parts, PARTS_A_WRITE);
+    if (__builtin_expect(c->out.bytes > WRITE_MOST, 0))
+        count = cut(parts, count);
     ssize_t n = c->stream.cls->writev(&c->stream, parts, count);
 
     if (n == STREAM_WANT_WRITE || n == STREAM_WANT_READ) {
@@ -116,6 +135,27 @@ static bool write_some(struct connection *c)
     return output_bytes(c) > 0;
 }
 
+static void free_block(void *block)
+{
+    block_free(block);
+    free(block);
+}
+
+/* What is lent last is most of a long message, which nobody else needs: to copy megabytes would
+ * take a step long.  Without memory it is copied all the same, or not. */
+static void keep_message(struct connection *c)
+{
+    struct span rest = chunk_borrowed(&c->out);
+    struct block *block = rest.len > 0 ? malloc(sizeof *block) : NULL;
+
+    if (block == NULL)
+        return;
+    if (conn_take_message(c, rest, block))
+        chunk_adopt(&c->out, block, free_block);
+    else
+        free(block);
+}
+
 /* A large answer that stands in the loop's read buffer waits for the end of the connection's step,
  * so that all answers to one read go out in one write; any other is written now. */
 void conn_send_large(struct connection *c, struct span bytes)
@@ -134,6 +174,8 @@ void conn_send_large(struct connection *c, struct span bytes)
         return;
     if (!(c->stream.watched & STREAM_WRITE))
         write_some(c);
+    if (c->state != CONN_CLOSED)
+        keep_message(c);
     output_keep(c);
 }
 
@@ -175,10 +217,10 @@ void output_flush(struct connection *c)
     if (c->state == CONN_CLOSED || c->state == CONN_LINGERING)
         return;
     int budget = WRITES_A_ROUND;
-    uint64_t before = output_bytes(c);
-    while (output_bytes(c) > 0 && budget-- > 0)
-        if (!write_some(c))
-            break;
+    uint64_t before = output_bytes(c), out = c->out.bytes;
+    if (before > 0)
+        while (write_some(c) && --budget > 0 && out - c->out.bytes < WRITE_MOST)
+            ;
     if (c->state == CONN_CLOSED)
         return;
     if (output_bytes(c) > 0) {

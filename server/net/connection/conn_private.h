@@ -80,6 +80,7 @@ struct connection {
     bool unread : 1;        /* OPEN: pushed events wait to be read, since cold->unread_since */
     bool serves : 1;        /* OPEN: conn_serve() */
     bool looks : 1;         /* it serves, and looks at cold->look_at whether its peer answers */
+    bool in_parts : 1;      /* conn_begin_parts() */
 
     ao_time accepted;  /* when it came */
     uint64_t messages; /* handed over, in all */

@@ -349,9 +349,7 @@ __attribute__((noinline)) static bool leaves_open(struct connection *c, enum inp
 
 static enum ao_verdict in_open(struct connection *c)
 {
-    if (c->ready & (STREAM_WRITE | STREAM_CLOSED) && !hear(c))
-        return AO_AGAIN;
-    if (!conn_open(c))
+    if (c->ready & (STREAM_WRITE | STREAM_CLOSED) && (!hear(c) || !conn_open(c)))
         return AO_AGAIN;
     c->awaits_input = false;
     enum input_end end = drains(c) ? input_run_partial(c) : input_run(c);
@@ -436,6 +434,17 @@ static enum ao_verdict step_by_state(struct connection *c)
     __builtin_unreachable();
 }
 
+/* In whatever state: nobody waits for the answer to a notification, and its connection may have
+ * closed. */
+static enum ao_verdict step_in_parts(struct connection *c)
+{
+    if (c->ready & (STREAM_WRITE | STREAM_CLOSED))
+        hear(c);
+    if (c->in_parts) /* it is not, if its peer has left */
+        input_run_part(c);
+    return AO_AGAIN;
+}
+
 /* Here, since a port may close the connection while it reads a message. */
 static void drop_input(struct connection *c)
 {
@@ -452,7 +461,7 @@ static enum ao_verdict conn_step(struct ao *self)
         renewal_of(c);
     if (timed_out(c))
         time_out(c);
-    enum ao_verdict verdict = step_by_state(c);
+    enum ao_verdict verdict = c->in_parts ? step_in_parts(c) : step_by_state(c);
     if (c->state != CONN_OPEN)
         drop_input(c);
     if (c->gone_due && !c->gone_reported) {

@@ -322,7 +322,7 @@ static void about(struct jobs_world *w, const struct operation_class *cls, uint6
 
 static void run_now(struct jobs_world *w, uint64_t id)
 {
-    struct operation *op = world_operation(w, &operation_run_now);
+    struct operation *op = world_operation(w, &operation_task_run_now);
     op->change.id = id;
     world_give(w, op);
     jobs_world_pass(w, AO_MS(10));
@@ -330,7 +330,7 @@ static void run_now(struct jobs_world *w, uint64_t id)
 
 static void change(struct jobs_world *w, uint64_t id, struct job_change change)
 {
-    struct operation *op = world_operation(w, &operation_change);
+    struct operation *op = world_operation(w, &operation_task_change);
     op->change = (struct change_arguments){.id = id, .change = change};
     world_give(w, op);
     jobs_world_pass(w, AO_MS(10));
@@ -349,7 +349,7 @@ static void expect_order_of_wishes_after(struct jobs_world *w, void (*death)(str
              after = submit(w, WORK(.after = &first, .after_count = 1)),
              after_any = submit(w, WORK(.after_any = &first, .after_any_count = 1));
     order[0] = submit(w, WORK());
-    about(w, &operation_retry, order[1] = retried);
+    about(w, &operation_task_retry, order[1] = retried);
     order[2] = submit(w, WORK());
     run_now(w, order[3] = run);
     order[4] = submit(w, WORK());
