@@ -435,12 +435,12 @@ static enum ao_verdict step_by_state(struct connection *c)
 }
 
 /* In whatever state: nobody waits for the answer to a notification, and its connection may have
- * closed. */
+ * closed.  But first the port hears of that, and it may be done then. */
 static enum ao_verdict step_in_parts(struct connection *c)
 {
     if (c->ready & (STREAM_WRITE | STREAM_CLOSED))
         hear(c);
-    if (c->in_parts) /* it is not, if its peer has left */
+    if (c->in_parts && (c->gone_reported || !c->gone_due))
         input_run_part(c);
     return AO_AGAIN;
 }

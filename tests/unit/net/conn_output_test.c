@@ -34,6 +34,25 @@ NET_TEST(what_stops_at_the_budget_of_a_round_goes_on)
     assert_int_equal(released, BLOCKS);
 }
 
+/* To copy megabytes to the system takes long, however many it takes at once. */
+NET_TEST(a_round_writes_so_many_bytes)
+{
+    enum { SIZE = 3 << 20, MOST = 2 << 20 };
+    static char block[SIZE];
+    struct connection *c = net_connect(&peer);
+
+    released = 0;
+    net_run_ms(1);
+    conn_send_block(c, block, span_of(block, SIZE), release);
+    virtual_round(&net.v, net.activator);
+    assert_int_equal(peer.out_len, MOST);
+    assert_true(c->stream.watched & STREAM_WRITE);
+    net_run_ms(2);
+    assert_int_equal(peer.out_len, SIZE);
+    assert_int_equal(released, 1);
+    assert_false(c->stream.watched & STREAM_WRITE);
+}
+
 NET_TEST(a_block_that_cannot_be_sent_is_freed)
 {
     struct connection *c = net_connect(&peer);

@@ -144,6 +144,43 @@ NET_TEST(a_message_that_costs_more_than_a_step_is_handed_over)
     assert_int_equal(handed_in_all(), GREEDY * EACH);
 }
 
+static unsigned parts, parts_done;
+
+static void begin(void *arg, struct connection *c, const struct envelope *e)
+{
+    conn_call_began(c, true);
+    conn_begin_parts(c);
+}
+
+/* Each message has five. */
+static void read_part(void *arg, struct connection *c)
+{
+    conn_worked(c, A_ROUND);
+    if (++parts % 5 > 0)
+        return;
+    parts_done++;
+    conn_end_parts(c);
+    conn_call_ended(c, true);
+}
+
+/* A part costs as much as a round has. */
+NET_TEST(parts_of_messages_are_read_in_turns)
+{
+    start();
+    connect_as(&good, "good");
+    net.loop->port.message = begin;
+    net.loop->port.part = read_part;
+    parts = parts_done = 0;
+    for (int i = 0; i < GREEDY; i++)
+        net_send(&scripts[i], 1, "echo", "");
+    for (unsigned before = 0; parts_done < GREEDY; before = parts) {
+        virtual_round(&net.v, net.activator);
+        assert_in_range(parts - before, 0, 1);
+    }
+    for (int i = 0; i < GREEDY; i++)
+        assert_int_equal(conns[i]->in_flight, 0);
+}
+
 static uint8_t large[600 << 10];
 
 /* Each sends the same, one message, of `size` bytes of `large`. */

@@ -3,6 +3,8 @@
 #include "base/block.h"
 #include "proto/encoder.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/net/holdings.h"
+#include "tests/support/heap.h"
 #include "tests/support/rpc_stage.h"
 
 enum { LONG = 900000, ROUNDS = 30 };
@@ -52,13 +54,13 @@ static const char *answer_to(const char *method)
 
 enum { LARGE = 65536 };
 
-/* [0, 1, "echo", [LARGE bytes]] */
-static size_t large_request(void)
+/* [0, 1, "echo", [`size` bytes]] */
+static size_t echo_request(uint32_t size)
 {
     uint8_t *p = enc_str(enc_uint(enc_uint(enc_array(message, 4), 0), 1), span_text("echo"));
-    p = enc_bin_head(enc_array(p, 1), LARGE);
-    memset(p, 0, LARGE);
-    return (size_t)(p + LARGE - message);
+    p = enc_bin_head(enc_array(p, 1), size);
+    memset(p, 0, size);
+    return (size_t)(p + size - message);
 }
 
 /* A peer that sends such messages is read so that none has to be collected. */
@@ -67,7 +69,7 @@ RPC_TEST(large_messages_come_in_one_read)
     for (int i = 0; i < 5; i++) {
         unsigned reads = peer.reads;
         largest = 0;
-        script_send(&peer, span_of(message, large_request()));
+        script_send(&peer, span_of(message, echo_request(LARGE)));
         stage_run_ms(net.v.now / AO_MS(1));
         assert_int_equal(peer.out_len, 4 + 6 + LARGE);
         script_forget(&peer);
@@ -76,6 +78,33 @@ RPC_TEST(large_messages_come_in_one_read)
         assert_int_equal(peer.reads, reads + 1);
         assert_int_equal(largest, 0);
     }
+}
+
+/* To a peer that takes its answer slowly: the message stays until the last of it is written. */
+RPC_TEST(an_echo_is_not_copied)
+{
+    enum { TAKEN = 100000, HEAD = 5 /* of a bin */ };
+    size_t len = echo_request(LONG);
+
+    peer.window = TAKEN;
+    script_send(&peer, span_of(message, len - 10));
+    stage_run_ms(net.v.now / AO_MS(1));
+    int64_t before = heap_bytes(), live = heap_live();
+    script_send(&peer, span_of(message + len - 10, 10));
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_null(stage.conn->partial);
+    assert_int_equal(peer.out_len, TAKEN);
+    assert_true(heap_bytes() < before + LARGE);
+    assert_in_range(conn_bytes(stage.conn), LONG - TAKEN, LONG - TAKEN + 100);
+    for (int i = 0; i < 9; i++) {
+        script_widen(&peer, TAKEN);
+        stage_run_ms(net.v.now / AO_MS(1));
+    }
+    assert_int_equal(peer.out_len, 4 + 1 + HEAD + LONG);
+    assert_memory_equal(peer.out + 4, message + 8, 1 + HEAD + LONG);
+    assert_int_equal(heap_live(), live);
+    assert_int_equal(accounts_bytes(net.accounts), 0);
+    assert_string_equal(stage_answer("server.ping", "[]"), "1: 'pong'\n");
 }
 
 static void expect_no_input(void)

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/audit.h"
+#include "proto/encoder.h"
+#include "tests/support/notation.h"
 #include "tests/support/rpc_stage.h"
 
 #define PATIENCE UINT64_C(60000000000)
@@ -190,6 +192,51 @@ TRAIL_TEST(a_submission_in_anothers_name_is_an_act)
     assert_int_equal(times("\"task.submit_many\",\"outcome\":\"ok\""), 1);
     assert_int_equal(times("administrative act"), 2);
     assert_int_equal(times("secret"), 0);
+}
+
+/* A list that is read in parts, with the tasks of `last` behind the others; until the first part
+ * was read. */
+static void send_long_list(const char *last)
+{
+    enum { PLAIN = 1500 };
+    static uint8_t message[PLAIN * 8], tasks[200];
+    uint8_t *p = enc_uint(enc_uint(enc_array(message, 4), 0), 2);
+    size_t len = notation_pack(last, tasks, sizeof tasks);
+
+    p = enc_str(p, span_text("task.submit_many"));
+    p = enc_array(enc_array(p, 1), PLAIN + (tasks[0] & 15));
+    for (int i = 0; i < PLAIN; i++)
+        p = enc_str(enc_array(p, 1), span_text("echo"));
+    memcpy(p, tasks + 1, len - 1); /* without the head of the array */
+    script_send(&peer, span_of(message, (size_t)(p - message) + len - 1));
+    while (!stage.conn->in_parts)
+        virtual_round(&net.v, net.activator);
+}
+
+/* Others are served between the parts, and have acts of their own. */
+TRAIL_TEST(an_act_in_the_last_part_is_recorded_of_its_list)
+{
+    net_connect(&other);
+    stage_ask(&other, 1, "server.auth", "['" STAGE_ALICE "']");
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    send_long_list("[['echo', ['secret'], {'tenant': 'bob'}]]");
+    stage_ask(&other, 2, "queue.pause", "['none']");
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_int_equal(times(ACT("token:alice", "task.submit_many", "ok", "1",
+                               "{\\\"method\\\": \\\"echo\\\", \\\"tenant\\\": \\\"bob\\\"}")),
+                     1);
+    assert_int_equal(times("\"queue.pause\",\"outcome\":\"NOT_FOUND\""), 1);
+    assert_int_equal(times("administrative act"), 2);
+    assert_int_equal(times("secret"), 0);
+}
+
+TRAIL_TEST(an_act_of_a_list_that_is_not_taken_is_recorded_with_its_outcome)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    send_long_list("[['echo', [], {'tenant': 'bob'}], ['echo', [], {'wrong': 1}]]");
+    stage_run_ms(net.v.now / AO_MS(1));
+    assert_int_equal(times("\"task.submit_many\",\"outcome\":\"BAD_PARAMS\""), 1);
+    assert_int_equal(times("administrative act"), 1);
 }
 
 TRAIL_TEST(without_room_nothing_is_submitted_for_others)
