@@ -219,6 +219,7 @@ TRAIL_TEST(an_act_in_the_last_part_is_recorded_of_its_list)
     stage_ask(&other, 1, "server.auth", "['" STAGE_ALICE "']");
     stage_answer("server.auth", "['" STAGE_ALICE "']");
     send_long_list("['echo']", "['echo', ['secret'], {'tenant': 'bob'}]");
+    script_forget(&other);
     stage_ask(&other, 2, "queue.pause", "['none']");
     for (; other.out_len == 0; net.v.now += AO_US(20))
         virtual_round(&net.v, net.activator);
