@@ -14,8 +14,8 @@ enum {
     /* Of all arrays and maps of a request: where each spec ends is only known by walking through
      * them, at once, 3 ns each. */
     ELEMENTS_MAX = 1 << 18,
-    SPEC_WORK = 16, /* to read a spec, as many times the work to read an id */
-    PART_WORK = 1024 * SPEC_WORK /* half a millisecond at most, but for long parameters */
+    PART = 1024,   /* specs of a part: about half a millisecond, but for long parameters; */
+    SPEC_WORK = 16 /* so many ids of `after` count as one more */
 };
 
 /* A list that is being read.  It is malloc'ed and the loop's, if there is more than one part. */
@@ -68,7 +68,7 @@ static enum progress read_part(struct reading *g)
     struct submission_arguments *s = &jr->op->submission;
     uint32_t work = 0;
 
-    while (g->next < s->count && work < PART_WORK) {
+    while (g->next < s->count && work < PART * SPEC_WORK) {
         const uint64_t *ids = jr->ids;
         struct job_spec *spec = &s->specs[g->next++];
         *spec = g->common;
@@ -77,7 +77,6 @@ static enum progress read_part(struct reading *g)
             return REFUSED;
         work += SPEC_WORK + (uint32_t)(jr->ids - ids);
     }
-    conn_worked(jr->rq->conn, work / SPEC_WORK);
     return g->next < s->count ? READ_SOME : READ_ALL;
 }
 
@@ -127,6 +126,7 @@ void submit_many_read_part(void *arg, struct connection *c)
                              .params = g->jr.params};
 
     g->jr.rq = &rq;
+    conn_worked(c, PART);
     trail_resume(&rq, g->own, g->act);
     enum progress progress = read_part(g);
     if (progress == READ_SOME) {
@@ -199,6 +199,8 @@ void serve_task_submit_many(struct rpc_request *rq)
                    ELEMENTS_MAX);
         return;
     }
-    if (job_request_begin(&g.jr, rq, &operation_task_submit_many, specs))
-        read_request(&g);
+    if (!job_request_begin(&g.jr, rq, &operation_task_submit_many, specs))
+        return;
+    conn_worked(rq->conn, specs); /* of which most is to come: all of it was walked through */
+    read_request(&g);
 }

@@ -10,14 +10,14 @@
 
 #include "server/rpc/method.h"
 
-/* The next part of the list that this connection is being read: a conn_port's `part`; `arg` is the
+/* Reads the next part of the list that came by this connection: a conn_port's `part`; `arg` is the
  * rpc_loop. */
 void submit_many_read_part(void *arg, struct connection *c);
 
-/* Is this call, of a connection's list, one whose list is being read?  None is when another message
- * of its connection comes. */
+/* Is this call, of a connection's list, one whose tasks are being read?  While one is, no other
+ * message of its connection is served. */
 bool call_is_reading(const struct call *call);
-/* Nobody reads the answer of this call any more: its list is not read further, and nothing is
+/* Nobody reads the answer of this call any more: no more of its tasks is read, and none is
  * submitted. */
 void submit_many_give_up(struct call *call);
 

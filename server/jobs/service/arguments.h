@@ -36,8 +36,8 @@ struct submission_arguments {
     struct submission_outcome outcome;   /* of one */
     struct job_spec spec;                /* room for `specs`, of one */
     uint32_t taken;                      /* the jobs': of them, so far; they are taken in parts */
-    bool joins;   /* one of these is looked at again: what it wants of a job that was there */
-    bool numbers; /* one of these changed numbers that are to be on disk before the answer */
+    bool joins;    /* one of these is looked at again: what it wants of a job that was there */
+    bool numbers;  /* one of these changed numbers that are to be on disk before the answer */
     void *reading; /* the loop's, as long as it reads them; the jobs do not look */
 };
 

@@ -10,7 +10,7 @@
 #include "server/runtime/object/trace.h"
 
 enum {
-    ERROR_ROOM = 640,   /* bytes of a whole error response */
+    ERROR_ROOM = 640,    /* bytes of a whole error response */
     WRITES_A_ROUND = 8,  /* system calls of one connection in a flush */
     PARTS_A_WRITE = 64,  /* iovecs of one system call */
     WRITE_MOST = 2 << 20 /* bytes of one system call, and of a flush: to copy these takes long */
