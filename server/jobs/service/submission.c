@@ -16,7 +16,8 @@
 
 enum {
     OUTCOME_MAX = 128, /* bytes of the answer about one that was taken */
-    TASK_WORK = 10     /* to take one; see jobs_worked() */
+    TASK_WORK = 10,    /* to take one; see jobs_worked() */
+    NAME_WORK = 10     /* to find each name that it shares with others, or to make it */
 };
 
 /* --- One spec --- */
@@ -62,6 +63,12 @@ static void log_taken(const struct operation *op, const struct submitted *done)
               LOG_STR("state", job_state_names[job->state]));
 }
 
+static uint32_t names_of(const struct job_spec *spec)
+{
+    return (spec->key.len > 0) + (spec->coalesce.len > 0) + (spec->limit_key.len > 0) +
+           (spec->rate_key.len > 0);
+}
+
 struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -73,6 +80,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
         spec->tenant = op->tenant;
     if (op->submission.count == 1)
         spec->message = &op->message;
+    else
+        jobs_worked(jobs, (size_t)NAME_WORK * names_of(spec));
     const struct submitter who = {
         .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
     enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);
