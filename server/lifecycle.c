@@ -5,21 +5,21 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "server/admin/admin.h"
-#include "server/notify.h"
 #include "server/plan.h"
-#include "server/recorder_files.h"
 #include "server/reload.h"
 #include "server/setup.h"
-#include "server/start_record.h"
+#include "server/system/crash.h"
+#include "server/system/systemd.h"
+#include "server/system/watchdog.h"
 #include "server/tracing/exporter.h"
 #include "base/audit.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/watchdog.h"
 
 /* X(NAME, "what is true; who leaves it") */
 #define LIFECYCLE_PHASES(X)                                                                        \
@@ -432,6 +432,48 @@ static int open_files(struct server *s)
     tasks_on_crowd(s->topology->tasks, on_crowded, s);
     return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
                          s);
+}
+
+/* Behind one another, with spaces between; what does not fit is left out whole. */
+static void list_urls(const struct acceptor *a, char *text, size_t size)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < acceptor_count(a); i++) {
+        int n = snprintf(text + len, size - len, "%s%s", i > 0 ? " " : "", acceptor_url(a, i));
+        if ((size_t)n >= size - len) {
+            text[len] = '\0';
+            return;
+        }
+        len += (size_t)n;
+    }
+}
+
+static uint64_t open_file_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+/* The record that says that the server is up, and what it is: the first thing that somebody who is
+ * handed a log looks for.  The limits are those in force, not those asked for. */
+static void start_record_log(const struct config *c, const struct topology *t)
+{
+    struct jobs_info jobs;
+    char urls[1024];
+
+    jobs_info(t->jobs, &jobs);
+    list_urls(t->acceptor, urls, sizeof urls);
+    log_info("server is up", LOG_STR("version", ERGON_VERSION), LOG_INT("pid", getpid()),
+             LOG_UINT("loops", t->loop_count), LOG_STR("idle", t->shared.idle),
+             LOG_STR("listeners", urls), LOG_STR("config", c->file),
+             LOG_STR("store", c->store ? c->store : "none"),
+             LOG_UINT("open_files", open_file_limit()),
+             LOG_UINT("connections", t->shared.limits.connections),
+             LOG_UINT("memory", plan_accounts(c).bytes_in_all), LOG_UINT("tasks", jobs.tasks_max),
+             LOG_UINT("tasks_bytes", jobs.bytes_max));
 }
 
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,

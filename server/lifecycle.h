@@ -6,7 +6,7 @@
 #define ERGON_LIFECYCLE_H
 
 #include "server/config/config.h"
-#include "server/health.h"
+#include "server/system/health.h"
 #include "server/topology.h"
 
 struct admin;

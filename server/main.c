@@ -10,22 +10,21 @@
 #include "base/audit.h"
 #include "base/log_writer.h"
 #include "server/admin/admin.h"
-#include "server/builder.h"
 #include "server/config/module_path.h"
-#include "server/crash.h"
-#include "server/crl.h"
-#include "server/file_rights.h"
-#include "server/journald.h"
+#include "server/jobs/core/states.h"
+#include "server/jobs/persist/row_check.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
-#include "server/offline.h"
 #include "server/plan.h"
-#include "server/probe.h"
-#include "server/recorder_files.h"
-#include "server/sandbox.h"
-#include "server/tasks/handlers/held_memory.h"
 #include "server/setup.h"
-#include "server/unguarded.h"
+#include "server/store/offline/offline.h"
+#include "server/system/crash.h"
+#include "server/system/sandbox.h"
+#include "server/system/security_warnings.h"
+#include "server/system/systemd.h"
+#include "server/system/watchdog.h"
+#include "server/tasks/handlers/held_memory.h"
+#include "server/topology.h"
 
 enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
 
@@ -267,6 +266,29 @@ static struct config *load(const struct config_input *input, enum config_action 
     free(text);
     errno = saved;
     return config;
+}
+
+/* What ergond does with a store's file in place of serving: checks it, writes it out, makes one,
+ * copies it (to `copy`, which the others do not look at).  Returns the exit status of the process:
+ * 0 good; 1 damaged, or a line was refused; 2 nothing could be done. */
+static int offline_run(enum config_action action, const char *path, const char *copy)
+{
+    const struct store_offline store = {.path = path,
+                                        .states = job_state_names,
+                                        .state_count = JOB_STATE_COUNT,
+                                        .task_fault = row_check_task,
+                                        .event_fault = row_check_event,
+                                        .rate_fault = row_check_rate,
+                                        .cron_fault = row_check_cron,
+                                        .semaphore_fault = row_check_semaphore,
+                                        .hold_fault = row_check_hold};
+    if (action == CONFIG_CHECK_STORE)
+        return (int)store_check(&store, stdout, stderr);
+    if (action == CONFIG_EXPORT_STORE)
+        return (int)store_export(&store, stdout, stderr);
+    if (action == CONFIG_BACKUP_STORE)
+        return (int)store_backup(&store, copy, stdout, stderr);
+    return (int)store_import(&store, stdin, stderr);
 }
 
 int main(int argc, char **argv)

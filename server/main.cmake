@@ -1,10 +1,11 @@
 # What the wiring stands on, and needs no thread.
 ergon_library(ergon_platform
-    SOURCES backtrace.c cgroup.c cpus.c fdlimit.c journald.c memory.c notify.c
+    SOURCES system/backtrace.c system/machine.c system/systemd.c
     DEPS ergon_base PkgConfig::SYSTEMD ${CMAKE_DL_LIBS})
 
 ergon_library(ergon_server
-    SOURCES builder.c crash.c crl.c file_rights.c lifecycle.c offline.c plan.c probe.c recorder_files.c reload.c sandbox.c setup.c start_record.c threads.c topology.c unguarded.c watchdog.c
+    SOURCES lifecycle.c plan.c reload.c setup.c topology.c
+        system/crash.c system/sandbox.c system/security_warnings.c system/threads.c system/watchdog.c
     DEPS ergon_admin ergon_exporter ergon_config ergon_platform ergon_rpc ergon_store_offline ergon_poller_libevent ergon_modules PkgConfig::SECCOMP)
 
 ergon_program(ergond SOURCES main.c DEPS ergon_server)

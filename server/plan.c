@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cpus.h"
-#include "server/fdlimit.h"
-#include "server/memory.h"
+#include "server/system/machine.h"
 #include "server/runtime/thread.h"
 
 uint32_t plan_loops(const struct config *c)

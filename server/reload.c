@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/crl.h"
-#include "server/file_rights.h"
+#include "server/system/security_warnings.h"
 #include "server/net/auth/token.h"
 #include "server/plan.h"
-#include "server/unguarded.h"
 #include "base/audit.h"
 
 static bool allows_any(const struct config *c, size_t listener)

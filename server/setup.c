@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/file_rights.h"
+#include "server/system/security_warnings.h"
 #include "server/net/auth/token.h"
-#include "server/recorder_files.h"
-#include "server/unguarded.h"
+#include "server/system/crash.h"
 
 static const uint64_t NS_A_SECOND = 1000000000;
 

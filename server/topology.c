@@ -7,10 +7,355 @@
 
 #include <ergon/poller.h>
 
+#include "base/chance.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/recorder.h"
+#include "server/access/rights.h"
+#include "server/plan.h"
+#include "server/reload.h"
+#include "server/rpc/job_requests.h"
+#include "server/rpc/spec_options.h"
+#include "server/runtime/flight.h"
 #include "server/store/store.h"
+#include "server/system/machine.h"
+#include "server/tasks/tasks_rings.h"
 #include "server/tracing/exporter.h"
 #include "server/tracing/tracer.h"
+
+/* ==== building ==== */
+
+static int fail(char *error, size_t size, const char *what)
+{
+    char reason[128];
+
+    snprintf(error, size, "%s: %s", what, strerror_r(errno, reason, sizeof reason));
+    return -1;
+}
+
+/* What chance decides must not be known to strangers: names are hashed by it, back-offs spread. */
+static uint64_t secret_seed(void)
+{
+    uint64_t seed;
+    return chance_bytes(&seed, sizeof seed) ? seed : clock_monotonic();
+}
+
+/* ---- activators ---- */
+
+static struct activator *open_activator(const struct config *c, uint32_t index, const char *name,
+                                        struct poller *poller)
+{
+    struct activator_options options = plan_loop(c, index);
+
+    options.name = name;
+    options.seed ^= secret_seed();
+    options.poller = poller;
+    return activator_open(&options);
+}
+
+static int build_loop(struct topology *t, const struct config *c, uint32_t index)
+{
+    struct loop *l = &t->loops[index];
+    char name[24];
+
+    snprintf(name, sizeof name, "loop %u", index);
+    l->poller = poller_libevent_new();
+    if (!l->poller)
+        return -1;
+    l->activator = open_activator(c, index, name, l->poller);
+    if (!l->activator)
+        return -1;
+    tally_book_init(&l->tallies, t->accounts, l->activator);
+    const struct net_loop_options net = {.index = index,
+                                         .activator = l->activator,
+                                         .poller = l->poller,
+                                         .limits = &t->shared.limits,
+                                         .port = rpc_port(&l->rpc),
+                                         .tallies = &l->tallies};
+    l->net = net_loop_new(&net);
+    if (!l->net)
+        return -1;
+    l->rpc.shared = &t->shared;
+    l->rpc.activator = l->activator;
+    t->activators[index] = l->activator;
+    t->nets[index] = l->net;
+    t->rpcs[index] = &l->rpc;
+    return 0;
+}
+
+static int build_manager(struct topology *t, const struct config *c)
+{
+    if (c->manager.place == CONFIG_PLACE_LOOP) {
+        t->manager = t->activators[0];
+        return 0;
+    }
+    t->manager_poller = poller_eventfd_new();
+    if (!t->manager_poller)
+        return -1;
+    t->manager = open_activator(c, UINT32_MAX, "manager", t->manager_poller);
+    if (!t->manager)
+        return -1;
+    threads_add(&t->threads, t->manager);
+    return 0;
+}
+
+static int build_activators(struct topology *t, const struct config *c)
+{
+    uint32_t n = t->loop_count;
+    const struct account_limits limits = plan_accounts(c);
+    const uint64_t seed[2] = {secret_seed(), secret_seed()};
+
+    t->accounts = accounts_new(&limits, seed);
+    t->loops = calloc(n, sizeof *t->loops);
+    t->activators = calloc(n, sizeof *t->activators);
+    t->nets = calloc(n, sizeof *t->nets);
+    t->rpcs = calloc(n, sizeof *t->rpcs);
+    if (threads_init(&t->threads, n + 1) < 0 || !t->accounts || !t->loops || !t->activators ||
+        !t->nets || !t->rpcs)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (build_loop(t, c, i) < 0)
+            return -1;
+    if (build_manager(t, c) < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        threads_add(&t->threads, t->activators[i]);
+    return 0;
+}
+
+/* ---- traces ---- */
+
+static int build_tracer(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    if (!c->trace.endpoint)
+        return 0;
+    t->tracer = tracer_new(c->trace.sample);
+    if (!t->tracer)
+        return fail(error, size, "the list of spans");
+    const struct exporter_options options = {.endpoint = c->trace.endpoint,
+                                             .ca = c->trace.ca,
+                                             .headers_file = c->trace.headers_file,
+                                             .version = ERGON_VERSION,
+                                             .tracer = t->tracer};
+    t->exporter = exporter_open(&options, error, size);
+    return t->exporter ? 0 : -1;
+}
+
+/* ---- tasks ---- */
+
+static int build_tasks(struct topology *t, const struct config *c, struct registry *registry,
+                       char *error, size_t size)
+{
+    uint32_t count;
+    struct executor_plan *executors = plan_executors(c, t->loop_count, &count);
+
+    if (!executors)
+        return fail(error, size, "executors");
+    struct tasks_plan plan = plan_tasks(c);
+    plan.registry = registry;
+    plan.loops = t->activators;
+    plan.loop_count = t->loop_count;
+    plan.manager = t->manager;
+    plan.executors = executors;
+    plan.executor_count = count;
+    plan.ended = rpc_call_ended;
+    plan.accounts = t->accounts;
+    plan.tracer = t->tracer;
+    plan.opened = rpc_call_opened;
+    t->tasks = tasks_new(&plan, error, size);
+    free(executors);
+    if (!t->tasks)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++) {
+        t->loops[i].rpc.home = tasks_home(t->tasks, i);
+        t->loops[i].rpc.sampler = c->trace.sample > 0 ? t->tracer : NULL;
+        tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
+        rpc_serve_workers(&t->loops[i].rpc, tasks_dock(t->tasks, i));
+    }
+    return 0;
+}
+
+/* ---- submitted tasks ---- */
+
+static int open_store(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    const struct store_options options = {
+        .path = c->store, .states = job_state_names, .state_count = JOB_STATE_COUNT};
+
+    t->store = store_open(&options, error, size);
+    return t->store ? 0 : -1;
+}
+
+static int new_jobs(struct topology *t, const struct config *c, struct registry *registry,
+                    char *error, size_t size)
+{
+    struct jobs_tenant *tenants = plan_tenants(c);
+    if (!tenants) {
+        snprintf(error, size, "no memory for the tenants");
+        return -1;
+    }
+    struct jobs_options options = plan_jobs(c);
+    options.tasks = t->tasks;
+    options.registry = registry;
+    options.store = t->store;
+    options.tenants = tenants;
+    options.read_cron_options = spec_reread_cron_options;
+    options.worker_methods = t->worker_methods;
+    options.tracer = t->tracer;
+    t->jobs = jobs_new(&options, error, size);
+    free(tenants);
+    return t->jobs ? 0 : -1;
+}
+
+static int read_back(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    ao_time began = clock_monotonic();
+    struct jobs_info info;
+
+    if (jobs_recover(t->jobs, error, size) != 0)
+        return -1;
+    jobs_info(t->jobs, &info);
+    log_info("store read back", LOG_STR("store", c->store), LOG_UINT("tasks", info.tasks),
+             LOG_NS("took", clock_monotonic() - began));
+    return 0;
+}
+
+static int build_jobs(struct topology *t, const struct config *c, struct registry *registry,
+                      char *error, size_t size)
+{
+    if (c->store && open_store(t, c, error, size) != 0)
+        return -1;
+    if (new_jobs(t, c, registry, error, size) != 0)
+        return -1;
+    if (t->store && read_back(t, c, error, size) != 0)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++) {
+        struct rpc_loop *loop = &t->loops[i].rpc;
+        const struct channel_port port = rpc_channel_port(loop);
+        loop->channel = channel_open(t->jobs, loop->activator, &port);
+        if (!loop->channel)
+            return fail(error, size, "channels of the submitted tasks");
+    }
+    return 0;
+}
+
+/* ---- handlers that workers may offer, too ---- */
+
+static int join_workers(const struct config *c, struct registry *registry)
+{
+    uint32_t joined = 0;
+    char *patterns;
+
+    if (!plan_worker_join(c, &patterns))
+        return -1;
+    for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
+        struct method *m = registry_at(registry, i);
+        if (!patterns_fit(patterns, m->name))
+            continue;
+        method_join(m);
+        joined++;
+    }
+    if (patterns && joined == 0)
+        log_warn("workers.join names no handler", LOG_STR("patterns", patterns));
+    free(patterns);
+    return 0;
+}
+
+/* ---- flight recorders ---- */
+
+static void list_ring(struct recorder_rings *rings, const struct activator *a)
+{
+    struct recorder_ring *ring = &rings->at[rings->count++];
+
+    ring->recorder = activator_recorder(a);
+    snprintf(ring->name, sizeof ring->name, "%s", activator_name(a));
+}
+
+static int list_rings(struct topology *t)
+{
+    struct recorder_rings *rings = &t->rings;
+
+    rings->at = calloc(t->loop_count + 1 + tasks_rings(t->tasks, NULL), sizeof *rings->at);
+    if (!rings->at)
+        return -1;
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        list_ring(rings, t->activators[i]);
+    if (t->manager_poller)
+        list_ring(rings, t->manager);
+    rings->count += tasks_rings(t->tasks, rings->at + rings->count);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static void share(struct topology *t, const struct config *c, struct registry *registry)
+{
+    t->shared.registry = registry;
+    t->shared.tasks = t->tasks;
+    t->shared.jobs = t->jobs;
+    t->shared.has_store = t->store != NULL;
+    t->shared.worker_methods = t->worker_methods;
+    t->shared.give_up = c->workers.give_up;
+    t->shared.net_loops = t->nets;
+    t->shared.rpc_loops = t->rpcs;
+    t->shared.loops = t->activators;
+    t->shared.manager = t->manager_poller ? t->manager : NULL;
+    t->shared.loop_count = t->loop_count;
+    t->shared.rings = &t->rings;
+    t->shared.accounts = t->accounts;
+    t->shared.tracer = t->tracer;
+    t->shared.started = clock_monotonic();
+    t->shared.idle = plan_idle_name(c);
+    t->shared.memory_usable = memory_usable("");
+}
+
+struct topology *topology_build(const struct config *config, struct registry *registry, char *error,
+                                size_t size)
+{
+    struct topology *t = calloc(1, sizeof *t);
+
+    if (!t) {
+        fail(error, size, "topology");
+        return NULL;
+    }
+    t->loop_count = plan_loops(config);
+    if (!plan_worker_methods(config, &t->worker_methods) || join_workers(config, registry) < 0)
+        goto failed;
+    t->shared.limits = plan_limits(config, t->loop_count);
+    if (build_activators(t, config) < 0)
+        goto failed;
+    if (build_tracer(t, config, error, size) < 0 ||
+        build_tasks(t, config, registry, error, size) < 0 ||
+        build_jobs(t, config, registry, error, size) < 0)
+        goto failed_with_text;
+    t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
+    if (!t->acceptor || list_rings(t) < 0)
+        goto failed;
+    share(t, config, registry);
+    return t;
+
+failed:
+    fail(error, size, "cannot build the topology");
+failed_with_text:
+    topology_free(t);
+    return NULL;
+}
+
+int topology_listen(struct topology *t, const struct config *config, char *error, size_t size)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        struct listener_options options;
+        if (!plan_listener(config, &config->listeners[i], &options))
+            return fail(error, size, config->listeners[i].url);
+        int failed = acceptor_listen(t->acceptor, &options, error, size);
+        free((char *)options.methods);
+        if (failed)
+            return -1;
+    }
+    return reload_secrets(config, t->acceptor, NULL, error, size);
+}
+
+/* ==== starting, draining and stopping ==== */
 
 /* A loop ends each of its calls, and the manager each attempt, before it comes back: of a million
  * that is no sign that a handler hangs.  What runs longer is left behind, and with it whatever had

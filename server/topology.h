@@ -8,16 +8,16 @@
  *   store         a thread of its own, where a store is configured
  *   main          no activator: it waits for signals (server/lifecycle.c)
  *
- * The builder (server/builder.h) assembles it; here it is started, drained, stopped and taken
- * apart.
+ * It is built from the configuration, started, drained, stopped and taken apart.
  *
  * All functions: main thread. */
 #ifndef ERGON_TOPOLOGY_H
 #define ERGON_TOPOLOGY_H
 
 #include "server/accounts/tally.h"
+#include "server/config/config.h"
 #include "server/rpc/rpc.h"
-#include "server/threads.h"
+#include "server/system/threads.h"
 
 struct loop {
     struct poller *poller;
@@ -55,6 +55,17 @@ struct topology {
 
     struct threads threads; /* of the manager, if it has one of its own, then of the loops */
 };
+
+/* Builds everything but threads and listeners; a configured store is opened and read back, so this
+ * may block.  `registry` is borrowed until topology_free().  NULL and a text in `error` when there
+ * is no memory or descriptor, when a module needs an executor that is not configured, or when the
+ * store cannot be opened or read. */
+struct topology *topology_build(const struct config *config, struct registry *registry, char *error,
+                                size_t size);
+
+/* Opens the configured listeners and loads the tokens, before the start.  0, or -1 and a text: an
+ * address that is taken or not ours, a certificate or a token file that cannot be read. */
+int topology_listen(struct topology *t, const struct config *config, char *error, size_t size);
 
 /* Starts all threads.  0, or -1 and a text (no thread to be had): then none runs, and only
  * topology_free() may follow. */

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/url.h"
-#include "server/builder.h"
+#include "server/topology.h"
 #include "server/modules/builtin.h"
 #include "sim/disk.h"
 #include "sim/net.h"

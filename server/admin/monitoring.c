@@ -9,7 +9,7 @@
 #include "server/admin/http_reply.h"
 #include "server/admin/api.h"
 #include "server/admin/request.h"
-#include "server/health.h"
+#include "server/system/health.h"
 #include "server/metrics/metrics.h"
 
 static const char plain[] = "text/plain; charset=utf-8";

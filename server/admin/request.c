@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "server/admin/http_reply.h"
-#include "server/health.h"
+#include "server/system/health.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
 #include "server/net/stream/tls_bare.h"

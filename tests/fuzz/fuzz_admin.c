@@ -26,7 +26,7 @@
 #include "base/chance.h"
 #include "proto/envelope.h"
 #include "server/admin/web.h"
-#include "server/health.h"
+#include "server/system/health.h"
 #include "server/metrics/metrics.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_rest.h"

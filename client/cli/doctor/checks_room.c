@@ -9,7 +9,8 @@
 enum {
     NEAR = 80,      /* percent: of what is refused when it is full */
     NEAR_KEPT = 95, /* of what goes by itself then */
-    FILES_OWN = 64, /* that the server opens for itself: server/fdlimit.c keeps so many back */
+    FILES_OWN =
+        64, /* that the server opens for itself: server/system/machine.c keeps so many back */
     SIZE_TEXT = 40
 };
 

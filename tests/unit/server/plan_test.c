@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/cpus.h"
-#include "server/memory.h"
+#include "server/system/machine.h"
 #include "tests/support/heap.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/scratch.h"

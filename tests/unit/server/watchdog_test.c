@@ -1,9 +1,8 @@
 /* Who is away is looked at until it is back: whatever else wakes the main thread meanwhile. */
-#include "server/watchdog.h"
+#include "server/system/watchdog.h"
 
 #include <time.h>
 
-#include "server/probe.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 

@@ -156,7 +156,7 @@ STORE_TEST(one_whose_segments_were_cut_off_is_lost)
 
 /* --- Truncated while it is in use --- */
 
-/* As that of the server does (server/crash.c). */
+/* As that of the server does (server/system/crash.c). */
 static void on_bus(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;

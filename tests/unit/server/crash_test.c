@@ -1,5 +1,5 @@
 /* The files that are left: what stands in them, and which are kept. */
-#include "server/recorder_files.h"
+#include "server/system/crash.h"
 
 #include <fcntl.h>
 #include <glob.h>

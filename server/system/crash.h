@@ -1,3 +1,41 @@
+/* What the server leaves behind when it crashes or a loop hangs: a last record in the log, and a
+ * file of its flight recorder. */
+#ifndef ERGON_CRASH_H
+#define ERGON_CRASH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/recorder.h"
+
+struct registry;
+
+/* ---- the last record ---- */
+
+/* What went wrong when the process ends as it should not.
+ *
+ * A fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS) is logged with the thread, the
+ * task whose handler ran, and the frames of its stack; then it takes its default action, so that
+ * the exit status is the signal's, and a core is written where the system is set up for it.  exit()
+ * in a handler is logged in the same way, and the process ends with CRASH_EXIT_CALLED, whatever
+ * status was asked for.  Nothing catches _exit() and SIGKILL.
+ *
+ * Each of these also leaves a file of the flight recorder, where these files are open.
+ *
+ * Under a sanitizer its own reports are left alone, and nothing is installed but what concerns
+ * exit(). */
+enum { CRASH_EXIT_CALLED = 70 /* EX_SOFTWARE */ };
+
+/* Main thread, once, after the modules were loaded: what they do at an exit comes later than the
+ * record.  0, or -1 and errno. */
+int crash_install(void);
+
+/* From now on, or no longer, whoever calls exit() is a handler.  Main thread. */
+void crash_expect_no_exit(bool expect);
+
+/* ---- files of the flight recorder ---- */
+
 /* The files that the server leaves of its flight recorder by itself: as it dies of a signal, and
  * when a loop does not finish its round.  Each is one of base/recorder_dump.h, which `ergon debug
  * show` reads:
@@ -11,18 +49,6 @@
  * is opened nothing is written.
  *
  * Thread: main, but where a function says otherwise. */
-#ifndef ERGON_RECORDER_FILES_H
-#define ERGON_RECORDER_FILES_H
-
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/recorder.h"
-
-struct registry;
-
-enum recorder_cause { RECORDER_OF_CRASH, RECORDER_OF_STUCK };
 
 enum { RECORDER_FILE_PATH = PATH_MAX + 64, RECORDER_WHY_MAX = 200 };
 

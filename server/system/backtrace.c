@@ -1,4 +1,4 @@
-#include "server/backtrace.h"
+#include "server/system/backtrace.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

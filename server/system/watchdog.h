@@ -11,7 +11,7 @@
 #define ERGON_WATCHDOG_H
 
 #include "server/runtime/threads/waker.h"
-#include "server/threads.h"
+#include "server/system/threads.h"
 
 struct watched;
 
@@ -33,6 +33,10 @@ struct watchdog {
     bool unwell;         /* someone is away for longer than round_limit, and it was said */
     struct watched *at;  /* by thread */
 };
+
+/* Before the threads start: from now on a thread can be asked where it is, by a signal.  0, or -1
+ * and the errno of sigaction(). */
+int probe_install(void);
 
 /* Before the threads start.  0, or -1 and errno (no memory, no descriptor); watchdog_close() must
  * follow either way. */

@@ -1,4 +1,4 @@
-#include "server/sandbox.h"
+#include "server/system/sandbox.h"
 
 #include <errno.h>
 #include <seccomp.h>

@@ -1,4 +1,4 @@
-#include "server/health.h"
+#include "server/system/health.h"
 
 #define LATE AO_S(10) /* of a main thread that a busy machine does not run at once */
 

@@ -1,6 +1,6 @@
 /* A hundred topologies, from configuration to real threads and listeners, each with work in flight
  * from inside and from outside when it is taken apart. */
-#include "server/builder.h"
+#include "server/topology.h"
 
 #include <semaphore.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "server/threads.h"
+#include "server/system/threads.h"
 
 #include <errno.h>
 #include <stdlib.h>
