@@ -16,7 +16,7 @@
 #include "server/reload.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/spec_options.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/store/store.h"
 #include "server/system/machine.h"
 #include "server/tasks/tasks_rings.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "server/metrics/families.h"
-#include "server/runtime/rounds.h"
+#include "server/runtime/activator.h"
 
 static char *loop_label(char *labels, size_t size, const struct rpc_shared *s, uint32_t i)
 {

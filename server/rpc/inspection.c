@@ -8,7 +8,7 @@
 #include "base/audit.h"
 #include "base/clock.h"
 #include "server/rpc/method.h"
-#include "server/runtime/rounds.h"
+#include "server/runtime/activator.h"
 #include "server/tasks/method_ranks.h"
 #include "server/tracing/tracer.h"
 

@@ -9,7 +9,7 @@
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
 #include "server/rpc/call_log.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/tasks/held_bytes.h"
 
 /* --- Which method it is --- */

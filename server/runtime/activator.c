@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,10 @@
 #include "base/clock.h"
 #include "base/core.h"
 #include "base/recorder.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/runtime/object/object.h"
-#include "server/runtime/object/rest.h"
 #include "server/runtime/object/trace.h"
-#include "server/runtime/open_list.h"
 #include "server/runtime/round.h"
-#include "server/runtime/rounds.h"
 #include "server/runtime/thread.h"
 
 /* What one round does for the timer: objects whose deadline came, and moves on their way there.  An
@@ -30,6 +28,55 @@ enum { EXPIRE_BUDGET = 1024, EXPIRE_MOST = EXPIRE_BUDGET / 4 };
 
 /* Between two rounds; what is longer is recorded. */
 static const ao_time LONG_SLEEP = AO_S(1);
+
+/* ---- which are open ----
+ *
+ * So that an activator which is closed twice is told apart from memory that has gone.  Any thread;
+ * looked at when an activator is opened or closed, and never in between.  The list borrows the
+ * activators. */
+
+static LIST_HEAD(, activator) activators = LIST_HEAD_INITIALIZER(activators);
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* It was opened. */
+static void open_note(struct activator *a)
+{
+    pthread_mutex_lock(&mutex);
+    LIST_INSERT_HEAD(&activators, a, open_link);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* It is about to be closed.  False: it is not open; nothing that it points to is looked at. */
+static bool open_forget(const struct activator *a)
+{
+    struct activator *at;
+    pthread_mutex_lock(&mutex);
+    LIST_FOREACH(at, &activators, open_link)
+    if (at == a)
+        break;
+    if (at)
+        LIST_REMOVE(at, open_link);
+    pthread_mutex_unlock(&mutex);
+    return at != NULL;
+}
+
+/* ---- the system's clock ---- */
+
+static ao_time monotonic(void *arg)
+{
+    (void)arg;
+    return clock_monotonic();
+}
+
+static ao_time monotonic_coarse(void *arg)
+{
+    (void)arg;
+    return clock_coarse();
+}
+
+const struct ao_clock ao_clock_monotonic = {.now = monotonic, .coarse = monotonic_coarse};
+
+/* ---- opening ---- */
 
 static void choose_clock(struct activator *a, const struct ao_clock *clock)
 {
@@ -96,6 +143,8 @@ struct activator *activator_open(const struct activator_options *options)
     open_note(a);
     return a;
 }
+
+/* ---- rounds ---- */
 
 /* True when it ended at its budget. */
 static bool expire(struct activator *a)
@@ -211,6 +260,8 @@ void activator_stop(struct activator *a)
     waker_notify(&a->waker);
 }
 
+/* ---- closing ---- */
+
 static struct ao *take_sleeper(struct activator *a)
 {
     struct ao *ao = NULL;
@@ -256,6 +307,8 @@ void activator_close(struct activator *a)
     free(a);
 }
 
+/* ---- what its thread asks ---- */
+
 ao_time activator_now(const struct activator *a)
 {
     return a->now;
@@ -293,4 +346,74 @@ struct trace *activator_trace(const struct activator *a)
 struct recorder *activator_recorder(const struct activator *a)
 {
     return a->recorder;
+}
+
+/* ---- what other threads may know ---- */
+
+void activator_stats(const struct activator *a, struct activator_stats *out)
+{
+    const struct activator_counters *f = &a->counters;
+    *out = (struct activator_stats){
+        .rounds = counter_read(&f->rounds),
+        .steps = counter_read(&f->steps),
+        .long_steps = counter_read(&f->long_steps),
+        .polls = counter_read(&f->polls),
+        .blocks = counter_read(&f->blocks),
+        .wakes_sent = counter_read(&f->wakes_sent),
+        .wakes_received = counter_read(&f->wakes_received),
+        .spins_won = counter_read(&f->spins_won),
+        .spins_lost = counter_read(&f->spins_lost),
+        .active = counter_read(&f->active),
+        .sleeping = counter_read(&f->sleeping),
+    };
+}
+
+void activator_rounds_took(const struct activator *a, struct histogram_sum *out)
+{
+    histogram_read(&a->counters.work, out);
+}
+
+/* The step that has not returned, if it is too long already. */
+static ao_time under_way(const struct activator *a, ao_time now)
+{
+    ao_time since;
+    return activator_stuck(a, &since) && now > since ? now - since : 0;
+}
+
+ao_time activator_longest_step(const struct activator *a)
+{
+    ao_time ended = longest_ever(&a->counters.step);
+    ao_time goes_on = under_way(a, a->clock.now(a->clock.arg));
+    return ended > goes_on ? ended : goes_on;
+}
+
+ao_time activator_longest_step_lately(const struct activator *a)
+{
+    ao_time now = a->clock.now(a->clock.arg);
+    ao_time ended = longest_lately(&a->counters.step, now), goes_on = under_way(a, now);
+    return ended > goes_on ? ended : goes_on;
+}
+
+const struct ao_class *activator_stuck(const struct activator *a, ao_time *since)
+{
+    const struct activator_counters *f = &a->counters;
+    /* Acquire: `since` is that of this step or of a later one.  Pairs with the release in
+     * mark_step(). */
+    const struct ao_class *cls = atomic_load_explicit(&f->stepping, memory_order_acquire);
+    ao_time began = counter_read(&f->since);
+    ao_time now = a->clock.now(a->clock.arg);
+    if (!cls || now <= began || now - began <= a->step_limit)
+        return NULL;
+    *since = began;
+    return cls;
+}
+
+void activator_watch(struct activator *a, struct waker *watcher)
+{
+    a->watcher = watcher;
+}
+
+bool activator_blocked(const struct activator *a)
+{
+    return atomic_load_explicit(&a->blocked, memory_order_relaxed);
 }

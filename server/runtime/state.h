@@ -13,7 +13,7 @@
 #include "server/runtime/object/dispatcher.h"
 #include "server/runtime/object/timer.h"
 #include "server/runtime/spin.h"
-#include "server/runtime/threads/inbox.h"
+#include "server/runtime/threads/post.h"
 #include "server/runtime/threads/waker.h"
 
 /* struct ao.flags, beside TIMER_FLAGS */
@@ -110,7 +110,7 @@ struct activator {
     _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
     _Atomic bool running;     /* relaxed: only its own thread and assertions look */
     char name[32];
-    LIST_ENTRY(activator) open_link; /* open_list.c */
+    LIST_ENTRY(activator) open_link; /* of those that are open */
 
     struct waker *watcher; /* NULL: nobody watches */
     struct waker waker;    /* a line of its own: other threads read it */

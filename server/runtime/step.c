@@ -2,9 +2,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/recorder.h"
-#include "server/runtime/object/behind.h"
 #include "server/runtime/object/object.h"
-#include "server/runtime/object/rest.h"
 #include "server/runtime/round.h"
 
 static ao_time step_clock(const struct activator *a)

@@ -12,7 +12,7 @@ struct task;
 
 /* A thread begins with all of it zero. */
 struct thread_locals {
-    struct activator *activator;      /* that it runs; NULL: none (current.c) */
+    struct activator *activator;      /* that it runs; NULL: none (thread_locals.c) */
     const struct task *blocking_task; /* whose handler it runs; NULL: none (blocking.c) */
     uint64_t held_task;               /* whose memory is counted; 0: none (held_memory.c) */
     uint64_t trace_chance;            /* state of its generator; 0: not seeded (tracer.c) */

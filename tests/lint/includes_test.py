@@ -52,7 +52,7 @@ RULES = {
     "server/rpc": (["server/rpc/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/metrics": (["server/metrics/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
-                        "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/rounds.h", "proto/errors.h", "ergon/*"], []),
+                        "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/activator.h", "proto/errors.h", "ergon/*"], []),
     # The server is asked by libergon; what is read of its insides are health and metrics.
     "server/admin": (["server/admin/*", "server/metrics/*", "server/system/health.h", "server/net/net.h", "server/net/accept/listen_socket.h",
                       "server/net/auth/*", "server/net/stream/*", "server/runtime/thread.h", "proto/*", "ergon/*"],

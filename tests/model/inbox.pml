@@ -10,10 +10,10 @@
  * mutant: NO_SECOND_LOOK     a push between the take and the announcement is not seen
  * mutant: NO_CONSUMER_FENCE  the second look overtakes the announcement
  *
- * step: A0 server/runtime/threads/handle.c ao_post  load relaxed own
- * step: A1 server/runtime/threads/handle.c ao_post  fetch_or acq_rel
- * step: A2 server/runtime/threads/handle.c ao_post  call mpsc_push
- * step: A3 server/runtime/threads/handle.c ao_post  call waker_notify
+ * step: A0 server/runtime/threads/post.c ao_post  load relaxed own
+ * step: A1 server/runtime/threads/post.c ao_post  fetch_or acq_rel
+ * step: A2 server/runtime/threads/post.c ao_post  call mpsc_push
+ * step: A3 server/runtime/threads/post.c ao_post  call waker_notify
  * step: C1 server/runtime/threads/mpsc.c mpsc_push  load relaxed
  * step: C2 server/runtime/threads/mpsc.c mpsc_push  compare_exchange release relaxed
  * step: P2 server/runtime/threads/waker.c asleep  fence seq_cst

@@ -9,7 +9,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/auth/token.h"
 #include "server/rpc/job_requests.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/notation.h"

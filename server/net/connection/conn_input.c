@@ -20,7 +20,7 @@
 #include "proto/reader.h"
 #include "proto/scanner_inline.h"
 #include "server/accounts/tally.h"
-#include "server/runtime/rounds.h"
+#include "server/runtime/activator.h"
 
 enum {
     READ_A_ROUND = 256,  /* messages of one account on one loop; these cost as much as a message: */

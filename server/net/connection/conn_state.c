@@ -21,7 +21,7 @@
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/newcomers.h"
 #include "server/net/connection/serving.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/runtime/object/trace.h"
 
 #define FLUSH_TIME  AO_S(5) /* a closed connection whose peer does not read */

@@ -16,7 +16,7 @@
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/serving.h"
 #include "server/net/connection/walk.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 #include "server/runtime/object/trace.h"
 
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */

@@ -13,7 +13,7 @@
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/yield.h"
 #include "server/net/stream/tls.h"
-#include "server/runtime/flight.h"
+#include "server/runtime/activator.h"
 
 enum { LOOP_MESSAGES_A_STEP = 64 };
 

@@ -5,7 +5,7 @@
  * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
  * the next walk.  The exception is what dispatcher_run_next() puts before the others.
  *
- * Behind the list stand those that go on and on (behind.h), in parties that take turns: in a walk
+ * Behind the list stand those that go on and on (object.h), in parties that take turns: in a walk
  * of them the next is the first of the next party.  These walks begin where the last ended, may end
  * before all had their turn, and visit nobody twice.
  *

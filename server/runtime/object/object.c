@@ -4,8 +4,6 @@
 #include "server/runtime/object/object.h"
 
 #include "base/clock.h"
-#include "server/runtime/object/behind.h"
-#include "server/runtime/object/run_next.h"
 
 #include <stdio.h>
 

@@ -1,15 +1,15 @@
 /* How an object comes to rest, and what the verdict of a step leads to.  An object that rests waits
  * for nothing and holds nothing: its waits are withdrawn, which may wake others. */
-#include "server/runtime/object/rest.h"
+#include "server/runtime/object/object.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/check.h"
 #include "base/log.h"
-#include "server/runtime/object/object.h"
+#include "server/runtime/state.h"
 #include "server/runtime/sync/wait_internal.h"
-#include "server/runtime/threads/inbox.h"
+#include "server/runtime/threads/post.h"
 
 static void let_go(struct ao *ao)
 {

@@ -7,7 +7,7 @@
 
 #include <ergon/sem_remote.h>
 
-#include "server/runtime/sync/thread_wait.h"
+#include "server/runtime/sync/remote_wait.h"
 #include "server/runtime/threads/port.h"
 
 struct ao_sem_remote {

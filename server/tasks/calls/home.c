@@ -8,8 +8,8 @@
 
 #include "base/recorder.h"
 #include "base/tracepoint.h"
-#include "server/runtime/flight.h"
-#include "server/runtime/object/run_next.h"
+#include "server/runtime/activator.h"
+#include "server/runtime/object/object.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"

@@ -13,7 +13,7 @@
  *
  * Nobody waits for a task that goes on and on.  Once those that are active have held the executor
  * for a quantum, of their own time or the loop's, whoever asks for one more step takes turns from
- * then on: it stands behind all others of the loop (behind.h), it leaves the outstanding count, and
+ * then on: it stands behind all others of the loop (object.h), it leaves the outstanding count, and
  * the next task begins.  So brief tasks run one after the other, at most a quantum and a step after
  * what stands before them; beside any number of long ones each begins within a round, which these
  * make longer by one quantum in all; and each of these gets its step, in turn. */
@@ -23,10 +23,8 @@
 #include "base/log.h"
 #include "base/tracepoint.h"
 #include "server/accounts/tally.h"
-#include "server/runtime/object/behind.h"
-#include "server/runtime/object/rest.h"
-#include "server/runtime/object/run_next.h"
-#include "server/runtime/rounds.h"
+#include "server/runtime/object/object.h"
+#include "server/runtime/activator.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/booking.h"

@@ -1,7 +1,7 @@
 #include "server/tasks/manager/manager_inbox.h"
 
 #include "server/accounts/tally.h"
-#include "server/runtime/object/run_next.h"
+#include "server/runtime/object/object.h"
 #include "server/tasks/manager/pool.h"
 
 enum {

@@ -1,6 +1,6 @@
 #include "server/tasks/manager/placement.h"
 
-#include "server/runtime/object/behind.h"
+#include "server/runtime/object/object.h"
 
 enum {
     BATCH_NS = 5000,        /* work that delays nobody: less than another thread takes to wake */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "server/accounts/tally.h"
-#include "server/runtime/object/behind.h"
+#include "server/runtime/object/object.h"
 
 enum {
     LINES_LEAST = 64,

@@ -1,5 +1,5 @@
 /* Objects that stand behind: after all others, in turn, for a quantum a round. */
-#include "server/runtime/object/behind.h"
+#include "server/runtime/object/object.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The close of an inbox waits for who is inside.  The linker gives us sched_yield(), and so the
  * moment in which it waits. */
-#include "server/runtime/threads/inbox.h"
+#include "server/runtime/threads/post.h"
 
 #include <sched.h>
 

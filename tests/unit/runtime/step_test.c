@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/runtime/rounds.h"
+#include "server/runtime/activator.h"
 #include "server/runtime/state.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"

@@ -1,6 +1,6 @@
 /* The door of jobs: an attempt is given once and returns once, in turn with plain calls. */
 #include "proto/encoder.h"
-#include "server/runtime/object/behind.h"
+#include "server/runtime/object/object.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"

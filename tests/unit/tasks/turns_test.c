@@ -1,5 +1,5 @@
 /* Each active object gets its step: tasks that go on and on take turns, and hold up nobody. */
-#include "server/runtime/object/behind.h"
+#include "server/runtime/object/object.h"
 
 #include <stdio.h>
 

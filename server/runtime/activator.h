@@ -1,16 +1,22 @@
-/* The number of an activator's round: for budgets of a round, whatever the clock says; and how long
- * rounds take.
+/* An activator from within the server: what <ergon/activator.h> does not show.
  *
- * Thread: any; a figure (relaxed), which on the activator's own thread changes between two rounds
- * and at no other time. */
-#ifndef ERGON_RUNTIME_ROUNDS_H
-#define ERGON_RUNTIME_ROUNDS_H
+ * Thread: any.  Nothing fails; figures are relaxed. */
+#ifndef ERGON_RUNTIME_ACTIVATOR_H
+#define ERGON_RUNTIME_ACTIVATOR_H
 
 #include <ergon/activator.h>
 
 #include "base/histogram.h"
 
-uint64_t activator_rounds(const struct activator *a); /* that have ended */
+struct recorder;
+
+/* Its flight recorder (base/recorder.h), for who serves on its thread: that thread writes there,
+ * and its rounds write the time.  The pointer stands while the activator is open. */
+struct recorder *activator_recorder(const struct activator *a);
+
+/* The number of rounds that have ended: for budgets of a round, whatever the clock says.  On the
+ * activator's own thread it changes between two rounds and at no other time. */
+uint64_t activator_rounds(const struct activator *a);
 
 /* How long they took, without the wait at the end of each: so long a new event waited at most, and
  * in all the activator was at work.  Adds to *out. */

@@ -3,8 +3,8 @@
  * Its entries are handles; a handle, and so an object, stands in it at most once, with the bits of
  * what was posted.  It outlives the activator for as long as a handle refers to it, and answers
  * AO_E_CLOSED then. */
-#ifndef ERGON_RUNTIME_INBOX_H
-#define ERGON_RUNTIME_INBOX_H
+#ifndef ERGON_RUNTIME_POST_H
+#define ERGON_RUNTIME_POST_H
 
 #include <ergon/ao.h>
 
