@@ -43,27 +43,27 @@ static const char *const phase_names[] = {
 #undef X
 };
 
-/* Of the drain limit: when what still runs is cancelled, and when the rest is cut off, so that the
- * whole stop, joining included, stays within the limit. */
+/* Percent of the drain limit: when running tasks are cancelled, when the remaining connections are
+ * cut, and until when threads are joined, so that the whole stop stays within the limit. */
 enum { CANCEL_AT_PERCENT = 85, CUT_AT_PERCENT = 92, JOIN_UNTIL_PERCENT = 97 };
 
 struct server {
     struct topology *topology;
-    struct config **config; /* the caller's; a reload replaces it */
+    struct config **config; /* owned by the caller; a reload replaces it */
     const struct config_input *input;
     const struct lifecycle_watch *watch;
     enum lifecycle_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
-    ao_time ping;      /* ns between two pings of the service manager; 0: none wanted */
-    ao_time next_ping; /* time of the next */
+    ao_time ping;      /* ns between two pings of the service manager; 0: it wants none */
+    ao_time next_ping; /* time of the next ping */
     int signals;       /* signalfd */
-    int drained;       /* eventfd: one for each part that has drained */
-    int taken;         /* eventfd: one for each reload that all loops have taken over */
-    unsigned reloads;  /* that they have not */
-    int crowded;       /* eventfd: a spare blocking executor is to stand in */
-    bool stands_in;    /* the loop that accepts is away: this thread accepts in its place */
-    unsigned draining; /* parts that have not: connections, kept tasks */
+    int drained;       /* eventfd: counts the parts that have drained */
+    int taken;         /* eventfd: counts the reloads that all loops have applied */
+    unsigned reloads;  /* reloads that not all loops have applied */
+    int spare_wanted;  /* eventfd: a spare blocking executor is to be started */
+    bool accepts;      /* the loop that accepts is away: this thread accepts instead */
+    unsigned draining; /* parts that have not drained: connections, kept tasks */
 };
 
 static void signal_set(sigset_t *set)
@@ -79,7 +79,7 @@ int lifecycle_block_signals(void)
     sigset_t set;
 
     signal_set(&set);
-    sigaddset(&set, SIGPIPE); /* a peer that has gone is a normal case */
+    sigaddset(&set, SIGPIPE); /* writing to a closed connection is a normal case */
     errno = pthread_sigmask(SIG_BLOCK, &set, NULL);
     return errno == 0 ? 0 : -1;
 }
@@ -93,14 +93,14 @@ static void on_drained(void *arg)
 }
 
 /* The manager's thread. */
-static void on_crowded(void *arg)
+static void on_spare_wanted(void *arg)
 {
     const struct server *s = arg;
 
-    eventfd_write(s->crowded, 1);
+    eventfd_write(s->spare_wanted, 1);
 }
 
-/* That of whoever does the acceptor's work. */
+/* The thread that works as the acceptor. */
 static void on_taken(void *arg)
 {
     const struct server *s = arg;
@@ -165,7 +165,7 @@ static void on_stop_signal(struct server *s)
     enter(s, PHASE_STOPPING);
 }
 
-/* Of the certificates of the admin listener. */
+/* Reloads the certificates of the admin listener. */
 static bool reload_admin(const struct server *s)
 {
     char error[512];
@@ -187,7 +187,7 @@ static bool reload_headers(const struct server *s)
     return good;
 }
 
-/* Of its own file, too, since whoever moves logs away says so by this signal. */
+/* Opens the audit log again, too: log rotation sends this signal. */
 static bool reload_all(struct server *s, const char *by)
 {
     char error[512];
@@ -195,8 +195,8 @@ static bool reload_all(struct server *s, const char *by)
 
     if (!reopened)
         log_error("the audit log goes on in its old file", LOG_STR("why", error));
-    const struct reload_wish wish = {.by = by, .taken = on_taken, .arg = s};
-    bool good = reload(s->config, s->input, s->topology->acceptor, &wish);
+    const struct reload_request request = {.by = by, .taken = on_taken, .arg = s};
+    bool good = reload(s->config, s->input, s->topology->acceptor, &request);
     s->reloads += good;
     if (good) {
         const struct jobs_options options = plan_jobs(*s->config);
@@ -208,8 +208,8 @@ static bool reload_all(struct server *s, const char *by)
     return good && reopened;
 }
 
-/* Nobody is told that it is done while a loop still goes by what was before. */
-static void tell_reloaded(const struct server *s)
+/* Reports that the reload is done once no loop uses the old configuration. */
+static void notify_reloaded(const struct server *s)
 {
     if (s->reloads == 0 && s->phase == PHASE_RUNNING)
         notify_ready("serving");
@@ -223,10 +223,10 @@ static void on_reload_taken(struct server *s)
         return;
     s->reloads -= (unsigned)reloads;
     log_info("reloaded");
-    tell_reloaded(s);
+    notify_reloaded(s);
 }
 
-/* "ok", or what became of it. */
+/* Returns "ok", "refused" or "ignored". */
 static const char *on_reload_signal(struct server *s, const char *by)
 {
     if (s->phase != PHASE_RUNNING)
@@ -234,11 +234,11 @@ static const char *on_reload_signal(struct server *s, const char *by)
     notify_reloading();
     bool good = reload_all(s, by);
     setup_reloaded(&s->topology->shared.setup, good);
-    tell_reloaded(s);
+    notify_reloaded(s);
     return good ? "ok" : "refused";
 }
 
-/* It has been obeyed, recorded or not: nobody could answer BUSY to a signal. */
+/* The signal takes effect even if it cannot be recorded: a signal cannot be answered with BUSY. */
 static void record_signal(const struct signalfd_siginfo *info, const char *user,
                           const char *outcome)
 {
@@ -300,7 +300,7 @@ static void ping(struct server *s)
         notify_watchdog();
 }
 
-/* What is due by the clock. */
+/* Does what is due at this time. */
 static void on_time(struct server *s)
 {
     if (watchdog_look(&s->watchdog))
@@ -325,12 +325,12 @@ static void call_spare(struct server *s)
 {
     eventfd_t calls;
 
-    if (eventfd_read(s->crowded, &calls) == 0)
+    if (eventfd_read(s->spare_wanted, &calls) == 0)
         watchdog_go_on(&s->watchdog, tasks_stand_in(s->topology->tasks));
 }
 
-/* What stands still with the loop that hangs, and what does not. */
-static void tell_away(const struct server *s, const struct activator *a, bool away)
+/* Logs that a loop hangs and what waits for it, or that it is back. */
+static void log_away(const struct server *s, const struct activator *a, bool away)
 {
     const struct topology *t = s->topology;
 
@@ -357,7 +357,7 @@ static void leave_file(const struct activator *a)
     recorder_files_stuck(why);
 }
 
-/* watchdog_told_fn */
+/* watchdog_notify_fn */
 static void on_away(void *arg, const struct activator *a, bool away)
 {
     struct server *s = arg;
@@ -365,23 +365,23 @@ static void on_away(void *arg, const struct activator *a, bool away)
     health_away(s->watch->health, activator_name(a), away);
     topology_set_away(s->topology, a, away);
     if (topology_accepts_on(s->topology, a))
-        s->stands_in = away;
-    tell_away(s, a, away);
+        s->accepts = away;
+    log_away(s, a, away);
     if (away)
         leave_file(a);
 }
 
 static void wait_once(struct server *s)
 {
-    enum { SIGNALS, DRAINED, TAKEN, AWAKE, CROWDED, COUNT };
+    enum { SIGNALS, DRAINED, TAKEN, AWAKE, SPARE_WANTED, COUNT };
     struct pollfd fds[COUNT + ACCEPTOR_FDS_MAX] = {
         [SIGNALS] = {.fd = s->signals, .events = POLLIN},
         [DRAINED] = {.fd = s->drained, .events = POLLIN},
         [TAKEN] = {.fd = s->taken, .events = POLLIN},
         [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN},
-        [CROWDED] = {.fd = s->crowded, .events = POLLIN}};
+        [SPARE_WANTED] = {.fd = s->spare_wanted, .events = POLLIN}};
     nfds_t count = COUNT;
-    if (s->stands_in) {
+    if (s->accepts) {
         acceptor_stand_in(s->topology->acceptor);
         count += acceptor_poll_fds(s->topology->acceptor, fds + COUNT);
     }
@@ -398,7 +398,7 @@ static void wait_once(struct server *s)
         on_part_drained(s);
     if (fds[TAKEN].revents)
         on_reload_taken(s);
-    if (fds[CROWDED].revents)
+    if (fds[SPARE_WANTED].revents)
         call_spare(s);
 }
 
@@ -407,11 +407,11 @@ static enum lifecycle_exit stop(struct server *s)
     ao_time left = time_left(s, (*s->config)->drain / 100 * JOIN_UNTIL_PERCENT);
     admin_close(s->watch->admin);
     uint32_t stuck = topology_stop(s->topology, left);
-    recorder_files_close(); /* before the rings go */
+    recorder_files_close(); /* before the rings are freed */
 
     if (stuck > 0) {
         log_last("stopped without some handlers", LOG_UINT("stuck", stuck));
-        _exit(LIFECYCLE_STUCK); /* their threads still use what exit() would take apart */
+        _exit(LIFECYCLE_STUCK); /* their threads still use what exit() would free */
     }
     topology_free(s->topology);
     log_info("stopped");
@@ -426,15 +426,15 @@ static int open_files(struct server *s)
     s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->taken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    s->crowded = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->signals < 0 || s->drained < 0 || s->taken < 0 || s->crowded < 0)
+    s->spare_wanted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->signals < 0 || s->drained < 0 || s->taken < 0 || s->spare_wanted < 0)
         return -1;
-    tasks_on_crowd(s->topology->tasks, on_crowded, s);
+    tasks_on_crowd(s->topology->tasks, on_spare_wanted, s);
     return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
                          s);
 }
 
-/* Behind one another, with spaces between; what does not fit is left out whole. */
+/* Joins the URLs with spaces; a URL that does not fit is left out. */
 static void list_urls(const struct acceptor *a, char *text, size_t size)
 {
     size_t len = 0;
@@ -457,8 +457,8 @@ static uint64_t open_file_limit(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-/* The record that says that the server is up, and what it is: the first thing that somebody who is
- * handed a log looks for.  The limits are those in force, not those asked for. */
+/* Logs that the server is up, and how it is set up: readers of a log look for this record first.
+ * The limits are those in force, not those configured. */
 static void start_record_log(const struct config *c, const struct topology *t)
 {
     struct jobs_info jobs;
@@ -489,7 +489,7 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
                        .signals = -1,
                        .drained = -1,
                        .taken = -1,
-                       .crowded = -1};
+                       .spare_wanted = -1};
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     char error[256];
 
@@ -515,6 +515,6 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
     close(s.signals);
     close(s.drained);
     close(s.taken);
-    close(s.crowded);
+    close(s.spare_wanted);
     return status;
 }

@@ -1,5 +1,5 @@
-/* The life of a running server, as the main thread sees it: it waits for signals and for the end of
- * the drain, and does nothing else.  With no signal and no work it makes no system call.
+/* What the main thread does while the server runs: it waits for signals and for the end of the
+ * drain, and watches the other threads.  Without a signal and without work it makes no system call.
  *
  * All functions: main thread. */
 #ifndef ERGON_LIFECYCLE_H
@@ -12,25 +12,25 @@
 struct admin;
 
 enum lifecycle_exit {
-    LIFECYCLE_OK = 0,     /* drained, or cancelled at the limit: every request was answered */
+    LIFECYCLE_OK = 0,     /* drained, or cancelled at the drain limit: every request was answered */
     LIFECYCLE_FAILED = 1, /* could not start or go on; the log says why */
-    LIFECYCLE_STUCK = 3 /* a handler did not return; the log names it, and the process ends here */
+    LIFECYCLE_STUCK = 3 /* a handler did not return; the log names it, and the process has exited */
 };
 
-/* Blocks the signals that the server takes; before the first thread starts, so that all threads
- * inherit it.  0, or -1 and the errno of pthread_sigmask(). */
+/* Blocks the signals that the server handles.  Call it before the first thread starts, so that all
+ * threads inherit the mask.  0, or -1 and the errno of pthread_sigmask(). */
 int lifecycle_block_signals(void);
 
-/* Who looks on from outside. */
+/* What lets others observe the server. */
 struct lifecycle_watch {
-    struct health *health; /* borrowed: what /healthz and /readyz tell */
-    struct admin *admin;   /* the admin listener, or NULL; closed before the loops' threads end, so
-                            * that it answers through the drain */
+    struct health *health; /* borrowed; /healthz and /readyz report it */
+    struct admin *admin;   /* the admin listener, or NULL; it answers during the drain, and is
+                            * closed before the loops' threads end */
 };
 
-/* Starts the threads, tells the service manager, and stays until SIGTERM or SIGINT has run its
- * course (the first drains, the second stops at once); SIGHUP reloads.  `input` is read again at a
- * reload, which replaces *config and frees the old one.  Frees the topology. */
+/* Starts the threads, notifies the service manager, and returns when the server has stopped.  The
+ * first SIGTERM or SIGINT starts the drain, the second stops the server at once.  SIGHUP reloads:
+ * it reads `input` again, replaces *config and frees the old one.  Frees the topology. */
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
                                   const struct config_input *input,
                                   const struct lifecycle_watch *watch);

@@ -26,7 +26,10 @@
 #include "server/tasks/handlers/held_memory.h"
 #include "server/topology.h"
 
-enum { EXIT_USAGE = 2, LOG_PATIENCE = 1000000000 /* ns, at the end, for who reads the log */ };
+enum {
+    EXIT_USAGE = 2,
+    LOG_PATIENCE = 1000000000 /* ns; how long the end waits for the log to be written */
+};
 
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
@@ -44,8 +47,8 @@ static int load_modules(struct registry *registry, const struct config *config, 
     return 0;
 }
 
-/* One line a listener on stdout: the URL with the port that was really taken.  For scripts, and for
- * people who asked for port 0. */
+/* Prints a line for each listener: the URL with the port in use.  Scripts read it, and people who
+ * configured port 0. */
 static void print_listeners(struct acceptor *a)
 {
     for (uint32_t i = 0; i < acceptor_count(a); i++) {
@@ -56,7 +59,7 @@ static void print_listeners(struct acceptor *a)
         log_warn("standard output cannot be written; this log names the listeners");
 }
 
-/* Once the server stands: where it is served by HTTP, too. */
+/* Connects the admin listener, if there is one, with the server that has been built. */
 static int attach_admin(struct admin *admin, struct topology *t, const struct admin_options *o,
                         char *error, size_t size)
 {
@@ -98,7 +101,8 @@ static struct log_form form_of_log(const struct config *config)
                                            : config->log.levels == CONFIG_LEVELS_ON};
 }
 
-/* Its thread inherits the mask of signals.  NULL: the log goes to stderr as it is made. */
+/* Its thread inherits the signal mask.  NULL: there is no memory, and the log is written to stderr
+ * directly. */
 static struct log_writer *open_log(const struct config *config)
 {
     const struct log_writer_options options = {.fd = STDERR_FILENO,
@@ -114,7 +118,7 @@ static struct log_writer *open_log(const struct config *config)
     return writer;
 }
 
-/* Whoever reads the acts sees where one server ends and the next begins. */
+/* Marks in the audit log where one server ends and the next begins. */
 static void record_start(const struct config *c)
 {
     char user[32], modules[400] = "";
@@ -136,8 +140,9 @@ static void record_start(const struct config *c)
     audit_note(LOG_INFO, "server started", fields);
 }
 
-/* It answers before anything else does, so that whoever asks hears that the server starts.  False:
- * it cannot, and that was logged; *admin is NULL where none is configured. */
+/* Opens the admin listener before everything else, so that it can answer that the server is
+ * starting. False: it cannot be opened, and the log says why.  *admin is NULL if none is
+ * configured. */
 static bool open_admin(const struct config *c, struct admin_options *o, const struct health *health,
                        struct admin **admin)
 {
@@ -159,7 +164,7 @@ static bool open_admin(const struct config *c, struct admin_options *o, const st
     return *admin != NULL;
 }
 
-/* A server without them serves as well. */
+/* The server runs without these files if they cannot be opened. */
 static void open_recorder_files(const struct config *c, const struct topology *t,
                                 const struct registry *registry)
 {
@@ -172,15 +177,15 @@ static void open_recorder_files(const struct config *c, const struct topology *t
                  LOG_STR("why", strerror_r(errno, text, sizeof text)));
 }
 
-/* The C library keeps freed pieces of memory of up to 128 bytes apart, and joins all of them once
- * something larger is asked for or freed.  Whoever did that behind 100,000 tasks took 10 ms for it
- * in one step.  Without that, each piece is joined with its neighbours as it is freed. */
+/* The C library collects freed pieces of up to 128 bytes, and joins all of them with their
+ * neighbours when a larger piece is allocated or freed.  After 100,000 tasks that took 10 ms in one
+ * step.  This setting joins each piece with its neighbours when it is freed. */
 static void free_piece_by_piece(void)
 {
     mallopt(M_MXFAST, 0);
 }
 
-/* Takes the configuration over. */
+/* Takes ownership of the configuration. */
 static int run(struct config *config, const struct config_input *input)
 {
     struct registry *registry = registry_new();
@@ -217,7 +222,7 @@ static int run(struct config *config, const struct config_input *input)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);
     unguarded_warn(config);
-    file_rights_warn(config); /* the store's is there by now */
+    file_rights_warn(config); /* the store's file exists by now */
     setup_begin(&t->shared.setup, config);
     setup_note(&t->shared.setup, config);
     record_start(config);
@@ -231,17 +236,17 @@ done:
     audit_close(LOG_PATIENCE);
     config_free(config);
     registry_free(registry);
-    log_set_sink(&plain); /* for what modules do as the process exits */
+    log_set_sink(&plain); /* for modules that log while the process exits */
     if (log)
         log_writer_stop(log, LOG_PATIENCE);
     return (int)status;
 }
 
-/* What only this program can tell of a configuration that is right in itself. */
+/* Checks a valid configuration for what only this program can find. */
 static bool check_here(const struct config *config)
 {
     char error[300];
-    bool good = crl_complain(config) == 0;
+    bool good = crl_report(config) == 0;
 
     if (sandbox_check(&config->sandbox_allow, error, sizeof error) == 0)
         return good;
@@ -249,7 +254,7 @@ static bool check_here(const struct config *config)
     return false;
 }
 
-/* What is wrong with the configuration is said a line each; to journald, as errors. */
+/* Reports what is wrong with the configuration, a line each; to journald, as errors. */
 static struct config *load(const struct config_input *input, enum config_action *action)
 {
     struct config_input kept = *input;
@@ -268,9 +273,9 @@ static struct config *load(const struct config_input *input, enum config_action 
     return config;
 }
 
-/* What ergond does with a store's file in place of serving: checks it, writes it out, makes one,
- * copies it (to `copy`, which the others do not look at).  Returns the exit status of the process:
- * 0 good; 1 damaged, or a line was refused; 2 nothing could be done. */
+/* Works on a store's file instead of serving: checks, exports, imports or backs it up (to `copy`,
+ * which the other actions ignore).  Returns the exit status of the process: 0 if all is good; 1 if
+ * the store is damaged or a line was refused; 2 if nothing could be done. */
 static int offline_run(enum config_action action, const char *path, const char *copy)
 {
     const struct store_offline store = {.path = path,
@@ -305,7 +310,7 @@ int main(int argc, char **argv)
     case CONFIG_SERVE:
         return run(config, &input);
     case CONFIG_CHECK:
-        unguarded_tell(config);
+        unguarded_report(config);
         status = check_here(config) ? EXIT_SUCCESS : EXIT_USAGE;
         break;
     case CONFIG_PRINT:

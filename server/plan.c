@@ -13,15 +13,16 @@ uint32_t plan_loops(const struct config *c)
     return c->loops.count > 0 ? c->loops.count : cpus_count();
 }
 
-/* Beside a message that grows in doubling blocks: what was read behind it, and the block's head. */
+/* PARTIAL_BESIDE: what a message needs beside its own bytes: what was read after it, and the head
+ * of its block. */
 enum {
     PARTIAL_BESIDE = 128 << 10,
     PARTIAL_OWN_LEAST =
-        16 << 10,         /* of a loop: more than a short read may leave behind a short rest */
-    NEWCOMERS_LEAST = 16, /* a loop: several may come at once */
-    HANDSHAKE_BYTES = 46 << 10, /* that one takes; docs/performance.md */
-    HANDSHAKES_MOST = 2048,     /* in all */
-    HANDSHAKES_LEAST = 32       /* the same */
+        16 << 10,         /* for each loop: more than the rest of a message after a short read */
+    NEWCOMERS_LEAST = 16, /* for each loop: several may connect at once */
+    HANDSHAKE_BYTES = 46 << 10, /* of one handshake; docs/performance.md */
+    HANDSHAKES_MOST = 2048,     /* on all loops */
+    HANDSHAKES_LEAST = 32       /* on all loops */
 };
 
 static uint64_t memory_in_all(const struct config *c)
@@ -34,8 +35,8 @@ static uint64_t memory_of_connection(const struct config *c)
     return c->limits.connection_memory > 0 ? c->limits.connection_memory : memory_in_all(c) / 8;
 }
 
-/* An eighth of it is the loops' own.  Of the rest never so little that one message of the limit's
- * size would not fit. */
+/* An eighth is reserved for the loops.  The shared rest is never too small for one message of the
+ * greatest size. */
 static struct input_limits partial_limits(const struct config *c, uint32_t loops)
 {
     uint64_t most = memory_in_all(c) / 4, least = 2 * c->limits.message + PARTIAL_BESIDE;
@@ -47,7 +48,7 @@ static struct input_limits partial_limits(const struct config *c, uint32_t loops
     return (struct input_limits){.shared = shared > least ? shared : least, .own = own};
 }
 
-/* Of each loop.  `connections` 0: there is no limit to take a part of. */
+/* The share of each loop.  `connections` 0: there is no limit to take a share of. */
 static uint32_t newcomers_share(const struct config *c, uint32_t connections, uint32_t loops)
 {
     uint32_t all = c->limits.newcomers ? c->limits.newcomers : connections / 4;
@@ -56,7 +57,7 @@ static uint32_t newcomers_share(const struct config *c, uint32_t connections, ui
     return share > least ? share : least;
 }
 
-/* Of each loop. */
+/* The share of each loop. */
 static uint32_t handshakes_share(const struct config *c, uint32_t loops)
 {
     uint64_t fit = memory_in_all(c) / 16 / HANDSHAKE_BYTES;
@@ -168,7 +169,7 @@ static uint32_t count_spares(const struct config *c)
     return most > blocking && blocking > 0 ? most - blocking : 0;
 }
 
-/* Each like a blocking one before it, in turn. */
+/* The spares copy the blocking executors before them, in turn. */
 static void plan_spares(struct executor_plan *plans, uint32_t from, uint32_t count)
 {
     for (uint32_t i = 0, like = 0; i < count; i++, like++) {
@@ -210,8 +211,8 @@ struct tasks_plan plan_tasks(const struct config *c)
                                .dev = c->dev};
 }
 
-/* Beside what connections and calls may hold (memory_in_all()), a half, this leaves a quarter to
- * all else. */
+/* A quarter of the memory.  Connections and calls may hold a half (memory_in_all()), so a quarter
+ * is left for everything else. */
 static uint64_t memory_of_jobs(const struct config *c)
 {
     return c->tasks.bytes > 0 ? c->tasks.bytes : memory_usable("") / 4;
@@ -250,8 +251,8 @@ struct jobs_tenant *plan_tenants(const struct config *c)
     return tenants;
 }
 
-/* Spinning is left alone where it would take from others: from more activators than there are
- * processors, or from a quota. */
+/* Activators do not spin if that would cost others processor time: with more activators than
+ * processors, or with a quota. */
 static bool may_spin(const struct config *c)
 {
     return cpus_spare(plan_loops(c) + (c->manager.place == CONFIG_PLACE_OWN));
@@ -282,7 +283,7 @@ struct activator_options plan_loop(const struct config *c, uint32_t index)
     };
 }
 
-/* The patterns with commas between them; NULL when there are none, or without memory. */
+/* Joins the patterns with commas; NULL if there are none, or without memory. */
 static char *join(const struct config_texts *patterns)
 {
     size_t size = 2;

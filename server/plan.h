@@ -1,7 +1,7 @@
-/* From configuration to what the parts want.
+/* Translates the configuration into the options of each part of the server.
  *
- * Translations, which change nothing but, in plan_limits(), the process's limit of open files. What
- * is returned borrows the configuration's strings.  Main thread, before the other threads start. */
+ * The functions have no effect, except that plan_limits() raises the process's limit of open files.
+ * Results borrow the strings of the configuration.  Main thread, before the other threads start. */
 #ifndef ERGON_PLAN_H
 #define ERGON_PLAN_H
 
@@ -14,50 +14,52 @@
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
-uint32_t plan_loops(const struct config *c); /* how many, by configuration or processors */
+uint32_t plan_loops(const struct config *c); /* how many; by default one for each processor */
 
-struct scan_limits plan_scan(const struct config *c); /* of a message of a client */
+struct scan_limits plan_scan(const struct config *c); /* for messages of clients */
 struct net_limits plan_limits(const struct config *c, uint32_t loops);
 
 struct account_limits plan_accounts(const struct config *c);
 
-/* `executors` is malloc'ed, *count long; NULL without memory.  Without an explicit list: a stepped
- * one on each loop, and the blocking ones.  Behind all others stand the spares. */
+/* The result is malloc'ed and *count long; NULL without memory.  Unless executors are listed, there
+ * is a stepped one on each loop, and the configured number of blocking ones.  The spares come last.
+ */
 struct executor_plan *plan_executors(const struct config *c, uint32_t loops, uint32_t *count);
 
-/* What the activator of loop `index` is opened with, but for its poller. */
+/* The options of the activator of loop `index`, without its poller. */
 struct activator_options plan_loop(const struct config *c, uint32_t index);
 
 /* NULL without memory. */
 struct role_table *plan_roles(const struct config *c);
 
-/* The strings are borrowed from the configuration but for `methods`, which is malloc'ed (free()
- * it).  False without memory. */
+/* Strings are borrowed from the configuration, except `methods`, which is malloc'ed (free() it).
+ * False without memory. */
 bool plan_listener(const struct config *c, const struct config_listener *l,
                    struct listener_options *out);
 
-/* Those of the admin listeners, `count` long: malloc'ed, each with its `methods` as above;
+/* The options of the admin listeners, `count` long and malloc'ed, as is the `methods` of each:
  * plan_admin_free().  NULL without memory. */
 struct listener_options *plan_admin(const struct config *c);
 void plan_admin_free(struct listener_options *listeners, size_t count);
 
-/* The plan of the task system; loops, manager and executors are the caller's to fill in. */
+/* The plan of the task system; the caller fills in loops, manager and executors. */
 struct tasks_plan plan_tasks(const struct config *c);
 
-/* The limits of submitted tasks; what they stand on is the caller's to fill in. */
+/* The limits of submitted tasks; the caller fills in tasks, registry and store. */
 struct jobs_options plan_jobs(const struct config *c);
 
-/* The patterns of methods that workers will offer, malloc'ed; NULL: none.  False without memory. */
+/* The patterns of methods that workers may offer, malloc'ed; NULL: none.  False without memory. */
 bool plan_worker_methods(const struct config *c, char **out);
-bool plan_worker_join(const struct config *c, char **out); /* the same of workers.join */
+bool plan_worker_join(const struct config *c, char **out); /* the same for workers.join */
 
-/* As many as the configuration names, malloc'ed; the names are borrowed.  NULL without memory. */
+/* The tenants of the configuration, malloc'ed; their names are borrowed.  NULL without memory. */
 struct jobs_tenant *plan_tenants(const struct config *c);
 
-/* Where files of the flight recorder go.  False: nowhere. */
+/* The folder for files of the flight recorder.  False: no files are wanted. */
 bool plan_recorder_folder(const struct config *c, char out[PATH_MAX]);
 
-/* Auto becomes sleep where no processor is to spare.  Reads files: call it at the start. */
+/* The idle mode; auto becomes sleep if no processor is to spare.  It reads files: call it at the
+ * start. */
 enum idle_mode plan_idle(const struct config *c);
 const char *plan_idle_name(const struct config *c); /* static */
 

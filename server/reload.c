@@ -19,7 +19,8 @@ static bool allows_any(const struct config *c, size_t listener)
     return false;
 }
 
-/* Once `*` implied rights over others.  Whoever relies on that is told. */
+/* Formerly `*` included the right to act on tasks of others.  A warning goes to who may rely on
+ * that. */
 static void note_vain_patterns(const struct config *c, const struct token_table *tokens)
 {
     static const char event[] = "this pattern grants no right over others, as it once did";
@@ -38,11 +39,11 @@ static void note_vain_patterns(const struct config *c, const struct token_table 
             }
 }
 
-/* Main thread: references to those in force; NULL: none. */
+/* References to the tables in force; NULL: none.  Main thread. */
 static struct token_table *known_tokens;
 static struct role_table *known_roles;
 
-/* The change has been made, recorded or not: a signal cannot be answered BUSY. */
+/* The change takes effect even if it cannot be recorded: a signal cannot be answered with BUSY. */
 static void record(const char *event, const struct log_field *fields)
 {
     if (audit_reserve())
@@ -80,8 +81,8 @@ static void record_key(const char *by, const char *path)
     record("configuration changed", fields);
 }
 
-/* At a reload; the start brings no news. */
-static void know(const struct net_secrets *secrets, const char *by)
+/* Records what has changed since the tables before; at the start (`by` NULL) nothing has. */
+static void note_tables(const struct net_secrets *secrets, const char *by)
 {
     void *arg = (void *)(uintptr_t)by;
 
@@ -96,12 +97,12 @@ static void know(const struct net_secrets *secrets, const char *by)
 }
 
 int reload_secrets(const struct config *c, struct acceptor *acceptor,
-                   const struct reload_wish *wish, char *error, size_t size)
+                   const struct reload_request *request, char *error, size_t size)
 {
     struct net_secrets secrets = {.roles = plan_roles(c),
                                   .lower = c->on_revoke == CONFIG_REVOKE_LOWER,
-                                  .taken = wish ? wish->taken : NULL,
-                                  .arg = wish ? wish->arg : NULL};
+                                  .taken = request ? request->taken : NULL,
+                                  .arg = request ? request->arg : NULL};
     int status = -1;
 
     if (!secrets.roles) {
@@ -115,7 +116,7 @@ int reload_secrets(const struct config *c, struct acceptor *acceptor,
     if (status == 0)
         note_vain_patterns(c, secrets.tokens);
     if (status == 0)
-        know(&secrets, wish ? wish->by : NULL);
+        note_tables(&secrets, request ? request->by : NULL);
     token_table_unref(secrets.tokens);
     role_table_unref(secrets.roles);
     return status;
@@ -134,7 +135,7 @@ static void log_lines(char *text)
         refuse(line);
 }
 
-/* Each problem becomes a record of the log. */
+/* Logs each problem as a record. */
 static struct config *load_again(const struct config_input *input)
 {
     char *text = NULL;
@@ -164,21 +165,21 @@ static void on_changed(void *arg, const char *path, bool live)
 }
 
 bool reload(struct config **config, const struct config_input *input, struct acceptor *acceptor,
-            const struct reload_wish *wish)
+            const struct reload_request *request)
 {
     struct config *next = load_again(input);
     char error[512];
 
     if (!next)
         return false;
-    log_set_threshold(next->log.level); /* before the loops are told to look at it */
-    if (reload_secrets(next, acceptor, wish, error, sizeof error) < 0) {
+    log_set_threshold(next->log.level); /* before the loops are notified */
+    if (reload_secrets(next, acceptor, request, error, sizeof error) < 0) {
         log_set_threshold((*config)->log.level);
         refuse(error);
         config_free(next);
         return false;
     }
-    config_compare(*config, next, on_changed, (void *)(uintptr_t)wish->by);
+    config_compare(*config, next, on_changed, (void *)(uintptr_t)request->by);
     crl_warn(next);
     unguarded_warn(next);
     file_rights_warn(next);

@@ -18,7 +18,8 @@ static void take_sooner(int64_t *first, int64_t ends)
 
 /* ---- listeners ---- */
 
-/* When something of a listener ends; INT64_MAX: never, or there is none that can be read. */
+/* When something of a listener expires; INT64_MAX: never, or it does not exist or cannot be read.
+ */
 typedef int64_t end_of(const struct config_listener *l);
 
 static int64_t end_of_certificate(const struct config_listener *l)
@@ -47,8 +48,8 @@ static size_t listener_count(const struct config *c)
     return c->listener_count + c->admin.count;
 }
 
-/* The first of those with TLS that are called so; of several, where the port is any.  `url` NULL:
- * of all. */
+/* The first expiry among the TLS listeners with this URL (several have the same if the port is 0),
+ * or among all TLS listeners if `url` is NULL. */
 static int64_t first_of(const struct config *c, const char *url, end_of *end)
 {
     int64_t first = INT64_MAX;
@@ -107,7 +108,8 @@ void setup_begin(struct rpc_setup *setup, const struct config *c)
     atomic_store_explicit(&setup->listener_count, count, memory_order_release);
 }
 
-/* What a reload has taken out of the configuration is open until the next start, as it was. */
+/* A listener that a reload removed from the configuration stays open, unchanged, until a restart.
+ */
 static void note_listener(struct rpc_listener *l, const struct config *c)
 {
     bool listed = false;

@@ -33,7 +33,7 @@ static int fail(char *error, size_t size, const char *what)
     return -1;
 }
 
-/* What chance decides must not be known to strangers: names are hashed by it, back-offs spread. */
+/* A seed that clients cannot guess: names are hashed with it, and back-offs spread. */
 static uint64_t secret_seed(void)
 {
     uint64_t seed;
@@ -357,9 +357,9 @@ int topology_listen(struct topology *t, const struct config *config, char *error
 
 /* ==== starting, draining and stopping ==== */
 
-/* A loop ends each of its calls, and the manager each attempt, before it comes back: of a million
- * that is no sign that a handler hangs.  What runs longer is left behind, and with it whatever had
- * to be written at the end. */
+/* The least time for joining the threads.  A loop ends each of its calls before its thread ends,
+ * and the manager each attempt; for a million of them that takes time, and is no sign that a
+ * handler hangs.  A thread that runs for longer is abandoned, and what it had to write is lost. */
 static const ao_time least_join = AO_S(1);
 
 int topology_start(struct topology *t, char *error, size_t size)
@@ -421,11 +421,11 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     ao_time passed = clock_monotonic() - began;
 
     if (stuck == 0)
-        jobs_stop(t->jobs); /* whatever handlers do meanwhile */
+        jobs_stop(t->jobs); /* while blocking handlers may still run */
     return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
 }
 
-/* In the reverse order of building: what lives on an activator goes before it. */
+/* In the reverse order of building: objects are freed before the activator on which they live. */
 void topology_free(struct topology *t)
 {
     if (!t)
@@ -454,7 +454,7 @@ void topology_free(struct topology *t)
         if (t->loops[i].poller)
             poller_libevent_free(t->loops[i].poller);
     }
-    exporter_close(t->exporter); /* what ended last is sent, too */
+    exporter_close(t->exporter); /* it sends the last spans, too */
     tracer_free(t->tracer);
     accounts_free(t->accounts);
     threads_fini(&t->threads);

@@ -14,7 +14,7 @@ void backtrace_prepare(void)
     b.count = backtrace(b.frames, BACKTRACE_MAX);
 }
 
-/* Where the thread was when the signal came; NULL on machines that are not known here. */
+/* Where the thread was when the signal came; NULL on an unknown processor. */
 static void *place_of(const void *context)
 {
     const ucontext_t *c = context;
@@ -28,7 +28,7 @@ static void *place_of(const void *context)
 #endif
 }
 
-/* Where a function returns to may be the next function's first byte: the call is one before. */
+/* A return address may be the first byte of the next function; the call is one byte before it. */
 static void call_places(struct backtrace *b, bool first_is_exact)
 {
     for (int i = first_is_exact; i < b->count; i++)
@@ -110,7 +110,7 @@ static void put_frame(struct text *t, void *frame)
 
 void backtrace_text(const struct backtrace *b, char *buf, size_t size)
 {
-    enum { FRAME_LEAST = 40 }; /* no frame is begun in less */
+    enum { FRAME_LEAST = 40 }; /* bytes; with less room left no frame is written */
     struct text t = {.at = buf, .room = size};
 
     for (int i = 0; i < b->count && t.room > FRAME_LEAST; i++) {

@@ -1,15 +1,15 @@
-/* What a handler of a fatal signal may do is little.  This one
+/* A handler of a fatal signal may do very little.  This one
  *
- *   - runs on a stack of its own, for the thread's may be used up (thread_own_signal_stack());
- *   - formats and writes with base/log.c, whose last record is written without an allocation, a
- * lock or a locale;
- *   - sets an alarm, whose default action ends the process if all this hangs: the frames' names
- * come from the dynamic linker, whose lock the thread may have held;
- *   - survives a fault of its own: a stack that cannot be unwound leaves the record without frames;
- *   - then has the flight recorder written to a file, for which the same holds;
- *   - lets one thread of several write, and the others wait for the end.
+ *   - runs on a stack of its own, since the thread's may be used up (thread_own_signal_stack());
+ *   - formats and writes with base/log.c, which writes the last record without allocation, lock or
+ *     locale;
+ *   - sets an alarm, whose default action ends the process if the handler hangs: the names of the
+ *     frames come from the dynamic linker, whose lock the thread may hold;
+ *   - survives a fault of its own: if the stack cannot be unwound, the record has no frames;
+ *   - then writes the flight recorder to a file, by the same rules;
+ *   - lets one of several threads write, while the others wait for the end.
  *
- * One SIGBUS is mended instead: that of FILE-running, whose file another process truncated. */
+ * One SIGBUS is repaired instead: that of FILE-running, when another process truncated the file. */
 #include "server/system/crash.h"
 
 #include <dirent.h>
@@ -39,9 +39,10 @@
 
 /* ==== files of the flight recorder ====
  *
- * A file is written in pieces by open(), write() and close(), from rings that go on meanwhile, so
- * that a handler of a signal can do it.  What it writes from has no pieces on a stack, and each
- * kind has its own: a crash may come while the other is being written. */
+ * A file is written in pieces with open(), write() and close(), so that a signal handler can do it,
+ * while threads still write to their rings.  The buffers are static, since a stack may be too
+ * small, and each kind has one: a crash may come while the file of a stuck loop is being written.
+ */
 
 #define NAME_BEGIN "ergond-"
 
@@ -66,10 +67,10 @@ struct piece {
     uint8_t bytes[PIECE_BYTES];
 };
 
-static struct recorder_files_options files; /* folder NULL: not open */
+static struct recorder_files_options files; /* folder NULL: they are not open */
 static int folder = -1;
-static char folder_path[PATH_MAX]; /* whole, whatever the working folder is later */
-static struct piece pieces[2];     /* by cause */
+static char folder_path[PATH_MAX]; /* absolute: the working directory may change */
+static struct piece pieces[2];     /* indexed by cause */
 
 /* ---- signal-safe: the file ---- */
 
@@ -166,7 +167,7 @@ static bool write_file(int fd, struct piece *p, const char *why)
     return good && write_all(fd, p->bytes, (size_t)(dump_end(p->bytes) - p->bytes));
 }
 
-/* What there is of a file that could not be written to its end stays: it can be read so far. */
+/* An incomplete file is left there: what it has can be read. */
 static bool make_file(enum recorder_cause cause, const char *why, char path[RECORDER_FILE_PATH])
 {
     char name[FILE_NAME_MAX];
@@ -188,9 +189,9 @@ bool recorder_files_crash(const char *why, char path[RECORDER_FILE_PATH])
     return files.folder && make_file(RECORDER_OF_CRASH, why, path);
 }
 
-/* ---- which are kept ---- */
+/* ---- which files are kept ---- */
 
-/* Of a file of this kind the seconds in its name; 0: it is none. */
+/* The seconds in the name of a file of this kind; 0: it is no such file. */
 static uint64_t seconds_of(const char *name, enum recorder_cause cause)
 {
     size_t begin = strlen(NAME_BEGIN), len = strlen(name), end = strlen(name_ends[cause]);
@@ -238,7 +239,7 @@ static struct found find(enum recorder_cause cause)
     return f;
 }
 
-/* So many may stay. */
+/* Deletes the oldest files until `stay` are left. */
 static struct found make_room(enum recorder_cause cause, uint32_t stay)
 {
     struct found f = find(cause);
@@ -252,7 +253,7 @@ static struct found make_room(enum recorder_cause cause, uint32_t stay)
 
 static struct {
     pthread_t thread;
-    bool started; /* and not joined */
+    bool started; /* and has not been joined */
     uint64_t next;
     char why[RECORDER_WHY_MAX];
 } stuck;
@@ -294,9 +295,9 @@ void recorder_files_stuck(const char *why)
     stuck.next = now + stuck_apart;
 }
 
-/* ---- its life ---- */
+/* ---- opening and closing ---- */
 
-static void tell_of_crash(const struct found *f)
+static void log_last_crash(const struct found *f)
 {
     char path[RECORDER_FILE_PATH];
     uint64_t now = clock_wall() / NS_A_SECOND;
@@ -329,7 +330,7 @@ int recorder_files_open(const struct recorder_files_options *o)
     const struct found crashes = make_room(RECORDER_OF_CRASH, files.kept);
     make_room(RECORDER_OF_STUCK, files.kept);
     crashed_at = crashes.count > 0 ? crashes.newest_seconds : 0;
-    tell_of_crash(&crashes);
+    log_last_crash(&crashes);
     return 0;
 }
 
@@ -355,12 +356,13 @@ static const struct {
              {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}, {SIGSYS, "SIGSYS"}};
 enum { FATAL_COUNT = sizeof fatal / sizeof fatal[0] };
 
-/* One thread writes the last record.  Orders nothing (relaxed): the exchange lets one in. */
+/* True: a thread writes the last record.  Relaxed, since the exchange lets one thread in and orders
+ * nothing. */
 static _Atomic bool writing;
-static bool leaving_file; /* the record is written; a fault from now on is the file's */
-static siginfo_t cause;   /* of the thread that writes */
+static bool leaving_file; /* the record is written; a later fault comes from writing the file */
+static siginfo_t cause;   /* the signal of the thread that writes */
 
-/* Written by main around the time in which the server runs.  Orders nothing (relaxed). */
+/* True while the server runs; the main thread writes it.  Relaxed: it orders nothing. */
 static _Atomic bool exit_unexpected;
 
 /* ---- the record ---- */
@@ -401,7 +403,7 @@ static void leave_file(const char *what)
     char *at = put(why, end, what);
 
     leaving_file = true;
-    alarm(PATIENCE_S); /* anew: the record may have waited for who reads the log */
+    alarm(PATIENCE_S); /* again: writing the record may have waited for the reader of the log */
     if (task_running_here(&task)) {
         at = put(put(at, end, " in "), end, task.method);
         at = put(put(at, end, ", task "), end, task.name);
@@ -447,9 +449,9 @@ static void record_cause(const struct backtrace *b)
     write_record("the server dies of a signal", fields, b);
 }
 
-/* The first time with the frames, and, should unwinding them be what faults, again without; then
- * the file, unless that is what faults.  A
- * fault comes again when its instruction is tried again, with the stack as it was. */
+/* Writes the record with the frames.  If unwinding them faults, the handler runs again and writes
+ * the record without them.  Then it writes the file, unless writing it is what faulted.  A fault is
+ * raised again when the thread retries its instruction, with the stack as it was. */
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
     struct backtrace b = {.count = 0};

@@ -1,5 +1,5 @@
-/* What the server leaves behind when it crashes or a loop hangs: a last record in the log, and a
- * file of its flight recorder. */
+/* What the server writes when it crashes or a loop hangs: a last record in the log, and a file of
+ * its flight recorder. */
 #ifndef ERGON_CRASH_H
 #define ERGON_CRASH_H
 
@@ -13,40 +13,39 @@ struct registry;
 
 /* ---- the last record ---- */
 
-/* What went wrong when the process ends as it should not.
+/* A record that says why the process ends unexpectedly.
  *
- * A fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS) is logged with the thread, the
- * task whose handler ran, and the frames of its stack; then it takes its default action, so that
- * the exit status is the signal's, and a core is written where the system is set up for it.  exit()
- * in a handler is logged in the same way, and the process ends with CRASH_EXIT_CALLED, whatever
- * status was asked for.  Nothing catches _exit() and SIGKILL.
+ * On a fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS) the record has the thread,
+ * the task whose handler ran, and the frames of its stack.  Then the signal takes its default
+ * action, so the exit status is the signal's, and the system writes a core if it is set up for
+ * that.  exit() in a handler is recorded in the same way, and the process ends with
+ * CRASH_EXIT_CALLED, whatever status the handler passed.  Nothing catches _exit() and SIGKILL.
  *
- * Each of these also leaves a file of the flight recorder, where these files are open.
+ * Signal and exit() also write a file of the flight recorder, if recorder_files_open() was called.
  *
- * Under a sanitizer its own reports are left alone, and nothing is installed but what concerns
- * exit(). */
+ * A sanitizer makes reports of its own; under one, only exit() is handled. */
 enum { CRASH_EXIT_CALLED = 70 /* EX_SOFTWARE */ };
 
-/* Main thread, once, after the modules were loaded: what they do at an exit comes later than the
- * record.  0, or -1 and errno. */
+/* Call it once, on the main thread, after the modules were loaded, so that the record is written
+ * before their exit handlers run.  0, or -1 and errno. */
 int crash_install(void);
 
-/* From now on, or no longer, whoever calls exit() is a handler.  Main thread. */
+/* `expect`: from now on only a handler can call exit(), until this is called with false.  Main
+ * thread. */
 void crash_expect_no_exit(bool expect);
 
 /* ---- files of the flight recorder ---- */
 
-/* The files that the server leaves of its flight recorder by itself: as it dies of a signal, and
- * when a loop does not finish its round.  Each is one of base/recorder_dump.h, which `ergon debug
- * show` reads:
+/* The server writes its flight recorder to a file when a signal ends it, and when a loop does not
+ * finish its round.  The format is that of base/recorder_dump.h, which `ergon debug show` reads:
  *
  *   FOLDER/ergond-SECONDS-PID-crash.rec     SECONDS since 1970
  *   FOLDER/ergond-SECONDS-PID-stuck.rec
  *
- * Of each kind the newest are kept, whichever server wrote them there.
+ * The newest files of each kind are kept, whichever server wrote them.
  *
- * There is one such thing in a process, since a handler of a signal finds nothing else.  Until it
- * is opened nothing is written.
+ * The state is global, since a signal handler has no other access to it.  Nothing is written before
+ * recorder_files_open().
  *
  * Thread: main, but where a function says otherwise. */
 
@@ -55,29 +54,30 @@ enum { RECORDER_FILE_PATH = PATH_MAX + 64, RECORDER_WHY_MAX = 200 };
 struct recorder_files_options {
     const char *folder;
     uint32_t kept;                      /* files of each kind, at least 1 */
-    const struct recorder_rings *rings; /* borrowed while it is open, as `registry` */
+    const struct recorder_rings *rings; /* borrowed until the close, as `registry` is */
     const struct registry *registry;
 };
 
-/* Says in the log where a crash of the last day has left its file.  0, or -1 and errno: the folder
- * cannot be opened. */
+/* Opens the folder, and logs the file of a crash of the last day, if there is one.  0, or -1 and
+ * errno: the folder cannot be opened. */
 int recorder_files_open(const struct recorder_files_options *o);
 
-/* Unix seconds of the newest file of a crash that was there when it was opened; 0: there was none.
+/* The time, in Unix seconds, of the newest crash file that existed at the open; 0: there was none.
  */
 uint64_t recorder_files_crashed_at(void);
 
-/* Waits for the file that is being written.  Nothing is written any more.  Of what is not open a
- * no-op. */
+/* Waits for a file that is being written.  Nothing is written afterwards.  A no-op without an open.
+ */
 void recorder_files_close(void);
 
-/* As the process dies, on any thread, in a handler of a signal: nothing is locked or allocated.
- * `why` is told by the file.  True: `path` names it. */
+/* Writes a file of a crash, with `why` in it.  Any thread, in a signal handler: it neither locks
+ * nor allocates.  True: `path` names the file. */
 bool recorder_files_crash(const char *why, char path[RECORDER_FILE_PATH]);
 
-/* A loop is stuck: a thread of its own writes a file, and says in the log where it is, or why there
- * is none.  Once a minute, so that a loop that comes and goes does not fill the disk; else, and
- * without a thread, nothing happens. */
+/* Call it when a loop is stuck.  A separate thread writes a file, and logs its path, or why it
+ * could not be written.  At most one file a minute is written, so that a loop that hangs again and
+ * again does not fill the disk; other calls do nothing, and so does one for which no thread can be
+ * started. */
 void recorder_files_stuck(const char *why);
 
 #endif

@@ -1,6 +1,6 @@
 #include "server/system/health.h"
 
-#define LATE AO_S(10) /* of a main thread that a busy machine does not run at once */
+#define LATE AO_S(10) /* delay of the main thread that a busy machine explains */
 
 void health_enter(struct health *h, enum health_stage phase)
 {

@@ -1,9 +1,9 @@
-/* What may be asked about the server's health, by anybody, at any time: the main thread says how it
- * stands, and others read it.
+/* The server's health: the main thread writes it, and any thread may read it at any time.
  *
- * Thread: health_enter(), health_look_by() and health_away() are the main thread's, the rest is
- * anybody's.  Each member stands alone, so relaxed order is enough, but for the name, whose text is
- * ordered before its pointer (release, acquire).  Nothing here fails or blocks. */
+ * Thread: health_enter(), health_look_by() and health_away() are for the main thread, the other
+ * functions for any.  The members are independent of each other, so relaxed order is enough, except
+ * for the name, whose text is ordered before its pointer (release, acquire).  Nothing here fails or
+ * blocks. */
 #ifndef ERGON_HEALTH_H
 #define ERGON_HEALTH_H
 
@@ -15,13 +15,14 @@
 
 enum health_stage { HEALTH_STARTING, HEALTH_SERVING, HEALTH_DRAINING, HEALTH_STOPPING };
 
-struct health { /* all zero: starting */
+struct health { /* all zero: the server is starting */
     _Atomic uint32_t phase;
-    _Atomic uint32_t away; /* threads that do not finish their round */
-    /* Name of the one that was found so last, a constant as long as threads run; NULL: none yet. */
+    _Atomic uint32_t away; /* number of threads that do not finish their round */
+    /* The name of the thread that was found so last, a constant while threads run; NULL: none yet.
+     */
     _Atomic(const char *) away_name;
-    /* Time at which the main thread means to be back at the latest; AO_NEVER, or 0: it is only
-     * waked. */
+    /* The time at which the main thread checks again at the latest; AO_NEVER or 0: it sleeps until
+     * it is woken. */
     _Atomic uint64_t look_by;
 };
 
@@ -29,11 +30,11 @@ void health_enter(struct health *h, enum health_stage phase);
 void health_look_by(struct health *h, ao_time at);
 void health_away(struct health *h, const char *name, bool away);
 
-bool health_has_started(const struct health *h); /* the loops' threads run, or did */
-/* NULL: all is well.  Else why not, a constant. */
+bool health_has_started(const struct health *h); /* the loops' threads have started */
+/* NULL: the server is alive.  Otherwise why not, a constant. */
 const char *health_complaint(const struct health *h, ao_time now);
-/* NULL: work may be sent here.  Else why not, a constant; *name is of the thread that hangs, or
- * NULL. */
+/* NULL: the server takes work.  Otherwise why not, a constant; *name is the name of the thread that
+ * hangs, or NULL. */
 const char *health_not_ready(const struct health *h, const char **name);
 
 #endif

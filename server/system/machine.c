@@ -13,15 +13,16 @@
 
 enum { CGROUP_LINE = 4096 };
 
-/* One kind of limit, and how it is read in the directory of a group; 0: there is none. */
+/* A kind of limit, and the functions that read it in the directory of a group; they return 0 if
+ * there is no limit. */
 struct cgroup_limit {
-    const char *controller;    /* of version 1 */
-    const char *const *mounts; /* where it may be mounted, below sys/fs/cgroup; ends with NULL */
+    const char *controller;    /* its name in version 1 */
+    const char *const *mounts; /* possible mount points below sys/fs/cgroup; ends with NULL */
     uint64_t (*in_v1)(const char *directory);
     uint64_t (*in_v2)(const char *directory);
 };
 
-/* The smaller of two limits, of which 0 is none. */
+/* The smaller of two limits; 0 stands for no limit. */
 static uint64_t cgroup_tighter(uint64_t a, uint64_t b)
 {
     if (a == 0 || b == 0)
@@ -29,7 +30,7 @@ static uint64_t cgroup_tighter(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The first line of a file; false: it cannot be read. */
+/* Reads the first line of a file.  False: it cannot be read. */
 static bool cgroup_read_line(const char *directory, const char *name, char line[CGROUP_LINE])
 {
     char path[PATH_MAX];
@@ -50,8 +51,9 @@ static bool cgroup_read_number(const char *directory, const char *name, int64_t 
     return cgroup_read_line(directory, name, line) && sscanf(line, "%" SCNd64, n) == 1;
 }
 
-/* The group and each of its parents up to `mount`.  Inside a container the path that the kernel
- * names may be that of the host, with nothing below `mount`: then the mount itself is the group. */
+/* The tightest limit of the group and its parents up to `mount`.  Inside a container the kernel may
+ * report the path on the host, of which nothing exists below `mount`: then the mount itself is the
+ * group. */
 static uint64_t upwards(const char *mount, const char *group, uint64_t (*in)(const char *directory))
 {
     char path[PATH_MAX];
@@ -108,8 +110,8 @@ static uint64_t of_line(const char *root, char *line, const struct cgroup_limit 
     return least;
 }
 
-/* Of the groups that /proc/self/cgroup below `root` names ("" for the real one): the tightest of a
- * group and its parents counts.  0: no limit. */
+/* The limit of the groups that /proc/self/cgroup below `root` names ("" for the real one): the
+ * tightest of a group and its parents.  0: there is no limit. */
 static uint64_t cgroup_tightest(const char *root, const struct cgroup_limit *limit)
 {
     char path[PATH_MAX], line[CGROUP_LINE];
@@ -150,7 +152,7 @@ unsigned cpus_quota_v2(const char *max)
     int64_t quota, period;
 
     if (sscanf(max, "%" SCNd64 " %" SCNd64, &quota, &period) != 2)
-        return 0; /* "max 100000", or nothing that we know */
+        return 0; /* "max 100000", or an unknown form */
     return whole_processors(quota, period);
 }
 
@@ -208,19 +210,19 @@ bool cpus_spare(unsigned threads)
 
 /* ---- memory ---- */
 
-/* What cannot be found out: a small machine. */
+/* Assumed if the memory is unknown: a small machine. */
 static const uint64_t UNKNOWN = 1u << 30;
 
 static uint64_t in_file(const char *directory, const char *name)
 {
     int64_t n;
 
-    return cgroup_read_number(directory, name, &n) && n > 0 ? (uint64_t)n : 0; /* "max" is none */
+    return cgroup_read_number(directory, name, &n) && n > 0 ? (uint64_t)n : 0; /* "max": no limit */
 }
 
 static uint64_t memory_in_v1(const char *directory)
 {
-    return in_file(directory, "memory.limit_in_bytes"); /* without a limit it says nearly 2^63 */
+    return in_file(directory, "memory.limit_in_bytes"); /* nearly 2^63 if there is no limit */
 }
 
 static uint64_t memory_in_v2(const char *directory)
@@ -246,7 +248,7 @@ uint64_t memory_usable(const char *root)
 
 /* ---- open files ---- */
 
-/* Listeners, event loops, eventfds, modules, and some for what handlers open. */
+/* Files kept back for listeners, event loops, eventfds and modules, and some for handlers. */
 enum { OWN_FILES = 64, UNLIMITED = 1 << 24 };
 
 uint64_t fdlimit_raise(void)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of those that an architecture does not have nothing is said. */
+/* Names that the architecture does not have are skipped. */
 static const char *const denied[] = {
     /* other programs, other processes */
     "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
@@ -48,8 +48,8 @@ int sandbox_check(const struct config_texts *allowed, char *error, size_t size)
     return 0;
 }
 
-/* 0, or -errno.  The calls of an architecture that has no such call have negative numbers, and need
- * no rule. */
+/* 0, or -errno.  A call that the architecture does not have resolves to a negative number, and
+ * needs no rule. */
 static int deny(scmp_filter_ctx filter, const struct config_texts *allowed)
 {
     int status = 0;

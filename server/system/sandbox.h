@@ -1,7 +1,7 @@
-/* System calls that the server never needs, and who breaks into it might want, are denied (EPERM):
- * running programs, looking into other processes, mounts, namespaces, modules of the kernel, keys,
- * clocks.  It is a list of what is denied: nobody can foresee what modules, the name service and
- * time zones call.  It cannot be lifted again. */
+/* A sandbox that denies (EPERM) system calls which the server never needs and an intruder might
+ * want: running programs, reading other processes, mounts, namespaces, kernel modules, keys,
+ * clocks.  It lists what is denied, and not what is allowed, since modules, the name service and
+ * time zones may call anything else.  It cannot be left again. */
 #ifndef ERGON_SANDBOX_H
 #define ERGON_SANDBOX_H
 
@@ -9,12 +9,12 @@
 
 #include "server/config/config.h"
 
-/* Are all of them names of system calls?  Any thread.  0, or -1 and a text. */
+/* Checks that all of them are names of system calls.  Any thread.  0, or -1 and a text. */
 int sandbox_check(const struct config_texts *allowed, char *error, size_t size);
 
-/* For all threads that there are, and those to come.  `allowed`: names of system calls that are not
- * denied, and that need not be on the list.  Main thread.  0, or -1 and a text: a name that is no
- * system call; no memory; a system that does not filter calls. */
+/* Enters the sandbox with all present and future threads.  The system calls in `allowed` are not
+ * denied; they need not be on the list.  Main thread.  0, or -1 and a text: a name is no system
+ * call, there is no memory, or the system does not filter calls. */
 int sandbox_enter(const struct config_texts *allowed, char *error, size_t size);
 
 #endif

@@ -91,7 +91,7 @@ static const char unguarded_event[] =
 static const char unguarded_hint[] =
     "say who may do what: roles, an allow of the listener, or a tokens_file";
 
-/* By the rule of nobody_says() in server/net/connection/admit.c. */
+/* The same rule as nobody_says() in server/net/connection/admit.c. */
 static bool is_unguarded(const struct config *c, const struct config_listener *l)
 {
     return l->way.scheme != URL_UNIX && !url_is_local(&l->way) && l->auth == LISTENER_AUTH_NONE &&
@@ -105,7 +105,7 @@ static void warn_unguarded(const struct config *c, const struct config_listener 
                  LOG_STR("hint", unguarded_hint));
 }
 
-static void tell_unguarded(const struct config *c, const struct config_listener *l)
+static void report_unguarded(const struct config *c, const struct config_listener *l)
 {
     if (is_unguarded(c, l))
         fprintf(stderr, "%s: %s; %s\n", l->url, unguarded_event, unguarded_hint);
@@ -125,9 +125,9 @@ void unguarded_warn(const struct config *c)
     each_listener(c, warn_unguarded);
 }
 
-void unguarded_tell(const struct config *c)
+void unguarded_report(const struct config *c)
 {
-    each_listener(c, tell_unguarded);
+    each_listener(c, report_unguarded);
 }
 
 static bool is_plain(const struct config_listener *l)
@@ -150,9 +150,9 @@ uint32_t unguarded_count(const struct config *c)
 
 enum { NS_PER_S = 1000000000 };
 
-/* Returns how many have ended: one or none. */
+/* Returns the number of expired lists: 0 or 1. */
 static uint32_t look_list(const struct config_listener *l, int64_t now,
-                          void (*tell)(const char *path, const char *text, bool ended))
+                          void (*report)(const char *path, const char *text, bool ended))
 {
     char text[256];
     int64_t ends;
@@ -168,23 +168,23 @@ static uint32_t look_list(const struct config_listener *l, int64_t now,
                  ended ? "has ended" : "ends in",
                  (long long)((ended ? now - ends : ends - now) / 3600),
                  ended ? "ago: no client gets in with a certificate" : "");
-    tell(l->crl, text, ended);
+    report(l->crl, text, ended);
     return ended;
 }
 
 uint32_t crl_look(const struct config *c, int64_t now,
-                  void (*tell)(const char *path, const char *text, bool ended))
+                  void (*report)(const char *path, const char *text, bool ended))
 {
     uint32_t count = 0;
 
     for (size_t i = 0; i < c->listener_count; i++)
-        count += look_list(&c->listeners[i], now, tell);
+        count += look_list(&c->listeners[i], now, report);
     for (size_t i = 0; i < c->admin.count; i++)
-        count += look_list(&c->admin.listeners[i], now, tell);
+        count += look_list(&c->admin.listeners[i], now, report);
     return count;
 }
 
-static void tell_log(const char *path, const char *text, bool ended)
+static void report_to_log(const char *path, const char *text, bool ended)
 {
     if (ended)
         log_error("tls.crl", LOG_STR("path", path), LOG_STR("why", text),
@@ -194,7 +194,7 @@ static void tell_log(const char *path, const char *text, bool ended)
                  LOG_STR("hint", "put a new one there and reload"));
 }
 
-static void tell_stderr(const char *path, const char *text, bool ended)
+static void report_to_stderr(const char *path, const char *text, bool ended)
 {
     (void)ended;
     fprintf(stderr, "tls.crl: %s: %s\n", path, text);
@@ -207,10 +207,10 @@ static int64_t now(void)
 
 void crl_warn(const struct config *c)
 {
-    crl_look(c, now(), tell_log);
+    crl_look(c, now(), report_to_log);
 }
 
-uint32_t crl_complain(const struct config *c)
+uint32_t crl_report(const struct config *c)
 {
-    return crl_look(c, now(), tell_stderr);
+    return crl_look(c, now(), report_to_stderr);
 }

@@ -15,7 +15,7 @@ void notify_ready(const char *status)
     sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
-/* The manager wants to know when, so that it can tell this reload from an earlier one. */
+/* The time lets the manager distinguish this reload from an earlier one. */
 void notify_reloading(void)
 {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
@@ -41,7 +41,7 @@ uint64_t notify_watchdog_period(void)
 
 /* ---- journald ---- */
 
-/* A decimal number that ends with `end`; what stands behind that, or NULL. */
+/* Reads a decimal number that ends with `end`.  Returns what follows `end`, or NULL. */
 static const char *read_number(const char *text, char end, unsigned long long *out)
 {
     char *behind;

@@ -15,25 +15,28 @@
 #include "server/system/backtrace.h"
 #include "server/tasks/running.h"
 
-static const ao_time period = AO_S(1);        /* between two looks */
-static const ao_time repeat_after = AO_S(10); /* a step that has not returned is named again */
+static const ao_time period = AO_S(1);        /* between two checks */
+static const ao_time repeat_after = AO_S(10); /* a step that has not returned is logged again */
 
-/* What was seen of one thread. */
+/* What the checks found of one thread. */
 struct watched {
-    uint64_t rounds;     /* at the last look */
-    bool awake;          /* it did not block then */
-    ao_time away;        /* ns without a round, by what the looks saw; 0: it goes on */
-    struct stuck named;  /* the step that was named last; activator NULL: none, or it is over */
-    ao_time named_again; /* when it is to be named again */
+    uint64_t rounds;     /* at the last check */
+    bool awake;          /* it did not block at the last check */
+    ao_time away;        /* ns without a round, as the checks found; 0: it makes progress */
+    struct stuck named;  /* the step that was logged last; activator NULL: none, or it is over */
+    ao_time named_again; /* when the step is to be logged again */
 };
 
 /* ---- where is a thread? ----
  *
- * The thread is sent a signal, whose handler writes the answer into memory that was there before,
- * and says so: nothing in it locks or allocates, so it does not matter what the thread was doing.
- * Names are made of the answer later, by who asked.  A system call that the thread waits in is
- * restarted, or ends with EINTR where the kernel does not restart it (sleeps, polls), as with any
- * signal; so it is only for threads that should not wait there. */
+ * The main thread sends the thread a signal.  The handler writes the answer into static memory and
+ * posts a semaphore.  It neither locks nor allocates, so it does not matter what the thread was
+ * doing; the main thread turns the answer into names later.
+ *
+ * The signal restarts a system call in which the thread waits, or ends it with EINTR where the
+ * kernel does not restart it (sleeps, polls).  So it is only for threads that should not be
+ * waiting.
+ */
 
 #define PATIENCE UINT64_C(100000000) /* ns */
 #define SECOND   UINT64_C(1000000000)
@@ -46,11 +49,11 @@ struct probe {
 
 static struct probe answer;
 static sem_t answered;
-/* The question that is open: a number, or 0.  Whoever takes it back, handler or asker, with one
- * exchange, has the answer's memory.  Acquire and release: what the one before wrote is done. */
+/* The question that is open: a number, or 0.  Handler or main thread, the one whose exchange takes
+ * it back owns the answer's memory.  Acquire and release: the owner before has finished writing. */
 static _Atomic uint32_t open_question;
 /* The question that was answered last.  Release in the handler, acquire in wait_for_answer(): the
- * answer is whole.  (The semaphore wakes; that it orders, too, not every checker knows.) */
+ * answer is complete.  (The semaphore orders this too, but not every race checker knows that.) */
 static _Atomic uint32_t answered_question;
 
 static int probe_signal(void)
@@ -64,7 +67,7 @@ static bool take_back(uint32_t question)
                                                    memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* A question that is too old finds another open, or none. */
+/* A signal that arrives too late finds another question open, or none, and is ignored. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -105,13 +108,12 @@ static bool wait_for_answer(uint32_t question)
            atomic_load_explicit(&answered_question, memory_order_acquire) == question;
 }
 
-/* False: the thread does not answer within a tenth of a second, since it blocks signals or hangs in
- * the kernel. */
+/* False: the thread does not answer within a tenth of a second, because it blocks signals or hangs
+ * in the kernel. */
 static bool probe_thread(pthread_t thread, struct probe *out)
 {
     static uint32_t last;
-    static bool
-        abandoned; /* a handler was under way, and did not end: the memory is its for ever */
+    static bool abandoned; /* a handler started and did not end: it owns the memory for ever */
     uint32_t question = last = last % INT32_MAX + 1;
     union sigval value = {.sival_int = (int)question};
 
@@ -132,7 +134,7 @@ static bool probe_thread(pthread_t thread, struct probe *out)
     return !abandoned;
 }
 
-/* ---- its life, and when it looks ---- */
+/* ---- opening, closing, and when a check is due ---- */
 
 static void wake(void *arg)
 {
@@ -142,10 +144,10 @@ static void wake(void *arg)
 }
 
 int watchdog_open(struct watchdog *w, struct threads *threads, ao_time round_limit,
-                  watchdog_told_fn *told, void *arg)
+                  watchdog_notify_fn *notify, void *arg)
 {
     *w = (struct watchdog){.threads = threads,
-                           .told = told,
+                           .notify = notify,
                            .arg = arg,
                            .round_limit = round_limit,
                            .looked = clock_monotonic(),
@@ -180,7 +182,7 @@ ao_time watchdog_wait(struct watchdog *w)
     return w->next > now ? w->next - now : 0;
 }
 
-/* Whoever has come awake is looked at a period later. */
+/* An activator that woke up is checked a period later. */
 static bool is_due(struct watchdog *w, ao_time now)
 {
     eventfd_t count;
@@ -193,10 +195,10 @@ static bool is_due(struct watchdog *w, ao_time now)
     return now >= w->next;
 }
 
-/* ---- who is away ---- */
+/* ---- which activators are away ---- */
 
-/* Between two looks no more than this counts: when the whole process was stopped meanwhile, or its
- * machine, nobody was away. */
+/* At most two periods count between two checks: if the whole process or its machine was stopped
+ * meanwhile, no activator was away. */
 static ao_time time_passed(const struct watchdog *w, ao_time now)
 {
     ao_time passed = now - w->looked;
@@ -204,7 +206,7 @@ static ao_time time_passed(const struct watchdog *w, ao_time now)
     return passed < 2 * period ? passed : 2 * period;
 }
 
-/* Two looks must find it awake and in the same round. */
+/* An activator is away if two checks find it awake and in the same round. */
 static void look_at(const struct watchdog *w, uint32_t i, ao_time passed)
 {
     const struct activator *a = w->threads->at[i].activator;
@@ -220,10 +222,10 @@ static void look_at(const struct watchdog *w, uint32_t i, ao_time passed)
     seen->awake = awake;
     seen->rounds = stats.rounds;
     if (was_away != (seen->away > 0))
-        w->told(w->arg, a, seen->away > 0);
+        w->notify(w->arg, a, seen->away > 0);
 }
 
-/* ---- the steps that have not returned ---- */
+/* ---- steps that have not returned ---- */
 
 static void name(struct watched *seen, const struct stuck *s, pthread_t thread, ao_time now)
 {
@@ -278,7 +280,7 @@ bool watchdog_well(const struct watchdog *w)
     return true;
 }
 
-static void say_how_it_is(struct watchdog *w)
+static void report_change(struct watchdog *w)
 {
     bool unwell = !watchdog_well(w);
 
@@ -297,8 +299,8 @@ void watchdog_go_on(struct watchdog *w, bool restless)
     w->restless = restless;
 }
 
-/* Has something been said of a thread whose end only a look sees? */
-static bool awaits_end(const struct watchdog *w)
+/* Has something been logged whose end only a check can find? */
+static bool has_open_report(const struct watchdog *w)
 {
     for (uint32_t i = 0; i < w->threads->running; i++)
         if (w->at[i].away > 0 || w->at[i].named.activator)
@@ -318,7 +320,7 @@ bool watchdog_look(struct watchdog *w)
     }
     w->looked = now;
     w->next = now + period;
-    w->rested = !awaits_end(w);
-    say_how_it_is(w);
+    w->rested = !has_open_report(w);
+    report_change(w);
     return true;
 }
