@@ -9,6 +9,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/audit.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "server/admin/admin.h"
 #include "server/plan.h"
 #include "server/reload.h"
@@ -17,11 +20,8 @@
 #include "server/system/systemd.h"
 #include "server/system/watchdog.h"
 #include "server/tracing/exporter.h"
-#include "base/audit.h"
-#include "base/clock.h"
-#include "base/log.h"
 
-/* X(NAME, "what is true; who leaves it") */
+/* X(NAME, "what is true; what ends it") */
 #define LIFECYCLE_PHASES(X)                                                                        \
     X(RUNNING, "serving; the first SIGTERM or SIGINT leaves it")                                   \
     X(DRAINING,                                                                                    \

@@ -47,8 +47,8 @@ static int load_modules(struct registry *registry, const struct config *config, 
     return 0;
 }
 
-/* Prints a line for each listener: the URL with the port in use.  Scripts read it, and people who
- * configured port 0. */
+/* Prints a line for each listener: the URL with the port in use.  Scripts read it, and people with
+ * port 0 in their configuration. */
 static void print_listeners(struct acceptor *a)
 {
     for (uint32_t i = 0; i < acceptor_count(a); i++) {

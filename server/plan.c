@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/system/machine.h"
 #include "server/runtime/thread.h"
+#include "server/system/machine.h"
 
 uint32_t plan_loops(const struct config *c)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/system/security_warnings.h"
+#include "base/audit.h"
 #include "server/net/auth/token.h"
 #include "server/plan.h"
-#include "base/audit.h"
+#include "server/system/security_warnings.h"
 
 static bool allows_any(const struct config *c, size_t listener)
 {
@@ -19,7 +19,7 @@ static bool allows_any(const struct config *c, size_t listener)
     return false;
 }
 
-/* Formerly `*` included the right to act on tasks of others.  A warning goes to who may rely on
+/* `*` once included the right to act on tasks of others.  Warns if the configuration may rely on
  * that. */
 static void note_vain_patterns(const struct config *c, const struct token_table *tokens)
 {

@@ -8,7 +8,7 @@
 #include "server/config/config.h"
 #include "server/net/net.h"
 
-/* Who requested the reload, and who is notified. */
+/* The originator of a reload, and how it is notified. */
 struct reload_request {
     const char *by;           /* "uid:0", for the audit log, which records what has changed */
     void (*taken)(void *arg); /* called by another thread once no loop uses the old secrets; may

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/system/security_warnings.h"
 #include "server/net/auth/token.h"
 #include "server/system/crash.h"
+#include "server/system/security_warnings.h"
 
 static const uint64_t NS_A_SECOND = 1000000000;
 

@@ -18,27 +18,26 @@
 #include "server/runtime/round.h"
 #include "server/runtime/thread.h"
 
-/* What one round does for the timer: objects whose deadline came, and moves on their way there.  An
- * object that was long asleep is in no cache, and who is due is stepped as well, and often ends: in
- * the worst order of memory each of both takes about 0.3 ms, and with their steps twice that. */
+/* What one round does for the timer: it moves objects towards their deadline, and takes those that
+ * are due.  An object that slept for long is in no cache, and one that is due is stepped as well,
+ * and often ends.  In the worst order of memory each of the two budgets takes about 0.3 ms, and
+ * with the steps twice that. */
 enum { EXPIRE_BUDGET = 1024, EXPIRE_MOST = EXPIRE_BUDGET / 4 };
 
-/* A coarse clock is some milliseconds off: too much for a shorter limit than this. */
+/* The least step limit for which a coarse clock is used: it is off by some milliseconds. */
 #define COARSE_LIMIT AO_MS(16)
 
-/* Between two rounds; what is longer is recorded. */
+/* A longer time between two rounds is recorded. */
 static const ao_time LONG_SLEEP = AO_S(1);
 
-/* ---- which are open ----
+/* ---- the open activators ----
  *
- * So that an activator which is closed twice is told apart from memory that has gone.  Any thread;
- * looked at when an activator is opened or closed, and never in between.  The list borrows the
- * activators. */
+ * The list detects an activator that is closed twice, whose memory has been freed.  Any thread; it
+ * is only used when an activator is opened or closed.  It borrows the activators. */
 
 static LIST_HEAD(, activator) activators = LIST_HEAD_INITIALIZER(activators);
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* It was opened. */
 static void open_note(struct activator *a)
 {
     pthread_mutex_lock(&mutex);
@@ -46,7 +45,7 @@ static void open_note(struct activator *a)
     pthread_mutex_unlock(&mutex);
 }
 
-/* It is about to be closed.  False: it is not open; nothing that it points to is looked at. */
+/* False: it is not open; its memory is not read. */
 static bool open_forget(const struct activator *a)
 {
     struct activator *at;
@@ -146,7 +145,7 @@ struct activator *activator_open(const struct activator_options *options)
 
 /* ---- rounds ---- */
 
-/* True when it ended at its budget. */
+/* True: it stopped because its budget was used up. */
 static bool expire(struct activator *a)
 {
     struct ao *ao;
@@ -160,7 +159,7 @@ static bool expire(struct activator *a)
     return true;
 }
 
-/* A callback may retire further objects: they are finished too. */
+/* A callback may retire further objects, which are finished too. */
 static void finish_retired(struct activator *a)
 {
     struct ao *ao;
@@ -175,7 +174,7 @@ static void finish_retired(struct activator *a)
     }
 }
 
-/* Of a round that took so long. */
+/* The longest step of a round that took `took`. */
 static ao_time longest_step(const struct activator *a, ao_time took)
 {
     return a->tick < took && a->longest < took - a->tick ? a->longest + a->tick : took;
@@ -196,7 +195,7 @@ static void publish_counters(struct activator *a)
     a->longest = 0;
 }
 
-/* The rounds' time, for what happens in them. */
+/* Reads the clock once for the whole round. */
 static void begin_round(struct activator *a)
 {
     ao_time before = a->now;
@@ -222,7 +221,7 @@ static bool run_round(struct activator *a, bool may_block)
     return activator_busy(a) || a->hooks_idle.first;
 }
 
-/* Neither this thread nor another is within a round or a step of it. */
+/* Checks that no thread is within a round or a step of this activator. */
 static void require_rest(const struct activator *a, const char *function)
 {
     if (a->frame || activator_current() == a)
@@ -274,8 +273,9 @@ static struct ao *take_sleeper(struct activator *a)
     return ao ? ao : a->untimed_first;
 }
 
-/* Active objects in list order, then those of the timer by deadline, then those that sleep without
- * one.  What one gives back at its end may wake another, which is then finished next. */
+/* Finishes active objects in list order, then those in the timer by deadline, then those that sleep
+ * without a deadline.  What an object gives back at its end may wake another one, which is finished
+ * next. */
 static void finish_objects(struct activator *a)
 {
     struct ao *ao;
@@ -307,7 +307,7 @@ void activator_close(struct activator *a)
     free(a);
 }
 
-/* ---- what its thread asks ---- */
+/* ---- what it is asked ---- */
 
 ao_time activator_now(const struct activator *a)
 {
@@ -348,7 +348,7 @@ struct recorder *activator_recorder(const struct activator *a)
     return a->recorder;
 }
 
-/* ---- what other threads may know ---- */
+/* ---- figures for any thread ---- */
 
 void activator_stats(const struct activator *a, struct activator_stats *out)
 {
@@ -373,7 +373,7 @@ void activator_rounds_took(const struct activator *a, struct histogram_sum *out)
     histogram_read(&a->counters.work, out);
 }
 
-/* The step that has not returned, if it is too long already. */
+/* The duration of a step that has not returned, if it exceeds the limit already; else 0. */
 static ao_time under_way(const struct activator *a, ao_time now)
 {
     ao_time since;

@@ -1,6 +1,6 @@
-/* An activator from within the server: what <ergon/activator.h> does not show.
+/* What the server may ask of an activator beyond <ergon/activator.h>.
  *
- * Thread: any.  Nothing fails; figures are relaxed. */
+ * Thread: any.  Nothing fails; the figures are read relaxed. */
 #ifndef ERGON_RUNTIME_ACTIVATOR_H
 #define ERGON_RUNTIME_ACTIVATOR_H
 
@@ -10,22 +10,23 @@
 
 struct recorder;
 
-/* Its flight recorder (base/recorder.h), for who serves on its thread: that thread writes there,
- * and its rounds write the time.  The pointer stands while the activator is open. */
+/* Its flight recorder (base/recorder.h), for code on its thread, which writes there; the rounds
+ * write the time.  The pointer is valid while the activator is open. */
 struct recorder *activator_recorder(const struct activator *a);
 
-/* The number of rounds that have ended: for budgets of a round, whatever the clock says.  On the
- * activator's own thread it changes between two rounds and at no other time. */
+/* The number of rounds that have ended, for budgets per round.  On the activator's own thread it
+ * only changes between two rounds. */
 uint64_t activator_rounds(const struct activator *a);
 
-/* How long they took, without the wait at the end of each: so long a new event waited at most, and
- * in all the activator was at work.  Adds to *out. */
+/* How long the rounds took, without the wait at the end of each: the longest time that a new event
+ * had to wait, and the total time of work.  Adds to *out. */
 void activator_rounds_took(const struct activator *a, struct histogram_sum *out);
 
-/* ns, since the start or in the last minute: no step took longer.  It is exact where a round is one
- * step.  Where steps are many, and brief for the cheap clock that measures them, it is a round's
- * time at most, and at most a tick of that clock (4 ms as a rule) above the truth.  A step that has
- * run for longer than the step limit counts though it has not returned. */
+/* The longest step, in ns, since the start or in the last minute.  It is exact for a round of one
+ * step. For a round of many steps that are too brief for the cheap clock that measures them, it is
+ * an upper bound: at most the time of the round, and at most a tick of that clock (4 ms as a rule)
+ * above the truth.  A step that has run for longer than the step limit counts before it has
+ * returned. */
 ao_time activator_longest_step(const struct activator *a);
 ao_time activator_longest_step_lately(const struct activator *a);
 

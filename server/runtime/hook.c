@@ -1,4 +1,4 @@
-/* What runs once at the end of a round. */
+/* Hooks: callbacks that run once, at the end of a round or when there is no work. */
 #include "base/check.h"
 #include "server/runtime/round.h"
 
@@ -76,7 +76,7 @@ static void run_all(struct hook_list *list)
         hook->run(hook);
 }
 
-/* Those that have waited long enough for a rest. */
+/* Adds the hooks that have waited for their longest delay. */
 static void add_overdue(struct activator *a)
 {
     struct round_hook *next;
@@ -89,7 +89,8 @@ static void add_overdue(struct activator *a)
     }
 }
 
-/* What the hooks arm is for the next round; one may also forget another that is still to run. */
+/* A hook that is armed by a hook runs in the next round.  A hook may also forget another one that
+ * is still to run. */
 void hooks_run(struct activator *a)
 {
     a->hooks_running = a->hooks;

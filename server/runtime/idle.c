@@ -1,15 +1,15 @@
-/* The end of a round: whether to look at the poller, and whether to block in it. */
+/* The end of a round: decides whether to call the poller, and whether to block in it. */
 #include <ergon/poller.h>
 
 #include "server/runtime/round.h"
 
-/* While there is work, the poller is asked at least so often: a look costs 0.2 us here, which
- * is one per cent of this, and what becomes ready waits no longer.  The second bound is for a clock
+/* While there is work, the poller is called at least this often, so that ready events wait no
+ * longer.  A call takes 0.2 us, one per cent of the interval.  The bound in rounds is for a clock
  * that stands still. */
 #define POLL_INTERVAL AO_US(20)
 enum { POLL_ROUNDS = 64 };
 
-/* Tells the processor that this thread only waits. */
+/* Hints to the processor that this thread only waits. */
 static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -19,10 +19,10 @@ static inline void relax(void)
 #endif
 }
 
-/* A spinning thread looks at its own inputs so many times between two looks at the poller.  Few: to
- * tell the processor that it waits may take 140 cycles each time. */
+/* How often a spinning thread checks its own inputs between two calls of the poller.  Few times,
+ * since each hint to the processor may take 140 cycles. */
 enum { SPIN_LOOKS = 4 };
-#define SPIN_LOOK_LEAST ((ao_time)100) /* ns; no machine does them faster */
+#define SPIN_LOOK_LEAST ((ao_time)100) /* ns; no machine needs less for them */
 
 bool activator_busy(const struct activator *a)
 {
@@ -30,7 +30,7 @@ bool activator_busy(const struct activator *a)
            a->retired_first;
 }
 
-/* Is there something from other threads?  What a sleeper looks at once more. */
+/* True: other threads sent something.  A sleeper checks it once more before it blocks. */
 static bool called(struct activator *a)
 {
     return !mpsc_empty(&a->inbox->entries) ||
@@ -74,7 +74,7 @@ static void block_in_poller(struct activator *a, ao_time timeout)
         waker_notify(a->watcher);
 }
 
-/* False when there was work instead. */
+/* False: there was work, so it did not block. */
 static bool block(struct activator *a)
 {
     ao_time timeout = time_left(a);
@@ -90,7 +90,7 @@ static bool block(struct activator *a)
     return idle;
 }
 
-/* True when work came, or a deadline. */
+/* True: work came, or a deadline passed. */
 static bool spin_look(struct activator *a)
 {
     for (int i = 0; i < SPIN_LOOKS; i++) {
@@ -102,8 +102,8 @@ static bool spin_look(struct activator *a)
     return activator_busy(a) || timer_next(&a->timer) <= clock_now(a);
 }
 
-/* The number of looks is bounded as well, far above what fits into the time: a virtual clock stands
- * still. */
+/* The number of checks is bounded as well, far above what fits into the time, since a virtual clock
+ * stands still. */
 static bool spin(struct activator *a, ao_time from, ao_time window)
 {
     for (ao_time looks = window / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {
@@ -118,8 +118,8 @@ static bool spin(struct activator *a, ao_time from, ao_time window)
     return false;
 }
 
-/* For how long to spin now, by what was learnt.  A thread that this one has just woken may need
- * this processor. */
+/* How long to spin now, by what was learnt.  If this thread has just woken another one, that may
+ * need this processor, and the answer is 0. */
 static ao_time window_learnt(struct activator *a, ao_time now)
 {
     uint64_t steps = counter_read(&a->counters.steps);
@@ -135,7 +135,7 @@ static ao_time window_learnt(struct activator *a, ao_time now)
     return window;
 }
 
-/* Both say, as block() does, whether the thread was without work to the end. */
+/* Both return, as block() does, whether the thread had no work until the end. */
 static bool wait_as_learnt(struct activator *a)
 {
     ao_time from = clock_now(a);
@@ -152,8 +152,8 @@ static bool wait_for_work(struct activator *a)
     return !(a->idle == IDLE_SPIN && spin(a, clock_now(a), a->spin)) && block(a);
 }
 
-/* Is there more to do before a rest?  A look at the poller tells, and what waited for a rest may
- * bring some. */
+/* True: there is work before the thread may wait.  It asks the poller, and runs the hooks for a
+ * time without work, which may bring some. */
 static bool goes_on(struct activator *a)
 {
     if (!a->hooks_idle.first)
@@ -162,8 +162,7 @@ static bool goes_on(struct activator *a)
     return activator_busy(a) || called(a) || hooks_run_idle(a);
 }
 
-/* An activator that never comes to block, since input is there whenever a round ends, is busy too.
- */
+/* An activator that never blocks, because there is input whenever a round ends, counts as busy. */
 void idle_poll(struct activator *a, bool may_block)
 {
     if (!activator_busy(a)) {

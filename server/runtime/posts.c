@@ -1,4 +1,4 @@
-/* Home's side of the control inbox: takes what other threads posted, does it or refuses it. */
+/* Takes the requests that other threads posted, and serves or refuses them. */
 #include "base/log.h"
 #include "server/runtime/object/object.h"
 #include "server/runtime/round.h"
@@ -48,7 +48,7 @@ static int serve_closed(struct ao *ao, enum ao_post post)
 
 static void refuse(struct ao *ao, enum ao_post post, int error)
 {
-    /* That an activator closes while another still posts is normal. */
+    /* It is normal that an activator closes while another one still posts. */
     LOG_AT(error == AO_E_CLOSED ? LOG_DEBUG : LOG_WARN, "request of another thread refused",
            LOG_STR("object", ao->cls->name), LOG_STR("request", post_name(post)),
            LOG_STR("reason", ao_error_text(error)));
@@ -59,11 +59,11 @@ static void refuse(struct ao *ao, enum ao_post post, int error)
 static uint32_t take_bits(struct ao_handle *handle)
 {
     /* Acquire: what the poster wrote before.  Pairs with the release in ao_post().  The handle is
-     * unlinked already: who posts from here on pushes it again. */
+     * unlinked already: a post from here on pushes it again. */
     return atomic_exchange_explicit(&handle->posted, 0, memory_order_acq_rel);
 }
 
-/* A callback may retire the object, and even so it stands until the round's end. */
+/* A callback may retire the object, which still exists until the end of the round. */
 static void take_entry(struct ao_handle *handle, int (*answer)(struct ao *, enum ao_post))
 {
     struct ao *ao = handle->ao;

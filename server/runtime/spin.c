@@ -1,29 +1,29 @@
-/* How a spinning thread learns; see spin.h.  The window grows and shrinks as that of KVM's
- * halt_poll_ns does. */
+/* The window grows and shrinks like that of KVM's halt_poll_ns. */
 #include "server/runtime/spin.h"
 
-/* The first window that is tried. */
+/* The first window to be tried. */
 #define WINDOW_LEAST AO_US(10)
 
-/* What came after a sleep was there earlier, by the time that waking takes: so much longer than the
- * longest window may such a wait be and still be taken for one that a spin would win. */
+/* A wait that ended by a sleep was longer than necessary, by the time that waking takes.  It may be
+ * this many times the longest window and still count as one that a spin would have won. */
 enum { SOON = 2 };
 
-/* So many waits at most pass between two tries of what fails each time.  A failure doubles the
- * misses and a success takes one from it: what fails more often than every tenth time is left
- * alone.
- */
+/* The most waits between two tries if each try fails.  A failure doubles the misses, and a success
+ * subtracts one, so spinning that fails more often than every tenth time is given up. */
 enum { MISSES_MOST = 1023 };
 
-/* Called more often than this, or for more at once, a thread gathers work by sleeping.  A request
- * that is answered at once is two steps, so that this is one request, now and then two. */
+/* If work comes more often than this, or more of it at once, the thread sleeps to gather work.  A
+ * request that is answered at once takes two steps, so the bound is one request, now and then two.
+ */
 #define INTERVAL_LEAST AO_US(4)
-enum { AVERAGED = 8 };                         /* periods */
-enum { STEP = 16 };                            /* counted in fractions, else an average sticks */
+enum { AVERAGED = 8 }; /* periods */
+enum { STEP = 16 };    /* steps are counted in fractions, so that averages can decrease */
 enum { STEPS_MOST = 5 * STEP * AVERAGED / 2 }; /* two and a half in each period */
 
-/* The count of preemptions is a system call to read.  Kernel threads alone cause some twenty a
- * second, in bursts; another thread that wants the processor, a hundred and more. */
+/* Reading the count of preemptions takes a system call.  Kernel threads alone cause some twenty
+ * preemptions a second, in bursts; another thread that wants the processor causes a hundred or
+ * more.
+ */
 #define LOOK_INTERVAL  AO_MS(1)
 #define WATCH_INTERVAL AO_MS(250)
 #define BARRED_FOR     AO_S(2)

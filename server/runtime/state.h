@@ -1,6 +1,6 @@
-/* The insides of an activator, for the files of the runtime alone.  All of it belongs to the home
- * thread, but for what says otherwise.  It owns its inbox and its recorder; poller, clock and trace
- * are borrowed, as are objects, hooks and lanes that stand in its lists. */
+/* The inside of an activator, for the files of the runtime only.  A member belongs to the home
+ * thread unless its comment says otherwise.  The activator owns its inbox and its recorder; it
+ * borrows poller, clock and trace, and the objects, hooks and lanes in its lists. */
 #ifndef ERGON_RUNTIME_STATE_H
 #define ERGON_RUNTIME_STATE_H
 
@@ -18,22 +18,22 @@
 
 /* struct ao.flags, beside TIMER_FLAGS */
 enum {
-    AO_FLAG_TIMED = 1,    /* it stands in the timer */
-    AO_FLAG_BLOCKED = 2,  /* the sleep it is in ends by ao_unblock() too */
-    AO_FLAG_RETIRED = 4,  /* it stands in the list of retired objects, or has left it */
+    AO_FLAG_TIMED = 1,    /* it is in the timer */
+    AO_FLAG_BLOCKED = 2,  /* ao_unblock() ends its sleep, too */
+    AO_FLAG_RETIRED = 4,  /* it is in the list of retired objects, or has left it */
     AO_FLAG_OVER = 8,     /* it has left that list: its `retired` is being called */
-    AO_FLAG_UNTIMED = 128 /* it stands in the list of those that sleep without a deadline */
+    AO_FLAG_UNTIMED = 128 /* it is in the list of objects that sleep without a deadline */
 };
 
-/* One step that has not returned: steps nest by activator_step_now().  What happens to the object
- * meanwhile is noted here, and decides with the verdict. */
+/* A step that has not returned; steps nest by activator_step_now().  It notes what happens to the
+ * object meanwhile, which decides together with the verdict. */
 struct frame {
     struct frame *outer;
     struct ao *ao;
     ao_time began;  /* only with a step limit */
     uint8_t why;    /* enum ao_why of this step */
     uint8_t notes;  /* enum frame_note */
-    bool handed_on; /* it ran a step within itself, which ended at `began`; only with a limit */
+    bool handed_on; /* it ran an inner step, which ended at `began`; only with a limit */
 };
 
 enum frame_note {
@@ -53,14 +53,14 @@ struct fault {
     char text[FAULT_TEXT_MAX + 1];
 };
 
-/* What other threads read. */
+/* Figures that other threads read. */
 struct activator_counters {
     counter rounds, steps, long_steps, polls, blocks, wakes_sent, wakes_received, spins_won,
         spins_lost, active, sleeping;
-    struct histogram work; /* how long rounds took, without what was waited for at their end */
-    struct longest step;   /* no step took longer than that: activator_longest_step() */
-    /* The step that runs: written before each step when there is a limit.  Release and acquire of
-     * `stepping`: a watchdog never sees a step with the time of an earlier one. */
+    struct histogram work; /* how long rounds took, without the wait at their end */
+    struct longest step;   /* the longest step: activator_longest_step() */
+    /* The step that runs, written before each step if there is a limit.  Release and acquire of
+     * `stepping`, so that a watchdog never sees a step with the time of an earlier one. */
     _Atomic(const struct ao_class *) stepping; /* NULL between steps */
     counter since;                             /* the clock when it began, ns */
 };
@@ -70,7 +70,7 @@ struct hook_list {
 };
 
 struct activator {
-    /* The way of each step. */
+    /* What each step uses. */
     struct dispatcher dispatcher;
     struct frame *frame; /* innermost step; NULL outside of steps */
     ao_time now;         /* ns, read once a round */
@@ -78,17 +78,17 @@ struct activator {
     uint64_t steps;      /* since the counters were written */
     ao_time tick;        /* ns that clock.coarse may be off; AO_NEVER: steps are not measured */
     ao_time longest;     /* ns, of this round's steps by that clock */
-    bool overdue;        /* the last look at the timer ended at its budget */
+    bool overdue;        /* the last call of the timer used up its budget */
     bool closing;        /* activator_close() has begun: nothing becomes active any more */
 
     struct timer timer;
     struct ao *untimed_first, *untimed_last; /* sleep without a deadline; linked by prev and next */
     struct ao *retired_first, *retired_last; /* linked by next */
-    struct hook_list hooks, hooks_running;   /* armed; of those, what this round has yet to run */
-    struct hook_list hooks_idle;             /* armed for when there is nothing more to do */
-    STAILQ_HEAD(, lane) inlets;              /* whose receiver lives here */
-    STAILQ_HEAD(, lane) dirty;               /* with something to publish */
-    SLIST_HEAD(, lane) local;                /* of those, the ones whose receiver lives here too */
+    struct hook_list hooks, hooks_running;   /* armed; those that this round has yet to run */
+    struct hook_list hooks_idle;             /* armed for the next time without work */
+    STAILQ_HEAD(, lane) inlets;              /* lanes whose receiver lives here */
+    STAILQ_HEAD(, lane) dirty;               /* lanes with something to publish */
+    SLIST_HEAD(, lane) local;                /* dirty lanes whose receiver lives here, too */
     struct inbox *inbox;
     struct fault fault; /* of the step that is about to return AO_FAULT */
     uint64_t random;
@@ -107,23 +107,24 @@ struct activator {
     uint64_t wakes_sent_then; /* counters.wakes_sent at that time */
     uint64_t (*preemptions)(void);
     int core, priority;
-    _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: numbers only */
-    _Atomic bool running;     /* relaxed: only its own thread and assertions look */
+    _Atomic uint32_t next_id; /* of objects, for the trace; relaxed: it only makes numbers */
+    _Atomic bool running;     /* relaxed: only its own thread and assertions read it */
     char name[32];
     LIST_ENTRY(activator) open_link; /* of those that are open */
 
-    struct waker *watcher; /* NULL: nobody watches */
-    struct waker waker;    /* a line of its own: other threads read it */
-    /* Release in activator_stop(), so that what it follows is seen; acquire in activator_run(). */
+    struct waker *watcher; /* NULL: no watchdog */
+    struct waker waker;    /* on a cache line of its own, since other threads read it */
+    /* Release in activator_stop() and acquire in activator_run(): what the stopper wrote is seen.
+     */
     _Atomic bool stopping;
     /* True from before the poller blocks until after.  Relaxed: the fences of the watcher's waker
-     * order it, as they do any input: this thread stores false and notifies, the watcher announces
+     * order it, as they do any input.  This thread stores false and notifies; the watcher announces
      * and loads. */
     _Atomic bool blocked;
     alignas(64) struct activator_counters counters;
 };
 
-/* The calling thread runs it, or nobody does. */
+/* True: the calling thread runs it, or no thread does. */
 bool activator_owned(const struct activator *a);
 
 /* Makes `a` the activator of this thread for a while; returns the one before. */

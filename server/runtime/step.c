@@ -1,4 +1,5 @@
-/* Steps, and what they cost.  Without a step limit no clock is read; with one, once a step. */
+/* Runs the steps of objects, and measures them.  Without a step limit no clock is read; with a
+ * limit, it is read once per step. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/recorder.h"
@@ -13,8 +14,8 @@ static ao_time step_clock(const struct activator *a)
 static void mark_step(struct activator *a, const struct frame *frame)
 {
     atomic_store_explicit(&a->counters.since, frame->began, memory_order_relaxed);
-    /* Release: `since` before it, or the first step after a long rest would look as old as the
-     * last.  Pairs with the acquire in activator_stuck(). */
+    /* Release: orders `since` before it.  Otherwise the first step after a long pause would seem as
+     * old as the last one.  Pairs with the acquire in activator_stuck(). */
     atomic_store_explicit(&a->counters.stepping, frame->ao->cls, memory_order_release);
 }
 
@@ -31,7 +32,7 @@ static void report_long(struct activator *a, const struct ao_class *cls, ao_time
              LOG_STR("detail", cls->detail), LOG_NS("took", took), LOG_NS("limit", a->step_limit));
 }
 
-/* Where the clock is coarse, few steps come here: those in which it ticked. */
+/* With a coarse clock this is called for few steps: those in which the clock ticked. */
 __attribute__((noinline)) static void note_time(struct activator *a, const struct ao_class *cls,
                                                 ao_time took)
 {
@@ -46,13 +47,13 @@ static inline enum ao_verdict run_step(struct frame *frame, struct ao *ao)
     frame->ao = ao;
     frame->notes = 0;
     frame->why = ao->why;
-    if (ao->why) /* a write only when needed: the line stays clean */
+    if (ao->why) /* written only if needed, so that the cache line stays clean */
         ao->why = 0;
     return ao->cls->step(ao);
 }
 
-/* frame->began is set; the end of this step is the beginning of the next.  The time of steps inside
- * this one is theirs, since they moved `began`. */
+/* frame->began is set by the caller; the end of this step is the beginning of the next.  The time
+ * of inner steps does not count here, since they moved `began`. */
 static enum ao_verdict run_measured(struct activator *a, struct frame *frame, struct ao *ao)
 {
     const struct ao_class *cls = ao->cls;
@@ -70,7 +71,7 @@ static enum ao_verdict run_measured(struct activator *a, struct frame *frame, st
 static void settle(struct frame *frame, enum ao_verdict verdict)
 {
     struct ao *ao = frame->ao;
-    frame->ao = NULL; /* callbacks of the owner run outside of the step */
+    frame->ao = NULL; /* callbacks run outside of the step */
     object_settle(ao, verdict, frame->notes);
 }
 
@@ -124,7 +125,7 @@ static ao_time exact_clock(const struct activator *a)
     return a->clock.now(a->clock.arg);
 }
 
-/* The clock is read after each step: they are few, and long. */
+/* The clock is read after each step, since these steps are few and long. */
 void step_behind(struct activator *a)
 {
     struct dispatcher *d = &a->dispatcher;
@@ -150,14 +151,14 @@ void step_behind(struct activator *a)
     a->frame = NULL;
 }
 
-/* The second step within one step, and each further one, begins where the one before it ended: what
- * lies between is a hand-over, and the clock would cost as much as a brief handler. */
+/* From the second inner step on, each begins where the one before it ended: only a hand-over is
+ * between them, and reading the clock would cost as much as a brief handler. */
 static ao_time inner_begins(const struct activator *a, const struct frame *outer)
 {
     return outer && outer->handed_on ? outer->began : step_clock(a);
 }
 
-/* The outer step goes on; what it takes from now on is its own, until it hands on again. */
+/* The outer step continues; time counts for it again, until the next inner step. */
 static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
 {
     if (!outer || !outer->ao) {
@@ -169,7 +170,7 @@ static void resume_outer(struct activator *a, struct frame *outer, ao_time now)
     mark_step(a, outer);
 }
 
-/* The common cases, in which nothing is to be settled. */
+/* The common cases, in which object_settle() would do nothing. */
 static inline bool as_before(const struct ao *ao, enum ao_verdict verdict, uint8_t notes)
 {
     if (verdict == AO_AGAIN)

@@ -1,5 +1,5 @@
-/* What a thread is given when it starts: its name, processor and priority, and a stack for signals.
- * Any thread, each for itself; nothing fails. */
+/* Sets up the calling thread: its name, processor, priority and signal stack.  Any thread; nothing
+ * fails. */
 #ifndef ERGON_RUNTIME_THREAD_H
 #define ERGON_RUNTIME_THREAD_H
 
@@ -8,29 +8,30 @@
 
 #include <ergon/activator.h>
 
-/* The calling thread's.  `name` is cut to what the kernel takes; core -1: any processor; priority:
- * the nice value, 0 leaves it.  What cannot be had is logged, and the thread goes on without. */
+/* Sets name, processor and priority of the calling thread, and its signal stack.  `name` is cut to
+ * the kernel's limit; core -1: any processor; priority: the nice value, 0 leaves it.  A failure is
+ * logged, and the thread continues without that setting. */
 void thread_settle(const char *name, int core, int priority);
 
 enum { THREAD_SIGNAL_STACK = 64 << 10 /* bytes: an unwinder runs on it */ };
 
-/* Starts a thread that no signal reaches but those of its own faults: the others are for the
+/* Starts a thread that gets no signals except those of its own faults; other signals go to the
  * threads that wait for them.  0, or the error of pthread_create(). */
 int thread_start_undisturbed(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
-/* Signal handlers that ask for it (SA_ONSTACK) run on a stack of their own, in which an overflow of
- * the thread's can be told.  A stack that the thread has already, as a sanitizer gives it one,
- * stays. thread_settle() does it too. */
+/* Gives the calling thread a separate stack for signal handlers with SA_ONSTACK, so that they can
+ * report an overflow of the thread's stack.  A signal stack that the thread has already, for
+ * example from a sanitizer, stays.  thread_settle() calls this function, too. */
 void thread_own_signal_stack(void);
 
-/* How often the calling thread was made to leave the processor, since it started. */
+/* How often the calling thread was preempted since it started. */
 uint64_t thread_preemptions(void);
 
-/* What the calling thread has used since it started. */
+/* The time and processor time of the calling thread, and its waits, since it started. */
 struct thread_usage {
-    ao_time clock;        /* the time, ns; of all threads alike */
+    ao_time clock;        /* ns; the same clock for all threads */
     ao_time on_processor; /* ns */
-    uint64_t waits;       /* how often it left the processor of its own will */
+    uint64_t waits;       /* how often it gave up the processor itself */
 };
 void thread_usage(struct thread_usage *out);
 

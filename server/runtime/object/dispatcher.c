@@ -24,7 +24,7 @@ void behind_init(struct behind *party)
     party->last.prev = &party->first;
 }
 
-/* The first of a party; NULL: there is none. */
+/* The first object of a party; NULL: it is empty. */
 static struct ao *first_of(const struct behind *party)
 {
     struct ao *ao = party->first.next;
@@ -133,7 +133,8 @@ void dispatcher_begin_behind(struct dispatcher *d)
     d->walks++;
 }
 
-/* The first visit of a party in this walk: nobody who comes from now on is visited. */
+/* Prepares a party for its first visit in this walk: objects that are added later are not visited.
+ */
 static void begin_party(const struct dispatcher *d, struct behind *party)
 {
     party->walk = d->walks;
@@ -142,7 +143,7 @@ static void begin_party(const struct dispatcher *d, struct behind *party)
     link_before(&party->last, &party->mark);
 }
 
-/* All of it were visited. */
+/* Ends a party all of whose objects were visited. */
 static void end_party(struct dispatcher *d, struct behind *party)
 {
     if (!first_of(party)) {
@@ -178,7 +179,7 @@ void dispatcher_end_behind(struct dispatcher *d)
     TAILQ_CONCAT(&d->parties, &d->walked, link);
 }
 
-/* Adds those between two sentinels to `count`; false: a link is wrong. */
+/* Adds the number of objects between two sentinels to `count`.  False: a link is wrong. */
 static bool validate_links(const struct ao *from, const struct ao *to, const struct ao *mark,
                            uint64_t *count)
 {

@@ -1,16 +1,16 @@
 /* The dispatcher: an activator's doubly linked list of active objects, between two sentinels.
  *
- * It is safe while it is being walked: a step may append and remove any object, the one being
- * stepped included.  A walk visits what stood in the list when it began and still stands in its
- * place when its turn comes, once, in order; what is appended meanwhile comes after the mark, in
- * the next walk.  The exception is what dispatcher_run_next() puts before the others.
+ * A step may append and remove any object during a walk, the object being stepped included.  A walk
+ * visits, once and in order, the objects that were in the list when it began and are still in it
+ * when their turn comes.  Objects that are appended meanwhile come after the mark and are visited
+ * by the next walk, except those that dispatcher_run_next() puts first.
  *
- * Behind the list stand those that go on and on (object.h), in parties that take turns: in a walk
- * of them the next is the first of the next party.  These walks begin where the last ended, may end
- * before all had their turn, and visit nobody twice.
+ * Objects that stand behind (object.h) are in other lists, their parties.  A walk of these visits
+ * the first object of each party in turn.  It begins where the last such walk ended, may end early,
+ * and visits no object twice.
  *
- * Home thread only; nothing fails.  The list borrows its objects; one outside of it has prev and
- * next NULL. */
+ * Home thread only; nothing fails.  The lists borrow their objects; an object in no list has prev
+ * and next NULL. */
 #ifndef ERGON_RUNTIME_DISPATCHER_H
 #define ERGON_RUNTIME_DISPATCHER_H
 
@@ -18,56 +18,56 @@
 
 #include "base/list.h"
 
-enum { OUT_OF_TURN_MAX = 256 }; /* what stands in the list has its turn too */
+enum { OUT_OF_TURN_MAX = 256 }; /* visits per walk; the objects in the list get their turn, too */
 
-/* Objects that stand behind together. */
+/* A party: objects that stand behind and share their turns. */
 struct behind {
     struct ao first, last; /* sentinels */
-    struct ao mark;        /* ends the current walk of the party; stays until the next */
+    struct ao mark; /* the end of the current walk of the party; it stays until the next walk */
     TAILQ_ENTRY(behind) link;
-    uint64_t walk; /* the last one in which it was visited */
-    bool queued;   /* stands in the dispatcher's list */
+    uint64_t walk; /* the last walk in which the party was visited */
+    bool queued;   /* it is in the dispatcher's list */
 };
 TAILQ_HEAD(behind_list, behind);
 
 struct dispatcher {
-    struct ao first, last;      /* sentinels: never stepped */
-    struct ao mark;             /* ends the walk; in the list during a walk only */
-    struct behind common;       /* the party of those that have no other */
-    struct behind_list parties; /* those that may have somebody */
-    struct behind_list walked;  /* those that are over in this walk */
+    struct ao first, last;      /* sentinels, never stepped */
+    struct ao mark;             /* the end of the walk; in the list only during a walk */
+    struct behind common;       /* the party of objects without another one */
+    struct behind_list parties; /* those that may not be empty */
+    struct behind_list walked;  /* those that this walk has finished */
     uint64_t walks;
-    struct ao *cursor;    /* the next to visit; NULL outside of a walk */
+    struct ao *cursor;    /* the next object to visit; NULL outside of a walk */
     unsigned out_of_turn; /* visits out of turn in this walk */
-    uint64_t count;       /* of all lists */
+    uint64_t count;       /* objects in all lists */
 };
 
 void behind_init(struct behind *party);
 
 void dispatcher_init(struct dispatcher *d);
-void dispatcher_append(struct dispatcher *d, struct ao *ao); /* it is outside */
-void dispatcher_remove(struct dispatcher *d, struct ao *ao); /* it is inside */
-/* NULL when both lists are empty; outside of a walk. */
+void dispatcher_append(struct dispatcher *d, struct ao *ao); /* it is in no list */
+void dispatcher_remove(struct dispatcher *d, struct ao *ao); /* it is in a list */
+/* NULL if no object is active.  Outside of a walk. */
 struct ao *dispatcher_front(const struct dispatcher *d);
 
-/* A walk, one at a time: dispatcher_next() until it gives NULL. */
+/* A walk calls dispatcher_next() until it returns NULL; there is one at a time. */
 void dispatcher_begin(struct dispatcher *d);
 void dispatcher_end(struct dispatcher *d);
 
-/* An object that stands in the list is visited next, whatever its place was; a no-op outside of a
- * walk, and beyond OUT_OF_TURN_MAX. */
+/* Moves an object in the list to the front, to be visited next.  A no-op outside of a walk, and
+ * beyond OUT_OF_TURN_MAX. */
 void dispatcher_run_next(struct dispatcher *d, struct ao *ao);
 
-/* An object that stands in a list is the last of a party from now on; NULL: the common one. */
+/* Moves an object in a list to the end of a party; NULL: the common one. */
 void dispatcher_put_behind(struct dispatcher *d, struct ao *ao, struct behind *party);
 
-/* A party of which nobody is left goes. */
+/* Removes an empty party. */
 void dispatcher_forget(struct dispatcher *d, struct behind *party);
-/* At the dispatcher's end, when nobody is left: it knows no party any more. */
+/* Removes all parties, which are empty, at the dispatcher's end. */
 void dispatcher_forget_all(struct dispatcher *d);
 
-/* A walk of those behind, outside of the other: dispatcher_next_behind() until it gives NULL, or
- * for as long as there is time.  Whoever is visited is the last from then on. */
+/* A walk of the objects behind, outside of the other walk, calls dispatcher_next_behind() until it
+ * returns NULL, or while there is time.  A visited object moves to the end of its party. */
 void dispatcher_begin_behind(struct dispatcher *d);
 struct ao *dispatcher_next_behind(struct dispatcher *d);
 void dispatcher_end_behind(struct dispatcher *d);
@@ -82,7 +82,7 @@ static inline bool dispatcher_at_end(const struct dispatcher *d)
     return d->cursor == &d->mark;
 }
 
-/* NULL at the end of the walk.  Inline: it stands in the innermost loop of the server. */
+/* NULL at the end of the walk.  Inline, since it is in the innermost loop of the server. */
 static inline struct ao *dispatcher_next(struct dispatcher *d)
 {
     struct ao *ao = d->cursor;
@@ -93,7 +93,7 @@ static inline struct ao *dispatcher_next(struct dispatcher *d)
     return ao;
 }
 
-/* Links agree in both directions, the count is right.  Walks all; for tests. */
+/* Checks the links in both directions, and the count, of all lists; for tests. */
 bool dispatcher_validate(const struct dispatcher *d);
 
 #endif

@@ -1,6 +1,6 @@
-/* Every change of an object's state passes object_enter(), which checks, traces and does the work
- * of leaving and entering.  What the callers add is what they refuse.  Here are the changes that
- * start an object or let it sleep; those that bring it to rest are in rest.c. */
+/* Changes of an object's state that activate it or put it to sleep; rest.c has those that bring it
+ * to rest.  Every change passes object_enter(), which checks and traces it, and leaves and enters
+ * the lists.  The callers decide which changes to refuse. */
 #include "server/runtime/object/object.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 
 static const char *const state_names[] = {"INACTIVE", "ACTIVE", "SLEEPING", "FAULTED"};
 
-/* From a state (row) to which others; FAULTED is left by ao_reset() only. */
+/* The states to which each state (row) may change; only ao_reset() leaves FAULTED. */
 static const uint8_t moves[] = {
     [AO_STATE_INACTIVE] = 1 << AO_STATE_ACTIVE | 1 << AO_STATE_SLEEPING | 1 << AO_STATE_FAULTED,
     [AO_STATE_ACTIVE] = 1 << AO_STATE_INACTIVE | 1 << AO_STATE_SLEEPING | 1 << AO_STATE_FAULTED,
@@ -106,13 +106,13 @@ void object_become_active(struct ao *ao, enum ao_why why, const char *cause)
         object_enter(ao, AO_STATE_ACTIVE, cause);
 }
 
-/* It is retired, or its activator closes: it never becomes active again. */
+/* True: the object is retired, or its activator closes; it never becomes active again. */
 static bool is_ended(const struct ao *ao)
 {
     return (ao->flags & AO_FLAG_RETIRED) || ao->home->closing;
 }
 
-/* A step that its object left by deactivation is over, whatever it still does. */
+/* A step is over once its object has deactivated itself, whatever the step still does. */
 struct frame *object_frame(const struct ao *ao)
 {
     for (struct frame *f = ao->home->frame; f; f = f->outer)
@@ -133,7 +133,7 @@ void ao_init(struct ao *ao, const struct ao_class *cls, struct activator *home)
 {
     require(cls->step && cls->name, "the class lacks a step or a name");
     *ao = (struct ao){.cls = cls, .home = home};
-    if (home->trace) /* Relaxed: numbers, in the order of asking. */
+    if (home->trace) /* Relaxed: it only makes unique numbers. */
         ao->id = 1 + atomic_fetch_add_explicit(&home->next_id, 1, memory_order_relaxed);
 }
 
@@ -185,7 +185,7 @@ void ao_disband(struct activator *a, struct behind *party)
         dispatcher_forget(&a->dispatcher, party);
 }
 
-/* By the clock and not by the round's time, which lies behind: no sleep is shorter than asked. */
+/* This uses the clock, and not the time of the round, which is earlier: no sleep is too short. */
 int ao_sleep_for(struct ao *ao, ao_time duration)
 {
     const struct ao_clock *clock = &ao->home->clock;

@@ -1,7 +1,7 @@
-/* An active object from within the server: what <ergon/ao.h> does not show.
+/* What the server may do with an active object beyond <ergon/ao.h>.
  *
- * Thread: home.  Objects and parties are borrowed; nothing here frees them or fails but where it
- * says so. */
+ * Thread: home.  Objects and parties are borrowed and never freed here.  Nothing fails unless the
+ * function says so. */
 #ifndef ERGON_RUNTIME_OBJECT_H
 #define ERGON_RUNTIME_OBJECT_H
 
@@ -13,68 +13,72 @@ struct frame;
 
 /* ---- its place in the round ---- */
 
-/* Out of turn: for objects of one activator that work on the same things one after the other, while
- * these are in the caches.
+/* Stepping out of turn is for objects of one activator that work on the same data one after the
+ * other, while it is in the caches.
  *
- * What has its turn in a round keeps it: so many steps out of turn a round, no more, and from there
- * on an object that is to run next is merely active.  Lanes between objects of one activator do the
- * same by themselves, with a batch at once, and with the rest when all others have had their turn.
- */
+ * At most OUT_OF_TURN_MAX steps of a round are out of turn, so the other objects keep theirs; after
+ * that ao_run_next() only activates.  Lanes between objects of one activator do the same: for a
+ * batch at once, and for the rest after all other objects were stepped. */
 
-/* As ao_activate(), and it is stepped next, in this round yet; also once more after its own step.
- * What ao_activate() refuses is left as it is, and not reported. */
+/* Like ao_activate(), but the object is stepped next, in this round, even if it has been stepped in
+ * it already.  If ao_activate() refuses, nothing happens, and no error is returned. */
 void ao_run_next(struct ao *ao);
 
-/* Behind: for objects that go on and on, so that nobody waits for them for longer than a moment.
+/* Objects that stay active for long stand *behind* the others, so that the others wait only
+ * briefly.
  *
- * Whoever stands behind is stepped when all others of the round have had their step and what they
- * wrote is on its way, in turn with the others that stand there: as many a round as fit into a
- * quantum, at least one, and none twice.  So a round gets longer by one quantum, however many there
- * are, and each of them gets its step.
+ * In each round the objects behind are stepped after all others, and after the output of these has
+ * been sent.  They take turns: as many are stepped as fit into a quantum, at least one, and none
+ * twice.  So a round gets longer by one quantum, however many objects stand behind, and each of
+ * them makes progress.
  *
- * They stand in parties, which take turns: so whoever sends a thousand of them has no more of that
- * time than who sends one. */
+ * They are grouped into parties, which also take turns: a party of a thousand objects gets no more
+ * time than a party of one. */
 
-/* Processor time that those behind have a round; the last step may take longer. */
+/* Time per round for the objects behind; the last step may exceed it. */
 #define BEHIND_QUANTUM AO_US(200)
 
-/* An active object stands behind from now on, as the last, for as long as it stays active: whatever
- * ends that ends this.  `party` NULL: that of all who name none. */
+/* Puts an active object behind, as the last of its party, until it is no longer active.  `party`
+ * NULL: the common party. */
 void ao_stand_behind(struct ao *ao, struct behind *party);
 
-/* A party of which nobody is left: its memory may go.  Not needed once its activator was closed. */
+/* Removes an empty party, so that its memory can be freed.  Not needed after its activator was
+ * closed.
+ */
 void ao_disband(struct activator *a, struct behind *party);
 
 /* ---- its state, for the runtime ---- */
 
-/* The change of state itself: legal (asserted), traced, out of one list and into another.  What an
- * object that comes to rest has to give back is not done here: see object_settle(). */
+/* Changes the state: asserts that the change is legal, traces it, and moves the object from one
+ * list to another.  It does not end the waits of an object that comes to rest: object_settle()
+ * does. */
 void object_enter(struct ao *ao, enum ao_state next, const char *cause);
 
-/* Whatever its state but FAULTED: it will be stepped, and learns why. */
+/* Makes an object active that is not FAULTED; its next step sees `why`. */
 void object_become_active(struct ao *ao, enum ao_why why, const char *cause);
 
-/* Its step that has not returned; NULL: it is not being stepped, or it deactivated itself in this
- * step, which is over then, whatever it still does. */
+/* The step of the object that has not returned.  NULL: it is not being stepped, or it deactivated
+ * itself in this step, whose verdict is ignored then. */
 struct frame *object_frame(const struct ao *ao);
 
-/* The same, whatever it did in this step. */
+/* True: the object is being stepped, whatever it did in this step. */
 bool object_is_stepped(const struct ao *ao);
 
-/* A message waits for it.  0, AO_E_FAULTED or AO_E_CLOSED. */
+/* Activates an object that has a message.  0, AO_E_FAULTED or AO_E_CLOSED. */
 int object_message(struct ao *ao);
 
-/* Its deadline came; the timer has let go of it already. */
+/* Activates an object whose deadline has passed; the timer has removed it already. */
 void object_expire(struct ao *ao);
 
-/* A step returned `verdict`; `notes` is what happened to the object meanwhile (enum frame_note). */
+/* Ends a step that returned `verdict`; `notes` says what happened to the object during the step
+ * (enum frame_note). */
 void object_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes);
 
-/* As ao_fini(), for a caller that has just seen the object come to rest, outside of its step: what
- * is left to look for is an object that retired itself. */
+/* Like ao_fini(), for a caller that has just seen the object come to rest, outside of its step.  It
+ * only checks that the object did not retire itself. */
 void object_fini(struct ao *ao);
 
-/* Its activator closes: out of list and timer. */
+/* Takes the object out of list and timer, because its activator closes. */
 void object_finish(struct ao *ao);
 
 #endif

@@ -1,5 +1,5 @@
-/* How an object comes to rest, and what the verdict of a step leads to.  An object that rests waits
- * for nothing and holds nothing: its waits are withdrawn, which may wake others. */
+/* How an object comes to rest, and what the verdict of a step leads to.  An object at rest waits
+ * for nothing and holds nothing: its waits are ended, which may wake other objects. */
 #include "server/runtime/object/object.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "server/runtime/sync/wait_internal.h"
 #include "server/runtime/threads/post.h"
 
-static void let_go(struct ao *ao)
+static void end_waits(struct ao *ao)
 {
     ao->why = 0;
     if (ao->waits)
@@ -21,7 +21,7 @@ static void let_go(struct ao *ao)
 static void rest(struct ao *ao, enum ao_state next, const char *cause)
 {
     object_enter(ao, next, cause);
-    let_go(ao);
+    end_waits(ao);
 }
 
 void object_fini(struct ao *ao)
@@ -35,7 +35,7 @@ void ao_fini(struct ao *ao)
 {
     require(ao->state == AO_STATE_INACTIVE || ao->state == AO_STATE_FAULTED,
             "the object is active or sleeps");
-    /* Its activator may be gone; one that is at work is not. */
+    /* The activator may have been freed, unless this thread runs it. */
     require(activator_current() != ao->home || !object_is_stepped(ao),
             "called from within the object's own step");
     require((ao->flags & (AO_FLAG_RETIRED | AO_FLAG_OVER)) != AO_FLAG_RETIRED,
@@ -61,7 +61,7 @@ enum ao_verdict ao_fault(struct ao *self, int code, const char *format, ...)
 {
     require(object_is_stepped(self), "called outside of a step of the object");
     struct frame *frame = object_frame(self);
-    if (frame) /* else it has deactivated itself before, and nobody will hear of it */
+    if (frame) /* else the object deactivated itself before, and the fault is not reported */
         frame->notes |= NOTE_FAULT;
     struct fault *fault = &self->home->fault;
     fault->code = code;
@@ -110,7 +110,7 @@ static void settle_done(struct ao *ao, uint8_t notes)
     else if (ao->state != AO_STATE_INACTIVE)
         rest(ao, AO_STATE_INACTIVE, "done");
     else
-        let_go(ao);
+        end_waits(ao);
 }
 
 static void settle_park(struct ao *ao, uint8_t notes)
@@ -142,7 +142,7 @@ void object_settle(struct ao *ao, enum ao_verdict verdict, uint8_t notes)
 {
     if (notes & NOTE_GONE) {
         if (ao->state == AO_STATE_INACTIVE)
-            let_go(ao); /* from what it acquired after it had deactivated itself */
+            end_waits(ao); /* those that it began after it had deactivated itself */
         return;
     }
     switch (verdict) {

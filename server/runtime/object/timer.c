@@ -1,6 +1,6 @@
 #include "server/runtime/object/timer.h"
 
-/* What is moved ahead at once: about 50 us, if it is in time. */
+/* Objects that are moved ahead at once; that takes about 50 us. */
 enum { AHEAD_BATCH = TIMER_CROWD / 2 };
 
 struct place {
@@ -17,7 +17,7 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Where a tick stands on a level. */
+/* The slot of a tick on a level. */
 static struct place place_of(unsigned level, uint64_t tick)
 {
     uint64_t number = tick >> (level * TIMER_BITS);
@@ -29,7 +29,7 @@ static uint64_t place_bit(struct place at)
     return UINT64_C(1) << at.index;
 }
 
-/* The first tick of a slot, which the wheel has yet to reach. */
+/* The first tick of a slot that the wheel has not reached. */
 static uint64_t place_begin(const struct timer *t, struct place at)
 {
     unsigned shift = at.level * TIMER_BITS;
@@ -104,8 +104,8 @@ void timer_insert(struct timer *t, struct ao *ao)
     put(t, highest / TIMER_BITS, tick, ao);
 }
 
-/* Nothing is counted down, nor the slot looked at, unless it becomes empty: the processor would
- * wait for one object's cache miss after the other's. */
+/* The slot is not read, and its count not changed, unless it becomes empty: otherwise each cancel
+ * would wait for a cache miss. */
 void timer_cancel(struct timer *t, struct ao *ao)
 {
     uint64_t tick = timer_tick(ao->due);
@@ -127,7 +127,7 @@ static unsigned window_now(const struct timer *t, unsigned level)
     return place_of(level, t->tick).window;
 }
 
-/* The first of a level's slots that are marked.  False when none is. */
+/* Finds the first marked slot of a level.  False: none is marked. */
 static bool first_marked(const struct timer *t, const uint64_t marks[2], unsigned level,
                          struct place *at)
 {
@@ -139,14 +139,14 @@ static bool first_marked(const struct timer *t, const uint64_t marks[2], unsigne
     return true;
 }
 
-/* The levels above hold nothing before the end of the window in which the wheel stands. */
+/* The levels above hold nothing before the end of the current window. */
 static bool before_all_above(const struct timer *t, struct place at)
 {
     return at.window == window_now(t, at.level);
 }
 
-/* The slot that begins first, of several the highest: all of it goes into the others, behind what
- * has been moved ahead.  False when all are empty. */
+/* Finds the slot that begins first.  Of several it takes the highest, since its objects move into
+ * the others, after those that have been moved ahead.  False: all slots are empty. */
 static bool first_slot(const struct timer *t, struct place *first)
 {
     uint64_t begin = UINT64_MAX;
@@ -189,8 +189,8 @@ static void expire(struct timer *t, struct place at)
 }
 
 /* Moves the wheel to the first slot that is not empty, unless that begins after `tick`.  A slot of
- * the lowest level is one tick, and expires as it is; before another the wheel stands still until
- * all of it has moved down. */
+ * the lowest level is one tick, and expires as a whole.  Before a slot of another level the wheel
+ * stops until all of the slot has moved down. */
 static bool advance(struct timer *t, uint64_t tick, int *budget)
 {
     struct place at;
@@ -204,8 +204,8 @@ static bool advance(struct timer *t, uint64_t tick, int *budget)
     return true;
 }
 
-/* A crowded slot, the first of its level, and when it is moved ahead: in the course of the window
- * before, and early enough that what comes first in it can be moved further. */
+/* The first crowded slot of a level, and when it is moved ahead: during the window before, and
+ * early enough that its first objects can be moved further. */
 struct crowd {
     struct place at;
     uint64_t count;       /* at most */
@@ -223,7 +223,7 @@ static bool first_crowd(const struct timer *t, unsigned level, struct crowd *c)
     return true;
 }
 
-/* In how many batches it is moved from a tick on: at most one a tick. */
+/* The number of batches in which it is moved from a tick on; at most one per tick. */
 static uint64_t batches_from(const struct crowd *c, uint64_t tick)
 {
     uint64_t ticks = c->until > tick ? c->until - tick : 1;
@@ -250,7 +250,7 @@ static void move_batch(struct timer *t, unsigned level, int *budget)
     t->moved[level] = t->tick;
 }
 
-/* Once a tick, when nothing else is to be done: a batch of each level whose time has come. */
+/* Moves a batch of each level that is due; called once a tick, when there is nothing else to do. */
 static void move_ahead(struct timer *t, int *budget)
 {
     for (unsigned level = TIMER_LEVELS - 1; level > 0; level--)
@@ -284,7 +284,8 @@ struct ao *timer_take(struct timer *t, ao_time now, int *budget)
     return NULL;
 }
 
-/* In a slot of the next window may stand what a level above has moved ahead, and there the rest. */
+/* A slot of the next window may hold objects that were moved ahead, while a level above holds the
+ * rest. */
 static uint64_t next_deadline(const struct timer *t)
 {
     uint64_t tick = UINT64_MAX;
@@ -324,13 +325,14 @@ static unsigned level_of(const struct ao *ao)
     return (ao->flags & TIMER_FLAGS) >> TIMER_FLAGS_SHIFT;
 }
 
-/* Windows of a level, or slots, from that of the wheel to that of a tick after it. */
+/* The number of windows or slots of a level from the wheel's to that of a later tick. */
 static uint64_t distance(const struct timer *t, uint64_t tick, unsigned shift)
 {
     return (tick >> shift) - (t->tick >> shift);
 }
 
-/* In the window where the wheel stands, but not in the slot; or moved ahead into the next. */
+/* True: the tick is in the current window, after the current slot, or moved ahead into the next
+ * window. */
 static bool in_reach(const struct timer *t, uint64_t tick, unsigned level)
 {
     unsigned shift = level * TIMER_BITS;
@@ -347,7 +349,7 @@ static bool in_slot(const struct timer *t, const struct ao *ao, const struct tim
            in_reach(t, tick, level) && tick >= slot->earliest;
 }
 
-/* The objects of a list, or -1 when a link is wrong. */
+/* The number of objects in a list; -1: a link is wrong. */
 static int64_t count_list(const struct timer_list *list)
 {
     int64_t n = 0;
@@ -375,7 +377,7 @@ static bool marks_valid(const struct timer *t, unsigned level, unsigned window, 
            crowded == (slot->count >= TIMER_CROWD);
 }
 
-/* Adds its objects to the sum. */
+/* Adds the number of its objects to the sum. */
 static bool window_valid(const struct timer *t, unsigned level, unsigned window, uint64_t *sum)
 {
     for (unsigned index = 0; index < TIMER_SLOTS; index++) {

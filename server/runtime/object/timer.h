@@ -1,19 +1,21 @@
 /* The timer holds sleeping objects by deadline: a hierarchical wheel of 1 ms ticks.
  *
  * Eight levels of 64 slots cover every ao_time.  An object is inserted into the level of the
- * highest group of six bits in which its tick differs from the wheel's.  A slot moves down before
- * the wheel reaches it: its objects go, in their order, into the next lower level, whose 64 slots
- * are one window, as long as that slot.  So that no crowd is moved when all of it is nearly due, a
- * level has two windows, the one in which the wheel stands and the next, and a slot with
- * TIMER_CROWD objects moves into the latter ahead of its time: a small batch now and then, spread
- * over the window before.  What is fewer stays until the wheel comes, and wakes nobody before.
+ * highest group of six bits in which its tick differs from the wheel's.  Before the wheel reaches a
+ * slot, its objects move down, in order, into the next lower level, whose 64 slots are one window,
+ * as long as that slot.
  *
- * Insert and cancel are O(1); an object moves at most seven times before it is due, and the moves
- * are paid out of the caller's budget.  The timer uses the object's prev, next, and TIMER_FLAGS.
+ * A slot with many objects (TIMER_CROWD) must not move all of them when they are nearly due.  So
+ * each level has two windows, the current and the next.  Such a slot moves into the next window
+ * ahead of time, in small batches spread over the window before.  Smaller slots wait until the
+ * wheel comes, and need no wake-up before.
  *
- * Order of expiry: by tick of the deadline, then by order of insertion.  A deadline that the wheel
- * has passed when it is inserted comes after all that the wheel has reached.  A deadline is rounded
- * up to its tick: never early.
+ * Insert and cancel are O(1).  An object moves at most seven times before it is due; each move
+ * counts against the caller's budget.  The timer uses the object's prev, next, and TIMER_FLAGS.
+ *
+ * Objects expire in the order of the ticks of their deadlines, then of insertion.  A deadline that
+ * has passed at the insertion expires after all objects that the wheel has reached.  Deadlines are
+ * rounded up to a tick, so no object expires early.
  *
  * Home thread only; nothing fails.  The timer borrows its objects. */
 #ifndef ERGON_RUNTIME_TIMER_H
@@ -23,10 +25,10 @@
 
 enum { TIMER_LEVELS = 8, TIMER_BITS = 6, TIMER_SLOTS = 1 << TIMER_BITS };
 
-/* So many objects of one slot take about 0.1 ms to move: a shorter delay is not worth a wake. */
+/* Moving so many objects takes about 0.1 ms; for fewer, a wake-up is not worth its cost. */
 enum { TIMER_CROWD = 1024 };
 
-/* In ao.flags: the level where the object stands; valid while it does. */
+/* In ao.flags: the level of the object; valid while it is in the timer. */
 enum { TIMER_FLAGS = 0x70, TIMER_FLAGS_SHIFT = 4 };
 
 struct timer_list {
@@ -35,16 +37,16 @@ struct timer_list {
 
 struct timer_slot {
     struct timer_list list;
-    uint64_t count;    /* of objects, and of those cancelled since they came; 0 when empty */
-    uint64_t earliest; /* tick: none is before it; valid while the slot is not empty */
+    uint64_t count;    /* objects, and cancelled ones since the slot filled; 0 when empty */
+    uint64_t earliest; /* no object has an earlier tick; valid while the slot is not empty */
 };
 
-/* Of each level two windows: one with an even number, counted from tick 0, and one with an odd. */
+/* Each level has two windows: the one with an even number, counted from tick 0, and the odd one. */
 struct timer {
-    uint64_t tick;             /* ms; where the wheel stands: before every slot that is not empty */
-    uint64_t looked;           /* tick of the last look at what is to be moved ahead */
-    uint64_t count;            /* objects inside, expired ones included */
-    struct timer_list expired; /* tick reached, not yet taken */
+    uint64_t tick;   /* ms; the position of the wheel: before every slot that is not empty */
+    uint64_t looked; /* tick of the last check for slots to be moved ahead */
+    uint64_t count;  /* objects in the timer, expired ones included */
+    struct timer_list expired;          /* due, and not yet taken */
     uint64_t occupied[TIMER_LEVELS][2]; /* bit per slot that is not empty */
     uint64_t crowded[TIMER_LEVELS][2];  /* bit per slot whose count is at least TIMER_CROWD */
     uint64_t moved[TIMER_LEVELS];       /* tick when this level's last batch was moved ahead */
@@ -52,18 +54,18 @@ struct timer {
 };
 
 void timer_init(struct timer *t, ao_time now);
-void timer_insert(struct timer *t, struct ao *ao); /* ao->due is set, and not AO_NEVER */
-void timer_cancel(struct timer *t, struct ao *ao); /* it stands in the timer */
+void timer_insert(struct timer *t, struct ao *ao); /* ao->due is not AO_NEVER */
+void timer_cancel(struct timer *t, struct ao *ao); /* it is in the timer */
 
-/* Takes out the next object that is due at `now`, NULL when there is none, or when the budget is
- * used up: an object moved, or taken, costs one. */
+/* Takes out the next object that is due at `now`.  NULL: there is none, or the budget is used up;
+ * each object that is moved or taken costs one. */
 struct ao *timer_take(struct timer *t, ao_time now, int *budget);
 
-/* When to look again: the next deadline, or that of an object which has been cancelled since, or
- * the time to move some of a crowded slot; AO_NEVER when empty. */
+/* When timer_take() is to be called again: at the next deadline (it may be that of a cancelled
+ * object), or when a crowded slot is to be moved; AO_NEVER if the timer is empty. */
 ao_time timer_next(const struct timer *t);
 
-/* Every object in its right slot, bitmaps and counts right.  Walks all; for tests. */
+/* Checks the slot of every object, the bitmaps and the counts; for tests. */
 bool timer_validate(const struct timer *t);
 
 /* The first tick that is not before `due`. */

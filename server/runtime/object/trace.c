@@ -5,24 +5,24 @@
 
 enum { LINE_MAX_BYTES = 512, NAME_COLUMN = 10 };
 
-/* "conn 1", padded so that what follows stands in one column. */
-static int put_head(char *line, size_t size, ao_time ms, const char *who, unsigned long id)
+/* Writes "conn 1", padded so that the text after it is aligned. */
+static int put_head(char *line, size_t size, ao_time ms, const char *name, unsigned long id)
 {
-    char name[64];
+    char head[64];
     if (id)
-        snprintf(name, sizeof name, "%s %lu", who, id);
+        snprintf(head, sizeof head, "%s %lu", name, id);
     else
-        snprintf(name, sizeof name, "%s", who);
-    return snprintf(line, size, "[%4llu] %-*s ", (unsigned long long)ms, NAME_COLUMN, name);
+        snprintf(head, sizeof head, "%s", name);
+    return snprintf(line, size, "[%4llu] %-*s ", (unsigned long long)ms, NAME_COLUMN, head);
 }
 
-void trace_write(struct trace *trace, ao_time now, const char *who, unsigned long id,
+void trace_write(struct trace *trace, ao_time now, const char *name, unsigned long id,
                  const char *format, ...)
 {
     if (!trace)
         return;
     char line[LINE_MAX_BYTES];
-    int head = put_head(line, sizeof line, (now - trace->began) / AO_MS(1), who, id);
+    int head = put_head(line, sizeof line, (now - trace->began) / AO_MS(1), name, id);
     va_list args;
     va_start(args, format);
     vsnprintf(line + head, sizeof line - (size_t)head, format, args);

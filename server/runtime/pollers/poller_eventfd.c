@@ -1,5 +1,5 @@
-/* One eventfd behind one epoll instance, edge-triggered and never read: a sleep is one system call,
- * a wake another.  Between sleeps it makes none. */
+/* A poller that only waits: one eventfd in an epoll set, edge-triggered and never read.  A sleep is
+ * one system call, and a wake-up another; between sleeps there is none. */
 #include <ergon/poller.h>
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct poller_eventfd {
     int event;
 };
 
-/* Rounded up: early is a round for nothing. */
+/* Rounded up, since waking early would cost a useless round. */
 static int to_ms(ao_time timeout)
 {
     if (timeout > AO_MS(INT_MAX - 1))

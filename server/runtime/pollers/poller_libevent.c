@@ -1,15 +1,15 @@
 /* A poller over an event_base.
  *
- * The base has no locks: only its thread touches it, and others write the eventfd.  Deadlines come
- * from a timerfd, not from libevent's timeouts: those go by the coarse clock, come up to 4 ms late
- * here, and cost three or four short waits each (its precise ones set a timerfd in every turn).
- * Both descriptors are edge-triggered and never read, which saves a system call a wake.
+ * The base has no locks: only its thread uses it, and other threads write the eventfd.  Deadlines
+ * come from a timerfd, and not from libevent's timeouts.  These use the coarse clock, are up to 4
+ * ms late, and cost three or four short waits each; its precise timeouts set a timerfd in every
+ * turn.  Both descriptors are edge-triggered and never read, which saves a system call per wake-up.
  *
- * The descriptors that are watched for others stand in an epoll set, which is one event of the
- * base: an event for each would take 170 bytes (its struct, its entry of the descriptor, a place in
- * the base's table), and here the eight of a struct poller_watch are enough, since the system keeps
- * the rest.  An idle connection should cost little else than what the system takes for it.  The
- * price is one more system call in a poll that finds such a descriptor ready. */
+ * All watched descriptors are in an epoll set, which is one event of the base.  An event for each
+ * would take 170 bytes (its struct, the entry of its descriptor, a place in the base's table); a
+ * struct poller_watch takes eight, since the system keeps the rest.  So an idle connection costs
+ * little beyond what the system needs.  The price is one more system call in a poll that finds such
+ * a descriptor ready. */
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 
@@ -77,8 +77,8 @@ static uint32_t to_epoll(unsigned what)
            (what & POLLER_CLOSED ? EPOLLRDHUP : 0u) | (what & POLLER_EDGES ? EPOLLET : 0u);
 }
 
-/* Errors, and the end of both directions, the next read or write finds out.  With EPOLLRDHUP the
- * peer's end was asked for, and is all that is told. */
+/* The next read or write reports errors, and the end of both directions.  With EPOLLRDHUP the
+ * caller asked for the end of the peer only, and gets nothing else. */
 static unsigned from_epoll(uint32_t events)
 {
     if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLRDHUP)))

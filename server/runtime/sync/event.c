@@ -27,7 +27,7 @@ void ao_event_init(struct ao_event *e, enum ao_event_mode mode)
     *e = (struct ao_event){.mode = (uint8_t)mode};
 }
 
-static void let_all_through(struct ao_event *e)
+static void settle_all(struct ao_event *e)
 {
     for (struct ao_wait *w; (w = ao_wait_pop(&e->waiters));)
         ao_wait_settle(w, AO_WAIT_READY, NULL);
@@ -37,7 +37,7 @@ void ao_event_set(struct ao_event *e)
 {
     if (e->mode == AO_EVENT_MANUAL) {
         e->set = true;
-        let_all_through(e);
+        settle_all(e);
         return;
     }
     struct ao_wait *w = ao_wait_pop(&e->waiters);

@@ -31,7 +31,7 @@ static void unlink_child(struct ao_group *g, struct ao_child *child)
     g->ended++;
 }
 
-static void tell_if_ended(struct ao_group *g)
+static void settle_if_ended(struct ao_group *g)
 {
     if (g->running)
         return;
@@ -43,10 +43,10 @@ static enum ao_verdict child_step(struct ao *self)
 {
     struct ao_child *child = ao_of(self, struct ao_child, ao);
     enum ao_verdict verdict = child->step(self);
-    struct ao_group *g = child->group; /* NULL: it cancelled its own group in this step */
+    struct ao_group *g = child->group; /* NULL: the child cancelled its own group in this step */
     if (verdict == AO_DONE && g) {
         unlink_child(g, child);
-        tell_if_ended(g);
+        settle_if_ended(g);
     }
     return verdict;
 }
@@ -63,7 +63,7 @@ static void child_faulted(struct ao *self, int code, const char *text)
         g->fault_code = code;
     }
     unlink_child(g, child);
-    tell_if_ended(g);
+    settle_if_ended(g);
 }
 
 static const struct ao_class child_class = {
@@ -105,5 +105,5 @@ void ao_group_cancel(struct ao_group *g)
         unlink_child(g, child);
         (void)ao_deactivate(&child->ao); /* it runs, so it is not faulted */
     }
-    tell_if_ended(g);
+    settle_if_ended(g);
 }

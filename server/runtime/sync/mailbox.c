@@ -42,7 +42,8 @@ static void leave(struct ao_wait *w)
     ao_wait_remove(&m->waiters, w);
 }
 
-/* Its room was given up when it was granted, so it counts as home's and may exceed the bound. */
+/* Puts back a mail whose room was freed when it was granted; so the mail counts as sent from home,
+ * and may exceed the bound. */
 static void mail_back(struct ao_wait *w)
 {
     struct ao_mailbox *m = w->on;
@@ -90,7 +91,7 @@ void mailbox_remote_room(struct ao_mailbox_remote *r)
                                   memory_order_relaxed); /* see take_room() of mailbox_remote.c */
 }
 
-/* --- The public face --- */
+/* --- The public functions --- */
 
 void ao_mailbox_init(struct ao_mailbox *m, uint32_t bound)
 {

@@ -1,9 +1,10 @@
-/* A mailbox's face to other threads.
+/* The remote of a mailbox.
  *
- * `room` is the share of the bound that is free: who takes one of it may push one mail.  Mail and
- * room that was taken in vain go into lists of their own, and one letter, announced by `called`,
- * brings home to look.  Room comes back only at home; a sender that waits for it is a remote wait,
- * and pushes its mail when the answer has come, so that the mail is its own until then. */
+ * `room` is the free part of its share of the bound: a sender takes 1 of it, and may then push one
+ * mail. Mails go into a list, and room that was taken in vain is counted; one letter, in flight
+ * while `called`, makes home look at both.  Room is only given back at home.  A sender that waits
+ * for room makes a remote wait, and pushes its mail when the answer has come; until then it owns
+ * the mail. */
 #include "server/runtime/sync/mailbox_remote.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "base/check.h"
 #include "server/runtime/sync/remote_wait.h"
 
-/* Far below every count of room: no place is ever free again. */
+/* Far below every count of room, so that there is never room again. */
 enum { ROOM_CLOSED = INT32_MIN / 2 };
 
 _Static_assert(offsetof(struct ao_mail, link) == offsetof(struct mpsc_item, next),
@@ -37,7 +38,7 @@ void ao_mailbox_remote_unref(struct ao_mailbox_remote *r)
 
 /* --- Any thread --- */
 
-/* Room that is taken or comes back orders nothing: what is sent is published by the list. */
+/* Relaxed: changes of room order nothing, and the list publishes what is sent. */
 static int take_room(struct ao_mailbox_remote *r)
 {
     int32_t room = atomic_load_explicit(&r->room, memory_order_relaxed);
@@ -53,8 +54,8 @@ static void call_home(struct ao_mailbox_remote *r)
 {
     ao_mailbox_remote_ref(r); /* the letter's */
     /* Release: the mail or the room before the call.  Acquire: home is done with the letter.  Both
-     * pair with the exchange in deliver(), which clears `called` before it looks: who finds it set
-     * need not send, home has yet to look. */
+     * pair with the exchange in deliver(), which clears `called` before it looks: if it is set,
+     * home has yet to look, and no letter is needed. */
     if (atomic_exchange_explicit(&r->called, true, memory_order_acq_rel))
         ao_mailbox_remote_unref(r);
     else
@@ -105,8 +106,8 @@ static void deliver(struct letter *letter, bool dropped)
     ao_mailbox_remote_unref(r);
 }
 
-/* The mail of `r` inside is home's from now on, and its room too once it is taken.  Returns how
- * many there are. */
+/* The mails of `r` in the mailbox count as sent from home from now on, and so does their room.
+ * Returns their number. */
 static uint32_t adopt_mail(struct ao_mailbox *m, const struct ao_mailbox_remote *r)
 {
     uint32_t n = 0;
@@ -121,7 +122,7 @@ static uint32_t adopt_mail(struct ao_mailbox *m, const struct ao_mailbox_remote 
     return n;
 }
 
-/* What is under way becomes an orphan, so but for the mail inside all of the share is free. */
+/* Mails in flight become orphans, so all of the share is free, except for the mails inside. */
 void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
 {
     struct ao_mailbox *m = r->mailbox;

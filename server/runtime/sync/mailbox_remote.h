@@ -1,4 +1,4 @@
-/* What a mailbox knows of its remotes: mailbox_remote.c is built on mailbox.c.  Home thread. */
+/* The remote of a mailbox: what other threads use of it.  Functions here: home thread. */
 #ifndef ERGON_RUNTIME_MAILBOX_REMOTE_H
 #define ERGON_RUNTIME_MAILBOX_REMOTE_H
 
@@ -7,29 +7,30 @@
 #include "server/runtime/threads/port.h"
 
 struct ao_mailbox_remote {
-    struct letter letter;      /* under way while `called` */
-    _Atomic uint32_t refs;     /* holders, home until it closes, the letter under way */
-    _Atomic int32_t room;      /* 0 while a sender waits; below 0: closed */
-    _Atomic uint32_t returned; /* room that comes back from a grant nobody waited for */
-    _Atomic bool called;       /* the letter is under way */
-    struct mpsc mails;         /* of struct ao_mail, by `next` */
+    struct letter letter;      /* in flight while `called` */
+    _Atomic uint32_t refs;     /* references: holders, home until it closes, the letter in flight */
+    _Atomic int32_t room;      /* free room of the share; 0 while a sender waits; below 0: closed */
+    _Atomic uint32_t returned; /* room given back by grants whose waiter had left */
+    _Atomic bool called;       /* the letter is in flight */
+    struct mpsc mails;         /* sent mails (struct ao_mail, by `next`) */
     struct ao_port *home;
     void (*orphan)(struct ao_mail *mail);
 
     /* Home. */
     struct ao_mailbox *mailbox; /* NULL once closed */
-    uint32_t share;             /* places of the bound, free or not */
+    uint32_t share;             /* its share of the mailbox's bound */
     struct ao_wait_queue waiters;
 };
 
-/* Mail whose room is accounted for enters: to a receiver that waits, or behind the rest. */
+/* Adds a mail whose room is accounted for: it goes to a waiting receiver, or to the end of the
+ * queue. */
 void mailbox_enter(struct ao_mailbox *m, struct ao_mail *mail);
 
-/* One more place for home: to a sender of home that waits, or free. */
+/* Frees room of home: it goes to a waiting sender at home, or becomes free. */
 void mailbox_home_room(struct ao_mailbox *m);
 
-/* A mail that had come through `r` left the mailbox, or never entered: its room goes to a sender
- * that waits, or back to the share. */
+/* Frees room of `r`, after one of its mails has left the mailbox or did not enter it: the room goes
+ * to a waiting sender, or back to the share. */
 void mailbox_remote_room(struct ao_mailbox_remote *r);
 
 #endif

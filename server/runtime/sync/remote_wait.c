@@ -16,7 +16,7 @@ struct remote_wait {
     void *value;
 
     /* Here. */
-    struct ao_wait *wait; /* NULL once the waiter left */
+    struct ao_wait *wait; /* NULL once the waiter has left */
 
     /* Home; `outcome` passes to here with the answer. */
     struct ao_wait_listener listener;
@@ -57,7 +57,7 @@ static void deliver_answer(struct letter *letter, bool dropped)
     struct ao_wait *w = r->wait;
     r->wait = NULL;
     if (dropped)
-        ; /* nobody is left to hear of it */
+        ; /* there is no waiter any more */
     else if (!w && r->outcome == AO_WAIT_READY)
         r->cls->undo(r->object, r->value);
     else if (w && r->outcome == AO_WAIT_READY)
@@ -88,7 +88,7 @@ static void settled(struct ao_wait_listener *listener, struct ao_wait *stand_in)
     (void)stand_in;
     leave_port(r);
     if (port_goes(r->home))
-        drop_reference(r); /* nobody is left to hear of it */
+        drop_reference(r); /* there is no waiter any more */
     else
         answer(r);
 }
@@ -153,8 +153,8 @@ void remote_wait_start(const struct remote_wait_class *cls, void *object, void *
 struct thread_wait {
     struct letter go;
     struct letter cancel;
-    /* One of the thread, which passes to `cancel`; one of home, until the stand-in is settled or
-     * withdrawn. */
+    /* References: one of the thread, which passes to `cancel`; one of home, until the stand-in is
+     * settled or withdrawn. */
     _Atomic uint32_t refs;
     /* enum ao_wait_outcome: PENDING, then once something else.  Release where it is changed,
      * acquire where the answer is looked at. */
@@ -179,13 +179,13 @@ static void thread_drop(struct thread_wait *t)
     free(t);
 }
 
-/* Out of PENDING, once.  False: the other side was first. */
+/* Changes the outcome from PENDING, once.  False: the other side was first. */
 static bool decide(struct thread_wait *t, enum ao_wait_outcome outcome)
 {
     uint8_t pending = AO_WAIT_PENDING;
     /* Release: what the last holder did, before the thread goes on with what it is granted; pairs
-     * with the acquire in thread_wait_answered() and here.  Who comes second reads nothing of the
-     * other but that. */
+     * with the acquire in thread_wait_answered() and here.  The side that comes second reads
+     * nothing else of the other. */
     return atomic_compare_exchange_strong_explicit(&t->outcome, &pending, (uint8_t)outcome,
                                                    memory_order_acq_rel, memory_order_acquire);
 }
@@ -198,7 +198,7 @@ static void thread_answer(struct thread_wait *t, enum ao_wait_outcome outcome)
     if (decide(t, outcome))
         bell.wake(bell.arg);
     else
-        ao_wait_cancel(&t->stand_in); /* nobody waits: what was granted goes to the next */
+        ao_wait_cancel(&t->stand_in); /* the thread has left: what was granted goes to the next */
     thread_drop(t);
 }
 

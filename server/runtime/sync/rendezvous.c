@@ -13,7 +13,7 @@ void ao_rendezvous_init(struct ao_rendezvous *r)
     *r = (struct ao_rendezvous){0};
 }
 
-/* The other side's longest waiting, out of the queue; NULL when none of that side waits. */
+/* Removes and returns the other side's longest waiting record; NULL: none of that side waits. */
 static struct ao_wait *partner(struct ao_rendezvous *r, bool giver)
 {
     return r->givers == giver ? ao_wait_pop(&r->waiters) : NULL;

@@ -9,8 +9,8 @@ static void withdraw_all_but(struct ao_select *s, const struct ao_wait *winner)
             ao_wait_cancel(&s->records[i]);
 }
 
-/* Some winner, so that no other is found: a record that leaves a semaphore may let another of this
- * select in. */
+/* Any winner is set meanwhile, so that no record becomes one: a record that leaves a semaphore may
+ * let another record of this select be granted. */
 static void leave(struct ao_wait *w)
 {
     struct ao_select *s = w->on;
@@ -31,8 +31,8 @@ static void settled(struct ao_wait_listener *listener, struct ao_wait *record)
 {
     struct ao_select *s = ao_of(listener, struct ao_select, listener);
     if (s->winner >= 0)
-        return; /* too late: it came into its queue after the one that is being withdrawn, and so
-                   is withdrawn after that, with what it was granted */
+        return; /* too late: it is withdrawn, too, after the record that is being withdrawn, and
+                   with what it was granted */
     s->winner = (int32_t)(record - s->records);
     withdraw_all_but(s, record);
     if (s->wait)

@@ -1,5 +1,6 @@
-/* The semaphore at home.  What a record wants, and then holds, stands in its `value`.  Who waits is
- * found alive: a waiter that was cancelled, faulted or whose deadline passed has left the queue. */
+/* The semaphore on its home activator.  The `value` of a record is the number of permits that it
+ * wants, and then holds.  Records in the queue are always valid: a waiter that was cancelled or
+ * faulted, or whose deadline has passed, has left it. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -10,8 +11,8 @@ static uint32_t permits_of(const struct ao_wait *w)
     return (uint32_t)(uintptr_t)w->value;
 }
 
-/* Grants what can be granted, in order of arrival.  Each grant may change the queue: a select that
- * has its winner withdraws its other records. */
+/* Grants permits in order of arrival, while there are enough.  Each grant may change the queue,
+ * since a select that has a winner withdraws its other records. */
 static void serve(struct ao_sem *s)
 {
     for (struct ao_wait *w; !s->closed && (w = s->waiters.first);) {
@@ -23,7 +24,7 @@ static void serve(struct ao_sem *s)
     }
 }
 
-/* Those behind it may want less than it did. */
+/* Records behind it may want fewer permits, and can be granted now. */
 static void leave(struct ao_wait *w)
 {
     struct ao_sem *s = w->on;
@@ -139,7 +140,7 @@ void ao_permit_release(struct ao_permit *p)
     p->wait.outcome = AO_WAIT_NONE;
 }
 
-/* --- Who holds its face to other threads --- */
+/* --- References to its remote --- */
 
 struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r)
 {

@@ -1,8 +1,8 @@
-/* The face of a semaphore to other threads.
+/* The remote of a semaphore.
  *
- * Releases are counted in one atomic and announced by one letter, so that a release needs no memory
- * and any number of them that come before home looks is one message.  An acquire is a remote wait,
- * or that of a thread.  The order of arrival is the order of the letters at home. */
+ * Releases are counted in one atomic, and announced by one letter.  So a release needs no memory,
+ * and all releases before home reads the count make one message.  An acquire is a remote wait.
+ * Requests are served in the order in which their letters arrive at home. */
 #include "server/runtime/sync/semaphore_remote.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static void send_back(struct ao_sem_remote *r, uint32_t n)
     /* The reference of the letter, taken before home can see the count. */
     ao_sem_remote_ref(r);
     /* Release: the use of the permit before its return.  Acquire: home is done with the letter.
-     * Both pair with the exchange in deliver_releases().  0 -> 1 is who sends. */
+     * Both pair with the exchange in deliver_releases().  The change from 0 sends the letter. */
     uint32_t before = atomic_fetch_add_explicit(&r->returned, n, memory_order_acq_rel);
     require(n <= UINT32_MAX - before, "there are as many permits as can be counted");
     if (before == 0)
@@ -56,7 +56,7 @@ void ao_sem_remote_release_n(struct ao_sem_remote *r, uint32_t n)
 
 /* --- Acquires --- */
 
-/* What is passed as a value: how many permits. */
+/* The value of a wait is its number of permits. */
 static void *as_value(uint32_t n)
 {
     return (void *)(uintptr_t)n;
@@ -76,7 +76,7 @@ static void start(void *object, void *value, struct ao_wait *stand_in)
         ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
 }
 
-/* One that lives in its face has no owner who would. */
+/* A semaphore of ao_sem_remote_new() has no owner who would close it. */
 static void close_for_all(void *object)
 {
     struct ao_sem_remote *r = object;
@@ -145,7 +145,7 @@ void ao_sem_remote_acquire_n_scoped(struct ao_sem_remote *r, uint32_t n, struct 
     ao_sem_remote_acquire_n(r, n, here, &p->wait);
 }
 
-/* --- From threads that are no activator's --- */
+/* --- From threads that run no activator --- */
 
 struct thread_wait *sem_remote_wait(struct ao_sem_remote *r, uint32_t n, struct thread_bell bell)
 {
@@ -157,7 +157,7 @@ static void post(void *answered)
     sem_post(answered);
 }
 
-/* False: the time is over. */
+/* False: the deadline has passed. */
 static bool sleep_until(sem_t *answered, ao_time deadline)
 {
     const struct timespec until = clock_spec(deadline);
@@ -169,8 +169,8 @@ static bool sleep_until(sem_t *answered, ao_time deadline)
     return waited == 0;
 }
 
-/* Who finds the answer without having slept until it came sleeps a little more: home may be about
- * to post what lies on this stack. */
+/* If the answer comes just after the deadline, the thread sleeps a little more: home may be about
+ * to post the semaphore, which is on this stack. */
 static enum ao_wait_outcome wait_here(struct ao_sem_remote *r, uint32_t n, ao_time deadline)
 {
     sem_t answered;
@@ -198,13 +198,13 @@ enum ao_wait_outcome ao_sem_remote_acquire_blocking(struct ao_sem_remote *r, uin
     require(n > 0, "0 permits are asked for");
     require(!activator_current(), "the thread of an activator must not wait: park the object");
     if (limit == 0)
-        return AO_WAIT_DEADLINE; /* the answer takes a round of another thread */
+        return AO_WAIT_DEADLINE; /* an answer takes at least a round of another thread */
     return wait_here(r, n, clock_after(now, limit));
 }
 
-/* --- Faces --- */
+/* --- Making one --- */
 
-/* With one reference, the caller's. */
+/* The caller has the only reference. */
 static struct ao_sem_remote *make(struct ao_port *port)
 {
     struct ao_sem_remote *r = calloc(1, sizeof(*r));

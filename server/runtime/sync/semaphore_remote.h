@@ -1,7 +1,6 @@
-/* The face of a semaphore to other threads, as far as the semaphore itself knows it:
- * semaphore_remote.c is built on semaphore.c.
+/* The remote of a semaphore: what other threads use of it.
  *
- * Thread: as each field says.  Each of its holders keeps a reference. */
+ * Thread: each member says which.  Each holder of the remote has a reference. */
 #ifndef ERGON_RUNTIME_SEMAPHORE_REMOTE_H
 #define ERGON_RUNTIME_SEMAPHORE_REMOTE_H
 
@@ -11,15 +10,15 @@
 #include "server/runtime/threads/port.h"
 
 struct ao_sem_remote {
-    struct letter letter;      /* under way while `returned` is not 0 */
-    _Atomic uint32_t returned; /* permits that home has not counted yet */
-    _Atomic uint32_t refs;     /* holders, the semaphore, the letter under way */
+    struct letter letter;      /* in flight while `returned` is not 0 */
+    _Atomic uint32_t returned; /* released permits that home has not counted yet */
+    _Atomic uint32_t refs;     /* references: holders, the semaphore, the letter in flight */
     struct ao_port *home;
-    struct ao_sem *sem; /* home only; NULL once it is gone */
-    struct ao_sem own;  /* home only; what `sem` is, of one made by ao_sem_remote_new() */
+    struct ao_sem *sem; /* home only; NULL once it has ended */
+    struct ao_sem own;  /* home only; `sem` is this one after ao_sem_remote_new() */
 };
 
-/* Of a thread that is no activator's: asks for `n` permits.  NULL without memory. */
+/* A thread that runs no activator asks for `n` permits.  NULL without memory. */
 struct thread_wait *sem_remote_wait(struct ao_sem_remote *r, uint32_t n, struct thread_bell bell);
 
 #endif

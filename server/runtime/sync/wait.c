@@ -1,13 +1,14 @@
-/* The life of a record.
+/* The life of the record of a wait.
  *
- * Happy path: prepare (attached to its object), a start function makes it pending, park; settle
- * wakes the object; resume detaches it.  Settled within the start: park detaches it and the step
- * goes on.
- * Ends before its time: the deadline or a foreign wake (resume finds it pending), the object's end
- * (ao_wait_cancelled), a select that has another winner (ao_wait_cancel).
+ * Usually: prepare attaches it to its object, a start function makes it pending, and the object
+ * parks; settle wakes the object, and resume detaches the record.  If the start function settles it
+ * at once, park detaches it, and the step continues.
  *
- * A record is attached from prepare until its object has seen the outcome, so that a grant which
- * meets an object that ends in between is found and given back; a scoped permit stays attached. */
+ * A wait ends early by its deadline or another wake (resume finds it pending), by the end of the
+ * object (ao_wait_cancelled), or by a select that has another winner (ao_wait_cancel).
+ *
+ * A record is attached from prepare until its object has seen the outcome.  So if the object ends
+ * in between, a grant is found and given back.  A scoped permit stays attached. */
 #include <ergon/wait.h>
 
 #include "base/check.h"
@@ -40,7 +41,7 @@ static void attach(struct ao *ao, struct ao_wait *w)
     ao->waits = w;
 }
 
-/* Of a record that is not attached a no-op. */
+/* A no-op if the record is not attached. */
 static void detach(struct ao *ao, struct ao_wait *w)
 {
     struct ao_wait **at = &ao->waits;
@@ -51,7 +52,7 @@ static void detach(struct ao *ao, struct ao_wait *w)
     w->attached = NULL;
 }
 
-/* Leaves its queue, or gives back what it holds; tells nobody. */
+/* Leaves the queue, or gives back what the record holds; notifies nobody. */
 static void end(struct ao_wait *w, enum ao_wait_outcome outcome)
 {
     if (w->outcome == AO_WAIT_PENDING) {
@@ -81,12 +82,12 @@ void ao_wait_prepare(struct ao *self, struct ao_wait *w)
     require(w->kept || !w->held, "nobody has looked at what the record was granted");
     require(w->outcome != AO_WAIT_PENDING, "the record waits for something already");
     if (w->kept)
-        ao_wait_cancel(w); /* a permit that it still holds, of a turn before */
+        ao_wait_cancel(w); /* a permit that it still holds from an earlier wait */
     *w = (struct ao_wait){.waiter = self};
     attach(self, w);
 }
 
-/* Sets the deadline without one too: wakes of this step that came before are over then. */
+/* Sleeps even without a deadline, which cancels earlier wakes of this step. */
 static bool go_to_sleep(struct ao *self, struct ao_wait *w, ao_time deadline)
 {
     int error = ao_sleep_until(self, deadline);
@@ -132,8 +133,8 @@ void ao_wait_cancel(struct ao_wait *w)
 void ao_wait_cancelled(struct ao_wait *head)
 {
     head->waiter->waits = NULL;
-    /* The newest first: a wait that is pending leaves before older permits go back, so that none of
-     * them is granted to the object that ends. */
+    /* The newest record comes first: a pending wait leaves its queue before older permits are given
+     * back, so that none of them is granted to the object that ends. */
     while (head) {
         struct ao_wait *next = head->attached;
         head->attached = NULL;

@@ -6,8 +6,8 @@
 #include "server/runtime/round.h"
 #include "server/runtime/thread_locals.h"
 
-/* A receiver of the producer's own activator is stepped next when so many items are staged for it:
- * they are still in the caches, and enough of them pay for its step. */
+/* A receiver on the producer's activator is stepped next once so many items are staged for it: they
+ * are still in the caches, and enough to be worth a step. */
 enum { RUN_NEXT_ITEMS = 16 };
 
 static int init(struct lane *l, uint32_t capacity, struct activator *producer)
@@ -37,13 +37,13 @@ int lane_init_thread(struct lane *l, uint32_t capacity, struct activator *produc
     return 0;
 }
 
-/* A receiver on the producer's own activator. */
+/* True: the receiver is on the producer's activator. */
 static bool is_own(const struct lane *l)
 {
     return l->producer && l->waker == &l->producer->waker;
 }
 
-/* An activator that was closed before has forgotten the lane. */
+/* A closed activator has removed the lane from its lists already. */
 void lane_fini(struct lane *l)
 {
     if (l->consumer)
@@ -56,7 +56,7 @@ void lane_fini(struct lane *l)
 }
 
 #ifndef NDEBUG
-/* Relaxed: a thread that comes rightly reads what it wrote itself. */
+/* Relaxed: the right thread reads what it wrote itself. */
 static bool is_only(_Atomic(const void *) *seen)
 {
     const void *was = NULL, *here = thread_identity();
@@ -104,7 +104,7 @@ void lane_overflow(struct lane *l, struct lane_item *item)
     l->overflow_last = item;
 }
 
-/* The next of an item is read before it is staged: it is the consumer's once it is published. */
+/* `next` is read before the item is staged: the consumer owns the item once it is published. */
 static void stage_overflow(struct lane *l)
 {
     while (l->overflow_first) {
@@ -121,7 +121,7 @@ static bool publish(struct lane *l)
     return ring_flush(&l->ring);
 }
 
-/* A receiver of the producer's own activator is found by the next look at the inlets. */
+/* A receiver on the producer's activator needs no wake: the next round checks the inlets. */
 bool lane_flush(struct lane *l)
 {
     if (publish(l) && !is_own(l) && waker_notify(l->waker) && l->producer)
@@ -141,7 +141,7 @@ struct lane_item *lane_claim(struct lane *l)
     return ring_claim(&l->ring);
 }
 
-/* All but the first `keep` of the list. */
+/* Cuts off and returns all items of the overflow but the first `keep`. */
 static struct lane_item *cut_overflow(struct lane *l, uint32_t keep)
 {
     struct lane_item *last = NULL, *rest = l->overflow_first;
@@ -187,8 +187,8 @@ bool lane_ready(struct lane *l)
     return ring_ready(&l->ring);
 }
 
-/* A receiver that is faulted or has gone leaves its items where they are: its owner drains the lane
- * when it resets or replaces it. */
+/* The items of a faulted or retired receiver stay in the lane; its owner drains the lane when it
+ * resets or replaces the receiver. */
 static bool wants_look(struct lane *l)
 {
     const struct ao *receiver = l->receiver;
@@ -213,7 +213,7 @@ bool lanes_ready(struct activator *a)
     return false;
 }
 
-/* When all others have had their turn, few are enough. */
+/* After all other objects were stepped, one item is enough. */
 static bool may_run_next(const struct activator *a, const struct lane *l)
 {
     uint32_t least = dispatcher_at_end(&a->dispatcher) ? 1 : RUN_NEXT_ITEMS;

@@ -11,8 +11,8 @@ bool mpsc_push(struct mpsc *q, struct mpsc_item *item)
     do {
         item->next = top;
         /* Release: the item before the pointer to it.  Pairs with the acquire exchange in
-         * mpsc_take().  Nobody but the taker follows `next`, and it takes all at once, so that an
-         * item that left and came back (ABA) does no harm. */
+         * mpsc_take().  Only the taker follows `next`, and it takes all items at once, so an item
+         * that left and came back (ABA) does no harm. */
     } while (!atomic_compare_exchange_weak_explicit(&q->top, &top, item, memory_order_release,
                                                     memory_order_relaxed));
     return top == NULL;

@@ -1,5 +1,5 @@
-/* Intrusive list that any thread may push to and one thread takes whole: for outside threads, which
- * own no lane.  Nothing fails; an item is the list's from push to take. */
+/* An intrusive list to which any thread may push and from which one thread takes all items; for
+ * threads that have no lane.  Nothing fails; the list owns an item from push to take. */
 #ifndef ERGON_RUNTIME_MPSC_H
 #define ERGON_RUNTIME_MPSC_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct mpsc_item {
-    struct mpsc_item *next; /* private while inside; the taker's afterwards */
+    struct mpsc_item *next; /* private while inside; for the taker afterwards */
 };
 
 struct mpsc {
@@ -16,15 +16,16 @@ struct mpsc {
 };
 
 void mpsc_init(struct mpsc *q);
-bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true when it was empty */
+bool mpsc_push(struct mpsc *q, struct mpsc_item *item); /* any thread; true: the list was empty */
 
-/* Consumer: all items, oldest first, linked by `next`; NULL when it is empty.  Of two who take at
- * once each gets what the other does not. */
+/* Consumer: takes all items, oldest first, linked by `next`; NULL: the list is empty.  Of two
+ * threads that take at the same time, each gets the items that the other does not. */
 struct mpsc_item *mpsc_take(struct mpsc *q);
 bool mpsc_empty(struct mpsc *q); /* any thread */
 
-/* Consumer, who does not want them all at once: the next item, or NULL.  `rest` is the consumer's,
- * and has what was taken before; the item is out of it, and may be pushed again. */
+/* Consumer: takes one item, or returns NULL.  `rest` belongs to the consumer, and holds the items
+ * that were taken from the list already; the returned item is in neither, and may be pushed again.
+ */
 struct mpsc_item *mpsc_next(struct mpsc *q, struct mpsc_item **rest);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Letters that one step delivers. */
+/* The most letters that one step delivers. */
 enum { PORT_BUDGET = 256 };
 
 struct ao_port {
@@ -11,12 +11,12 @@ struct ao_port {
     struct mpsc inbox;
     struct mpsc_item *rest; /* taken, not yet delivered; oldest first */
     LIST_HEAD(, port_guest) guests;
-    /* The maker's until ao_port_free(), and one of each face.  Taking one is relaxed, for whoever
-     * has one may take another. */
+    /* References: one of the maker until ao_port_free(), and one of each remote.  Taking one is
+     * relaxed, since the caller has one. */
     _Atomic uint32_t refs;
-    /* 1: the port goes.  Who sends changes it behind its letter, ao_port_free() before it looks for
-     * the last letters, each in one read-modify-write that acquires and releases.  Whoever comes
-     * second sees what the first did: so no letter stays. */
+    /* 1: the port is being freed.  A sender modifies it after pushing its letter, and
+     * ao_port_free() before it takes the last letters; both by a read-modify-write that acquires
+     * and releases.  The second of the two sees what the first did, so no letter stays behind. */
     _Atomic uint32_t closed;
 };
 
@@ -62,7 +62,7 @@ void ao_port_free(struct ao_port *port)
 {
     if (!port)
         return;
-    /* Pairs with port_send(): see the field. */
+    /* Pairs with port_send(): see `closed`. */
     atomic_exchange_explicit(&port->closed, 1, memory_order_acq_rel);
     for (struct letter *letter; (letter = next_letter(port));)
         letter->deliver(letter, true);
@@ -89,7 +89,7 @@ void port_unref(struct ao_port *port)
     free(port);
 }
 
-/* Any thread: several may do so at once, since each takes all there is. */
+/* Any thread; several may call it at once, since each takes all letters that are there. */
 static void drop_letters(struct ao_port *port)
 {
     for (struct mpsc_item *item = mpsc_take(&port->inbox), *next; item; item = next) {
@@ -101,11 +101,11 @@ static void drop_letters(struct ao_port *port)
 
 void port_send(struct ao_port *port, struct letter *letter)
 {
-    /* On the edge only: until the port takes its letters, one request to look is enough.  Of a
-     * closed activator the request is refused; the letter waits for ao_port_free(). */
+    /* Only the first letter posts: one request is enough until the port takes its letters.  A
+     * closed activator refuses the request, and the letter waits for ao_port_free(). */
     if (mpsc_push(&port->inbox, &letter->item))
         (void)ao_post(port->handle, AO_POST_MESSAGE);
-    /* Pairs with ao_port_free(): see the field. */
+    /* Pairs with ao_port_free(): see `closed`. */
     if (atomic_fetch_add_explicit(&port->closed, 0, memory_order_acq_rel))
         drop_letters(port);
 }

@@ -1,5 +1,5 @@
-/* Letters: what travels to the port of an activator, from any thread.  A letter is the port's from
- * port_send() until it is delivered; its memory stays the sender's. */
+/* Letters: messages that any thread sends to the port of an activator.  The port has a letter from
+ * port_send() until it is delivered; the sender owns its memory. */
 #ifndef ERGON_RUNTIME_PORT_H
 #define ERGON_RUNTIME_PORT_H
 
@@ -9,34 +9,35 @@
 
 #include "server/runtime/threads/mpsc.h"
 
-/* Embed in what travels; in one port at most at a time. */
+/* Embed it in the message; it is in one port at most at a time. */
 struct letter {
     struct mpsc_item item;
-    /* On the port's thread; the letter is free again.  `dropped`: the port goes or has gone,
-     * nothing may be sent any more: only give up memory.  That may be on the sender's thread. */
+    /* Called on the port's thread; the letter may be reused.  `dropped`: the port is being freed or
+     * has been, and nothing may be sent any more: only free memory.  This call may be on the
+     * sender's thread. */
     void (*deliver)(struct letter *self, bool dropped);
 };
 
-/* Any thread; never fails, never blocks.  Letters of one thread are delivered in order.  The port
- * has not been freed, or the caller holds what has a reference to it: then the letter is dropped.
- */
+/* Any thread; never fails, never blocks.  Letters of one thread are delivered in order.  If the
+ * port has been freed, the caller must have a reference to it; the letter is dropped then. */
 void port_send(struct ao_port *port, struct letter *letter);
 
-/* The memory of the port stays for as long as there are references, so that who may send at any
- * time, as a thread of a module may, can do so when the port has gone.  Any thread. */
+/* The memory of the port stays while there are references, so that threads that send at any time,
+ * such as those of a module, may do so after the port was freed.  Any thread. */
 struct ao_port *port_ref(struct ao_port *port);
 void port_unref(struct ao_port *port);
 
 /* --- Home --- */
 
-/* What stands at home for somebody elsewhere, and is told when the port goes; embed it. */
+/* An object at home that acts for another thread, and is notified when the port is freed; embed it.
+ */
 struct port_guest {
     LIST_ENTRY(port_guest) link;
-    void (*port_goes)(struct port_guest *self); /* it leaves; others may leave with it */
+    void (*port_goes)(struct port_guest *self); /* it must leave; other guests may leave with it */
 };
 void port_enter(struct ao_port *port, struct port_guest *guest);
 void port_leave(struct port_guest *guest); /* once */
 
-bool port_goes(const struct ao_port *port); /* nothing can be sent to others any more */
+bool port_goes(const struct ao_port *port); /* true: the port is being freed */
 
 #endif

@@ -1,16 +1,16 @@
-/* A foreign thread touches the handle only, never the object; the home thread alone follows
- * handle->ao, and clears it before the object goes.  So a post that races with ao_retire() either
- * is served before, or finds a handle without an object: there is nothing to free too early.
+/* Other threads use the handle only, never the object.  The home thread alone follows handle->ao,
+ * and clears it before the object ends.  So a post that races with ao_retire() either is served
+ * before it, or finds a handle without an object.
  *
- * The life of an entry.
+ * The life of an entry:
  *
  *   poster  A1  posted |= bit, it was 0       owner   O1  takes the whole list
  *           A2  push the handle                      O2  unlinks a handle (reads its next)
  *           A3  wake                                 O3  bits := posted, posted := 0
  *
- * Who posts before O3 finds posted non-0 and leaves it at that: the bits are taken at O3.  Who
- * posts after O3 finds 0 and pushes; the handle is unlinked since O2, so it never stands in the
- * list twice.  That is why the bits are taken after unlinking.  tests/model/inbox.pml checks it. */
+ * A post before O3 finds posted non-0 and does not push: its bit is taken at O3.  A post after O3
+ * finds 0 and pushes; the handle is unlinked since O2, so it is never in the list twice.  That is
+ * why the bits are taken after unlinking.  tests/model/inbox.pml checks it. */
 #include "server/runtime/threads/post.h"
 
 #include <sched.h>
@@ -37,7 +37,7 @@ struct inbox *inbox_new(struct waker *waker)
 
 void inbox_ref(struct inbox *inbox)
 {
-    /* Relaxed: who holds may hold again; nothing is published. */
+    /* Relaxed: the caller has a reference; nothing is published. */
     atomic_fetch_add_explicit(&inbox->holders, 1, memory_order_relaxed);
 }
 
@@ -51,8 +51,8 @@ void inbox_unref(struct inbox *inbox)
 
 bool inbox_enter(struct inbox *inbox)
 {
-    /* A read-modify-write on the word that inbox_close() marks: either we see the mark, or it sees
-     * us and waits. */
+    /* A read-modify-write of the word that inbox_close() marks: either this thread sees the mark,
+     * or inbox_close() sees this thread and waits. */
     uint32_t was = atomic_fetch_add_explicit(&inbox->visitors, 1, memory_order_acquire);
     if (!(was & INBOX_CLOSED))
         return true;
@@ -98,7 +98,7 @@ struct ao_handle *ao_handle_new(struct ao *ao)
 
 struct ao_handle *ao_handle_ref(struct ao_handle *handle)
 {
-    /* Relaxed: who holds may hold again; nothing is published. */
+    /* Relaxed: the caller has a reference; nothing is published. */
     uint32_t holders = atomic_fetch_add_explicit(&handle->holders, 1, memory_order_relaxed);
     require(holders > 0 && holders < UINT32_MAX, "nobody holds the handle");
     return handle;
@@ -122,7 +122,7 @@ void handle_detach(struct ao *ao)
         return;
     handle->ao = NULL;
     ao->handle = NULL;
-    /* Relaxed: who does not see it yet pushes an entry that is dropped when it is taken. */
+    /* Relaxed: a thread that does not see it yet pushes an entry, which is dropped when taken. */
     atomic_store_explicit(&handle->closed, true, memory_order_relaxed);
     ao_handle_unref(handle);
 }
@@ -134,7 +134,7 @@ enum {
 
 int ao_post(struct ao_handle *handle, enum ao_post post)
 {
-    /* Without a bit the entry would be pushed a second time while it stands in the list. */
+    /* Without a bit the entry would be pushed a second time while it is in the list. */
     require(post > 0 && (unsigned)post <= ALL_POSTS, "nothing is asked for, or something unknown");
     /* Relaxed: a short cut, see handle_detach(). */
     if (atomic_load_explicit(&handle->closed, memory_order_relaxed))

@@ -1,13 +1,14 @@
-/* Lock-free bounded queue of pointers between one producer thread and one consumer thread.
+/* A lock-free bounded queue of pointers between one producer thread and one consumer thread.
  *
  * Indices run free and are compared by unsigned difference; the capacity is a power of two and no
  * slot is lost.  Each side keeps a private copy of the other's index and touches the other's cache
  * line only when the ring looks full or empty (the technique of rigtorp/SPSCQueue); the producer
  * stages items and publishes them together (ring_flush), the consumer takes them in batches and
- * gives the slots back together (ring_release).  What the pointers name is not the ring's.
+ * gives the slots back together (ring_release).  The ring does not own what the pointers point to.
  *
  * The producer may take back items that the consumer has not taken (ring_take_back).  The consumer
- * of such a ring takes each item by an exchange (ring_claim), so that one of the two has it. */
+ * of such a ring takes each item by an exchange (ring_claim), so that only one of the two has it.
+ */
 #ifndef ERGON_RUNTIME_RING_H
 #define ERGON_RUNTIME_RING_H
 
@@ -19,8 +20,8 @@
 
 enum { CACHE_LINE = 64 };
 
-/* While much is inside, each side fetches a line of slots long before its turn, if it knows that
- * the other side has done with it; a line fetched sooner would travel back and forth. */
+/* If the ring holds many items, each side prefetches a cache line of slots early, once it knows
+ * that the other side is done with it.  A line that is fetched sooner would move back and forth. */
 enum { RING_LINE = CACHE_LINE / sizeof(void *), RING_AHEAD = 8 * RING_LINE };
 
 struct ring {
@@ -40,12 +41,12 @@ struct ring {
 int ring_init(struct ring *r, uint32_t capacity);
 void ring_fini(struct ring *r);
 
-bool ring_validate(const struct ring *r); /* both sides standing still */
+bool ring_validate(const struct ring *r); /* while neither side is at work */
 
-/* Inline, all below, and with no store more than they need: how many items the producer can have on
- * their way while the consumer holds a line is decided by how many stores an item takes. */
+/* All functions below are inline, and make no unnecessary store: the number of stores per item
+ * decides how many items the producer can have in flight while the consumer holds a cache line. */
 
-/* Producer; slots that are in use as far as it knows. */
+/* Producer: the number of slots that are in use, as far as it knows. */
 static inline uint32_t ring_used(const struct ring *r)
 {
     return r->staged - r->head_seen;
@@ -56,21 +57,21 @@ static inline bool ring_full(const struct ring *r)
     return ring_used(r) > r->mask;
 }
 
-/* A line begins, and the one that is RING_AHEAD further is known to be free. */
+/* True: a cache line begins, and the one that is RING_AHEAD further is known to be free. */
 static inline bool ring_free_ahead(const struct ring *r)
 {
     return r->staged % RING_LINE == 0 &&
            r->staged + RING_AHEAD + RING_LINE - r->head_seen <= r->mask;
 }
 
-/* A line begins, and the one that is RING_AHEAD further is known to be filled. */
+/* True: a cache line begins, and the one that is RING_AHEAD further is known to be filled. */
 static inline bool ring_filled_ahead(const struct ring *r)
 {
     return r->taken % RING_LINE == 0 && r->tail_seen - r->taken > RING_AHEAD + RING_LINE;
 }
 
-/* For a line that will be written.  The compiler's own prefetch asks for a copy to read, unless it
- * was told of a processor that does better; the line would then travel twice. */
+/* Prefetches a cache line that will be written.  By default the compiler's own prefetch fetches the
+ * line for reading, and the line would move twice. */
 static inline void ring_prefetch_to_write(_Atomic(void *) *slot)
 {
 #if defined(__x86_64__)
@@ -80,7 +81,7 @@ static inline void ring_prefetch_to_write(_Atomic(void *) *slot)
 #endif
 }
 
-/* Producer; false when full. */
+/* Producer.  False: the ring is full. */
 static inline bool ring_stage(struct ring *r, void *item)
 {
     if (ring_full(r)) {
@@ -96,24 +97,24 @@ static inline bool ring_stage(struct ring *r, void *item)
     return true;
 }
 
-/* Producer: the item that was staged last but `nth`, from 0 and below ring_used(); NULL: the
+/* Producer: takes back the item that was staged last but `nth` (below ring_used()).  NULL: the
  * consumer has claimed it, or it was taken back before.  The slot stays in use until the consumer
  * gives it back. */
 static inline void *ring_take_back(struct ring *r, uint32_t nth)
 {
-    /* Relaxed: the exchange says who has the item; the producer wrote what it points to. */
+    /* Relaxed: the exchange decides who has the item; the producer wrote what it points to. */
     return atomic_exchange_explicit(&r->slots[(r->staged - 1 - nth) & r->mask], NULL,
                                     memory_order_relaxed);
 }
 
-/* Producer; items that are not published yet. */
+/* Producer: the number of items that are not published yet. */
 static inline uint32_t ring_staged(const struct ring *r)
 {
-    /* Relaxed: nobody else writes it. */
+    /* Relaxed: no other thread writes it. */
     return r->staged - atomic_load_explicit(&r->tail, memory_order_relaxed);
 }
 
-/* Producer; publishes; true when there was something to publish. */
+/* Producer: publishes the staged items.  True: there were some. */
 static inline bool ring_flush(struct ring *r)
 {
     if (ring_staged(r) == 0)
@@ -124,7 +125,7 @@ static inline bool ring_flush(struct ring *r)
     return true;
 }
 
-/* Consumer; true when an item can be taken. */
+/* Consumer.  True: an item can be taken. */
 static inline bool ring_ready(struct ring *r)
 {
     if (r->taken != r->tail_seen)
@@ -135,33 +136,34 @@ static inline bool ring_ready(struct ring *r)
     return r->taken != r->tail_seen;
 }
 
-/* Consumer; NULL when empty; the slot is kept until ring_release(). */
+/* Consumer: takes an item; NULL: the ring is empty.  The slot is in use until ring_release(). */
 static inline void *ring_take(struct ring *r)
 {
     if (!ring_ready(r))
         return NULL;
-    /* Not in a function of its own, which gcc would take for one without effect. */
+    /* Not a function of its own: gcc would remove it as one without effect. */
     if (ring_filled_ahead(r))
         __builtin_prefetch(&r->slots[(r->taken + RING_AHEAD) & r->mask]);
     return atomic_load_explicit(&r->slots[r->taken++ & r->mask], memory_order_relaxed);
 }
 
-/* Consumer of a ring whose producer takes items back; otherwise as ring_take(). */
+/* Like ring_take(), for the consumer of a ring whose producer takes items back. */
 static inline void *ring_claim(struct ring *r)
 {
     void *item = NULL;
     while (!item && ring_ready(r)) {
         uint32_t at = r->taken++ & r->mask;
-        /* Relaxed: the exchange says who has the item; what it points to came with `tail`. */
+        /* Relaxed: the exchange decides which side has the item; what it points to came with
+         * `tail`. */
         item = atomic_exchange_explicit(&r->slots[at], NULL, memory_order_relaxed);
     }
     return item;
 }
 
-/* Consumer; gives taken slots back. */
+/* Consumer: gives the slots of taken items back. */
 static inline void ring_release(struct ring *r)
 {
-    /* Relaxed: nobody else writes it. */
+    /* Relaxed: no other thread writes it. */
     if (atomic_load_explicit(&r->head, memory_order_relaxed) == r->taken)
         return;
     /* Release: our reads of the slots before the producer may write them again.  Pairs with the

@@ -1,30 +1,30 @@
 /* Why no wake-up is lost.
  *
- * Two words are shared: the input (a ring's tail, the inbox's top, the order to stop), which the
+ * Two words are shared: the input (a ring's tail, the inbox's top, the request to stop), which the
  * producer writes, and `sleeping`, which the sleeper writes.
  *
  *   sleeper    S1  sleeping := 1          producer   P1  input := item
  *              S2  full fence                        P2  full fence
- *              S3  look at the input                 P3  look at sleeping
+ *              S3  load the input                    P3  load sleeping
  *
- * Both fences are sequentially consistent, so one of them comes first in the one order that all
- * threads agree on.
+ * Both fences are sequentially consistent, so one of them comes first in the order that all threads
+ * agree on.
  *
- *   S2 before P2: what stands before S2 is seen by what stands after P2.  P3 sees 1, the producer
+ *   S2 before P2: what comes after P2 sees what comes before S2.  P3 sees 1, the producer
  *     exchanges it to 0 and calls wake().  The wake is remembered by the poller ("a blocked poll(),
  *     or else the next one, returns"), so it does not matter whether the sleeper blocks already.
  *   P2 before S2: S3 sees the item, and the sleeper does not block.
  *
  * Without either fence the processor may let a load overtake the store before it (the store waits
- * in the store buffer): both would look too early, and both see nothing.  That is the mutant of
+ * in the store buffer): both would load too early, and see nothing.  That is the mutant of
  * tests/model/wake.pml.
  *
- * At most one wake() a sleep: only who exchanges 1 for 0 calls it.  A wake() that comes after the
- * sleeper has retracted, for a sleep that ended by other means, is an early return of the next
- * poll(): harmless, since after each poll all inputs are looked at again.
+ * There is at most one wake() per sleep: only the thread that exchanges 1 for 0 calls it.  If the
+ * sleep ended by other means, and the wake() comes after the sleeper has retracted, the next poll()
+ * returns early.  That is harmless, since all inputs are checked after each poll.
  *
- * What is published while `sleeping` is 0 needs no wake: the sleeper is running, and will pass S1
- * to S3 before it blocks. */
+ * An input that is published while `sleeping` is 0 needs no wake: the sleeper is running, and
+ * passes S1 to S3 before it blocks. */
 #include "server/runtime/threads/waker.h"
 
 #include <ergon/poller.h>
@@ -38,9 +38,9 @@
 #define WAKER_BY_EXCHANGE
 #endif
 
-/* The thread sanitizer knows no fences.  For it both sides do a read-modify-write of `sleeping`
- * instead, which orders the same (the later of the two sees the earlier, and all before it) but
- * lets every producer write the sleeper's line. */
+/* The thread sanitizer does not support fences.  Under it both sides use a read-modify-write of
+ * `sleeping`.  That gives the same order (the later of the two sees the earlier, and all before
+ * it), but every producer writes the sleeper's cache line. */
 #ifdef WAKER_BY_EXCHANGE
 
 static void announce(struct waker *w)

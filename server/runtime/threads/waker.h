@@ -1,14 +1,14 @@
-/* How a thread with nothing to do sleeps, and how another wakes it: no lock, one system call a
- * sleep.
+/* A waker lets a thread without work sleep, and another thread wake it, with no lock and one system
+ * call per sleep.
  *
  *   sleeper                               producer
  *     waker_announce()                      publish the item
- *     look at every input once more         waker_notify()
- *     nothing: block; something: go on
+ *     check every input once more           waker_notify()
+ *     block if there is nothing
  *     waker_retract()
  *
- * Both sides store, fence, load: so at least one sees the other, and no wake-up is lost.  The whole
- * argument stands in waker.c; tests/model/ checks it with store buffers.  Nothing fails. */
+ * Both sides store, fence, and load, so at least one sees the other, and no wake-up is lost.
+ * waker.c has the whole argument, and tests/model/ checks it with store buffers.  Nothing fails. */
 #ifndef ERGON_RUNTIME_WAKER_H
 #define ERGON_RUNTIME_WAKER_H
 
@@ -21,15 +21,15 @@ struct poller;
 
 struct waker {
     alignas(64) _Atomic uint32_t sleeping;
-    void (*wake)(void *arg); /* any thread; makes the sleeper's blocking call return */
+    void (*wake)(void *arg); /* ends the sleeper's blocking call; any thread */
     void *arg;
 };
 
 void waker_init(struct waker *w, void (*wake)(void *arg), void *arg);
-void waker_init_poller(struct waker *w, struct poller *poller); /* it blocks in poll(); borrowed */
-void waker_announce(struct waker *w);        /* sleeper; then look at every input once more */
+void waker_init_poller(struct waker *w, struct poller *poller); /* for poll(); borrowed */
+void waker_announce(struct waker *w);        /* sleeper; then check every input once more */
 bool waker_announced(const struct waker *w); /* sleeper; false once a producer has sent the wake */
 void waker_retract(struct waker *w);         /* sleeper; after blocking, or instead of it */
-bool waker_notify(struct waker *w); /* any producer, after publishing; true when it sent the wake */
+bool waker_notify(struct waker *w); /* any producer, after publishing; true: it sent the wake */
 
 #endif
