@@ -146,7 +146,7 @@ uint32_t unguarded_count(const struct config *c)
     return count;
 }
 
-/* ---- lists of revoked certificates that end ---- */
+/* ---- lists of revoked certificates that expire ---- */
 
 enum { NS_PER_S = 1000000000 };
 

@@ -1,7 +1,7 @@
 /* Warnings about a configuration that is valid and yet unsafe: files that others may touch,
- * listeners that anybody may use, and lists of revoked certificates that end.
+ * listeners that anybody may use, and lists of revoked certificates that expire.
  *
- * Thread: main.  These functions ask the file system. */
+ * Thread: main.  These functions read the file system. */
 #ifndef ERGON_SECURITY_WARNINGS_H
 #define ERGON_SECURITY_WARNINGS_H
 
@@ -26,7 +26,7 @@ void unguarded_report(const struct config *c); /* to stderr */
 /* The number of unguarded listeners, and of those without TLS that other machines reach. */
 uint32_t unguarded_count(const struct config *c);
 
-/* ---- lists of revoked certificates that end ---- */
+/* ---- lists of revoked certificates that expire ---- */
 
 /* Once a list has expired, its listener refuses the certificates of all clients. */
 enum { CRL_SOON = 3 * 86400 /* s; a list that expires within this time is reported */ };

@@ -35,12 +35,12 @@ struct watchdog {
     struct watched *at;  /* by thread */
 };
 
-/* Before the threads start: from now on a thread can be asked where it is, by a signal.  0, or -1
- * and the errno of sigaction(). */
+/* Installs the handler of the signal that asks a thread where it is.  Call it before the threads
+ * start.  0, or -1 and the errno of sigaction(). */
 int probe_install(void);
 
-/* Before the threads start.  0, or -1 and errno (no memory, no descriptor); watchdog_close() must
- * follow either way. */
+/* Call it before the threads start.  0, or -1 and errno: there is no memory or no descriptor.
+ * watchdog_close() must follow either way. */
 int watchdog_open(struct watchdog *w, struct threads *threads, ao_time round_limit,
                   watchdog_notify_fn *notify, void *arg);
 void watchdog_close(struct watchdog *w); /* after the threads have ended; twice is fine */
