@@ -63,9 +63,9 @@ static void log_taken(const struct operation *op, const struct submitted *done)
               LOG_STR("state", job_state_names[job->state]));
 }
 
-static uint32_t names_of(const struct job_spec *spec)
+static size_t names_of(const struct job_spec *spec)
 {
-    return (spec->key.len > 0) + (spec->coalesce.len > 0) + (spec->limit_key.len > 0) +
+    return (size_t)(spec->key.len > 0) + (spec->coalesce.len > 0) + (spec->limit_key.len > 0) +
            (spec->rate_key.len > 0);
 }
 
@@ -81,7 +81,7 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     if (op->submission.count == 1)
         spec->message = &op->message;
     else
-        jobs_worked(jobs, (size_t)NAME_WORK * names_of(spec));
+        jobs_worked(jobs, NAME_WORK * names_of(spec));
     const struct submitter who = {
         .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
     enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);
