@@ -94,7 +94,11 @@ static int start_log(struct store *s, const char *path, char *error, size_t size
                           "its file system has no shared memory, which a store needs; take a "
                           "local one");
     checkpoint_watch(s);
-    return 0;
+    /* A read opens the log, and holds the file from then on: else somebody with sqlite3 who comes
+     * before the first commit, and goes, would take the log along. */
+    return sqlite3_exec(s->db, "PRAGMA schema_version", NULL, NULL, NULL) == SQLITE_OK
+               ? 0
+               : fail_sqlite(s, path, error, size);
 }
 
 /* A process that was killed may have written a commit and not synced it.  This one reads it, tells
