@@ -172,7 +172,8 @@ static void note_place(const struct task *t)
 static void begin(struct remote *r, struct task *t)
 {
     assert(t->owner == TASK_OF_EXECUTOR);
-    if (r->state == REMOTE_JOINING) /* the answer was pushed before the task */
+    /* That it is let in, or open again, was pushed before the task. */
+    if (r->state == REMOTE_JOINING || r->state == REMOTE_QUIET)
         take_answers(r->dock);
     r->received++;
     t->ao.home = NULL; /* what `ao` was is overwritten: see struct task_out */
@@ -182,6 +183,8 @@ static void begin(struct remote *r, struct task *t)
         see_to_end(r);
     } else if (r->closed) {
         give_back(r, t, "its worker does not read");
+    } else if (r->state == REMOTE_QUIET) { /* it was told that nothing more comes */
+        give_back(r, t, "its worker is quiet");
     } else if (executor_begin(&r->base, t)) {
         executor_note_wait(&r->base, &figures_of(t)->times, t);
         note_place(t);

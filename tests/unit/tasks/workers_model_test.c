@@ -350,7 +350,8 @@ static void check_ends(void)
         assert_true(LIST_EMPTY(&tasks_dock(w.tasks, i)->remotes));
 }
 
-static void one_world(uint64_t number)
+/* How many calls were answered with a result. */
+static unsigned one_world(uint64_t number)
 {
     seed = number * 0x9e3779b97f4a7c15u;
     int64_t live = heap_live();
@@ -370,23 +371,30 @@ static void one_world(uint64_t number)
     }
     for (unsigned i = 1; i <= w.begun; i++)
         answered += w.errors[i] == ERGON_OK;
-    assert_true(answered > CALLS / 10);
     wind_up();
     check_ends();
     tasks_world_fini();
     assert_int_equal(heap_live(), live);
+    return answered;
+}
+
+/* One world by chance may answer few; all together do not. */
+static void all_worlds(uint64_t from)
+{
+    unsigned answered = 0;
+    for (uint64_t n = 1; n <= WORLDS; n++)
+        answered += one_world(from + n);
+    assert_true(answered > WORLDS * CALLS / 4);
 }
 
 TEST(each_task_of_a_worker_ends_once)
 {
     methods = OF_WORKERS;
-    for (uint64_t n = 1; n <= WORLDS; n++)
-        one_world(n);
+    all_worlds(0);
 }
 
 TEST(each_task_that_handlers_and_workers_share_ends_once)
 {
     methods = METHODS;
-    for (uint64_t n = 1; n <= WORLDS; n++)
-        one_world(WORLDS + n);
+    all_worlds(WORLDS);
 }

@@ -289,6 +289,42 @@ TASKS_TEST(only_the_last_wish_is_answered)
     assert_int_equal(info.state, REMOTE_OPEN);
 }
 
+/* The dock hears the manager's answer before it takes what the manager gave it earlier. */
+TASKS_TEST(what_was_given_before_a_worker_is_quiet_is_not_sent_after)
+{
+    open_world(2);
+    played_join(&a, 1, "thumb", 1);
+    tasks_world_run();
+    assert_int_equal(call_on(0, "thumb"), ERGON_OK);
+    for (int rounds = 0; rounds < 3; rounds++)
+        virtual_round(&w.v, w.loops[0]);
+    remote_quiet(a.remote, true);
+    virtual_round(&w.v, w.loops[0]);
+    tasks_world_run();
+    assert_int_equal(a.quieted, 1);
+    assert_int_equal(a.sent, 0);
+    assert_int_equal(w.errors[1], ERGON_E_NO_WORKER);
+}
+
+/* It opens again as a task is on its way to it: the task is sent. */
+TASKS_TEST(what_was_given_after_a_worker_opened_is_sent)
+{
+    open_world(2);
+    played_join(&a, 1, "thumb", 1);
+    tasks_world_run();
+    remote_quiet(a.remote, true);
+    tasks_world_run();
+    remote_quiet(a.remote, false);
+    virtual_round(&w.v, w.loops[0]);
+    assert_int_equal(call_on(0, "thumb"), ERGON_OK);
+    virtual_round(&w.v, w.loops[0]);
+    tasks_world_run();
+    assert_int_equal(a.opened, 1);
+    assert_int_equal(a.count, 1);
+    answer(&a);
+    assert_int_equal(w.errors[1], ERGON_OK);
+}
+
 /* The call is answered at once; the slot is taken until the worker answers. */
 TASKS_TEST(a_call_that_is_cancelled_keeps_its_slot)
 {
