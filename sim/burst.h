@@ -13,13 +13,23 @@ enum { SIM_BURST_MAX = 32 };
 struct sim_link;
 struct sim_task;
 
-enum sim_deed { SIM_CALL, SIM_SUBMIT, SIM_CANCEL, SIM_RETRY, SIM_GET, SIM_OTHER };
+enum sim_deed {
+    SIM_CALL,
+    SIM_SUBMIT,
+    SIM_CANCEL,
+    SIM_RETRY,
+    SIM_RUN_NOW,
+    SIM_GET,
+    SIM_WORK_CALL,
+    SIM_OTHER
+};
 
 struct sim_request {
     uint64_t id;
     enum sim_deed deed;
     char run[24];          /* the name that a submission joins; empty: none */
     struct sim_task *task; /* that it is about; NULL: none */
+    uint64_t serial;       /* of what workers run; 0: none */
     uint32_t mark;         /* of SIM_GET: sim_end_mark() as it was asked */
     bool answered;
     struct span error, result; /* in the burst's input */

@@ -11,6 +11,7 @@ enum sim_stream {
     SIM_NET,      /* pieces and delays of bytes */
     SIM_DISK,     /* how long a commit takes, when the power goes */
     SIM_DEEDS,    /* what clients ask for */
+    SIM_WORK,     /* what workers do */
     SIM_SERVER,   /* what the server gets from chance_bytes() */
     SIM_STREAMS
 };

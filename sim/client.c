@@ -5,13 +5,16 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/limits.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
+#include "sim/worker.h"
 
 enum { CLIENTS_MAX = 4, RUN_NAMES = 2 };
 
@@ -65,6 +68,7 @@ static struct sim_request *put_task(struct client *c, enum sim_deed deed, const 
     r->mark = sim_end_mark(t);
     if (deed == SIM_RETRY)
         sim_asked_retry(t);
+    t->meddled |= deed == SIM_RUN_NOW;
     return r;
 }
 
@@ -72,6 +76,48 @@ static void put_call(struct client *c, const char *method, uint64_t param)
 {
     sim_burst_add(&c->burst, SIM_CALL, method, 1);
     sim_put_uint(&c->burst.out, param);
+}
+
+/* --- What workers run --- */
+
+enum { PADDING_MAX = 12000 };
+
+/* The parameters of a method of workers; see attempts.h. */
+static void put_work(struct client *c, struct sim_request *r, const struct sim_limit *limit,
+                     bool patient)
+{
+    struct sim_bytes *out = &c->burst.out;
+    bool is_long = sim_one_in(SIM_DEEDS, 4) && out->len < sizeof out->at / 2;
+    r->serial = sim_serial();
+    if (r->deed == SIM_SUBMIT)
+        sim_put_array(out, 5);
+    sim_put_uint(out, r->serial);
+    sim_put_text(out, limit ? limit->key : "");
+    sim_put_uint(out, 1);
+    sim_put_uint(out, patient);
+    sim_put_zeros(out, is_long ? (uint32_t)below(PADDING_MAX) : 0);
+}
+
+static void put_limit(struct client *c, const struct sim_limit *limit)
+{
+    struct sim_bytes *out = &c->burst.out;
+    sim_put_text(out, "limit");
+    sim_put_map(out, 3);
+    sim_put_text(out, "key");
+    sim_put_text(out, limit->key);
+    put_option(out, "max", limit->max);
+    put_option(out, "take", 1);
+}
+
+static void put_work_submit(struct client *c, const struct sim_limit *limit, bool patient,
+                            uint32_t options)
+{
+    struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
+    sim_put_text(&c->burst.out, sim_worker_any());
+    put_work(c, r, limit, patient);
+    sim_put_map(&c->burst.out, options + (limit != NULL));
+    if (limit)
+        put_limit(c, limit);
 }
 
 static bool is_own_run(const struct client *c, const struct sim_task *t)
@@ -150,6 +196,38 @@ static void submit_with_priority(struct client *c)
     put_option(&c->burst.out, "priority", below(10));
 }
 
+static void call_work(struct client *c)
+{
+    put_work(c, sim_burst_add(&c->burst, SIM_WORK_CALL, sim_worker_any(), 5), NULL, true);
+}
+
+static void submit_work(struct client *c)
+{
+    put_work_submit(c, NULL, true, 0);
+}
+
+static void submit_limited_work(struct client *c)
+{
+    put_work_submit(c, sim_limit_any(), true, 1);
+    put_option(&c->burst.out, "retries", below(3));
+}
+
+static void submit_work_with_timeout(struct client *c)
+{
+    const struct sim_limit *limit = sim_one_in(SIM_DEEDS, 2) ? sim_limit_any() : NULL;
+    put_work_submit(c, limit, false, 3);
+    put_option(&c->burst.out, "retries", below(5));
+    put_option(&c->burst.out, "backoff", 1 + below(50));
+    put_option(&c->burst.out, "timeout", 1 + below(60));
+}
+
+static void submit_work_with_deadline(struct client *c)
+{
+    put_work_submit(c, NULL, true, 2);
+    put_option(&c->burst.out, "priority", below(10));
+    put_option(&c->burst.out, "deadline", 1 + below(400));
+}
+
 static void submit_run(struct client *c)
 {
     struct sim_request *r = put_submit(c, "echo", 1, 2);
@@ -171,7 +249,7 @@ static void retry(struct client *c)
 
 static void run_now(struct client *c)
 {
-    put_about(c, SIM_OTHER, "task.run_now");
+    put_about(c, SIM_RUN_NOW, "task.run_now");
 }
 
 static void get(struct client *c)
@@ -194,8 +272,14 @@ static void (*const deeds[])(struct client *c) = {
     retry,
     run_now,
     get,
+    /* Of workers, from here on. */
+    call_work,
+    submit_work,
+    submit_limited_work,
+    submit_work_with_timeout,
+    submit_work_with_deadline,
 };
-enum { DEED_KINDS = sizeof deeds / sizeof *deeds };
+enum { DEED_KINDS = sizeof deeds / sizeof *deeds, WORK_KINDS = 5 };
 
 static uint32_t weights[DEED_KINDS], weight_sum;
 
@@ -222,12 +306,19 @@ static void heed(struct client *c, const struct sim_request *r)
              (int)r->error.len, r->error.at);
     if (r->deed == SIM_RETRY)
         sim_saw_retry(r->task);
+    if (r->deed == SIM_WORK_CALL)
+        sim_check_call(r->serial, r->error, r->result);
     if (r->error.len > 0)
         return;
-    if (r->deed == SIM_GET)
+    if (r->deed == SIM_GET) {
         sim_saw_get(r->task, r->mark, r->result);
-    if (r->deed == SIM_SUBMIT)
-        sim_saw_submit(r->result, r->run);
+        sim_check_work(r->task, r->result);
+    }
+    if (r->deed == SIM_SUBMIT) {
+        struct sim_task *t = sim_saw_submit(r->result, r->run);
+        if (t && t->serial == 0)
+            t->serial = r->serial;
+    }
     if (r->deed == SIM_CANCEL)
         sim_saw_cancel(r->task, r->result);
 }
@@ -285,6 +376,8 @@ void sim_clients_shape(void)
     shape.pause = SIM_MS(1) << sim_below(SIM_SHAPE, 7);
     for (uint32_t n = 0; n < DEED_KINDS; n++) {
         weights[n] = some[sim_below(SIM_SHAPE, sizeof some / sizeof *some)] + (n == 0);
+        if (n >= DEED_KINDS - WORK_KINDS && !sim_workers_there())
+            weights[n] = 0;
         weight_sum += weights[n];
     }
 }

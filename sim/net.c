@@ -36,6 +36,12 @@ struct sim_link {
     int fd;
     struct queue to_server, to_client;
     size_t window;
+    struct { /* when the server wrote: at `at` all bytes before the number `end` */
+        uint64_t end, at;
+        bool held;
+    } * writes;
+    bool held; /* the server has not got rid of all bytes */
+    uint32_t write_count, write_room;
     bool client_left, server_done; /* sends no more */
     bool news;                     /* for STREAM_CLOSED: the client has left since */
 };
@@ -179,12 +185,26 @@ static ssize_t stream_read(struct stream *s, uint8_t *buf, size_t size)
     return (ssize_t)take(&l->to_server, buf, piece(there < size ? there : size));
 }
 
+static void note_write(struct sim_link *l, size_t len)
+{
+    if (l->write_count == l->write_room) {
+        l->write_room = l->write_room * 2 + 16;
+        l->writes = realloc(l->writes, l->write_room * sizeof *l->writes);
+        require(l->writes != NULL, "no memory for times of bytes");
+    }
+    uint64_t from = l->write_count > 0 ? l->writes[l->write_count - 1].end : 0;
+    l->writes[l->write_count].end = from + len;
+    l->writes[l->write_count].held = l->held;
+    l->writes[l->write_count++].at = sim_now();
+}
+
 static size_t write_part(struct sim_link *l, const struct iovec *part, size_t room)
 {
     size_t len = piece(part->iov_len < room ? part->iov_len : room);
     if (l->client_left || sim_disk_is_cut())
         return len; /* the node has no power, and does not know it yet */
     put(&l->to_client, part->iov_base, len);
+    note_write(l, len);
     sim_hash_bytes(span_of(part->iov_base, len));
     return len;
 }
@@ -192,7 +212,9 @@ static size_t write_part(struct sim_link *l, const struct iovec *part, size_t ro
 static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int count)
 {
     struct sim_link *l = of(s);
-    size_t sent = 0;
+    size_t sent = 0, offered = 0;
+    for (int n = 0; n < count; n++)
+        offered += parts[n].iov_len;
     for (int n = 0; n < count; n++) {
         size_t room = l->client_left ? SIZE_MAX : l->window - waiting(&l->to_client);
         if (parts[n].iov_len == 0)
@@ -204,6 +226,7 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
         if (len < parts[n].iov_len)
             break;
     }
+    l->held = sent < offered;
     sim_wake_all(l);
     return sent > 0 || count == 0 ? (ssize_t)sent : STREAM_WANT_WRITE;
 }
@@ -320,6 +343,15 @@ size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_
     size_t len = take(&l->to_client, buffer, piece(there < size ? there : size));
     tell_server(l);
     return len;
+}
+
+uint64_t sim_net_written_at(const struct sim_link *l, uint64_t byte, bool *held)
+{
+    uint32_t n = l->write_count;
+    while (n > 0 && l->writes[n - 1].end > byte)
+        n--;
+    *held = l->writes[n].held;
+    return l->writes[n].at;
 }
 
 bool sim_net_ended(const struct sim_link *l)

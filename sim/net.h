@@ -22,6 +22,9 @@ struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener);
 void sim_net_send(struct sim_link *l, struct span bytes);
 /* Waits for bytes, at most until `until`; 0: none came, or the connection has ended. */
 size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until);
+/* When the server wrote the byte of this number (from 0), which has been received.  *held: there
+ * was no room when it tried before, so it may have had the byte for longer. */
+uint64_t sim_net_written_at(const struct sim_link *l, uint64_t byte, bool *held);
 bool sim_net_ended(const struct sim_link *l); /* nothing will come any more */
 void sim_net_leave(struct sim_link *l);
 

@@ -20,12 +20,20 @@ static struct sim_task *find(struct span id)
     return NULL;
 }
 
+struct sim_task *sim_task_of_serial(uint64_t serial)
+{
+    for (uint32_t n = 0; serial > 0 && n < sim_task_count; n++)
+        if (sim_tasks[n].serial == serial)
+            return &sim_tasks[n];
+    return NULL;
+}
+
 static struct sim_task *add(struct span id)
 {
     if (sim_task_count == SIM_TASKS_MAX)
         return NULL;
     struct sim_task *t = &sim_tasks[sim_task_count++];
-    *t = (struct sim_task){.certain = true};
+    *t = (struct sim_task){.certain = true, .closed_at = SIM_NEVER};
     require(id.len < SIM_ID, "an id is too long");
     memcpy(t->id, id.at, id.len);
     return t;
@@ -55,6 +63,8 @@ struct sim_task *sim_saw_submit(struct span result, const char *run)
 void sim_saw_cancel(struct sim_task *t, struct span result)
 {
     bool cancelled = sim_member_true(result, "cancelled");
+    if (cancelled && !*t->run)
+        sim_saw_end(t);
     if (!*t->run || !t->certain)
         return;
     bool last = t->joined == 1;
@@ -149,12 +159,20 @@ void sim_asked_retry(struct sim_task *t)
 {
     t->retries++;
     t->retries_open++;
+    t->meddled = true;
     t->end_seen = false;
+    t->closed_at = SIM_NEVER;
 }
 
 void sim_saw_retry(struct sim_task *t)
 {
     t->retries_open--;
+}
+
+void sim_saw_end(struct sim_task *t)
+{
+    if (t->retries == 0 && t->closed_at == SIM_NEVER)
+        t->closed_at = sim_now();
 }
 
 /* An answer tells of a moment after the question: so it counts only if no retry was under way then
@@ -168,10 +186,12 @@ void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result)
 {
     if (mark >> 1 != t->retries)
         return;
-    if (has_ended(result))
+    if (has_ended(result)) {
+        sim_saw_end(t);
         t->end_seen = true;
-    else if (mark & 1)
+    } else if (mark & 1) {
         sim_finding("ends: task %s had ended, and has not any more", t->id);
+    }
 }
 
 void sim_check_ended(const struct sim_task *t, struct span result)

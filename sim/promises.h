@@ -31,6 +31,9 @@ struct sim_task {
     bool durable;          /* its submission was answered, on disk */
     uint32_t retries;      /* that were asked for */
     uint32_t retries_open; /* that were not answered, or never will be */
+    uint64_t serial;       /* of its submission, where workers run it; see attempts.h */
+    bool meddled;          /* somebody asked for another time or another run of it */
+    uint64_t closed_at;    /* nothing begins from then on; SIM_NEVER: it may */
     bool end_seen;         /* it had ended, and nobody has asked for another run since */
     uint8_t *said;         /* what task.get said last, in quiet; NULL: nothing that holds */
     size_t said_len;
@@ -38,6 +41,8 @@ struct sim_task {
 
 extern struct sim_task sim_tasks[SIM_TASKS_MAX];
 extern uint32_t sim_task_count;
+
+struct sim_task *sim_task_of_serial(uint64_t serial); /* NULL: none, or 0 */
 
 /* A submission was answered; `run`: the name that it joins, "" if none.  NULL: there is no room to
  * follow it. */
@@ -54,6 +59,7 @@ void sim_forget_said(void); /* something was asked since */
 /* An end that somebody saw does not turn back, unless it is retried. */
 void sim_asked_retry(struct sim_task *t);
 void sim_saw_retry(struct sim_task *t);
+void sim_saw_end(struct sim_task *t);            /* it has ended, or its cancel was answered */
 uint32_t sim_end_mark(const struct sim_task *t); /* as somebody asks for the task */
 void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result);
 /* After a minute of calm. */

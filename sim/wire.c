@@ -39,6 +39,46 @@ void sim_put_uint(struct sim_bytes *b, uint64_t v)
     ends_at(b, enc_uint(end_of(b, ENC_INT_MAX), v));
 }
 
+void sim_put_bool(struct sim_bytes *b, bool v)
+{
+    ends_at(b, enc_bool(end_of(b, 1), v));
+}
+
+void sim_put_nil(struct sim_bytes *b)
+{
+    ends_at(b, enc_nil(end_of(b, 1)));
+}
+
+void sim_put_zeros(struct sim_bytes *b, uint32_t len)
+{
+    ends_at(b, enc_bin_head(end_of(b, ENC_HEAD_MAX + (size_t)len), len));
+    memset(b->at + b->len, 0, len);
+    b->len += len;
+}
+
+void sim_put_response(struct sim_bytes *b, uint64_t id, const char *error, const char *result)
+{
+    sim_put_array(b, 4);
+    sim_put_uint(b, 1);
+    sim_put_uint(b, id);
+    if (error)
+        sim_put_text(b, error);
+    else
+        sim_put_nil(b);
+    if (error || !result)
+        sim_put_nil(b);
+    else
+        sim_put_text(b, result);
+}
+
+void sim_put_notification(struct sim_bytes *b, const char *method, uint32_t params)
+{
+    sim_put_array(b, 3);
+    sim_put_uint(b, 2);
+    sim_put_text(b, method);
+    sim_put_array(b, params);
+}
+
 void sim_put_request(struct sim_bytes *b, uint64_t id, const char *method, uint32_t params)
 {
     sim_put_array(b, 4);
@@ -48,26 +88,45 @@ void sim_put_request(struct sim_bytes *b, uint64_t id, const char *method, uint3
     sim_put_array(b, params);
 }
 
-size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer)
+static bool read_parts(struct reader *r, struct sim_message *out)
+{
+    uint32_t parts;
+    if (!read_array(r, &parts) || !read_uint(r, &out->type))
+        return false;
+    switch (out->type) {
+    case 0:
+        return parts == 4 && read_uint(r, &out->id) && read_text(r, &out->method) &&
+               read_any(r, &out->params);
+    case 1:
+        return parts == 4 && read_uint(r, &out->id) && (read_nil(r) || read_text(r, &out->error)) &&
+               read_any(r, &out->result);
+    default:
+        return parts == 3 && read_text(r, &out->method) && read_any(r, &out->params);
+    }
+}
+
+size_t sim_read_any_message(struct span bytes, struct sim_message *out)
 {
     static const struct scan_limits limits = {.message_max = 16 << 20, .depth_max = 32};
     struct scanner s;
-    uint32_t parts;
-    uint64_t type;
     scanner_init(&s);
     enum scan_verdict verdict = scanner_run(&s, &limits, bytes);
+    *out = (struct sim_message){0};
     if (verdict == SCAN_MORE)
         return 0;
     require(verdict == SCAN_WHOLE, "the server sent what is no MessagePack");
     struct reader r = reader_of(span_of(bytes.at, s.done));
-    *is_answer = read_array(&r, &parts) && parts == 4 && read_uint(&r, &type) && type == 1 &&
-                 read_uint(&r, &out->id);
-    out->error = span_of(NULL, 0);
-    if (*is_answer && !read_nil(&r))
-        read_text(&r, &out->error);
-    if (*is_answer)
-        read_any(&r, &out->result);
+    require(read_parts(&r, out), "the server sent what is no message");
     return s.done;
+}
+
+size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer)
+{
+    struct sim_message m;
+    size_t len = sim_read_any_message(bytes, &m);
+    *is_answer = m.type == 1;
+    *out = (struct sim_answer){m.id, m.error, m.result};
+    return len;
 }
 
 struct span sim_member(struct span map, const char *key)
@@ -95,6 +154,13 @@ bool sim_member_true(struct span map, const char *key)
     struct reader r = reader_of(sim_member(map, key));
     bool v;
     return read_bool(&r, &v) && v;
+}
+
+uint64_t sim_member_uint(struct span map, const char *key)
+{
+    struct reader r = reader_of(sim_member(map, key));
+    uint64_t v;
+    return read_uint(&r, &v) ? v : 0;
 }
 
 void sim_show(struct span value, char *text, size_t size)

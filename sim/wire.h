@@ -1,4 +1,4 @@
-/* Requests and answers as bytes: what a client of the simulation needs of MessagePack. */
+/* Messages as bytes: what clients and workers of the simulation need of MessagePack. */
 #ifndef ERGON_SIM_WIRE_H
 #define ERGON_SIM_WIRE_H
 
@@ -21,6 +21,25 @@ void sim_put_array(struct sim_bytes *b, uint32_t count);
 void sim_put_map(struct sim_bytes *b, uint32_t pairs);
 void sim_put_text(struct sim_bytes *b, const char *text);
 void sim_put_uint(struct sim_bytes *b, uint64_t v);
+void sim_put_bool(struct sim_bytes *b, bool v);
+void sim_put_nil(struct sim_bytes *b);
+void sim_put_zeros(struct sim_bytes *b, uint32_t len); /* bytes: a bin */
+
+/* A message of the server: a request, a response or a notification. */
+struct sim_message {
+    uint64_t type; /* 0, 1, 2 */
+    uint64_t id;   /* of the first two */
+    struct span method, params;
+    struct span error;  /* of a response; empty: none */
+    struct span result; /* one value */
+};
+
+/* The message at the start of the bytes; its length, or 0: it is not whole. */
+size_t sim_read_any_message(struct span bytes, struct sim_message *out);
+
+/* A response to a request of the server; `error` NULL: a result, which is a text. */
+void sim_put_response(struct sim_bytes *b, uint64_t id, const char *error, const char *result);
+void sim_put_notification(struct sim_bytes *b, const char *method, uint32_t params);
 
 struct sim_answer {
     uint64_t id;
@@ -36,6 +55,7 @@ size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answ
 struct span sim_member(struct span map, const char *key);
 struct span sim_member_text(struct span map, const char *key);
 bool sim_member_true(struct span map, const char *key);
+uint64_t sim_member_uint(struct span map, const char *key); /* 0: it has none */
 
 void sim_show(struct span value, char *text, size_t size); /* for people; size > 0 */
 

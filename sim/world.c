@@ -1,5 +1,6 @@
 #include "sim/world.h"
 
+#include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/client.h"
@@ -9,10 +10,12 @@
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
+#include "sim/worker.h"
 
 enum {
     PATIENCE_MS = 180000, /* of clients that are to come to rest */
-    CALM_MS = 60000
+    CALM_MS = 60000,
+    WORK_CALM_MS = 1800000 /* tasks that kill their workers wait up to a minute between attempts */
 };
 
 /* --- A look at all tasks, on a connection of its own --- */
@@ -27,6 +30,8 @@ static void heed(const struct sim_request *r, enum look how)
         sim_compare_said(r->task, r->error, r->result);
     else if (r->error.len == 0)
         sim_check_ended(r->task, r->result);
+    if (r->error.len == 0)
+        sim_check_work(r->task, r->result);
     if (how == NOTE && r->error.len == 0)
         sim_note_said(r->task, r->result);
 }
@@ -69,6 +74,12 @@ static void wait_for_quiet(void)
         sim_finding("answers: clients wait for three minutes");
 }
 
+static void end(enum sim_end how)
+{
+    sim_node_end(how);
+    sim_attempts_node_died();
+}
+
 /* The node dies while nobody asks for anything, just after a look. */
 static void end_in_quiet(void)
 {
@@ -77,7 +88,7 @@ static void end_in_quiet(void)
     sim_forget_said();
     if (!sim_node_up() || !look(NOTE))
         sim_forget_said();
-    sim_node_end((enum sim_end)sim_below(SIM_DEEDS, 3));
+    end((enum sim_end)sim_below(SIM_DEEDS, 3));
 }
 
 /* Amid requests, or at a call of the disk. */
@@ -90,7 +101,7 @@ static void end_in_work(void)
         while (!sim_disk_is_cut() && sim_now() < until)
             sim_sleep_for(SIM_MS(1));
     }
-    sim_node_end((enum sim_end)sim_below(SIM_DEEDS, 3));
+    end((enum sim_end)sim_below(SIM_DEEDS, 3));
 }
 
 /* A start may be cut, too. */
@@ -99,7 +110,7 @@ static void start(void)
     if (sim_one_in(SIM_DEEDS, 4))
         sim_disk_cut_at(1 + sim_below(SIM_DISK, 400));
     while (!sim_node_start())
-        sim_node_end(SIM_POWER);
+        end(SIM_POWER);
     sim_disk_spare();
 }
 
@@ -107,6 +118,7 @@ static void live(bool is_last)
 {
     start();
     look(COMPARE);
+    sim_workers_wake();
     sim_clients_quiet(false);
     sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, 7));
     if (is_last)
@@ -116,6 +128,7 @@ static void live(bool is_last)
     else
         end_in_work();
     sim_clients_wake();
+    sim_workers_wake();
 }
 
 /* Each run that is left, by as many cancels as it needs. */
@@ -141,9 +154,11 @@ static void end_in_calm(void)
 {
     wait_for_quiet();
     cancel_runs();
-    sim_sleep_for(SIM_MS(CALM_MS));
+    sim_workers_calm();
+    sim_sleep_for(SIM_MS(sim_workers_there() ? WORK_CALM_MS : CALM_MS));
     look(ENDED);
-    sim_node_end(SIM_STOP);
+    end(SIM_STOP);
+    sim_check_limits();
 }
 
 static void run(void *arg)
@@ -151,6 +166,7 @@ static void run(void *arg)
     uint64_t lives = 2 + sim_below(SIM_SHAPE, 4);
     (void)arg;
     sim_clients_spawn();
+    sim_workers_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
     end_in_calm();
@@ -160,6 +176,7 @@ void sim_world_run(uint64_t seed)
 {
     sim_chance_seed(seed);
     sim_schedule_shape();
+    sim_workers_shape();
     sim_clients_shape();
     sim_disk_open();
     sim_node_configure();

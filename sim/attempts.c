@@ -1,0 +1,270 @@
+#include "sim/attempts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "proto/reader.h"
+#include "sim/limits.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+#include "sim/wire.h"
+
+enum { ATTEMPTS_MAX = 8192, LOSSES_MAX = 9, TEXT = 64, NOTICED_MS = 1000 };
+
+static struct sim_attempt attempts[ATTEMPTS_MAX];
+static uint32_t attempt_count;
+static uint64_t last_serial, died; /* when the node did, last */
+
+uint64_t sim_serial(void)
+{
+    return ++last_serial;
+}
+
+static bool same_task(const struct sim_attempt *a, const struct sim_attempt *b)
+{
+    return a->serial > 0 ? a->serial == b->serial : *a->id && strcmp(a->id, b->id) == 0;
+}
+
+/* --- Numbers --- */
+
+static void check_number(const struct sim_attempt *a)
+{
+    const struct sim_task *t = sim_task_of_serial(a->serial);
+    bool in_order = a->patient && !a->held && !(t && t->retries > 0);
+    uint64_t before = 0;
+    for (const struct sim_attempt *e = attempts; e < a; e++) {
+        if (!same_task(a, e))
+            continue;
+        if (e->number == a->number)
+            sim_finding("attempts: attempt %" PRIu64 " of task %s was given out twice", a->number,
+                        a->id);
+        if (in_order && e->began < a->began && e->number > a->number)
+            sim_finding("attempts: attempt %" PRIu64 " of task %s began after attempt %" PRIu64,
+                        a->number, a->id, e->number);
+        before += e->began < a->began && !e->held;
+    }
+    if (in_order && a->number <= before)
+        sim_finding("attempts: attempt %" PRIu64 " of task %s began after %" PRIu64 " others",
+                    a->number, a->id, before);
+}
+
+static void check_open(const struct sim_attempt *a)
+{
+    const struct sim_task *t = sim_task_of_serial(a->serial);
+    if (t && !a->held && t->closed_at < a->began)
+        sim_finding("ends: attempt %" PRIu64 " of task %s began after its %s", a->number, t->id,
+                    t->end_seen ? "end had been told" : "cancel had been answered");
+}
+
+/* --- Losses --- */
+
+/* The attempt before this one. */
+static const struct sim_attempt *before(const struct sim_attempt *a)
+{
+    const struct sim_attempt *best = NULL;
+    for (const struct sim_attempt *e = attempts; e < attempts + attempt_count; e++)
+        if (e != a && same_task(a, e) && e->began < a->began && (!best || e->began > best->began))
+            best = e;
+    return best;
+}
+
+static void check_losses(const struct sim_attempt *a)
+{
+    const struct sim_task *t = sim_task_of_serial(a->serial);
+    uint32_t count = 0, alone = 0;
+    if (!t || t->meddled || !a->patient)
+        return;
+    const struct sim_attempt *last = before(a);
+    for (const struct sim_attempt *e = last; e && e->over == SIM_LOST; e = before(e)) {
+        count++;
+        alone += e->alone;
+    }
+    uint32_t weight = count + 2 * (alone > 0 ? alone - 1 : 0); /* the first counts one, always */
+    if (weight >= LOSSES_MAX)
+        sim_finding("losses: task %s begins again after %u losses in a row, %u of them alone",
+                    a->id, count, alone);
+    if (count >= 2 && a->began - last->ended < SIM_MS(500))
+        sim_finding("losses: task %s begins again %" PRIu64 " us after its loss number %u", a->id,
+                    (a->began - last->ended) / 1000, count);
+}
+
+/* --- What workers see --- */
+
+static struct sim_attempt *add(uint64_t began)
+{
+    if (attempt_count == ATTEMPTS_MAX)
+        return NULL;
+    struct sim_attempt *a = &attempts[attempt_count++];
+    *a = (struct sim_attempt){.began = began, .ended = SIM_NEVER};
+    if (began <= died) { /* it was read after that */
+        a->over = SIM_ABANDONED;
+        a->ended = died;
+    }
+    return a;
+}
+
+static void copy_text(char *out, size_t size, struct span text)
+{
+    size_t len = text.len < size ? text.len : size - 1;
+    memcpy(out, text.at, len);
+    out[len] = '\0';
+}
+
+struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool held, bool alone)
+{
+    struct reader r = reader_of(params);
+    uint32_t count;
+    uint64_t patient = 0;
+    struct span limit = {0}, part = {0};
+    struct sim_attempt *a = add(began);
+    if (!a)
+        return NULL;
+    bool good = read_array(&r, &count) && count >= 5 && read_uint(&r, &a->serial) &&
+                read_text(&r, &limit) && read_uint(&r, &a->take) && read_uint(&r, &patient);
+    for (uint32_t n = 4; good && n < count; n++)
+        good = read_any(&r, &part); /* the last is the context */
+    require(good, "a worker was given other parameters");
+    struct span id = sim_member_text(part, "task");
+    if (id.len > 0)
+        a->number = sim_member_uint(part, "attempt");
+    copy_text(a->id, sizeof a->id, id);
+    copy_text(a->limit, sizeof a->limit, limit);
+    a->held = held;
+    a->alone = alone;
+    a->patient = patient > 0;
+    if (id.len > 0) {
+        check_number(a);
+        check_open(a);
+        check_losses(a);
+    }
+    return a;
+}
+
+void sim_attempt_in_part(struct span bytes, uint64_t began)
+{
+    struct reader r = reader_of(bytes);
+    uint32_t parts, count;
+    uint64_t type, id, serial;
+    struct span method;
+    if (!read_array(&r, &parts) || !read_uint(&r, &type) || type != 0 || !read_uint(&r, &id) ||
+        !read_text(&r, &method) || !read_array(&r, &count) || !read_uint(&r, &serial))
+        return;
+    struct sim_attempt *a = add(began);
+    if (!a)
+        return;
+    a->serial = serial;
+    sim_attempt_over(a, SIM_ABANDONED);
+    sim_tell("attempt of %" PRIu64 " in part", serial);
+}
+
+void sim_attempt_over(struct sim_attempt *a, enum sim_over how)
+{
+    if (!a || a->over != SIM_RUNS)
+        return;
+    a->over = how;
+    a->ended = sim_now();
+}
+
+void sim_attempts_node_died(void)
+{
+    died = sim_now();
+    for (struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
+        sim_attempt_over(a, SIM_ABANDONED);
+        if (a->over == SIM_LOST && a->ended + SIM_MS(NOTICED_MS) > died)
+            a->over = SIM_ABANDONED;
+    }
+}
+
+/* --- Results --- */
+
+void sim_attempt_result(const struct sim_attempt *a, char *text, size_t size)
+{
+    snprintf(text, size, "r:%u", a ? (unsigned)(a - attempts) : ATTEMPTS_MAX);
+}
+
+static const struct sim_attempt *named_by(struct span text)
+{
+    char copy[TEXT];
+    unsigned n;
+    copy_text(copy, sizeof copy, text);
+    const char *at = strstr(copy, "r:");
+    return at && sscanf(at, "r:%u", &n) == 1 && n < attempt_count ? &attempts[n] : NULL;
+}
+
+static void check_sent(const struct sim_attempt *a, enum sim_over how, const char *what)
+{
+    if (a->over != how)
+        sim_finding("results: %s of serial %" PRIu64 ", whose worker sent none such", what,
+                    a->serial);
+}
+
+void sim_check_call(uint64_t serial, struct span error, struct span result)
+{
+    struct reader r = reader_of(result);
+    struct span text = error;
+    if (error.len == 0 && !read_text(&r, &text))
+        sim_finding("results: a call was answered what no worker answers");
+    const struct sim_attempt *a = named_by(text);
+    if (!a)
+        return;
+    if (a->serial != serial)
+        sim_finding("results: the call of serial %" PRIu64 " was answered for %" PRIu64, serial,
+                    a->serial);
+    check_sent(a, error.len > 0 ? SIM_FAILED : SIM_ANSWERED, "a call got an answer");
+}
+
+static void check_dead(const struct sim_task *t, struct span task, struct span error)
+{
+    if (error.len < 11 || memcmp(error.at, "WORKER_LOST", 11) != 0)
+        return;
+    if (sim_member_uint(task, "losses") < LOSSES_MAX || sim_member_uint(task, "attempt") < 4)
+        sim_finding("losses: task %s is dead, and too few workers were lost", t->id);
+}
+
+void sim_check_work(const struct sim_task *t, struct span task)
+{
+    struct span state = sim_member_text(task, "state");
+    struct span error = sim_member_text(task, "error"), result = sim_member_text(task, "result");
+    bool done = span_is(state, "done");
+    if (t->serial == 0)
+        return;
+    if (span_is(state, "dead"))
+        check_dead(t, task, error);
+    const struct sim_attempt *a = named_by(done ? result : error);
+    if (!a)
+        return;
+    if (a->serial != t->serial || strcmp(a->id, t->id) != 0)
+        sim_finding("results: task %s has the result of another (%s)", t->id, a->id);
+    if (done && a->number != sim_member_uint(task, "attempt"))
+        sim_finding("results: task %s is done by attempt %" PRIu64
+                    ", and has the result of %" PRIu64,
+                    t->id, sim_member_uint(task, "attempt"), a->number);
+    check_sent(a, done ? SIM_ANSWERED : SIM_FAILED, "a task has what ends it");
+}
+
+/* --- Limits --- */
+
+static uint64_t taken_at(const struct sim_attempt *of)
+{
+    uint64_t sum = 0;
+    for (const struct sim_attempt *a = attempts; a < attempts + attempt_count; a++)
+        if (*a->id && a->began <= of->began && a->ended > of->began &&
+            strcmp(a->limit, of->limit) == 0)
+            sum += a->take;
+    return sum + sim_held_at(of->limit, of->began);
+}
+
+void sim_check_limits(void)
+{
+    for (const struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
+        uint64_t most = *a->id && *a->limit ? sim_limit_at(a->limit, a->began) : UINT64_MAX;
+        uint64_t taken = most < UINT64_MAX ? taken_at(a) : 0;
+        if (taken > most)
+            sim_finding("limits: %" PRIu64 " of at most %" PRIu64
+                        " of limit %s are taken as attempt %" PRIu64
+                        " of task %s begins at %" PRIu64 " us",
+                        taken, most, a->limit, a->number, a->id, a->began / 1000);
+    }
+}

@@ -1,0 +1,70 @@
+/* What workers see of attempts, and what the documents promise of them.
+ *
+ * attempts: the number of an attempt only grows, and none is given out twice; one whose request was
+ * sent in part has begun (tasks.md, "Attempts", "What of the promise holds for workers").
+ *
+ * results: what a call answers, or a task has as its result, is what a worker answered to this very
+ * call, or to the attempt that ended the task (tasks.md: a late result is fenced; PROTOCOL.md,
+ * "Workers").
+ *
+ * losses: from the second loss in a row on the next attempt waits, and a task with 9 of them begins
+ * no more (tasks.md, "Workers that are lost").
+ *
+ * limits: never more permits of a limit are taken than it has (tasks.md, "Limits and rates").
+ *
+ * Workers are given the parameters [serial, limit, take, patient, ...]: the serial is another for
+ * each submission and call, and the task has no timeout if `patient` is 1.
+ *
+ * An attempt begins when its request is handed to the connection, which may hold it up.  What is
+ * written after something else may have begun before it: of such requests no order is checked. */
+#ifndef ERGON_SIM_ATTEMPTS_H
+#define ERGON_SIM_ATTEMPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "sim/promises.h"
+
+enum sim_over {
+    SIM_RUNS,
+    SIM_ANSWERED, /* a result was sent, in whole */
+    SIM_FAILED,   /* an error was */
+    SIM_LOST,     /* the worker left while the server was up */
+    SIM_ABANDONED /* the server may think what it likes: it died, or closed the connection */
+};
+
+struct sim_attempt {
+    char id[SIM_ID]; /* of the task; empty: a call, or the request came in part */
+    char limit[SIM_NAME];
+    uint64_t take;
+    uint64_t serial;
+    uint64_t number; /* 0: a call, or the request came in part */
+    uint64_t began;  /* when the server wrote the first byte of the request */
+    uint64_t ended;  /* when the worker sent the last byte of the answer, or left */
+    bool patient;    /* the task has no timeout */
+    bool held;       /* it may have begun before */
+    bool alone;      /* its worker has one slot */
+    enum sim_over over;
+};
+
+uint64_t sim_serial(void); /* the next */
+
+/* A worker has read a request: its parameters, and the context behind them; NULL: there is no room
+ * to follow it. */
+struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool held, bool alone);
+/* A worker has read the beginning of a request, and its connection has ended. */
+void sim_attempt_in_part(struct span bytes, uint64_t began);
+void sim_attempt_over(struct sim_attempt *a, enum sim_over how); /* NULL is fine */
+void sim_attempts_node_died(void);
+
+/* What the worker answers: it names the attempt. */
+void sim_attempt_result(const struct sim_attempt *a, char *text, size_t size);
+
+/* What a client was answered to a call; and the state of a task as task.get tells it. */
+void sim_check_call(uint64_t serial, struct span error, struct span result);
+void sim_check_work(const struct sim_task *t, struct span task);
+/* At the end of the run: all of them again. */
+void sim_check_limits(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* Limits that tasks of workers share: what clients say of them, and so how many permits there are.
+ * The permits of one are those of the semaphore of its name. */
+#ifndef ERGON_SIM_LIMITS_H
+#define ERGON_SIM_LIMITS_H
+
+#include <stdint.h>
+
+struct sim_limit {
+    const char *key;
+    uint64_t max;
+};
+
+const struct sim_limit *sim_limit_any(void);
+uint64_t sim_limit_at(const char *key, uint64_t time); /* permits there are at most */
+
+/* Permits that clients hold for certain at that time. */
+uint64_t sim_held_at(const char *key, uint64_t time);
+
+#endif
