@@ -11,15 +11,20 @@
 #include "sim/trace.h"
 #include "sim/wire.h"
 
-enum { ATTEMPTS_MAX = 8192, LOSSES_MAX = 9, TEXT = 64, NOTICED_MS = 1000 };
+enum { ATTEMPTS_MAX = 8192, LOSSES_MAX = 9, TEXT = 64, NOTICED_MS = 1000, WHAT_SHIFT = 32 };
 
 static struct sim_attempt attempts[ATTEMPTS_MAX];
 static uint32_t attempt_count;
 static uint64_t last_serial, died; /* when the node did, last */
 
-uint64_t sim_serial(void)
+uint64_t sim_serial(enum sim_serial what)
 {
-    return ++last_serial;
+    return ++last_serial | (uint64_t)what << WHAT_SHIFT;
+}
+
+bool sim_serial_is(uint64_t serial, enum sim_serial what)
+{
+    return serial >> WHAT_SHIFT == what;
 }
 
 static bool same_task(const struct sim_attempt *a, const struct sim_attempt *b)
@@ -32,7 +37,8 @@ static bool same_task(const struct sim_attempt *a, const struct sim_attempt *b)
 static void check_number(const struct sim_attempt *a)
 {
     const struct sim_task *t = sim_task_of_serial(a->serial);
-    bool in_order = a->patient && !a->held && !(t && t->retries > 0);
+    bool in_order =
+        !a->held && !sim_serial_is(a->serial, SIM_WITH_TIMEOUT) && !(t && t->retries > 0);
     uint64_t before = 0;
     for (const struct sim_attempt *e = attempts; e < a; e++) {
         if (!same_task(a, e))
@@ -48,6 +54,13 @@ static void check_number(const struct sim_attempt *a)
     if (in_order && a->number <= before)
         sim_finding("attempts: attempt %" PRIu64 " of task %s began after %" PRIu64 " others",
                     a->number, a->id, before);
+}
+
+static void check_call(const struct sim_attempt *a)
+{
+    for (const struct sim_attempt *e = attempts; e < a; e++)
+        if (same_task(a, e))
+            sim_finding("calls: the call of serial %" PRIu64 " was given out twice", a->serial);
 }
 
 static void check_open(const struct sim_attempt *a)
@@ -74,7 +87,7 @@ static void check_losses(const struct sim_attempt *a)
 {
     const struct sim_task *t = sim_task_of_serial(a->serial);
     uint32_t count = 0, alone = 0;
-    if (!t || t->meddled || !a->patient)
+    if (!t || t->meddled || sim_serial_is(a->serial, SIM_WITH_TIMEOUT))
         return;
     const struct sim_attempt *last = before(a);
     for (const struct sim_attempt *e = last; e && e->over == SIM_LOST; e = before(e)) {
@@ -84,9 +97,9 @@ static void check_losses(const struct sim_attempt *a)
     uint32_t weight = count + 2 * (alone > 0 ? alone - 1 : 0); /* the first counts one, always */
     if (weight >= LOSSES_MAX)
         sim_finding("losses: task %s begins again after %u losses in a row, %u of them alone",
-                    a->id, count, alone);
+                    t->id, count, alone);
     if (count >= 2 && a->began - last->ended < SIM_MS(500))
-        sim_finding("losses: task %s begins again %" PRIu64 " us after its loss number %u", a->id,
+        sim_finding("losses: task %s begins again %" PRIu64 " us after its loss number %u", t->id,
                     (a->began - last->ended) / 1000, count);
 }
 
@@ -116,14 +129,13 @@ struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool h
 {
     struct reader r = reader_of(params);
     uint32_t count;
-    uint64_t patient = 0;
     struct span limit = {0}, part = {0};
     struct sim_attempt *a = add(began);
     if (!a)
         return NULL;
-    bool good = read_array(&r, &count) && count >= 5 && read_uint(&r, &a->serial) &&
-                read_text(&r, &limit) && read_uint(&r, &a->take) && read_uint(&r, &patient);
-    for (uint32_t n = 4; good && n < count; n++)
+    bool good = read_array(&r, &count) && count >= 4 && read_uint(&r, &a->serial) &&
+                read_text(&r, &limit) && read_uint(&r, &a->take);
+    for (uint32_t n = 3; good && n < count; n++)
         good = read_any(&r, &part); /* the last is the context */
     require(good, "a worker was given other parameters");
     struct span id = sim_member_text(part, "task");
@@ -133,16 +145,17 @@ struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool h
     copy_text(a->limit, sizeof a->limit, limit);
     a->held = held;
     a->alone = alone;
-    a->patient = patient > 0;
     if (id.len > 0) {
         check_number(a);
         check_open(a);
         check_losses(a);
+    } else {
+        check_call(a);
     }
     return a;
 }
 
-void sim_attempt_in_part(struct span bytes, uint64_t began)
+void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how)
 {
     struct reader r = reader_of(bytes);
     uint32_t parts, count;
@@ -155,8 +168,13 @@ void sim_attempt_in_part(struct span bytes, uint64_t began)
     if (!a)
         return;
     a->serial = serial;
-    sim_attempt_over(a, SIM_ABANDONED);
+    a->alone = alone;
     sim_tell("attempt of %" PRIu64 " in part", serial);
+    if (sim_serial_is(serial, SIM_OF_CALL))
+        check_call(a);
+    else
+        check_losses(a);
+    sim_attempt_over(a, how);
 }
 
 void sim_attempt_over(struct sim_attempt *a, enum sim_over how)

@@ -7,16 +7,20 @@
  * call, or to the attempt that ended the task (tasks.md: a late result is fenced; PROTOCOL.md,
  * "Workers").
  *
+ * calls: a call of which a worker has read anything is not given to another (PROTOCOL.md,
+ * "Workers").
+ *
  * losses: from the second loss in a row on the next attempt waits, and a task with 9 of them begins
  * no more (tasks.md, "Workers that are lost").
  *
  * limits: never more permits of a limit are taken than it has (tasks.md, "Limits and rates").
  *
- * Workers are given the parameters [serial, limit, take, patient, ...]: the serial is another for
- * each submission and call, and the task has no timeout if `patient` is 1.
+ * Workers are given the parameters [serial, limit, take, ...]: the serial is another for each
+ * submission and call, and says whether it is a call, or a task with a timeout.
  *
  * An attempt begins when its request is handed to the connection, which may hold it up.  What is
- * written after something else may have begun before it: of such requests no order is checked. */
+ * written after something else may have begun before it: of such requests no order is checked, nor
+ * of tasks with a timeout. */
 #ifndef ERGON_SIM_ATTEMPTS_H
 #define ERGON_SIM_ATTEMPTS_H
 
@@ -48,13 +52,15 @@ struct sim_attempt {
     enum sim_over over;
 };
 
-uint64_t sim_serial(void); /* the next */
+enum sim_serial { SIM_OF_TASK, SIM_OF_CALL = 1, SIM_WITH_TIMEOUT = 2 };
+uint64_t sim_serial(enum sim_serial what); /* the next */
+bool sim_serial_is(uint64_t serial, enum sim_serial what);
 
 /* A worker has read a request: its parameters, and the context behind them; NULL: there is no room
  * to follow it. */
 struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool held, bool alone);
-/* A worker has read the beginning of a request, and its connection has ended. */
-void sim_attempt_in_part(struct span bytes, uint64_t began);
+/* A worker has read the beginning of a request, and nothing more. */
+void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how);
 void sim_attempt_over(struct sim_attempt *a, enum sim_over how); /* NULL is fine */
 void sim_attempts_node_died(void);
 

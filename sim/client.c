@@ -84,17 +84,16 @@ enum { PADDING_MAX = 12000 };
 
 /* The parameters of a method of workers; see attempts.h. */
 static void put_work(struct client *c, struct sim_request *r, const struct sim_limit *limit,
-                     bool patient)
+                     enum sim_serial what)
 {
     struct sim_bytes *out = &c->burst.out;
     bool is_long = sim_one_in(SIM_DEEDS, 4) && out->len < sizeof out->at / 2;
-    r->serial = sim_serial();
+    r->serial = sim_serial(what);
     if (r->deed == SIM_SUBMIT)
-        sim_put_array(out, 5);
+        sim_put_array(out, 4);
     sim_put_uint(out, r->serial);
     sim_put_text(out, limit ? limit->key : "");
     sim_put_uint(out, 1);
-    sim_put_uint(out, patient);
     sim_put_zeros(out, is_long ? (uint32_t)below(PADDING_MAX) : 0);
 }
 
@@ -109,12 +108,12 @@ static void put_limit(struct client *c, const struct sim_limit *limit)
     put_option(out, "take", 1);
 }
 
-static void put_work_submit(struct client *c, const struct sim_limit *limit, bool patient,
+static void put_work_submit(struct client *c, const struct sim_limit *limit, enum sim_serial what,
                             uint32_t options)
 {
     struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
     sim_put_text(&c->burst.out, sim_worker_any());
-    put_work(c, r, limit, patient);
+    put_work(c, r, limit, what);
     sim_put_map(&c->burst.out, options + (limit != NULL));
     if (limit)
         put_limit(c, limit);
@@ -198,24 +197,24 @@ static void submit_with_priority(struct client *c)
 
 static void call_work(struct client *c)
 {
-    put_work(c, sim_burst_add(&c->burst, SIM_WORK_CALL, sim_worker_any(), 5), NULL, true);
+    put_work(c, sim_burst_add(&c->burst, SIM_WORK_CALL, sim_worker_any(), 4), NULL, SIM_OF_CALL);
 }
 
 static void submit_work(struct client *c)
 {
-    put_work_submit(c, NULL, true, 0);
+    put_work_submit(c, NULL, SIM_OF_TASK, 0);
 }
 
 static void submit_limited_work(struct client *c)
 {
-    put_work_submit(c, sim_limit_any(), true, 1);
+    put_work_submit(c, sim_limit_any(), SIM_OF_TASK, 1);
     put_option(&c->burst.out, "retries", below(3));
 }
 
 static void submit_work_with_timeout(struct client *c)
 {
     const struct sim_limit *limit = sim_one_in(SIM_DEEDS, 2) ? sim_limit_any() : NULL;
-    put_work_submit(c, limit, false, 3);
+    put_work_submit(c, limit, SIM_WITH_TIMEOUT, 3);
     put_option(&c->burst.out, "retries", below(5));
     put_option(&c->burst.out, "backoff", 1 + below(50));
     put_option(&c->burst.out, "timeout", 1 + below(60));
@@ -223,7 +222,7 @@ static void submit_work_with_timeout(struct client *c)
 
 static void submit_work_with_deadline(struct client *c)
 {
-    put_work_submit(c, NULL, true, 2);
+    put_work_submit(c, NULL, SIM_OF_TASK, 2);
     put_option(&c->burst.out, "priority", below(10));
     put_option(&c->burst.out, "deadline", 1 + below(400));
 }

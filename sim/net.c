@@ -320,6 +320,11 @@ struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener)
     return l;
 }
 
+void sim_net_narrow(struct sim_link *l, size_t window)
+{
+    l->window = window;
+}
+
 void sim_net_send(struct sim_link *l, struct span bytes)
 {
     while (bytes.len > 0 && !sim_net_ended(l)) {

@@ -18,6 +18,8 @@ struct sim_link;
 /* --- A client's end; on a fiber of the world --- */
 
 struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener);
+/* So many bytes, and no more, wait for the client at a time. */
+void sim_net_narrow(struct sim_link *l, size_t window);
 /* In pieces, with pauses. */
 void sim_net_send(struct sim_link *l, struct span bytes);
 /* Waits for bytes, at most until `until`; 0: none came, or the connection has ended. */

@@ -87,7 +87,7 @@ void sim_lost(const char *run)
 
 /* --- Kept --- */
 
-static bool has_ended(struct span result)
+bool sim_has_ended(struct span result)
 {
     static const char *const ends[] = {"done", "failed", "cancelled", "expired", "dead"};
     struct span state = sim_member_text(result, "state");
@@ -136,7 +136,7 @@ static void same_task(const struct sim_task *t, struct span before, struct span 
                                         "due",   "started", "ended",    "error",   "result"};
     for (size_t n = 0; n < sizeof fixed / sizeof *fixed; n++)
         same_member(t, before, after, fixed[n]);
-    for (size_t n = 0; has_ended(before) && n < sizeof ended / sizeof *ended; n++)
+    for (size_t n = 0; sim_has_ended(before) && n < sizeof ended / sizeof *ended; n++)
         same_member(t, before, after, ended[n]);
 }
 
@@ -147,7 +147,7 @@ void sim_compare_said(struct sim_task *t, struct span error, struct span result)
     if (error.len > 0)
         sim_finding("kept: task %s was answered `fsync`, and now: %.*s", t->id, (int)error.len,
                     error.at);
-    if (t->end_seen && !has_ended(result))
+    if (t->end_seen && !sim_has_ended(result))
         sim_finding("ends: task %s had ended, and has not after the restart", t->id);
     if (t->said)
         same_task(t, span_of(t->said, t->said_len), result);
@@ -186,7 +186,7 @@ void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result)
 {
     if (mark >> 1 != t->retries)
         return;
-    if (has_ended(result)) {
+    if (sim_has_ended(result)) {
         sim_saw_end(t);
         t->end_seen = true;
     } else if (mark & 1) {
@@ -197,7 +197,6 @@ void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result)
 void sim_check_ended(const struct sim_task *t, struct span result)
 {
     struct span state = sim_member_text(result, "state");
-    if (!*t->run && !has_ended(result))
-        sim_finding("ends: task %s is %.*s after a minute of calm", t->id, (int)state.len,
-                    state.at);
+    if (!*t->run && !sim_has_ended(result))
+        sim_finding("ends: task %s is %.*s after a long calm", t->id, (int)state.len, state.at);
 }

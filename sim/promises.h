@@ -62,7 +62,8 @@ void sim_saw_retry(struct sim_task *t);
 void sim_saw_end(struct sim_task *t);            /* it has ended, or its cancel was answered */
 uint32_t sim_end_mark(const struct sim_task *t); /* as somebody asks for the task */
 void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result);
-/* After a minute of calm. */
+bool sim_has_ended(struct span result);
+/* After a long calm. */
 void sim_check_ended(const struct sim_task *t, struct span result);
 
 #endif

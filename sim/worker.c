@@ -20,7 +20,9 @@ enum {
     READ_MAX = 4096,
     INPUT_MAX = 1 << 17,
     MESSAGE_MIN = 4096,
-    DEADLY_ONE_IN = 24, /* serials that kill whoever takes them */
+    CHOKES_AT = 1024,   /* bytes of a request */
+    DEADLY_ONE_IN = 24, /* serials that kill whoever takes them: */
+    DEADLY_MAX = 72,    /* but few, since the server tries them at a minute's distance */
     OWN_ID = 1 << 30    /* ids of its own requests */
 };
 
@@ -51,10 +53,10 @@ struct worker {
     uint32_t index;
     /* What it is like */
     uint32_t slots, weights[PLANS], weight_sum;
-    uint64_t message;  /* the longest request that it takes; 0: any */
-    uint64_t busy;     /* ns that a request takes, at most */
-    uint64_t reads_in; /* ns that it waits before it reads on, at most */
-    bool lease;
+    uint64_t message;   /* the longest request that it takes; 0: any */
+    uint64_t busy;      /* ns that a request takes, at most */
+    uint64_t reads_in;  /* ns that it waits before it reads on, at most */
+    bool lease, chokes; /* chokes: long requests kill it as it reads them */
     /* Its connection */
     struct sim_link *link;
     struct call calls[SLOTS_MAX];
@@ -208,7 +210,8 @@ static enum plan choose_plan(struct worker *w, const struct sim_attempt *a)
 {
     uint64_t at = below(w->weight_sum);
     uint32_t plan = 0;
-    if (a && *a->id && a->serial % DEADLY_ONE_IN == 0)
+    if (a && *a->id && (uint32_t)a->serial <= DEADLY_MAX &&
+        (uint32_t)a->serial % DEADLY_ONE_IN == 0)
         return DIE;
     if (calm)
         return ANSWER;
@@ -311,7 +314,7 @@ static void act_on_due(struct worker *w)
     for (uint32_t n = 0; n < SLOTS_MAX && !w->leaves; n++)
         if (w->calls[n].taken && w->calls[n].due <= sim_now())
             act(w, &w->calls[n]);
-    if ((w->quiet || w->quiet_id) && w->resumes <= sim_now())
+    if (!w->leaves && (w->quiet || w->quiet_id) && w->resumes <= sim_now())
         send_resume(w);
 }
 
@@ -330,6 +333,12 @@ static void chance_deed(struct worker *w)
         sim_sleep_for(1 + below(w->reads_in));
 }
 
+static void choke(struct worker *w)
+{
+    if (w->chokes && !calm && w->in_len > CHOKES_AT)
+        w->leaves = true;
+}
+
 /* What the server had sent is all read, so that each attempt that has begun is known.  In between
  * nobody else runs. */
 static void leave(struct worker *w)
@@ -341,7 +350,8 @@ static void leave(struct worker *w)
     bool held;
     if (w->in_len > 0)
         sim_attempt_in_part(span_of(w->in, w->in_len),
-                            sim_net_written_at(w->link, w->in_from, &held));
+                            sim_net_written_at(w->link, w->in_from, &held), w->slots == 1,
+                            was_up ? SIM_LOST : SIM_ABANDONED);
     sim_net_leave(w->link);
     w->old_id = 0;
     for (uint32_t n = 0; n < SLOTS_MAX; n++) {
@@ -360,6 +370,8 @@ static void leave(struct worker *w)
 static void serve_connection(struct worker *w)
 {
     w->link = sim_node_connect();
+    if (w->chokes)
+        sim_net_narrow(w->link, CHOKES_AT);
     w->in_from = w->in_len = w->out.len = 0;
     w->quiet_id = 0;
     w->quiet = w->leaves = false;
@@ -367,6 +379,7 @@ static void serve_connection(struct worker *w)
     while (!w->leaves && !sim_net_ended(w->link)) {
         if (receive(w, next_due(w)) > 0)
             take_messages(w);
+        choke(w);
         act_on_due(w);
         chance_deed(w);
     }
@@ -389,7 +402,7 @@ static void run_worker(void *arg)
 
 /* --- The run's --- */
 
-static void shape(struct worker *w)
+static void shape(struct worker *w, bool they_choke)
 {
     static const uint32_t some[] = {0, 0, 1, 4};
     w->slots = 1 + (uint32_t)sim_below(SIM_SHAPE, SLOTS_MAX);
@@ -397,6 +410,7 @@ static void shape(struct worker *w)
     w->message = sim_one_in(SIM_SHAPE, 4) ? MESSAGE_MIN : 0;
     w->reads_in = sim_one_in(SIM_SHAPE, 3) ? SIM_MS(10) : 0;
     w->lease = sim_one_in(SIM_SHAPE, 4);
+    w->chokes = they_choke && !sim_one_in(SIM_SHAPE, 4);
     for (uint32_t n = 0; n < PLANS; n++) {
         w->weights[n] = n == ANSWER ? 4 : some[sim_below(SIM_SHAPE, sizeof some / sizeof *some)];
         w->weight_sum += w->weights[n];
@@ -405,13 +419,14 @@ static void shape(struct worker *w)
 
 void sim_workers_shape(void)
 {
+    bool they_choke = sim_one_in(SIM_SHAPE, 4);
     worker_count = (uint32_t)sim_below(SIM_SHAPE, WORKERS_MAX + 1);
     for (uint32_t n = 0; n < worker_count; n++) {
         workers[n] = calloc(1, sizeof *workers[n]);
         require(workers[n] != NULL, "no memory for a worker");
         workers[n]->index = n;
         workers[n]->next_id = OWN_ID;
-        shape(workers[n]);
+        shape(workers[n], they_choke);
     }
 }
 

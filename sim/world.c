@@ -14,22 +14,24 @@
 
 enum {
     PATIENCE_MS = 180000, /* of clients that are to come to rest */
-    CALM_MS = 60000,
-    WORK_CALM_MS = 1800000 /* tasks that kill their workers wait up to a minute between attempts */
+    MINUTE_MS = 60000,
+    CALM_MINUTES = 60 /* tasks that kill their workers are tried at a minute's distance */
 };
 
 /* --- A look at all tasks, on a connection of its own --- */
 
-enum look { NOTE, COMPARE, ENDED };
+enum look { NOTE, COMPARE, COUNT, ENDED };
 
 static struct sim_burst burst;
+static uint32_t open_count; /* tasks that COUNT found open */
 
 static void heed(const struct sim_request *r, enum look how)
 {
-    if (how != ENDED)
+    if (how == NOTE || how == COMPARE)
         sim_compare_said(r->task, r->error, r->result);
-    else if (r->error.len == 0)
+    else if (how == ENDED && r->error.len == 0)
         sim_check_ended(r->task, r->result);
+    open_count += how == COUNT && r->error.len == 0 && !*r->task->run && !sim_has_ended(r->result);
     if (r->error.len == 0)
         sim_check_work(r->task, r->result);
     if (how == NOTE && r->error.len == 0)
@@ -149,14 +151,26 @@ static void cancel_runs(void)
     sim_net_leave(l);
 }
 
+/* Every task ends at last; see workers.md for how long one may take that kills its workers. */
+static void wait_for_ends(void)
+{
+    uint32_t minutes = sim_workers_there() ? CALM_MINUTES : 1;
+    open_count = 1;
+    while (open_count > 0 && minutes-- > 0) {
+        sim_sleep_for(SIM_MS(MINUTE_MS));
+        open_count = 0;
+        look(COUNT);
+    }
+    look(ENDED);
+}
+
 /* In the last life. */
 static void end_in_calm(void)
 {
     wait_for_quiet();
     cancel_runs();
     sim_workers_calm();
-    sim_sleep_for(SIM_MS(sim_workers_there() ? WORK_CALM_MS : CALM_MS));
-    look(ENDED);
+    wait_for_ends();
     end(SIM_STOP);
     sim_check_limits();
 }
