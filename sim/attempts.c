@@ -6,8 +6,10 @@
 
 #include "base/check.h"
 #include "proto/reader.h"
+#include "sim/deeds.h"
 #include "sim/limits.h"
 #include "sim/schedule.h"
+#include "sim/sems.h"
 #include "sim/trace.h"
 #include "sim/wire.h"
 
@@ -125,11 +127,13 @@ static void copy_text(char *out, size_t size, struct span text)
     out[len] = '\0';
 }
 
-struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool held, bool alone)
+struct sim_attempt *sim_attempt_began(struct span method, struct span params, uint64_t began,
+                                      bool held, bool alone)
 {
     struct reader r = reader_of(params);
     uint32_t count;
     struct span limit = {0}, part = {0};
+    char name[SIM_NAME];
     struct sim_attempt *a = add(began);
     if (!a)
         return NULL;
@@ -149,6 +153,9 @@ struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool h
         check_number(a);
         check_open(a);
         check_losses(a);
+        copy_text(name, sizeof name, method);
+        if (!held)
+            sim_check_pause(name, began);
     } else {
         check_call(a);
     }
@@ -264,25 +271,27 @@ void sim_check_work(const struct sim_task *t, struct span task)
 
 /* --- Limits --- */
 
-static uint64_t taken_at(const struct sim_attempt *of)
+static uint64_t taken_at(const char *key, uint64_t time)
 {
     uint64_t sum = 0;
     for (const struct sim_attempt *a = attempts; a < attempts + attempt_count; a++)
-        if (*a->id && a->began <= of->began && a->ended > of->began &&
-            strcmp(a->limit, of->limit) == 0)
+        if (*a->id && a->began <= time && a->ended > time && strcmp(a->limit, key) == 0)
             sum += a->take;
-    return sum + sim_held_at(of->limit, of->began);
+    return sum;
 }
 
 void sim_check_limits(void)
 {
     for (const struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
         uint64_t most = *a->id && *a->limit ? sim_limit_at(a->limit, a->began) : UINT64_MAX;
-        uint64_t taken = most < UINT64_MAX ? taken_at(a) : 0;
+        uint64_t taken = 0;
+        if (most < UINT64_MAX)
+            taken = taken_at(a->limit, a->began) + sim_held_at(a->limit, a->began);
         if (taken > most)
             sim_finding("limits: %" PRIu64 " of at most %" PRIu64
-                        " of limit %s are taken as attempt %" PRIu64
-                        " of task %s begins at %" PRIu64 " us",
+                        " of limit %s are taken as attempt "
+                        "%" PRIu64 " of task %s begins at %" PRIu64 " us",
                         taken, most, a->limit, a->number, a->id, a->began / 1000);
     }
+    sim_check_holds(taken_at);
 }

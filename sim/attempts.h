@@ -56,9 +56,10 @@ enum sim_serial { SIM_OF_TASK, SIM_OF_CALL = 1, SIM_WITH_TIMEOUT = 2 };
 uint64_t sim_serial(enum sim_serial what); /* the next */
 bool sim_serial_is(uint64_t serial, enum sim_serial what);
 
-/* A worker has read a request: its parameters, and the context behind them; NULL: there is no room
- * to follow it. */
-struct sim_attempt *sim_attempt_began(struct span params, uint64_t began, bool held, bool alone);
+/* A worker has read a request: its method, its parameters, and the context behind them; NULL: there
+ * is no room to follow it. */
+struct sim_attempt *sim_attempt_began(struct span method, struct span params, uint64_t began,
+                                      bool held, bool alone);
 /* A worker has read the beginning of a request, and nothing more. */
 void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how);
 void sim_attempt_over(struct sim_attempt *a, enum sim_over how); /* NULL is fine */

@@ -27,10 +27,12 @@ enum sim_deed {
 struct sim_request {
     uint64_t id;
     enum sim_deed deed;
-    char run[24];          /* the name that a submission joins; empty: none */
-    struct sim_task *task; /* that it is about; NULL: none */
-    uint64_t serial;       /* of what workers run; 0: none */
-    uint32_t mark;         /* of SIM_GET: sim_end_mark() as it was asked */
+    char run[24];                        /* the name that a submission joins; empty: none */
+    struct sim_task *task;               /* that it is about; NULL: none */
+    void (*heed)(struct sim_request *r); /* of one that was answered; NULL: nobody looks */
+    uint64_t note;                       /* for `heed` */
+    uint64_t serial;                     /* of what workers run; 0: none */
+    uint32_t mark;                       /* of SIM_GET: sim_end_mark() as it was asked */
     bool answered;
     struct span error, result; /* in the burst's input */
 };

@@ -8,6 +8,7 @@
 #include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/deeds.h"
 #include "sim/limits.h"
 #include "sim/net.h"
 #include "sim/node.h"
@@ -280,7 +281,9 @@ static void (*const deeds[])(struct client *c) = {
 };
 enum { DEED_KINDS = sizeof deeds / sizeof *deeds, WORK_KINDS = 5 };
 
-static uint32_t weights[DEED_KINDS], weight_sum;
+/* And behind them those of deeds.h. */
+enum { MORE_MAX = 128 };
+static uint32_t weights[DEED_KINDS + MORE_MAX], weight_sum;
 
 static void put_any(struct client *c)
 {
@@ -288,12 +291,15 @@ static void put_any(struct client *c)
     uint32_t kind = 0;
     while (at >= weights[kind])
         at -= weights[kind++];
-    deeds[kind](c);
+    if (kind < DEED_KINDS)
+        deeds[kind](c);
+    else
+        sim_deeds[kind - DEED_KINDS].put(&c->burst, c->index);
 }
 
 /* --- What the answers say --- */
 
-static void heed(struct client *c, const struct sim_request *r)
+static void heed(struct client *c, struct sim_request *r)
 {
     if (!r->answered) {
         sim_lost(r->run);
@@ -305,6 +311,8 @@ static void heed(struct client *c, const struct sim_request *r)
              (int)r->error.len, r->error.at);
     if (r->deed == SIM_RETRY)
         sim_saw_retry(r->task);
+    if (r->heed)
+        r->heed(r);
     if (r->deed == SIM_WORK_CALL)
         sim_check_call(r->serial, r->error, r->result);
     if (r->error.len > 0)
@@ -367,6 +375,17 @@ static void run_client(void *arg)
     }
 }
 
+/* A run does few of these, and those often. */
+static void shape_more(void)
+{
+    require(sim_deed_count <= MORE_MAX, "there are more deeds than weights");
+    for (uint32_t n = 0; n < sim_deed_count; n++) {
+        bool some = sim_deeds[n].put && sim_one_in(SIM_SHAPE, 4);
+        weights[DEED_KINDS + n] = some ? 1 + (uint32_t)sim_below(SIM_SHAPE, 3) : 0;
+        weight_sum += weights[DEED_KINDS + n];
+    }
+}
+
 void sim_clients_shape(void)
 {
     static const uint32_t some[] = {0, 1, 1, 2, 8};
@@ -379,6 +398,7 @@ void sim_clients_shape(void)
             weights[n] = 0;
         weight_sum += weights[n];
     }
+    shape_more();
 }
 
 void sim_clients_spawn(void)

@@ -20,10 +20,3 @@ uint64_t sim_limit_at(const char *key, uint64_t time)
             return limits[n].max;
     return UINT64_MAX;
 }
-
-uint64_t sim_held_at(const char *key, uint64_t time)
-{
-    (void)key;
-    (void)time;
-    return 0;
-}

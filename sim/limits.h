@@ -13,7 +13,4 @@ struct sim_limit {
 const struct sim_limit *sim_limit_any(void);
 uint64_t sim_limit_at(const char *key, uint64_t time); /* permits there are at most */
 
-/* Permits that clients hold for certain at that time. */
-uint64_t sim_held_at(const char *key, uint64_t time);
-
 #endif

@@ -42,6 +42,7 @@ struct sim_link {
     } * writes;
     bool held; /* the server has not got rid of all bytes */
     uint32_t write_count, write_room;
+    uint64_t ended_at;             /* of `server_done` */
     bool client_left, server_done; /* sends no more */
     bool news;                     /* for STREAM_CLOSED: the client has left since */
 };
@@ -172,6 +173,8 @@ static struct sim_link *of(const struct stream *s)
 
 static void server_ends(struct sim_link *l)
 {
+    if (!l->server_done)
+        l->ended_at = sim_now();
     l->server_done = true;
     sim_wake_all(l);
 }
@@ -362,6 +365,11 @@ uint64_t sim_net_written_at(const struct sim_link *l, uint64_t byte, bool *held)
 bool sim_net_ended(const struct sim_link *l)
 {
     return l->server_done && waiting(&l->to_client) == 0;
+}
+
+uint64_t sim_net_ended_at(const struct sim_link *l)
+{
+    return l->server_done ? l->ended_at : sim_now();
 }
 
 void sim_net_leave(struct sim_link *l)

@@ -28,6 +28,8 @@ size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_
  * was no room when it tried before, so it may have had the byte for longer. */
 uint64_t sim_net_written_at(const struct sim_link *l, uint64_t byte, bool *held);
 bool sim_net_ended(const struct sim_link *l); /* nothing will come any more */
+/* Since when the server sends nothing more; now, if it does. */
+uint64_t sim_net_ended_at(const struct sim_link *l);
 void sim_net_leave(struct sim_link *l);
 
 void sim_net_died(void); /* the node did: all connections have ended */

@@ -142,7 +142,7 @@ static void same_task(const struct sim_task *t, struct span before, struct span 
 
 void sim_compare_said(struct sim_task *t, struct span error, struct span result)
 {
-    if (!t->durable)
+    if (!t->durable || t->forgotten)
         return;
     if (error.len > 0)
         sim_finding("kept: task %s was answered `fsync`, and now: %.*s", t->id, (int)error.len,

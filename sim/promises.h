@@ -25,17 +25,23 @@ enum { SIM_ID = 40, SIM_NAME = 24, SIM_TASKS_MAX = 512 };
 /* A task that was submitted and answered. */
 struct sim_task {
     char id[SIM_ID];
-    char run[SIM_NAME];    /* of a run that others may join: its name; else empty */
-    uint32_t joined;       /* of a run: submissions that were answered, and not cancelled */
-    bool certain;          /* of a run: no answer was lost that would change `joined` */
-    bool durable;          /* its submission was answered, on disk */
-    uint32_t retries;      /* that were asked for */
-    uint32_t retries_open; /* that were not answered, or never will be */
-    uint64_t serial;       /* of its submission, where workers run it; see attempts.h */
-    bool meddled;          /* somebody asked for another time or another run of it */
-    uint64_t closed_at;    /* nothing begins from then on; SIM_NEVER: it may */
-    bool end_seen;         /* it had ended, and nobody has asked for another run since */
-    uint8_t *said;         /* what task.get said last, in quiet; NULL: nothing that holds */
+    char run[SIM_NAME];     /* of a run that others may join: its name; else empty */
+    uint32_t joined;        /* of a run: submissions that were answered, and not cancelled */
+    bool certain;           /* of a run: no answer was lost that would change `joined` */
+    bool durable;           /* its submission was answered, on disk */
+    uint32_t retries;       /* that were asked for */
+    uint32_t retries_open;  /* that were not answered, or never will be */
+    uint64_t serial;        /* of its submission, where workers run it; see attempts.h */
+    bool meddled;           /* somebody asked for another time or another run of it */
+    uint64_t closed_at;     /* nothing begins from then on; SIM_NEVER: it may */
+    bool named;             /* others name it: it is not forgotten */
+    bool forgotten;         /* somebody asked to forget it */
+    bool of_rate;           /* it has the rate of deeds.c */
+    struct sim_task *after; /* that is to be done first; NULL: none */
+    bool done;              /* and when it started and ended, Unix ms: as told in the last calm */
+    uint64_t started_ms, ended_ms;
+    bool end_seen; /* it had ended, and nobody has asked for another run since */
+    uint8_t *said; /* what task.get said last, in quiet; NULL: nothing that holds */
     size_t said_len;
 };
 

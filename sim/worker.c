@@ -253,7 +253,7 @@ static void take_request(struct worker *w, const struct sim_message *m, size_t l
     struct call *c = free_call(w);
     bool held;
     uint64_t began = sim_net_written_at(w->link, w->in_from, &held);
-    struct sim_attempt *a = sim_attempt_began(m->params, began, held, w->slots == 1);
+    struct sim_attempt *a = sim_attempt_began(m->method, m->params, began, held, w->slots == 1);
     *c = (struct call){.id = m->id, .attempt = a, .taken = true, .plan = choose_plan(w, a)};
     c->due = sim_now() + below(calm ? SIM_MS(2) : w->busy);
     if (a)

@@ -4,11 +4,15 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/client.h"
+#include "sim/crons.h"
+#include "sim/deeds.h"
 #include "sim/disk.h"
+#include "sim/feed.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
+#include "sim/sems.h"
 #include "sim/trace.h"
 #include "sim/worker.h"
 
@@ -29,8 +33,10 @@ static void heed(const struct sim_request *r, enum look how)
 {
     if (how == NOTE || how == COMPARE)
         sim_compare_said(r->task, r->error, r->result);
-    else if (how == ENDED && r->error.len == 0)
+    if (how == ENDED && r->error.len == 0) {
         sim_check_ended(r->task, r->result);
+        sim_deeds_saw_end(r->task, r->result);
+    }
     open_count += how == COUNT && r->error.len == 0 && !*r->task->run && !sim_has_ended(r->result);
     if (r->error.len == 0)
         sim_check_work(r->task, r->result);
@@ -114,13 +120,35 @@ static void start(void)
     while (!sim_node_start())
         end(SIM_POWER);
     sim_disk_spare();
+    sim_crons_node_started();
+}
+
+static void wake_all(void)
+{
+    sim_clients_wake();
+    sim_workers_wake();
+    sim_holders_wake();
+    sim_feed_wake();
+}
+
+/* What the server can be asked has a deed. */
+static void look_at_methods(void)
+{
+    struct sim_link *l = sim_node_connect();
+    sim_burst_clear(&burst);
+    sim_burst_add(&burst, SIM_OTHER, "server.methods", 0);
+    if (sim_burst_run(&burst, l))
+        sim_check_deeds(burst.requests[0].result);
+    sim_net_leave(l);
 }
 
 static void live(bool is_last)
 {
     start();
+    if (is_last)
+        look_at_methods();
     look(COMPARE);
-    sim_workers_wake();
+    wake_all();
     sim_clients_quiet(false);
     sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, 7));
     if (is_last)
@@ -129,8 +157,7 @@ static void live(bool is_last)
         end_in_quiet();
     else
         end_in_work();
-    sim_clients_wake();
-    sim_workers_wake();
+    wake_all();
 }
 
 /* Each run that is left, by as many cancels as it needs. */
@@ -164,15 +191,38 @@ static void wait_for_ends(void)
     look(ENDED);
 }
 
+/* All queues are open, and nothing new comes of itself. */
+static void calm_down(void)
+{
+    struct sim_link *l = sim_node_connect();
+    sim_workers_calm();
+    sim_holders_calm();
+    sim_burst_clear(&burst);
+    sim_deeds_resume(&burst);
+    sim_cron_delete(&burst);
+    if (!sim_burst_run(&burst, l))
+        sim_finding("answers: a connection ended in calm");
+    sim_net_leave(l);
+}
+
+static void check_all(void)
+{
+    struct sim_link *l = sim_node_connect();
+    sim_check_cron(&burst, l);
+    sim_net_leave(l);
+    sim_check_order();
+    sim_check_limits();
+}
+
 /* In the last life. */
 static void end_in_calm(void)
 {
     wait_for_quiet();
     cancel_runs();
-    sim_workers_calm();
+    calm_down();
     wait_for_ends();
+    check_all();
     end(SIM_STOP);
-    sim_check_limits();
 }
 
 static void run(void *arg)
@@ -181,6 +231,8 @@ static void run(void *arg)
     (void)arg;
     sim_clients_spawn();
     sim_workers_spawn();
+    sim_holders_spawn();
+    sim_feed_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
     end_in_calm();
@@ -191,6 +243,8 @@ void sim_world_run(uint64_t seed)
     sim_chance_seed(seed);
     sim_schedule_shape();
     sim_workers_shape();
+    sim_holders_shape();
+    sim_crons_shape();
     sim_clients_shape();
     sim_disk_open();
     sim_node_configure();

@@ -1,0 +1,25 @@
+/* One cron, which the first client puts, pauses, opens and deletes; others look at it.
+ *
+ * crons: a time fires once, nothing fires while the cron is paused or gone, and with `overlap:
+ * skip` no task begins while the one before is open (tasks.md, "Crons"). */
+#ifndef ERGON_SIM_CRONS_H
+#define ERGON_SIM_CRONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_burst;
+struct sim_link;
+
+void sim_crons_shape(void);
+void sim_put_cron(struct sim_burst *b, uint32_t client);
+void sim_pause_cron(struct sim_burst *b, uint32_t client);
+void sim_resume_cron(struct sim_burst *b, uint32_t client);
+void sim_delete_cron(struct sim_burst *b, uint32_t client);
+void sim_cron_delete(struct sim_burst *b); /* whoever asks: the run ends */
+
+void sim_crons_node_started(void);
+/* Looks at all its tasks, which have ended. */
+void sim_check_cron(struct sim_burst *b, struct sim_link *l);
+
+#endif

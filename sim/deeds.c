@@ -1,0 +1,567 @@
+#include "sim/deeds.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/reader.h"
+#include "sim/burst.h"
+#include "sim/chance.h"
+#include "sim/crons.h"
+#include "sim/promises.h"
+#include "sim/schedule.h"
+#include "sim/sems.h"
+#include "sim/trace.h"
+#include "sim/worker.h"
+
+enum { KEYS = 8, RATE_MAX = 2, RATE_MS = 200 };
+
+static const char paused_method[] = "work.slow";
+
+static uint64_t below(uint64_t n)
+{
+    return sim_below(SIM_DEEDS, n);
+}
+
+static void put_option(struct sim_burst *b, const char *name, uint64_t value)
+{
+    sim_put_text(&b->out, name);
+    sim_put_uint(&b->out, value);
+}
+
+static struct sim_task *any_task(void)
+{
+    uint64_t most = sim_task_count < 16 ? sim_task_count : 16; /* the latest */
+    return sim_task_count > 0 ? &sim_tasks[sim_task_count - 1 - below(most)] : NULL;
+}
+
+static struct sim_request *put(struct sim_burst *b, const char *method, uint32_t params)
+{
+    return sim_burst_add(b, SIM_OTHER, method, params);
+}
+
+/* The id of a task, or of none. */
+static struct sim_task *put_id(struct sim_burst *b)
+{
+    struct sim_task *t = any_task();
+    sim_put_text(&b->out, t ? t->id : "t0000000000000");
+    return t;
+}
+
+/* --- Of the server: nothing is looked at but that they are answered --- */
+
+#define PLAIN(name, method)                                                                        \
+    static void name(struct sim_burst *b, uint32_t client)                                         \
+    {                                                                                              \
+        (void)client;                                                                              \
+        put(b, method, 0);                                                                         \
+    }
+PLAIN(ping, "server.ping")
+PLAIN(info, "server.info")
+PLAIN(whoami, "server.whoami")
+PLAIN(times, "server.times")
+PLAIN(methods, "server.methods")
+PLAIN(topology, "server.topology")
+PLAIN(debug_dump, "server.debug_dump")
+PLAIN(connections, "connection.list")
+PLAIN(workers, "worker.list")
+PLAIN(queues, "queue.list")
+PLAIN(tenants, "queue.tenants")
+PLAIN(crons, "cron.list")
+PLAIN(sems, "sem.list")
+#undef PLAIN
+
+static void hello(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "server.hello", 1);
+    sim_put_map(&b->out, 1);
+    sim_put_text(&b->out, "half_close");
+    sim_put_bool(&b->out, sim_one_in(SIM_DEEDS, 2));
+}
+
+static void auth(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "server.auth", 1);
+    sim_put_text(&b->out, "no-such-token");
+}
+
+static void describe(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "server.describe", 1);
+    sim_put_text(&b->out, paused_method);
+}
+
+/* A call that was asked in this burst. */
+static void cancel_request(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "server.cancel", 1);
+    const struct sim_request *other = &b->requests[below(b->count)];
+    bool may = other->deed == SIM_CALL || other->deed == SIM_WORK_CALL;
+    sim_put_uint(&b->out, may ? other->id : 0);
+}
+
+/* A client, a worker, or none: whoever has the number. */
+static void kill_connection(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    bool tries = !sim_one_in(SIM_DEEDS, 4);
+    put(b, "connection.kill", 1);
+    sim_put_map(&b->out, 2);
+    sim_put_text(&b->out, tries ? "all" : "id");
+    if (tries)
+        sim_put_bool(&b->out, true);
+    else
+        sim_put_uint(&b->out, 1 + below(40));
+    sim_put_text(&b->out, "dry_run");
+    sim_put_bool(&b->out, tries);
+}
+
+static void heed_audit(struct sim_request *r)
+{
+    struct span balanced = sim_member(r->result, "balanced");
+    struct reader v = reader_of(balanced);
+    char text[400];
+    bool good;
+    if (r->error.len > 0 || read_nil(&v))
+        return;
+    sim_show(sim_member(r->result, "differences"), text, sizeof text);
+    if (!read_bool(&v, &good) || !good)
+        sim_finding("audit: the accounts differ: %s", text);
+}
+
+static void audit(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "server.audit", 0)->heed = heed_audit;
+}
+
+/* --- Tasks --- */
+
+static void submit_many(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.submit_many", 2);
+    sim_put_array(&b->out, 3);
+    for (uint32_t n = 0; n < 3; n++) {
+        sim_put_array(&b->out, 2);
+        sim_put_text(&b->out, "echo");
+        sim_put_array(&b->out, 1);
+        sim_put_uint(&b->out, n);
+    }
+    sim_put_map(&b->out, 1);
+    put_option(b, "priority", below(10));
+}
+
+static void call_by_task(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.call", 3);
+    sim_put_text(&b->out, "sleep");
+    sim_put_array(&b->out, 1);
+    sim_put_uint(&b->out, below(20));
+    sim_put_map(&b->out, 1);
+    put_option(b, "deadline", 1 + below(40));
+}
+
+static void wait_for_task(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.wait", 2);
+    put_id(b);
+    sim_put_map(&b->out, 1);
+    put_option(b, "timeout", below(100));
+}
+
+static void watch(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.watch", 2);
+    put_id(b);
+    sim_put_map(&b->out, 1);
+    put_option(b, "timeout", below(100));
+}
+
+static void explain(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.explain", 1);
+    put_id(b);
+}
+
+static void list(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.list", 1);
+    sim_put_map(&b->out, 1);
+    put_option(b, "limit", 1 + below(20));
+}
+
+static void change(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.change", 2);
+    struct sim_task *t = put_id(b);
+    if (t)
+        t->meddled = true;
+    sim_put_map(&b->out, 1);
+    put_option(b, "priority", below(10));
+}
+
+static void forget(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.forget", 1);
+    struct sim_task *t = any_task();
+    bool may = t && !*t->run && !t->named;
+    sim_put_text(&b->out, may ? t->id : "t0000000000000");
+    if (may)
+        t->forgotten = true;
+}
+
+static void cancel_many(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.cancel", 1);
+    sim_put_map(&b->out, 2);
+    sim_put_text(&b->out, "method");
+    sim_put_text(&b->out, "flaky");
+    put_option(b, "newer", below(50));
+}
+
+/* --- Keys: as many as fit a hand, of all clients --- */
+
+static struct {
+    char id[SIM_ID];
+} keyed[KEYS];
+
+static void follow(struct sim_task *t, bool named)
+{
+    if (t)
+        t->named |= named;
+}
+
+static void heed_keyed(struct sim_request *r)
+{
+    struct span id = sim_member_text(r->result, "id");
+    char *known = keyed[r->note].id;
+    if (r->error.len > 0)
+        return;
+    if (!*known)
+        memcpy(known, id.at, id.len);
+    if (!span_is(id, known))
+        sim_finding("keys: key k%u names task %s, and now %.*s", (unsigned)r->note, known,
+                    (int)id.len, id.at);
+    follow(sim_saw_submit(r->result, ""), true);
+}
+
+static void submit_keyed(struct sim_burst *b, uint32_t client)
+{
+    char key[8];
+    (void)client;
+    struct sim_request *r = put(b, "task.submit", 3);
+    r->note = below(KEYS);
+    r->heed = heed_keyed;
+    snprintf(key, sizeof key, "k%u", (unsigned)r->note);
+    sim_put_text(&b->out, "echo");
+    sim_put_array(&b->out, 0);
+    sim_put_map(&b->out, 2);
+    sim_put_text(&b->out, "key");
+    sim_put_text(&b->out, key);
+    put_option(b, "delay", below(100));
+}
+
+/* --- What waits for others --- */
+
+static void heed_after(struct sim_request *r)
+{
+    struct sim_task *t = r->error.len == 0 ? sim_saw_submit(r->result, "") : NULL;
+    follow(t, true);
+    follow(r->task, true);
+    if (t)
+        t->after = r->task;
+}
+
+static void submit_after(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    struct sim_task *of = any_task();
+    if (of && *of->run) /* it is open for an hour */
+        of = NULL;
+    struct sim_request *r = put(b, "task.submit", 3);
+    r->heed = heed_after;
+    r->task = of;
+    sim_put_text(&b->out, "echo");
+    sim_put_array(&b->out, 0);
+    sim_put_map(&b->out, of != NULL);
+    if (!of)
+        return;
+    of->named = true; /* it is not forgotten */
+    sim_put_text(&b->out, "after");
+    sim_put_text(&b->out, of->id);
+}
+
+/* --- Rates --- */
+
+static void heed_rate(struct sim_request *r)
+{
+    struct sim_task *t = r->error.len == 0 ? sim_saw_submit(r->result, "") : NULL;
+    if (t)
+        t->of_rate = true;
+}
+
+static void submit_with_rate(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "task.submit", 3)->heed = heed_rate;
+    sim_put_text(&b->out, "echo");
+    sim_put_array(&b->out, 0);
+    sim_put_map(&b->out, 1);
+    sim_put_text(&b->out, "rate");
+    sim_put_map(&b->out, 3);
+    sim_put_text(&b->out, "key");
+    sim_put_text(&b->out, "rate");
+    put_option(b, "max", RATE_MAX);
+    put_option(b, "per", RATE_MS);
+}
+
+static uint64_t starts[SIM_TASKS_MAX]; /* ms, in order */
+static uint32_t start_count;
+
+static void note_start(uint64_t ms)
+{
+    uint32_t n = start_count++;
+    for (; n > 0 && starts[n - 1] > ms; n--)
+        starts[n] = starts[n - 1];
+    starts[n] = ms;
+}
+
+void sim_deeds_saw_end(struct sim_task *t, struct span task)
+{
+    t->done = span_is(sim_member_text(task, "state"), "done");
+    t->started_ms = sim_member_uint(task, "started");
+    t->ended_ms = sim_member_uint(task, "ended");
+    if (t->of_rate && t->started_ms > 0)
+        note_start(t->started_ms);
+}
+
+static void check_after(const struct sim_task *t)
+{
+    const struct sim_task *of = t->after;
+    if (!of || !t->done || t->retries > 0 || of->retries > 0 || of->ended_ms == 0)
+        return;
+    if (!of->done)
+        sim_finding("after: task %s is done, and %s, which it waits for, is not", t->id, of->id);
+    if (t->started_ms < of->ended_ms)
+        sim_finding("after: task %s began %" PRIu64 " ms before the end of %s", t->id,
+                    of->ended_ms - t->started_ms, of->id);
+}
+
+void sim_check_order(void)
+{
+    for (uint32_t n = 0; n < sim_task_count; n++)
+        check_after(&sim_tasks[n]);
+    for (uint32_t n = RATE_MAX; n < start_count; n++) /* whole milliseconds are told */
+        if (starts[n] - starts[n - RATE_MAX] + 1 < RATE_MS)
+            sim_finding("rates: %d tasks started within %" PRIu64 " ms, and may in %d",
+                        RATE_MAX + 1, starts[n] - starts[n - RATE_MAX], RATE_MS);
+}
+
+/* --- Queues: the first client pauses one and opens it again, so that the order is known --- */
+
+static uint64_t paused_since = SIM_NEVER;
+
+static void heed_pause(struct sim_request *r)
+{
+    if (r->error.len == 0 && r->note == 0)
+        paused_since = sim_now();
+}
+
+static void put_queue(struct sim_burst *b, const char *method)
+{
+    put(b, method, 1);
+    sim_put_text(&b->out, paused_method);
+}
+
+/* One that a resume follows in the same burst is not followed. */
+static struct sim_request *last_pause;
+
+static void pause_queue(struct sim_burst *b, uint32_t client)
+{
+    if (client != 0) {
+        put_queue(b, "queue.explain");
+        return;
+    }
+    put_queue(b, "queue.pause");
+    last_pause = &b->requests[b->count - 1];
+    last_pause->heed = heed_pause;
+}
+
+static void open_queue(struct sim_burst *b)
+{
+    put_queue(b, "queue.resume");
+    paused_since = SIM_NEVER;
+    if (last_pause)
+        last_pause->note = 1;
+    last_pause = NULL;
+}
+
+static void resume_queue(struct sim_burst *b, uint32_t client)
+{
+    if (client == 0)
+        open_queue(b);
+    else
+        put_queue(b, "queue.explain");
+}
+
+static void drain_queue(struct sim_burst *b, uint32_t client)
+{
+    put_queue(b, client == 0 && sim_one_in(SIM_DEEDS, 4) ? "queue.drain" : "queue.explain");
+}
+
+static void explain_queue(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put_queue(b, "queue.explain");
+}
+
+void sim_deeds_resume(struct sim_burst *b)
+{
+    open_queue(b);
+}
+
+void sim_check_pause(const char *method, uint64_t began)
+{
+    if (strcmp(method, paused_method) == 0 && began > paused_since)
+        sim_finding("pause: a task of %s began after its pause had been answered", method);
+}
+
+/* --- Events of clients --- */
+
+static uint64_t event_seq;
+
+static void heed_event(struct sim_request *r)
+{
+    uint64_t seq = sim_member_uint(r->result, "seq");
+    if (r->error.len > 0)
+        return;
+    if (seq <= r->note)
+        sim_finding("events: the number %" PRIu64 " came after %" PRIu64, seq, r->note);
+    if (seq > event_seq)
+        event_seq = seq;
+}
+
+static void set_event(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    struct sim_request *r = put(b, "event.set", 2);
+    sim_put_text(&b->out, "news");
+    sim_put_uint(&b->out, below(1000));
+    r->note = event_seq;
+    r->heed = heed_event;
+}
+
+static void wait_for_event(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "event.wait", 2);
+    sim_put_text(&b->out, "news");
+    sim_put_map(&b->out, 1);
+    put_option(b, "timeout", below(50));
+}
+
+/* --- The table --- */
+
+const struct sim_deed_row sim_deeds[] = {
+    {"server.hello", hello},
+    {"server.auth", auth},
+    {"server.ping", ping},
+    {"server.cancel", cancel_request},
+    {"server.info", info},
+    {"server.whoami", whoami},
+    {"server.times", times},
+    {"server.methods", methods},
+    {"server.describe", describe},
+    {"server.topology", topology},
+    {"server.debug_dump", debug_dump},
+    {"server.audit", audit},
+    {"connection.list", connections},
+    {"connection.kill", kill_connection},
+    {"task.submit", submit_keyed},
+    {"task.submit", submit_after},
+    {"task.submit", submit_with_rate},
+    {"task.submit_many", submit_many},
+    {"task.call", call_by_task},
+    {"task.get", NULL}, /* client.c */
+    {"task.retry", NULL},
+    {"task.run_now", NULL},
+    {"task.wait", wait_for_task},
+    {"task.watch", watch},
+    {"task.explain", explain},
+    {"task.list", list},
+    {"task.change", change},
+    {"task.forget", forget},
+    {"task.cancel", cancel_many},
+    {"task.events", NULL}, /* feed.c */
+    {"queue.list", queues},
+    {"queue.explain", explain_queue},
+    {"queue.tenants", tenants},
+    {"queue.pause", pause_queue},
+    {"queue.resume", resume_queue},
+    {"queue.drain", drain_queue},
+    {"cron.put", sim_put_cron},
+    {"cron.list", crons},
+    {"cron.pause", sim_pause_cron},
+    {"cron.resume", sim_resume_cron},
+    {"cron.delete", sim_delete_cron},
+    {"sem.create", sim_create_sem},
+    {"sem.list", sems},
+    {"sem.explain", sim_explain_sem},
+    {"sem.delete", sim_delete_sem},
+    {"sem.acquire", NULL}, /* sems.c */
+    {"sem.release", NULL},
+    {"sem.renew", NULL},
+    {"sem.resume", NULL},
+    {"sem.revoke", sim_revoke_sem},
+    {"event.set", set_event},
+    {"event.wait", wait_for_event},
+    {"worker.list", workers},
+    {"worker.register", NULL}, /* worker.c */
+    {"worker.quiet", NULL},
+    {"worker.resume", NULL},
+    {"worker.progress", NULL},
+    {"worker.partial", NULL},
+};
+const uint32_t sim_deed_count = sizeof sim_deeds / sizeof *sim_deeds;
+
+static bool has_row(struct span method)
+{
+    for (uint32_t n = 0; n < sim_deed_count; n++)
+        if (span_is(method, sim_deeds[n].method))
+            return true;
+    return false;
+}
+
+/* The server's own have a dot, and the handlers of this server have none; workers' begin so. */
+static bool is_own(struct span method)
+{
+    return memchr(method.at, '.', method.len) && memcmp(method.at, "work.", 5) != 0;
+}
+
+void sim_check_deeds(struct span result)
+{
+    struct reader r = reader_of(result);
+    struct span method;
+    uint32_t count = 0, own = 0;
+    read_array(&r, &count);
+    for (uint32_t n = 0; n < count && read_text(&r, &method); n++) {
+        own += is_own(method);
+        if (is_own(method) && !has_row(method))
+            sim_finding("deeds: %.*s has no row in sim/deeds.c", (int)method.len, method.at);
+    }
+    if (own == 0)
+        sim_finding("deeds: server.methods lists none");
+}

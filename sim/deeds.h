@@ -1,0 +1,49 @@
+/* What clients ask for beside submissions: a table with a row for each method of PROTOCOL.md, and
+ * what its answer has to say.  Methods of workers are asked for in worker.c.
+ *
+ * deeds: each method that server.methods lists has a row, or the run is a finding.
+ *
+ * audit: server.audit says that the accounts balance (tasks.md, "The accounts, and the store").
+ *
+ * keys: two submissions with one key are one task, while it is kept (tasks.md, "Key and coalesce").
+ *
+ * pause: no task of a queue begins once its pause was answered (tasks.md, "Queues").
+ *
+ * after: a task begins after the end of what it waits for, which is done (tasks.md, "After").
+ *
+ * rates: no more tasks of a rate start in any stretch of its time (tasks.md, "Limits and rates").
+ *
+ * events: the number of an event grows (PROTOCOL.md, "Semaphores and events"). */
+#ifndef ERGON_SIM_DEEDS_H
+#define ERGON_SIM_DEEDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+struct sim_burst;
+struct sim_task;
+
+struct sim_deed_row {
+    const char *method;
+    /* Adds one request to the burst of this client.  NULL: sent elsewhere. */
+    void (*put)(struct sim_burst *b, uint32_t client);
+};
+
+extern const struct sim_deed_row sim_deeds[];
+extern const uint32_t sim_deed_count;
+
+void sim_deeds_shape(void);
+/* `result` of server.methods. */
+void sim_check_deeds(struct span result);
+
+/* A task of this method began at this time. */
+void sim_check_pause(const char *method, uint64_t began);
+void sim_deeds_resume(struct sim_burst *b); /* opens all queues that may be paused */
+
+/* In calm, what task.get says of each task that has ended; and then all together. */
+void sim_deeds_saw_end(struct sim_task *t, struct span task);
+void sim_check_order(void);
+
+#endif
