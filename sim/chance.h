@@ -12,6 +12,7 @@ enum sim_stream {
     SIM_DISK,     /* how long a commit takes, when the power goes */
     SIM_DEEDS,    /* what clients ask for */
     SIM_WORK,     /* what workers do */
+    SIM_WEATHER,  /* faults that come at any moment */
     SIM_SERVER,   /* what the server gets from chance_bytes() */
     SIM_STREAMS
 };

@@ -11,6 +11,7 @@
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
+#include "sim/system.h"
 #include "sim/trace.h"
 #include "sim/worker.h"
 
@@ -362,6 +363,8 @@ static void check_after(const struct sim_task *t)
 
 void sim_check_order(void)
 {
+    if (sim_clock_leapt())
+        return;
     for (uint32_t n = 0; n < sim_task_count; n++)
         check_after(&sim_tasks[n]);
     for (uint32_t n = RATE_MAX; n < start_count; n++) /* whole milliseconds are told */

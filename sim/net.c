@@ -42,13 +42,15 @@ struct sim_link {
     } * writes;
     bool held; /* the server has not got rid of all bytes */
     uint32_t write_count, write_room;
-    uint64_t ended_at;             /* of `server_done` */
+    uint64_t ended_at; /* of `server_done` */
+    bool was_reset;
     bool client_left, server_done; /* sends no more */
     bool news;                     /* for STREAM_CLOSED: the client has left since */
 };
 
 /* The process ends with the run: none is freed. */
 static struct sim_link *links[LINKS_MAX];
+static bool frozen;
 static int link_count;
 
 static size_t waiting(const struct queue *q)
@@ -92,6 +94,8 @@ void __wrap_poller_eventfd_free(struct poller *poller);
 static unsigned ready(const struct sim_link *l)
 {
     unsigned what = 0;
+    if (frozen)
+        return waiting(&l->to_client) < l->window ? STREAM_WRITE : 0;
     if (waiting(&l->to_server) > 0 || l->client_left)
         what |= STREAM_READ;
     if (waiting(&l->to_client) < l->window || l->client_left)
@@ -183,8 +187,10 @@ static ssize_t stream_read(struct stream *s, uint8_t *buf, size_t size)
 {
     struct sim_link *l = of(s);
     size_t there = waiting(&l->to_server);
-    if (there == 0)
-        return l->client_left ? STREAM_EOF : STREAM_WANT_READ;
+    if (l->was_reset)
+        return STREAM_ERROR;
+    if (there == 0 || frozen)
+        return l->client_left && !frozen ? STREAM_EOF : STREAM_WANT_READ;
     return (ssize_t)take(&l->to_server, buf, piece(there < size ? there : size));
 }
 
@@ -216,6 +222,8 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
 {
     struct sim_link *l = of(s);
     size_t sent = 0, offered = 0;
+    if (l->was_reset)
+        return STREAM_ERROR;
     for (int n = 0; n < count; n++)
         offered += parts[n].iov_len;
     for (int n = 0; n < count; n++) {
@@ -243,7 +251,7 @@ static bool stream_watch(struct stream *s, unsigned what)
 static bool stream_left(const struct stream *s, unsigned period)
 {
     (void)period;
-    return of(s)->client_left;
+    return of(s)->client_left && !frozen;
 }
 
 static void stream_shut(struct stream *s)
@@ -343,9 +351,9 @@ void sim_net_send(struct sim_link *l, struct span bytes)
 
 size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until)
 {
-    while (waiting(&l->to_client) == 0 && !l->server_done && sim_now() < until)
+    while ((waiting(&l->to_client) == 0 || frozen) && !l->server_done && sim_now() < until)
         sim_wait_for(l, until);
-    size_t there = waiting(&l->to_client);
+    size_t there = frozen && !l->server_done ? 0 : waiting(&l->to_client);
     if (there == 0)
         return 0;
     size_t len = take(&l->to_client, buffer, piece(there < size ? there : size));
@@ -376,6 +384,39 @@ void sim_net_leave(struct sim_link *l)
 {
     l->client_left = l->news = true;
     tell_server(l);
+}
+
+/* --- Faults --- */
+
+static bool stands(const struct sim_link *l)
+{
+    return l->stream && !l->client_left && !l->server_done;
+}
+
+void sim_net_reset(uint64_t chance)
+{
+    int count = 0;
+    struct sim_link *standing[LINKS_MAX];
+    for (int n = 0; n < link_count; n++)
+        if (stands(links[n]))
+            standing[count++] = links[n];
+    if (count == 0)
+        return;
+    struct sim_link *l = standing[chance % (uint64_t)count];
+    sim_tell("connection %d is reset", l->fd - FD_BASE);
+    l->was_reset = l->client_left = l->news = true;
+    l->to_server.from = l->to_server.to = l->to_client.from = l->to_client.to = 0;
+    server_ends(l);
+    tell_server(l);
+}
+
+void sim_net_freeze(bool on)
+{
+    frozen = on;
+    for (int n = 0; !on && n < link_count; n++) {
+        sim_wake_all(links[n]);
+        tell_server(links[n]);
+    }
 }
 
 /* Bytes that the server had sent still arrive. */

@@ -32,6 +32,14 @@ bool sim_net_ended(const struct sim_link *l); /* nothing will come any more */
 uint64_t sim_net_ended_at(const struct sim_link *l);
 void sim_net_leave(struct sim_link *l);
 
+/* --- Faults --- */
+
+/* Of the connections that stand, one that `chance` says: what is on its way is lost, and both ends
+ * see a reset. */
+void sim_net_reset(uint64_t chance);
+/* Nothing passes, in either direction, until it is over. */
+void sim_net_freeze(bool on);
+
 void sim_net_died(void); /* the node did: all connections have ended */
 
 #endif

@@ -35,7 +35,8 @@ static struct {
 
 void sim_schedule_shape(void)
 {
-    static const uint64_t one_in[] = {2, 8, 32, 256}, away[] = {1, SIM_MS(1), SIM_MS(100)};
+    static const uint64_t one_in[] = {2, 8, 32, 256},
+                          away[] = {1, SIM_MS(1), SIM_MS(100), SIM_MS(400)};
     shape.one_in = one_in[sim_below(SIM_SHAPE, sizeof one_in / sizeof *one_in)];
     shape.away = away[sim_below(SIM_SHAPE, sizeof away / sizeof *away)];
     shape.by_priority = sim_one_in(SIM_SHAPE, 3);

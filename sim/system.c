@@ -11,6 +11,7 @@
 #include "server/runtime/thread.h"
 #include "server/runtime/threads/waker.h"
 #include "sim/schedule.h"
+#include "sim/trace.h"
 
 static uint64_t ns_of(const struct timespec *t)
 {
@@ -19,6 +20,34 @@ static uint64_t ns_of(const struct timespec *t)
 
 /* --- Clocks --- */
 
+static uint64_t wall_ahead = SIM_EPOCH, slept;
+static bool leapt;
+
+uint64_t sim_wall(void)
+{
+    return sim_now() + wall_ahead;
+}
+
+void sim_clock_leap(int64_t ns)
+{
+    sim_tell("the wall clock leaps by %lld ms", (long long)(ns / 1000000));
+    wall_ahead += (uint64_t)ns;
+    leapt = true;
+}
+
+void sim_clock_suspend(uint64_t ns)
+{
+    sim_tell("the machine sleeps for %llu ms", (unsigned long long)(ns / 1000000));
+    wall_ahead += ns;
+    slept += ns;
+    leapt = true;
+}
+
+bool sim_clock_leapt(void)
+{
+    return leapt;
+}
+
 int __wrap_clock_gettime(clockid_t id, struct timespec *out);
 int __wrap_clock_getres(clockid_t id, struct timespec *out);
 int __wrap_nanosleep(const struct timespec *length, struct timespec *left);
@@ -26,7 +55,8 @@ int __wrap_nanosleep(const struct timespec *length, struct timespec *left);
 /* The processor time of a thread is the time. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 {
-    *out = clock_spec(sim_now() + (id == CLOCK_REALTIME ? SIM_EPOCH : 0));
+    *out = clock_spec(id == CLOCK_REALTIME ? sim_wall()
+                                           : sim_now() + (id == CLOCK_BOOTTIME ? slept : 0));
     return 0;
 }
 
@@ -257,7 +287,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
                                   const struct timespec *until)
 {
-    return cond_wait(c, m, ns_of(until) - SIM_EPOCH);
+    return cond_wait(c, m, ns_of(until) - wall_ahead);
 }
 
 /* --- Points at which a thread may be preempted beside these --- */

@@ -7,8 +7,18 @@
 #ifndef ERGON_SIM_SYSTEM_H
 #define ERGON_SIM_SYSTEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_EPOCH (UINT64_C(1700000000) * 1000000000) /* ns since 1970 when the world begins */
+
+uint64_t sim_wall(void); /* ns since 1970, by the wall clock */
+
+/* Somebody sets the wall clock; or the machine sleeps, which stops all and lasts no time by the
+ * clock that runs while it is awake.  From then on what depends on the wall clock is not checked.
+ */
+void sim_clock_leap(int64_t ns);
+void sim_clock_suspend(uint64_t ns);
+bool sim_clock_leapt(void); /* either has been */
 
 #endif

@@ -14,6 +14,7 @@
 #include "sim/schedule.h"
 #include "sim/sems.h"
 #include "sim/trace.h"
+#include "sim/weather.h"
 #include "sim/worker.h"
 
 enum {
@@ -218,6 +219,8 @@ static void check_all(void)
 static void end_in_calm(void)
 {
     wait_for_quiet();
+    sim_weather_calm();
+    sim_sleep_for(SIM_MS(1000)); /* until a fault that has begun is over */
     cancel_runs();
     calm_down();
     wait_for_ends();
@@ -233,6 +236,7 @@ static void run(void *arg)
     sim_workers_spawn();
     sim_holders_spawn();
     sim_feed_spawn();
+    sim_weather_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
     end_in_calm();
@@ -245,6 +249,7 @@ void sim_world_run(uint64_t seed)
     sim_workers_shape();
     sim_holders_shape();
     sim_crons_shape();
+    sim_weather_shape();
     sim_clients_shape();
     sim_disk_open();
     sim_node_configure();

@@ -1,0 +1,85 @@
+#include "sim/weather.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "sim/chance.h"
+#include "sim/net.h"
+#include "sim/schedule.h"
+#include "sim/system.h"
+#include "sim/trace.h"
+
+enum { PAUSE_MS = 300, PARTITION_MS = 300 };
+
+static struct {
+    bool resets, partitions, leaps, suspends;
+} shape;
+static bool calm;
+
+static uint64_t below(uint64_t n)
+{
+    return sim_below(SIM_WEATHER, n);
+}
+
+static void reset(void)
+{
+    if (shape.resets)
+        sim_net_reset(below(SIM_NEVER >> 16));
+}
+
+static void partition(void)
+{
+    if (!shape.partitions)
+        return;
+    uint64_t length = below(SIM_MS(PARTITION_MS));
+    sim_tell("nothing passes for %" PRIu64 " us", length / 1000);
+    sim_net_freeze(true);
+    sim_sleep_for(1 + length);
+    sim_net_freeze(false);
+}
+
+/* Both ways, and now and then by more than the server has been there. */
+static void leap(void)
+{
+    int64_t by = (int64_t)below(SIM_MS(1) << below(22));
+    if (shape.leaps)
+        sim_clock_leap(below(2) ? by : -by);
+}
+
+static void suspend(void)
+{
+    if (shape.suspends)
+        sim_clock_suspend(below(SIM_MS(1) << below(22)));
+}
+
+static void run(void *arg)
+{
+    static void (*const faults[])(void) = {reset, partition, leap, suspend};
+    (void)arg;
+    for (;;) {
+        sim_sleep_for(1 + below(SIM_MS(PAUSE_MS)));
+        if (calm)
+            sim_sleep(SIM_NEVER);
+        else
+            faults[below(sizeof faults / sizeof *faults)]();
+    }
+}
+
+void sim_weather_shape(void)
+{
+    shape.resets = sim_one_in(SIM_SHAPE, 4);
+    shape.partitions = sim_one_in(SIM_SHAPE, 4);
+    shape.leaps = sim_one_in(SIM_SHAPE, 8);
+    shape.suspends = sim_one_in(SIM_SHAPE, 8);
+}
+
+void sim_weather_spawn(void)
+{
+    if (shape.resets || shape.partitions || shape.leaps || shape.suspends)
+        sim_spawn(SIM_WORLD, "weather", run, NULL);
+}
+
+void sim_weather_calm(void)
+{
+    calm = true;
+}
