@@ -46,7 +46,8 @@ void clock_leapt(struct job_table *table, int64_t by)
 
 void clock_recover(struct jobs *jobs)
 {
-    uint64_t last = store_committed_at(jobs->store), now = table_wall(&jobs->table);
+    uint64_t last = store_committed_at(jobs->store);
+    uint64_t now = table_wall_of(&jobs->table, activator_clock(jobs->activator));
     if (last <= now)
         return;
     log_warn("the clock stands before the store's last commit: what is left of delays stays",

@@ -107,6 +107,8 @@ static void keep_some(void *arg, const char *line)
 static uint64_t wall(void *arg)
 {
     struct jobs_world *w = arg;
+    if (w->sudden_look > 0 && --w->sudden_look == 0)
+        w->leap += w->sudden;
     uint64_t now = AO_S(1600000000) + w->v.now + (uint64_t)w->leap;
     w->v.now += w->takes;
     return now;

@@ -58,8 +58,10 @@ struct jobs_world {
     uint32_t answered, pushed, pushes;  /* events, and the batches that they came in */
     uint64_t first_id;
     int64_t leap;   /* ns: the wall clock was set by so much, or went on while the machine slept */
-    uint64_t slept; /* ns: of that, so long it slept */
-    ao_time takes;  /* ns: a look at the wall clock takes so long */
+    int64_t sudden; /* ns: and is set by so much at its look of this number from now */
+    unsigned sudden_look; /* 0: not */
+    uint64_t slept;       /* ns: of that, so long it slept */
+    ao_time takes;        /* ns: a look at the wall clock takes so long */
     bool quiet;
     void (*record)(void *arg, const char *line);
 };

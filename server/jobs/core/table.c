@@ -43,6 +43,8 @@ static struct clocks look(const struct job_table *table)
 static struct clocks look_for_leaps(struct job_table *table)
 {
     struct clocks c = look(table);
+    if (table->clock_held)
+        return (struct clocks){.now = c.now, .wall = c.now + table->wall_ahead};
     uint64_t ahead = c.wall - c.now;
     int64_t by = (int64_t)(ahead - table->wall_ahead);
     if (by < (int64_t)AO_MS(LEAP_MS) && by > -(int64_t)AO_MS(LEAP_MS))
@@ -58,6 +60,14 @@ void table_look_at_clock(struct job_table *table)
     (void)look_for_leaps(table);
 }
 
+void table_hold_clock(struct job_table *table, bool held)
+{
+    struct clocks c = look(table);
+    if (held)
+        table->wall_ahead = c.wall - c.now;
+    table->clock_held = held;
+}
+
 /* The clocks are read now: the time of the round may be seconds old while a large store is read
  * back.  The one that is turned into the other is read first. */
 uint64_t table_wall_of(struct job_table *table, ao_time when)
@@ -71,6 +81,8 @@ ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
     table_look_at_clock(table);
     uint64_t wall = table_wall(table);
     ao_time now = activator_clock(table->activator);
+    if (table->clock_held)
+        wall = now + table->wall_ahead;
     if (unix_ns > wall)
         return clock_after(now, unix_ns - wall);
     return now > wall - unix_ns ? now - (wall - unix_ns) : 1;

@@ -185,6 +185,27 @@ CLOCK_TEST(so_does_one_set_back_before_a_restart)
     assert_in_range(world_job(w, young)->due, AO_S(70), AO_S(70) + AO_MS(10));
 }
 
+/* The store takes no writes yet, and some rows are read by then. */
+CLOCK_TEST(so_does_one_set_back_while_the_store_is_read_back)
+{
+    const struct { /* which look is the first by the new time */
+        unsigned look;
+    } cases[] = {{2}, {4}, {6}, {10}};
+    uint64_t ids[3];
+    for (unsigned i = 0; i < 3; i++)
+        ids[i] = jobs_world_submit(w, &WORK(.delay = AO_S(60), .durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(10));
+    for (unsigned n = 0; n < sizeof cases / sizeof *cases; n++) {
+        w->sudden = -(int64_t)DAY;
+        w->sudden_look = cases[n].look;
+        jobs_world_crash(w);
+        assert_int_equal(w->sudden_look, 0);
+        jobs_world_pass(w, AO_MS(10));
+        for (unsigned i = 0; i < 3; i++)
+            assert_in_range(world_job(w, ids[i])->due, AO_S(60) - AO_MS(1), AO_S(60) + AO_MS(200));
+    }
+}
+
 CLOCK_TEST(a_cron_goes_by_a_clock_that_was_set_back)
 {
     put_cron(w, "every 1m", CRON_CATCH_NONE);
