@@ -22,7 +22,7 @@ struct sim_request *sim_burst_add(struct sim_burst *b, enum sim_deed deed, const
 {
     require(b->count < SIM_BURST_MAX, "a burst has too many requests");
     struct sim_request *r = &b->requests[b->count++];
-    *r = (struct sim_request){.id = ++last_id, .deed = deed};
+    *r = (struct sim_request){.id = ++last_id, .method = method, .deed = deed};
     sim_put_request(&b->out, r->id, method, params);
     return r;
 }
@@ -102,6 +102,14 @@ void sim_burst_send(struct sim_burst *b, struct sim_link *l)
     sim_net_send(l, span_of(b->out.at, b->out.len));
 }
 
+static const struct sim_request *first_open(const struct sim_burst *b)
+{
+    const struct sim_request *r = b->requests;
+    while (r->answered)
+        r++;
+    return r;
+}
+
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
 {
     uint32_t left = b->count;
@@ -111,7 +119,8 @@ bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
     while (left > 0 && (receive(b, l, until) > 0 || !sim_net_ended(l))) {
         left -= take_messages(b, &from);
         if (left > 0 && sim_now() >= until)
-            sim_finding("answers: %u requests wait for two minutes", left);
+            sim_finding("answers: %u requests wait for two minutes, the first for %s", left,
+                        first_open(b)->method);
     }
     set_spans(b);
     return left == 0;

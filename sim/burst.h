@@ -26,6 +26,7 @@ enum sim_deed {
 
 struct sim_request {
     uint64_t id;
+    const char *method;
     enum sim_deed deed;
     char run[24];                        /* the name that a submission joins; empty: none */
     struct sim_task *task;               /* that it is about; NULL: none */

@@ -35,7 +35,7 @@ static struct {
 static uint32_t closed_count;
 static uint64_t deleted[STARTS_MAX]; /* Unix ms, when somebody asked: what comes then is another */
 static uint32_t deleted_count;
-static struct sim_request *last_close;
+static uint64_t close_id; /* of the last pause or delete, unless something followed it */
 
 static uint64_t now_ms(void)
 {
@@ -71,16 +71,13 @@ static void open_again(void)
         closed[closed_count++].to = now_ms();
     }
     closed_since = SIM_NEVER;
-    if (last_close)
-        last_close->note = 1; /* its answer says nothing any more */
-    last_close = NULL;
+    close_id = 0;
 }
 
 static void heed_closed(struct sim_request *r)
 {
-    if (r->error.len == 0 && r->note == 0 && closed_since == SIM_NEVER)
+    if (r->error.len == 0 && r->id == close_id && closed_since == SIM_NEVER)
         closed_since = now_ms();
-    last_close = NULL;
 }
 
 static void put_name(struct sim_burst *b, const char *what, uint32_t params)
@@ -92,8 +89,8 @@ static void put_name(struct sim_burst *b, const char *what, uint32_t params)
 static void close_it(struct sim_burst *b, const char *what)
 {
     put_name(b, what, 1);
-    last_close = &b->requests[b->count - 1];
-    last_close->heed = heed_closed;
+    b->requests[b->count - 1].heed = heed_closed;
+    close_id = b->requests[b->count - 1].id;
 }
 
 void sim_put_cron(struct sim_burst *b, uint32_t client)

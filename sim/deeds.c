@@ -376,10 +376,11 @@ void sim_check_order(void)
 /* --- Queues: the first client pauses one and opens it again, so that the order is known --- */
 
 static uint64_t paused_since = SIM_NEVER;
+static uint64_t pause_id; /* of the last pause, unless something followed it */
 
 static void heed_pause(struct sim_request *r)
 {
-    if (r->error.len == 0 && r->note == 0)
+    if (r->error.len == 0 && r->id == pause_id)
         paused_since = sim_now();
 }
 
@@ -389,9 +390,6 @@ static void put_queue(struct sim_burst *b, const char *method)
     sim_put_text(&b->out, paused_method);
 }
 
-/* One that a resume follows in the same burst is not followed. */
-static struct sim_request *last_pause;
-
 static void pause_queue(struct sim_burst *b, uint32_t client)
 {
     if (client != 0) {
@@ -399,17 +397,21 @@ static void pause_queue(struct sim_burst *b, uint32_t client)
         return;
     }
     put_queue(b, "queue.pause");
-    last_pause = &b->requests[b->count - 1];
-    last_pause->heed = heed_pause;
+    b->requests[b->count - 1].heed = heed_pause;
+    pause_id = b->requests[b->count - 1].id;
+}
+
+/* Whatever its answer says. */
+static void forget_pause(void)
+{
+    paused_since = SIM_NEVER;
+    pause_id = 0;
 }
 
 static void open_queue(struct sim_burst *b)
 {
     put_queue(b, "queue.resume");
-    paused_since = SIM_NEVER;
-    if (last_pause)
-        last_pause->note = 1;
-    last_pause = NULL;
+    forget_pause();
 }
 
 static void resume_queue(struct sim_burst *b, uint32_t client)
@@ -420,9 +422,13 @@ static void resume_queue(struct sim_burst *b, uint32_t client)
         put_queue(b, "queue.explain");
 }
 
+/* One that drains runs what it has. */
 static void drain_queue(struct sim_burst *b, uint32_t client)
 {
-    put_queue(b, client == 0 && sim_one_in(SIM_DEEDS, 4) ? "queue.drain" : "queue.explain");
+    bool drains = client == 0 && sim_one_in(SIM_DEEDS, 4);
+    put_queue(b, drains ? "queue.drain" : "queue.explain");
+    if (drains)
+        forget_pause();
 }
 
 static void explain_queue(struct sim_burst *b, uint32_t client)

@@ -65,6 +65,8 @@ void sim_saw_cancel(struct sim_task *t, struct span result)
     bool cancelled = sim_member_true(result, "cancelled");
     if (cancelled && !*t->run)
         sim_saw_end(t);
+    if (sim_clock_leapt()) /* it may have become due, and ended */
+        t->certain = false;
     if (!*t->run || !t->certain)
         return;
     bool last = t->joined == 1;
