@@ -69,7 +69,7 @@ static void check_call(const struct sim_attempt *a)
 static void check_open(const struct sim_attempt *a)
 {
     const struct sim_task *t = sim_task_of_serial(a->serial);
-    if (t && !a->held && t->closed_at < a->began)
+    if (t && !a->held && t->closed_at < SIM_NEVER && t->closed_at + sim_slack() < a->began)
         sim_finding("ends: attempt %" PRIu64 " of task %s began after its %s", a->number, t->id,
                     t->end_seen ? "end had been told" : "cancel had been answered");
 }

@@ -20,7 +20,7 @@
  *
  * An attempt begins when its request is handed to the connection, which may hold it up.  What is
  * written after something else may have begun before it: of such requests no order is checked, nor
- * of tasks with a timeout. */
+ * of tasks with a timeout; and see sim_slack(). */
 #ifndef ERGON_SIM_ATTEMPTS_H
 #define ERGON_SIM_ATTEMPTS_H
 

@@ -35,7 +35,8 @@ static struct {
 static uint32_t closed_count;
 static uint64_t deleted[STARTS_MAX]; /* Unix ms, when somebody asked: what comes then is another */
 static uint32_t deleted_count;
-static uint64_t close_id; /* of the last pause or delete, unless something followed it */
+static uint32_t unanswered; /* what was asked of the cron may still be done */
+static uint64_t close_id;   /* of the last pause or delete, unless something followed it */
 
 static uint64_t now_ms(void)
 {
@@ -53,6 +54,7 @@ void sim_crons_shape(void)
 
 void sim_crons_node_started(void)
 {
+    unanswered = 0;
     if (start_count < STARTS_MAX)
         starts[start_count++] = now_ms();
 }
@@ -76,13 +78,21 @@ static void open_again(void)
 
 static void heed_closed(struct sim_request *r)
 {
-    if (r->error.len == 0 && r->id == close_id && closed_since == SIM_NEVER)
+    unanswered--;
+    if (r->error.len == 0 && r->id == close_id && unanswered == 0 && closed_since == SIM_NEVER)
         closed_since = now_ms();
+}
+
+static void heed_open(struct sim_request *r)
+{
+    (void)r;
+    unanswered--;
 }
 
 static void put_name(struct sim_burst *b, const char *what, uint32_t params)
 {
-    sim_burst_add(b, SIM_OTHER, what, params);
+    sim_burst_add(b, SIM_OTHER, what, params)->heed = heed_open;
+    unanswered++;
     sim_put_text(&b->out, name);
 }
 

@@ -34,7 +34,7 @@ struct sim_deed_row {
 extern const struct sim_deed_row sim_deeds[];
 extern const uint32_t sim_deed_count;
 
-void sim_deeds_shape(void);
+void sim_deeds_node_started(void);
 /* `result` of server.methods. */
 void sim_check_deeds(struct span result);
 

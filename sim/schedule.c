@@ -42,6 +42,11 @@ void sim_schedule_shape(void)
     shape.by_priority = sim_one_in(SIM_SHAPE, 3);
 }
 
+uint64_t sim_slack(void)
+{
+    return 3 * shape.away + SIM_MS(1);
+}
+
 struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
                             void *arg)
 {

@@ -20,6 +20,9 @@ enum sim_owner { SIM_WORLD, SIM_NODE };
 
 /* How often fibers are preempted, and how long they stay away: by the stream SIM_SHAPE. */
 void sim_schedule_shape(void);
+/* In so many ns a thread does what takes it two or three steps, though it may be put aside at each.
+ * What it wrote may have begun so long before. */
+uint64_t sim_slack(void);
 
 struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
                             void *arg);

@@ -122,6 +122,7 @@ static void start(void)
         end(SIM_POWER);
     sim_disk_spare();
     sim_crons_node_started();
+    sim_deeds_node_started();
 }
 
 static void wake_all(void)
