@@ -182,22 +182,22 @@ void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim
         check_call(a);
     else
         check_losses(a);
-    sim_attempt_over(a, how);
+    sim_attempt_over(a, how, sim_now());
 }
 
-void sim_attempt_over(struct sim_attempt *a, enum sim_over how)
+void sim_attempt_over(struct sim_attempt *a, enum sim_over how, uint64_t at)
 {
     if (!a || a->over != SIM_RUNS)
         return;
     a->over = how;
-    a->ended = sim_now();
+    a->ended = at;
 }
 
 void sim_attempts_node_died(void)
 {
     died = sim_now();
     for (struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
-        sim_attempt_over(a, SIM_ABANDONED);
+        sim_attempt_over(a, SIM_ABANDONED, died);
         if (a->over == SIM_LOST && a->ended + SIM_MS(NOTICED_MS) > died)
             a->over = SIM_ABANDONED;
     }

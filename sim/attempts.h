@@ -62,7 +62,8 @@ struct sim_attempt *sim_attempt_began(struct span method, struct span params, ui
                                       bool held, bool alone);
 /* A worker has read the beginning of a request, and nothing more. */
 void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how);
-void sim_attempt_over(struct sim_attempt *a, enum sim_over how); /* NULL is fine */
+/* At the latest at that time.  NULL is fine. */
+void sim_attempt_over(struct sim_attempt *a, enum sim_over how, uint64_t at);
 void sim_attempts_node_died(void);
 
 /* What the worker answers: it names the attempt. */

@@ -111,7 +111,7 @@ static void send_answer(struct worker *w, struct call *c)
     bool fails = c->plan == FAIL || c->plan == FAIL_FOR_GOOD || c->plan == AGAIN;
     struct sim_attempt *a = c->attempt;
     c->taken = false; /* the server may send the next before this one sees its last byte gone */
-    sim_attempt_over(a, fails ? SIM_FAILED : SIM_ANSWERED);
+    sim_attempt_over(a, fails ? SIM_FAILED : SIM_ANSWERED, sim_net_ended_at(w->link));
     send_out(w);
 }
 
@@ -343,6 +343,7 @@ static void choke(struct worker *w)
  * nobody else runs. */
 static void leave(struct worker *w)
 {
+    uint64_t over = sim_net_ended_at(w->link);
     bool was_up = sim_node_up() && !sim_net_ended(w->link);
     w->leaves = true;
     while (receive(w, sim_now()) > 0)
@@ -358,7 +359,7 @@ static void leave(struct worker *w)
         struct call *c = &w->calls[n];
         if (!c->taken)
             continue;
-        sim_attempt_over(c->attempt, was_up ? SIM_LOST : SIM_ABANDONED);
+        sim_attempt_over(c->attempt, was_up ? SIM_LOST : SIM_ABANDONED, over);
         w->old_id = c->id;
         w->old_attempt = c->attempt;
         c->taken = false;
