@@ -8,6 +8,7 @@
 #include "server/topology.h"
 #include "server/modules/builtin.h"
 #include "sim/disk.h"
+#include "sim/guest.h"
 #include "sim/net.h"
 #include "sim/running.h"
 #include "sim/schedule.h"
@@ -20,7 +21,7 @@ static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled
 static struct {
     struct config *config;
     struct topology *topology;
-    uint32_t listener;
+    uint32_t listener, guests;
     unsigned drained;
     bool serves, stopping, ended;
 } node;
@@ -81,15 +82,15 @@ static void on_drained(void *arg)
     sim_wake_all(&node);
 }
 
-static void listen_inside(struct topology *t)
+static uint32_t listen_inside(struct topology *t, const char *methods)
 {
     char error[256];
     struct url way;
-    const struct listener_options options = {.auth = LISTENER_AUTH_NONE};
+    const struct listener_options options = {.auth = LISTENER_AUTH_NONE, .methods = methods};
     require(url_parse("http://127.0.0.1:1", URL_ADMIN, &way) == NULL, "a URL that is none");
     int index = acceptor_listen_inside(t->acceptor, &way, &options, error, sizeof error);
     require(index >= 0, "the listener cannot be opened");
-    node.listener = (uint32_t)index;
+    return (uint32_t)index;
 }
 
 /* As server/lifecycle.c does it, whose loop waits for descriptors of the system's. */
@@ -119,7 +120,8 @@ static void run(void *arg)
         sim_sleep(SIM_NEVER);
     if (!t || topology_start(t, error, sizeof error) != 0)
         sim_finding("the server does not start: %s", error);
-    listen_inside(t);
+    node.listener = listen_inside(t, NULL);
+    node.guests = listen_inside(t, SIM_GUEST_MAY);
     node.topology = t;
     node.serves = true;
     sim_wake_all(&node);
@@ -155,6 +157,11 @@ bool sim_node_up(void)
 struct sim_link *sim_node_connect(void)
 {
     return sim_net_connect(node.topology->acceptor, node.listener);
+}
+
+struct sim_link *sim_node_connect_guest(void)
+{
+    return sim_net_connect(node.topology->acceptor, node.guests);
 }
 
 static void stop_in_order(void)

@@ -15,6 +15,7 @@ void sim_node_configure(void); /* once, before the first start */
 bool sim_node_start(void);
 bool sim_node_up(void); /* serves, and the power is on */
 struct sim_link *sim_node_connect(void);
+struct sim_link *sim_node_connect_guest(void); /* where only SIM_GUEST_MAY of guest.h is allowed */
 /* By SIGTERM, by SIGKILL, or by the power; SIM_STOP returns when the stop is complete. */
 void sim_node_end(enum sim_end how);
 

@@ -26,6 +26,7 @@ struct hold {
 struct holder {
     struct sim_burst burst;
     struct sim_link *link;
+    struct hold *of;
 };
 
 static struct hold holds[HOLDS_MAX];
@@ -125,9 +126,22 @@ static bool come_again(struct holder *h)
     return true;
 }
 
-/* False: it is no longer its own. */
-static bool resume(struct holder *h, struct hold *of)
+/* Its grace was over, and the server died before that was on disk: so it is held again, and was not
+ * meanwhile. */
+static void hold_anew(struct holder *h)
 {
+    if (hold_count == HOLDS_MAX)
+        return;
+    holds[hold_count] = *h->of;
+    h->of = &holds[hold_count++];
+    h->of->from = sim_now();
+    h->of->until = SIM_NEVER;
+}
+
+/* False: it is no longer its own. */
+static bool resume(struct holder *h)
+{
+    struct hold *of = h->of;
     come_again(h);
     const struct sim_request *r = ask_about(h, of, "sem.resume");
     if (r)
@@ -139,24 +153,28 @@ static bool resume(struct holder *h, struct hold *of)
                     of->fence, of->limit->key);
     if (!r || r->error.len > 0)
         return false;
-    of->until = SIM_NEVER;
+    if (sim_now() < of->until)
+        of->until = SIM_NEVER;
+    else
+        hold_anew(h);
     return true;
 }
 
 /* False: the hold is over, or may be. */
-static bool hold_on(struct holder *h, struct hold *of)
+static bool hold_on(struct holder *h)
 {
+    struct hold *of = h->of;
     if (sim_net_ended(h->link) || below(6) == 0) {
         lose(h, of);
         sim_sleep_for(1 + below(of->grace + SIM_MS(20)));
-        return resume(h, of);
+        return resume(h);
     }
     if (below(2) == 0)
         return true;
     const struct sim_request *r = ask_about(h, of, "sem.renew");
     if (r && r->error.len > 0)
         of->until = sim_now();
-    return r ? r->error.len == 0 : hold_on(h, of);
+    return r ? r->error.len == 0 : hold_on(h);
 }
 
 static void release(struct holder *h, struct hold *of)
@@ -166,16 +184,16 @@ static void release(struct holder *h, struct hold *of)
         ask_about(h, of, "sem.release");
 }
 
-static void hold_for_a_while(struct holder *h, struct hold *of)
+static void hold_for_a_while(struct holder *h)
 {
     uint64_t turns = below(4);
     bool good = true;
     while (good && turns-- > 0 && !calm) {
         sim_sleep_for(1 + below(SIM_MS(60)));
-        good = hold_on(h, of);
+        good = hold_on(h);
     }
     if (good)
-        release(h, of);
+        release(h, h->of);
 }
 
 static void run_holder(void *arg)
@@ -187,9 +205,9 @@ static void run_holder(void *arg)
             continue;
         }
         come_again(h);
-        struct hold *of = acquire(h);
-        if (of)
-            hold_for_a_while(h, of);
+        h->of = acquire(h);
+        if (h->of)
+            hold_for_a_while(h);
         if (h->link)
             sim_net_leave(h->link);
         h->link = NULL;

@@ -8,6 +8,7 @@
 #include "sim/deeds.h"
 #include "sim/disk.h"
 #include "sim/feed.h"
+#include "sim/guest.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
@@ -131,6 +132,7 @@ static void wake_all(void)
     sim_workers_wake();
     sim_holders_wake();
     sim_feed_wake();
+    sim_guest_wake();
 }
 
 /* What the server can be asked has a deed. */
@@ -144,6 +146,8 @@ static void look_at_methods(void)
     sim_net_leave(l);
 }
 
+static uint64_t life_steps; /* each doubles the longest life */
+
 static void live(bool is_last)
 {
     start();
@@ -152,7 +156,7 @@ static void live(bool is_last)
     look(COMPARE);
     wake_all();
     sim_clients_quiet(false);
-    sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, 7));
+    sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, life_steps));
     if (is_last)
         return;
     if (sim_one_in(SIM_DEEDS, 2))
@@ -221,6 +225,7 @@ static void end_in_calm(void)
 {
     wait_for_quiet();
     sim_weather_calm();
+    sim_guest_calm();
     sim_sleep_for(SIM_MS(1000)); /* until a fault that has begun is over */
     cancel_runs();
     calm_down();
@@ -233,10 +238,12 @@ static void run(void *arg)
 {
     uint64_t lives = 2 + sim_below(SIM_SHAPE, 4);
     (void)arg;
+    life_steps = sim_one_in(SIM_SHAPE, 8) ? 10 : 7;
     sim_clients_spawn();
     sim_workers_spawn();
     sim_holders_spawn();
     sim_feed_spawn();
+    sim_guest_spawn();
     sim_weather_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
