@@ -44,6 +44,15 @@ void clock_leapt(struct job_table *table, int64_t by)
     holds_look(jobs);
 }
 
+void clock_hold(struct jobs *jobs, bool held)
+{
+    struct job_table *table = &jobs->table;
+    uint64_t wall = table_wall(table);
+    if (held)
+        table->wall_ahead = wall - activator_clock(jobs->activator);
+    table->clock_held = held;
+}
+
 void clock_recover(struct jobs *jobs)
 {
     uint64_t last = store_committed_at(jobs->store);

@@ -21,7 +21,11 @@ extern const struct ao_class clock_watch_class; /* of jobs->clock_watch */
 /* For job_table_options: what follows from a leap by so many ns, forward or back. */
 void clock_leapt(struct job_table *table, int64_t by);
 
-/* Before the store is read back, and started: if the clock stands before the store's last commit,
+/* While the store is read back, and until it takes writes, times are converted by the wall clock as
+ * it stood when that began.  A leap meanwhile is noticed at the first look after that. */
+void clock_hold(struct jobs *jobs, bool held);
+
+/* Before the store is read back, and started, with the clock held: if the clock stands before the store's last commit,
  * it was set back while nobody ran, and due times are set back with it. */
 void clock_recover(struct jobs *jobs);
 

@@ -289,7 +289,7 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
                                         .hold = read_hold};
     if (!jobs->store)
         return 0;
-    table_hold_clock(&jobs->table, true);
+    clock_hold(jobs, true);
     clock_recover(jobs);
     r.last_fence = store_last_fence(jobs->store);
     shared_number_past(jobs, r.last_fence);
@@ -313,7 +313,7 @@ int jobs_start(struct jobs *jobs)
         return 0;
     if (store_start(jobs->store, jobs->activator, &jobs->ao) != 0)
         return -1;
-    table_hold_clock(&jobs->table, false);
+    clock_hold(jobs, false);
     recover_go_on(jobs);
     queues_save(jobs);
     effects_apply(jobs);

@@ -60,14 +60,6 @@ void table_look_at_clock(struct job_table *table)
     (void)look_for_leaps(table);
 }
 
-void table_hold_clock(struct job_table *table, bool held)
-{
-    struct clocks c = look(table);
-    if (held)
-        table->wall_ahead = c.wall - c.now;
-    table->clock_held = held;
-}
-
 /* The clocks are read now: the time of the round may be seconds old while a large store is read
  * back.  The one that is turned into the other is read first. */
 uint64_t table_wall_of(struct job_table *table, ao_time when)

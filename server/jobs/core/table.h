@@ -109,7 +109,7 @@ struct job_table {
     uint64_t (*wall)(void *arg);        /* Unix ns */
     void *wall_arg;
     uint64_t wall_ahead; /* ns, of the activator's clock, when that was last looked at */
-    bool clock_held;     /* see table_hold_clock() */
+    bool clock_held;     /* see clock_hold() */
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
     /* A task of a cron is none, since its row could not be written: called before it goes. */
     void (*cron_task_lost)(struct job_table *table, const struct job *job);
@@ -189,9 +189,6 @@ ao_time table_time_of(struct job_table *table, uint64_t unix_ns);
 /* If the wall clock was set since the last look, or the machine was suspended, by more than a
  * second: calls `leapt`. */
 void table_look_at_clock(struct job_table *table);
-/* While the store is read back, and until it takes writes: times are converted by the wall clock as
- * it stood when that began.  A leap meanwhile is noticed at the first look after that. */
-void table_hold_clock(struct job_table *table, bool held);
 
 /* --- Jobs --- */
 
