@@ -44,6 +44,7 @@ struct sim_link {
     uint32_t write_count, write_room;
     uint64_t ended_at; /* of `server_done` */
     bool was_reset;
+    bool breaks;                   /* once the client has left, writes fail; else they vanish */
     bool client_left, server_done; /* sends no more */
     bool news;                     /* for STREAM_CLOSED: the client has left since */
 };
@@ -222,7 +223,7 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
 {
     struct sim_link *l = of(s);
     size_t sent = 0, offered = 0;
-    if (l->was_reset)
+    if (l->was_reset || (l->client_left && l->breaks && !frozen))
         return STREAM_ERROR;
     for (int n = 0; n < count; n++)
         offered += parts[n].iov_len;
@@ -383,6 +384,7 @@ uint64_t sim_net_ended_at(const struct sim_link *l)
 void sim_net_leave(struct sim_link *l)
 {
     l->client_left = l->news = true;
+    l->breaks = sim_one_in(SIM_NET, 2);
     tell_server(l);
 }
 
