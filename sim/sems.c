@@ -118,12 +118,11 @@ static void lose(struct holder *h, struct hold *of)
     h->link = NULL;
 }
 
-static bool come_again(struct holder *h)
+static void come_again(struct holder *h)
 {
     while (!sim_node_up())
         sim_wait_for(holders, SIM_NEVER);
     h->link = sim_node_connect();
-    return true;
 }
 
 /* Its grace was over, and the server died before that was on disk: so it is held again, and was not
