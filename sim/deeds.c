@@ -377,10 +377,10 @@ void sim_check_order(void)
 
 static uint64_t paused_since = SIM_NEVER;
 static uint64_t pause_id; /* of the last pause, unless something followed it */
-/* Of what was asked of the queue; one whose answer was lost may still be done at any time. */
+/* Of what opens the queue; one whose answer was lost may still be done at any time. */
 static uint32_t unanswered;
 
-static void heed_queue(struct sim_request *r)
+static void heed_open(struct sim_request *r)
 {
     (void)r;
     unanswered--;
@@ -388,7 +388,6 @@ static void heed_queue(struct sim_request *r)
 
 static void heed_pause(struct sim_request *r)
 {
-    unanswered--;
     if (r->error.len == 0 && r->id == pause_id && unanswered == 0)
         paused_since = sim_now();
 }
@@ -399,23 +398,11 @@ static void put_queue(struct sim_burst *b, const char *method)
     sim_put_text(&b->out, paused_method);
 }
 
-static void pause_queue(struct sim_burst *b, uint32_t client)
-{
-    if (client != 0) {
-        put_queue(b, "queue.explain");
-        return;
-    }
-    put_queue(b, "queue.pause");
-    unanswered++;
-    b->requests[b->count - 1].heed = heed_pause;
-    pause_id = b->requests[b->count - 1].id;
-}
-
 /* Whatever its answer says. */
 static void forget_pause(struct sim_burst *b)
 {
     unanswered++;
-    b->requests[b->count - 1].heed = heed_queue;
+    b->requests[b->count - 1].heed = heed_open;
     paused_since = SIM_NEVER;
     pause_id = 0;
 }
@@ -424,6 +411,21 @@ static void open_queue(struct sim_burst *b)
 {
     put_queue(b, "queue.resume");
     forget_pause(b);
+}
+
+static void pause_queue(struct sim_burst *b, uint32_t client)
+{
+    if (client != 0) {
+        put_queue(b, "queue.explain");
+        return;
+    }
+    if (paused_since < SIM_NEVER && sim_one_in(SIM_DEEDS, 2)) {
+        open_queue(b);
+        return;
+    }
+    put_queue(b, "queue.pause");
+    b->requests[b->count - 1].heed = heed_pause;
+    pause_id = b->requests[b->count - 1].id;
 }
 
 static void resume_queue(struct sim_burst *b, uint32_t client)
