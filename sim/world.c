@@ -14,6 +14,7 @@
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
+#include "sim/system.h"
 #include "sim/trace.h"
 #include "sim/weather.h"
 #include "sim/worker.h"
@@ -172,7 +173,8 @@ static void cancel_runs(void)
     struct sim_link *l = sim_node_connect();
     for (uint32_t n = 0; n < sim_task_count; n++) {
         struct sim_task *t = &sim_tasks[n];
-        while (*t->run && t->certain && t->joined > 0) {
+        /* Once the clock has leapt it may have ended, and been forgotten. */
+        while (*t->run && t->certain && t->joined > 0 && !sim_clock_leapt()) {
             sim_burst_clear(&burst);
             sim_burst_add(&burst, SIM_CANCEL, "task.cancel", 1);
             sim_put_text(&burst.out, t->id);
