@@ -107,10 +107,12 @@ struct contest {
     struct ring ring;
     uint8_t *got;       /* times, by item; of whoever got it */
     _Atomic bool ended; /* nothing more comes.  Release, acquire: with the last `tail` */
+    _Atomic bool begun; /* something was claimed.  Relaxed: nothing else is read with it */
     uint64_t claimed, back;
 };
 
-/* Takes back all that it can of the last few, and gives them up. */
+/* Takes back all that it can of the last few, and gives them up.  Not before the other has begun,
+ * or it might get none. */
 static void take_some_back(struct contest *c, uint32_t batch)
 {
     for (uint32_t n = 0; n < batch && n < ring_used(&c->ring); n++) {
@@ -132,7 +134,7 @@ static void *give_and_take_back(void *arg)
             n++;
         if (!ring_flush(&c->ring))
             looks = wait_a_little(looks);
-        if (next_batch(&seed) % 2 == 0)
+        if (next_batch(&seed) % 2 == 0 && atomic_load_explicit(&c->begun, memory_order_relaxed))
             take_some_back(c, next_batch(&seed));
     }
     atomic_store_explicit(&c->ended, true, memory_order_release);
@@ -150,6 +152,7 @@ static void *claim(void *arg)
         if (item != 0) {
             c->got[item]++;
             c->claimed++;
+            atomic_store_explicit(&c->begun, true, memory_order_relaxed);
         } else if (ended) {
             return NULL;
         } else {
