@@ -44,13 +44,16 @@ stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/p
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
+# Old faults, and within how many seeds the simulation notices them; ./run prove sim takes which.
+sim() { "$python" tests/sim/mutants.py; }
+
 # Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
 attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
 
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks tls fuzz"
+all="damages kill cuts fleet sems stop attacks tls fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

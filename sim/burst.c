@@ -5,10 +5,11 @@
 
 #include "base/check.h"
 #include "sim/net.h"
+#include "sim/reach.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { PATIENCE_MS = 120000, READ_MAX = 16 << 10 };
+enum { PATIENCE_MS = 600000 /* threads may stall at every other point */, READ_MAX = 16 << 10 };
 
 static uint64_t last_id, answers;
 
@@ -80,6 +81,7 @@ static void set_spans(struct sim_burst *b)
         if (r) {
             r->error = a.error;
             r->result = a.result;
+            sim_reach(a.error, a.result);
         }
         from += len;
     }
@@ -119,7 +121,7 @@ bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
     while (left > 0 && (receive(b, l, until) > 0 || !sim_net_ended(l))) {
         left -= take_messages(b, &from);
         if (left > 0 && sim_now() >= until)
-            sim_finding("answers: %u requests wait for two minutes, the first for %s", left,
+            sim_finding("answers: %u requests wait for ten minutes, the first for %s", left,
                         first_open(b)->method);
     }
     set_spans(b);

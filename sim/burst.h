@@ -8,7 +8,7 @@
 
 #include "sim/wire.h"
 
-enum { SIM_BURST_MAX = 32 };
+enum { SIM_BURST_MAX = 256 };
 
 struct sim_link;
 struct sim_task;

@@ -1,8 +1,10 @@
 #include "sim/chance.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static uint64_t states[SIM_STREAMS];
+static bool plain[SIM_STREAMS];
 
 /* SplitMix64, after Steele, Lea and Flood (2014). */
 static uint64_t next(uint64_t *state)
@@ -22,6 +24,30 @@ void sim_chance_seed(uint64_t seed)
     }
 }
 
+void sim_chance_plain(uint64_t schedule)
+{
+    sim_chance_seed(schedule);
+    for (int n = 0; n < SIM_STREAMS; n++)
+        plain[n] = n == SIM_DEEDS || (schedule == 0 && n != SIM_SERVER);
+}
+
+void sim_chance_of_others(uint64_t seed)
+{
+    uint64_t kept[SIM_STREAMS];
+    memcpy(kept, states, sizeof kept);
+    sim_chance_seed(seed);
+    for (int n = 0; n < SIM_STREAMS; n++)
+        if (n == SIM_WORK || n == SIM_WEATHER || n == SIM_SHAPE)
+            plain[n] = false;
+        else
+            states[n] = kept[n];
+}
+
+bool sim_chance_is_plain(enum sim_stream stream)
+{
+    return plain[stream];
+}
+
 uint64_t sim_chance(enum sim_stream stream)
 {
     return next(&states[stream]);
@@ -29,12 +55,12 @@ uint64_t sim_chance(enum sim_stream stream)
 
 uint64_t sim_below(enum sim_stream stream, uint64_t n)
 {
-    return (sim_chance(stream) >> 16) % n;
+    return plain[stream] ? n / 2 : (sim_chance(stream) >> 16) % n;
 }
 
 bool sim_one_in(enum sim_stream stream, uint64_t n)
 {
-    return sim_below(stream, n) == 0;
+    return !plain[stream] && sim_below(stream, n) == 0;
 }
 
 /* --- What the server's base/chance.h is --- */

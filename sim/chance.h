@@ -18,6 +18,12 @@ enum sim_stream {
 };
 
 void sim_chance_seed(uint64_t seed);
+/* What a script does not say: nothing happens by chance, and of a range it is the middle.  What the
+ * server gets is the same each time.  A schedule other than 0 is the seed of what remains by
+ * chance: which fiber runs, where it is preempted, pieces, delays. */
+void sim_chance_plain(uint64_t schedule);
+void sim_chance_of_others(uint64_t seed); /* what workers do, and the weather, is by chance */
+bool sim_chance_is_plain(enum sim_stream stream);
 uint64_t sim_chance(enum sim_stream stream);
 uint64_t sim_below(enum sim_stream stream, uint64_t n); /* 0 to n - 1; n > 0 */
 bool sim_one_in(enum sim_stream stream, uint64_t n);

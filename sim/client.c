@@ -8,11 +8,13 @@
 #include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/ends.h"
 #include "sim/deeds.h"
 #include "sim/limits.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
+#include "sim/record.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 #include "sim/worker.h"
@@ -186,8 +188,9 @@ static void submit_delayed(struct client *c)
 
 static void submit_with_deadline(struct client *c)
 {
+    bool is_far = below(4) == 0;
     put_submit(c, "sleep", below(200), 1);
-    put_option(&c->burst.out, "deadline", 1 + below(100));
+    put_option(&c->burst.out, "deadline", is_far ? 3600 * 1000 : 1 + below(100));
 }
 
 static void submit_with_priority(struct client *c)
@@ -257,6 +260,11 @@ static void get(struct client *c)
     put_about(c, SIM_GET, "task.get");
 }
 
+static void explain(struct client *c)
+{
+    put_about(c, SIM_OTHER, "task.explain");
+}
+
 static void (*const deeds[])(struct client *c) = {
     submit_brief, /* the first: always possible, or nothing is looked at */
     call_echo,
@@ -272,6 +280,7 @@ static void (*const deeds[])(struct client *c) = {
     retry,
     run_now,
     get,
+    explain,
     /* Of workers, from here on. */
     call_work,
     submit_work,
@@ -328,6 +337,10 @@ static void heed(struct client *c, struct sim_request *r)
     }
     if (r->deed == SIM_CANCEL)
         sim_saw_cancel(r->task, r->result);
+    if (r->deed == SIM_CANCEL)
+        sim_saw_cancelled(r->task, r->mark, r->result);
+    if (r->deed == SIM_GET)
+        sim_saw_state(r->task, r->mark, r->result);
 }
 
 /* Answers are heeded in the order in which they were asked for: so they are served.  False: the
@@ -338,11 +351,15 @@ static bool run_burst(struct client *c, struct sim_link *l)
     sim_burst_clear(&c->burst);
     for (uint32_t n = 0; n < count; n++)
         put_any(c);
+    sim_record_burst(c->index, &c->burst);
     bool stays = !sim_one_in(SIM_DEEDS, 24), good = stays && sim_burst_run(&c->burst, l);
-    if (!stays)
+    if (!stays) {
+        sim_record_leave(c->index);
         sim_burst_send(&c->burst, l);
+    }
     for (uint32_t n = 0; n < c->burst.count; n++)
         heed(c, &c->burst.requests[n]);
+    sim_record_answers(&c->burst);
     return good;
 }
 
@@ -360,6 +377,8 @@ static void serve_connection(struct client *c)
         if (sim_one_in(SIM_DEEDS, 16))
             break; /* and comes again */
     }
+    if (!quiet && sim_node_up())
+        sim_record_leave(c->index);
     sim_net_leave(l);
 }
 
@@ -391,6 +410,8 @@ void sim_clients_shape(void)
     static const uint32_t some[] = {0, 1, 1, 2, 8};
     client_count = 1 + (uint32_t)sim_below(SIM_SHAPE, CLIENTS_MAX);
     shape.burst = 1u << sim_below(SIM_SHAPE, 5);
+    if (sim_one_in(SIM_SHAPE, 8)) /* more than the lane to an executor holds */
+        shape.burst = SIM_BURST_MAX;
     shape.pause = SIM_MS(1) << sim_below(SIM_SHAPE, 7);
     for (uint32_t n = 0; n < DEED_KINDS; n++) {
         weights[n] = some[sim_below(SIM_SHAPE, sizeof some / sizeof *some)] + (n == 0);
@@ -414,6 +435,7 @@ void sim_clients_spawn(void)
 void sim_clients_quiet(bool on)
 {
     quiet = on;
+    sim_record_quiet(on);
     sim_clients_wake();
 }
 
@@ -428,4 +450,11 @@ bool sim_clients_idle(void)
 void sim_clients_wake(void)
 {
     sim_wake_all(clients);
+}
+
+void sim_client_heed(uint32_t client, struct sim_request *r)
+{
+    require(client < CLIENTS_MAX, "a client that there is not");
+    clients[client].index = client;
+    heed(&clients[client], r);
 }

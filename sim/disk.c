@@ -5,22 +5,31 @@
 #include "server/store/lock.h"
 #include "server/store/store.h"
 #include "sim/chance.h"
+#include "sim/record.h"
 #include "sim/schedule.h"
 #include "tests/support/fault_disk.h"
 #include "tests/support/fault_vfs.h"
 
 struct store;
 
-static uint64_t latency; /* ns, of a commit, at most */
+static uint64_t latency; /* ns, before a commit and behind it, at most */
 
 void sim_disk_open(void)
 {
-    fault_open(sim_chance(SIM_DISK));
-    latency = SIM_MS(1) << sim_below(SIM_SHAPE, 6);
+    uint64_t tear = sim_chance(SIM_DISK);
+    sim_disk_open_as(tear, UINT64_C(1) << sim_below(SIM_SHAPE, 6));
+}
+
+void sim_disk_open_as(uint64_t tear, uint64_t delay)
+{
+    fault_open(tear);
+    latency = SIM_MS(delay);
+    sim_record_disk(delay, tear);
 }
 
 void sim_disk_cut_at(uint64_t n)
 {
+    sim_record_cut(n);
     fault_cut_at(n);
 }
 

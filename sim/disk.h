@@ -8,7 +8,10 @@
 
 #define SIM_STORE "tasks.db"
 
-void sim_disk_open(void);
+void sim_disk_open(void); /* by chance: */
+/* `tear`: the chance of what a power cut leaves.  `delay`: ms before a commit, and behind it, at
+ * most. */
+void sim_disk_open_as(uint64_t tear, uint64_t delay);
 /* The power goes at the n-th call of the disk from now on. */
 void sim_disk_cut_at(uint64_t n);
 bool sim_disk_is_cut(void);

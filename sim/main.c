@@ -1,9 +1,12 @@
 /* ergon-sim: runs the server in a simulated world, by seed.
  *
- *     ergon-sim --seed N [--seeds COUNT] [--verbose]
+ *     ergon-sim --seed N [--seeds COUNT] [--first] [--reach] [--verbose]
+ *     ergon-sim --seed N --shrink OUT
+ *     ergon-sim --script FILE [--verbose]
  *
  * Each seed runs in a process of its own, and prints a line: its hash, and what it did.  Two runs
- * of one seed print the same line.  Exit status: 0 no finding, 1 findings, 2 usage. */
+ * of one seed print the same line.  Exit status: 0 no finding, 1 findings (or nothing to shrink), 2
+ * usage, 3 a finding of a script. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +15,10 @@
 #include <unistd.h>
 
 #include "sim/burst.h"
+#include "sim/play.h"
+#include "sim/reach.h"
 #include "sim/schedule.h"
+#include "sim/shrink.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 
@@ -20,6 +26,9 @@ enum { PATIENCE_S = 120 /* of real time: a run takes a fraction of a second */, 
 
 struct options {
     uint64_t seed, count;
+    bool first; /* the first that fails is the last */
+    bool reach; /* at the end: what was */
+    const char *script, *shrink;
 };
 
 static bool read_number(const char *text, uint64_t *out)
@@ -31,10 +40,11 @@ static bool read_number(const char *text, uint64_t *out)
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-    static const struct option known[] = {{"seed", required_argument, NULL, 's'},
-                                          {"seeds", required_argument, NULL, 'n'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {0}};
+    static const struct option known[] = {
+        {"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
+        {"first", no_argument, NULL, 'f'},        {"reach", no_argument, NULL, 'r'},
+        {"script", required_argument, NULL, 'p'}, {"shrink", required_argument, NULL, 'o'},
+        {"verbose", no_argument, NULL, 'v'},      {0}};
     bool good = true;
     int c;
     *o = (struct options){.seed = 1, .count = 1};
@@ -45,6 +55,18 @@ static bool read_options(int argc, char **argv, struct options *o)
             break;
         case 'n':
             good &= read_number(optarg, &o->count);
+            break;
+        case 'f':
+            o->first = true;
+            break;
+        case 'r':
+            o->reach = true;
+            break;
+        case 'p':
+            o->script = optarg;
+            break;
+        case 'o':
+            o->shrink = optarg;
             break;
         case 'v':
             sim_verbose = true;
@@ -86,16 +108,52 @@ static bool is_good(uint64_t seed, const char *program)
     return false;
 }
 
+/* Ends the process. */
+_Noreturn static void run_script(const char *path)
+{
+    FILE *from = fopen(path, "r");
+    struct sim_script s;
+    uint32_t number;
+    if (!from) {
+        perror(path);
+        exit(EXIT_USAGE);
+    }
+    const char *wrong = sim_script_read(from, &s, &number);
+    fclose(from);
+    if (wrong) {
+        fprintf(stderr, "%s:%" PRIu32 ": %s\n", path, number, wrong);
+        exit(EXIT_USAGE);
+    }
+    alarm(PATIENCE_S);
+    sim_play(&s);
+    printf("%s: hash %016" PRIx64 ", %" PRIu64 " requests, %" PRIu64 " ms\n", path, sim_hash(),
+           sim_requests(), sim_now() / 1000000);
+    fflush(stdout);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     uint64_t failed = 0;
 
     if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: %s --seed N [--seeds COUNT] [--verbose]\n", argv[0]);
+        fprintf(stderr,
+                "usage: %s --seed N [--seeds COUNT] [--first] [--reach] [--verbose]\n"
+                "       %s --seed N --shrink OUT\n"
+                "       %s --script FILE [--verbose]\n",
+                argv[0], argv[0], argv[0]);
         return EXIT_USAGE;
     }
-    for (uint64_t n = 0; n < o.count; n++)
+    if (o.script)
+        run_script(o.script);
+    if (o.shrink)
+        return !sim_shrink(o.seed, o.shrink);
+    if (o.reach)
+        sim_reach_open();
+    for (uint64_t n = 0; n < o.count && !(o.first && failed); n++)
         failed += !is_good(o.seed + n, argv[0]);
+    if (o.reach)
+        sim_reach_write(stdout);
     return failed > 0;
 }

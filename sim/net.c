@@ -13,6 +13,7 @@
 #include "server/net/stream/stream.h"
 #include "sim/chance.h"
 #include "sim/disk.h"
+#include "sim/points.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
@@ -125,7 +126,7 @@ static void poller_poll(struct poller *self, ao_time timeout)
 {
     struct sim_poller *p = ao_of(self, struct sim_poller, table);
     uint64_t now = sim_now(), until = timeout < SIM_NEVER - now ? now + timeout : SIM_NEVER;
-    sim_point();
+    sim_point("poll");
     if (report(p) || timeout == 0)
         return;
     if (!p->woken)

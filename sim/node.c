@@ -10,6 +10,7 @@
 #include "sim/disk.h"
 #include "sim/guest.h"
 #include "sim/net.h"
+#include "sim/record.h"
 #include "sim/running.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
@@ -175,6 +176,7 @@ static void stop_in_order(void)
 /* A thread that was dropped leaves its memory behind: the process ends with the run. */
 void sim_node_end(enum sim_end how)
 {
+    sim_record_end(how);
     if (how == SIM_STOP)
         stop_in_order();
     bool cut = sim_disk_is_cut();

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "proto/reader.h"
+#include "sim/schedule.h"
+#include "sim/system.h"
 #include "sim/trace.h"
 #include "sim/wire.h"
 

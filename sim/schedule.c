@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "sim/chance.h"
 #include "sim/fiber.h"
+#include "sim/points.h"
 #include "sim/trace.h"
 
 enum { FIBERS_MAX = 64, SWITCH_NS = 1000, NAME = 16, CHANGES_ONE_IN = 64 };
@@ -22,11 +23,15 @@ struct sim_fiber {
     bool woken;
     const void *waits_for;
     uint64_t priority;
+    uint64_t ran; /* the switch at which it ran last */
 };
 
 static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
 static struct sim_fiber *current, *first;
 static uint64_t now = SIM_MS(1), switches, made;
+static bool calm;
+static uint64_t (*stall_by)(const char *point);
+static void (*stall_heard)(const char *point, uint64_t ns);
 static struct {
     uint64_t one_in; /* points at which a fiber is preempted */
     uint64_t away;   /* ns for which it stays away, at most */
@@ -40,6 +45,11 @@ void sim_schedule_shape(void)
     shape.one_in = one_in[sim_below(SIM_SHAPE, sizeof one_in / sizeof *one_in)];
     shape.away = away[sim_below(SIM_SHAPE, sizeof away / sizeof *away)];
     shape.by_priority = sim_one_in(SIM_SHAPE, 3);
+}
+
+void sim_schedule_calm(void)
+{
+    calm = true;
 }
 
 uint64_t sim_slack(void)
@@ -101,6 +111,16 @@ static struct sim_fiber *highest(struct sim_fiber **ready, uint32_t count)
     return f;
 }
 
+/* By turns. */
+static struct sim_fiber *oldest(struct sim_fiber **ready, uint32_t count)
+{
+    struct sim_fiber *f = ready[0];
+    for (uint32_t n = 1; n < count; n++)
+        if (ready[n]->ran < f->ran || (ready[n]->ran == f->ran && ready[n]->number < f->number))
+            f = ready[n];
+    return f;
+}
+
 static struct sim_fiber *choose(void)
 {
     struct sim_fiber *ready[FIBERS_MAX];
@@ -114,6 +134,8 @@ static struct sim_fiber *choose(void)
     }
     if (count == 1)
         return ready[0];
+    if (sim_chance_is_plain(SIM_SCHEDULE))
+        return oldest(ready, count);
     return shape.by_priority ? highest(ready, count) : ready[sim_below(SIM_SCHEDULE, count)];
 }
 
@@ -122,7 +144,7 @@ void sim_run(void)
     while (!first->stack.ended) {
         struct sim_fiber *f = choose();
         now += SWITCH_NS;
-        switches++;
+        f->ran = ++switches;
         sim_hash_number(f->number << 48 ^ now);
         f->until = 0;
         f->away = false;
@@ -203,10 +225,26 @@ void sim_sleep_for(uint64_t ns)
     leave_until(now + ns);
 }
 
-void sim_point(void)
+void sim_stalls_by(uint64_t (*stall)(const char *point))
 {
-    if (current && sim_one_in(SIM_SCHEDULE, shape.one_in))
-        sim_sleep_for(sim_below(SIM_SCHEDULE, shape.away));
+    stall_by = stall;
+}
+
+void sim_on_stall(void (*heard)(const char *point, uint64_t ns))
+{
+    stall_heard = heard;
+}
+
+void sim_point(const char *name)
+{
+    bool by_chance = current && !stall_by && sim_one_in(SIM_SCHEDULE, shape.one_in);
+    uint64_t ns = by_chance && !calm ? sim_below(SIM_SCHEDULE, shape.away) : 0;
+    if (current && stall_by)
+        ns = stall_by(name);
+    if (current && stall_heard)
+        stall_heard(name, ns);
+    if (by_chance || (current && stall_by)) /* by turns, all have theirs at each point */
+        sim_sleep_for(ns);
 }
 
 void sim_wake(struct sim_fiber *f)

@@ -45,7 +45,6 @@ void sim_rename(const char *name);
  * again what was waited for. */
 void sim_sleep(uint64_t until);
 void sim_sleep_for(uint64_t ns); /* whatever wakes */
-void sim_point(void);            /* here a thread may be preempted */
 void sim_wake(struct sim_fiber *f);
 
 /* Sleeps for an address, until somebody else wakes all that do. */

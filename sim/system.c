@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "server/runtime/thread.h"
 #include "server/runtime/threads/waker.h"
+#include "sim/points.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
@@ -104,7 +105,7 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*ru
         return ENOMEM;
     *t = (struct thread){run, arg};
     *out = (pthread_t)(uintptr_t)sim_spawn(sim_self_owner(), "thread", run_thread, t);
-    sim_point();
+    sim_point("spawn");
     return 0;
 }
 
@@ -163,7 +164,7 @@ int __wrap_sem_destroy(sem_t *s)
 
 int __wrap_sem_post(sem_t *s)
 {
-    sim_point();
+    sim_point("post");
     ++*count_of(s);
     sim_wake_all(s);
     return 0;
@@ -230,7 +231,7 @@ static void lock(pthread_mutex_t *m)
 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
 {
-    sim_point();
+    sim_point("lock");
     lock(m);
     return 0;
 }
@@ -299,15 +300,18 @@ bool __wrap_waker_notify(struct waker *w);
 
 void __wrap_waker_announce(struct waker *w)
 {
-    sim_point();
+    sim_point("announce");
     __real_waker_announce(w);
-    sim_point();
+    sim_point("announced");
 }
 
 bool __wrap_waker_notify(struct waker *w)
 {
-    sim_point();
-    return __real_waker_notify(w);
+    sim_point("notify");
+    bool woke = __real_waker_notify(w);
+    if (woke)
+        sim_point("notified");
+    return woke;
 }
 
 /* --- The machine --- */

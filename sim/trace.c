@@ -53,9 +53,23 @@ void sim_tell(const char *format, ...)
     va_end(args);
 }
 
+static char *found;
+static size_t found_size;
+
+void sim_finding_to(char *text, size_t size)
+{
+    found = text;
+    found_size = size;
+}
+
 void sim_finding(const char *format, ...)
 {
     va_list args;
+    if (found) {
+        va_start(args, format);
+        vsnprintf(found, found_size, format, args);
+        va_end(args);
+    }
     va_start(args, format);
     fputs("finding:\n", stderr);
     write_line(format, args);

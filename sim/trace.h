@@ -4,6 +4,7 @@
 #define ERGON_SIM_TRACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
@@ -19,6 +20,9 @@ void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A promise was broken, or the simulation cannot go on: says so, and ends the process. */
 _Noreturn void sim_finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where the text of a finding goes as well. */
+void sim_finding_to(char *text, size_t size);
 
 enum { SIM_FOUND = 3 /* exit status of a process that met a finding */ };
 

@@ -7,11 +7,15 @@
 #include "sim/crons.h"
 #include "sim/deeds.h"
 #include "sim/disk.h"
+#include "sim/ends.h"
+#include "sim/lives.h"
 #include "sim/feed.h"
 #include "sim/guest.h"
 #include "sim/net.h"
 #include "sim/node.h"
+#include "sim/points.h"
 #include "sim/promises.h"
+#include "sim/record.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
 #include "sim/system.h"
@@ -20,7 +24,7 @@
 #include "sim/worker.h"
 
 enum {
-    PATIENCE_MS = 180000, /* of clients that are to come to rest */
+    PATIENCE_MS = 900000, /* of clients that are to come to rest */
     MINUTE_MS = 60000,
     CALM_MINUTES = 60 /* tasks that kill their workers are tried at a minute's distance */
 };
@@ -45,6 +49,8 @@ static void heed(const struct sim_request *r, enum look how)
         sim_check_work(r->task, r->result);
     if (how == NOTE && r->error.len == 0)
         sim_note_said(r->task, r->result);
+    if (r->error.len == 0)
+        sim_saw_state(r->task, sim_end_mark(r->task), r->result);
 }
 
 /* False: the node died under it. */
@@ -69,6 +75,7 @@ static bool look(enum look how)
     bool good = true;
     for (uint32_t n = 0; good && n < sim_task_count; n += SIM_BURST_MAX)
         good = look_at(l, n, how);
+    good = good && sim_check_accounts(l);
     sim_net_leave(l);
     return good;
 }
@@ -82,7 +89,7 @@ static void wait_for_quiet(void)
     while (!sim_clients_idle() && sim_now() < until)
         sim_sleep_for(SIM_MS(1));
     if (!sim_clients_idle())
-        sim_finding("answers: clients wait for three minutes");
+        sim_finding("answers: clients wait for fifteen minutes");
 }
 
 static void end(enum sim_end how)
@@ -127,13 +134,35 @@ static void start(void)
     sim_deeds_node_started();
 }
 
-static void wake_all(void)
+void sim_others_shape(void)
 {
-    sim_clients_wake();
+    sim_workers_shape();
+    sim_holders_shape();
+    sim_crons_shape();
+    sim_weather_shape();
+}
+
+void sim_others_spawn(void)
+{
+    sim_workers_spawn();
+    sim_holders_spawn();
+    sim_feed_spawn();
+    sim_guest_spawn();
+    sim_weather_spawn();
+}
+
+void sim_others_wake(void)
+{
     sim_workers_wake();
     sim_holders_wake();
     sim_feed_wake();
     sim_guest_wake();
+}
+
+static void wake_all(void)
+{
+    sim_clients_wake();
+    sim_others_wake();
 }
 
 /* What the server can be asked has a deed. */
@@ -226,6 +255,7 @@ static void check_all(void)
 static void end_in_calm(void)
 {
     wait_for_quiet();
+    sim_schedule_calm();
     sim_weather_calm();
     sim_guest_calm();
     sim_sleep_for(SIM_MS(1000)); /* until a fault that has begun is over */
@@ -242,11 +272,7 @@ static void run(void *arg)
     (void)arg;
     life_steps = sim_one_in(SIM_SHAPE, 8) ? 10 : 7;
     sim_clients_spawn();
-    sim_workers_spawn();
-    sim_holders_spawn();
-    sim_feed_spawn();
-    sim_guest_spawn();
-    sim_weather_spawn();
+    sim_others_spawn();
     for (uint64_t n = 1; n <= lives; n++)
         live(n == lives);
     end_in_calm();
@@ -256,13 +282,38 @@ void sim_world_run(uint64_t seed)
 {
     sim_chance_seed(seed);
     sim_schedule_shape();
-    sim_workers_shape();
-    sim_holders_shape();
-    sim_crons_shape();
-    sim_weather_shape();
+    sim_others_shape();
+    sim_record_others(seed);
     sim_clients_shape();
     sim_disk_open();
     sim_node_configure();
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
+}
+
+/* --- What a script does as a seed does it --- */
+
+void sim_begin_life(uint64_t cut)
+{
+    if (cut)
+        sim_disk_cut_at(cut);
+    start();
+    look(COMPARE);
+}
+
+void sim_note_all(void)
+{
+    sim_forget_said();
+    if (!sim_node_up() || !look(NOTE))
+        sim_forget_said();
+}
+
+void sim_end_life(enum sim_end how)
+{
+    end(how);
+}
+
+void sim_end_in_calm(void)
+{
+    end_in_calm();
 }

@@ -70,6 +70,7 @@ RULES = {
 # Files that may include more than their folder, or less.
 ALSO = {
     "proto/pack.[ch]": ["msgpack"],
+    "sim/params.[ch]": ["msgpack", "jansson.h"],  # for proto/json_value.h
     "proto/json_value.[ch]": ["msgpack", "jansson.h", "openssl/evp.h"],  # base64
     "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],

@@ -8,7 +8,7 @@ usage: same_test.py ERGON-SIM
 import subprocess
 import sys
 
-SEEDS = 8
+SEEDS = 20
 
 
 def run(program):

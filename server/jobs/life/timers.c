@@ -84,9 +84,14 @@ void timers_set_back(const struct scheduler *s, uint64_t by)
             job->deadline_at = job->deadline_at > by ? job->deadline_at - by : 1;
 }
 
+/* A task whose cancel was answered does not fail, and is not tried again. */
 static void time_out(struct scheduler *s, struct job *job)
 {
     char text[96];
+    if (job_is(job, JOB_CANCEL)) {
+        job_end(s, job, JOB_CANCELLED, NULL, NULL);
+        return;
+    }
     snprintf(text, sizeof text, "attempt %u took longer than its timeout of %llu ms", job->attempt,
              (unsigned long long)(job->timeout / AO_MS(1)));
     out_disown(s, job, ATTEMPT_LATE);

@@ -29,6 +29,29 @@ STORED_TEST(a_cancelled_one_does_not_run_again_after_a_crash)
     stage_balances(w);
 }
 
+/* Told to stop it does not, and its timeout passes: that is no failure, and there is no next try.
+ */
+STORED_TEST(a_timeout_after_a_cancel_ends_it_as_cancelled)
+{
+    for (uint32_t retries = 0; retries < 2; retries++) {
+        struct job_spec spec =
+            WORK(.durable = DURABLE_FSYNC, .timeout = AO_S(5), .retries = retries);
+        w->stubborn = true;
+        uint64_t id = jobs_world_submit(w, &spec);
+        jobs_world_pass(w, AO_S(1));
+        struct operation *op = cancel(w, id);
+        jobs_world_pass(w, AO_S(1));
+        stage_says(op, "'state': 'running', 'cancelled': true");
+        jobs_world_pass(w, AO_S(4));
+        assert_int_equal(world_state(w, id), JOB_CANCELLED);
+        assert_int_equal(world_job(w, id)->failures, 0);
+        assert_int_equal(memory_store_row(w->store, id)->task.state, JOB_CANCELLED);
+        world_finish(world_run_of(w, id), "\x01");
+        assert_int_equal(world_state(w, id), JOB_CANCELLED);
+    }
+    stage_balances(w);
+}
+
 STORED_TEST(one_that_waits_is_told_cancelled_when_that_is_on_disk)
 {
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));

@@ -1,0 +1,22 @@
+/* The lines of a run as it goes: what a script would have to say to do the same again. */
+#ifndef ERGON_SIM_RECORD_H
+#define ERGON_SIM_RECORD_H
+
+#include "sim/script.h"
+
+struct sim_burst;
+
+/* Into `lines`, of which there are SIM_LINES_MAX; beyond, nothing more is recorded.  Without this
+ * call nothing is. */
+void sim_record_into(struct sim_line *lines, uint32_t *count);
+
+void sim_record_others(uint64_t seed);
+void sim_record_disk(uint64_t ms, uint64_t tear);
+void sim_record_quiet(bool on); /* clients ask for nothing from now on, or begin to */
+void sim_record_burst(uint32_t client, const struct sim_burst *b); /* as it is sent */
+void sim_record_answers(const struct sim_burst *b);                /* as they have come */
+void sim_record_leave(uint32_t client);
+void sim_record_cut(uint64_t call); /* in a start, or later */
+void sim_record_end(enum sim_end how);
+
+#endif
