@@ -193,12 +193,21 @@ void sim_attempt_over(struct sim_attempt *a, enum sim_over how, uint64_t at)
     a->ended = at;
 }
 
+/* The next attempt begins when the file knows of the loss: without one it may not have known. */
+static bool is_last(const struct sim_attempt *a)
+{
+    for (const struct sim_attempt *e = attempts; e < attempts + attempt_count; e++)
+        if (same_task(a, e) && e->began > a->began)
+            return false;
+    return true;
+}
+
 void sim_attempts_node_died(void)
 {
     died = sim_now();
     for (struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
         sim_attempt_over(a, SIM_ABANDONED, died);
-        if (a->over == SIM_LOST && a->ended + SIM_MS(NOTICED_MS) > died)
+        if (a->over == SIM_LOST && (a->ended + SIM_MS(NOTICED_MS) > died || is_last(a)))
             a->over = SIM_ABANDONED;
     }
 }

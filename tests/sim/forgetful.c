@@ -1,11 +1,16 @@
-/* Of a simulated server that has a fault: it reads times back from its store a second late.  The
+/* Of a simulated server that has a fault: it reads deadlines back from its store a second late. The
  * linker puts this in the place of the server's function. */
-#include "server/jobs/core/table.h"
+#include "server/jobs/persist/recover.h"
+#include "server/store/store.h"
 
-ao_time __real_table_time_of(struct job_table *table, uint64_t unix_ns);
-ao_time __wrap_table_time_of(struct job_table *table, uint64_t unix_ns);
+bool __real_recover_task(struct jobs *jobs, const struct store_task *row, const char **failure);
+bool __wrap_recover_task(struct jobs *jobs, const struct store_task *row, const char **failure);
 
-ao_time __wrap_table_time_of(struct job_table *table, uint64_t unix_ns)
+bool __wrap_recover_task(struct jobs *jobs, const struct store_task *row, const char **failure)
 {
-    return __real_table_time_of(table, unix_ns + 1000000000);
+    struct store_task late = *row;
+
+    if (late.deadline_at > 0)
+        late.deadline_at += 1000000000;
+    return __real_recover_task(jobs, &late, failure);
 }
