@@ -334,7 +334,7 @@ static void settle(struct rpc_request *rq, bool quiet)
     else if (count == 1 && read_text(&r, &id) && worker_id_parse(id, &number))
         worker_settle(rq, number, quiet);
     else
-        rpc_refuse_params(rq, "; a worker's name is such as \"w17\"");
+        rpc_refuse_params(rq, ", which is \"w17\""); /* `ergon` knows it by this */
 }
 
 void serve_worker_quiet(struct rpc_request *rq)

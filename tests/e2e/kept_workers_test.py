@@ -152,11 +152,17 @@ class Loss(ServerTest):
         worker.reset()
         self.gone(worker)
 
+    def offered(self, method):
+        """From now on the server knows the method, so that tasks of it wait for a worker; there is none."""
+        worker = self.worker(method)
+        worker.close()
+        self.gone(worker)
+
     def gone(self, worker):
         eventually(lambda: worker.id not in [w["worker"] for w in self.client.call("worker.list")["workers"]], "it has gone")
 
     def test_one_that_kills_each_worker_is_dead_after_four(self):
-        self.worker("k.alone").close()
+        self.offered("k.alone")
         task = self.submit("k.alone")
         for _ in range(4):
             self.lose("k.alone")
@@ -167,7 +173,7 @@ class Loss(ServerTest):
         self.assertEqual([e["event"] for e in shown["history"] if e["event"] == "interrupted"], ["interrupted"] * 4)
 
     def test_one_that_was_taken_away_three_times_lives(self):
-        self.worker("k.thrice").close()
+        self.offered("k.thrice")
         task = self.submit("k.thrice")
         for _ in range(3):
             self.lose("k.thrice")
@@ -233,7 +239,7 @@ class Loss(ServerTest):
         eventually(lambda: self.get(task)["history"][-1]["event"] == "fenced", "its answer is thrown away")
 
     def test_a_broken_release_burns_one_task_and_not_the_queue(self):
-        self.worker("k.release").close()
+        self.offered("k.release")
         tasks = [self.submit("k.release") for _ in range(40)]
         self.lose("k.release", slots=8)
         worker = self.worker("k.release", slots=8, context=True)
