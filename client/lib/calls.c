@@ -71,6 +71,7 @@ void calls_remove(struct calls *t, struct call *call)
     } else {
         TAILQ_REMOVE(call->ending, call, link);
         call->ending = NULL;
+        t->set_aside -= call->id != 0;
     }
     if (call->id != 0)
         hash_remove(&t->by_message, &call->by_message);
@@ -91,6 +92,7 @@ void calls_set_aside(struct calls *t, enum call_place place, struct call_list *t
         if (call->timed)
             event_del(&call->timer); /* it must not end the call a second time */
         call->ending = to;
+        t->set_aside += call->id != 0;
         TAILQ_INSERT_TAIL(to, call, link);
     }
 }

@@ -36,6 +36,7 @@ struct call {
 
 struct calls {
     struct hash_table by_message; /* calls with an id */
+    size_t set_aside;             /* of these: calls that are about to end */
     ergon_call_id last_id;
     struct call_list lists[CALL_ENDING];
     size_t counts[CALL_ENDING]; /* notifications included */

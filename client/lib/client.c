@@ -207,7 +207,8 @@ static bool acceptable(const struct ergon_client *c, struct span method, struct 
 {
     uint32_t most = c->settings.options.calls_max;
     return !c->doomed && method.len >= 1 && method.len <= METHOD_NAME_MAX &&
-           (params.len == 0 || frame_whole(params)) && c->calls.by_message.count < most &&
+           (params.len == 0 || frame_whole(params)) &&
+           c->calls.by_message.count - c->calls.set_aside < most &&
            c->calls.counts[CALL_WAITING] < most;
 }
 

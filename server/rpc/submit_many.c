@@ -115,6 +115,24 @@ static struct call *call_being_read(struct connection *c)
     return call;
 }
 
+/* A reload may come between two parts: what was read by wider rights is not submitted. */
+static bool still_may(struct reading *g)
+{
+    const struct rpc_request *rq = g->jr.rq;
+    const struct operation *op = g->jr.op;
+    const struct principal *who = conn_principal(rq->conn);
+
+    if (!op->rights ||
+        (who && rights_within(op->rights, principal_rights(who), span_text(op->cls->method))))
+        return true;
+    if (!who)
+        rpc_refuse(g->jr.rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
+    else
+        rpc_refuse(g->jr.rq, ERGON_E_DENIED,
+                   "the rights for this were reduced while it was read; send it again");
+    return false;
+}
+
 void submit_many_read_part(void *arg, struct connection *c)
 {
     struct rpc_loop *loop = arg;
@@ -128,7 +146,7 @@ void submit_many_read_part(void *arg, struct connection *c)
     g->jr.rq = &rq;
     conn_worked(c, PART);
     trail_resume(&rq, g->own, g->act);
-    enum progress progress = read_part(g);
+    enum progress progress = still_may(g) ? read_part(g) : REFUSED;
     if (progress == READ_SOME) {
         g->act = trail_take(loop);
         return;

@@ -221,6 +221,7 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
+    table_look_at_clock(&jobs->table); /* a leap changes what is written: not in the midst of it */
     bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING | JOB_REWRITE);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =

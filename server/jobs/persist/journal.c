@@ -233,11 +233,25 @@ static void store_told(struct jobs *jobs, struct job *job, uint32_t last)
             store_event(jobs, job, &event);
 }
 
+/* The first is the second of all events, behind the submission, and told by the row.  Numbers of
+ * attempts do not say it: a power cut makes one skip. */
+static bool is_second_start(const struct job *job, const struct history_event *event)
+{
+    struct history_event first, between;
+    if (event->seq <= 2 || !history_get(job, 2, &first) || first.what != JOB_EVENT_STARTED)
+        return false;
+    for (uint32_t seq = 3; history_get(job, seq, &between) && between.seq < event->seq;
+         seq = between.seq + 1)
+        if (between.what == JOB_EVENT_STARTED)
+            return false;
+    return true;
+}
+
 static void store_told_before(struct jobs *jobs, struct job *job, const struct history_event *event)
 {
     if (event->what == JOB_EVENT_RETRIED)
         store_told(jobs, job, event->seq > 3 ? 3 : event->seq - 1);
-    else if (event->what == JOB_EVENT_STARTED && event->seq > 2 && job->row_attempt <= 1)
+    else if (event->what == JOB_EVENT_STARTED && is_second_start(job, event))
         store_told(jobs, job, 2);
 }
 
@@ -348,10 +362,11 @@ static void give_up(struct jobs *jobs, struct job *job)
 }
 
 /* Who joined it is refused, and it is what it was before: so it may begin, if it was not fsync.
- * True: that was in no file. */
+ * True: that was in no file, and is in none now.  Where its first row was taken, and not what was
+ * written behind it, it stays in the file, as async. */
 static bool soften(struct jobs *jobs, struct job *job)
 {
-    bool memory = job_is(job, JOB_FROM_MEMORY);
+    bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_NEW;
     end_hardening(job);
     job_effect(&jobs->table, job, EFFECT_SAVED);
     if (!memory) {

@@ -287,7 +287,7 @@ int recover_begins(struct jobs *jobs, char *error, size_t size)
 static void relink_one(struct jobs *jobs, struct job *job, const struct job *on, bool any)
 {
     char text[JOB_TEXT_MAX];
-    if (on->state != JOB_NEW && on->ended > job->arrival)
+    if (on->state != JOB_NEW && on->ended > job->created && on->ended > job->arrival)
         job->arrival = on->ended;
     dependencies_link(&jobs->sched, job, on->id, any, text, sizeof text);
 }

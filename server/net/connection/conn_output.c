@@ -248,6 +248,16 @@ void output_flush(struct connection *c)
         note_written(c);
 }
 
+void output_flush_last(struct connection *c)
+{
+    uint64_t before;
+
+    do {
+        before = output_bytes(c);
+        output_flush(c);
+    } while (c->state != CONN_CLOSED && output_bytes(c) > 0 && output_bytes(c) < before);
+}
+
 void conn_end(struct connection *c, const char *why)
 {
     if (!c->serves) {
@@ -255,7 +265,7 @@ void conn_end(struct connection *c, const char *why)
         return;
     }
     serving_end(c);
-    output_flush(c);
+    output_flush_last(c);
     conn_abort(c, why);
 }
 

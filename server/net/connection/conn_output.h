@@ -7,7 +7,9 @@
 struct connection;
 
 void output_wanted(struct connection *c); /* output_flush() at this round's end */
-void output_flush(struct connection *c);  /* writes what it can; may enter CLOSED */
+void output_flush(struct connection *c);  /* writes what it can in one step; may enter CLOSED */
+/* The connection will be closed: all that the stream takes at once, however long that takes. */
+void output_flush_last(struct connection *c);
 /* Copies what is still to be written of bytes that others own, before these go; may enter CLOSED.
  * output_flush() does so too. */
 void output_keep(struct connection *c);

@@ -360,7 +360,8 @@ static enum ao_verdict in_open(struct connection *c)
         output_flush(c);
     if (!conn_open(c))
         return AO_AGAIN;
-    if (end == INPUT_MORE)
+    if (end == INPUT_MORE ||
+        c->in_parts) /* an alarm would outlast the kick of conn_begin_parts() */
         return AO_AGAIN;
     if ((end == INPUT_EOF || c->drain) && leaves_open(c, end))
         return AO_AGAIN;

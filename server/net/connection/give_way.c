@@ -36,7 +36,7 @@ void conn_give_way(struct connection *c, const char *why)
     CONN_LOG(warn, "connection closed", c, why);
     if (conn_open(c)) {
         conn_say_closing(c, ERGON_E_BUSY, why);
-        output_flush(c);
+        output_flush_last(c);
     }
     conn_abort(c, why);
 }

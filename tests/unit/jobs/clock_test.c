@@ -99,6 +99,23 @@ CLOCK_TEST(what_a_leap_forward_makes_due_is_begun_within_a_second)
     assert_int_equal(world_job(w, later)->due, due - AO_S(3600));
 }
 
+/* What is left of its deadline stays, also if its row is written right behind the leap. */
+CLOCK_TEST(a_row_written_right_behind_a_leap_back_has_its_deadline)
+{
+    w->room[1] = 0;
+    uint64_t id = jobs_world_submit(w, &WORK(.deadline = AO_S(7200), .durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_S(1));
+    uint64_t left = world_job(w, id)->deadline_at - table_wall(&w->jobs->table);
+    struct operation *op = world_operation(w, &operation_task_change);
+    op->change = (struct change_arguments){.id = id, .change = {.priority = 3, .delay = AO_NEVER}};
+    w->leap -= (int64_t)AO_S(3600);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+    jobs_world_crash(w);
+    uint64_t now = table_wall(&w->jobs->table);
+    assert_in_range(world_job(w, id)->deadline_at - now, left - AO_S(3), left);
+}
+
 /* Between the leap and the next look nothing is taken for older than it is. */
 CLOCK_TEST(what_comes_right_behind_a_leap_is_not_early)
 {

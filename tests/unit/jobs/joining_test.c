@@ -114,17 +114,22 @@ STORED_TEST(one_that_cannot_be_hardened_begins)
 STORED_TEST(one_in_memory_gets_its_rows)
 {
     uint64_t id = jobs_world_submit(w, SHARED(NONE, .retries = 2, .backoff = AO_MS(1)));
-    jobs_world_settle(w);
+    jobs_world_pass(w, AO_S(1));
     world_fail(world_run_of(w, id), "ODD", "not today");
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_job(w, id)->attempt, 2);
     expect_level(w, id, DURABLE_NONE);
+    struct history_event event;
+    assert_true(history_get(world_job(w, id), 2, &event));
+    uint64_t started = event.at;
     expect_hardened(w, give(w, SHARED(FSYNC)), id);
     stage_balances(w);
     jobs_world_crash(w);
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(world_run_of(w, id)->run.attempt, 3);
-    struct history_event event;
+    assert_true(history_get(world_job(w, id), 2, &event));
+    assert_int_equal(event.what, JOB_EVENT_STARTED);
+    assert_int_equal(event.at / AO_MS(1), started / AO_MS(1));
     assert_true(history_get(world_job(w, id), 3, &event));
     assert_int_equal(event.what, JOB_EVENT_ATTEMPT_FAILED);
     stage_balances(w);
@@ -378,6 +383,30 @@ STORED_TEST(one_in_memory_stays_there_when_the_store_fails)
     expect_level(w, id, DURABLE_NONE);
     stage_balances(w);
     expect_hardened(w, give(w, SHARED(FSYNC)), id);
+    stage_balances(w);
+}
+
+/* Its first row is taken, and what is written behind it is not. */
+STORED_TEST(one_that_has_a_row_stays_in_the_file_when_the_store_fails)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(NONE));
+    jobs_world_settle(w);
+    struct operation *op = give(w, NAMED(FSYNC));
+    while (!memory_store_row(w->store, id))
+        jobs_world_pass(w, AO_US(100));
+    w->store->error = STORE_IO;
+    jobs_world_pass(w, AO_MS(3));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_job(w, id)->durable, DURABLE_ASYNC);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    expect_level(w, id, DURABLE_ASYNC);
+    stage_balances(w);
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    jobs_world_crash(w);
+    assert_int_equal(world_state(w, id), JOB_DONE);
     stage_balances(w);
 }
 

@@ -388,6 +388,23 @@ STORED_TEST(their_turns_outlive_a_crash)
     expect_order_of_wishes_after(w, jobs_world_crash);
 }
 
+/* What it came after had ended before it was submitted: it was ready at once. */
+STORED_TEST(one_that_came_after_what_had_ended_keeps_its_turn)
+{
+    uint64_t ended = submit(w, WORK());
+    world_finish(world_run_of(w, ended), "\x01");
+    jobs_world_pass(w, AO_S(1));
+    w->room[1] = 0;
+    uint64_t first = submit(w, WORK());
+    jobs_world_pass(w, AO_S(1));
+    uint64_t later = submit(w, WORK(.after = &ended, .after_count = 1));
+    w->room[1] = 1;
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(10));
+    expect_next(w, first);
+    expect_next(w, later);
+}
+
 /* Its row is written once more by a server that never saw the time at which it was due. */
 STORED_TEST(a_turn_outlives_two_crashes)
 {

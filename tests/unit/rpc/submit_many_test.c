@@ -4,6 +4,7 @@
 
 #include "proto/encoder.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/net/auth/token.h"
 #include "server/net/connection/oversight.h"
 #include "tests/support/heap.h"
 #include "tests/support/rpc_stage.h"
@@ -249,6 +250,32 @@ RPC_TEST(a_server_that_ends_meanwhile_frees_it)
             assert_int_equal(heap_live(), live);
         live = heap_live();
     }
+}
+
+/* It is read on at once, though the connection has time until an alarm, and nothing more comes. */
+RPC_TEST(an_alarm_of_its_connection_delays_no_part)
+{
+    stage_answer("echo", "[1]");
+    stage.conn->wide = true; /* all of it comes in one read */
+    stage.conn->mortal = true;
+    stage.conn->expires = net.v.now + AO_S(60);
+    ao_time began = net.v.now;
+    send_list(TASKS, 0, "echo");
+    for (int i = 0; i < 1000 && peer.out_len == 0; i++)
+        round_of_all();
+    assert_int_equal(submitted(), TASKS);
+    assert_true(net.v.now - began < AO_S(1));
+}
+
+RPC_TEST_GUARDED(who_may_do_less_meanwhile_is_refused)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    send_list(TASKS, 0, "echo");
+    read_first_part();
+    conn_set_principal(stage.conn, token_table_find(conn_tokens(stage.conn), span_text(STAGE_BOB)));
+    run();
+    assert_memory_equal(stage_said_to(&peer), "1 failed: 'DENIED: ", 19);
+    expect_nothing();
 }
 
 RPC_TEST_GUARDED(who_loses_its_rights_meanwhile_is_refused)
