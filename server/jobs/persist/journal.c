@@ -233,7 +233,7 @@ static void store_told(struct jobs *jobs, struct job *job, uint32_t last)
             store_event(jobs, job, &event);
 }
 
-/* The first is the second of all events, behind the submission, and told by the row.  Numbers of
+/* The first is the second of all events, behind the submission, and the row says it.  Numbers of
  * attempts do not say it: a power cut makes one skip. */
 static bool is_second_start(const struct job *job, const struct history_event *event)
 {
