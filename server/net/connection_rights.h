@@ -28,6 +28,8 @@ uint64_t conn_rights(const struct connection *c);
 const char *conn_allow(const struct connection *c);
 /* Nothing limits which methods are called; but for rights over others. */
 bool conn_unlimited(const struct connection *c);
+/* Has it been closed since its rights had ended, or had become less? */
+bool conn_was_shut_out(const struct connection *c);
 /* Counts and logs a failed authentication.  False: that was the last, the connection closes. */
 bool conn_auth_failed(struct connection *c);
 /* The tokens of its loop; borrowed during a message.  NULL: none are configured. */

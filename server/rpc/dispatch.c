@@ -152,10 +152,11 @@ static bool is_harmless(void *arg, const struct envelope *e)
 }
 
 /* Nobody waits for the answer to a notification, be its peer there or not: it is left to do its
- * work.  One that only waits has none. */
-static bool outlives_peer(const struct call *call)
+ * work.  One that only waits has none; and what is still being read needs its rights. */
+static bool outlives_peer(const struct connection *c, const struct call *call)
 {
-    return call->msgid_len == 0 && !call_is_poll(call);
+    return call->msgid_len == 0 && !call_is_poll(call) &&
+           !(call_is_reading(call) && conn_was_shut_out(c));
 }
 
 /* Nobody reads the answers any more: each request of this connection is dropped where it waits, and
@@ -168,7 +169,7 @@ static void on_gone(void *arg, struct connection *c)
     worker_gone(c, conn_why(c));
     for (struct call *call = *conn_user(c); call; call = next) {
         next = call->next;
-        if (outlives_peer(call) && !conn_ends(c) && !conn_was_killed(c))
+        if (outlives_peer(c, call) && !conn_ends(c) && !conn_was_killed(c))
             continue;
         call->msgid_len = 0; /* the connection may still be open, but is not answered */
         if (call_is_operation(call))

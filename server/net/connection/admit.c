@@ -168,9 +168,10 @@ void admit_again(struct connection *c)
                  LOG_STR("principal", principal_name(was)),
                  LOG_STR("reason",
                          p ? "it may do less than before" : "its token has ended, or was revoked"));
-    if (lost && !c->loop->lower)
+    if (lost && !c->loop->lower) {
+        c->shut_out = true;
         conn_end(c, "its rights have ended");
-    else if (p != NULL)
+    } else if (p != NULL)
         conn_set_principal(c, p);
     else
         forget_token(c);

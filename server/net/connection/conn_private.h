@@ -76,6 +76,7 @@ struct connection {
     bool retries : 1;       /* a message that was put back stands first in what is kept */
     bool unlimited : 1;     /* conn_unlimited() */
     bool mortal : 1;        /* its principal ends, at `expires` */
+    bool shut_out : 1;      /* it was closed since its rights had ended */
     bool awaits_input : 1;  /* OPEN: what it would read finds no room; it looks again soon */
     bool unread : 1;        /* OPEN: pushed events wait to be read, since cold->unread_since */
     bool serves : 1;        /* OPEN: conn_serve() */

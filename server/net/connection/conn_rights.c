@@ -40,6 +40,11 @@ bool conn_unlimited(const struct connection *c)
     return c->unlimited;
 }
 
+bool conn_was_shut_out(const struct connection *c)
+{
+    return c->shut_out;
+}
+
 /* Far ahead the wall clock may be set meanwhile, so it is looked at again now and then. */
 static void note_end(struct connection *c)
 {

@@ -5,6 +5,7 @@
 #include "proto/encoder.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/net/auth/token.h"
+#include "server/net/connection/admit.h"
 #include "server/net/connection/oversight.h"
 #include "tests/support/heap.h"
 #include "tests/support/rpc_stage.h"
@@ -211,6 +212,20 @@ RPC_TEST(a_notification_outlives_its_peer)
     assert_true(peer.closed);
     assert_true(LIST_EMPTY(&net.loop->all));
     assert_int_equal(submitted(), TASKS);
+}
+
+RPC_TEST_GUARDED(a_notification_does_not_outlive_its_rights)
+{
+    stage_answer("server.auth", "['" STAGE_ALICE "']");
+    notify_list(TASKS);
+    read_first_part();
+    struct token_table *tokens = stage.conn->loop->tokens;
+    stage.conn->loop->tokens = NULL;
+    admit_again(stage.conn);
+    stage.conn->loop->tokens = tokens;
+    run();
+    assert_int_equal(submitted(), 0);
+    expect_nothing();
 }
 
 RPC_TEST(a_drain_waits_for_the_last_part)
