@@ -12,7 +12,7 @@ enum sim_stream {
     SIM_DISK,     /* how long a commit takes, when the power goes */
     SIM_DEEDS,    /* what clients ask for */
     SIM_WORK,     /* what workers do */
-    SIM_WEATHER,  /* faults that come at any moment */
+    SIM_FAULTS,   /* faults that come at any moment */
     SIM_SERVER,   /* what the server gets from chance_bytes() */
     SIM_STREAMS
 };
@@ -22,7 +22,8 @@ void sim_chance_seed(uint64_t seed);
  * server gets is the same each time.  A schedule other than 0 is the seed of what remains by
  * chance: which fiber runs, where it is preempted, pieces, delays. */
 void sim_chance_plain(uint64_t schedule);
-void sim_chance_of_others(uint64_t seed); /* what workers do, and the weather, is by chance */
+void sim_chance_of_others(
+    uint64_t seed); /* what workers do, and the faults of faults.c, are by chance */
 bool sim_chance_is_plain(enum sim_stream stream);
 uint64_t sim_chance(enum sim_stream stream);
 uint64_t sim_below(enum sim_stream stream, uint64_t n); /* 0 to n - 1; n > 0 */

@@ -1,4 +1,4 @@
-/* Limits that tasks of workers share: what clients say of them, and so how many permits there are.
+/* The limits that tasks of workers share, with the number of permits that clients asked for.
  * The permits of one are those of the semaphore of its name. */
 #ifndef ERGON_SIM_LIMITS_H
 #define ERGON_SIM_LIMITS_H

@@ -6,7 +6,7 @@
 
 #include "sim/node.h"
 
-/* Workers, holders, the feed's follower and the weather: what they are like, and their fibers. */
+/* Workers, holders, the feed's follower and faults: what they are like, and their fibers. */
 void sim_others_shape(void);
 void sim_others_spawn(void);
 void sim_others_wake(void); /* the node has come up, or has gone */

@@ -137,7 +137,7 @@ static void put(struct player *p, const struct sim_line *l)
         sim_params_free(params);
 }
 
-/* What is due together.  True: the client leaves behind it. */
+/* Gathers the requests that are due at one time.  True: the client leaves after them. */
 static bool gather(struct player *p)
 {
     const struct sim_line *l = next_of(p);

@@ -6,7 +6,7 @@
  *     tear 7                                   chance of what a power cut leaves
  *     schedule 3                               not plain: threads, pieces and delays by this chance
  *     others 9                                 workers, holders, a follower of the feed and the
- *                                              weather, as seed 9 has them
+ *                                              faults, as seed 9 has them
  *     start cut 12                             the power goes at the 12th call of the disk
  *     5 c0 t1 = task.submit ["echo",[5]]       client 0 submits what later lines name "$t1"
  *     5 c0 task.cancel ["$t1"]                 in the same burst, for it is due at the same time

@@ -51,7 +51,7 @@ struct call {
 
 struct worker {
     uint32_t index;
-    /* What it is like */
+    /* Drawn from the seed */
     uint32_t slots, weights[PLANS], weight_sum;
     uint64_t message;   /* the longest request that it takes; 0: any */
     uint64_t busy;      /* ns that a request takes, at most */

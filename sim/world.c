@@ -20,7 +20,7 @@
 #include "sim/sems.h"
 #include "sim/system.h"
 #include "sim/trace.h"
-#include "sim/weather.h"
+#include "sim/faults.h"
 #include "sim/worker.h"
 
 enum {
@@ -139,7 +139,7 @@ void sim_others_shape(void)
     sim_workers_shape();
     sim_holders_shape();
     sim_crons_shape();
-    sim_weather_shape();
+    sim_faults_shape();
 }
 
 void sim_others_spawn(void)
@@ -148,7 +148,7 @@ void sim_others_spawn(void)
     sim_holders_spawn();
     sim_feed_spawn();
     sim_guest_spawn();
-    sim_weather_spawn();
+    sim_faults_spawn();
 }
 
 void sim_others_wake(void)
@@ -256,7 +256,7 @@ static void end_in_calm(void)
 {
     wait_for_quiet();
     sim_schedule_calm();
-    sim_weather_calm();
+    sim_faults_calm();
     sim_guest_calm();
     sim_sleep_for(SIM_MS(1000)); /* until a fault that has begun is over */
     cancel_runs();

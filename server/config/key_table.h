@@ -2,8 +2,8 @@
  *
  * A key's row holds its name, type, default, limits and help.  File, environment, flags, --help,
  * --print-config and the test of docs/configuration.md walk these tables, so that a new key is one
- * row in key_table.c and one member of struct config.  What a value of a type can do stands once,
- * too, in the type's row of operations (types.c, lists.c).
+ * row in key_table.c and one member of struct config.  The operations of each type of
+ * value are in the type's row (types.c, lists.c).
  *
  * The tables are constant; any thread may read them. */
 #ifndef ERGON_CONFIG_KEY_TABLE_H

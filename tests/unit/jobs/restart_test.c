@@ -432,7 +432,7 @@ DEED(a_submission_by_key_that_makes_durable)
     submit(w, KEPT(.key = span_text("order 7"), .keep = AO_S(90000)));
 }
 
-/* What has happened to it until then is on disk, too. */
+/* The events of the task up to then are on disk, too. */
 DEED(one_that_was_tried_in_memory_becomes_durable)
 {
     uint64_t id = submit(w, WORK(.key = span_text("order 7"), .durable = DURABLE_NONE, .retries = 2,

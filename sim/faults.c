@@ -1,4 +1,4 @@
-#include "sim/weather.h"
+#include "sim/faults.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static bool calm;
 
 static uint64_t below(uint64_t n)
 {
-    return sim_below(SIM_WEATHER, n);
+    return sim_below(SIM_FAULTS, n);
 }
 
 static void reset(void)
@@ -65,7 +65,7 @@ static void run(void *arg)
     }
 }
 
-void sim_weather_shape(void)
+void sim_faults_shape(void)
 {
     shape.resets = sim_one_in(SIM_SHAPE, 4);
     shape.partitions = sim_one_in(SIM_SHAPE, 4);
@@ -73,13 +73,13 @@ void sim_weather_shape(void)
     shape.suspends = sim_one_in(SIM_SHAPE, 8);
 }
 
-void sim_weather_spawn(void)
+void sim_faults_spawn(void)
 {
     if (shape.resets || shape.partitions || shape.leaps || shape.suspends)
-        sim_spawn(SIM_WORLD, "weather", run, NULL);
+        sim_spawn(SIM_WORLD, "faults", run, NULL);
 }
 
-void sim_weather_calm(void)
+void sim_faults_calm(void)
 {
     calm = true;
 }
