@@ -10,7 +10,7 @@
 void sim_reach_open(void);                             /* without this nothing is counted */
 void sim_reach(struct span error, struct span result); /* an answer has come */
 
-/* A line for each kind: what was reached, how often, and what never was. */
+/* Prints a line for each kind: what was reached, how often, and what was never reached. */
 void sim_reach_write(FILE *to);
 
 #endif

@@ -25,8 +25,8 @@ void clock_leapt(struct job_table *table, int64_t by);
  * it stood when that began.  A leap meanwhile is noticed at the first look after that. */
 void clock_hold(struct jobs *jobs, bool held);
 
-/* Before the store is read back, and started, with the clock held: if the clock stands before the
- * store's last commit, it was set back while nobody ran, and due times are set back with it. */
+/* Call it with the clock held, before the store is read back and started.  A clock that is earlier
+ * than the store's last commit was set back while no server ran: due times are set back with it. */
 void clock_recover(struct jobs *jobs);
 
 #endif

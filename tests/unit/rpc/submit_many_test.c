@@ -14,7 +14,7 @@ enum {
     MOST = 16384,    /* tasks of a list */
     LEAST_PARTS = 8, /* of such a list */
     TASKS = 1500,    /* more than one part, and fewer than the stage takes */
-    LONG_TASK = 60,  /* bytes of each parameter of a list that stands in a block of its own */
+    LONG_TASK = 60,  /* bytes of each parameter: then the message has a block of its own */
     ROOM = 1 << 18
 };
 
