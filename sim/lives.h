@@ -12,7 +12,7 @@ void sim_others_spawn(void);
 void sim_others_wake(void); /* the node has come up, or has gone */
 
 /* Starts the node, with a power cut at that call of the disk (0: none) if one comes so far, and
- * compares what is told of all tasks with what was told before. */
+ * compares what the node answers of all tasks with what it answered before. */
 void sim_begin_life(uint64_t cut);
 void sim_note_all(void); /* what is told of all tasks now, while nobody asks for anything */
 void sim_end_life(enum sim_end how);

@@ -1,4 +1,4 @@
-/* The lines of a run as it goes: what a script would have to say to do the same again. */
+/* Records a run as the lines of a script that repeats it. */
 #ifndef ERGON_SIM_RECORD_H
 #define ERGON_SIM_RECORD_H
 

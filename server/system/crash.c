@@ -167,7 +167,7 @@ static bool write_file(int fd, struct piece *p, const char *why)
     return good && write_all(fd, p->bytes, (size_t)(dump_end(p->bytes) - p->bytes));
 }
 
-/* An incomplete file is left there: what it has can be read. */
+/* An incomplete file is not removed, since the part that was written can be read. */
 static bool make_file(enum recorder_cause cause, const char *why, char path[RECORDER_FILE_PATH])
 {
     char name[FILE_NAME_MAX];

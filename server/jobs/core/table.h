@@ -182,8 +182,8 @@ static inline uint64_t table_wall(const struct job_table *table)
 ao_time table_time_after(struct job_table *table, ao_time duration);
 /* The Unix time in ns of a time of the activator's clock. */
 uint64_t table_wall_of(struct job_table *table, ao_time when);
-/* The time of the activator's clock of a Unix time.  Of one that is past that, too, as far as that
- * clock goes back: never 0, which stands for none. */
+/* The time of the activator's clock of a Unix time, also of a past one; the earliest that it
+ * returns is 1, since 0 means that there is none. */
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns);
 
 /* If the wall clock was set since the last look, or the machine was suspended, by more than a

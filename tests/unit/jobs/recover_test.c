@@ -388,7 +388,7 @@ STORED_TEST(their_turns_outlive_a_crash)
     expect_order_of_wishes_after(w, jobs_world_crash);
 }
 
-/* What it came after had ended before it was submitted: it was ready at once. */
+/* Its predecessor had ended before it was submitted, so the task was ready at once. */
 STORED_TEST(one_that_came_after_what_had_ended_keeps_its_turn)
 {
     uint64_t ended = submit(w, WORK());
