@@ -12,8 +12,7 @@ import statistics
 import subprocess
 import tempfile
 
-CONNECTIONS, IN_FLIGHT, METHOD = 64, 16, "echo"
-BRIEF, LONG = 20_000, 60_000  # tasks of the two runs that are counted
+METHOD = "echo"
 
 
 class Broken(Exception):
@@ -27,26 +26,58 @@ class Way:
     name: str
     build: str  # directory of its program
     flags: tuple = ()
+    workers: int = 0  # processes that offer what is called
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What a server is asked."""
+
+    connections: int = 64
+    in_flight: int = 16
+    method: str = METHOD
+    submit: str = ""      # options of the task; "": a call
+    brief: int = 20_000   # tasks of the two runs whose instructions are counted
+    long: int = 60_000
+
+    def __str__(self):
+        return f"{self.method}{f' submitted {self.submit}' if self.submit else ''}, {self.connections} connections x {self.in_flight}"
+
+    def arguments(self, tasks):
+        submit = ("--submit", self.submit) if self.submit else ()
+        return ["bench", "-c", str(self.connections), "-i", str(self.in_flight), "-m", self.method, "-n", str(tasks), *submit]
+
+
+ECHO = Load()
 
 
 class Server:
-    def __init__(self, way, ergon, wrapper=()):
-        self.ergon = ergon
+    """It has a folder of its own, `{folder}` in the flags of its way, which goes with it.  `tools` is the build of what asks it."""
+
+    def __init__(self, way, tools, load=ECHO, wrapper=()):
+        self.tools, self.what, self.workers = tools, load, []
+        self.folder = tempfile.TemporaryDirectory()
         argv = [*wrapper, os.path.join(way.build, "server/ergond"), "--listen", "ergon://127.0.0.1:0", "--loops", "1", "--log-level", "warn",
-                *way.flags]
+                *(flag.replace("{folder}", self.folder.name) for flag in way.flags)]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = self.process.stdout.readline().strip()
         if not self.url:
             raise Broken(f"{' '.join(argv)} did not start")
+        port = self.url.rsplit(":", 1)[1]
+        for _ in range(way.workers):
+            program = [os.path.join(tools, "tests/bench/peers/ergon_worker"), port, load.method, str(load.connections * load.in_flight)]
+            self.workers.append(subprocess.Popen(program, stdout=subprocess.PIPE, text=True))
+            if not self.workers[-1].stdout.readline():
+                raise Broken(f"{' '.join(program)} did not register")
 
     def ask(self, *command):
-        done = subprocess.run([self.ergon, "--json", "--server", self.url, *command], capture_output=True, text=True, check=False)
+        done = subprocess.run([os.path.join(self.tools, "client/cli/ergon"), "--json", "--server", self.url, *command], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Broken(done.stderr.strip())
         return json.loads(done.stdout)
 
     def load(self, tasks):
-        return self.ask("bench", "-c", str(CONNECTIONS), "-i", str(IN_FLIGHT), "-m", METHOD, "-n", str(tasks))
+        return self.ask(*self.what.arguments(tasks))
 
     def processor_ns(self):
         total = 0
@@ -56,13 +87,15 @@ class Server:
         return total
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait()
+        for process in (*self.workers, self.process):
+            process.terminate()
+            process.wait()
+        self.folder.cleanup()
 
 
-def count_instructions(way, ergon, tasks, folder):
+def count_instructions(way, tools, load, tasks, folder):
     out = os.path.join(folder, "callgrind")
-    server = Server(way, ergon, ("valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"))
+    server = Server(way, tools, load, ("valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"))
     try:
         server.load(tasks)
     finally:
@@ -71,11 +104,11 @@ def count_instructions(way, ergon, tasks, folder):
         return int(re.findall(r"^(?:summary|totals): (\d+)", f.read(), re.M)[-1])
 
 
-def instructions(way, ergon):
+def instructions(way, tools, load=ECHO):
     """Of user space, a task."""
     with tempfile.TemporaryDirectory() as folder:
-        brief, long = (count_instructions(way, ergon, n, folder) for n in (BRIEF, LONG))
-    return (long - brief) / (LONG - BRIEF)
+        brief, long = (count_instructions(way, tools, load, n, folder) for n in (load.brief, load.long))
+    return (long - brief) / (load.long - load.brief)
 
 
 def processor_time(server, tasks):
@@ -100,16 +133,16 @@ def row(figure, names, turns):
             "ratios": {name: statistics.median(t[name] / t[base] for t in turns) for name in names[1:]}}
 
 
-def measure(ways, ergon, options, after=lambda servers: None):
+def measure(ways, tools, options, after=lambda servers: None):
     """The rows of both figures, or of one where there is no valgrind.  The first way is what the others are compared with;
     `after` gets {name: server}, before they stop."""
     names, by_name, rows = [w.name for w in ways], {w.name: w for w in ways}, []
     if options.pairs > 0 and shutil.which("valgrind"):
-        rows.append(row("instructions", names, in_turns(options.pairs, names, lambda name: instructions(by_name[name], ergon))))
+        rows.append(row("instructions", names, in_turns(options.pairs, names, lambda name: instructions(by_name[name], tools))))
     servers = {}
     try:
         for way in ways:
-            servers[way.name] = Server(way, ergon)
+            servers[way.name] = Server(way, tools)
             servers[way.name].load(options.tasks // 10)
         rows.append(row("processor ns", names, in_turns(options.turns, names, lambda name: processor_time(servers[name], options.tasks))))
         after(servers)
@@ -132,7 +165,7 @@ def tell(rows, options):
         print(json.dumps(rows))
         return
     names = [name for name in rows[0] if name not in ("figure", "ratios")]
-    print(f"{METHOD}, {CONNECTIONS} connections x {IN_FLIGHT}; a task; medians, and the ratio to {names[0]}")
+    print(f"{ECHO}; a task; medians, and the ratio to {names[0]}")
     print(" ".join([f"{'':14}", f"{names[0]:>10}", *(f"{name:>10} {'ratio':>7}" for name in names[1:])]))
     for r in rows:
         print(" ".join([f"{r['figure']:14}", f"{r[names[0]]:>10.0f}", *(f"{r[name]:>10.0f} {r['ratios'][name]:>7.4f}" for name in names[1:])]))

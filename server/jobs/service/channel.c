@@ -204,6 +204,11 @@ void channels_complete(struct jobs *jobs)
     turns_sift(&jobs->turns, complete, jobs);
 }
 
+struct jobs *channel_jobs(const struct jobs_channel *ch)
+{
+    return ch->jobs;
+}
+
 void channel_return(struct operation *op)
 {
     jobs_worked(op->channel->jobs, pack_size(&op->reply.result) / BYTES_A_PIECE);

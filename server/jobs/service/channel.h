@@ -42,6 +42,7 @@ bool channels_take(struct jobs *jobs, served_fn *served);
 /* The jobs stop: what is served in parts, and has begun, is served to its end. */
 void channels_complete(struct jobs *jobs);
 
+struct jobs *channel_jobs(const struct jobs_channel *ch);
 void channel_return(struct operation *op); /* with its reply; it is the loop's then */
 /* Sends op->push, of an operation that stays open.  It may be answered when its `push_taken` was
  * called; a dropped one at once. */

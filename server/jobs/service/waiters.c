@@ -3,9 +3,13 @@
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/service/channel.h"
 #include "server/jobs/service/operation.h"
 
-enum { DUE_WORK = 10 /* of each, beside what its class and its answer count; see jobs_worked() */ };
+enum {
+    DUE_WORK = 30,   /* of each, beside what its class and its answer count; see jobs_worked() */
+    GROWTH_WORK = 10 /* of each who hears that a history grew */
+};
 
 /* --- Joining and leaving --- */
 
@@ -34,6 +38,15 @@ bool waiters_join(struct operation *op, struct job *job)
     return true;
 }
 
+/* The job of a pass has waiters: it is not forgotten before the pass is over. */
+static void leave_pass(struct waiters_pass *pass, const struct waiter *w)
+{
+    if (pass->next == w)
+        pass->next = w->next_of_job;
+    if (pass->job == w->job && !w->job->waits)
+        *pass = (struct waiters_pass){0};
+}
+
 static void unlink_waiter(const struct waiter *w)
 {
     if (w->prev_of_job)
@@ -42,6 +55,7 @@ static void unlink_waiter(const struct waiter *w)
         w->job->waits = w->next_of_job;
     if (w->next_of_job)
         w->next_of_job->prev_of_job = w->prev_of_job;
+    leave_pass(&channel_jobs(w->op->channel)->pass, w);
 }
 
 static void stop_timer(struct ao *timer)
@@ -124,14 +138,52 @@ void waiters_due(struct jobs *jobs, struct operation *op)
         call_due(jobs, op);
 }
 
+/* Of thousands that wait none is in the caches. */
+static struct waiter *behind(const struct waiter *w)
+{
+    struct waiter *next = w->next_of_job;
+    __builtin_prefetch(next);
+    return next;
+}
+
+static void tell_growth(struct jobs *jobs, struct waiter *w)
+{
+    jobs_worked(jobs, GROWTH_WORK);
+    if (w->op->cls->history_grew)
+        w->op->cls->history_grew(jobs, w->op, w->job);
+}
+
+/* True: all have heard of it. */
+static bool pass_go_on(struct jobs *jobs)
+{
+    struct waiters_pass *pass = &jobs->pass;
+    while (pass->next || pass->again) {
+        if (!jobs_have_time(jobs)) {
+            ao_activate(&jobs->ao);
+            return false;
+        }
+        if (!pass->next) {
+            pass->next = pass->job->waits;
+            pass->again = false;
+            continue;
+        }
+        struct waiter *w = pass->next;
+        pass->next = behind(w);
+        tell_growth(jobs, w);
+    }
+    pass->job = NULL;
+    return true;
+}
+
 bool waiters_go_on(struct jobs *jobs)
 {
+    bool passed = pass_go_on(jobs);
     while (jobs->due.next != &jobs->due && jobs_have_time(jobs)) {
         struct operation *op = ao_of(jobs->due.next, struct operation, waiting.due);
         unlink_due(&op->waiting.due);
         call_due(jobs, op);
     }
-    return jobs->due.next == &jobs->due;
+    return passed && jobs->due.next == &jobs->due;
 }
 
 /* --- The time of a long poll --- */
@@ -160,14 +212,6 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 }
 
 /* --- What has happened --- */
-
-/* Of thousands that wait none is in the caches. */
-static struct waiter *behind(const struct waiter *w)
-{
-    struct waiter *next = w->next_of_job;
-    __builtin_prefetch(next);
-    return next;
-}
 
 /* Each that stands at the job; having heard, it may leave. */
 #define EACH_WAITER(w, job)                                                                        \
@@ -200,10 +244,15 @@ void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error e
 
 void waiters_history_grew(struct jobs *jobs, struct job *job)
 {
-    for (EACH_WAITER(w, job)) {
-        jobs_worked(jobs, 1);
-        if (w->op->cls->history_grew)
-            w->op->cls->history_grew(jobs, w->op, job);
+    struct waiters_pass *pass = &jobs->pass;
+    if (pass->job == job) {
+        pass->again = true;
+    } else if (pass->job) {
+        for (EACH_WAITER(w, job))
+            tell_growth(jobs, w);
+    } else if (job->waits) {
+        *pass = (struct waiters_pass){.job = job, .next = job->waits};
+        pass_go_on(jobs);
     }
 }
 

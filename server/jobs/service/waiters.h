@@ -40,6 +40,14 @@ struct waiting {
     bool over;         /* its time is over, or the server stops */
 };
 
+/* Tells those who wait for a job that its history grew, in as many steps as it takes: thousands may
+ * follow one job.  Zeroed: none is under way. */
+struct waiters_pass {
+    struct job *job;
+    struct waiter *next; /* the first that has still to hear of it */
+    bool again;          /* it grew again meanwhile: then all hear of it once more */
+};
+
 /* The part of one that waits for a limited time; zeroed. */
 struct long_poll {
     struct jobs *jobs;
@@ -70,7 +78,8 @@ void waiters_drop(struct jobs *jobs, struct operation *op);
 /* --- For the jobs' object --- */
 
 void waiters_init(struct jobs *jobs);
-/* Calls `due`, while there is time in this step.  True: nothing is left. */
+/* Goes on with the pass, and calls `due`, while there is time in this step.  True: nothing is left.
+ */
 bool waiters_go_on(struct jobs *jobs);
 
 /* --- What has happened: the operations that it concerns learn it, and most are answered --- */
@@ -84,6 +93,7 @@ void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error erro
 /* The row that says that it is cancelled came back, or could not be made. */
 void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
+/* In this step and the next ones, where many wait.  At once, if another job's pass is under way. */
 void waiters_history_grew(struct jobs *jobs, struct job *job);
 
 /* The job is forgotten now: who still waits for it in a long poll is answered as things stand. */

@@ -16,7 +16,7 @@ def main():
     parser.add_argument("--without", help="the same, with -DERGON_NO_RECORDER (BUILD-no-recorder)")
     options = parser.parse_args()
     ways = [cost.Way("without", options.without or options.build + "-no-recorder"), cost.Way("with", options.build)]
-    rows = cost.measure(ways, os.path.join(options.build, "client/cli/ergon"), options)
+    rows = cost.measure(ways, options.build, options)
     cost.tell(rows, options)
     # Processor time spreads too widely for a bar of a hundredth.
     return any(r["figure"] == "instructions" and r["ratios"]["with"] > BAR for r in rows)

@@ -57,7 +57,7 @@ def main():
     ways = [cost.Way("no spans", options.build),
             *(cost.Way(name, options.build, ("--trace-endpoint", endpoint, "--trace-sample", share)) for name, share in SAMPLES.items())]
     try:
-        cost.tell(cost.measure(ways, os.path.join(options.build, "client/cli/ergon"), options, tell_of_spans), options)
+        cost.tell(cost.measure(ways, options.build, options, tell_of_spans), options)
     finally:
         collector.terminate()
 

@@ -90,6 +90,82 @@ WAITS_TEST(those_who_get_long_results_are_answered_in_turns)
     expect_turns(w, &id, 1, result);
 }
 
+/* --- task.watch by thousands --- */
+
+enum { FOLLOWERS = 4000 };
+
+static struct operation *follow(struct jobs_world *w, uint64_t id, uint32_t from)
+{
+    struct operation *op = world_operation(w, &operation_task_watch);
+    op->watch = (struct watch_arguments){.id = id, .from = from, .max = 100, .timeout = AO_S(60)};
+    world_give(w, op);
+    return op;
+}
+
+/* So many follow the task from there. */
+static struct operation **follow_all(struct jobs_world *w, uint64_t id, uint32_t from)
+{
+    struct operation **ops = calloc(FOLLOWERS, sizeof *ops);
+    assert_non_null(ops);
+    for (unsigned i = 0; i < FOLLOWERS; i++)
+        ops[i] = follow(w, id, from);
+    return ops;
+}
+
+static unsigned answered(struct jobs_world *w, struct operation **ops)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < FOLLOWERS; i++)
+        count += world_answered(w, ops[i]);
+    return count;
+}
+
+WAITS_TEST(thousands_who_follow_a_task_are_told_in_several_steps)
+{
+    uint64_t id = stage_submit(w);
+    struct operation **ops = follow_all(w, id, 3);
+    w->jobs->work = 0;
+    world_finish(world_run_of(w, id), "\xc0");
+    assert_non_null(w->jobs->pass.next);
+    jobs_world_settle(w);
+    assert_null(w->jobs->pass.job);
+    assert_int_equal(answered(w, ops), FOLLOWERS);
+    free(ops);
+}
+
+static void begin_pass(struct jobs_world *w, uint64_t id)
+{
+    w->jobs->work = 0;
+    waiters_history_grew(w->jobs, table_find(&w->jobs->table, id));
+    assert_non_null(w->jobs->pass.next);
+}
+
+WAITS_TEST(what_happens_while_they_are_told_is_told_to_all)
+{
+    uint64_t id = stage_submit(w);
+    struct operation **ops = follow_all(w, id, 3);
+    begin_pass(w, id); /* there is nothing to see yet for those who hear of it now */
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(answered(w, ops), FOLLOWERS);
+    free(ops);
+}
+
+WAITS_TEST(those_who_leave_while_they_are_told_are_passed_over)
+{
+    uint64_t id = stage_submit(w);
+    struct operation **ops = follow_all(w, id, 3);
+    begin_pass(w, id);
+    struct waiter *next = w->jobs->pass.next;
+    waiters_drop(w->jobs, next->op);
+    assert_ptr_not_equal(w->jobs->pass.next, next);
+    while (w->jobs->pass.job)
+        waiters_drop(w->jobs, w->jobs->pass.job->waits->op);
+    jobs_world_settle(w);
+    assert_int_equal(answered(w, ops), FOLLOWERS);
+    free(ops);
+}
+
 WAITS_TEST(one_that_is_tried_again_is_waited_for_again)
 {
     uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
