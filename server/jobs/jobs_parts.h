@@ -43,7 +43,7 @@ struct jobs {
     struct jobs_channel *channels;
     struct turns turns;           /* operations that came, and what follows them */
     struct waiters_due due;       /* operations that are to be answered */
-    struct waiters_pass pass;     /* through those who follow a job */
+    struct waiters_pass pass;     /* through the waiters of a job */
     struct event_batches batches; /* of watchers that are pushed to */
     struct feed_readers readers;  /* of the feed, who wait */
     uint32_t work;                /* of this step, see jobs_worked() */

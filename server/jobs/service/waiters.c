@@ -8,7 +8,7 @@
 
 enum {
     DUE_WORK = 30,   /* of each, beside what its class and its answer count; see jobs_worked() */
-    GROWTH_WORK = 10 /* of each who hears that a history grew */
+    GROWTH_WORK = 10 /* of each that learns that a history grew */
 };
 
 /* --- Joining and leaving --- */
@@ -153,7 +153,7 @@ static void tell_growth(struct jobs *jobs, struct waiter *w)
         w->op->cls->history_grew(jobs, w->op, w->job);
 }
 
-/* True: all have heard of it. */
+/* True: no pass is under way any more. */
 static bool pass_go_on(struct jobs *jobs)
 {
     struct waiters_pass *pass = &jobs->pass;

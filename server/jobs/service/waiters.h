@@ -40,12 +40,12 @@ struct waiting {
     bool over;         /* its time is over, or the server stops */
 };
 
-/* Tells those who wait for a job that its history grew, in as many steps as it takes: thousands may
- * follow one job.  Zeroed: none is under way. */
+/* The waiters of a job learn that its history grew, in as many steps as it takes: thousands may
+ * follow one job.  Zeroed: no pass is under way. */
 struct waiters_pass {
     struct job *job;
-    struct waiter *next; /* the first that has still to hear of it */
-    bool again;          /* it grew again meanwhile: then all hear of it once more */
+    struct waiter *next; /* the first that has not learned of it */
+    bool again;          /* it grew again meanwhile: another pass follows */
 };
 
 /* The part of one that waits for a limited time; zeroed. */
@@ -93,7 +93,7 @@ void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error erro
 /* The row that says that it is cancelled came back, or could not be made. */
 void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
-/* In this step and the next ones, where many wait.  At once, if another job's pass is under way. */
+/* In this step and the next ones, where many wait; at once, if another job's pass is under way. */
 void waiters_history_grew(struct jobs *jobs, struct job *job);
 
 /* The job is forgotten now: who still waits for it in a long poll is answered as things stand. */
