@@ -155,21 +155,30 @@ static bool send_request(struct worker *w, struct task *t, uint32_t number, stru
                                                : send_copied(w, t, number, v);
 }
 
+/* At most. */
+static uint64_t request_bytes(const struct worker *w, struct values v)
+{
+    return v.len + HEAD_MAX + (w->context ? CONTEXT_MAX : 0);
+}
+
 /* A worker that got a longer message than it takes would end the connection, and its other tasks
  * would be lost with this one. */
-static bool takes(const struct worker *w, struct task *t, struct values v)
+static bool takes(const struct worker *w, struct values v)
 {
-    uint64_t bytes = v.len + HEAD_MAX + (w->context ? CONTEXT_MAX : 0);
+    return w->message == 0 || request_bytes(w, v) <= w->message;
+}
+
+/* Not inline: its text would be room on the stack of each request. */
+static __attribute__((noinline)) void fail_too_large(const struct worker *w, struct task *t,
+                                                     struct values v)
+{
     char id[WORKER_ID_SIZE], text[160];
 
-    if (w->message == 0 || bytes <= w->message)
-        return true;
     snprintf(text, sizeof text,
              "the request has up to %" PRIu64 " bytes, and worker %s takes %" PRIu64
              " (its option `message`)",
-             bytes, worker_id(w, id), w->message);
+             request_bytes(w, v), worker_id(w, id), w->message);
     task_fail(t, ERGON_E_TOO_LARGE, NULL, span_text(text));
-    return false;
 }
 
 /* May it still offer what it does?  What a principal may can change while it is connected. */
@@ -204,7 +213,8 @@ bool worker_send(void *peer, struct remote *r, struct task *t)
         return refuse(w);
     }
     struct values v = values_of(t->params, conn_mode(link->conn)->raw);
-    if (!takes(w, t, v)) {
+    if (!takes(w, v)) {
+        fail_too_large(w, t, v);
         remote_answer(r, t);
         return true;
     }

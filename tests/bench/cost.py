@@ -73,7 +73,7 @@ class Server:
     def ask(self, *command):
         done = subprocess.run([os.path.join(self.tools, "client/cli/ergon"), "--json", "--server", self.url, *command], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise Broken(done.stderr.strip())
+            raise Broken(done.stderr.strip() or done.stdout.strip())
         return json.loads(done.stdout)
 
     def load(self, tasks):

@@ -95,9 +95,16 @@ bool holdings_lack(const struct connection *c)
     return at_work(c) > 0 && tally_lacks(c->tally, 0);
 }
 
+/* As nearly always: it is read, and holds less than it may. */
+static bool is_light(const struct connection *c)
+{
+    return !c->held && !c->heavy && !c->waits && wanted(c) == 0 && !own_limit_lacks(c, 0) &&
+           !holdings_lack(c);
+}
+
 static void weigh(struct connection *c)
 {
-    if (!conn_open(c))
+    if (!conn_open(c) || is_light(c))
         return;
     set_heavy(c);
     if (!c->serves && !c->waits && wanted(c) == 0 && holdings_lack(c))
