@@ -199,8 +199,8 @@ static bool reload_all(struct server *s, const char *by)
     bool good = reload(s->config, s->input, s->topology->acceptor, &request);
     s->reloads += good;
     if (good) {
-        const struct jobs_options options = plan_jobs(*s->config);
-        jobs_set_limits(s->topology->jobs, &options);
+        const struct jobs_settings settings = plan_jobs(*s->config);
+        jobs_set_limits(s->topology->jobs, &settings.limits);
         reopened &= reload_admin(s);
         reopened &= reload_headers(s);
         setup_note(&s->topology->shared.setup, *s->config);
@@ -472,8 +472,8 @@ static void start_record_log(const struct config *c, const struct topology *t)
              LOG_STR("store", c->store ? c->store : "none"),
              LOG_UINT("open_files", open_file_limit()),
              LOG_UINT("connections", t->shared.limits.connections),
-             LOG_UINT("memory", plan_accounts(c).bytes_in_all), LOG_UINT("tasks", jobs.tasks_max),
-             LOG_UINT("tasks_bytes", jobs.bytes_max));
+             LOG_UINT("memory", plan_accounts(c).bytes_in_all), LOG_UINT("tasks", jobs.limits.max),
+             LOG_UINT("tasks_bytes", jobs.limits.bytes));
 }
 
 enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,

@@ -215,31 +215,23 @@ struct tasks_plan plan_tasks(const struct config *c)
  * is left for everything else. */
 static uint64_t memory_of_jobs(const struct config *c)
 {
-    return c->tasks.bytes > 0 ? c->tasks.bytes : memory_usable("") / 4;
+    return c->tasks.limits.bytes > 0 ? c->tasks.limits.bytes : memory_usable("") / 4;
 }
 
 static uint64_t memory_of_kept(const struct config *c)
 {
-    bool is_given = c->tasks.kept_bytes != (uint64_t)CONFIG_ANY;
+    bool is_given = c->tasks.limits.kept_bytes != (uint64_t)CONFIG_ANY;
 
-    return is_given ? c->tasks.kept_bytes : memory_of_jobs(c) / 4;
+    return is_given ? c->tasks.limits.kept_bytes : memory_of_jobs(c) / 4;
 }
 
-struct jobs_options plan_jobs(const struct config *c)
+struct jobs_settings plan_jobs(const struct config *c)
 {
-    return (struct jobs_options){
-        .tasks_max = c->tasks.max,
-        .bytes_max = memory_of_jobs(c),
-        .tenant_share = c->tasks.tenant_share,
-        .kept_bytes_max = memory_of_kept(c),
-        .keep_failed = c->tasks.keep_failed,
-        .ageing = c->tasks.ageing,
-        .crashes_max = c->tasks.crashes,
-        .losses_max = c->tasks.losses,
-        .history_max = c->tasks.history,
-        .events_max = c->tasks.events,
-        .tenant_count = (uint32_t)c->tenant_count,
-    };
+    struct jobs_settings settings = c->tasks;
+
+    settings.limits.bytes = memory_of_jobs(c);
+    settings.limits.kept_bytes = memory_of_kept(c);
+    return settings;
 }
 
 struct jobs_tenant *plan_tenants(const struct config *c)

@@ -45,8 +45,8 @@ void plan_admin_free(struct listener_options *listeners, size_t count);
 /* The plan of the task system; the caller fills in loops, manager and executors. */
 struct tasks_plan plan_tasks(const struct config *c);
 
-/* The limits of submitted tasks; the caller fills in tasks, registry and store. */
-struct jobs_options plan_jobs(const struct config *c);
+/* What holds for submitted tasks, with numbers in place of "auto". */
+struct jobs_settings plan_jobs(const struct config *c);
 
 /* The patterns of methods that workers may offer, malloc'ed; NULL: none.  False without memory. */
 bool plan_worker_methods(const struct config *c, char **out);

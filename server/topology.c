@@ -194,14 +194,17 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
         snprintf(error, size, "no memory for the tenants");
         return -1;
     }
-    struct jobs_options options = plan_jobs(c);
-    options.tasks = t->tasks;
-    options.registry = registry;
-    options.store = t->store;
-    options.tenants = tenants;
-    options.read_cron_options = spec_reread_cron_options;
-    options.worker_methods = t->worker_methods;
-    options.tracer = t->tracer;
+    const struct jobs_options options = {
+        .settings = plan_jobs(c),
+        .tasks = t->tasks,
+        .registry = registry,
+        .store = t->store,
+        .tenants = tenants,
+        .tenant_count = (uint32_t)c->tenant_count,
+        .read_cron_options = spec_reread_cron_options,
+        .worker_methods = t->worker_methods,
+        .tracer = t->tracer,
+    };
     t->jobs = jobs_new(&options, error, size);
     free(tenants);
     return t->jobs ? 0 : -1;

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/url.h"
+#include "server/jobs/settings.h"
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
@@ -157,19 +158,7 @@ struct config {
 
     char *store; /* path of the file that durable tasks stand in; NULL: there is none */
 
-    struct {
-        uint32_t max;          /* tasks held in memory */
-        uint64_t bytes;        /* that they take; 0: by the machine */
-        uint32_t tenant_share; /* percent of both that one tenant may hold */
-        /* Of those, by tasks that have ended; (uint64_t)CONFIG_ANY: a part of these. */
-        uint64_t kept_bytes;
-        uint64_t keep_failed; /* ns that those are kept that failed */
-        uint64_t ageing;      /* ns in the queue that count as one step of priority; 0: never */
-        uint32_t crashes;     /* of the server, while it ran: then it is dead; 0: never */
-        uint32_t losses;      /* of workers that had it: then it is dead; 0: never */
-        uint32_t history;     /* events of one task */
-        uint32_t events;      /* of all tasks, in the feed */
-    } tasks;
+    struct jobs_settings tasks;
 
     struct config_tenant *tenants; /* those with a weight of their own */
     size_t tenant_count;

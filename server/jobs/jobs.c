@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/jobs/bounds.h"
+#include "server/jobs/new_limits.h"
 #include "server/jobs/clock.h"
 #include "base/log.h"
 #include "server/jobs/core/ids.h"
@@ -105,7 +105,8 @@ static bool set_weights(struct jobs *jobs)
 static bool init_parts(struct jobs *jobs)
 {
     const struct jobs_options *o = &jobs->options;
-    bool bounds = bounds_init(jobs);
+    const struct jobs_limits *limits = &o->settings.limits;
+    bool taken = new_limits_init(jobs);
     table_init(&jobs->table,
                &(struct job_table_options){.activator = jobs->activator,
                                            .timer_class = &job_timer_class,
@@ -114,25 +115,21 @@ static bool init_parts(struct jobs *jobs)
                                            .wall_arg = o->wall_arg,
                                            .leapt = clock_leapt,
                                            .cron_task_lost = crons_task_lost,
-                                           .history_max = o->history_max,
-                                           .kept_least = o->kept_bytes_max /
-                                                         (o->tasks_max ? o->tasks_max : 1)});
-    bool sched = scheduler_init(&jobs->sched,
-                                &(struct scheduler_options){.table = &jobs->table,
-                                                            .tasks = jobs->tasks,
-                                                            .ao = &jobs->ao,
-                                                            .ageing = o->ageing,
-                                                            .crashes_max = o->crashes_max,
-                                                            .losses_max = o->losses_max,
-                                                            .kept_bytes_max = o->kept_bytes_max,
-                                                            .keep_failed = o->keep_failed,
-                                                            .keeps_rates = o->store != NULL,
-                                                            .tracer = o->tracer}) == 0;
+                                           .history_max = o->settings.history,
+                                           .kept_least = limits->kept_bytes /
+                                                         (limits->max ? limits->max : 1)});
+    bool sched =
+        scheduler_init(&jobs->sched, &(struct scheduler_options){.table = &jobs->table,
+                                                                 .tasks = jobs->tasks,
+                                                                 .ao = &jobs->ao,
+                                                                 .settings = &o->settings,
+                                                                 .keeps_rates = o->store != NULL,
+                                                                 .tracer = o->tracer}) == 0;
     jobs->crons = crons_new();
     jobs->shared = shared_new();
     if (jobs->shared)
         jobs->shared->suspended = o->suspended(o->wall_arg);
-    return bounds && sched && jobs->crons && jobs->shared && set_weights(jobs);
+    return taken && sched && jobs->crons && jobs->shared && set_weights(jobs);
 }
 
 /* Of the feed: the time of this start as ids have it, which is 0 for no start, and chance, since
@@ -170,8 +167,9 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     /* The file is read before the clock, whatever the compiler's order of arguments. */
     uint64_t last = jobs->store ? store_last_id(jobs->store) : 0;
     jobs->table.next_id = id_first(table_wall(&jobs->table), last);
-    if (!feed_init(&jobs->table.feed, options->events_max, epoch_of(jobs))) {
-        snprintf(error, size, "no memory for the last %u events of tasks", options->events_max);
+    if (!feed_init(&jobs->table.feed, options->settings.events, epoch_of(jobs))) {
+        snprintf(error, size, "no memory for the last %u events of tasks",
+                 options->settings.events);
         jobs_free(jobs);
         return NULL;
     }
@@ -390,7 +388,7 @@ void jobs_free(struct jobs *jobs)
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
     feed_readers_fini(jobs);
-    bounds_fini(jobs);
+    new_limits_fini(jobs);
     scheduler_fini(&jobs->sched);
     event_batches_fini(&jobs->batches);
     board_free(jobs->board);
@@ -440,7 +438,7 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
     out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
     out->crons = counter_read(&jobs->crons->count);
     histogram_read(&jobs->crons->late, &out->cron_late);
-    bounds_show(jobs, out);
+    new_limits_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);
     out->durable = counter_read(&jobs->table.shown_durable);

@@ -13,6 +13,7 @@
 #include "base/histogram.h"
 #include "base/span.h"
 #include "server/jobs/core/states.h"
+#include "server/jobs/settings.h"
 
 struct cron_spec;
 struct jobs;
@@ -34,15 +35,7 @@ struct jobs_options {
     /* Of the machine, since any time; NULL: the system's; ns.  With the same argument. */
     uint64_t (*suspended)(void *arg);
     void *wall_arg;
-    uint64_t tasks_max, bytes_max; /* held in memory; beyond: BUSY */
-    uint32_t tenant_share;         /* percent that one tenant may hold; 0, 100: no limit */
-    uint64_t kept_bytes_max;       /* of tasks that have ended; see life/retention.h */
-    ao_time keep_failed;           /* how long those are kept that failed, unless they say it; ns */
-    ao_time ageing;       /* so long in the queue counts as one step of priority; 0: never */
-    uint32_t crashes_max; /* a task that ran in so many crashes is dead; 0: never */
-    uint32_t losses_max;  /* a task with so many losses of workers is dead: life/loss.h; 0: never */
-    uint32_t history_max; /* events that are kept of one job */
-    uint32_t events_max;  /* that the feed of all jobs keeps: core/feed.h; 0: there is none */
+    struct jobs_settings settings;
     /* Patterns, as in server/access/rights.h, of methods that workers will offer: their tasks wait
      * for that.  Borrowed; NULL: none. */
     const char *worker_methods;
@@ -72,10 +65,8 @@ int jobs_start(struct jobs *jobs);
 void jobs_stop(struct jobs *jobs);
 void jobs_free(struct jobs *jobs); /* before tasks_free(); NULL is fine */
 
-/* Any thread, once they run: from a step that comes soon they go by the limits of these options:
- * tasks_max, bytes_max, tenant_share, kept_bytes_max, keep_failed.  Nothing else of them is looked
- * at. */
-void jobs_set_limits(struct jobs *jobs, const struct jobs_options *options);
+/* Any thread, once they run: from a step that comes soon they go by these limits. */
+void jobs_set_limits(struct jobs *jobs, const struct jobs_limits *limits);
 
 /* Any thread that has an attempt of the job, by its owner (job_source.h): whose the job is.  It
  * lasts until the attempt has returned. */
@@ -85,8 +76,7 @@ struct span jobs_owner_tenant(const void *owner);
 struct jobs_info {
     uint64_t tasks, bytes; /* held */
     uint64_t kept_bytes;   /* of these, by tasks that have ended */
-    uint64_t tasks_max, bytes_max, kept_bytes_max;
-    uint64_t tenant_share; /* percent; 0, 100: no limit */
+    struct jobs_limits limits;
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */

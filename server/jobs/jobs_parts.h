@@ -9,14 +9,14 @@
  *     effects   what follows from what has happened, in one stated order
  *     service/  the operations of the loops, and who waits for what
  *     cron/     jobs by calendar
- *     bounds    limits that a reload changes
+ *     settings  what the configuration says of tasks; new_limits: those that a reload changes
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
-#include "server/jobs/bounds.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/new_limits.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/service/event_batches.h"
@@ -54,7 +54,7 @@ struct jobs {
     size_t wanted;         /* bytes that a new job needs, and that are made room for: room_trim() */
     struct turns sweeps;   /* under way */
     struct sync sync;
-    struct bounds bounds;
+    struct new_limits new_limits;
 };
 
 enum {

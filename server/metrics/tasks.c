@@ -148,9 +148,9 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
         metrics_count(t, &states, metrics_label(labels, sizeof labels, "state", job_state_names[i]),
                       j.by_state[i]);
     }
-    write_one(t, "ergon_tasks_limit", METRICS_GAUGE, NULL, j.tasks_max, "The most that are kept.");
+    write_one(t, "ergon_tasks_limit", METRICS_GAUGE, NULL, j.limits.max, "The most that are kept.");
     write_one(t, "ergon_tasks_bytes", METRICS_GAUGE, "bytes", j.bytes, "Memory that they take.");
-    write_one(t, "ergon_tasks_limit_bytes", METRICS_GAUGE, "bytes", j.bytes_max,
+    write_one(t, "ergon_tasks_limit_bytes", METRICS_GAUGE, "bytes", j.limits.bytes,
               "The most that they may take.");
     write_one(t, "ergon_tasks_ended_bytes", METRICS_GAUGE, "bytes", j.kept_bytes,
               "Of that, those that have ended.");

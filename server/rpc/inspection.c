@@ -93,12 +93,12 @@ static void pack_kept(struct pack *p, const struct jobs_info *l)
     pack_str(p, "kept");
     pack_map(p, 12);
     pack_key_uint(p, "held", l->tasks);
-    pack_key_uint(p, "limit", l->tasks_max);
+    pack_key_uint(p, "limit", l->limits.max);
     pack_key_uint(p, "bytes", l->bytes);
-    pack_key_uint(p, "bytes_limit", l->bytes_max);
+    pack_key_uint(p, "bytes_limit", l->limits.bytes);
     pack_key_uint(p, "ended_bytes", l->kept_bytes);
-    pack_key_uint(p, "ended_bytes_limit", l->kept_bytes_max);
-    pack_key_uint(p, "tenant_share", l->tenant_share);
+    pack_key_uint(p, "ended_bytes_limit", l->limits.kept_bytes);
+    pack_key_uint(p, "tenant_share", l->limits.tenant_share);
     pack_key_uint(p, "submitted", l->submitted);
     pack_key_uint(p, "starts", l->starts);
     pack_key_uint(p, "retries", l->retries);

@@ -422,8 +422,8 @@ static void check_store(void)
 
     jobs_world_init(&w);
     w.quiet = true;
-    w.options.tasks_max = 64;
-    w.options.bytes_max = w.options.kept_bytes_max = 1 << 20;
+    w.options.settings.limits.max = 64;
+    w.options.settings.limits.bytes = w.options.settings.limits.kept_bytes = 1 << 20;
     jobs_world_keep_store(&w);
     w.store->clean = true; /* else the numbers of attempts are raised before they are read */
     w.lasts = AO_MS(20);

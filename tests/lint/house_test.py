@@ -19,11 +19,11 @@ DIALECT = "who|whoever|whom|stands?|told|crews?|berths?|hires?|hired|staff|docks
 
 # what: (the count, the aim)
 COUNTS = {
-    "files of server/": (634, 410),
-    ".c files of server/ with fewer than 60 lines": (60, 30),
-    "files that include jobs_parts.h": (46, 10),
+    "files of server/": (630, 410),
+    ".c files of server/ with fewer than 60 lines": (57, 30),
+    "files that include jobs_parts.h": (42, 10),
     "files that name an option of a task (keep_size)": (13, 5),
-    "files that name a key (keep_failed)": (11, 3),
+    "files that name a key (keep_failed)": (3, 3),
     "files that name a method (task.run_now)": (5, 5),
     "files of server/ whose name is a word of our own": (27, 0),
     "words of our own in comments of server/": (1057, 200),

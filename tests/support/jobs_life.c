@@ -44,14 +44,14 @@ static bool make_jobs(struct jobs_life *v, const char *path, char *error, size_t
     const struct jobs_options options = {.tasks = v->tasks,
                                          .registry = v->registry,
                                          .store = v->store,
-                                         .tasks_max = UINT64_MAX,
-                                         .bytes_max = UINT64_MAX,
-                                         .kept_bytes_max = UINT64_MAX,
-                                         .keep_failed = AO_S(7 * 86400),
-                                         .ageing = AO_S(10),
-                                         .crashes_max = 3,
-                                         .events_max = 4096,
-                                         .history_max = 100,
+                                         .settings.limits.max = UINT32_MAX,
+                                         .settings.limits.bytes = UINT64_MAX,
+                                         .settings.limits.kept_bytes = UINT64_MAX,
+                                         .settings.limits.keep_failed = AO_S(7 * 86400),
+                                         .settings.ageing = AO_S(10),
+                                         .settings.crashes = 3,
+                                         .settings.events = 4096,
+                                         .settings.history = 100,
                                          .read_cron_options = spec_reread_cron_options};
     v->jobs = jobs_new(&options, error, size);
     return v->jobs && jobs_recover(v->jobs, error, size) == 0;

@@ -101,12 +101,12 @@ static void open_jobs(void)
 {
     const struct jobs_options options = {.tasks = stage.tasks,
                                          .registry = stage.registry,
-                                         .tasks_max = 2000,
-                                         .bytes_max = 1 << 24,
-                                         .kept_bytes_max = 1 << 24,
-                                         .keep_failed = AO_S(7 * 86400),
-                                         .events_max = 4096,
-                                         .history_max = 100};
+                                         .settings.limits.max = 2000,
+                                         .settings.limits.bytes = 1 << 24,
+                                         .settings.limits.kept_bytes = 1 << 24,
+                                         .settings.limits.keep_failed = AO_S(7 * 86400),
+                                         .settings.events = 4096,
+                                         .settings.history = 100};
     char error[256] = "";
 
     stage.jobs = jobs_new(&options, error, sizeof error);

@@ -39,8 +39,8 @@ STORED_TEST(async)
 
 STORED_TEST(a_crash)
 {
-    w->options.crashes_max = 2;
-    w->jobs->sched.crashes_max = 2;
+    w->options.settings.crashes = 2;
+    w->jobs->options.settings.crashes = 2;
     submit(w, DURABLE_FSYNC);
     jobs_world_pass(w, AO_MS(10));
     jobs_world_crash(w);

@@ -25,7 +25,7 @@ enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
 #define SPEC_BACKOFF     AO_S(1)
 #define SPEC_BACKOFF_MAX AO_S(3600)
 #define SPEC_KEEP        AO_S(3600)
-#define SPEC_KEEP_UNSAID AO_NEVER /* SPEC_KEEP; or the server's tasks.keep_failed, if it failed */
+#define SPEC_KEEP_UNSAID AO_NEVER /* SPEC_KEEP, or what the settings say of those that failed */
 #define SPEC_KEEP_SIZE   ((uint64_t)1 << 20)
 
 /* Durations are ns.  Empty spans: not given. */

@@ -266,8 +266,8 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
 
 void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 {
-    struct pool_jobs *jobs =
-        full ? pool_table_get(&s->pools, pool, s->ageing) : pool_table_find(&s->pools, pool);
+    struct pool_jobs *jobs = full ? pool_table_get(&s->pools, pool, s->settings->ageing)
+                                  : pool_table_find(&s->pools, pool);
     if (!jobs) /* without memory nobody is taken back for who goes first */
         return;
     jobs->full = full;

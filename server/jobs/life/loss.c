@@ -75,7 +75,7 @@ void loss_settle(struct scheduler *s, struct job *job, const struct attempt_end 
         return;
     }
     count(s, job, r->loss);
-    if (s->losses_max > 0 && job_losses(job) >= s->losses_max) {
+    if (s->settings->losses > 0 && job_losses(job) >= s->settings->losses) {
         die(s, job, why);
         return;
     }

@@ -5,7 +5,7 @@
  * task may be the cause, and bring down whoever takes it.  So losses are counted, one after
  * another: a loss in company, of a worker that had other tasks too, counts one, and one that was
  * alone counts three, since there is nobody else to suspect; but the first counts one, for a worker
- * of a single slot that is taken away says nothing of what it ran.  At `losses_max` the task is
+ * of a single slot that is taken away says nothing of what it ran.  At `tasks.losses` the task is
  * dead.  From the second loss on the next attempt waits, for 1 s, doubled up to a minute, half of
  * which is left to chance: that also parts the task from those that it was lost with.
  *

@@ -30,7 +30,7 @@ static ao_time keep_of(const struct scheduler *s, const struct job *job)
 {
     if (job->more && job->more->keep.time != SPEC_KEEP_UNSAID)
         return job->more->keep.time;
-    return kind_of(job) == KEPT_BADLY ? s->keep_failed : SPEC_KEEP;
+    return kind_of(job) == KEPT_BADLY ? s->settings->limits.keep_failed : SPEC_KEEP;
 }
 
 void retention_add(struct scheduler *s, struct job *job)
@@ -43,7 +43,7 @@ void retention_add(struct scheduler *s, struct job *job)
              past = now > job->ended ? now - job->ended : 0;
     job->due = table_time_after(table, keep > past ? keep - past : 0);
     job_effect(table, job, EFFECT_TIMER);
-    if (kept_bytes(table->kept.bytes) > s->kept_bytes_max)
+    if (kept_bytes(table->kept.bytes) > s->settings->limits.kept_bytes)
         ao_activate(s->ao);
 }
 
@@ -118,7 +118,7 @@ bool retention_evict(struct scheduler *s)
 /* A half of what they may take, if that is no more than a quarter of all. */
 uint64_t retention_reserve(const struct scheduler *s, uint64_t bytes_max)
 {
-    uint64_t half = s->kept_bytes_max / 2, most = bytes_max / 4;
+    uint64_t half = s->settings->limits.kept_bytes / 2, most = bytes_max / 4;
     return half < most ? half : most;
 }
 
@@ -127,7 +127,7 @@ bool retention_trim(struct scheduler *s, uint64_t tasks_max, uint64_t bytes_max)
 {
     struct job_table *table = s->table;
     for (int budget = TRIM_BUDGET; budget > 0; budget--) {
-        bool fits = kept_bytes(table->kept.bytes) <= s->kept_bytes_max &&
+        bool fits = kept_bytes(table->kept.bytes) <= s->settings->limits.kept_bytes &&
                     table->count <= tasks_max && table->bytes <= bytes_max;
         if (fits || !evict(table, true))
             return true;

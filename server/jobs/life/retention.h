@@ -1,6 +1,6 @@
 /* What has ended is kept for its time, and while there is room; then it is forgotten.
  *
- * All together may take kept_bytes_max.  Beyond, the tenant that keeps the most (core/kept.h)
+ * All together may take tasks.kept_bytes.  Beyond, the tenant that keeps the most (core/kept.h)
  * forgets its oldest.  So of n tenants none forgets early that keeps less than an n-th of that,
  * whatever the others do; but where all that one keeps is still referred to, the next has to give.
  *

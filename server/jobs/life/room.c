@@ -21,15 +21,16 @@ static size_t weight_of(const struct job_spec *spec)
 
 static uint64_t open_bytes_max(const struct jobs *jobs)
 {
-    uint64_t most = jobs->options.bytes_max;
+    uint64_t most = jobs->options.settings.limits.bytes;
     return most - retention_reserve(&jobs->sched, most);
 }
 
 /* In the same proportion, rounded up. */
 static uint64_t open_max(const struct jobs *jobs)
 {
-    unsigned __int128 part = (unsigned __int128)jobs->options.tasks_max * open_bytes_max(jobs);
-    uint64_t most = jobs->options.bytes_max;
+    unsigned __int128 part =
+        (unsigned __int128)jobs->options.settings.limits.max * open_bytes_max(jobs);
+    uint64_t most = jobs->options.settings.limits.bytes;
     return most > 0 ? (uint64_t)((part + most - 1) / most) : 0;
 }
 
@@ -42,7 +43,7 @@ static uint64_t left_of(uint64_t most, uint64_t taken)
 
 bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
 {
-    uint32_t share = jobs->options.tenant_share;
+    uint32_t share = jobs->options.settings.limits.tenant_share;
     return share == 0 || share >= 100 ||
            (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
 }
@@ -66,7 +67,7 @@ static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint3
              " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
              " %%); let some end, or cancel some",
              (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
-             jobs->options.tenant_share);
+             jobs->options.settings.limits.tenant_share);
     return ERGON_E_BUSY;
 }
 
@@ -97,7 +98,8 @@ static enum ergon_error evict(struct jobs *jobs, uint32_t tasks, size_t weight, 
                               size_t size)
 {
     const struct job_table *table = &jobs->table;
-    uint64_t most = jobs->options.tasks_max, bytes_most = jobs->options.bytes_max;
+    uint64_t most = jobs->options.settings.limits.max,
+             bytes_most = jobs->options.settings.limits.bytes;
     for (uint32_t gone = 0;
          (tasks > 0 && table->count >= most) || table->bytes + weight > bytes_most; gone++) {
         jobs_worked(jobs, EVICT_WORK);
@@ -145,9 +147,9 @@ enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t b
 
 bool room_trim(struct jobs *jobs)
 {
-    const struct jobs_options *o = &jobs->options;
-    uint64_t bytes = o->bytes_max > jobs->wanted ? o->bytes_max - jobs->wanted : 0;
-    bool done = retention_trim(&jobs->sched, o->tasks_max, bytes);
+    const struct jobs_limits *limits = &jobs->options.settings.limits;
+    uint64_t bytes = limits->bytes > jobs->wanted ? limits->bytes - jobs->wanted : 0;
+    bool done = retention_trim(&jobs->sched, limits->max, bytes);
     if (done)
         jobs->wanted = 0;
     return done;

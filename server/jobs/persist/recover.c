@@ -308,7 +308,7 @@ static void relink(struct jobs *jobs, struct job *job)
 /* One that is to be cancelled does not run again, but it is not to blame either. */
 static bool may_go_on(const struct jobs *jobs, const struct job *job)
 {
-    return jobs->sched.crashes_max == 0 || job->crashes < jobs->options.crashes_max ||
+    return jobs->options.settings.crashes == 0 || job->crashes < jobs->options.settings.crashes ||
            job_is(job, JOB_CANCEL);
 }
 

@@ -5,7 +5,8 @@
 /* With a single crash allowed nobody ran in one and may still run: then all are alike. */
 static bool is_suspect(const struct scheduler *s, const struct job *job)
 {
-    return job->crashes > 0 && job->crashes + 1u >= s->crashes_max && s->crashes_max > 0;
+    return job->crashes > 0 && job->crashes + 1u >= s->settings->crashes &&
+           s->settings->crashes > 0;
 }
 
 static void take_place(struct scheduler *s, struct job *job)

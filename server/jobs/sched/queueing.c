@@ -56,7 +56,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
         return;
     }
     admission_settle(s, job);
-    struct pool_jobs *jobs = pool_table_get(&s->pools, pool, s->ageing);
+    struct pool_jobs *jobs = pool_table_get(&s->pools, pool, s->settings->ageing);
     if (!jobs || !fair_queue_add(&jobs->queue, job, table_now(s->table))) {
         job->due = table_time_after(s->table, AO_MS(MEMORY_PAUSE_MS));
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);

@@ -125,15 +125,11 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
     *s = (struct scheduler){.table = options->table,
                             .tasks = options->tasks,
                             .ao = options->ao,
-                            .ageing = options->ageing,
-                            .crashes_max = options->crashes_max,
-                            .losses_max = options->losses_max,
-                            .kept_bytes_max = options->kept_bytes_max,
-                            .keep_failed = options->keep_failed,
+                            .settings = options->settings,
                             .keeps_rates = options->keeps_rates,
                             .tracer = options->tracer};
     TAILQ_INIT(&s->notes.rows);
-    s->limits = limit_table_new(s->table->seed, options->ageing, POOLS_LOCAL, &s->notes);
+    s->limits = limit_table_new(s->table->seed, options->settings->ageing, POOLS_LOCAL, &s->notes);
     return s->limits ? 0 : -1;
 }
 

@@ -17,6 +17,7 @@
 #include "server/jobs/core/transitions.h"
 #include "server/jobs/sched/limits.h"
 #include "server/jobs/sched/pool_jobs.h"
+#include "server/jobs/settings.h"
 
 struct board;
 struct tasks;
@@ -31,15 +32,11 @@ struct scheduler {
     struct job_table *table; /* borrowed, as the next two */
     struct tasks *tasks;     /* the manager, which is woken when there is something to run */
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
-    uint32_t crashes_max;    /* a job that ran in so many crashes is dead; 0: never */
-    uint32_t losses_max;     /* a job with so many losses is dead, see life/loss.h; 0: never */
-    uint64_t kept_bytes_max; /* of ended jobs; beyond, see retention.h */
-    ao_time keep_failed;     /* how long those are kept that failed, unless their spec says it */
-    bool stopping;           /* nothing is started any more */
-    struct tracer *tracer;   /* borrowed: that is told of spans; NULL: nobody is */
+    const struct jobs_settings *settings; /* borrowed; its limits change between two steps */
+    bool stopping;                        /* nothing is started any more */
+    struct tracer *tracer;                /* borrowed: that is told of spans; NULL: nobody is */
 
     struct pool_table pools; /* what is queued and what is assigned */
-    ao_time ageing;
     struct job_list running; /* their current attempt has begun, in the order in which that was
                               * learned */
     struct board *board;     /* borrowed; NULL: no job is durable */
@@ -64,10 +61,7 @@ struct scheduler_options {
     struct job_table *table;
     struct tasks *tasks;
     struct ao *ao;
-    ao_time ageing; /* so long in the queue counts as one step of priority; 0: never */
-    uint32_t crashes_max, losses_max;
-    uint64_t kept_bytes_max;
-    ao_time keep_failed;
+    const struct jobs_settings *settings;
     bool keeps_rates; /* there is a file that is told of the starts of rates */
     struct tracer *tracer;
 };

@@ -448,8 +448,8 @@ static void say_lost(const struct question *q, struct job *job, char *text, size
     char why[JOB_TEXT_MAX], most[32] = "";
     const char *error = last_error(job, why, sizeof why);
 
-    if (jobs->sched.losses_max > 0)
-        snprintf(most, sizeof most, " of %" PRIu32, jobs->sched.losses_max);
+    if (jobs->options.settings.losses > 0)
+        snprintf(most, sizeof most, " of %" PRIu32, jobs->options.settings.losses);
     snprintf(text, size,
              "attempt %" PRIu32 " was lost with its worker (%s); the next comes in %s; losses: "
              "%" PRIu32 "%s",

@@ -2,7 +2,6 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/filter.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 

@@ -1,7 +1,7 @@
 /* task.list: newest first, a page at a time, and that in turns with other operations. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/filter.h"
+#include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum {

@@ -10,7 +10,8 @@
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/service/filter.h"
+#include "server/jobs/service/operation.h"
+#include "server/jobs/service/view.h"
 
 enum {
     VISITS = 2000,      /* jobs looked at, a step */

@@ -1,4 +1,4 @@
-/* Jobs as MessagePack, for people and programs.  Thread: the jobs'. */
+/* How clients see jobs: as MessagePack, and by a filter.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_VIEW_H
 #define ERGON_JOBS_VIEW_H
 
@@ -8,6 +8,7 @@ struct history_event;
 struct job;
 struct jobs;
 struct operation;
+struct task_filter; /* arguments.h */
 
 enum view_part { VIEW_RESULT = 1, VIEW_HISTORY = 2 };
 
@@ -38,5 +39,17 @@ void view_name(struct pack *p, const char *key, struct span name);
 /* Sets the state of a job whose attempt is out to where the executor says that it is: assigned,
  * running or parked.  To be called before anybody is shown the job; of another a no-op. */
 void view_stage(struct jobs *jobs, struct job *job);
+
+/* --- What a filter means --- */
+
+/* Is it the name that is wanted?  An empty one stands for all. */
+static inline bool filter_fits_name(struct span wanted, struct span name)
+{
+    return wanted.len == 0 || span_equal(wanted, name);
+}
+
+/* Does the filter mean the job, and may the operation know of it?  `now`: Unix ns. */
+bool filter_fits(struct jobs *jobs, const struct operation *op, const struct task_filter *filter,
+                 struct job *job, uint64_t now);
 
 #endif

@@ -133,13 +133,13 @@ static void with_server(struct report *r, struct delayed *d)
     struct tasks *t = tasks_new(&plan, error, sizeof error);
     const struct jobs_options options = {.tasks = t,
                                          .registry = registry,
-                                         .tasks_max = UINT64_MAX,
-                                         .bytes_max = UINT64_MAX,
-                                         .kept_bytes_max = (uint64_t)1 << 24,
-                                         .keep_failed = AO_S(7 * 86400),
-                                         .ageing = AO_S(10),
-                                         .events_max = 4096,
-                                         .history_max = 100};
+                                         .settings.limits.max = UINT32_MAX,
+                                         .settings.limits.bytes = UINT64_MAX,
+                                         .settings.limits.kept_bytes = (uint64_t)1 << 24,
+                                         .settings.limits.keep_failed = AO_S(7 * 86400),
+                                         .settings.ageing = AO_S(10),
+                                         .settings.events = 4096,
+                                         .settings.history = 100};
     struct jobs *l = t ? jobs_new(&options, error, sizeof error) : NULL;
     pthread_t thread;
     late.loop = loop;

@@ -103,10 +103,10 @@ SCRATCH_TEST(what_tasks_that_last_need_is_read)
     struct config *c = scratch_accepted(everything, NULL, NULL);
 
     assert_string_equal(c->store, "/tmp/ergon.db");
-    assert_int_equal(c->tasks.max, 7);
-    assert_int_equal(c->tasks.bytes, 0);
-    assert_int_equal(c->tasks.kept_bytes, 0);
-    assert_int_equal(c->tasks.keep_failed, 30 * UINT64_C(86400000000000));
+    assert_int_equal(c->tasks.limits.max, 7);
+    assert_int_equal(c->tasks.limits.bytes, 0);
+    assert_int_equal(c->tasks.limits.kept_bytes, 0);
+    assert_int_equal(c->tasks.limits.keep_failed, 30 * UINT64_C(86400000000000));
     assert_int_equal(c->tasks.ageing, 0);
     assert_int_equal(c->tasks.crashes, 0);
     assert_int_equal(c->tasks.losses, 0);

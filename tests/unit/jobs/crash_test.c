@@ -46,7 +46,7 @@ static void expect_one_suspect(const struct jobs_world *w)
     const struct job *suspect = NULL;
     for (const struct world_run *r = w->runs; r; r = r->next) {
         const struct job *e = r->run.owner;
-        if (w->options.crashes_max == 0 || e->crashes + 1u < w->options.crashes_max)
+        if (w->options.settings.crashes == 0 || e->crashes + 1u < w->options.settings.crashes)
             continue;
         assert_true(!suspect || suspect == e);
         suspect = e;
@@ -291,7 +291,7 @@ static void live(struct crashing *c, uint64_t seed)
     c->w.holds = seed % 5 == 0;
     c->w.arg = c;
     c->w.room[0] = c->w.room[1] = 2;
-    c->w.options.crashes_max = seed % 2 ? 3 : 0;
+    c->w.options.settings.crashes = seed % 2 ? 3 : 0;
     jobs_world_open(&c->w);
     for (unsigned i = 0; i < DEEDS; i++) {
         deed(c);

@@ -443,7 +443,7 @@ JOBS_TEST(one_tenant_leaves_crons_to_others)
 {
     enum { GREEDY = 40, OTHERS = 9950 };
     char name[16];
-    w->jobs->options.tenant_share = 80;
+    w->jobs->options.settings.limits.tenant_share = 80;
     for (unsigned i = 0; i <= GREEDY; i++) {
         snprintf(name, sizeof name, "c%u", i);
         struct operation *op = world_operation(w, &operation_cron_put);
@@ -492,8 +492,8 @@ JOBS_TEST(crons_leave_memory_to_others)
     char name[16];
     unsigned count = 0;
     struct operation *op;
-    w->jobs->options.tenant_share = 80;
-    w->jobs->options.bytes_max = 100 * 60000;
+    w->jobs->options.settings.limits.tenant_share = 80;
+    w->jobs->options.settings.limits.bytes = 100 * 60000;
     do {
         snprintf(name, sizeof name, "c%u", count);
         op = put_large(w, "greedy", name);
@@ -642,7 +642,7 @@ static void start_full(struct jobs_world *w, const char *catch_up)
     jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(3600)));
     jobs_world_pass(w, AO_MS(2));
     w->leap += (int64_t)AO_S(64);
-    w->options.tasks_max = 1;
+    w->options.settings.limits.max = 1;
     jobs_world_crash(w);
 }
 
@@ -652,7 +652,7 @@ static void start_full_and_make_room(struct jobs_world *w, const char *catch_up,
     jobs_world_pass(w, AO_S(2));
     stage_holds(list(w), "tasks.max");
     assert_int_equal(submitted(w), 0);
-    w->jobs->options.tasks_max = 100;
+    w->jobs->options.settings.limits.max = 100;
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(submitted(w), missed);
     stage_holds(list(w), "'error': nil");
@@ -673,7 +673,7 @@ STORED_TEST(what_nobody_makes_up_for_is_not_tried)
     start_full(w, "none");
     jobs_world_pass(w, AO_S(2));
     stage_holds(list(w), "'error': nil");
-    w->jobs->options.tasks_max = 100;
+    w->jobs->options.settings.limits.max = 100;
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(submitted(w), 0);
 }

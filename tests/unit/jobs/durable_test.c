@@ -266,7 +266,7 @@ STORED_TEST(a_long_history_is_trimmed_in_the_file)
     }
     jobs_world_pass(w, AO_S(1));
     assert_true(history_next(world_job(w, id)) > 2 * ATTEMPTS);
-    assert_true(w->store->rows.event_count <= w->options.history_max);
+    assert_true(w->store->rows.event_count <= w->options.settings.history);
     uint32_t oldest = history_oldest(world_job(w, id));
     for (uint32_t i = 0; i < w->store->rows.event_count; i++)
         assert_true(w->store->rows.events[i].event.seq >= oldest);

@@ -70,7 +70,7 @@ static void recount(struct jobs_world *w, struct tenant *t)
 JOBS_TEST(who_keeps_much_forgets_its_own, .quiet = true)
 {
     uint64_t little[3], much[50];
-    w->jobs->sched.kept_bytes_max = ROOM;
+    w->jobs->options.settings.limits.kept_bytes = ROOM;
     for (unsigned i = 0; i < 3; i++)
         little[i] = end_one(w, "little", 1000, DURABLE_NONE);
     for (unsigned i = 0; i < 50; i++)
@@ -89,7 +89,7 @@ JOBS_TEST(who_keeps_much_forgets_its_own, .quiet = true)
 JOBS_TEST(of_several_who_keep_much_each_gets_the_same, .quiet = true)
 {
     static const char *const names[] = {"first", "second", "third"};
-    w->jobs->sched.kept_bytes_max = ROOM;
+    w->jobs->options.settings.limits.kept_bytes = ROOM;
     for (unsigned i = 0; i < 30; i++)
         end_one(w, names[0], 3000, DURABLE_NONE);
     assert_in_range(bytes_of(w, names[0]), ROOM * 9 / 10, ROOM);
@@ -105,7 +105,7 @@ JOBS_TEST(with_less_room_all_who_keep_much_give, .quiet = true)
 {
     for (unsigned i = 0; i < 20; i++)
         end_one(w, i % 2 ? "first" : "second", 3000, DURABLE_NONE);
-    w->jobs->sched.kept_bytes_max = ROOM / 4;
+    w->jobs->options.settings.limits.kept_bytes = ROOM / 4;
     ao_activate(&w->jobs->ao);
     jobs_world_settle(w);
     assert_in_range(bytes_of(w, "first"), ROOM / 8 - 4000, ROOM / 8 + 4000);
@@ -117,8 +117,8 @@ JOBS_TEST(many_small_ones_keep_as_much_as_few_large_ones, .quiet = true)
 {
     uint64_t large[6], small[200];
     w->jobs->table.kept.least = 2 * ROOM / 100;
-    w->jobs->sched.kept_bytes_max = 2 * ROOM;
-    w->jobs->options.tasks_max = 100;
+    w->jobs->options.settings.limits.kept_bytes = 2 * ROOM;
+    w->jobs->options.settings.limits.max = 100;
     for (unsigned i = 0; i < 6; i++)
         large[i] = end_one(w, "few", LARGE, DURABLE_NONE);
     for (unsigned i = 0; i < 200; i++)
@@ -133,7 +133,7 @@ JOBS_TEST(many_small_ones_keep_as_much_as_few_large_ones, .quiet = true)
 /* What failed is kept apart within each tenant, and costs no other tenant what is done. */
 JOBS_TEST(who_fails_much_forgets_its_own_failures, .quiet = true)
 {
-    w->jobs->sched.kept_bytes_max = ROOM;
+    w->jobs->options.settings.limits.kept_bytes = ROOM;
     uint64_t done = end_one(w, "good", 1000, DURABLE_NONE), failed = 0, first = 0;
     w->lasts = AO_NEVER;
     for (unsigned i = 0; i < 50; i++) {
@@ -156,13 +156,13 @@ JOBS_TEST(room_for_new_ones_is_made_by_who_keeps_the_most, .quiet = true)
     uint64_t little = end_one(w, "little", 1000, DURABLE_NONE);
     for (unsigned i = 0; i < 9; i++)
         end_one(w, "much", LARGE, DURABLE_NONE);
-    w->jobs->options.bytes_max = w->jobs->table.bytes;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes;
     w->lasts = AO_NEVER;
     struct job_spec spec = of_size("little", LARGE);
     spec.delay = AO_S(60);
     for (unsigned i = 0; i < 5; i++) {
         jobs_world_submit(w, &spec);
-        assert_true(w->jobs->table.bytes <= w->jobs->options.bytes_max);
+        assert_true(w->jobs->table.bytes <= w->jobs->options.settings.limits.bytes);
     }
     assert_non_null(world_job(w, little));
     assert_in_range(bytes_of(w, "much"), 3 * LARGE, 6 * LARGE);
@@ -181,7 +181,7 @@ JOBS_TEST(who_can_forget_nothing_is_passed_over, .quiet = true)
         stuck[i] = jobs_world_submit(w, &spec);
     jobs_world_pass(w, AO_S(2));
     uint64_t other = end_one(w, "other", LARGE, DURABLE_NONE);
-    w->jobs->sched.kept_bytes_max = LARGE;
+    w->jobs->options.settings.limits.kept_bytes = LARGE;
     assert_false(retention_trim(&w->jobs->sched, UINT64_MAX, UINT64_MAX) && world_job(w, other));
     jobs_world_settle(w);
     assert_null(world_job(w, other));
@@ -264,7 +264,7 @@ JOBS_TEST(ten_thousand_tenants_lose_nothing_to_one, .quiet = true)
         snprintf(name, sizeof name, "t%u", i);
         ids[i] = end_one(w, name, i % 64, DURABLE_NONE);
     }
-    w->jobs->sched.kept_bytes_max = kept_bytes(w->jobs->table.kept.bytes) + 2 * LARGE;
+    w->jobs->options.settings.limits.kept_bytes = kept_bytes(w->jobs->table.kept.bytes) + 2 * LARGE;
     for (unsigned i = 0; i < 100; i++)
         end_one(w, "much", LARGE, DURABLE_NONE);
     for (unsigned i = 0; i < TENANTS; i++)
@@ -319,7 +319,7 @@ STORED_TEST(what_each_tenant_keeps_is_counted_again_after_a_crash)
 STORED_TEST(a_restart_with_less_room_takes_it_from_who_keeps_the_most)
 {
     fill(w);
-    w->options.kept_bytes_max = 4 * LARGE;
+    w->options.settings.limits.kept_bytes = 4 * LARGE;
     jobs_world_restart(w);
     jobs_world_pass(w, AO_S(1));
     counts_are_right(w);

@@ -57,7 +57,7 @@ JOBS_TEST(each_further_attempt_waits_longer)
 {
     static const unsigned most_s[] = {1, 2, 4, 8, 16, 32, 60, 60};
     uint64_t id = stage_submit(w);
-    w->jobs->sched.losses_max = 0;
+    w->jobs->options.settings.losses = 0;
     lose(w, id, LOSS_IN_COMPANY);
     for (unsigned i = 0; i < sizeof most_s / sizeof most_s[0]; i++) {
         lose(w, id, LOSS_IN_COMPANY);
@@ -107,7 +107,7 @@ JOBS_TEST(after_four_alone_it_is_dead_and_not_after_three)
 
 JOBS_TEST(without_a_limit_it_never_is)
 {
-    w->jobs->sched.losses_max = 0;
+    w->jobs->options.settings.losses = 0;
     uint64_t id = stage_submit(w);
     lose_times(w, id, LOSS_ALONE, 300);
     assert_true(job_is_open(world_job(w, id)));

@@ -133,7 +133,7 @@ JOBS_TEST(all_tenants_together_have_so_many)
 /* A tenant may have so much as stands to what is free as its share to the rest. */
 JOBS_TEST(a_tenant_has_its_share)
 {
-    w->jobs->options.tenant_share = 50;
+    w->jobs->options.settings.limits.tenant_share = 50;
     for (uint32_t t = 0; t < 9; t++) {
         char name[NAME];
         snprintf(name, sizeof name, "t%u", t);

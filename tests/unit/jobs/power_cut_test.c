@@ -572,8 +572,8 @@ static void live_all(struct cutting *c, uint64_t seed)
     c->w.begun = on_begun;
     c->w.told = on_told;
     c->w.arg = c;
-    c->w.options.ageing = AO_S(1000000);
-    c->w.options.crashes_max = seed % 2 ? 3 : 0;
+    c->w.options.settings.ageing = AO_S(1000000);
+    c->w.options.settings.crashes = seed % 2 ? 3 : 0;
     for (unsigned life = 0; life < LIVES; life++)
         live(c);
     live_to_the_end(c);

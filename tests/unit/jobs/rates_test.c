@@ -216,8 +216,8 @@ RATE_TEST(rates_without_tasks_leave_room_to_others)
     struct job_spec other = WORK(.tenant = span_text("other"), .keep = 0);
     enum ergon_error error = ERGON_OK;
     follow(w);
-    w->jobs->options.tenant_share = 50;
-    w->jobs->options.bytes_max = w->jobs->table.bytes + ROOM;
+    w->jobs->options.settings.limits.tenant_share = 50;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes + ROOM;
     for (unsigned i = 0; i < 2000 && error == ERGON_OK; i++) {
         snprintf(key, sizeof key, "k%u", i);
         spec.rate_key = span_text(key);
@@ -235,8 +235,8 @@ RATE_TEST(rates_without_tasks_leave_room_to_others)
         assert_int_equal(world_submit(w, &other, &done, text, sizeof text), ERGON_OK);
         jobs_world_pass(w, AO_S(1));
         jobs_world_restart(w);
-        w->jobs->options.tenant_share = 50;
-        w->jobs->options.bytes_max = ROOM;
+        w->jobs->options.settings.limits.tenant_share = 50;
+        w->jobs->options.settings.limits.bytes = ROOM;
     }
     jobs_world_pass(w, AO_S(2 * 86400));
     assert_int_equal(w->jobs->table.open_bytes, 0);

@@ -85,7 +85,7 @@ REST_TEST(so_does_one_of_a_task_that_was_out_before)
 
 REST_TEST(one_answer_in_five_is_enough)
 {
-    w->jobs->sched.losses_max = 0;
+    w->jobs->options.settings.losses = 0;
     for (unsigned i = 0; i < TASKS; i++)
         jobs_world_submit(w, &WORK(.priority = (uint8_t)(i % 10)));
     for (unsigned i = 0; i < TASKS; i++) {

@@ -270,7 +270,7 @@ JOBS_TEST(a_pool_that_rests_keeps_no_permits, .room = 5)
         WORK(.limit_key = span_text("gpu"), .limit = 2, .take = 2, .priority = 9);
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
-    w->jobs->sched.losses_max = 1;
+    w->jobs->options.settings.losses = 1;
     for (int i = 0; i < 5; i++)
         jobs_world_submit(w, &WORK());
     jobs_world_settle(w);

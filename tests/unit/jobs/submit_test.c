@@ -43,21 +43,21 @@ JOBS_TEST(a_server_that_stops_takes_no_more)
 JOBS_TEST(beyond_the_bound_it_is_busy)
 {
     struct job_spec spec = WORK();
-    w->jobs->options.tasks_max = 2;
+    w->jobs->options.settings.limits.max = 2;
     jobs_world_submit(w, &spec);
     jobs_world_submit(w, &spec);
     assert_int_equal(refused(w, &spec, "2 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
-    w->jobs->options.tasks_max = 10;
-    w->jobs->options.bytes_max = w->jobs->table.bytes + 100;
+    w->jobs->options.settings.limits.max = 10;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes + 100;
     assert_int_equal(refused(w, &spec, "tasks.bytes"), ERGON_E_BUSY);
-    w->jobs->options.bytes_max = 100;
+    w->jobs->options.settings.limits.bytes = 100;
     assert_int_equal(refused(w, &spec, "tasks.bytes"), ERGON_E_TOO_LARGE);
 }
 
 JOBS_TEST(what_has_ended_makes_room)
 {
     struct job_spec spec = WORK();
-    w->jobs->options.tasks_max = 2;
+    w->jobs->options.settings.limits.max = 2;
     uint64_t id = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     world_finish(world_run_of(w, id), "\x01");
@@ -304,9 +304,9 @@ static uint32_t submit_until_busy(struct jobs_world *w, const char *tenant, size
 
 JOBS_TEST(who_takes_all_tasks_he_can_get_leaves_some, .quiet = true)
 {
-    w->jobs->options.tenant_share = 80;
-    w->jobs->options.tasks_max = 100;
-    w->jobs->sched.kept_bytes_max = 0; /* nothing is reserved */
+    w->jobs->options.settings.limits.tenant_share = 80;
+    w->jobs->options.settings.limits.max = 100;
+    w->jobs->options.settings.limits.kept_bytes = 0; /* nothing is reserved */
     assert_int_equal(submit_until_busy(w, "greedy", 10), 80);
     assert_int_equal(submit_until_busy(w, "second", 10), 16);
     assert_int_equal(submit_for(w, "third", 10), ERGON_OK);
@@ -315,15 +315,15 @@ JOBS_TEST(who_takes_all_tasks_he_can_get_leaves_some, .quiet = true)
 
 JOBS_TEST(who_takes_all_bytes_he_can_get_leaves_some, .quiet = true)
 {
-    w->jobs->options.tenant_share = 80;
-    w->jobs->options.bytes_max = w->jobs->table.bytes + 100 * 100000;
-    w->jobs->sched.kept_bytes_max = 0;
+    w->jobs->options.settings.limits.tenant_share = 80;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes + 100 * 100000;
+    w->jobs->options.settings.limits.kept_bytes = 0;
     assert_in_range(submit_until_busy(w, "greedy", 100000), 75, 80);
     assert_in_range(submit_until_busy(w, "second", 100000), 12, 18);
     assert_int_equal(submit_for(w, "third", 1000), ERGON_OK);
     const struct tenant *t = table_tenant_find(&w->jobs->table, span_text("greedy"));
     assert_true(t->open_bytes > 75 * 100000 && t->open >= 75);
-    w->jobs->options.tenant_share = 100;
+    w->jobs->options.settings.limits.tenant_share = 100;
     assert_int_equal(submit_for(w, "greedy", 1000), ERGON_OK);
 }
 
@@ -336,13 +336,13 @@ JOBS_TEST(what_is_open_leaves_room_to_what_is_kept, .quiet = true)
     struct submitted done;
     char text[JOB_TEXT_MAX], name[8];
     spec.params = span_of(params, sizeof params);
-    w->jobs->options.bytes_max = w->jobs->table.bytes + MOST;
-    w->jobs->sched.kept_bytes_max = KEPT;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes + MOST;
+    w->jobs->options.settings.limits.kept_bytes = KEPT;
     w->lasts = 0;
     uint64_t kept = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
     for (unsigned share = 80; share <= 100; share += 20) {
-        w->jobs->options.tenant_share = share;
+        w->jobs->options.settings.limits.tenant_share = share;
         for (unsigned i = 0; i < 30; i++) {
             snprintf(name, sizeof name, "t%u", i);
             spec = WORK(.tenant = span_text(name), .delay = AO_S(60));
@@ -352,11 +352,11 @@ JOBS_TEST(what_is_open_leaves_room_to_what_is_kept, .quiet = true)
             stage_holds(text, "tasks.bytes");
         }
         assert_non_null(world_job(w, kept));
-        assert_true(w->jobs->table.bytes <= w->jobs->options.bytes_max - KEPT / 4);
+        assert_true(w->jobs->table.bytes <= w->jobs->options.settings.limits.bytes - KEPT / 4);
     }
     assert_in_range(w->jobs->table.open, 85, 90);
     spec.params = span_of(params, sizeof params);
-    w->jobs->options.bytes_max = sizeof params;
+    w->jobs->options.settings.limits.bytes = sizeof params;
     assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_E_TOO_LARGE);
 }
 
@@ -399,14 +399,14 @@ static enum ergon_error submit_large(struct jobs_world *w, size_t bytes)
 JOBS_TEST(what_is_beyond_goes_in_small_steps, .quiet = true)
 {
     enum { KEPT = 6000, LEFT = 100 };
-    w->jobs->options.tenant_share = 100;
+    w->jobs->options.settings.limits.tenant_share = 100;
     w->lasts = 0;
     w->room[1] = 100;
     for (unsigned i = 0; i < KEPT; i++)
         jobs_world_submit(w, &WORK(.keep = AO_S(3600)));
     jobs_world_pass(w, AO_S(10));
     assert_int_equal(w->jobs->table.count, KEPT);
-    w->jobs->options.tasks_max = LEFT;
+    w->jobs->options.settings.limits.max = LEFT;
     uint64_t before = w->jobs->table.count;
     assert_int_equal(submit_large(w, 10), ERGON_E_BUSY);
     assert_in_range(before - w->jobs->table.count, 1000, 3000);
@@ -423,15 +423,15 @@ JOBS_TEST(what_is_beyond_goes_in_small_steps, .quiet = true)
 JOBS_TEST(room_is_made_for_what_was_refused, .quiet = true)
 {
     enum { KEPT = 6000 };
-    w->jobs->options.tenant_share = 100;
-    w->jobs->sched.kept_bytes_max = UINT64_MAX / 4;
+    w->jobs->options.settings.limits.tenant_share = 100;
+    w->jobs->options.settings.limits.kept_bytes = UINT64_MAX / 4;
     w->lasts = 0;
     w->room[1] = 100;
     for (unsigned i = 0; i < KEPT; i++)
         jobs_world_submit(w, &WORK(.keep = AO_S(3600)));
     jobs_world_pass(w, AO_S(10));
     size_t bytes = w->jobs->table.bytes;
-    w->jobs->options.bytes_max = bytes;
+    w->jobs->options.settings.limits.bytes = bytes;
     assert_int_equal(submit_large(w, bytes * 7 / 10), ERGON_E_BUSY);
     ao_activate(&w->jobs->ao);
     jobs_world_pass(w, AO_S(1));

@@ -234,7 +234,7 @@ JOBS_TEST(the_oldest_ends_go_when_there_are_too_many)
     struct job_spec spec = WORK();
     uint64_t ids[100];
     w->lasts = 0;
-    w->jobs->sched.kept_bytes_max = 20000;
+    w->jobs->options.settings.limits.kept_bytes = 20000;
     for (unsigned i = 0; i < 100; i++)
         ids[i] = jobs_world_submit(w, &spec);
     jobs_world_settle(w);
@@ -315,7 +315,7 @@ JOBS_TEST(those_that_are_done_do_not_push_out_those_that_failed, .quiet = true)
 {
     enum { ROOM = 40000 };
     const uint64_t *kept = w->jobs->table.kept.bytes;
-    w->jobs->sched.kept_bytes_max = ROOM;
+    w->jobs->options.settings.limits.kept_bytes = ROOM;
     uint64_t failed = end_one(w, &WORK(), false);
     for (unsigned i = 0; i < 200; i++)
         end_one(w, &WORK(), true);
@@ -333,7 +333,7 @@ JOBS_TEST(those_that_are_done_do_not_push_out_those_that_failed, .quiet = true)
 JOBS_TEST(room_for_new_ones_is_made_by_those_that_are_done)
 {
     uint64_t failed = end_one(w, &WORK(), false), done = end_one(w, &WORK(), true);
-    w->jobs->options.tasks_max = 2;
+    w->jobs->options.settings.limits.max = 2;
     stage_submit(w);
     assert_null(world_job(w, done));
     assert_non_null(world_job(w, failed));

@@ -268,15 +268,15 @@ SCRATCH_TEST(what_may_be_held_fits_the_machine)
 {
     uint64_t machine = memory_usable("");
     struct config *c = configure(NULL);
-    struct jobs_options jobs = plan_jobs(c);
-    assert_int_equal(jobs.bytes_max, machine / 4);
-    assert_int_equal(jobs.kept_bytes_max, machine / 4 / 4);
-    assert_true(plan_accounts(c).bytes_in_all + jobs.bytes_max <= machine / 4 * 3);
+    struct jobs_settings jobs = plan_jobs(c);
+    assert_int_equal(jobs.limits.bytes, machine / 4);
+    assert_int_equal(jobs.limits.kept_bytes, machine / 4 / 4);
+    assert_true(plan_accounts(c).bytes_in_all + jobs.limits.bytes <= machine / 4 * 3);
     c = configure("tasks: {bytes: 8m}\n");
-    assert_int_equal(plan_jobs(c).bytes_max, 8 << 20);
-    assert_int_equal(plan_jobs(c).kept_bytes_max, 2 << 20);
+    assert_int_equal(plan_jobs(c).limits.bytes, 8 << 20);
+    assert_int_equal(plan_jobs(c).limits.kept_bytes, 2 << 20);
     c = configure("tasks: {kept_bytes: 0}\n");
-    assert_int_equal(plan_jobs(c).kept_bytes_max, 0);
+    assert_int_equal(plan_jobs(c).limits.kept_bytes, 0);
 }
 
 static int plan_all(void *arg)

@@ -11,7 +11,7 @@ static void expect_busy(struct jobs_world *w, const struct job_spec *spec, const
     stage_holds(text, why);
 }
 
-static void set(struct jobs_world *w, struct jobs_options limits)
+static void set(struct jobs_world *w, struct jobs_limits limits)
 {
     jobs_set_limits(w->jobs, &limits);
     jobs_world_settle(w);
@@ -20,19 +20,19 @@ static void set(struct jobs_world *w, struct jobs_options limits)
 JOBS_TEST(what_is_open_stays_and_nothing_more_is_taken)
 {
     struct job_spec spec = WORK();
-    struct jobs_options limits = w->jobs->options;
+    struct jobs_limits limits = w->jobs->options.settings.limits;
 
     for (unsigned i = 0; i < 5; i++)
         stage_submit(w);
-    limits.tasks_max = 2;
+    limits.max = 2;
     set(w, limits);
     expect_busy(w, &spec, "tasks.max");
     assert_int_equal(w->jobs->table.open, 5);
-    limits.tasks_max = 100;
-    limits.bytes_max = w->jobs->table.bytes + 100;
+    limits.max = 100;
+    limits.bytes = w->jobs->table.bytes + 100;
     set(w, limits);
     expect_busy(w, &spec, "tasks.bytes");
-    limits.bytes_max = (uint64_t)1 << 30;
+    limits.bytes = (uint64_t)1 << 30;
     limits.tenant_share = 5;
     set(w, limits);
     expect_busy(w, &spec, "tasks.tenant_share");
@@ -43,23 +43,23 @@ JOBS_TEST(what_is_open_stays_and_nothing_more_is_taken)
 
 JOBS_TEST(what_is_kept_beyond_is_forgotten, .quiet = true)
 {
-    struct jobs_options limits = w->jobs->options;
+    struct jobs_limits limits = w->jobs->options.settings.limits;
     struct jobs_info info;
 
     w->lasts = 0;
     for (unsigned i = 0; i < 100; i++)
         stage_submit(w);
     jobs_world_settle(w);
-    limits.kept_bytes_max = w->jobs->table.bytes / 2;
+    limits.kept_bytes = w->jobs->table.bytes / 2;
     set(w, limits);
-    assert_in_range(kept_bytes(w->jobs->table.kept.bytes), 1, limits.kept_bytes_max);
+    assert_in_range(kept_bytes(w->jobs->table.kept.bytes), 1, limits.kept_bytes);
     jobs_info(w->jobs, &info);
-    assert_int_equal(info.kept_bytes_max, limits.kept_bytes_max);
+    assert_int_equal(info.limits.kept_bytes, limits.kept_bytes);
 }
 
 JOBS_TEST(what_fails_from_then_on_is_kept_so_long)
 {
-    struct jobs_options limits = w->jobs->options;
+    struct jobs_limits limits = w->jobs->options.settings.limits;
 
     limits.keep_failed = AO_S(10);
     set(w, limits);
@@ -74,11 +74,11 @@ JOBS_TEST(what_fails_from_then_on_is_kept_so_long)
 /* It is posted from another thread, and waits for a step. */
 JOBS_TEST(they_change_in_a_step_of_their_own)
 {
-    struct jobs_options limits = w->jobs->options;
+    struct jobs_limits limits = w->jobs->options.settings.limits;
 
-    limits.tasks_max = 7;
+    limits.max = 7;
     jobs_set_limits(w->jobs, &limits);
-    assert_true(w->jobs->options.tasks_max > 7);
+    assert_true(w->jobs->options.settings.limits.max > 7);
     jobs_world_settle(w);
-    assert_int_equal(w->jobs->options.tasks_max, 7);
+    assert_int_equal(w->jobs->options.settings.limits.max, 7);
 }
