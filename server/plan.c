@@ -32,7 +32,7 @@ static uint64_t memory_in_all(const struct config *c)
 
 static uint64_t memory_of_connection(const struct config *c)
 {
-    return c->limits.connection_memory > 0 ? c->limits.connection_memory : memory_in_all(c) / 8;
+    return c->net.connection_bytes > 0 ? c->net.connection_bytes : memory_in_all(c) / 8;
 }
 
 /* An eighth is reserved for the loops.  The shared rest is never too small for one message of the
@@ -51,8 +51,8 @@ static struct input_limits partial_limits(const struct config *c, uint32_t loops
 /* The share of each loop.  `connections` 0: there is no limit to take a share of. */
 static uint32_t newcomers_share(const struct config *c, uint32_t connections, uint32_t loops)
 {
-    uint32_t all = c->limits.newcomers ? c->limits.newcomers : connections / 4;
-    uint32_t share = (all + loops - 1) / loops, least = c->limits.newcomers ? 1 : NEWCOMERS_LEAST;
+    uint32_t all = c->net.newcomers ? c->net.newcomers : connections / 4;
+    uint32_t share = (all + loops - 1) / loops, least = c->net.newcomers ? 1 : NEWCOMERS_LEAST;
 
     return share > least ? share : least;
 }
@@ -63,8 +63,8 @@ static uint32_t handshakes_share(const struct config *c, uint32_t loops)
     uint64_t fit = memory_in_all(c) / 16 / HANDSHAKE_BYTES;
     uint32_t all = fit < HANDSHAKES_MOST ? (uint32_t)fit : HANDSHAKES_MOST;
 
-    if (c->limits.handshakes > 0)
-        all = c->limits.handshakes;
+    if (c->net.handshakes > 0)
+        all = c->net.handshakes;
     else if (all < HANDSHAKES_LEAST)
         all = HANDSHAKES_LEAST;
     return (all + loops - 1) / loops;
@@ -73,34 +73,21 @@ static uint32_t handshakes_share(const struct config *c, uint32_t loops)
 struct scan_limits plan_scan(const struct config *c)
 {
     return (struct scan_limits){.message_max = (uint32_t)c->limits.message,
-                                .depth_max = c->limits.depth};
+                                .depth_max = c->net.scan.depth_max};
 }
 
 struct net_limits plan_limits(const struct config *c, uint32_t loops)
 {
-    uint32_t connections = c->limits.connections;
+    struct net_limits limits = c->net;
 
-    if (connections == 0)
-        connections = fdlimit_connections(fdlimit_raise());
-    return (struct net_limits){
-        .scan = plan_scan(c),
-        .in_flight = c->limits.in_flight,
-        .output_max = c->limits.output,
-        .connection_bytes = memory_of_connection(c),
-        .partial = partial_limits(c, loops),
-        .connections = connections,
-        .connections_per_address = c->limits.connections_per_address,
-        .newcomers = newcomers_share(c, connections, loops),
-        .handshakes = handshakes_share(c, loops),
-        .auth_timeout = c->limits.auth_timeout,
-        .handshake_timeout = c->limits.handshake_timeout,
-        .idle_timeout = c->limits.idle_timeout,
-        .unread = c->limits.unread,
-        .keepalive = c->limits.keepalive,
-        .silence = c->workers.silence,
-        .auth_failures = c->limits.auth_failures,
-        .penalty = c->limits.penalty,
-    };
+    limits.scan = plan_scan(c);
+    limits.connection_bytes = memory_of_connection(c);
+    limits.partial = partial_limits(c, loops);
+    if (limits.connections == 0)
+        limits.connections = fdlimit_connections(fdlimit_raise());
+    limits.newcomers = newcomers_share(c, limits.connections, loops);
+    limits.handshakes = handshakes_share(c, loops);
+    return limits;
 }
 
 struct account_limits plan_accounts(const struct config *c)

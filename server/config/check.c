@@ -67,7 +67,7 @@ static void derive_listener(struct config_report *r, const struct config *c,
     if ((int)l->auth == CONFIG_AUTH_AUTO)
         l->auth = auth_of(c, l);
     if (!is_given(l, "idle_timeout"))
-        l->idle_timeout = c->limits.idle_timeout;
+        l->idle_timeout = c->net.idle_timeout;
     if (!is_given(l, "insecure"))
         l->insecure = c->insecure;
 }
@@ -391,7 +391,7 @@ static void check_blocking(const struct subject *s)
 static void check_memory(const struct subject *s)
 {
     uint64_t all = s->config->limits.memory, principal = s->config->limits.principal_memory;
-    uint64_t connection = s->config->limits.connection_memory;
+    uint64_t connection = s->config->net.connection_bytes;
 
     if (all > 0 && principal > all)
         wrong(s, "limits.principal_memory", "is larger than limits.memory (make it smaller)");

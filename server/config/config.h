@@ -171,32 +171,19 @@ struct config {
         uint64_t spin; /* ns; IDLE_SPIN and IDLE_AUTO */
     } idle;
 
+    struct net_limits net; /* keys limits.*, as they are read: 0 stands for "auto" or "off" */
+
+    /* What plan_limits() and plan_accounts() make the rest of. */
     struct {
-        uint64_t message;                 /* bytes of one message */
-        uint32_t depth;                   /* nesting of one message */
-        uint32_t connections;             /* 0: as many as the limit of open files allows */
-        uint32_t connections_per_address; /* 0: none of its own */
-        uint32_t in_flight;               /* requests, each connection */
-        uint32_t principal_in_flight;     /* calls, of all connections of one; 0: off */
-        uint64_t output;                  /* bytes that wait to be written, each connection */
-        uint64_t memory;                  /* bytes that all connections and calls hold; 0: auto */
-        uint64_t principal_memory;        /* that those of one principal hold; 0: auto */
-        uint64_t connection_memory;       /* that one connection holds; 0: auto */
-        uint64_t partial;                 /* bytes of unfinished messages, all connections */
-        uint64_t handshake_timeout;       /* ns */
-        uint64_t auth_timeout;            /* ns; 0: none */
-        uint32_t newcomers;               /* that have not said who they are; 0: a quarter */
-        uint32_t handshakes;              /* that have begun; 0: by memory */
-        uint64_t idle_timeout;            /* ns; 0: none */
-        uint64_t unread;                  /* ns; 0: any time */
-        uint64_t keepalive;               /* ns; 0: never */
-        uint32_t auth_failures;           /* on one connection, then it is closed */
-        uint64_t penalty;                 /* ns that a wrong token costs its address; 0: none */
+        uint64_t message;             /* bytes of one message */
+        uint32_t principal_in_flight; /* calls, of all connections of one; 0: off */
+        uint64_t memory;              /* bytes that all connections and calls hold; 0: auto */
+        uint64_t principal_memory;    /* that those of one principal hold; 0: auto */
+        uint64_t partial;             /* bytes of unfinished messages, all connections */
     } limits;
 
     struct {
         uint32_t max;                /* registrations */
-        uint64_t silence;            /* ns in which a worker's machine may say nothing; 0: any */
         uint64_t give_up;            /* ns that a worker may be late; 0: any */
         struct config_texts methods; /* patterns of those that workers will offer */
         struct config_texts join;    /* patterns of handlers that they may offer, too */

@@ -23,7 +23,7 @@ SCRATCH_TEST(defaults_stand)
     assert_int_equal(c->loops.count, 0);
     assert_true(c->shortcut);
     assert_int_equal(c->limits.message, 16 << 20);
-    assert_int_equal(c->limits.depth, 32);
+    assert_int_equal(c->net.scan.depth_max, 32);
     assert_int_equal(c->drain, 8 * SECOND);
     assert_int_equal(c->step_limit, 50 * MS);
     assert_int_equal(c->log.level, LOG_INFO);
