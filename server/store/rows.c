@@ -39,12 +39,10 @@ static const struct row_column option_columns[] = {
     {"deadline_at", TASK(U64, deadline_at)},
     {"timeout_ns", TASK(U64, timeout)},
     {"retries", TASK(U32, retries)},
-    {"backoff_ns", TASK(U64, backoff)},
-    {"backoff_max_ns", TASK(U64, backoff_max)},
-    {"jitter", TASK(U8, jitter)},
-    {"keep_ns", TASK(U64, keep)},
-    {"keep_size", TASK(U64, keep_size)},
-    {"after", TASK(BLOB, after)},
+#define X(name, type, kind, column, unsaid) {column, TASK(kind, name)},
+    JOB_POLICY(X)
+#undef X
+        {"after", TASK(BLOB, after)},
     {"after_any", TASK(BLOB, after_any)},
     {"limit_take", TASK(U32, take)},
     {"traceparent", TASK(TEXT, traceparent)},

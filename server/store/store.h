@@ -22,6 +22,7 @@
 
 #include "base/histogram.h"
 #include "base/span.h"
+#include "proto/job_policy.h"
 #include "server/runtime/threads/lane.h"
 
 struct store;
@@ -54,14 +55,13 @@ struct store_task {
     /* --- Options: only if it is said that it has them; else they are neither written nor read. */
     bool has_options;
     uint8_t priority;
-    uint8_t jitter; /* percent */
     struct span key, coalesce, limit_key, rate_key;
     struct span traceparent, tracestate;
     struct span after, after_any; /* ids, 8 bytes each, big endian */
     uint64_t deadline_at;
-    uint64_t timeout, backoff, backoff_max, keep; /* ns */
-    uint64_t rate_per;                            /* ns */
-    uint64_t keep_size;                           /* bytes */
+    JOB_POLICY_MEMBERS
+    uint64_t timeout;  /* ns */
+    uint64_t rate_per; /* ns */
     uint32_t retries, limit, rate;
     uint32_t take; /* permits of the limit; 0: one */
     /* --- Life: what changes. */

@@ -55,9 +55,9 @@ static uint64_t options_sum(uint64_t sum, const struct store_task *t)
 {
     const struct span texts[] = {t->key,   t->coalesce,  t->limit_key,   t->rate_key,
                                  t->after, t->after_any, t->traceparent, t->tracestate};
-    const uint64_t numbers[] = {t->priority, t->jitter, t->deadline_at, t->timeout,
-                                t->backoff,  t->keep,   t->retries,     t->backoff_max,
-                                t->limit,    t->rate,   t->rate_per,    t->keep_size};
+    const uint64_t numbers[] = {t->priority, t->backoff_jitter, t->deadline_at, t->timeout,
+                                t->backoff,  t->keep,           t->retries,     t->backoff_max,
+                                t->limit,    t->rate,           t->rate_per,    t->keep_size};
     for (size_t n = 0; n < sizeof texts / sizeof *texts; n++)
         sum = span(sum, texts[n]);
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
@@ -116,7 +116,7 @@ static void add_options(struct making *m, struct store_task *t)
         after[byte] = (uint8_t)(first_id >> (56 - 8 * byte));
     t->has_options = true;
     t->priority = (uint8_t)chance(&m->random, 10);
-    t->jitter = (uint8_t)chance(&m->random, 101);
+    t->backoff_jitter = (uint8_t)chance(&m->random, 101);
     t->retries = chance(&m->random, 5);
     t->keep = AO_S(36000);
     t->keep_size = 1 << 20;

@@ -216,10 +216,8 @@ static void add_task(uint64_t id)
                                   .created = AO_S(1500000000),
                                   .durable = DURABLE_FSYNC,
                                   .priority = SPEC_PRIORITY,
-                                  .backoff = SPEC_BACKOFF,
-                                  .backoff_max = SPEC_BACKOFF_MAX,
-                                  .keep = SPEC_KEEP,
-                                  .keep_size = SPEC_KEEP_SIZE};
+                                  .policy = JOB_POLICY_UNSAID};
+    op.task.keep = JOB_KEEP;
     uint8_t kind = fuzz_byte();
     spoil(&row_submissions, &op.task, 1);
     op.task.has_options = kind & 1;
@@ -344,7 +342,8 @@ static void check_same_options(const struct store_task *was, const struct store_
     CHECK(was->rate_per == is->rate_per);
     CHECK(was->timeout == is->timeout || (was->timeout == AO_NEVER && is->timeout == 0));
     CHECK(was->backoff == is->backoff && was->backoff_max == is->backoff_max);
-    CHECK(was->jitter == is->jitter && was->keep == is->keep && was->keep_size == is->keep_size);
+    CHECK(was->backoff_jitter == is->backoff_jitter && was->keep == is->keep &&
+          was->keep_size == is->keep_size);
     CHECK(was->retries == is->retries && was->priority == is->priority);
     struct trace_context before = {0}, after = {0};
     CHECK(traceparent_parse(was->traceparent, &before) ==

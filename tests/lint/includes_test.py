@@ -32,7 +32,7 @@ RULES = {
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
     "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
-    "server/jobs/core": (["server/jobs/core/*", "server/tasks/registry.h", "server/runtime/*", "proto/traceparent.h", "ergon/*"], []),
+    "server/jobs/core": (["server/jobs/core/*", "server/tasks/registry.h", "server/runtime/*", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
     "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h",
                            "ergon/*"], []),
     "server/jobs/life": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/*", "server/jobs/jobs_parts.h",

@@ -40,7 +40,7 @@ STATE = {
             CACHE: "message after",
             UNDER_WAY: "joins calls watchers",
             FLEETING: "progress_done progress_total progress_text",
-            "a_submission_that_waits": "key backoff backoff_max jitter keep",
+            "a_submission_that_waits": "key policy",
             "a_submission_with_a_limit": "claim limit_max",
             "a_submission_with_other_numbers": "rate rate_per",
             "one_that_comes_after_others": "after_ids after_count after_any_count",

@@ -124,7 +124,7 @@ static bool see_task(void *arg, const struct store_task *t)
     see_number(arg, "rate", t->rate);
     see_number(arg, "priority", t->priority);
     see_number(arg, "durable", t->durable);
-    see_number(arg, "jitter", t->jitter);
+    see_number(arg, "jitter", t->backoff_jitter);
     see_life(arg, t);
     say(arg, "\n");
     return true;

@@ -102,12 +102,9 @@ size_t job_bytes(const struct job *job)
            history_bytes(job);
 }
 
-void job_set_policy(struct job_more *more, const struct job_spec *spec)
+void job_more_set(struct job_more *more, const struct job_spec *spec)
 {
-    more->backoff = spec->backoff;
-    more->backoff_max = spec->backoff_max;
-    more->jitter = spec->backoff_jitter;
-    more->keep = (struct job_keep){spec->keep, spec->keep_size};
+    more->policy = spec->policy;
     more->limit_max = spec->limit;
     more->claim.want = spec->take > 0 ? spec->take : 1;
     more->rate = spec->rate;
@@ -122,22 +119,14 @@ struct job_more *job_more(struct job *job)
     job->more = calloc(1, sizeof *job->more);
     job_spec_init(&plain);
     if (job->more)
-        job_set_policy(job->more, &plain);
+        job_more_set(job->more, &plain);
     return job->more;
 }
 
-void job_policy(const struct job *job, struct job_spec *out)
+struct job_policy job_policy(const struct job *job)
 {
-    const struct job_more *more = job->more;
-    job_spec_init(out);
-    out->retries = job->retries;
-    if (!more)
-        return;
-    out->backoff = more->backoff;
-    out->backoff_max = more->backoff_max;
-    out->backoff_jitter = more->jitter;
-    out->keep = more->keep.time;
-    out->keep_size = more->keep.size;
+    static const struct job_policy unsaid = JOB_POLICY_UNSAID;
+    return job->more ? job->more->policy : unsaid;
 }
 
 void job_end_text(const struct job *job, char text[JOB_LINE_MAX])

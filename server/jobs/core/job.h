@@ -93,9 +93,7 @@ struct job_more {
     uint32_t waiters; /* submissions and calls that share a coalesced run */
     uint32_t calls;   /* of these, calls: they end with the process */
     struct job_keep joins; /* what submissions want of which the write is under way; 0: nothing */
-    ao_time backoff, backoff_max;
-    uint8_t jitter;
-    struct job_keep keep;
+    struct job_policy policy;
     uint64_t progress_done, progress_total;
     char *progress_text; /* malloc'ed */
     uint64_t watchers;
@@ -293,9 +291,8 @@ void job_result_free(struct job *job);
 struct job_more *job_more(struct job *job);
 
 /* The part of a spec that stands in the extras. */
-void job_set_policy(struct job_more *more, const struct job_spec *spec);
-/* What the job was submitted with, the defaults included: retries, back-off, jitter and keep alone.
- */
-void job_policy(const struct job *job, struct job_spec *out);
+void job_more_set(struct job_more *more, const struct job_spec *spec);
+/* What the job was submitted with, the defaults included. */
+struct job_policy job_policy(const struct job *job);
 
 #endif

@@ -10,23 +10,14 @@
 
 #include "base/block.h"
 #include "base/span.h"
+#include "proto/job_policy.h"
 #include "proto/traceparent.h"
 #include "server/jobs/core/states.h"
 
-enum {
-    SPEC_PRIORITY_MAX = 9,
-    SPEC_PRIORITY = 5,
-    SPEC_JITTER = 50 /* percent */
-};
+enum { SPEC_PRIORITY_MAX = 9, SPEC_PRIORITY = 5 };
 
 /* Bytes, with the terminator: of the text of an error; of "CODE: text". */
 enum { JOB_TEXT_MAX = 240, JOB_LINE_MAX = JOB_TEXT_MAX + 40 };
-
-#define SPEC_BACKOFF     AO_S(1)
-#define SPEC_BACKOFF_MAX AO_S(3600)
-#define SPEC_KEEP        AO_S(3600)
-#define SPEC_KEEP_UNSAID AO_NEVER /* SPEC_KEEP, or what the settings say of those that failed */
-#define SPEC_KEEP_SIZE   ((uint64_t)1 << 20)
 
 /* Durations are ns.  Empty spans: not given. */
 struct job_spec {
@@ -47,13 +38,9 @@ struct job_spec {
     ao_time timeout;  /* of one attempt; AO_NEVER */
     ao_time deadline; /* of the whole, from now; AO_NEVER */
     uint32_t retries; /* after the first attempt */
-    ao_time backoff;  /* before the second attempt; doubled before each further one */
-    ao_time backoff_max;
-    uint8_t backoff_jitter; /* percent of the back-off that are left to chance; 0 to 100 */
-    uint8_t priority;       /* 9 goes first */
-    uint8_t durable;        /* enum job_durable */
-    ao_time keep;           /* how long it is kept after its end; SPEC_KEEP_UNSAID */
-    uint64_t keep_size;     /* a larger result is not kept: bytes */
+    JOB_POLICY_MEMBERS
+    uint8_t priority;                 /* 9 goes first */
+    uint8_t durable;                  /* enum job_durable */
     struct trace_context traceparent; /* of who submits it, or none */
     struct span tracestate;
     struct block *message; /* in which all spans lie: a new job takes it over; NULL: it copies */
@@ -61,9 +48,8 @@ struct job_spec {
 
 /* What a spec holds of which nothing is said; no method. */
 #define JOB_SPEC_DEFAULTS                                                                          \
-    .timeout = AO_NEVER, .deadline = AO_NEVER, .backoff = SPEC_BACKOFF,                            \
-    .backoff_max = SPEC_BACKOFF_MAX, .backoff_jitter = SPEC_JITTER, .priority = SPEC_PRIORITY,     \
-    .durable = DURABLE_ASYNC, .keep = SPEC_KEEP_UNSAID, .keep_size = SPEC_KEEP_SIZE
+    JOB_POLICY(JOB_POLICY_UNSAID_OF).timeout = AO_NEVER, .deadline = AO_NEVER,                     \
+    .priority = SPEC_PRIORITY, .durable = DURABLE_ASYNC
 
 void job_spec_init(struct job_spec *spec); /* to the defaults */
 
@@ -72,7 +58,9 @@ struct job_keep {
     ao_time time;
     uint64_t size;
 };
-/* Raises `keep` to what the spec wants.  Returns whether that was more. */
-bool job_keep_longer(struct job_keep *keep, const struct job_spec *spec);
+struct job_keep job_spec_keep(const struct job_spec *spec);
+/* Both raise to what is wanted, and return whether that was more. */
+bool job_keep_longer(struct job_keep *keep, struct job_keep wanted);
+bool job_policy_keep(struct job_policy *policy, struct job_keep wanted);
 
 #endif

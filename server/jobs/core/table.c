@@ -157,10 +157,8 @@ static void copy_params(struct job *job, const struct job_spec *spec, size_t nam
 static bool wants_more(const struct job_spec *spec)
 {
     return spec->key.len || spec->coalesce.len || spec->limit_key.len || spec->rate_key.len ||
-           spec->after_count > 0 || spec->after_any_count > 0 || spec->backoff != SPEC_BACKOFF ||
-           spec->backoff_max != SPEC_BACKOFF_MAX || spec->backoff_jitter != SPEC_JITTER ||
-           spec->keep != SPEC_KEEP_UNSAID || spec->keep_size != SPEC_KEEP_SIZE ||
-           trace_context_is(&spec->traceparent);
+           spec->after_count > 0 || spec->after_any_count > 0 ||
+           job_policy_is_said(&spec->policy) || trace_context_is(&spec->traceparent);
 }
 
 static struct span put_name(uint8_t **at, struct span bytes)
@@ -205,7 +203,7 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
     struct job_more *more = job_more(job);
     if (!more)
         return false;
-    job_set_policy(more, spec);
+    job_more_set(more, spec);
     more->waiters = 1;
     more->key = (struct key_link){
         .job = job, .tenant = job->tenant->name, .name = put_name(&names, spec->key)};

@@ -27,12 +27,10 @@ static struct blob *keep(struct outcome *outcome)
 /* False without memory for even the least. */
 static bool take_result(struct scheduler *s, struct job *job, struct outcome *outcome)
 {
-    struct job_spec policy;
     size_t was = job_bytes(job);
     job_result_free(job); /* of the attempts before */
     struct job_result *end = job_result_of(job);
-    job_policy(job, &policy);
-    if (end && outcome->result.len <= policy.keep_size)
+    if (end && outcome->result.len <= job_policy(job).keep_size)
         end->result = keep(outcome);
     if (end)
         end->cut = !end->result;
@@ -44,8 +42,7 @@ static bool take_result(struct scheduler *s, struct job *job, struct outcome *ou
 
 static void try_again(struct scheduler *s, struct job *job)
 {
-    struct job_spec policy;
-    job_policy(job, &policy);
+    struct job_policy policy = job_policy(job);
     ao_time wait = backoff_wait(policy.backoff, policy.backoff_max, policy.backoff_jitter,
                                 job->failures, activator_random(s->table->activator));
     job->due = table_time_after(s->table, wait);

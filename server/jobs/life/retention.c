@@ -28,9 +28,9 @@ static enum kept_kind kind_of(const struct job *job)
 
 static ao_time keep_of(const struct scheduler *s, const struct job *job)
 {
-    if (job->more && job->more->keep.time != SPEC_KEEP_UNSAID)
-        return job->more->keep.time;
-    return kind_of(job) == KEPT_BADLY ? s->settings->limits.keep_failed : SPEC_KEEP;
+    if (job->more && job->more->policy.keep != JOB_KEEP_UNSAID)
+        return job->more->policy.keep;
+    return kind_of(job) == KEPT_BADLY ? s->settings->limits.keep_failed : JOB_KEEP;
 }
 
 void retention_add(struct scheduler *s, struct job *job)

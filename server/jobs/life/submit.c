@@ -96,15 +96,15 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
 
 void job_joined(struct job *job, const struct job_spec *spec)
 {
-    if (job_is_open(job))
-        job_keep_longer(&job->more->keep, spec); /* it has a name, so it has extras */
+    if (job_is_open(job)) /* it has a name, so it has extras */
+        job_policy_keep(&job->more->policy, job_spec_keep(spec));
 }
 
 /* A task that has ended is kept as long as it said then. */
 static bool changes_keep(const struct job *job, const struct job_spec *spec)
 {
-    struct job_keep keep = job->more->keep;
-    return job_is_open(job) && job_keep_longer(&keep, spec);
+    struct job_policy policy = job->more->policy;
+    return job_is_open(job) && job_policy_keep(&policy, job_spec_keep(spec));
 }
 
 /* The event is noted before the row is written, and so it is on disk when that row is. */
@@ -130,7 +130,7 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
     if (!out->hardens)
         job_joined(job, spec);
     else if (job_is_open(job))
-        job_keep_longer(&job->more->joins, spec);
+        job_keep_longer(&job->more->joins, job_spec_keep(spec));
     return ERGON_OK;
 }
 

@@ -10,11 +10,7 @@ static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
 
 static void fill_more(const struct job_more *more, struct store_task *out)
 {
-    struct job_keep keep = more->keep;
-    job_keep_longer(&keep,
-                    &(struct job_spec){.keep = more->joins.time, .keep_size = more->joins.size});
-    out->keep = keep.time;
-    out->keep_size = keep.size;
+    job_policy_keep(&out->policy, more->joins);
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
     if (more->claim.line && more->claim.line->limit) {
@@ -42,16 +38,10 @@ static bool has_options(const struct job *job)
 
 static void fill_options(const struct job *job, struct store_task *out)
 {
-    struct job_spec policy;
-    job_policy(job, &policy);
     out->has_options = true;
     out->deadline_at = job->deadline_at;
     out->timeout = codec_duration(job->timeout);
-    out->backoff = policy.backoff;
-    out->backoff_max = policy.backoff_max;
-    out->jitter = policy.backoff_jitter;
-    out->keep = policy.keep;
-    out->keep_size = policy.keep_size;
+    out->policy = job_policy(job);
     out->retries = job->retries;
     out->priority = job->priority;
     if (job->more)

@@ -95,11 +95,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     spec->rate_per = row->rate_per;
     spec->timeout = row->timeout ? row->timeout : AO_NEVER;
     spec->retries = row->retries;
-    spec->backoff = row->backoff;
-    spec->backoff_max = row->backoff_max;
-    spec->backoff_jitter = row->jitter;
-    spec->keep = row->keep;
-    spec->keep_size = row->keep_size;
+    spec->policy = row->policy;
     spec->priority = row->priority < SPEC_PRIORITY_MAX ? row->priority : SPEC_PRIORITY_MAX;
     if (traceparent_parse(row->traceparent, &spec->traceparent))
         spec->tracestate = row->tracestate;

@@ -36,7 +36,7 @@ static const char *check_options(const struct store_task *row)
 {
     if (row->priority > SPEC_PRIORITY_MAX)
         return "its priority is none";
-    if (row->jitter > JITTER_MAX)
+    if (row->backoff_jitter > JITTER_MAX)
         return "its jitter is more than all of the back-off";
     if ((row->limit_key.len > 0) != (row->limit > 0))
         return "its limit has no key, or its key no limit";

@@ -56,7 +56,7 @@ static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
     memcpy(params + 2, &due, sizeof due);
     spec->method = span_text("note");
     spec->durable = DURABLE_NONE;
-    spec->keep = SPEC_KEEP_UNSAID;
+    spec->keep = JOB_KEEP_UNSAID;
     spec->delay = due > now ? due - now : 1;
 }
 

@@ -32,12 +32,12 @@ static void expect_wishes(const struct job *job, uint64_t first)
     assert_int_equal(more->rate_per, AO_S(7));
     assert_int_equal(job->timeout, AO_S(11));
     assert_int_equal(job->retries, 5);
-    assert_int_equal(more->backoff, AO_S(2));
-    assert_int_equal(more->backoff_max, AO_S(9));
-    assert_int_equal(more->jitter, 13);
+    assert_int_equal(more->policy.backoff, AO_S(2));
+    assert_int_equal(more->policy.backoff_max, AO_S(9));
+    assert_int_equal(more->policy.backoff_jitter, 13);
     assert_int_equal(job->priority, 8);
-    assert_int_equal(more->keep.time, AO_S(77));
-    assert_int_equal(more->keep.size, 4321);
+    assert_int_equal(more->policy.keep, AO_S(77));
+    assert_int_equal(more->policy.keep_size, 4321);
     assert_int_equal(more->after_count, 1);
     assert_int_equal(more->after_ids[0], first);
     assert_int_equal(job->durable, DURABLE_FSYNC);

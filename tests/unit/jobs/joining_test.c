@@ -287,10 +287,10 @@ STORED_TEST(a_longer_keep_counts)
              &WORK(.durable = DURABLE_ASYNC, .coalesce = span_text("later"), .keep = AO_S(9000)));
         jobs_world_pass(w, AO_MS(2));
         deaths[how](w);
-        assert_int_equal(world_job(w, named)->more->keep.time, AO_S(9000));
-        assert_int_equal(world_job(w, named)->more->keep.size, 1 << 21);
-        assert_int_equal(world_job(w, shared)->more->keep.time, AO_S(9000));
-        assert_int_equal(world_job(w, later)->more->keep.time, AO_S(9000));
+        assert_int_equal(world_job(w, named)->more->policy.keep, AO_S(9000));
+        assert_int_equal(world_job(w, named)->more->policy.keep_size, 1 << 21);
+        assert_int_equal(world_job(w, shared)->more->policy.keep, AO_S(9000));
+        assert_int_equal(world_job(w, later)->more->policy.keep, AO_S(9000));
         assert_int_equal(world_job(w, later)->more->waiters, 2);
         jobs_world_pass(w, AO_S(60));
         world_finish(world_run_of(w, named), "\x2a");
@@ -298,7 +298,7 @@ STORED_TEST(a_longer_keep_counts)
         uint32_t before = w->store->operations;
         assert_true(world_answered(w, give(w, NAMED(FSYNC, .keep = AO_S(90000)))));
         assert_int_equal(w->store->operations, before); /* it has ended */
-        assert_int_equal(world_job(w, named)->more->keep.time, AO_S(9000));
+        assert_int_equal(world_job(w, named)->more->policy.keep, AO_S(9000));
         while (w->runs) {
             world_finish(w->runs, "\x2a");
             jobs_world_pass(w, AO_MS(2));
@@ -321,12 +321,12 @@ STORED_TEST(one_that_is_on_disk_stays_as_it_was_when_the_store_fails)
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_int_equal(give(w, SHARED(NONE))->reply.error, ERGON_E_STORE);
     assert_int_equal(world_job(w, id)->more->waiters, 1);
-    assert_int_equal(world_job(w, id)->more->keep.time, SPEC_KEEP_UNSAID);
+    assert_int_equal(world_job(w, id)->more->policy.keep, JOB_KEEP_UNSAID);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(3));
     jobs_world_crash(w);
     assert_int_equal(world_job(w, id)->more->waiters, 1);
-    assert_int_equal(world_job(w, id)->more->keep.time, SPEC_KEEP_UNSAID);
+    assert_int_equal(world_job(w, id)->more->policy.keep, JOB_KEEP_UNSAID);
     assert_int_equal(world_state(w, id), JOB_DELAYED);
     stage_balances(w);
 }
@@ -352,7 +352,7 @@ static void expect_left(struct jobs_world *w, struct operation *op, uint64_t id,
     const struct job *job = world_job(w, id);
     assert_int_equal(job->durable, level);
     assert_int_equal(job->more->waiters, 1);
-    assert_int_equal(job->more->keep.time, SPEC_KEEP_UNSAID);
+    assert_int_equal(job->more->policy.keep, JOB_KEEP_UNSAID);
     assert_int_equal(history_next(job), events);
     assert_int_equal(job->state, JOB_DELAYED);
 }

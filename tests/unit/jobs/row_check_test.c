@@ -64,9 +64,9 @@ TEST(what_goes_to_handlers_and_peers)
 
 TEST(its_options)
 {
-    CAN(row.priority = 9; row.jitter = 100);
+    CAN(row.priority = 9; row.backoff_jitter = 100);
     CANNOT(row.priority = 10);
-    CANNOT(row.jitter = 101);
+    CANNOT(row.backoff_jitter = 101);
     CAN(row.limit_key = SPAN("k"); row.limit = 1);
     CANNOT(row.limit_key = SPAN("k"));
     CANNOT(row.limit = 1);

@@ -37,7 +37,7 @@ static struct store_op *full_task(void)
                                    .rate = 21,
                                    .priority = 9,
                                    .durable = 1,
-                                   .jitter = 100,
+                                   .backoff_jitter = 100,
                                    .state = CLIENT_FAILED,
                                    .attempt = 22,
                                    .failures = 23,

@@ -53,9 +53,11 @@ STORE_TEST(a_task_without_options_is_shown_with_the_defaults)
     store_world_open(w);
     client_do(&w->client, client_put(1, "m"));
     client_close(&w->client);
+    const struct job_policy unsaid = JOB_POLICY_UNSAID;
     snprintf(expected, sizeof expected, "%d|%llu|%llu|%d|%llu|%llu\n", SPEC_PRIORITY,
-             (unsigned long long)SPEC_BACKOFF, (unsigned long long)SPEC_BACKOFF_MAX, SPEC_JITTER,
-             (unsigned long long)SPEC_KEEP, (unsigned long long)SPEC_KEEP_SIZE);
+             (unsigned long long)unsaid.backoff, (unsigned long long)unsaid.backoff_max,
+             unsaid.backoff_jitter, (unsigned long long)JOB_KEEP,
+             (unsigned long long)unsaid.keep_size);
     assert_string_equal(store_sql(w->path,
                                   "SELECT priority, backoff_ns, backoff_max_ns, jitter, keep_ns, "
                                   "keep_size FROM tasks",
