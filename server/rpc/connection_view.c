@@ -4,7 +4,7 @@
 #include "server/net/connection_rights.h"
 #include "server/net/connection.h"
 #include "server/net/connection/oversight.h"
-#include "server/rpc/workers.h"
+#include "server/workers/workers.h"
 #include "server/tasks/task.h"
 
 /* --- Which are meant --- */

@@ -17,7 +17,7 @@
 #include "server/rpc/submit_many.h"
 #include "server/rpc/task_filter.h"
 #include "server/rpc/trail.h"
-#include "server/rpc/worker_events.h"
+#include "server/workers/worker_events.h"
 #include "server/net/connection/oversight.h"
 #include "server/tracing/tracer.h"
 #include "base/log.h"

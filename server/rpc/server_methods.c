@@ -4,7 +4,7 @@
 #include "server/rpc/job_requests.h"
 #include "server/net/serving.h"
 #include "server/rpc/trail.h"
-#include "server/rpc/worker_events.h"
+#include "server/workers/worker_events.h"
 #include "base/log.h"
 
 enum { LOOKS_A_MESSAGE = 64 /* at calls in flight; see conn_worked() */ };

@@ -60,7 +60,7 @@ LIST_HEAD(task_list, task);
 /* Of a task that is at a worker, which has it in place of the parts of `ao` before its home. */
 struct task_out {
     LIST_ENTRY(task) beside; /* of those that its worker has */
-    uint32_t request;        /* of the port (remote.h): the number of its request */
+    uint32_t request;        /* of the port (worker_executor.h): the number of its request */
     bool begun;              /* the stream has a byte of its request */
     bool unwanted;           /* the port was told that nobody wants it any more */
 };

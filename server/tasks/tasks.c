@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/held_bytes.h"
-#include "server/tasks/manager/crews.h"
-#include "server/tasks/manager/hires.h"
+#include "server/workers/worker_group.h"
+#include "server/workers/worker_update.h"
 #include "server/tasks/tasks_parts.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };

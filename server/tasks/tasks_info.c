@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "server/tasks/executors/blocking.h"
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 #include "server/tasks/tasks_parts.h"
 #include "server/tasks/tasks_rings.h"
 

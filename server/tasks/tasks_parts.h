@@ -6,7 +6,7 @@
 #define ERGON_TASKS_TASKS_PARTS_H
 
 #include "server/tasks/executors/blocking.h"
-#include "server/tasks/executors/dock.h"
+#include "server/workers/worker_loop.h"
 #include "server/tasks/executors/stand_in.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"

@@ -12,6 +12,9 @@ import tree
 
 LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib", "libsmartcols")
 
+# What the manager knows of a remote worker. The other side of server/workers/ reads requests and answers on the loops.
+WORKERS = [f"server/workers/{name}" for name in ("member.h", "worker_executor.h", "worker_group.h", "worker_loop.h", "worker_update.h")]
+
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
 # base/ knows nobody, and everybody may include it, but for what strangers compile (OUTSIDE).
 RULES = {
@@ -27,7 +30,8 @@ RULES = {
     "server/access": (["server/access/*"], []),
     "server/accounts": (["server/accounts/*", "ergon/*"], []),
     "server/tracing": (["server/tracing/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/", "openssl/"]),
-    "server/tasks": (["server/tasks/*", "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/tasks": (["server/tasks/*", *WORKERS, "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/workers": (["server/tasks/*", *WORKERS, "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store": (["server/store/*", "server/runtime/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
     "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
@@ -49,7 +53,7 @@ RULES = {
     "server/net/stream": (["server/net/stream/*", "server/net/auth/crypto.h", "ergon/*"], []),
     "server/net/connection": (["server/net/connection/*", "server/net/stream/*", "server/net/auth/*", "server/net/net.h",
                                "server/net/connection.h", "server/net/connection_rights.h", "server/net/holdings.h", "server/net/serving.h", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
-    "server/rpc": (["server/rpc/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
+    "server/rpc": (["server/rpc/*", "server/workers/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/metrics": (["server/metrics/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
                         "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/activator.h", "proto/errors.h", "ergon/*"], []),
@@ -80,6 +84,10 @@ ALSO = {
     "server/store/offline/json_row.c": ["openssl/evp.h"],  # base64
     "server/net/auth/crypto.c": ["openssl/crypto.h", "openssl/evp.h"],  # digests, and no TLS
 }
+# A room has two sides: these files read requests and answers on the loops, and may include what the folder named here may.
+REQUESTS = {f"server/workers/{name}": "server/rpc" for name in (
+    "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_late.c", "worker_lease.c", "worker_link.c", "worker_list.[ch]", "worker_port.c",
+    "worker_send.c", "worker_watch.h")}
 OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/stream/tls_private.h": "server/net/stream/tls*.c"}  # so that no OpenSSL gets out through it
 NEVER = {
@@ -93,7 +101,8 @@ INCLUDE = re.compile(r"^\s*#\s*include\s+([<\"])([^>\"]+)[>\"]", re.M)
 
 
 def rule_of(path):
-    folder = max((f for f in RULES if path.startswith(f + "/")), key=len)
+    side = next((rule for p, rule in REQUESTS.items() if fnmatch.fnmatch(path, p)), None)
+    folder = side or max((f for f in RULES if path.startswith(f + "/")), key=len)
     return RULES[folder]
 
 
@@ -149,6 +158,10 @@ FORBIDDEN = [
     ("server/runtime/a.h", "<ergon/module.h>"),
     ("server/tasks/a.c", '"server/net/connection.h"'),
     ("server/net/a.c", '"server/tasks/manager/manager.h"'),
+    ("server/tasks/a.c", '"server/workers/workers.h"'),
+    ("server/workers/a.c", '"server/workers/workers.h"'),
+    ("server/workers/worker_loop.c", '"server/rpc/rpc.h"'),
+    ("server/jobs/a.c", '"server/workers/worker_executor.h"'),
     ("server/net/a.c", "<openssl/ssl.h>"),
     ("server/net/a.c", "<event2/event.h>"),
     ("server/net/auth/crypto.c", "<openssl/ssl.h>"),
@@ -178,6 +191,7 @@ PERMITTED = [
     ("server/runtime/pollers/poller_libevent.c", "<event2/event.h>"),
     ("server/net/stream/tls.c", "<openssl/ssl.h>"),
     ("server/rpc/a.c", '"server/net/there.h"'),
+    ("server/workers/methods.c", '"server/net/there.h"'),
     ("server/modules/a.c", "<ergon/module.h>"),
     ("server/tasks/a.c", "<stdatomic.h>"),
     ("server/runtime/a.c", '"base/there.h"'),

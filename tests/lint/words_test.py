@@ -20,7 +20,7 @@ WORDS = [
 ]
 
 # Code alone: (pattern, where, why).
-LOGIC = ["proto/*", "server/runtime/*", "server/tasks/*", "server/net/*", "server/rpc/*", "server/jobs/*"]
+LOGIC = ["proto/*", "server/runtime/*", "server/tasks/*", "server/net/*", "server/rpc/*", "server/workers/*", "server/jobs/*"]
 PRODUCT = ["base/*", "include/*", "proto/*", "server/*", "client/*", "examples/*"]
 CALLS = [
     (r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok)\s*\(", PRODUCT, "knows no bounds"),

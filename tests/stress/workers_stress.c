@@ -11,7 +11,7 @@
 
 #include <ergon/poller.h>
 
-#include "server/tasks/executors/dock.h"
+#include "server/workers/worker_loop.h"
 #include "server/tasks/task_result.h"
 #include "tests/support/random.h"
 #include "tests/support/virtual.h"

@@ -1,11 +1,11 @@
-/* Workers that a test plays: the functions of a dock's port (server/tasks/executors/remote.h), and
+/* Workers that a test plays: the functions of a dock's port (server/workers/worker_executor.h), and
  * peers that answer when the test says.
  *
  * In the world of tasks_world.h, whose docks they use.  Thread: the test's, between rounds. */
 #ifndef ERGON_TESTS_PLAYED_WORKER_H
 #define ERGON_TESTS_PLAYED_WORKER_H
 
-#include "server/tasks/executors/remote.h"
+#include "server/workers/worker_executor.h"
 
 enum { PLAYED_TASKS = 4096 };
 

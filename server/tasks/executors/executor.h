@@ -49,7 +49,7 @@ struct executor;
 /* In what executors differ, for who has any of them. */
 struct executor_class {
     const char *name;    /* "blocking" */
-    bool remote;         /* it is a worker (remote.h) */
+    bool remote;         /* it is a worker (worker_executor.h) */
     ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
     /* Any thread: ns that the next task that it is given is expected to take; 0: not known. */
     uint64_t (*expects)(const struct executor *e);

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "server/tasks/manager/hires.h"
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_update.h"
+#include "server/workers/worker_group.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"

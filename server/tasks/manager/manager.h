@@ -8,7 +8,7 @@
 #define ERGON_TASKS_MANAGER_H
 
 #include "server/tasks/calls/home.h"
-#include "server/tasks/manager/member.h"
+#include "server/workers/member.h"
 #include "server/tasks/manager/pool.h"
 #include "server/tasks/shared.h"
 
@@ -37,7 +37,7 @@ struct manager {
     uint32_t stop_requests;    /* that it has seen to */
     bool sweeps;               /* queues of pools are swept */
 
-    /* Of workers: crews.h, hires.h. */
+    /* Of workers: worker_group.h, worker_update.h. */
     struct staff_line waiting;  /* pools of workers that wait for room; they need not stir */
     struct member_list members; /* all that have joined */
     uint32_t member_count;

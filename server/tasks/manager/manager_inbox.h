@@ -25,7 +25,7 @@ struct manager_inbox {
 
     struct mpsc tasks; /* of outside threads and of blocking executors */
     struct mpsc notes; /* of the handlers of jobs' attempts */
-    struct mpsc hires; /* of docks: what their workers say (hires.h) */
+    struct mpsc hires; /* of docks: what their workers say (worker_update.h) */
 
     /* Tasks in the queues or on their way there: of all pools in the lower half, and again in the
      * upper one those that stepped executors run, of which the local short cut asks.  Orders

@@ -2,12 +2,12 @@
  *
  * Each method belongs to one pool, and tasks of different pools never wait for each other.  There
  * is one of all stepped executors and one of all blocking ones; they come first.  Each method that
- * workers offer has one of its own, made when it is first named, and kept: crews.h.  So has each
- * that workers may offer beside a handler of this process: its tasks go to the workers and to the
- * executors of the handler's kind, which that kind's own pool lends it (`local`: what stands here
- * of executors, from `snapshots` to `passed_over`, counts there, and who waits for them announces
- * it there).  The manager steps a pool only while that has something to do, so one that rests costs
- * memory and nothing else.
+ * workers offer has one of its own, made when it is first named, and kept: worker_group.h.  So has
+ * each that workers may offer beside a handler of this process: its tasks go to the workers and to
+ * the executors of the handler's kind, which that kind's own pool lends it (`local`: what stands
+ * here of executors, from `snapshots` to `passed_over`, counts there, and who waits for them
+ * announces it there).  The manager steps a pool only while that has something to do, so one that
+ * rests costs memory and nothing else.
  *
  * Thread: the manager's, but for what says otherwise. */
 #ifndef ERGON_TASKS_POOL_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/tasks/executors/remote.h"
+#include "server/workers/worker_executor.h"
 #include "server/tasks/tasks.h"
 #include "tests/bench/support/report.h"
 

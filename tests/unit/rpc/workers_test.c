@@ -5,7 +5,7 @@
 #include "proto/encoder.h"
 #include "server/net/connection/net_loop.h"
 #include "server/net/serving.h"
-#include "server/rpc/workers.h"
+#include "server/workers/workers.h"
 #include "tests/support/heap.h"
 #include "tests/support/notation.h"
 #include "tests/support/rpc_stage.h"

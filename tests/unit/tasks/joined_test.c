@@ -1,6 +1,6 @@
 /* A handler of the server that workers may offer, too: its tasks go to whoever is least occupied,
  * wait for both, and need no worker. */
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/played_worker.h"
 #include "tests/support/tasks_world.h"

@@ -2,7 +2,7 @@
  * unsent; and what the source of jobs is told of workers that come and go. */
 #include <stdio.h>
 
-#include "server/tasks/manager/hires.h"
+#include "server/workers/worker_update.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/played_worker.h"

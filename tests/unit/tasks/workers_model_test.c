@@ -4,7 +4,7 @@
  *
  * All on the virtual clock: a seed that fails, fails again. */
 #include "server/tasks/executors/blocking.h"
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/played_worker.h"

@@ -2,7 +2,7 @@
  * call is answered once. */
 #include <stdio.h>
 
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/played_worker.h"

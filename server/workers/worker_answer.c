@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "proto/error_value.h"
-#include "server/rpc/workers.h"
+#include "server/workers/workers.h"
 #include "server/tasks/task_result.h"
 
 static void take_result(struct task *t, struct span value, uint64_t most)

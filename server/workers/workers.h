@@ -1,18 +1,18 @@
 /* Workers on the connections of one loop: peers that registered to run methods, and that we ask.
  *
  * A peer that says worker.register becomes a worker (struct worker), and its connection serves
- * (server/net/serving.h).  The dock of the loop (remote.h) says which tasks it is to run; here each
- * becomes a request of ours, and its answer the task's result.  A connection may have several
- * registrations, which share its requests and its end.
+ * (server/net/serving.h).  The dock of the loop (worker_executor.h) says which tasks it is to run;
+ * here each becomes a request of ours, and its answer the task's result.  A connection may have
+ * several registrations, which share its requests and its end.
  *
- *   worker.register ---> joining ---> open <---> quiet        worker_methods.c
+ *   worker.register ---> joining ---> open <---> quiet        methods.c
  *   a task          ---> request of ours, handed over         worker_send.c
  *   its answer      ---> result or failure, slot free         worker_answer.c
  *   the end of the connection: all of it is lost at once      worker_link.c
  *
  * Thread: the loop's, for all that stands here; nothing is shared. */
-#ifndef ERGON_RPC_WORKERS_H
-#define ERGON_RPC_WORKERS_H
+#ifndef ERGON_WORKERS_WORKERS_H
+#define ERGON_WORKERS_WORKERS_H
 
 #include <ergon/ao.h>
 
@@ -20,8 +20,8 @@
 #include "server/net/serving.h"
 #include "server/rpc/method.h"
 #include "server/rpc/requests.h"
-#include "server/rpc/worker_events.h"
-#include "server/tasks/executors/remote.h"
+#include "server/workers/worker_events.h"
+#include "server/workers/worker_executor.h"
 
 enum {
     WORKER_NAME_MAX = 64,       /* bytes */

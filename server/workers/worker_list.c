@@ -1,4 +1,4 @@
-#include "server/rpc/worker_list.h"
+#include "server/workers/worker_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "server/rpc/census.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
-#include "server/rpc/workers.h"
+#include "server/workers/workers.h"
 #include "server/tasks/attempt.h"
 
 enum {

@@ -22,8 +22,8 @@
  * Thread: the loop's, for all of it; the functions of the port are called there, too.  A remote is
  * the dock's.  The port may name it from remote_register() until joined() has refused it, or until
  * remote_lost(); a task from send() until remote_answer() or remote_lost(). */
-#ifndef ERGON_TASKS_REMOTE_H
-#define ERGON_TASKS_REMOTE_H
+#ifndef ERGON_WORKERS_EXECUTOR_H
+#define ERGON_WORKERS_EXECUTOR_H
 
 #include "server/tasks/task.h"
 

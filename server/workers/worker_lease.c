@@ -1,7 +1,7 @@
 /* Is the peer of a worker still there?  Its registration says for how long it may be silent. */
 #include "server/net/connection/oversight.h"
-#include "server/rpc/worker_watch.h"
-#include "server/rpc/workers.h"
+#include "server/workers/worker_watch.h"
+#include "server/workers/workers.h"
 
 /* Of a lease: after the third part of it in silence the peer is asked, and it is looked at so often
  * whether anything has come. */

@@ -1,8 +1,8 @@
 /* What the manager keeps of one worker; it stands in the worker's memory.
  *
  * Thread: the manager's. */
-#ifndef ERGON_TASKS_MEMBER_H
-#define ERGON_TASKS_MEMBER_H
+#ifndef ERGON_WORKERS_MEMBER_H
+#define ERGON_WORKERS_MEMBER_H
 
 #include "base/list.h"
 #include "base/pairing_heap.h"

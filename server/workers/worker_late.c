@@ -1,8 +1,8 @@
 /* Does a worker still work on what nobody wants any more?  `workers.give_up` says for how long it
  * may: then its connection is closed, since a handler that does not end keeps its slot. */
 #include "server/net/connection/oversight.h"
-#include "server/rpc/worker_watch.h"
-#include "server/rpc/workers.h"
+#include "server/workers/worker_watch.h"
+#include "server/workers/workers.h"
 
 /* Of that time: the worker's tasks are looked through no more often, however many are late one
  * after the other. */

@@ -6,8 +6,8 @@
 #include "server/net/auth/principal.h"
 #include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
-#include "server/rpc/worker_list.h"
-#include "server/rpc/workers.h"
+#include "server/workers/worker_list.h"
+#include "server/workers/workers.h"
 #include "server/tasks/manager/job_source_parts.h"
 
 #define LEASE_LEAST AO_S(1)

@@ -1,5 +1,5 @@
-/* The inside of docks and workers, for dock.c and for the manager; whoever has connections sees
- * remote.h.
+/* The inside of docks and workers, for worker_loop.c and for the manager; whoever has connections
+ * sees worker_executor.h.
  *
  * A dock is where the workers of one loop get their tasks: one lane from the manager leads to it,
  * and one from it to each home, however many workers there are.  A worker is an executor
@@ -14,13 +14,13 @@
  * nothing is out, the remote is freed.
  *
  * Thread: the loop's, but where a field says otherwise. */
-#ifndef ERGON_TASKS_DOCK_H
-#define ERGON_TASKS_DOCK_H
+#ifndef ERGON_WORKERS_LOOP_H
+#define ERGON_WORKERS_LOOP_H
 
 #include "base/list.h"
-#include "server/tasks/executors/remote.h"
+#include "server/workers/worker_executor.h"
 #include "server/tasks/executors/executor.h"
-#include "server/tasks/manager/member.h"
+#include "server/workers/member.h"
 
 struct home;
 

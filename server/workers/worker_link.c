@@ -8,7 +8,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/oversight.h"
 #include "server/net/holdings.h"
-#include "server/rpc/workers.h"
+#include "server/workers/workers.h"
 
 const char *worker_id_text(uint32_t number, char buf[WORKER_ID_SIZE])
 {

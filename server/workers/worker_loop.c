@@ -1,4 +1,4 @@
-#include "server/tasks/executors/dock.h"
+#include "server/workers/worker_loop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
@@ -391,7 +391,7 @@ static void free_remote(struct remote *r)
     free(r);
 }
 
-/* The last word: see dock.h. */
+/* The last word: see worker_loop.h. */
 static void see_to_end(struct remote *r)
 {
     if (r->state == REMOTE_LOST && r->last_word && r->received == r->final)

@@ -1,8 +1,8 @@
 /* What happens on a connection, of which workers are to hear, if it has some (workers.h).
  *
  * Thread: the loop's. */
-#ifndef ERGON_RPC_WORKER_EVENTS_H
-#define ERGON_RPC_WORKER_EVENTS_H
+#ifndef ERGON_WORKERS_EVENTS_H
+#define ERGON_WORKERS_EVENTS_H
 
 #include "server/rpc/method.h"
 

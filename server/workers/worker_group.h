@@ -15,10 +15,10 @@
  * each choice looks at all.
  *
  * Thread: the manager's.  A crew is there as long as it has members. */
-#ifndef ERGON_TASKS_CREWS_H
-#define ERGON_TASKS_CREWS_H
+#ifndef ERGON_WORKERS_GROUP_H
+#define ERGON_WORKERS_GROUP_H
 
-#include "server/tasks/executors/dock.h"
+#include "server/workers/worker_loop.h"
 #include "server/tasks/manager/manager.h"
 
 enum { VERSIONS_MAX = 16 /* with a share, of one method */ };

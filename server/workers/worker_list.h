@@ -1,8 +1,8 @@
 /* Workers of all connections: who lists them, and who means one of another connection.
  *
  * Thread: the loop's that was asked. */
-#ifndef ERGON_RPC_WORKER_LIST_H
-#define ERGON_RPC_WORKER_LIST_H
+#ifndef ERGON_WORKERS_LIST_H
+#define ERGON_WORKERS_LIST_H
 
 #include "server/rpc/method.h"
 

@@ -1,11 +1,11 @@
-#include "server/tasks/manager/hires.h"
+#include "server/workers/worker_update.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "server/runtime/object/trace.h"
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 
 enum {
     NAMES_A_STEP = 500, /* of methods, of workers that join, leave, become quiet or open; or one

@@ -1,4 +1,4 @@
-#include "server/tasks/manager/crews.h"
+#include "server/workers/worker_group.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,8 +19,8 @@
  * with it all that was written before the bit was set.
  *
  * Thread: the manager's. */
-#ifndef ERGON_TASKS_HIRES_H
-#define ERGON_TASKS_HIRES_H
+#ifndef ERGON_WORKERS_UPDATE_H
+#define ERGON_WORKERS_UPDATE_H
 
 #include "server/tasks/manager/manager.h"
 

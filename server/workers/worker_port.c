@@ -1,7 +1,7 @@
-/* What the dock of a loop has done to its workers' connections (remote.h). */
+/* What the dock of a loop has done to its workers' connections (worker_executor.h). */
 #include "base/log.h"
-#include "server/rpc/worker_watch.h"
-#include "server/rpc/workers.h"
+#include "server/workers/worker_watch.h"
+#include "server/workers/workers.h"
 
 static void joined(void *peer, struct remote *r, enum ergon_error error, const char *text)
 {

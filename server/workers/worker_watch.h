@@ -2,8 +2,8 @@
  * nobody wants any more?  Either closes the connection.
  *
  * Thread: the loop's.  Both may be begun again while they watch. */
-#ifndef ERGON_RPC_WORKER_WATCH_H
-#define ERGON_RPC_WORKER_WATCH_H
+#ifndef ERGON_WORKERS_WATCH_H
+#define ERGON_WORKERS_WATCH_H
 
 struct worker_link;
 
