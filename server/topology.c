@@ -170,7 +170,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
         t->loops[i].rpc.home = tasks_home(t->tasks, i);
         t->loops[i].rpc.sampler = c->trace.sample > 0 ? t->tracer : NULL;
         tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
-        rpc_serve_workers(&t->loops[i].rpc, tasks_dock(t->tasks, i));
+        rpc_serve_workers(&t->loops[i].rpc, tasks_worker_loop(t->tasks, i));
     }
     return 0;
 }

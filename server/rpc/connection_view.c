@@ -1,11 +1,11 @@
 #include "server/rpc/connection_view.h"
 
 #include "server/net/auth/principal.h"
-#include "server/net/connection_rights.h"
 #include "server/net/connection.h"
 #include "server/net/connection/oversight.h"
-#include "server/workers/workers.h"
+#include "server/net/connection_rights.h"
 #include "server/tasks/task.h"
+#include "server/workers/workers.h"
 
 /* --- Which are meant --- */
 

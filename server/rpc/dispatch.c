@@ -9,17 +9,17 @@
 
 #include <ergon/ao.h>
 
-#include "server/rpc/call_log.h"
-#include "server/rpc/census.h"
+#include "server/net/connection/oversight.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
+#include "server/rpc/call_log.h"
+#include "server/rpc/census.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/submit_many.h"
 #include "server/rpc/task_filter.h"
 #include "server/rpc/trail.h"
-#include "server/workers/worker_events.h"
-#include "server/net/connection/oversight.h"
 #include "server/tracing/tracer.h"
+#include "server/workers/worker_events.h"
 #include "base/log.h"
 
 /* What proto/methods.h says of each method, with its function. */

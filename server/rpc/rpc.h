@@ -89,8 +89,8 @@ struct rpc_loop {
     const struct rpc_shared *shared;
     struct home *home;
     struct tracer *sampler; /* by which calls without a trace may begin one; NULL: none does */
-    struct dock *dock;      /* of its workers; set by rpc_serve_workers() */
-    struct jobs_channel *channel; /* its port is that of job_requests.h */
+    struct worker_loop *worker_loop; /* of its workers; set by rpc_serve_workers() */
+    struct jobs_channel *channel;    /* its port is that of job_requests.h */
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
@@ -111,8 +111,8 @@ struct rpc_loop {
 /* The port of this loop's connections; `arg` is the rpc_loop, which must outlive them.  Set-up. */
 struct conn_port rpc_port(struct rpc_loop *loop);
 
-/* Peers of this loop may be workers, whose tasks come by this dock.  Set-up. */
-void rpc_serve_workers(struct rpc_loop *loop, struct dock *dock);
+/* Peers of this loop may be workers, whose tasks come by this worker loop.  Set-up. */
+void rpc_serve_workers(struct rpc_loop *loop, struct worker_loop *worker_loop);
 
 /* A call of this loop's home has ended: the answer goes to the connection that owns it.  A
  * call_ended_fn; `arg` is the rpc_loop; the outcome stays the caller's, but for a block that is

@@ -1,8 +1,8 @@
 /* The namespace server.*, what a client says to its connection: hello, auth, ping, cancel. */
-#include "server/rpc/census.h"
 #include "server/net/auth/token.h"
-#include "server/rpc/job_requests.h"
 #include "server/net/serving.h"
+#include "server/rpc/census.h"
+#include "server/rpc/job_requests.h"
 #include "server/rpc/trail.h"
 #include "server/workers/worker_events.h"
 #include "base/log.h"

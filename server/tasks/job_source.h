@@ -34,7 +34,8 @@ struct attempt_mark {
     /* enum mark_stage.  Release wherever it is written, so that what stands beside it was written
      * before; it is read by the next process. */
     _Atomic uint32_t stage;
-    /* 1: it runs at a worker, in another process.  Relaxed, by the dock once it has begun. */
+    /* 1: it runs at a worker, in another process.  Relaxed, by the worker loop once it has begun.
+     */
     _Atomic uint32_t at_worker;
 };
 

@@ -1,8 +1,9 @@
-/* How long tasks of a method wait and run, and how they fail, at one executor or dock; for people.
+/* How long tasks of a method wait and run, and how they fail, at one executor or worker loop; for
+ * people.
  *
  * The memory for it is had when there is first something to note; without it nothing is noted.
  *
- * Thread: the executor's, or the dock's, but for times_read(). */
+ * Thread: the executor's, or the worker loop's, but for times_read(). */
 #ifndef ERGON_TASKS_METHOD_TIMES_H
 #define ERGON_TASKS_METHOD_TIMES_H
 

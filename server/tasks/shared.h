@@ -18,9 +18,9 @@ struct tasks_shared {
     uint32_t method_count;    /* of modules: those that come later are offered by workers */
     struct job_source source; /* valid with `has_source` */
     bool has_source;
-    struct executor_group docks;     /* one a loop; who is told of flagged tasks of workers */
-    struct pool *local[POOLS_LOCAL]; /* of the executors of the plan; the manager's */
-    uint32_t spares;                 /* the last of the blocking ones: they stand in */
+    struct executor_group worker_loops; /* one a loop; who is told of flagged tasks of workers */
+    struct pool *local[POOLS_LOCAL];    /* of the executors of the plan; the manager's */
+    uint32_t spares;                    /* the last of the blocking ones: they stand in */
     struct ao_port *port; /* of the manager's home, where blocking handlers' semaphores live */
     void (*crowded)(void *arg); /* tasks_on_crowd(); NULL: nobody starts spares at once */
     void *crowded_arg;

@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/held_bytes.h"
+#include "server/tasks/tasks_parts.h"
 #include "server/workers/worker_group.h"
 #include "server/workers/worker_update.h"
-#include "server/tasks/tasks_parts.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
 
@@ -45,7 +45,7 @@ static int mark_methods(struct tasks *t)
         m->pool = local_pool(&t->shared, m->handler->kind);
         m->no_executor = m->pool->group.count == 0;
         m->joined &= !m->no_executor; /* there is nothing to join */
-        if (m->joined && !(m->pool = staff_new_joined(&t->manager, m, m->pool)))
+        if (m->joined && !(m->pool = worker_pool_new_joined(&t->manager, m, m->pool)))
             return -1;
         atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)
@@ -149,19 +149,19 @@ static int make_executors(struct tasks *t)
     return stand_ins_init(&t->stand_ins, &t->shared);
 }
 
-static int make_docks(struct tasks *t)
+static int make_worker_loops(struct tasks *t)
 {
     const struct tasks_plan *plan = &t->shared.plan;
-    t->docks = calloc(plan->loop_count, sizeof(struct executor *));
-    if (!t->docks)
+    t->worker_loops = calloc(plan->loop_count, sizeof(struct executor *));
+    if (!t->worker_loops)
         return -1;
-    t->shared.docks = (struct executor_group){t->docks, plan->loop_count};
+    t->shared.worker_loops = (struct executor_group){t->worker_loops, plan->loop_count};
     for (uint32_t i = 0; i < plan->loop_count; i++) {
-        struct dock *d = new_aligned(alignof(struct dock), sizeof *d);
+        struct worker_loop *d = new_aligned(alignof(struct worker_loop), sizeof *d);
         if (!d)
             return -1;
-        t->docks[i] = &d->base;
-        if (dock_init(d, &t->shared, i, t->homes) != 0 || connect_executor(t, &d->base) != 0)
+        t->worker_loops[i] = &d->base;
+        if (worker_loop_init(d, &t->shared, i, t->homes) != 0 || connect_executor(t, &d->base) != 0)
             return -1;
     }
     return 0;
@@ -192,7 +192,7 @@ static int make_short_cuts(struct tasks *t)
 static int assemble(struct tasks *t)
 {
     if (manager_init(&t->manager, &t->shared) != 0 || make_homes(t) != 0 ||
-        make_executors(t) != 0 || make_docks(t) != 0 ||
+        make_executors(t) != 0 || make_worker_loops(t) != 0 ||
         manager_connect(&t->manager, t->homes, t->home_count) != 0 || make_short_cuts(t) != 0)
         return -1;
     return 0;
@@ -214,7 +214,7 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
     if (plan->dev == (t->dev != NULL) && assemble(t) == 0 && mark_methods(t) == 0) {
-        registry_on_intern(plan->registry, hires_method_made, &t->manager);
+        registry_on_intern(plan->registry, worker_updates_method_made, &t->manager);
         return t;
     }
     fail(error, size, "no memory for the task system");
@@ -257,9 +257,9 @@ bool tasks_stand_in(struct tasks *t)
     return stand_ins_called(&t->stand_ins);
 }
 
-struct dock *tasks_dock(struct tasks *t, uint32_t loop)
+struct worker_loop *tasks_worker_loop(struct tasks *t, uint32_t loop)
 {
-    return dock_of(t->docks[loop]);
+    return worker_loop_of(t->worker_loops[loop]);
 }
 
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
@@ -268,7 +268,7 @@ void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
     for (uint32_t i = 0; i < g->count; i++)
         if (g->list[i]->plan.loop == loop)
             atomic_store_explicit(&g->list[i]->away, away, memory_order_relaxed);
-    atomic_store_explicit(&t->docks[loop]->away, away, memory_order_relaxed);
+    atomic_store_explicit(&t->worker_loops[loop]->away, away, memory_order_relaxed);
     manager_ask(&t->shared.inbox); /* there may be room again */
 }
 
@@ -374,8 +374,8 @@ void tasks_clear(struct tasks *t)
 {
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
         clear(t->executors[i]);
-    for (uint32_t i = 0; i < t->shared.docks.count; i++)
-        clear(t->docks[i]);
+    for (uint32_t i = 0; i < t->shared.worker_loops.count; i++)
+        clear(t->worker_loops[i]);
 }
 
 static void free_executor(struct executor *e)
@@ -385,7 +385,7 @@ static void free_executor(struct executor *e)
     free(e); /* the base stands first in all */
 }
 _Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0 &&
-                   offsetof(struct dock, base) == 0,
+                   offsetof(struct worker_loop, base) == 0,
                "an executor is freed by its base");
 
 /* In this order: handlers let go of what they hold, lanes give up the tasks inside, then the memory
@@ -399,9 +399,9 @@ void tasks_free(struct tasks *t)
     for (uint32_t i = 0; t->executors && i < t->shared.plan.executor_count; i++)
         free_executor(t->executors[i]);
     free(t->executors);
-    for (uint32_t i = 0; i < t->shared.docks.count; i++)
-        free_executor(t->docks[i]);
-    free(t->docks);
+    for (uint32_t i = 0; i < t->shared.worker_loops.count; i++)
+        free_executor(t->worker_loops[i]);
+    free(t->worker_loops);
     stand_ins_fini(&t->stand_ins);
     manager_fini(&t->manager);
     for (uint32_t i = 0; i < t->home_count; i++) {

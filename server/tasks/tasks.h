@@ -13,7 +13,7 @@
 #include "server/tasks/method_times.h"
 #include "server/tasks/registry.h"
 
-struct dock;
+struct worker_loop;
 struct tasks;
 struct tracer; /* server/tracing/tracer.h */
 
@@ -70,7 +70,8 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
 /* What `ended` and `opened` are given for calls of this loop's home. */
 void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
-struct dock *tasks_dock(struct tasks *t, uint32_t loop); /* its workers' (executors/remote.h) */
+struct worker_loop *tasks_worker_loop(struct tasks *t,
+                                      uint32_t loop); /* its workers' (worker_executor.h) */
 
 /* Starts the threads of blocking executors, but for the spares.  0, or -1 and errno of
  * pthread_create(). */

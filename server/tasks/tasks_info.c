@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "server/tasks/executors/blocking.h"
-#include "server/workers/worker_group.h"
 #include "server/tasks/tasks_parts.h"
 #include "server/tasks/tasks_rings.h"
+#include "server/workers/worker_group.h"
 
 static void add_home(struct tasks_info *out, const struct home *h)
 {
@@ -80,10 +80,10 @@ static void add_running(struct method_info *out, const struct executor *e, const
 }
 
 /* Where workers run it. */
-static void add_docks(struct method_info *out, const struct tasks *t, const struct method *m)
+static void add_worker_loops(struct method_info *out, const struct tasks *t, const struct method *m)
 {
-    const struct offer_figures *figures = m->pool->staff->figures;
-    for (uint32_t i = 0; i < t->shared.docks.count; i++) {
+    const struct offer_figures *figures = m->pool->workers->figures;
+    for (uint32_t i = 0; i < t->shared.worker_loops.count; i++) {
         out->running += counter_read(&figures[i].running);
         out->done += counter_read(&figures[i].done);
         out->failed += counter_read(&figures[i].failed);
@@ -100,7 +100,7 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         .busy_refused = atomic_load_explicit(&m->busy, memory_order_relaxed),
         .service_ns = atomic_load_explicit(&m->service_ns, memory_order_relaxed)};
     if (method_of_workers(m)) {
-        add_docks(out, t, m);
+        add_worker_loops(out, t, m);
         out->at_workers = true;
         out->no_worker = method_refuses(m) != ERGON_OK;
         return;
@@ -120,16 +120,16 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         add_running(out, e, m);
     }
     out->cpu_ns += out->cpu_ended_ns;
-    if (m->pool->staff)
-        add_docks(out, t, m);
+    if (m->pool->workers)
+        add_worker_loops(out, t, m);
 }
 
 void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum *out)
 {
     const struct method *m = registry_at(t->shared.plan.registry, index);
     *out = (struct times_sum){0};
-    for (uint32_t i = 0; m->pool->staff && i < t->shared.docks.count; i++)
-        times_read(&m->pool->staff->figures[i].times, out);
+    for (uint32_t i = 0; m->pool->workers && i < t->shared.worker_loops.count; i++)
+        times_read(&m->pool->workers->figures[i].times, out);
     for (uint32_t i = 0; !method_of_workers(m) && i < t->shared.plan.executor_count; i++)
         times_read(&t->executors[i]->figures[index].times, out);
 }

@@ -6,10 +6,10 @@
 #define ERGON_TASKS_TASKS_PARTS_H
 
 #include "server/tasks/executors/blocking.h"
-#include "server/workers/worker_loop.h"
 #include "server/tasks/executors/stand_in.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"
+#include "server/workers/worker_loop.h"
 
 struct dev_checks;
 
@@ -18,8 +18,8 @@ struct tasks {
     struct manager manager;
     struct home **homes; /* those of the loops, then the manager's */
     uint32_t home_count;
-    struct executor **executors; /* by index in the plan */
-    struct executor **docks;     /* by index of the loop */
+    struct executor **executors;    /* by index in the plan */
+    struct executor **worker_loops; /* by index of the loop */
     struct stand_ins stand_ins;
     struct dev_checks *dev; /* NULL: not wanted */
 };

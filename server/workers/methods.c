@@ -6,9 +6,9 @@
 #include "server/net/auth/principal.h"
 #include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
+#include "server/tasks/manager/job_source_parts.h"
 #include "server/workers/worker_list.h"
 #include "server/workers/workers.h"
-#include "server/tasks/manager/job_source_parts.h"
 
 #define LEASE_LEAST AO_S(1)
 
@@ -31,7 +31,7 @@ static bool read_slots(struct reader *r, void *out)
     struct reader before = *r;
     uint64_t n;
 
-    if (read_uint(r, &n) && n >= 1 && n <= REMOTE_SLOTS_MAX) {
+    if (read_uint(r, &n) && n >= 1 && n <= WORKER_SLOTS_MAX) {
         *(uint32_t *)out = (uint32_t)n;
         return true;
     }
@@ -44,7 +44,7 @@ static bool read_share(struct reader *r, void *out)
     struct reader before = *r;
     uint64_t n;
 
-    if (read_uint(r, &n) && n >= 1 && n <= REMOTE_SHARE_ALL) {
+    if (read_uint(r, &n) && n >= 1 && n <= WORKER_SHARE_ALL) {
         *(uint32_t *)out = (uint32_t)n;
         return true;
     }
@@ -93,7 +93,7 @@ static bool read_name(struct reader *r, void *out)
 
 static bool read_version(struct reader *r, void *out)
 {
-    return read_label(r, out, REMOTE_VERSION_MAX);
+    return read_label(r, out, WORKER_VERSION_MAX);
 }
 
 static bool read_registration(struct rpc_request *rq, struct registration *g)
@@ -117,14 +117,14 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
         return false;
     }
     g->methods = reader_of(list);
-    if (!read_array(&g->methods, &g->count) || g->count < 1 || g->count > REMOTE_METHODS_MAX) {
+    if (!read_array(&g->methods, &g->count) || g->count < 1 || g->count > WORKER_METHODS_MAX) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "worker.register takes 1 to %d names",
-                   REMOTE_METHODS_MAX);
+                   WORKER_METHODS_MAX);
         return false;
     }
     if (count == 2 && !rpc_read_options(rq, &r, options, sizeof options / sizeof *options))
         return false;
-    if (g->share == REMOTE_SHARE_ALL || g->version.len > 0)
+    if (g->share == WORKER_SHARE_ALL || g->version.len > 0)
         return true;
     rpc_refuse(rq, ERGON_E_BAD_PARAMS, "`share` is that of a version: say which");
     return false;
@@ -224,7 +224,7 @@ static struct worker *worker_new(struct rpc_request *rq, const struct registrati
     w->message = g->message;
     w->context = g->context;
     w->since = activator_now(rq->loop->activator);
-    w->holds = 2 * size; /* the dock has as much */
+    w->holds = 2 * size; /* the worker loop has as much */
     put_in(link, w);
     return w;
 }
@@ -237,9 +237,9 @@ static bool has_room(struct rpc_request *rq, const struct worker_link *link, uin
         slots += w->slots;
         count++;
     }
-    if (slots > REMOTE_SLOTS_MAX)
+    if (slots > WORKER_SLOTS_MAX)
         rpc_refuse(rq, ERGON_E_BAD_PARAMS,
-                   "the registrations of a connection have at most %d slots", REMOTE_SLOTS_MAX);
+                   "the registrations of a connection have at most %d slots", WORKER_SLOTS_MAX);
     else if (count >= WORKERS_A_CONNECTION)
         rpc_refuse(rq, ERGON_E_BUSY, "a connection has at most %d registrations",
                    WORKERS_A_CONNECTION);
@@ -248,28 +248,28 @@ static bool has_room(struct rpc_request *rq, const struct worker_link *link, uin
     return false;
 }
 
-/* It is in the link; the dock's answer will come. */
-static enum ergon_error hire(struct rpc_request *rq, struct worker *w)
+/* It is in the link; the worker loop's answer will come. */
+static enum ergon_error update(struct rpc_request *rq, struct worker *w)
 {
-    const struct remote_spec spec = {.methods = w->methods,
-                                     .count = w->count,
-                                     .slots = w->slots,
-                                     .share = w->share,
-                                     .version = span_text(w->version),
-                                     .beside = w->next ? w->next->remote : NULL,
-                                     .context = w->context,
-                                     .tally = conn_tally(rq->conn)};
+    const struct worker_executor_spec spec = {.methods = w->methods,
+                                              .count = w->count,
+                                              .slots = w->slots,
+                                              .share = w->share,
+                                              .version = span_text(w->version),
+                                              .beside = w->next ? w->next->executor : NULL,
+                                              .context = w->context,
+                                              .tally = conn_tally(rq->conn)};
 
     if (!conn_serve(rq->conn, true))
         return ERGON_E_DRAINING;
-    w->remote = remote_register(rq->loop->dock, &spec, w);
-    return w->remote ? ERGON_OK : ERGON_E_MEMORY;
+    w->executor = worker_executor_register(rq->loop->worker_loop, &spec, w);
+    return w->executor ? ERGON_OK : ERGON_E_MEMORY;
 }
 
 static void start(struct rpc_request *rq, struct worker *w)
 {
     struct worker_link *link = w->link;
-    enum ergon_error error = hire(rq, w);
+    enum ergon_error error = update(rq, w);
 
     if (error == ERGON_OK && worker_wait_new(rq, w))
         return;
@@ -284,7 +284,7 @@ static void start(struct rpc_request *rq, struct worker *w)
 /* worker.register [methods, {...}] */
 void serve_worker_register(struct rpc_request *rq)
 {
-    struct registration g = {.slots = 1, .share = REMOTE_SHARE_ALL};
+    struct registration g = {.slots = 1, .share = WORKER_SHARE_ALL};
 
     if (!read_registration(rq, &g))
         return;
@@ -313,7 +313,7 @@ static void settle_own(struct rpc_request *rq, bool quiet)
         if (worker_is_open(w)) {
             last = w;
             w->settling = true;
-            remote_quiet(w->remote, quiet);
+            worker_executor_quiet(w->executor, quiet);
         }
     if (last && rq->msgid.len > 0)
         worker_wait_new(rq, last);

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "proto/error_value.h"
-#include "server/workers/workers.h"
 #include "server/tasks/task_result.h"
+#include "server/workers/workers.h"
 
 static void take_result(struct task *t, struct span value, uint64_t most)
 {
@@ -42,7 +42,7 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
         take_result(t, e->result, link->loop->shared->limits.scan.message_max);
     else
         take_error(t, e->error);
-    remote_answer(w->remote, t);
+    worker_executor_answer(w->executor, t);
     if (w->full && !conn_output_full(link->conn))
         worker_flushed(link->conn);
 }

@@ -9,9 +9,9 @@
 enum { GIVEN_MAX = 1024 /* what was given to versions is halved then: old times count less */ };
 
 /* Who shares what a version is given: the version behind a '=', of workers that have all of it "".
- * So those are one crew, however many versions they name. */
+ * So those are one group, however many versions they name. */
 struct label {
-    char text[REMOTE_VERSION_MAX + 2];
+    char text[WORKER_VERSION_MAX + 2];
 };
 
 /* The workers of one label, of one pool. */
@@ -20,31 +20,31 @@ struct version_group {
     struct label label;
     uint32_t share; /* percent, as the last of them has said that joined */
     uint32_t given;
-    uint32_t berths;
-    uint32_t crews_there; /* with a worker that is there */
+    uint32_t entries;
+    uint32_t groups_there; /* with a worker that is there */
 };
 
-/* A pool at a crew. */
-struct berth {
-    struct crew *crew;
+/* A pool at a group. */
+struct group_entry {
+    struct worker_group *group;
     struct pool *pool;
     struct version_group *version;
-    LIST_ENTRY(berth) link;  /* of the pool */
-    TAILQ_ENTRY(berth) line; /* of the crew, while it waits there */
+    LIST_ENTRY(group_entry) link;  /* of the pool */
+    TAILQ_ENTRY(group_entry) line; /* of the group, while it waits there */
     bool in_line;
 };
-TAILQ_HEAD(berth_line, berth);
+TAILQ_HEAD(group_entry_queue, group_entry);
 
-struct crew {
-    struct pairing_heap open; /* workers that may be given tasks, by occupancy */
-    struct berth_line line;   /* pools that wait for room */
-    uint64_t room;            /* tasks, at those that are open */
-    uint32_t members;         /* workers */
-    uint32_t there;           /* of these, that are not quiet */
+struct worker_group {
+    struct pairing_heap open;      /* workers that may be given tasks, by occupancy */
+    struct group_entry_queue line; /* pools that wait for room */
+    uint64_t room;                 /* tasks, at those that are open */
+    uint32_t members;              /* workers */
+    uint32_t there;                /* of these, that are not quiet */
     struct label label;
     uint64_t mark; /* of the pools; others hardly ever have the same */
-    uint32_t berth_count;
-    struct berth berths[]; /* sorted by the pool's index */
+    uint32_t entry_count;
+    struct group_entry entries[]; /* sorted by the pool's index */
 };
 
 static struct member *member_of(const struct pairing_node *node)
@@ -61,9 +61,9 @@ static bool goes_before(const struct pairing_node *a, const struct pairing_node 
 
 static struct pool *new_pool(struct manager *m, struct method *method, uint32_t most)
 {
-    uint32_t docks = m->shared->docks.count;
-    size_t size = sizeof(struct staff) + docks * sizeof(struct offer_figures);
-    struct staff *s = aligned_alloc(alignof(struct staff), size);
+    uint32_t worker_loops = m->shared->worker_loops.count;
+    size_t size = sizeof(struct worker_pool) + worker_loops * sizeof(struct offer_figures);
+    struct worker_pool *s = aligned_alloc(alignof(struct worker_pool), size);
     struct pool *p = s ? pools_add(m, most) : NULL;
     if (!p) {
         free(s);
@@ -72,18 +72,18 @@ static struct pool *new_pool(struct manager *m, struct method *method, uint32_t 
     memset(s, 0, size);
     s->pool = p;
     s->method = method;
-    s->docks = docks;
-    LIST_INIT(&s->berths);
+    s->worker_loops = worker_loops;
+    LIST_INIT(&s->entries);
     LIST_INIT(&s->versions);
-    p->staff = s;
+    p->workers = s;
     return p;
 }
 
-struct pool *staff_new_pool(struct manager *m, struct method *method)
+struct pool *worker_pool_new(struct manager *m, struct method *method)
 {
     struct pool *p = new_pool(m, method, 0);
     if (p)
-        p->group = m->shared->docks;
+        p->group = m->shared->worker_loops;
     return p;
 }
 
@@ -93,36 +93,36 @@ static void add_group(struct executor_group *to, const struct executor_group *fr
         to->list[to->count++] = from->list[i];
 }
 
-struct pool *staff_new_joined(struct manager *m, struct method *method, struct pool *local)
+struct pool *worker_pool_new_joined(struct manager *m, struct method *method, struct pool *local)
 {
-    const struct executor_group *docks = &m->shared->docks;
-    struct pool *p = new_pool(m, method, local->group.count + docks->count);
+    const struct executor_group *worker_loops = &m->shared->worker_loops;
+    struct pool *p = new_pool(m, method, local->group.count + worker_loops->count);
     if (!p)
         return NULL;
     p->local = local;
     p->stepped = local->stepped;
     add_group(&p->group, &local->group);
-    add_group(&p->group, docks);
+    add_group(&p->group, worker_loops);
     m->joined++;
     return p;
 }
 
-void staff_free(struct staff *s)
+void worker_pool_free(struct worker_pool *s)
 {
-    struct berth *b;
-    while ((b = LIST_POP(&s->berths, link)))
-        if (--b->crew->berth_count == 0)
-            free(b->crew);
+    struct group_entry *e;
+    while ((e = LIST_POP(&s->entries, link)))
+        if (--e->group->entry_count == 0)
+            free(e->group);
     struct version_group *v;
     while ((v = LIST_POP(&s->versions, link)))
         free(v);
-    for (uint32_t i = 0; i < s->docks; i++)
+    for (uint32_t i = 0; i < s->worker_loops; i++)
         times_fini(&s->figures[i].times);
     free(s);
 }
 
 /* Why one was lost is written before it leaves; one that is quiet may be about to. */
-static void say_who_went(const struct remote *r, char *text, size_t size)
+static void say_who_went(const struct worker_executor *r, char *text, size_t size)
 {
     if (r->member.leaves)
         snprintf(text, size, "%s", r->why);
@@ -132,7 +132,8 @@ static void say_who_went(const struct remote *r, char *text, size_t size)
 
 /* On the edges between none and some workers; `last` is the one that went.  Calls that are refused
  * from now on may be on their way here: the pool answers them. */
-static void set_offered(struct manager *m, struct staff *s, const struct remote *last)
+static void set_offered(struct manager *m, struct worker_pool *s,
+                        const struct worker_executor *last)
 {
     char who[sizeof last->why] = "";
     const struct tasks_shared *shared = m->shared;
@@ -149,13 +150,13 @@ static void set_offered(struct manager *m, struct staff *s, const struct remote 
 /* It may have something to do. */
 static void look_at(struct manager *m, struct pool *p)
 {
-    crews_wait_no_more(m, p);
+    worker_groups_wait_no_more(m, p);
     if (pool_has_work(p))
         manager_stir(m, p);
 }
 
 /* Shares count from now on: each version has had its own, whatever it was given before. */
-static void begin_shares(struct staff *s)
+static void begin_shares(struct worker_pool *s)
 {
     struct version_group *v;
     LIST_FOREACH(v, &s->versions, link)
@@ -164,43 +165,44 @@ static void begin_shares(struct staff *s)
 
 /* Where there are workers of one version alone the share of that says nothing, so who waits may
  * have room. */
-static void enter_berth(struct manager *m, struct berth *b, const struct remote *r, bool there)
+static void set_entry_there(struct manager *m, struct group_entry *e,
+                            const struct worker_executor *r, bool there)
 {
-    struct staff *s = b->pool->staff;
-    struct version_group *v = b->version;
+    struct worker_pool *s = e->pool->workers;
+    struct version_group *v = e->version;
     if (there) {
-        if (v->crews_there++ == 0) {
+        if (v->groups_there++ == 0) {
             s->versions_there++;
             begin_shares(s);
         }
-        if (s->crews_there++ == 0)
+        if (s->groups_there++ == 0)
             set_offered(m, s, NULL);
     } else {
-        s->versions_there -= --v->crews_there == 0;
-        if (--s->crews_there == 0)
+        s->versions_there -= --v->groups_there == 0;
+        if (--s->groups_there == 0)
             set_offered(m, s, r);
     }
-    look_at(m, b->pool);
+    look_at(m, e->pool);
 }
 
-static void enter_all(struct manager *m, const struct remote *r, bool there)
+static void set_all_there(struct manager *m, const struct worker_executor *r, bool there)
 {
-    struct crew *c = r->member.crew;
-    for (uint32_t i = 0; i < c->berth_count; i++)
-        enter_berth(m, &c->berths[i], r, there);
+    struct worker_group *g = r->member.group;
+    for (uint32_t i = 0; i < g->entry_count; i++)
+        set_entry_there(m, &g->entries[i], r, there);
 }
 
-bool crews_there(const struct pool *p)
+bool worker_groups_there(const struct pool *p)
 {
-    return p->staff->crews_there > 0;
+    return p->workers->groups_there > 0;
 }
 
-/* --- Crews --- */
+/* --- Groups --- */
 
-static struct label label_of(const struct remote *r)
+static struct label label_of(const struct worker_executor *r)
 {
     struct label l = {""};
-    if (r->share < REMOTE_SHARE_ALL)
+    if (r->share < WORKER_SHARE_ALL)
         snprintf(l.text, sizeof l.text, "=%s", r->version);
     return l;
 }
@@ -223,28 +225,29 @@ static uint64_t mark_of(struct pool *const *pools, uint32_t count)
     return mark;
 }
 
-static bool same_crew(const struct crew *c, const struct label *label, struct pool *const *pools,
-                      uint32_t count, uint64_t mark)
+static bool same_group(const struct worker_group *g, const struct label *label,
+                       struct pool *const *pools, uint32_t count, uint64_t mark)
 {
-    if (c->mark != mark || c->berth_count != count || !same_label(&c->label, label))
+    if (g->mark != mark || g->entry_count != count || !same_label(&g->label, label))
         return false;
     for (uint32_t i = 0; i < count; i++)
-        if (c->berths[i].pool != pools[i])
+        if (g->entries[i].pool != pools[i])
             return false;
     return true;
 }
 
-static struct crew *find_crew(const struct label *label, struct pool *const *pools, uint32_t count)
+static struct worker_group *find_group(const struct label *label, struct pool *const *pools,
+                                       uint32_t count)
 {
-    struct berth *b;
+    struct group_entry *e;
     uint64_t mark = mark_of(pools, count);
-    LIST_FOREACH(b, &pools[0]->staff->berths, link)
-    if (same_crew(b->crew, label, pools, count, mark))
-        return b->crew;
+    LIST_FOREACH(e, &pools[0]->workers->entries, link)
+    if (same_group(e->group, label, pools, count, mark))
+        return e->group;
     return NULL;
 }
 
-static struct version_group *find_version(const struct staff *s, const struct label *label)
+static struct version_group *find_version(const struct worker_pool *s, const struct label *label)
 {
     struct version_group *v;
     LIST_FOREACH(v, &s->versions, link)
@@ -253,17 +256,19 @@ static struct version_group *find_version(const struct staff *s, const struct la
     return NULL;
 }
 
-const struct pool *crews_full(const struct remote *r, struct pool *const *pools, uint32_t count)
+const struct pool *worker_groups_full(const struct worker_executor *r, struct pool *const *pools,
+                                      uint32_t count)
 {
     const struct label label = label_of(r);
-    for (uint32_t i = 0; i < count && r->share < REMOTE_SHARE_ALL; i++)
-        if (pools[i]->staff->share_count >= VERSIONS_MAX && !find_version(pools[i]->staff, &label))
+    for (uint32_t i = 0; i < count && r->share < WORKER_SHARE_ALL; i++)
+        if (pools[i]->workers->share_count >= VERSIONS_MAX &&
+            !find_version(pools[i]->workers, &label))
             return pools[i];
     return NULL;
 }
 
 /* NULL without memory. */
-static struct version_group *join_version(struct staff *s, const struct label *label)
+static struct version_group *join_version(struct worker_pool *s, const struct label *label)
 {
     struct version_group *v = find_version(s, label);
     if (!v) {
@@ -274,85 +279,88 @@ static struct version_group *join_version(struct staff *s, const struct label *l
         LIST_INSERT_HEAD(&s->versions, v, link);
         s->share_count += has_share(label);
     }
-    v->berths++;
+    v->entries++;
     return v;
 }
 
-static void leave_version(struct staff *s, struct version_group *v)
+static void leave_version(struct worker_pool *s, struct version_group *v)
 {
-    if (--v->berths > 0)
+    if (--v->entries > 0)
         return;
     LIST_REMOVE(v, link);
     s->share_count -= has_share(&v->label);
     free(v);
 }
 
-static void free_crew(struct crew *c)
+static void free_group(struct worker_group *g)
 {
-    for (uint32_t i = 0; i < c->berth_count; i++) {
-        struct berth *b = &c->berths[i];
-        if (b->in_line)
-            TAILQ_REMOVE(&c->line, b, line);
-        LIST_REMOVE(b, link);
-        b->pool->staff->berth_count--;
-        leave_version(b->pool->staff, b->version);
+    for (uint32_t i = 0; i < g->entry_count; i++) {
+        struct group_entry *e = &g->entries[i];
+        if (e->in_line)
+            TAILQ_REMOVE(&g->line, e, line);
+        LIST_REMOVE(e, link);
+        e->pool->workers->entry_count--;
+        leave_version(e->pool->workers, e->version);
     }
-    free(c);
+    free(g);
 }
 
-static bool add_berth(struct crew *c, struct pool *p)
+static bool add_entry(struct worker_group *g, struct pool *p)
 {
-    struct berth *b = &c->berths[c->berth_count];
-    *b = (struct berth){.crew = c, .pool = p, .version = join_version(p->staff, &c->label)};
-    if (!b->version)
+    struct group_entry *e = &g->entries[g->entry_count];
+    *e =
+        (struct group_entry){.group = g, .pool = p, .version = join_version(p->workers, &g->label)};
+    if (!e->version)
         return false;
-    LIST_INSERT_HEAD(&p->staff->berths, b, link);
-    p->staff->berth_count++;
-    c->berth_count++;
+    LIST_INSERT_HEAD(&p->workers->entries, e, link);
+    p->workers->entry_count++;
+    g->entry_count++;
     return true;
 }
 
-static struct crew *new_crew(const struct label *label, struct pool **pools, uint32_t count)
+static struct worker_group *new_group(const struct label *label, struct pool **pools,
+                                      uint32_t count)
 {
-    struct crew *c = calloc(1, sizeof *c + count * sizeof(struct berth));
-    if (!c)
+    struct worker_group *g = calloc(1, sizeof *g + count * sizeof(struct group_entry));
+    if (!g)
         return NULL;
-    pairing_init(&c->open, goes_before);
-    TAILQ_INIT(&c->line);
-    c->label = *label;
-    c->mark = mark_of(pools, count);
+    pairing_init(&g->open, goes_before);
+    TAILQ_INIT(&g->line);
+    g->label = *label;
+    g->mark = mark_of(pools, count);
     for (uint32_t i = 0; i < count; i++)
-        if (!add_berth(c, pools[i])) {
-            free_crew(c);
+        if (!add_entry(g, pools[i])) {
+            free_group(g);
             return NULL;
         }
-    return c;
+    return g;
 }
 
-static void take_share(struct manager *m, struct crew *c, uint32_t share)
+static void take_share(struct manager *m, struct worker_group *g, uint32_t share)
 {
-    for (uint32_t i = 0; i < c->berth_count; i++) {
-        struct berth *b = &c->berths[i];
-        if (b->version->share == share)
+    for (uint32_t i = 0; i < g->entry_count; i++) {
+        struct group_entry *e = &g->entries[i];
+        if (e->version->share == share)
             continue;
-        b->version->share = share;
-        begin_shares(b->pool->staff);
-        look_at(m, b->pool);
+        e->version->share = share;
+        begin_shares(e->pool->workers);
+        look_at(m, e->pool);
     }
 }
 
-int crew_join(struct manager *m, struct remote *r, struct pool **pools, uint32_t count)
+int worker_group_join(struct manager *m, struct worker_executor *r, struct pool **pools,
+                      uint32_t count)
 {
     const struct label label = label_of(r);
-    struct crew *c = find_crew(&label, pools, count);
-    if (!c)
-        c = new_crew(&label, pools, count);
-    if (!c)
+    struct worker_group *g = find_group(&label, pools, count);
+    if (!g)
+        g = new_group(&label, pools, count);
+    if (!g)
         return -1;
-    c->members++;
-    r->member.crew = c;
+    g->members++;
+    r->member.group = g;
     r->member.load = (struct worker_load){.turn = ++m->turns};
-    take_share(m, c, r->share);
+    take_share(m, g, r->share);
     return 0;
 }
 
@@ -365,16 +373,16 @@ static uint32_t room_of(const struct worker_load *l)
 
 static void set_load(struct member *mb, uint32_t outstanding, uint32_t slots, uint64_t turn)
 {
-    struct crew *c = mb->crew;
+    struct worker_group *g = mb->group;
     if (mb->open) {
-        pairing_remove(&c->open, &mb->node);
-        c->room -= room_of(&mb->load);
+        pairing_remove(&g->open, &mb->node);
+        g->room -= room_of(&mb->load);
     }
     mb->load = (struct worker_load){.outstanding = outstanding, .slots = slots, .turn = turn};
     mb->open = slots > 0;
     if (mb->open) {
-        pairing_add(&c->open, &mb->node);
-        c->room += room_of(&mb->load);
+        pairing_add(&g->open, &mb->node);
+        g->room += room_of(&mb->load);
     }
 }
 
@@ -382,7 +390,7 @@ static void set_load(struct member *mb, uint32_t outstanding, uint32_t slots, ui
 static void stir_first(struct manager *m, struct pool *p)
 {
     if (p->local) {
-        p->staff->called = m->called = true;
+        p->workers->called = m->called = true;
         manager_stir(m, p);
     } else if (!p->stirs) {
         p->stirs = true;
@@ -390,27 +398,27 @@ static void stir_first(struct manager *m, struct pool *p)
     }
 }
 
-static void call_first(struct manager *m, struct crew *c)
+static void call_first(struct manager *m, struct worker_group *g)
 {
-    struct berth *b = TAILQ_FIRST(&c->line);
-    if (!b || c->room == 0)
+    struct group_entry *e = TAILQ_FIRST(&g->line);
+    if (!e || g->room == 0)
         return;
-    crews_wait_no_more(m, b->pool);
-    stir_first(m, b->pool);
+    worker_groups_wait_no_more(m, e->pool);
+    stir_first(m, e->pool);
 }
 
-void crew_set_there(struct manager *m, struct remote *r, bool there)
+void worker_group_set_there(struct manager *m, struct worker_executor *r, bool there)
 {
-    struct crew *c = r->member.crew;
+    struct worker_group *g = r->member.group;
     if (r->member.there == there)
         return;
     r->member.there = there;
-    c->there += there ? 1 : UINT32_MAX;
-    if (c->there == (there ? 1 : 0))
-        enter_all(m, r, there);
+    g->there += there ? 1 : UINT32_MAX;
+    if (g->there == (there ? 1 : 0))
+        set_all_there(m, r, there);
 }
 
-void crew_update(struct manager *m, struct remote *r, uint32_t bound)
+void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t bound)
 {
     struct member *mb = &r->member;
     uint32_t outstanding = executor_outstanding(&r->base);
@@ -419,82 +427,82 @@ void crew_update(struct manager *m, struct remote *r, uint32_t bound)
     if (mb->load.outstanding == outstanding && mb->load.slots == bound)
         return;
     set_load(mb, outstanding, bound, mb->load.turn);
-    call_first(m, mb->crew);
+    call_first(m, mb->group);
 }
 
-void crew_leave(struct manager *m, struct remote *r)
+void worker_group_leave(struct manager *m, struct worker_executor *r)
 {
-    struct crew *c = r->member.crew;
-    crew_set_there(m, r, false);
+    struct worker_group *g = r->member.group;
+    worker_group_set_there(m, r, false);
     set_load(&r->member, 0, 0, 0);
-    r->member.crew = NULL;
-    if (--c->members == 0)
-        free_crew(c);
+    r->member.group = NULL;
+    if (--g->members == 0)
+        free_group(g);
 }
 
-bool crew_offers(const struct remote *r, const struct pool *p)
+bool worker_group_offers(const struct worker_executor *r, const struct pool *p)
 {
-    const struct crew *c = r->member.crew;
-    uint32_t low = 0, high = c ? c->berth_count : 0;
+    const struct worker_group *g = r->member.group;
+    uint32_t low = 0, high = g ? g->entry_count : 0;
     while (low < high) {
         uint32_t at = low + (high - low) / 2;
-        if (c->berths[at].pool->index < p->index)
+        if (g->entries[at].pool->index < p->index)
             low = at + 1;
         else
             high = at;
     }
-    return c && low < c->berth_count && c->berths[low].pool == p;
+    return g && low < g->entry_count && g->entries[low].pool == p;
 }
 
 /* --- The choice --- */
 
-static bool had_share(const struct staff *s, const struct version_group *v)
+static bool had_share(const struct worker_pool *s, const struct version_group *v)
 {
     return placement_had_share(v->given, s->given, v->share);
 }
 
 /* Where all versions that are there have had theirs, or there is one alone, shares say nothing. */
-static bool shares_count(const struct staff *s)
+static bool shares_count(const struct worker_pool *s)
 {
     const struct version_group *v;
     if (s->versions_there < 2)
         return false;
     LIST_FOREACH(v, &s->versions, link)
-    if (v->crews_there > 0 && !had_share(s, v))
+    if (v->groups_there > 0 && !had_share(s, v))
         return true;
     return false;
 }
 
-struct remote *crews_choose(const struct pool *p)
+struct worker_executor *worker_groups_choose(const struct pool *p)
 {
-    const struct staff *s = p->staff;
-    const struct berth *b;
+    const struct worker_pool *s = p->workers;
+    const struct group_entry *e;
     struct member *best = NULL;
     bool shares = shares_count(s);
-    LIST_FOREACH(b, &s->berths, link)
+    LIST_FOREACH(e, &s->entries, link)
     {
-        if (b->crew->room == 0 || (shares && had_share(s, b->version)))
+        if (e->group->room == 0 || (shares && had_share(s, e->version)))
             continue;
-        struct member *mb = member_of(b->crew->open.root);
+        struct member *mb = member_of(e->group->open.root);
         if (!best || placement_worker_before(&mb->load, &best->load))
             best = mb;
     }
-    return best ? ao_of(best, struct remote, member) : NULL;
+    return best ? ao_of(best, struct worker_executor, member) : NULL;
 }
 
-uint32_t crews_room(const struct pool *p)
+uint32_t worker_groups_room(const struct pool *p)
 {
-    const struct staff *s = p->staff;
-    const struct berth *b;
+    const struct worker_pool *s = p->workers;
+    const struct group_entry *e;
     bool shares = shares_count(s);
     uint64_t room = 0;
-    LIST_FOREACH(b, &s->berths, link)
-    if (!shares || !had_share(s, b->version))
-        room += b->crew->room;
+    LIST_FOREACH(e, &s->entries, link)
+    if (!shares || !had_share(s, e->version))
+        room += e->group->room;
     return room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 }
 
-static void halve(struct staff *s)
+static void halve(struct worker_pool *s)
 {
     struct version_group *v;
     s->given /= 2;
@@ -502,72 +510,72 @@ static void halve(struct staff *s)
     v->given /= 2;
 }
 
-static struct berth *berth_at(const struct pool *p, const struct crew *c)
+static struct group_entry *entry_at(const struct pool *p, const struct worker_group *g)
 {
-    struct berth *b;
-    LIST_FOREACH(b, &p->staff->berths, link)
-    if (b->crew == c)
-        return b;
+    struct group_entry *e;
+    LIST_FOREACH(e, &p->workers->entries, link)
+    if (e->group == g)
+        return e;
     return NULL;
 }
 
-void crews_note_given(struct manager *m, struct pool *p, struct remote *r)
+void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_executor *r)
 {
-    struct staff *s = p->staff;
+    struct worker_pool *s = p->workers;
     struct member *mb = &r->member;
-    struct berth *b = berth_at(p, mb->crew);
+    struct group_entry *e = entry_at(p, mb->group);
     set_load(mb, mb->load.outstanding + 1, mb->load.slots, ++m->turns);
-    b->version->given++;
+    e->version->given++;
     if (++s->given == GIVEN_MAX)
         halve(s);
 }
 
 /* --- Who waits for room --- */
 
-bool crew_awaited(const struct remote *r)
+bool worker_group_awaited(const struct worker_executor *r)
 {
-    return !TAILQ_EMPTY(&r->member.crew->line);
+    return !TAILQ_EMPTY(&r->member.group->line);
 }
 
-static void stand_in_line(struct berth *b, bool first)
+static void stand_in_line(struct group_entry *e, bool first)
 {
-    b->in_line = true;
+    e->in_line = true;
     if (first)
-        TAILQ_INSERT_HEAD(&b->crew->line, b, line);
+        TAILQ_INSERT_HEAD(&e->group->line, e, line);
     else
-        TAILQ_INSERT_TAIL(&b->crew->line, b, line);
+        TAILQ_INSERT_TAIL(&e->group->line, e, line);
 }
 
-void crews_wait(struct manager *m, struct pool *p, bool first)
+void worker_groups_wait(struct manager *m, struct pool *p, bool first)
 {
-    struct staff *s = p->staff;
-    struct berth *b;
+    struct worker_pool *s = p->workers;
+    struct group_entry *e;
     bool shares = shares_count(s);
     s->waits = true;
     TAILQ_INSERT_TAIL(&m->waiting, s, link);
-    LIST_FOREACH(b, &s->berths, link)
-    if (!shares || !had_share(s, b->version))
-        stand_in_line(b, first);
+    LIST_FOREACH(e, &s->entries, link)
+    if (!shares || !had_share(s, e->version))
+        stand_in_line(e, first);
 }
 
-void crews_wait_no_more(struct manager *m, struct pool *p)
+void worker_groups_wait_no_more(struct manager *m, struct pool *p)
 {
-    struct staff *s = p->staff;
-    struct berth *b;
+    struct worker_pool *s = p->workers;
+    struct group_entry *e;
     if (!s->waits)
         return;
     s->waits = false;
     TAILQ_REMOVE(&m->waiting, s, link);
-    LIST_FOREACH(b, &s->berths, link)
-    if (b->in_line) {
-        b->in_line = false;
-        TAILQ_REMOVE(&b->crew->line, b, line);
+    LIST_FOREACH(e, &s->entries, link)
+    if (e->in_line) {
+        e->in_line = false;
+        TAILQ_REMOVE(&e->group->line, e, line);
     }
 }
 
-void crews_call(struct manager *m, const struct pool *p)
+void worker_groups_call(struct manager *m, const struct pool *p)
 {
-    struct berth *b;
-    LIST_FOREACH(b, &p->staff->berths, link)
-    call_first(m, b->crew);
+    struct group_entry *e;
+    LIST_FOREACH(e, &p->workers->entries, link)
+    call_first(m, e->group);
 }

@@ -1,34 +1,36 @@
-/* Crews: the workers that offer the same methods; of those with a share, in the same version.
+/* A worker group: the workers that offer the same methods; of those with a share, in the same
+ * version.
  *
- * A pool of a method that workers offer has no list of executors: it has a berth in each crew that
- * offers the method, and each crew keeps its workers by occupancy.  So a task that is given or has
- * ended moves one worker in one heap, however many workers and methods there are, and the choice
- * for a pool looks at the first of each of its crews, of which there are few: workers that run the
- * same program are one.
+ * The pool of a method that workers offer has no list of executors.  It has an entry in each group
+ * that offers the method, and each group keeps its workers by occupancy.  So a task that is given
+ * or has ended moves one worker in one heap, however many workers and methods there are.  The
+ * choice for a pool compares the first worker of each of its groups.  These are few, since workers
+ * that run the same program are one group.
  *
- * A pool with tasks whose crews have no room waits in line at each of them, and the manager does
- * not look at it.  As a worker has room its crew calls the first in its line; that one is given one
- * task while others stand in line, and goes behind them.  So pools that share workers take turns.
+ * A pool with tasks whose groups have no room is queued at each of them, and the manager skips it.
+ * When a worker has room, its group calls the first pool of its queue.  While others are queued
+ * there, that pool is given one task and then queued behind them.  So pools that share workers take
+ * turns.
  *
  * A version may have a share: so many percent of what the pool gives, and no more, while there are
  * workers of another version, or without a share.  A pool has at most VERSIONS_MAX of them, since
  * each choice looks at all.
  *
- * Thread: the manager's.  A crew is there as long as it has members. */
+ * Thread: the manager's.  A group lives as long as it has members. */
 #ifndef ERGON_WORKERS_GROUP_H
 #define ERGON_WORKERS_GROUP_H
 
-#include "server/workers/worker_loop.h"
 #include "server/tasks/manager/manager.h"
+#include "server/workers/worker_loop.h"
 
 enum { VERSIONS_MAX = 16 /* with a share, of one method */ };
 
-struct berth;
+struct group_entry;
 struct version_group;
-LIST_HEAD(berth_list, berth);
+LIST_HEAD(group_entry_list, group_entry);
 LIST_HEAD(version_list, version_group);
 
-/* Of one method, at one dock; for people.  The dock writes them. */
+/* Of one method, at one worker loop; for people.  The worker loop writes them. */
 struct offer_figures {
     alignas(CACHE_LINE) counter running;
     counter done, failed, busy_ns;
@@ -36,73 +38,75 @@ struct offer_figures {
 };
 
 /* What a pool of workers has beside its queue. */
-struct staff {
+struct worker_pool {
     struct pool *pool;
     struct method *method;
-    struct berth_list berths;
+    struct group_entry_list entries;
     struct version_list versions;
-    uint32_t berth_count, share_count; /* so many versions have a share */
+    uint32_t entry_count, share_count; /* so many versions have a share */
     uint32_t versions_there;           /* with a worker that is open */
     uint32_t given;                    /* tasks; halved now and then, with those of the versions */
-    uint32_t crews_there;              /* with a worker that is open */
-    bool waits;                        /* in line at its crews */
+    uint32_t groups_there;             /* with a worker that is open */
+    bool waits;                        /* in line at its groups */
     bool called;                       /* by one of them, and not looked at since; `pool->local` */
-    TAILQ_ENTRY(staff) link;           /* of all that wait */
-    uint32_t docks;
-    struct offer_figures figures[]; /* by index of the dock */
+    TAILQ_ENTRY(worker_pool) link;     /* of all that wait */
+    uint32_t worker_loops;
+    struct offer_figures figures[]; /* by index of the worker loop */
 };
 
 /* The pool of a method of workers, made anew; the manager's.  NULL without memory. */
-struct pool *staff_new_pool(struct manager *m, struct method *method);
+struct pool *worker_pool_new(struct manager *m, struct method *method);
 /* Set-up: the same of one that is joined, whose handler is run by the executors of `local`, which
  * are all there. */
-struct pool *staff_new_joined(struct manager *m, struct method *method, struct pool *local);
-void staff_free(struct staff *s);
+struct pool *worker_pool_new_joined(struct manager *m, struct method *method, struct pool *local);
+void worker_pool_free(struct worker_pool *s);
 
 /* The pool that has no place for this worker, since its version would be one too many; or NULL. */
-const struct pool *crews_full(const struct remote *r, struct pool *const *pools, uint32_t count);
-/* A worker that has joined becomes a member of the crew that offers `pools` (sorted by index,
+const struct pool *worker_groups_full(const struct worker_executor *r, struct pool *const *pools,
+                                      uint32_t count);
+/* A worker that has joined becomes a member of the group that offers `pools` (sorted by index,
  * without doubles), in its version if that has a share.  It is not there yet.  0, or -1 without
  * memory. */
-int crew_join(struct manager *m, struct remote *r, struct pool **pools, uint32_t count);
-/* It leaves; the crew goes with its last. */
-void crew_leave(struct manager *m, struct remote *r);
+int worker_group_join(struct manager *m, struct worker_executor *r, struct pool **pools,
+                      uint32_t count);
+/* It leaves; the group goes with its last. */
+void worker_group_leave(struct manager *m, struct worker_executor *r);
 
-/* It takes tasks from now on, or is quiet: the methods of its crew are offered as long as one of
+/* It takes tasks from now on, or is quiet: the methods of its group are offered as long as one of
  * its workers is there. */
-void crew_set_there(struct manager *m, struct remote *r, bool there);
+void worker_group_set_there(struct manager *m, struct worker_executor *r, bool there);
 
 /* Does this worker offer what the pool runs? */
-bool crew_offers(const struct remote *r, const struct pool *p);
+bool worker_group_offers(const struct worker_executor *r, const struct pool *p);
 
 /* What a worker has, or may have, is another: `bound` 0 closes it. */
-void crew_update(struct manager *m, struct remote *r, uint32_t bound);
+void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t bound);
 
 /* The worker for the next task of this pool; NULL: none has room. */
-struct remote *crews_choose(const struct pool *p);
+struct worker_executor *worker_groups_choose(const struct pool *p);
 /* It is given one. */
-void crews_note_given(struct manager *m, struct pool *p, struct remote *r);
+void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_executor *r);
 /* Tasks that the pool's workers have room for. */
-uint32_t crews_room(const struct pool *p);
-/* What it costs to choose for this pool, where 1 is one of a few crews; at most so much that a step
- * of the manager gives some tasks in any case. */
-static inline int crews_cost(const struct pool *p)
+uint32_t worker_groups_room(const struct pool *p);
+/* What it costs to choose for this pool, where 1 is one of a few groups; at most so much that a
+ * step of the manager gives some tasks in any case. */
+static inline int worker_groups_cost(const struct pool *p)
 {
-    enum { CREWS_A_PIECE = 32, COST_MAX = 200 };
-    uint32_t cost = 1 + p->staff->berth_count / CREWS_A_PIECE;
+    enum { GROUPS_A_PIECE = 32, COST_MAX = 200 };
+    uint32_t cost = 1 + p->workers->entry_count / GROUPS_A_PIECE;
     return cost < COST_MAX ? (int)cost : COST_MAX;
 }
 
 /* Is there any worker that may be given tasks? */
-bool crews_there(const struct pool *p);
+bool worker_groups_there(const struct pool *p);
 
-/* Does another pool wait for this worker's crew? */
-bool crew_awaited(const struct remote *r);
-/* The pool stands in line for room, at all crews that could give it some, as the last or the first;
- * or not any more. */
-void crews_wait(struct manager *m, struct pool *p, bool first);
-void crews_wait_no_more(struct manager *m, struct pool *p);
-/* Where the crews of a pool have room, they call whoever is the first in line. */
-void crews_call(struct manager *m, const struct pool *p);
+/* Does another pool wait for this worker's group? */
+bool worker_group_awaited(const struct worker_executor *r);
+/* The pool stands in line for room, at all groups that could give it some, as the last or the
+ * first; or not any more. */
+void worker_groups_wait(struct manager *m, struct pool *p, bool first);
+void worker_groups_wait_no_more(struct manager *m, struct pool *p);
+/* Where the groups of a pool have room, they call whoever is the first in line. */
+void worker_groups_call(struct manager *m, const struct pool *p);
 
 #endif

@@ -14,9 +14,9 @@ static ao_time first_unwanted(const struct worker_link *link)
     ao_time first = AO_NEVER;
 
     for (const struct worker *w = link->first; w; w = w->next)
-        for (const struct task *t = w->remote ? remote_tasks(w->remote) : NULL; t;
-             t = remote_task_after(t)) {
-            ao_time since = remote_task_unwanted(t);
+        for (const struct task *t = w->executor ? worker_executor_tasks(w->executor) : NULL; t;
+             t = worker_executor_task_after(t)) {
+            ao_time since = worker_executor_task_unwanted(t);
             if (since < first)
                 first = since;
         }

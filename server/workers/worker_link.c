@@ -18,10 +18,10 @@ const char *worker_id_text(uint32_t number, char buf[WORKER_ID_SIZE])
 
 const char *worker_id(const struct worker *w, char buf[WORKER_ID_SIZE])
 {
-    struct remote_info info = {0};
+    struct worker_executor_info info = {0};
 
-    if (w->remote)
-        remote_info(w->remote, &info);
+    if (w->executor)
+        worker_executor_info(w->executor, &info);
     return worker_id_text(info.number, buf);
 }
 
@@ -37,12 +37,12 @@ void worker_pack_settled(struct pack *p, const char *id, uint32_t slots, uint32_
 
 bool worker_is_open(const struct worker *w)
 {
-    struct remote_info info;
+    struct worker_executor_info info;
 
-    if (!w->remote)
+    if (!w->executor)
         return false;
-    remote_info(w->remote, &info);
-    return info.state == REMOTE_OPEN || info.state == REMOTE_QUIET;
+    worker_executor_info(w->executor, &info);
+    return info.state == WORKER_OPEN || info.state == WORKER_QUIET;
 }
 
 void worker_why(const struct worker *w, const char *why, char *buf, size_t size)
@@ -124,10 +124,10 @@ static void answer_with_figures(const struct worker_wait *wait)
 {
     const struct worker *w = wait->worker;
     char id[WORKER_ID_SIZE];
-    struct remote_info info;
+    struct worker_executor_info info;
     struct pack p;
 
-    remote_info(w->remote, &info);
+    worker_executor_info(w->executor, &info);
     pack_init(&p);
     worker_pack_settled(&p, worker_id(w, id), w->slots, w->count, info.out);
     struct span msgid = span_of(wait->call.msgid, wait->call.msgid_len);
@@ -209,7 +209,7 @@ struct worker *worker_of(const struct worker_link *link, const struct task *t)
 {
     struct worker *w = link->first;
 
-    while (w->remote != remote_of_task(t))
+    while (w->executor != worker_executor_of_task(t))
         w = w->next;
     return w;
 }
@@ -221,7 +221,7 @@ void worker_note_begun(struct worker_link *link)
 
     while ((waiter = requests_begun(&link->requests, handed)))
         if (waiter != &link->ping)
-            remote_begun(worker_of(link, waiter)->remote, waiter);
+            worker_executor_begun(worker_of(link, waiter)->executor, waiter);
 }
 
 void worker_count_quiet(struct worker *w, bool quiet)
@@ -288,10 +288,10 @@ void worker_close(struct worker_link *link, const char *why)
 
 static void log_lost(const struct worker *w, const char *why)
 {
-    struct remote_info info;
+    struct worker_executor_info info;
     char id[WORKER_ID_SIZE];
 
-    remote_info(w->remote, &info);
+    worker_executor_info(w->executor, &info);
     log_info("worker gone", LOG_STR("worker", worker_id(w, id)),
              LOG_UINT("conn", conn_id(w->link->conn)), LOG_STR("reason", why),
              LOG_UINT("out", info.out));
@@ -306,14 +306,14 @@ void worker_gone(struct connection *c, const char *why)
         return;
     worker_note_begun(link);
     for (struct worker *w = link->first; w; w = w->next)
-        if (w->remote)
+        if (w->executor)
             log_lost(w, link->why ? link->why : why);
     struct worker *known = link->first;
-    while (known && !known->remote)
+    while (known && !known->executor)
         known = known->next;
     if (known) {
         worker_why(known, link->why ? link->why : why, text, sizeof text);
-        remote_lost(known->remote, text); /* and all beside it */
+        worker_executor_lost(known->executor, text); /* and all beside it */
     }
     while (link->first) {
         worker_answer_waits(link->first, ERGON_E_NOT_FOUND, "the worker has gone");
@@ -332,6 +332,6 @@ void worker_flushed(struct connection *c)
     for (struct worker *w = link->first; w && !conn_output_full(c); w = w->next)
         if (w->full) {
             w->full = false;
-            remote_flushed(w->remote);
+            worker_executor_flushed(w->executor);
         }
 }

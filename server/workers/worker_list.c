@@ -9,8 +9,8 @@
 #include "server/rpc/census.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
-#include "server/workers/workers.h"
 #include "server/tasks/attempt.h"
+#include "server/workers/workers.h"
 
 enum {
     PAGE = 100,
@@ -38,9 +38,9 @@ bool worker_id_parse(struct span text, uint64_t *number)
 
 static uint32_t number_of(const struct worker *w)
 {
-    struct remote_info info;
+    struct worker_executor_info info;
 
-    remote_info(w->remote, &info);
+    worker_executor_info(w->executor, &info);
     return info.number;
 }
 
@@ -84,7 +84,7 @@ static uint32_t visit_sought(struct census *n, struct connection *c)
 {
     struct seek *s = seek_of(n);
     struct worker *w = find(c, s->number);
-    struct remote_info info;
+    struct worker_executor_info info;
 
     if (!w)
         return 1;
@@ -94,10 +94,10 @@ static uint32_t visit_sought(struct census *n, struct connection *c)
     if (s->denied)
         return 1;
     if (!s->told)
-        remote_quiet(w->remote, s->quiet);
+        worker_executor_quiet(w->executor, s->quiet);
     s->told = true;
-    remote_info(w->remote, &info);
-    s->settled = (info.state == REMOTE_QUIET) == s->quiet;
+    worker_executor_info(w->executor, &info);
+    s->settled = (info.state == WORKER_QUIET) == s->quiet;
     s->out = info.out;
     s->slots = w->slots;
     s->methods = w->count;
@@ -207,7 +207,7 @@ void worker_settle(struct rpc_request *rq, uint64_t number, bool quiet)
         seek_start(rq, number, quiet);
         return;
     }
-    remote_quiet(w->remote, quiet);
+    worker_executor_quiet(w->executor, quiet);
     worker_wait_new(rq, w);
 }
 
@@ -238,7 +238,7 @@ static void pack_call(struct pack *p, const struct task *t, ao_time now)
 {
     bool attempt = task_is(t, TASK_ATTEMPT);
     char id[ID_TEXT_SIZE];
-    ao_time since = remote_task_since(t);
+    ao_time since = worker_executor_task_since(t);
 
     pack_map(p, 5);
     pack_key_span(p, "method", t->method->name);
@@ -248,14 +248,15 @@ static void pack_call(struct pack *p, const struct task *t, ao_time now)
     pack_key_bool(p, "late", t->out.unwanted);
 }
 
-/* The dock has the newest first: the last ones have gone on longest. */
+/* The worker loop has the newest first: the last ones have gone on longest. */
 static uint32_t pack_calls(struct pack *p, const struct worker *w)
 {
     const struct task *oldest[CALLS_SHOWN];
     ao_time now = activator_now(w->link->loop->activator);
     uint32_t count = 0;
 
-    for (const struct task *t = remote_tasks(w->remote); t; t = remote_task_after(t))
+    for (const struct task *t = worker_executor_tasks(w->executor); t;
+         t = worker_executor_task_after(t))
         oldest[count++ % CALLS_SHOWN] = t;
     uint32_t shown = count < CALLS_SHOWN ? count : CALLS_SHOWN;
     pack_str(p, "calls");
@@ -283,10 +284,10 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     struct connection *c = w->link->conn;
     const struct principal *who = conn_principal(c);
     ao_time now = activator_now(w->link->loop->activator);
-    struct remote_info info;
+    struct worker_executor_info info;
     char id[WORKER_ID_SIZE];
 
-    remote_info(w->remote, &info);
+    worker_executor_info(w->executor, &info);
     pack_map(p, 20);
     pack_key_str(p, "worker", worker_id(w, id));
     pack_key_str(p, "name", w->name[0] ? w->name : NULL);

@@ -9,13 +9,13 @@
 #include "server/tasks/calls/home.h"
 #include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
-#include "server/workers/worker_group.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_result.h"
+#include "server/workers/worker_group.h"
 
 enum {
-    LANE_DOCK = 1024,    /* tasks on their way from the manager; more overflow there */
+    LANE_TASKS = 1024,   /* tasks on their way from the manager; more overflow there */
     TAKES_A_STEP = 256,  /* tasks of that lane */
     LOOKS_A_STEP = 1024, /* tasks that are looked at whether somebody wants them */
     LOWER_BY = 64        /* what its results are expected to take falls by the 64th part */
@@ -25,13 +25,13 @@ enum {
 
 /* --- What the manager is told --- */
 
-static void tell(struct remote *r, enum hire what)
+static void tell(struct worker_executor *r, enum worker_update what)
 {
     struct manager_inbox *in = &r->base.shared->inbox;
     bool first = atomic_fetch_or_explicit(&r->told, what, memory_order_acq_rel) == 0;
     if (first)
-        mpsc_push(&in->hires, &r->hire);
-    if (what != HIRE_ROOM)
+        mpsc_push(&in->updates, &r->update);
+    if (what != UPDATE_ROOM)
         manager_ask(in);
     else if (first)
         manager_on_worker(in, r->base.activator);
@@ -39,25 +39,25 @@ static void tell(struct remote *r, enum hire what)
 
 /* One more of the tasks that it was given is not there any more.  Of one that is lost the manager
  * need not know. */
-static void leave(struct remote *r)
+static void leave(struct worker_executor *r)
 {
     uint32_t left = atomic_load_explicit(&r->base.left, memory_order_relaxed) + 1;
     atomic_store_explicit(&r->base.left, left, memory_order_release);
-    if (r->state != REMOTE_LOST)
-        tell(r, HIRE_ROOM);
+    if (r->state != WORKER_LOST)
+        tell(r, UPDATE_ROOM);
 }
 
 /* --- Tasks --- */
 
 static struct offer_figures *figures_of(const struct task *t)
 {
-    const struct remote *r = remote_of(t->executor);
-    return &t->method->pool->staff->figures[r->dock->base.index];
+    const struct worker_executor *r = worker_executor_of(t->executor);
+    return &t->method->pool->workers->figures[r->worker_loop->base.index];
 }
 
-static void take_in(struct remote *r, struct task *t)
+static void take_in(struct worker_executor *r, struct task *t)
 {
-    struct dock *d = r->dock;
+    struct worker_loop *d = r->worker_loop;
     t->out = (struct task_out){0};
     t->busy = activator_now(d->base.activator);
     LIST_INSERT_HEAD(&r->has, t, out.beside);
@@ -66,7 +66,7 @@ static void take_in(struct remote *r, struct task *t)
     counter_add(&figures_of(t)->running, 1);
 }
 
-static void take_out(struct remote *r, struct task *t)
+static void take_out(struct worker_executor *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
     LIST_REMOVE(t, out.beside);
@@ -77,9 +77,9 @@ static void take_out(struct remote *r, struct task *t)
     t->busy = activator_now(r->base.activator) - t->busy;
 }
 
-static void send_home(struct remote *r, struct task *t)
+static void send_home(struct worker_executor *r, struct task *t)
 {
-    struct home *h = r->dock->homes[t->home];
+    struct home *h = r->worker_loop->homes[t->home];
     if (t->caller || h->activator != r->base.activator) {
         executor_send_home(&r->base, t);
         return;
@@ -99,7 +99,7 @@ static void lose_attempt(struct task *t, enum attempt_loss loss, const char *why
 
 /* The stream has no byte of its request: another worker may have it.  Attempts go back to the
  * jobs, which have an order of their own. */
-static void give_back(struct remote *r, struct task *t, const char *why)
+static void give_back(struct worker_executor *r, struct task *t, const char *why)
 {
     TRACE_WORKER(r, "give back task %llu", (unsigned long long)t->number);
     leave(r);
@@ -112,7 +112,7 @@ static void give_back(struct remote *r, struct task *t, const char *why)
 }
 
 /* So many of its results must find room when they come, since they are read in any case. */
-static uint32_t bound_of(const struct remote *r)
+static uint32_t bound_of(const struct worker_executor *r)
 {
     const struct tally *whose = r->tally;
     if (r->closed)
@@ -123,21 +123,21 @@ static uint32_t bound_of(const struct remote *r)
     return fit == 0 ? 1 : fit < r->slots ? (uint32_t)fit : r->slots;
 }
 
-static void set_bound(struct remote *r)
+static void set_bound(struct worker_executor *r)
 {
     counter_set(&r->base.bound, bound_of(r));
 }
 
-static void close_door(struct remote *r, bool closed)
+static void close_door(struct worker_executor *r, bool closed)
 {
     r->closed = closed;
     set_bound(r);
-    tell(r, HIRE_ROOM);
+    tell(r, UPDATE_ROOM);
 }
 
 /* What it gave last may be the largest; each that is smaller takes a bit off.  Before it leaves:
  * then the manager is told. */
-static void note_result(struct remote *r, const struct task *t)
+static void note_result(struct worker_executor *r, const struct task *t)
 {
     uint64_t bytes = t->error == ERGON_OK ? t->result_len : 0;
     if (bytes < RESULT_LARGE && r->result_bytes == 0)
@@ -148,19 +148,19 @@ static void note_result(struct remote *r, const struct task *t)
     set_bound(r);
 }
 
-static void send(struct remote *r, struct task *t)
+static void send(struct worker_executor *r, struct task *t)
 {
     take_in(r, t);
     TRACE_WORKER(r, "send task %llu", (unsigned long long)t->number);
-    if (r->dock->port.send(r->peer, r, t))
+    if (r->worker_loop->port.send(r->peer, r, t))
         return;
     take_out(r, t);
     close_door(r, true); /* before the task can be given to it again */
     give_back(r, t, "its worker does not read");
 }
 
-static void take_answers(struct dock *d);
-static void see_to_end(struct remote *r);
+static void take_answers(struct worker_loop *d);
+static void see_to_end(struct worker_executor *r);
 
 static void note_place(const struct task *t)
 {
@@ -169,21 +169,21 @@ static void note_place(const struct task *t)
 }
 
 /* From the lane. */
-static void begin(struct remote *r, struct task *t)
+static void begin(struct worker_executor *r, struct task *t)
 {
     assert(t->owner == TASK_OF_EXECUTOR);
     /* That it is let in, or open again, was pushed before the task. */
-    if (r->state == REMOTE_JOINING || r->state == REMOTE_QUIET)
-        take_answers(r->dock);
+    if (r->state == WORKER_JOINING || r->state == WORKER_QUIET)
+        take_answers(r->worker_loop);
     r->received++;
     t->ao.home = NULL; /* what `ao` was is overwritten: see struct task_out */
     t->given = 0;
-    if (r->state == REMOTE_LOST) {
+    if (r->state == WORKER_LOST) {
         give_back(r, t, r->why);
         see_to_end(r);
     } else if (r->closed) {
         give_back(r, t, "its worker does not read");
-    } else if (r->state == REMOTE_QUIET) { /* it was told that nothing more comes */
+    } else if (r->state == WORKER_QUIET) { /* it was told that nothing more comes */
         give_back(r, t, "its worker is quiet");
     } else if (executor_begin(&r->base, t)) {
         executor_note_wait(&r->base, &figures_of(t)->times, t);
@@ -196,14 +196,14 @@ static void begin(struct remote *r, struct task *t)
     }
 }
 
-void remote_begun(struct remote *r, struct task *t)
+void worker_executor_begun(struct worker_executor *r, struct task *t)
 {
-    assert(remote_of(t->executor) == r);
+    assert(worker_executor_of(t->executor) == r);
     t->out.begun = true;
     TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, r->base.index);
 }
 
-static void book(struct remote *r, struct task *t)
+static void book(struct worker_executor *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
     task_set(t, TASK_TIMED);
@@ -216,9 +216,9 @@ static void book(struct remote *r, struct task *t)
         times_note_failure(&f->times, t->error);
 }
 
-void remote_answer(struct remote *r, struct task *t)
+void worker_executor_answer(struct worker_executor *r, struct task *t)
 {
-    assert(r->state != REMOTE_LOST && remote_of(t->executor) == r);
+    assert(r->state != WORKER_LOST && worker_executor_of(t->executor) == r);
     TRACE_WORKER(r, "answer of task %llu (%s)", (unsigned long long)t->number,
                  t->error == ERGON_OK ? "done" : t->code);
     bool was_told = t->out.unwanted && r->context;
@@ -234,9 +234,9 @@ void remote_answer(struct remote *r, struct task *t)
     send_home(r, t);
 }
 
-void remote_flushed(struct remote *r)
+void worker_executor_flushed(struct worker_executor *r)
 {
-    if (!r->closed || r->state == REMOTE_LOST)
+    if (!r->closed || r->state == WORKER_LOST)
         return;
     close_door(r, false);
 }
@@ -248,9 +248,9 @@ static enum task_flag why_unwanted(unsigned flags)
     return flags & TASK_CANCELLED ? TASK_CANCELLED : flags & TASK_LATE ? TASK_LATE : TASK_GONE;
 }
 
-static void tell_unwanted(struct dock *d, struct task *t, unsigned flags)
+static void tell_unwanted(struct worker_loop *d, struct task *t, unsigned flags)
 {
-    struct remote *r = remote_of(t->executor);
+    struct worker_executor *r = worker_executor_of(t->executor);
     t->out.unwanted = true;
     t->unwanted_since = activator_now(d->base.activator);
     r->unwanted++;
@@ -258,7 +258,7 @@ static void tell_unwanted(struct dock *d, struct task *t, unsigned flags)
 }
 
 /* True: it has looked at all. */
-static bool look_at_some(struct dock *d)
+static bool look_at_some(struct worker_loop *d)
 {
     struct task *t;
     for (unsigned n = 0; (t = LIST_FIRST(&d->sent)); n++) {
@@ -275,7 +275,7 @@ static bool look_at_some(struct dock *d)
 }
 
 /* Somebody's task was flagged, and nobody says whose. */
-static void check_flags(struct dock *d)
+static void check_flags(struct worker_loop *d)
 {
     if (atomic_exchange_explicit(&d->base.notified, false, memory_order_acq_rel)) {
         d->check_again = d->checks;
@@ -289,17 +289,18 @@ static void check_flags(struct dock *d)
 
 /* --- Coming and going --- */
 
-static struct remote *new_remote(const struct remote_spec *spec)
+static struct worker_executor *new_executor(const struct worker_executor_spec *spec)
 {
-    size_t size = sizeof(struct remote) + spec->count * sizeof(struct span);
+    size_t size = sizeof(struct worker_executor) + spec->count * sizeof(struct span);
     for (uint32_t i = 0; i < spec->count; i++)
         size += spec->methods[i].len;
-    size = (size + alignof(struct remote) - 1) / alignof(struct remote) * alignof(struct remote);
-    struct remote *r = aligned_alloc(alignof(struct remote), size);
+    size = (size + alignof(struct worker_executor) - 1) / alignof(struct worker_executor) *
+           alignof(struct worker_executor);
+    struct worker_executor *r = aligned_alloc(alignof(struct worker_executor), size);
     return r ? memset(r, 0, size) : NULL;
 }
 
-static void keep_methods(struct remote *r, const struct remote_spec *spec)
+static void keep_methods(struct worker_executor *r, const struct worker_executor_spec *spec)
 {
     r->methods = (struct span *)(r + 1);
     r->method_count = spec->count;
@@ -319,42 +320,43 @@ static uint64_t expects(const struct executor *e)
     return counter_read(&e->service_ns);
 }
 
-static const struct executor_class remote_executor = {
+static const struct executor_class worker_executor_class = {
     .name = "worker", .remote = true, .turns_after = AO_NEVER, .expects = expects};
 
-static void stand_beside(struct remote *r, struct remote *other)
+static void stand_beside(struct worker_executor *r, struct worker_executor *other)
 {
     r->beside = other ? other->beside : r;
     if (other)
         other->beside = r;
 }
 
-static void leave_ring(struct remote *r)
+static void leave_ring(struct worker_executor *r)
 {
-    struct remote *before = r->beside;
+    struct worker_executor *before = r->beside;
     while (before->beside != r)
         before = before->beside;
     before->beside = r->beside;
     r->beside = r;
 }
 
-struct remote *remote_register(struct dock *d, const struct remote_spec *spec, void *peer)
+struct worker_executor *
+worker_executor_register(struct worker_loop *d, const struct worker_executor_spec *spec, void *peer)
 {
-    assert(spec->count > 0 && spec->count <= REMOTE_METHODS_MAX);
-    assert(spec->slots > 0 && spec->slots <= REMOTE_SLOTS_MAX);
-    assert(spec->share > 0 && spec->share <= REMOTE_SHARE_ALL);
-    assert(spec->version.len <= REMOTE_VERSION_MAX);
-    struct remote *r = new_remote(spec);
+    assert(spec->count > 0 && spec->count <= WORKER_METHODS_MAX);
+    assert(spec->slots > 0 && spec->slots <= WORKER_SLOTS_MAX);
+    assert(spec->share > 0 && spec->share <= WORKER_SHARE_ALL);
+    assert(spec->version.len <= WORKER_VERSION_MAX);
+    struct worker_executor *r = new_executor(spec);
     if (!r)
         return NULL;
     struct executor *e = &r->base;
-    e->cls = &remote_executor;
+    e->cls = &worker_executor_class;
     e->in = &d->in;
     e->out = d->out;
     executor_init(e, d->base.shared, EXECUTOR_BESIDE, d->base.activator);
     counter_set(&e->bound, spec->slots);
     e->plan.queue = spec->slots;
-    r->dock = d;
+    r->worker_loop = d;
     r->peer = peer;
     r->slots = spec->slots;
     r->share = spec->share;
@@ -365,25 +367,25 @@ struct remote *remote_register(struct dock *d, const struct remote_spec *spec, v
     keep_methods(r, spec);
     stand_beside(r, spec->beside);
     LIST_INIT(&r->has);
-    LIST_INSERT_HEAD(&d->remotes, r, link);
-    tell(r, HIRE_JOIN);
+    LIST_INSERT_HEAD(&d->executors, r, link);
+    tell(r, UPDATE_JOIN);
     return r;
 }
 
-void remote_quiet(struct remote *r, bool quiet)
+void worker_executor_quiet(struct worker_executor *r, bool quiet)
 {
-    assert(r->state == REMOTE_OPEN || r->state == REMOTE_QUIET);
+    assert(r->state == WORKER_OPEN || r->state == WORKER_QUIET);
     atomic_store_explicit(&r->wants_quiet, quiet, memory_order_relaxed);
-    tell(r, HIRE_SETTLE);
+    tell(r, UPDATE_SETTLE);
 }
 
-static void drop_tally(struct remote *r)
+static void drop_tally(struct worker_executor *r)
 {
     tally_close(r->tally);
     r->tally = NULL;
 }
 
-static void free_remote(struct remote *r)
+static void free_executor(struct worker_executor *r)
 {
     drop_tally(r);
     leave_ring(r);
@@ -392,13 +394,13 @@ static void free_remote(struct remote *r)
 }
 
 /* The last word: see worker_loop.h. */
-static void see_to_end(struct remote *r)
+static void see_to_end(struct worker_executor *r)
 {
-    if (r->state == REMOTE_LOST && r->last_word && r->received == r->final)
-        free_remote(r);
+    if (r->state == WORKER_LOST && r->last_word && r->received == r->final)
+        free_executor(r);
 }
 
-static uint32_t begun(const struct remote *r)
+static uint32_t begun(const struct worker_executor *r)
 {
     const struct task *t;
     uint32_t count = 0;
@@ -408,7 +410,7 @@ static uint32_t begun(const struct remote *r)
 }
 
 /* It had begun, and nobody knows whether it ran. */
-static void lose_begun(struct remote *r, struct task *t, enum attempt_loss loss)
+static void lose_begun(struct worker_executor *r, struct task *t, enum attempt_loss loss)
 {
     char text[sizeof r->why + 32];
     if (task_is(t, TASK_ATTEMPT)) {
@@ -422,7 +424,7 @@ static void lose_begun(struct remote *r, struct task *t, enum attempt_loss loss)
     send_home(r, t);
 }
 
-static void lose_tasks(struct remote *r, enum attempt_loss loss)
+static void lose_tasks(struct worker_executor *r, enum attempt_loss loss)
 {
     struct task *t;
     while ((t = LIST_FIRST(&r->has))) {
@@ -434,23 +436,23 @@ static void lose_tasks(struct remote *r, enum attempt_loss loss)
     }
 }
 
-static void lose(struct remote *r, enum attempt_loss loss, const char *why)
+static void lose(struct worker_executor *r, enum attempt_loss loss, const char *why)
 {
-    if (r->state == REMOTE_LOST)
+    if (r->state == WORKER_LOST)
         return;
-    r->state = REMOTE_LOST;
+    r->state = WORKER_LOST;
     r->peer = NULL;
     drop_tally(r);
     snprintf(r->why, sizeof r->why, "%s", why);
     lose_tasks(r, loss);
-    tell(r, HIRE_LEAVE);
+    tell(r, UPDATE_LEAVE);
 }
 
 /* What one process had is lost together: it is in company of what its other registrations had. */
-void remote_lost(struct remote *r, const char *why)
+void worker_executor_lost(struct worker_executor *r, const char *why)
 {
     uint32_t count = begun(r);
-    struct remote *other;
+    struct worker_executor *other;
     for (other = r->beside; other != r; other = other->beside)
         count += begun(other);
     enum attempt_loss loss = count == 1 ? LOSS_ALONE : LOSS_IN_COMPANY;
@@ -461,49 +463,49 @@ void remote_lost(struct remote *r, const char *why)
 
 /* --- What the manager answers --- */
 
-static void joined(struct remote *r)
+static void joined(struct worker_executor *r)
 {
-    if (r->state != REMOTE_JOINING) /* it is lost, and leaves */
+    if (r->state != WORKER_JOINING) /* it is lost, and leaves */
         return;
     if (r->refused == ERGON_OK) {
-        r->state = REMOTE_OPEN;
-        r->dock->port.joined(r->peer, r, ERGON_OK, NULL);
+        r->state = WORKER_OPEN;
+        r->worker_loop->port.joined(r->peer, r, ERGON_OK, NULL);
         return;
     }
-    r->state = REMOTE_LOST; /* whatever the port does */
-    r->dock->port.joined(r->peer, r, r->refused, r->refusal);
-    free_remote(r);
+    r->state = WORKER_LOST; /* whatever the port does */
+    r->worker_loop->port.joined(r->peer, r, r->refused, r->refusal);
+    free_executor(r);
 }
 
 /* One that a later wish has overtaken is not told. */
-static void settled(struct remote *r)
+static void settled(struct worker_executor *r)
 {
     bool quiet = atomic_load_explicit(&r->is_quiet, memory_order_relaxed);
-    if (r->state == REMOTE_LOST)
+    if (r->state == WORKER_LOST)
         return;
-    r->state = quiet ? REMOTE_QUIET : REMOTE_OPEN;
+    r->state = quiet ? WORKER_QUIET : WORKER_OPEN;
     if (quiet == atomic_load_explicit(&r->wants_quiet, memory_order_relaxed))
-        r->dock->port.settled(r->peer, r, !quiet);
+        r->worker_loop->port.settled(r->peer, r, !quiet);
 }
 
-static void take_answer(struct remote *r, unsigned answered)
+static void take_answer(struct worker_executor *r, unsigned answered)
 {
-    if (answered & HIRE_LEFT) {
+    if (answered & UPDATE_LEFT) {
         r->last_word = true;
         see_to_end(r);
         return;
     }
-    if (answered & HIRE_JOINED)
+    if (answered & UPDATE_JOINED)
         joined(r);
-    else if (answered & HIRE_SETTLED)
+    else if (answered & UPDATE_SETTLED)
         settled(r);
 }
 
-static void take_answers(struct dock *d)
+static void take_answers(struct worker_loop *d)
 {
     struct mpsc_item *next;
     for (struct mpsc_item *item = mpsc_take(&d->answers); item; item = next) {
-        struct remote *r = ao_of(item, struct remote, answer);
+        struct worker_executor *r = ao_of(item, struct worker_executor, answer);
         next = item->next; /* before it may be pushed again */
         take_answer(r, atomic_exchange_explicit(&r->answered, 0, memory_order_acq_rel));
     }
@@ -511,47 +513,47 @@ static void take_answers(struct dock *d)
 
 /* --- For people --- */
 
-struct remote *remote_of_task(const struct task *t)
+struct worker_executor *worker_executor_of_task(const struct task *t)
 {
-    return remote_of(t->executor);
+    return worker_executor_of(t->executor);
 }
 
-void remote_info(const struct remote *r, struct remote_info *out)
+void worker_executor_info(const struct worker_executor *r, struct worker_executor_info *out)
 {
-    *out = (struct remote_info){.number = r->state == REMOTE_JOINING ? 0 : r->base.index,
-                                .state = r->state,
-                                .slots = r->slots,
-                                .out = r->out_count,
-                                .unwanted = r->unwanted,
-                                .done = r->done,
-                                .failed = r->failed,
-                                .service_ns = counter_read(&r->base.service_ns)};
+    *out = (struct worker_executor_info){.number = r->state == WORKER_JOINING ? 0 : r->base.index,
+                                         .state = r->state,
+                                         .slots = r->slots,
+                                         .out = r->out_count,
+                                         .unwanted = r->unwanted,
+                                         .done = r->done,
+                                         .failed = r->failed,
+                                         .service_ns = counter_read(&r->base.service_ns)};
 }
 
-const struct task *remote_tasks(const struct remote *r)
+const struct task *worker_executor_tasks(const struct worker_executor *r)
 {
     return LIST_FIRST(&r->has);
 }
 
-const struct task *remote_task_after(const struct task *t)
+const struct task *worker_executor_task_after(const struct task *t)
 {
     return LIST_NEXT(t, out.beside);
 }
 
-ao_time remote_task_since(const struct task *t)
+ao_time worker_executor_task_since(const struct task *t)
 {
     return t->busy;
 }
 
-ao_time remote_task_unwanted(const struct task *t)
+ao_time worker_executor_task_unwanted(const struct task *t)
 {
     return t->out.unwanted ? t->unwanted_since : AO_NEVER;
 }
 
-/* --- The dock --- */
+/* --- The worker loop --- */
 
 /* True: nothing is left in it. */
-static bool take_lane(struct dock *d)
+static bool take_lane(struct worker_loop *d)
 {
     int budget = TAKES_A_STEP;
     for (; budget > 0; budget--) {
@@ -559,57 +561,58 @@ static bool take_lane(struct dock *d)
         if (!item)
             break;
         struct task *t = ao_of(item, struct task, item);
-        begin(remote_of(t->executor), t);
+        begin(worker_executor_of(t->executor), t);
     }
     lane_release(&d->in);
     return budget > 0;
 }
 
-static enum ao_verdict dock_step(struct ao *self)
+static enum ao_verdict worker_loop_step(struct ao *self)
 {
-    struct dock *d = ao_of(self, struct dock, ao);
+    struct worker_loop *d = ao_of(self, struct worker_loop, ao);
     take_answers(d);
     check_flags(d);
     bool empty = take_lane(d);
     return empty && !d->checks ? AO_DONE : AO_AGAIN;
 }
 
-static const struct ao_class dock_class = {.name = "dock", .step = dock_step};
+static const struct ao_class worker_loop_class = {.name = "dock", .step = worker_loop_step};
 
 static void clear_all(struct executor *e)
 {
-    dock_clear(dock_of(e));
+    worker_loop_clear(worker_loop_of(e));
 }
 
 static void fini(struct executor *e)
 {
-    dock_fini(dock_of(e));
+    worker_loop_fini(worker_loop_of(e));
 }
 
-static const struct executor_class dock_executor = {
+static const struct executor_class worker_loop_executor = {
     .name = "dock", .turns_after = AO_NEVER, .expects = expects, .clear = clear_all, .fini = fini};
 
-void dock_set_port(struct dock *d, const struct dock_port *port)
+void worker_loop_set_port(struct worker_loop *d, const struct worker_port *port)
 {
     d->port = *port;
 }
 
-int dock_init(struct dock *d, struct tasks_shared *shared, uint32_t index, struct home **homes)
+int worker_loop_init(struct worker_loop *d, struct tasks_shared *shared, uint32_t index,
+                     struct home **homes)
 {
     struct executor *e = &d->base;
-    e->cls = &dock_executor;
+    e->cls = &worker_loop_executor;
     e->in = &d->in;
     e->out = d->out = task_lanes_new(shared_homes(shared));
     executor_init(e, shared, EXECUTOR_BESIDE, homes[index]->activator);
     e->index = index;
     d->homes = homes;
     mpsc_init(&d->answers);
-    LIST_INIT(&d->remotes);
+    LIST_INIT(&d->executors);
     LIST_INIT(&d->sent);
     LIST_INIT(&d->checked);
-    ao_init(&d->ao, &dock_class, e->activator);
+    ao_init(&d->ao, &worker_loop_class, e->activator);
     e->handle = ao_handle_new(&d->ao);
-    if (d->out && e->handle && lane_init(&d->in, LANE_DOCK, shared->plan.manager, &d->ao) == 0)
+    if (d->out && e->handle && lane_init(&d->in, LANE_TASKS, shared->plan.manager, &d->ao) == 0)
         return 0;
     return -1;
 }
@@ -621,21 +624,21 @@ static void discard(struct task_list *list)
         task_discard(t);
 }
 
-/* Tasks first: what a worker has lies in lists of the dock, too. */
-void dock_clear(struct dock *d)
+/* Tasks first: what a worker has lies in lists of the worker loop, too. */
+void worker_loop_clear(struct worker_loop *d)
 {
-    struct remote *r;
+    struct worker_executor *r;
     discard(&d->sent);
     discard(&d->checked);
-    while ((r = LIST_POP(&d->remotes, link))) {
+    while ((r = LIST_POP(&d->executors, link))) {
         drop_tally(r);
         free(r);
     }
 }
 
-void dock_fini(struct dock *d)
+void worker_loop_fini(struct worker_loop *d)
 {
-    dock_clear(d);
+    worker_loop_clear(d);
     task_lanes_free(d->out, d->base.home_count);
     task_lane_close(&d->in);
     if (ao_state(&d->ao) == AO_STATE_ACTIVE)

@@ -1,16 +1,16 @@
-/* What the dock of a loop has done to its workers' connections (worker_executor.h). */
+/* What the worker loop of a loop has done to its workers' connections (worker_executor.h). */
 #include "base/log.h"
 #include "server/workers/worker_watch.h"
 #include "server/workers/workers.h"
 
-static void joined(void *peer, struct remote *r, enum ergon_error error, const char *text)
+static void joined(void *peer, struct worker_executor *r, enum ergon_error error, const char *text)
 {
     struct worker *w = peer;
     char id[WORKER_ID_SIZE];
 
     (void)r;
     if (error != ERGON_OK)
-        w->remote = NULL;
+        w->executor = NULL;
     else
         log_info("worker registered", LOG_STR("worker", worker_id(w, id)),
                  LOG_UINT("conn", conn_id(w->link->conn)),
@@ -28,7 +28,7 @@ static void joined(void *peer, struct remote *r, enum ergon_error error, const c
 
 /* A peer that has several registrations is answered when all of them are settled, in whatever order
  * the manager comes to them. */
-static void settled(void *peer, struct remote *r, bool open)
+static void settled(void *peer, struct worker_executor *r, bool open)
 {
     struct worker *w = peer;
     const struct worker_link *link = w->link;
@@ -44,11 +44,11 @@ static void settled(void *peer, struct remote *r, bool open)
             worker_answer_waits(w, ERGON_OK, NULL);
 }
 
-void rpc_serve_workers(struct rpc_loop *loop, struct dock *dock)
+void rpc_serve_workers(struct rpc_loop *loop, struct worker_loop *worker_loop)
 {
-    const struct dock_port port = {
+    const struct worker_port port = {
         .send = worker_send, .unwanted = worker_unwanted, .joined = joined, .settled = settled};
 
-    loop->dock = dock;
-    dock_set_port(dock, &port);
+    loop->worker_loop = worker_loop;
+    worker_loop_set_port(worker_loop, &port);
 }

@@ -9,11 +9,11 @@
 #include "proto/encoder.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs.h"
-#include "server/workers/worker_watch.h"
-#include "server/workers/workers.h"
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
+#include "server/workers/worker_watch.h"
+#include "server/workers/workers.h"
 
 enum {
     BY_REFERENCE_MIN = 64 * 1024, /* bytes */
@@ -201,7 +201,7 @@ static bool refuse(struct worker *w)
     return false;
 }
 
-bool worker_send(void *peer, struct remote *r, struct task *t)
+bool worker_send(void *peer, struct worker_executor *r, struct task *t)
 {
     struct worker *w = peer;
     struct worker_link *link = w->link;
@@ -215,7 +215,7 @@ bool worker_send(void *peer, struct remote *r, struct task *t)
     struct values v = values_of(t->params, conn_mode(link->conn)->raw);
     if (!takes(w, v)) {
         fail_too_large(w, t, v);
-        remote_answer(r, t);
+        worker_executor_answer(r, t);
         return true;
     }
     uint32_t number = requests_open(&link->requests, t);

@@ -13,9 +13,9 @@ enum {
     NEWS_A_STEP = 1024  /* workers that told something */
 };
 
-static void answer(struct remote *r, enum hire_answer what)
+static void answer(struct worker_executor *r, enum worker_update_answer what)
 {
-    struct dock *d = r->dock;
+    struct worker_loop *d = r->worker_loop;
     if (atomic_fetch_or_explicit(&r->answered, what, memory_order_acq_rel) != 0)
         return;
     mpsc_push(&d->answers, &r->answer); /* it may be gone from here on */
@@ -24,8 +24,8 @@ static void answer(struct remote *r, enum hire_answer what)
 
 /* --- Joining --- */
 
-__attribute__((format(printf, 3, 4))) static bool refuse(struct remote *r, enum ergon_error error,
-                                                         const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool
+refuse(struct worker_executor *r, enum ergon_error error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -35,16 +35,16 @@ __attribute__((format(printf, 3, 4))) static bool refuse(struct remote *r, enum 
     return false;
 }
 
-bool hires_method_made(void *arg, struct method *method)
+bool worker_updates_method_made(void *arg, struct method *method)
 {
     struct manager *m = arg;
     atomic_init(&method->refuses, ERGON_E_NO_WORKER);
-    method->pool = staff_new_pool(m, method);
+    method->pool = worker_pool_new(m, method);
     return method->pool != NULL;
 }
 
 /* What a module brings no worker can take from it, but what `workers.join` names both may run. */
-static bool find_method(const struct manager *m, struct remote *r, struct span name,
+static bool find_method(const struct manager *m, struct worker_executor *r, struct span name,
                         struct method **out)
 {
     int len = (int)name.len;
@@ -81,7 +81,7 @@ static uint32_t sort_out(struct pool **pools, uint32_t count)
     return kept;
 }
 
-static bool join_crew(struct manager *m, struct remote *r, struct pool **pools)
+static bool join_group(struct manager *m, struct worker_executor *r, struct pool **pools)
 {
     struct method *method;
     for (uint32_t i = 0; i < r->method_count; i++) {
@@ -90,38 +90,38 @@ static bool join_crew(struct manager *m, struct remote *r, struct pool **pools)
         pools[i] = method->pool;
     }
     uint32_t count = sort_out(pools, r->method_count);
-    const struct pool *full = crews_full(r, pools, count);
+    const struct pool *full = worker_groups_full(r, pools, count);
     if (full)
         return refuse(r, ERGON_E_BUSY,
                       "\"%s\" has workers of %d versions with a share, which is as many as there "
                       "may be",
-                      method_name(full->staff->method), VERSIONS_MAX);
-    if (crew_join(m, r, pools, count) == 0)
+                      method_name(full->workers->method), VERSIONS_MAX);
+    if (worker_group_join(m, r, pools, count) == 0)
         return true;
     return refuse(r, ERGON_E_MEMORY, "no memory for one more worker");
 }
 
-static bool is_away(const struct remote *r)
+static bool is_away(const struct worker_executor *r)
 {
-    return atomic_load_explicit(&r->dock->base.away, memory_order_relaxed);
+    return atomic_load_explicit(&r->worker_loop->base.away, memory_order_relaxed);
 }
 
 /* One that is about to leave is given nothing more, though its turn to leave may come later. */
-static void look(struct manager *m, struct remote *r)
+static void look(struct manager *m, struct worker_executor *r)
 {
     struct member *mb = &r->member;
     uint32_t bound = (uint32_t)counter_read(&r->base.bound);
-    bool leaves = atomic_load_explicit(&r->told, memory_order_relaxed) & HIRE_LEAVE;
-    crew_update(m, r, mb->away || leaves ? 0 : bound);
+    bool leaves = atomic_load_explicit(&r->told, memory_order_relaxed) & UPDATE_LEAVE;
+    worker_group_update(m, r, mb->away || leaves ? 0 : bound);
 }
 
-static bool join(struct manager *m, struct remote *r)
+static bool join(struct manager *m, struct worker_executor *r)
 {
     if (m->member_count >= m->shared->plan.workers_max)
         return refuse(r, ERGON_E_BUSY, "as many workers are registered as there may be");
     struct pool **pools = malloc(r->method_count * sizeof *pools);
     bool joined =
-        pools ? join_crew(m, r, pools) : refuse(r, ERGON_E_MEMORY, "no memory to register");
+        pools ? join_group(m, r, pools) : refuse(r, ERGON_E_MEMORY, "no memory to register");
     free(pools);
     if (!joined)
         return false;
@@ -129,7 +129,7 @@ static bool join(struct manager *m, struct remote *r)
     m->member_count++;
     r->base.index = ++m->workers;
     r->member.away = is_away(r);
-    crew_set_there(m, r, true);
+    worker_group_set_there(m, r, true);
     look(m, r);
     TRACE(m->activator, "manager", 0, "worker %u joins", r->base.index);
     return true;
@@ -137,29 +137,29 @@ static bool join(struct manager *m, struct remote *r)
 
 /* --- Leaving --- */
 
-static void say_last_word(struct remote *r)
+static void say_last_word(struct worker_executor *r)
 {
     r->final = atomic_load_explicit(&r->base.given, memory_order_relaxed);
-    answer(r, HIRE_LEFT);
+    answer(r, UPDATE_LEFT);
 }
 
-static void leave(struct manager *m, struct remote *r)
+static void leave(struct manager *m, struct worker_executor *r)
 {
     r->member.leaves = true;
-    if (r->member.crew) {
+    if (r->member.group) {
         TRACE(m->activator, "manager", 0, "worker %u leaves", r->base.index);
         LIST_REMOVE(&r->member, link);
         m->member_count--;
-        crew_leave(m, r);
+        worker_group_leave(m, r);
     }
     if (r->member.attempts == 0)
         say_last_word(r);
 }
 
-void hires_attempt_back(struct manager *m, struct executor *e)
+void worker_updates_attempt_back(struct manager *m, struct executor *e)
 {
     (void)m;
-    struct remote *r = remote_of(e);
+    struct worker_executor *r = worker_executor_of(e);
     assert(r->member.attempts > 0);
     if (--r->member.attempts == 0 && r->member.leaves)
         say_last_word(r);
@@ -167,30 +167,30 @@ void hires_attempt_back(struct manager *m, struct executor *e)
 
 /* --- What has come --- */
 
-static void settle(struct manager *m, struct remote *r)
+static void settle(struct manager *m, struct worker_executor *r)
 {
     bool quiet = atomic_load_explicit(&r->wants_quiet, memory_order_relaxed);
-    crew_set_there(m, r, !quiet);
+    worker_group_set_there(m, r, !quiet);
     look(m, r);
     atomic_store_explicit(&r->is_quiet, quiet, memory_order_relaxed);
-    answer(r, HIRE_SETTLED);
+    answer(r, UPDATE_SETTLED);
 }
 
 /* Who leaves before he was let in is not let in. */
-static void take(struct manager *m, struct remote *r, unsigned told)
+static void take(struct manager *m, struct worker_executor *r, unsigned told)
 {
-    if (told & HIRE_LEAVE) {
+    if (told & UPDATE_LEAVE) {
         leave(m, r);
         return;
     }
-    if (told & HIRE_JOIN) {
+    if (told & UPDATE_JOIN) {
         join(m, r);
-        answer(r, HIRE_JOINED);
+        answer(r, UPDATE_JOINED);
         return;
     }
-    if (told & HIRE_SETTLE)
+    if (told & UPDATE_SETTLE)
         settle(m, r);
-    if (told & HIRE_ROOM)
+    if (told & UPDATE_ROOM)
         look(m, r);
 }
 
@@ -199,18 +199,18 @@ static void look_who_is_away(struct manager *m)
 {
     struct member *mb;
     bool changed = false;
-    for (uint32_t i = 0; i < m->shared->docks.count; i++) {
-        const struct executor *e = m->shared->docks.list[i];
+    for (uint32_t i = 0; i < m->shared->worker_loops.count; i++) {
+        const struct executor *e = m->shared->worker_loops.list[i];
         bool away = atomic_load_explicit(&e->away, memory_order_relaxed);
-        changed |= away != m->docks_away[i];
-        m->docks_away[i] = away;
+        changed |= away != m->loops_away[i];
+        m->loops_away[i] = away;
     }
     if (!changed)
         return;
     LIST_FOREACH(mb, &m->members, link)
     {
-        struct remote *r = ao_of(mb, struct remote, member);
-        mb->away = m->docks_away[r->dock->base.index];
+        struct worker_executor *r = ao_of(mb, struct worker_executor, member);
+        mb->away = m->loops_away[r->worker_loop->base.index];
         look(m, r);
     }
 }
@@ -218,11 +218,11 @@ static void look_who_is_away(struct manager *m)
 static void put_off(struct manager *m, struct mpsc_item *item)
 {
     item->next = NULL;
-    if (m->hires)
-        m->hires_last->next = item;
+    if (m->updates)
+        m->updates_last->next = item;
     else
-        m->hires = item;
-    m->hires_last = item;
+        m->updates = item;
+    m->updates_last = item;
 }
 
 /* Room is seen to at once: that takes the same time for each worker.  The rest waits in line,
@@ -230,12 +230,13 @@ static void put_off(struct manager *m, struct mpsc_item *item)
 static void take_news(struct manager *m)
 {
     struct mpsc_item *item;
-    for (int n = 0; n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.hires, &m->news)); n++) {
-        struct remote *r = ao_of(item, struct remote, hire);
-        uint32_t told = HIRE_ROOM;
+    for (int n = 0; n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.updates, &m->news));
+         n++) {
+        struct worker_executor *r = ao_of(item, struct worker_executor, update);
+        uint32_t told = UPDATE_ROOM;
         bool room = atomic_compare_exchange_strong_explicit(
             &r->told, &told, 0, memory_order_acq_rel, memory_order_acquire);
-        if (room || (told & HIRE_LEAVE && r->member.crew))
+        if (room || (told & UPDATE_LEAVE && r->member.group))
             look(m, r);
         if (!room)
             put_off(m, item);
@@ -247,28 +248,28 @@ static void take_news(struct manager *m)
 static void take_in_line(struct manager *m)
 {
     uint32_t names = 0;
-    while (m->hires) {
-        struct remote *r = ao_of(m->hires, struct remote, hire);
+    while (m->updates) {
+        struct worker_executor *r = ao_of(m->updates, struct worker_executor, update);
         names += r->method_count;
         if (names > NAMES_A_STEP && names > r->method_count)
             break;
-        m->hires = m->hires->next; /* before it may be pushed again */
+        m->updates = m->updates->next; /* before it may be pushed again */
         take(m, r, atomic_exchange_explicit(&r->told, 0, memory_order_acq_rel));
     }
 }
 
-bool hires_take(struct manager *m)
+bool worker_updates_take(struct manager *m)
 {
     look_who_is_away(m);
     take_news(m);
     take_in_line(m);
-    return !m->news && !m->hires;
+    return !m->news && !m->updates;
 }
 
-bool hires_wait(struct manager *m)
+bool worker_updates_wait(struct manager *m)
 {
     struct manager_inbox *in = &m->shared->inbox;
     if (!waker_announced(&in->waiting_for_workers))
         waker_announce(&in->waiting_for_workers);
-    return !mpsc_empty(&in->hires);
+    return !mpsc_empty(&in->updates);
 }

@@ -1,9 +1,9 @@
 /* Workers on the connections of one loop: peers that registered to run methods, and that we ask.
  *
  * A peer that says worker.register becomes a worker (struct worker), and its connection serves
- * (server/net/serving.h).  The dock of the loop (worker_executor.h) says which tasks it is to run;
- * here each becomes a request of ours, and its answer the task's result.  A connection may have
- * several registrations, which share its requests and its end.
+ * (server/net/serving.h).  The worker loop of the loop (worker_executor.h) says which tasks it is
+ * to run; here each becomes a request of ours, and its answer the task's result.  A connection may
+ * have several registrations, which share its requests and its end.
  *
  *   worker.register ---> joining ---> open <---> quiet        methods.c
  *   a task          ---> request of ours, handed over         worker_send.c
@@ -41,20 +41,20 @@ struct worker_offer {
 struct worker {
     struct worker *next; /* of its connection, the newest first */
     struct worker_link *link;
-    struct remote *remote;     /* the dock's; NULL: not yet made */
-    struct worker_wait *waits; /* requests about it that wait for the manager */
-    ao_time since;             /* when it came, of the loop's clock */
-    ao_time lease;             /* ns; 0: none */
-    uint64_t holds;            /* bytes that its connection is charged for it */
-    uint64_t message;          /* bytes of the longest request that it takes; 0: not known */
-    uint32_t slots, count;     /* tasks at a time; methods */
-    bool full;                 /* it was not sent a task, for its output was: it is told of room */
-    bool counted;              /* in the figures of its loop */
-    bool quiet;                /* in these figures */
-    bool settling;             /* the manager has not said yet that it is quiet, or open again */
-    bool context;              /* it wants to know more of each task, and of what is cancelled */
+    struct worker_executor *executor; /* the worker loop's; NULL: not yet made */
+    struct worker_wait *waits;        /* requests about it that wait for the manager */
+    ao_time since;                    /* when it came, of the loop's clock */
+    ao_time lease;                    /* ns; 0: none */
+    uint64_t holds;                   /* bytes that its connection is charged for it */
+    uint64_t message;                 /* bytes of the longest request that it takes; 0: not known */
+    uint32_t slots, count;            /* tasks at a time; methods */
+    bool full;     /* it was not sent a task, for its output was: it is told of room */
+    bool counted;  /* in the figures of its loop */
+    bool quiet;    /* in these figures */
+    bool settling; /* the manager has not said yet that it is quiet, or open again */
+    bool context;  /* it wants to know more of each task, and of what is cancelled */
     uint8_t share;
-    char name[WORKER_NAME_MAX + 1], version[REMOTE_VERSION_MAX + 1];
+    char name[WORKER_NAME_MAX + 1], version[WORKER_VERSION_MAX + 1];
     struct worker_offer *offers; /* as many, in the same memory */
     struct span methods[];       /* their names, too */
 };
@@ -116,7 +116,7 @@ bool worker_is_open(const struct worker *w);
 /* The link's numbers take more memory, or less: it is charged. */
 void worker_link_settle(struct worker_link *link);
 
-/* Tells the dock of requests of which the stream has a byte by now. */
+/* Tells the worker loop of requests of which the stream has a byte by now. */
 void worker_note_begun(struct worker_link *link);
 /* That of the link's that has this task. */
 struct worker *worker_of(const struct worker_link *link, const struct task *t);
@@ -128,7 +128,7 @@ struct worker_wait *worker_wait_new(struct rpc_request *rq, struct worker *w);
 void worker_answer_waits(struct worker *w, enum ergon_error error, const char *text);
 /* --- worker_send.c --- */
 
-bool worker_send(void *peer, struct remote *r, struct task *t);
+bool worker_send(void *peer, struct worker_executor *r, struct task *t);
 void worker_unwanted(void *peer, struct task *t, enum task_flag why);
 /* Asks whether the peer is there.  False: it cannot be asked now. */
 bool worker_ping(struct worker_link *link);

@@ -26,7 +26,7 @@ COUNTS = {
     "files that name a key (keep_failed)": (3, 3),
     "files that name a method (task.run_now)": (5, 5),
     "files of server/ whose name is a word of our own": (21, 0),
-    "words of our own in comments of server/": (1051, 200),
+    "words of our own in comments of server/": (969, 200),
 }
 
 

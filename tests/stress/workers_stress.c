@@ -11,8 +11,8 @@
 
 #include <ergon/poller.h>
 
-#include "server/workers/worker_loop.h"
 #include "server/tasks/task_result.h"
+#include "server/workers/worker_loop.h"
 #include "tests/support/random.h"
 #include "tests/support/virtual.h"
 
@@ -23,7 +23,7 @@ static const char *const names[METHODS] = {"one", "two", "three"};
 struct world;
 
 struct peer {
-    struct remote *remote; /* NULL: it is not there */
+    struct worker_executor *executor; /* NULL: it is not there */
     bool in, full, quiet;
     uint32_t slots, count;
     struct task *has[SLOTS_MAX];
@@ -34,7 +34,7 @@ struct player {
     struct ao ao;
     struct world *world;
     struct home *home;
-    struct dock *dock;
+    struct worker_loop *worker_loop;
     struct call *list;
     struct peer peers[PEERS];
     uint32_t begun;
@@ -69,10 +69,10 @@ static void check(bool right, const char *what)
 
 /* --- Workers --- */
 
-static bool on_send(void *arg, struct remote *r, struct task *t)
+static bool on_send(void *arg, struct worker_executor *r, struct task *t)
 {
     struct peer *p = arg;
-    check(p->remote == r, "sent to another");
+    check(p->executor == r, "sent to another");
     check(p->full || p->count < p->slots, "more tasks than slots");
     if (p->full)
         return false;
@@ -90,17 +90,18 @@ static void on_unwanted(void *arg, struct task *t, enum task_flag why)
     (void)why;
 }
 
-static void on_joined(void *arg, struct remote *r, enum ergon_error error, const char *text)
+static void on_joined(void *arg, struct worker_executor *r, enum ergon_error error,
+                      const char *text)
 {
     struct peer *p = arg;
-    check(error == ERGON_OK && p->remote == r, text ? text : "not joined");
+    check(error == ERGON_OK && p->executor == r, text ? text : "not joined");
     p->in = true;
 }
 
-static void on_settled(void *arg, struct remote *r, bool open)
+static void on_settled(void *arg, struct worker_executor *r, bool open)
 {
     const struct peer *p = arg;
-    check(p->remote == r && open == !p->quiet, "settled otherwise");
+    check(p->executor == r && open == !p->quiet, "settled otherwise");
 }
 
 static uint32_t draw(const struct player *c, uint32_t below)
@@ -112,46 +113,46 @@ static void join(struct player *c, struct peer *p)
 {
     struct span methods[METHODS];
     uint32_t which = 1 + draw(c, (1 << METHODS) - 1);
-    struct remote_spec spec = {.methods = methods, .share = REMOTE_SHARE_ALL};
+    struct worker_executor_spec spec = {.methods = methods, .share = WORKER_SHARE_ALL};
     for (uint32_t i = 0; i < METHODS; i++)
         if (which & 1u << i)
             methods[spec.count++] = span_text(names[i]);
     *p = (struct peer){.slots = 1 + draw(c, SLOTS_MAX)};
     spec.slots = p->slots;
-    p->remote = remote_register(c->dock, &spec, p);
-    check(p->remote != NULL, "no memory");
+    p->executor = worker_executor_register(c->worker_loop, &spec, p);
+    check(p->executor != NULL, "no memory");
 }
 
 static void lose(struct peer *p)
 {
-    struct remote *r = p->remote;
-    p->remote = NULL;
+    struct worker_executor *r = p->executor;
+    p->executor = NULL;
     p->count = 0;
-    remote_lost(r, "lost by chance");
+    worker_executor_lost(r, "lost by chance");
 }
 
 static void answer(struct peer *p, uint32_t n)
 {
     struct task *t = p->has[n];
     p->has[n] = p->has[--p->count];
-    remote_begun(p->remote, t);
-    remote_answer(p->remote, t);
+    worker_executor_begun(p->executor, t);
+    worker_executor_answer(p->executor, t);
 }
 
 static void play(struct player *c, struct peer *p)
 {
-    if (!p->remote) {
+    if (!p->executor) {
         if (draw(c, 8) == 0 && !c->ends)
             join(c, p);
     } else if (c->ends || draw(c, 200) == 0) {
         lose(p);
     } else if (p->in && draw(c, 50) == 0) {
         p->quiet = !p->quiet;
-        remote_quiet(p->remote, p->quiet);
+        worker_executor_quiet(p->executor, p->quiet);
     } else if (p->in && draw(c, 50) == 0) {
         p->full = !p->full;
         if (!p->full)
-            remote_flushed(p->remote);
+            worker_executor_flushed(p->executor);
     } else if (p->count > 0) {
         answer(p, draw(c, p->count));
     }
@@ -258,7 +259,7 @@ static void add_handler(struct world *w)
 
 static void build(struct world *w)
 {
-    static const struct dock_port port = {on_send, on_unwanted, on_joined, on_settled};
+    static const struct worker_port port = {on_send, on_unwanted, on_joined, on_settled};
     char error[200];
     w->loop_count = 1 + chance(&w->random, LOOPS_MAX);
     for (uint32_t i = 0; i < w->loop_count; i++)
@@ -286,8 +287,8 @@ static void build(struct world *w)
         struct player *c = &w->players[i];
         c->world = w;
         c->home = tasks_home(w->tasks, i);
-        c->dock = tasks_dock(w->tasks, i);
-        dock_set_port(c->dock, &port);
+        c->worker_loop = tasks_worker_loop(w->tasks, i);
+        worker_loop_set_port(c->worker_loop, &port);
         ao_init(&c->ao, &player_class, w->activators[i]);
         ao_activate(&c->ao);
     }
@@ -324,7 +325,7 @@ static void press(struct world *w, bool gently)
 static bool all_gone(const struct world *w)
 {
     for (uint32_t i = 0; i < w->loop_count; i++)
-        if (!LIST_EMPTY(&w->players[i].dock->remotes))
+        if (!LIST_EMPTY(&w->players[i].worker_loop->executors))
             return false;
     return true;
 }

@@ -7,17 +7,17 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 
-static bool on_send(void *peer, struct remote *r, struct task *t)
+static bool on_send(void *peer, struct worker_executor *r, struct task *t)
 {
     struct played_worker *p = peer;
-    assert_ptr_equal(p->remote, r);
+    assert_ptr_equal(p->executor, r);
     if (p->full)
         return false;
     assert_true(p->count < PLAYED_TASKS);
     p->has[p->count++] = t;
     p->sent++;
     if (!p->slow)
-        remote_begun(r, t);
+        worker_executor_begun(r, t);
     return true;
 }
 
@@ -29,53 +29,54 @@ static void on_unwanted(void *peer, struct task *t, enum task_flag why)
     p->why = why;
 }
 
-static void on_joined(void *peer, struct remote *r, enum ergon_error error, const char *text)
+static void on_joined(void *peer, struct worker_executor *r, enum ergon_error error,
+                      const char *text)
 {
     struct played_worker *p = peer;
-    assert_ptr_equal(p->remote, r);
+    assert_ptr_equal(p->executor, r);
     p->joined++;
     p->error = error;
     snprintf(p->text, sizeof p->text, "%s", text ? text : "");
     if (error != ERGON_OK)
-        p->remote = NULL;
+        p->executor = NULL;
 }
 
-static void on_settled(void *peer, struct remote *r, bool open)
+static void on_settled(void *peer, struct worker_executor *r, bool open)
 {
     struct played_worker *p = peer;
-    assert_ptr_equal(p->remote, r);
+    assert_ptr_equal(p->executor, r);
     p->opened += open;
     p->quieted += !open;
 }
 
 void played_workers_open(void)
 {
-    static const struct dock_port port = {on_send, on_unwanted, on_joined, on_settled};
+    static const struct worker_port port = {on_send, on_unwanted, on_joined, on_settled};
     for (uint32_t i = 0; i < w.plan.loop_count; i++)
-        dock_set_port(tasks_dock(w.tasks, i), &port);
+        worker_loop_set_port(tasks_worker_loop(w.tasks, i), &port);
 }
 
 void played_join_as(struct played_worker *p, uint32_t loop, const char *methods,
-                    const struct remote_spec *rest)
+                    const struct worker_executor_spec *rest)
 {
-    struct span names[REMOTE_METHODS_MAX];
-    struct remote_spec spec = *rest;
+    struct span names[WORKER_METHODS_MAX];
+    struct worker_executor_spec spec = *rest;
     spec.methods = names;
     spec.slots = spec.slots ? spec.slots : 1;
-    spec.share = spec.share ? spec.share : REMOTE_SHARE_ALL;
+    spec.share = spec.share ? spec.share : WORKER_SHARE_ALL;
     for (const char *at = methods; *at; at += strspn(at, " ")) {
         size_t len = strcspn(at, " ");
         names[spec.count++] = span_of(at, len);
         at += len;
     }
     *p = (struct played_worker){0};
-    p->remote = remote_register(tasks_dock(w.tasks, loop), &spec, p);
-    assert_non_null(p->remote);
+    p->executor = worker_executor_register(tasks_worker_loop(w.tasks, loop), &spec, p);
+    assert_non_null(p->executor);
 }
 
 void played_join(struct played_worker *p, uint32_t loop, const char *methods, uint32_t slots)
 {
-    played_join_as(p, loop, methods, &(struct remote_spec){.slots = slots});
+    played_join_as(p, loop, methods, &(struct worker_executor_spec){.slots = slots});
 }
 
 static struct task *take(struct played_worker *p, unsigned n)
@@ -89,12 +90,12 @@ static struct task *take(struct played_worker *p, unsigned n)
 void played_begin(struct played_worker *p, unsigned n)
 {
     assert_true(n < p->count);
-    remote_begun(p->remote, p->has[n]);
+    worker_executor_begun(p->executor, p->has[n]);
 }
 
 void played_answer(struct played_worker *p, unsigned n)
 {
-    remote_answer(p->remote, take(p, n));
+    worker_executor_answer(p->executor, take(p, n));
 }
 
 void played_answer_with(struct played_worker *p, unsigned n, size_t bytes)
@@ -104,14 +105,14 @@ void played_answer_with(struct played_worker *p, unsigned n, size_t bytes)
     assert_non_null(room);
     memset(room, 0, bytes);
     t->result_len = bytes;
-    remote_answer(p->remote, t);
+    worker_executor_answer(p->executor, t);
 }
 
 void played_fail(struct played_worker *p, unsigned n, const char *text)
 {
     struct task *t = take(p, n);
     task_fail(t, ERGON_E_FAILED, NULL, span_text(text));
-    remote_answer(p->remote, t);
+    worker_executor_answer(p->executor, t);
 }
 
 void played_answer_all(struct played_worker *p)
@@ -122,8 +123,8 @@ void played_answer_all(struct played_worker *p)
 
 void played_lose(struct played_worker *p, const char *why)
 {
-    struct remote *r = p->remote;
-    p->remote = NULL;
+    struct worker_executor *r = p->executor;
+    p->executor = NULL;
     p->count = 0;
-    remote_lost(r, why);
+    worker_executor_lost(r, why);
 }

@@ -1,7 +1,8 @@
-/* Workers that a test plays: the functions of a dock's port (server/workers/worker_executor.h), and
- * peers that answer when the test says.
+/* Workers that a test plays: the functions of a worker loop's port
+ * (server/workers/worker_executor.h), and peers that answer when the test says.
  *
- * In the world of tasks_world.h, whose docks they use.  Thread: the test's, between rounds. */
+ * In the world of tasks_world.h, whose worker loops they use.  Thread: the test's, between rounds.
+ */
 #ifndef ERGON_TESTS_PLAYED_WORKER_H
 #define ERGON_TESTS_PLAYED_WORKER_H
 
@@ -10,10 +11,10 @@
 enum { PLAYED_TASKS = 4096 };
 
 struct played_worker {
-    struct remote *remote;          /* NULL: it was refused, or is lost */
-    bool full;                      /* send() refuses */
-    bool slow;                      /* what is sent has not begun before played_begin() */
-    struct task *has[PLAYED_TASKS]; /* in order of arrival */
+    struct worker_executor *executor; /* NULL: it was refused, or is lost */
+    bool full;                        /* send() refuses */
+    bool slow;                        /* what is sent has not begun before played_begin() */
+    struct task *has[PLAYED_TASKS];   /* in order of arrival */
     unsigned count;
     unsigned sent;     /* in all */
     unsigned unwanted; /* tasks of which it was told so */
@@ -23,13 +24,14 @@ struct played_worker {
     char text[200];
 };
 
-/* All docks of the world get this port; after tasks_world_open(). */
+/* All worker loops of the world get this port; after tasks_world_open(). */
 void played_workers_open(void);
 
-/* Registers with the dock of that loop for the methods "a b c".  The rest of `spec` is taken as it
- * stands; 0 is one slot, and all of the share.  The manager hears of it when the world runs. */
+/* Registers with the worker loop of that loop for the methods "a b c".  The rest of `spec` is taken
+ * as it stands; 0 is one slot, and all of the share.  The manager hears of it when the world runs.
+ */
 void played_join_as(struct played_worker *p, uint32_t loop, const char *methods,
-                    const struct remote_spec *spec);
+                    const struct worker_executor_spec *spec);
 void played_join(struct played_worker *p, uint32_t loop, const char *methods, uint32_t slots);
 
 /* Its n-th task: the request was handed to the stream; it is answered with nil, or with an error.

@@ -94,7 +94,7 @@ static void open_tasks(void)
         fail_msg("%s", error);
     stage.rpc.home = tasks_home(stage.tasks, 0);
     tasks_set_owner(stage.tasks, 0, &stage.rpc);
-    rpc_serve_workers(&stage.rpc, tasks_dock(stage.tasks, 0));
+    rpc_serve_workers(&stage.rpc, tasks_worker_loop(stage.tasks, 0));
 }
 
 static void open_jobs(void)

@@ -210,12 +210,12 @@ static void expect_executor_at_rest(const struct executor *e)
     }
 }
 
-static void expect_dock_at_rest(struct executor *e)
+static void expect_worker_loop_at_rest(struct executor *e)
 {
-    const struct dock *d = dock_of(e);
-    const struct remote *r;
+    const struct worker_loop *d = worker_loop_of(e);
+    const struct worker_executor *r;
     assert_true(LIST_EMPTY(&d->sent) && LIST_EMPTY(&d->checked));
-    LIST_FOREACH(r, &d->remotes, link)
+    LIST_FOREACH(r, &d->executors, link)
     {
         assert_int_equal(r->out_count, 0);
         assert_int_equal(executor_outstanding(&r->base), 0);
@@ -229,8 +229,8 @@ void tasks_expect_at_rest(const struct tasks *t)
         expect_home_at_rest(t->homes[i]);
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++)
         expect_executor_at_rest(t->executors[i]);
-    for (uint32_t i = 0; i < t->shared.docks.count; i++)
-        expect_dock_at_rest(t->docks[i]);
+    for (uint32_t i = 0; i < t->shared.worker_loops.count; i++)
+        expect_worker_loop_at_rest(t->worker_loops[i]);
     assert_true(TAILQ_EMPTY(&t->manager.waiting));
     for (uint32_t i = 0; i < t->manager.pool_count; i++)
         assert_int_equal(t->manager.pools[i]->queue.length, 0);

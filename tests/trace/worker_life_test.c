@@ -79,7 +79,7 @@ TASKS_TEST(a_worker_leaves_in_good_order)
     tasks_world_run();
     call();
     call();
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     tasks_world_run();
     played_answer(&a, 0);
     tasks_world_run();

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-#include "server/workers/worker_update.h"
-#include "server/workers/worker_group.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"
+#include "server/workers/worker_group.h"
+#include "server/workers/worker_update.h"
 
 enum {
     NOTES_MAX = 1 << 20, /* bytes of one attempt that nobody has taken yet */
@@ -229,7 +229,7 @@ static void end_attempt(struct manager *m, struct task *t)
     m->attempts_out--;
     return_attempt(m, t);
     if (t->executor && t->executor->cls->remote)
-        hires_attempt_back(m, t->executor);
+        worker_updates_attempt_back(m, t->executor);
     expect_work(m, t->method->pool);
 }
 
@@ -293,8 +293,9 @@ uint32_t job_source_workers(struct tasks *t, const struct method *m, struct sour
     uint32_t count = 0;
     LIST_FOREACH(mb, &t->manager.members, link)
     {
-        const struct remote *r = ao_of((struct member *)(uintptr_t)mb, struct remote, member);
-        if (!crew_offers(r, m->pool))
+        const struct worker_executor *r =
+            ao_of((struct member *)(uintptr_t)mb, struct worker_executor, member);
+        if (!worker_group_offers(r, m->pool))
             continue;
         if (count < most) {
             out[count] = (struct source_worker){.outstanding = executor_outstanding(&r->base),

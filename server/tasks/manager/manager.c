@@ -19,8 +19,6 @@
 #include "server/runtime/object/trace.h"
 #include "server/tasks/executors/places.h"
 #include "server/tasks/executors/stepped.h"
-#include "server/workers/worker_group.h"
-#include "server/workers/worker_update.h"
 #include "server/tasks/manager/holders.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/manager/pools.h"
@@ -29,6 +27,8 @@
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
+#include "server/workers/worker_group.h"
+#include "server/workers/worker_update.h"
 
 enum {
     INLET_BUDGET = 256, /* tasks of one lane, a step */
@@ -360,14 +360,15 @@ static inline enum pass end_pass(struct manager *m, struct pool *p, const struct
     return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
 }
 
-static void give_to_worker(struct manager *m, struct pool *p, struct remote *r, struct task *t)
+static void give_to_worker(struct manager *m, struct pool *p, struct worker_executor *r,
+                           struct task *t)
 {
     struct executor *e = &r->base;
     uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
     TRACE(m->activator, "manager", 0, "task %llu -> worker %u (has %u of %u)",
           (unsigned long long)t->number, e->index, r->member.load.outstanding,
           r->member.load.slots);
-    crews_note_given(m, p, r);
+    worker_groups_note_given(m, p, r);
     r->member.attempts += task_is(t, TASK_ATTEMPT);
     atomic_store_explicit(&e->given, given, memory_order_relaxed);
     t->executor = e;
@@ -378,18 +379,19 @@ static void give_to_worker(struct manager *m, struct pool *p, struct remote *r, 
 /* For jobs; see source_waits(). */
 static bool joined_source_waits(struct manager *m, struct pool *p)
 {
-    uint64_t room = p->source_has_work ? (uint64_t)places(m, p->local) + crews_room(p) : 0;
+    uint64_t room = p->source_has_work ? (uint64_t)places(m, p->local) + worker_groups_room(p) : 0;
     uint32_t most = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
     return p->source_has_work && (room == 0 || job_source_ready(m, p, most));
 }
 
 /* The worker that is to have the next task rather than the executor that was chosen; NULL: none.
  * What others wait for in line is theirs, unless this pool was called from there. */
-static struct remote *rather_a_worker(const struct manager *m, const struct pool *p, int chosen)
+static struct worker_executor *rather_a_worker(const struct manager *m, const struct pool *p,
+                                               int chosen)
 {
-    const struct staff *s = p->staff;
-    struct remote *r = s->waits ? NULL : crews_choose(p);
-    if (!r || (!s->called && (!STAILQ_EMPTY(&m->serving) || crew_awaited(r))))
+    const struct worker_pool *s = p->workers;
+    struct worker_executor *r = s->waits ? NULL : worker_groups_choose(p);
+    if (!r || (!s->called && (!STAILQ_EMPTY(&m->serving) || worker_group_awaited(r))))
         return NULL;
     if (chosen == PLACEMENT_NONE)
         return r;
@@ -417,7 +419,7 @@ static inline __attribute__((always_inline)) enum pass make_pass(struct manager 
     while (aside < ASIDE_BUDGET && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
         bool of_source = jobs && job_is_next(p, t);
         int chosen = choose(m, x, of_source ? NULL : t);
-        struct remote *r = x == p ? NULL : rather_a_worker(m, p, chosen);
+        struct worker_executor *r = x == p ? NULL : rather_a_worker(m, p, chosen);
         if (!r && chosen == PLACEMENT_NONE) {
             full = x->passed_over = true;
             if (!others_may_fit(x, of_source ? NULL : t))
@@ -433,9 +435,9 @@ static inline __attribute__((always_inline)) enum pass make_pass(struct manager 
         if (!next)
             continue;
         if (r) {
-            p->staff->called = false;
+            p->workers->called = false;
             give_to_worker(m, p, r, next);
-            *budget -= crews_cost(p) - 1;
+            *budget -= worker_groups_cost(p) - 1;
         } else {
             give(m, x, chosen, next);
         }
@@ -490,7 +492,7 @@ static void answer_no_worker(struct manager *m, struct pool *p, int *budget)
 /* Without room the source is not asked. */
 static bool source_wants(struct manager *m, struct pool *p)
 {
-    uint32_t room = p->source_has_work && !m->jobs_stopped ? crews_room(p) : 0;
+    uint32_t room = p->source_has_work && !m->jobs_stopped ? worker_groups_room(p) : 0;
     return room > 0 && job_source_ready(m, p, room);
 }
 
@@ -503,18 +505,18 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
     bool full = false, awaited = false, jobs = source_wants(m, p);
     while (!awaited && ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
         bool of_source = jobs && job_is_next(p, t);
-        struct remote *r = crews_choose(p);
+        struct worker_executor *r = worker_groups_choose(p);
         full = !r;
         if (full)
             break;
         struct task *next = take_next(m, p, of_source, &jobs);
         if (!next)
             continue;
-        awaited = !STAILQ_EMPTY(&m->serving) || crew_awaited(r);
+        awaited = !STAILQ_EMPTY(&m->serving) || worker_group_awaited(r);
         give_to_worker(m, p, r, next);
         given += !of_source;
         p->job_next = !of_source;
-        *budget -= crews_cost(p);
+        *budget -= worker_groups_cost(p);
     }
     if (given > 0)
         manager_dismiss(&m->shared->inbox, p, given);
@@ -526,23 +528,23 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
 /* Who was called and took no worker passes the call on, and stays the first in line. */
 static void wait_for_workers(struct manager *m, struct pool *p, bool was_called)
 {
-    struct staff *s = p->staff;
+    struct worker_pool *s = p->workers;
     bool unserved = was_called && s->called;
     s->called = false;
     if (!pool_has_work(p))
-        crews_wait_no_more(m, p);
-    else if (p->short_of_room && !s->waits && crews_there(p))
-        crews_wait(m, p, unserved);
+        worker_groups_wait_no_more(m, p);
+    else if (p->short_of_room && !s->waits && worker_groups_there(p))
+        worker_groups_wait(m, p, unserved);
     if (was_called)
-        crews_call(m, p);
+        worker_groups_call(m, p);
 }
 
 /* It waits for both: for local executors by their pool's announcement, which that pool may retract
- * (waits_in_vain()), for workers in line at their crews. */
+ * (waits_in_vain()), for workers in line at their groups. */
 static void give_to_both_or_wait(struct manager *m, struct pool *p, int *budget)
 {
     struct waker *waiting = &p->local->waiting_for_room;
-    bool was_called = p->staff->called;
+    bool was_called = p->workers->called;
     bool announced = (!p->cut || p->second_look) && waker_announced(waiting);
     enum pass pass = give_to_both(m, p, budget);
     if (pass == PASS_FULL && !announced) {
@@ -555,8 +557,8 @@ static void give_to_both_or_wait(struct manager *m, struct pool *p, int *budget)
     wait_for_workers(m, p, was_called);
 }
 
-/* At the end of a step: has a joined pool to look again?  Because a crew has called it, or has room
- * that nobody takes; or since it waits for a local executor and is not announced any more. */
+/* At the end of a step: has a joined pool to look again?  Because a group has called it, or has
+ * room that nobody takes; or since it waits for a local executor and is not announced any more. */
 static bool waits_in_vain(struct manager *m)
 {
     const struct pool *p;
@@ -564,8 +566,8 @@ static bool waits_in_vain(struct manager *m)
     STAILQ_FOREACH(p, &m->stirring, next)
     if (p->local) {
         vain |= p->short_of_room && !waker_announced(&p->local->waiting_for_room);
-        if (p->staff->waits && STAILQ_EMPTY(&m->serving) && !m->called)
-            crews_call(m, p);
+        if (p->workers->waits && STAILQ_EMPTY(&m->serving) && !m->called)
+            worker_groups_call(m, p);
     }
     return vain || m->called;
 }
@@ -586,18 +588,18 @@ static void take_turns(struct manager *m, const struct pool *first)
 /* One that is full, or that nobody serves, does not stir until a worker has room for it. */
 static void look_at_workers(struct manager *m, struct pool *p, int *budget)
 {
-    bool there = crews_there(p), full = there && give_to_workers(m, p, budget);
+    bool there = worker_groups_there(p), full = there && give_to_workers(m, p, budget);
     bool source = there && p->source_has_work && !m->jobs_stopped;
     if (!there)
         answer_no_worker(m, p, budget);
-    full |= source && crews_room(p) == 0;
+    full |= source && worker_groups_room(p) == 0;
     if (full)
-        crews_wait(m, p, false);
+        worker_groups_wait(m, p, false);
     else if (p->queue.length > 0 || source)
         manager_stir(m, p);
     if (m->shared->has_source)
         job_source_tell_full(m, p, full);
-    crews_call(m, p);
+    worker_groups_call(m, p);
 }
 
 /* In turn.  What waits and is swept stays in the list meanwhile.  True: nothing is left that could
@@ -609,8 +611,8 @@ static bool give_to_all_workers(struct manager *m)
     int budget = GIVE_BUDGET;
     while (budget > 0 && (p = STAILQ_POP(&m->serving, next))) {
         p->stirs = false;
-        budget -= crews_cost(p) - 1;
-        if (!p->staff->waits)
+        budget -= worker_groups_cost(p) - 1;
+        if (!p->workers->waits)
             look_at_workers(m, p, &budget);
         if (!p->stirs && task_queue_sweeping(&p->queue)) {
             p->stirs = true;
@@ -645,7 +647,7 @@ static bool sweep_in(struct manager *m, const struct pool_list *list, bool begin
 static bool sweep(struct manager *m)
 {
     bool begins = !m->sweeps && manager_take_flagged(&m->shared->inbox);
-    const struct staff *s;
+    const struct worker_pool *s;
     if (!m->sweeps && !begins)
         return false;
     if (begins) {
@@ -718,15 +720,15 @@ static enum ao_verdict manager_step(struct ao *self)
         empty &= take_inlet(m, m->inlets[i]);
     take_inbox(m);
     job_source_take_returns(m);
-    bool hired = (m->member_count == 0 && !hires_any(m)) || hires_take(m);
+    bool updated = (m->member_count == 0 && !worker_updates_any(m)) || worker_updates_take(m);
     bool swept = !sweep(m);
     m->source_woken = false;
     bool given = give_of_all(m);
     given &= STAILQ_EMPTY(&m->serving) || give_to_all_workers(m);
-    given &= TAILQ_EMPTY(&m->waiting) || !hires_wait(m);
+    given &= TAILQ_EMPTY(&m->waiting) || !worker_updates_wait(m);
     given &= m->joined == 0 || !waits_in_vain(m);
     see_to_drain(m);
-    bool idle = empty && hired && swept && given && !m->source_woken && !m->home.returned;
+    bool idle = empty && updated && swept && given && !m->source_woken && !m->home.returned;
     return idle ? AO_DONE : AO_AGAIN;
 }
 
@@ -782,8 +784,8 @@ int manager_connect(struct manager *m, struct home **homes, uint32_t count)
 {
     m->homes = homes;
     m->home_count = count;
-    m->docks_away = calloc(m->shared->docks.count, sizeof *m->docks_away);
-    if (!m->docks_away)
+    m->loops_away = calloc(m->shared->worker_loops.count, sizeof *m->loops_away);
+    if (!m->loops_away)
         return -1;
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
         if (pool_connect(m->pools[i], m->shared->plan.policy, i == POOL_BLOCKING) != 0)
@@ -795,11 +797,11 @@ void manager_fini(struct manager *m)
 {
     struct task *t;
     for (uint32_t i = 0; i < m->pool_count; i++) {
-        if (m->pools[i]->staff)
-            staff_free(m->pools[i]->staff);
+        if (m->pools[i]->workers)
+            worker_pool_free(m->pools[i]->workers);
         pool_free(m->pools[i]);
     }
-    free(m->docks_away);
+    free(m->loops_away);
     free(m->pools);
     while ((t = home_take_returned(&m->home)))
         task_discard(t);

@@ -8,12 +8,12 @@
 #define ERGON_TASKS_MANAGER_H
 
 #include "server/tasks/calls/home.h"
-#include "server/workers/member.h"
 #include "server/tasks/manager/pool.h"
 #include "server/tasks/shared.h"
+#include "server/workers/member.h"
 
-struct staff;
-TAILQ_HEAD(staff_line, staff);
+struct worker_pool;
+TAILQ_HEAD(worker_pool_queue, worker_pool);
 
 struct manager {
     struct tasks_shared *shared; /* borrowed */
@@ -33,20 +33,20 @@ struct manager {
     uint32_t pool_count, pool_room;
     struct pool_list stirring; /* those of local executors that have something to do */
     uint32_t joined;           /* so many pools have workers beside their local executors */
-    bool called;               /* one of them was called by a crew since it was looked at */
+    bool called;               /* one of them was called by a group since it was looked at */
     uint32_t stop_requests;    /* that it has seen to */
     bool sweeps;               /* queues of pools are swept */
 
     /* Of workers: worker_group.h, worker_update.h. */
-    struct staff_line waiting;  /* pools of workers that wait for room; they need not stir */
-    struct member_list members; /* all that have joined */
+    struct worker_pool_queue waiting; /* pools of workers that wait for room; they need not stir */
+    struct member_list members;       /* all that have joined */
     uint32_t member_count;
-    struct mpsc_item *news;               /* taken from the inbox, not looked at yet */
-    struct mpsc_item *hires, *hires_last; /* looked at: they join or leave in turn */
+    struct mpsc_item *news;                   /* taken from the inbox, not looked at yet */
+    struct mpsc_item *updates, *updates_last; /* looked at: they join or leave in turn */
     uint32_t workers;         /* that have joined since the start: the number of the last */
     uint64_t turns;           /* tasks that workers were given, and workers that joined */
     struct pool_list serving; /* of workers, that have something to do: they take turns */
-    bool *docks_away;         /* by index, as it has seen them last */
+    bool *loops_away;         /* by index, as it has seen them last */
 
     /* Of jobs. */
     bool source_woken;               /* the source said so since the last look */
@@ -69,7 +69,7 @@ static inline void manager_stir(struct manager *m, struct pool *p)
     if (p->stirs)
         return;
     p->stirs = true;
-    STAILQ_INSERT_TAIL(p->staff && !p->local ? &m->serving : &m->stirring, p, next);
+    STAILQ_INSERT_TAIL(p->workers && !p->local ? &m->serving : &m->stirring, p, next);
 }
 
 #endif

@@ -26,7 +26,7 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
         in->reserve = RESERVE_LEAST;
     mpsc_init(&in->tasks);
     mpsc_init(&in->notes);
-    mpsc_init(&in->hires);
+    mpsc_init(&in->updates);
     waker_init(&in->waiting_for_workers, wake, in);
     in->handle = ao_handle_new(manager);
     return in->handle ? 0 : -1;

@@ -23,9 +23,9 @@ struct manager_inbox {
     uint32_t queue_max;          /* tasks in the queues of all pools together */
     uint32_t reserve;            /* so many more, for principals that have few there */
 
-    struct mpsc tasks; /* of outside threads and of blocking executors */
-    struct mpsc notes; /* of the handlers of jobs' attempts */
-    struct mpsc hires; /* of docks: what their workers say (worker_update.h) */
+    struct mpsc tasks;   /* of outside threads and of blocking executors */
+    struct mpsc notes;   /* of the handlers of jobs' attempts */
+    struct mpsc updates; /* of worker loops: what their workers say (worker_update.h) */
 
     /* Tasks in the queues or on their way there: of all pools in the lower half, and again in the
      * upper one those that stepped executors run, of which the local short cut asks.  Orders
@@ -38,8 +38,9 @@ struct manager_inbox {
      * seen. */
     _Atomic uint32_t stop_requests;
 
-    /* The manager waits for room at workers: announced by it, notified by docks whose workers have
-     * room, behind their item in `hires`.  The protocol of waker.c, with that list as the input. */
+    /* The manager waits for room at workers: announced by it, notified by worker loops whose
+     * workers have room, behind their item in `updates`.  The protocol of waker.c, with that list
+     * as the input. */
     struct waker waiting_for_workers;
 };
 
@@ -84,7 +85,7 @@ bool manager_take_flagged(struct manager_inbox *in);
  * has room. */
 void manager_on_capacity(struct manager_inbox *in, struct pool *pool, const struct activator *from);
 
-/* The dock on the activator `from` has put a worker that has room into `hires`. */
+/* The worker loop on the activator `from` has put a worker that has room into `updates`. */
 void manager_on_worker(struct manager_inbox *in, const struct activator *from);
 
 /* Tasks that were admitted and not given yet, of all pools; is there none for stepped executors?

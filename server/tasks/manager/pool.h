@@ -19,7 +19,7 @@
 #include "server/tasks/manager/task_queue.h"
 
 struct share;
-struct staff;
+struct worker_pool;
 
 /* Indexes of the pools of local executors. */
 enum { POOL_STEPPED, POOL_BLOCKING, POOLS_LOCAL };
@@ -34,7 +34,7 @@ struct pool {
     uint32_t index;              /* dense, from 0 */
     struct executor_group group; /* who is told of flagged tasks; the executors are borrowed */
     struct executor **list;      /* that of the group; NULL: it is not the pool's own */
-    struct staff *staff;         /* of a pool of workers, else NULL; the manager's */
+    struct worker_pool *workers; /* of a pool of workers, else NULL; the manager's */
     struct pool *local;          /* of one that workers have joined: that of its handler's kind */
     bool stepped;                /* stepped executors run its tasks */
 

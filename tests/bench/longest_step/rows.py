@@ -873,7 +873,7 @@ def _(server):
     close(found)
 
 
-@row("worker.register", "100 names, beside 2000 crews of the first")
+@row("worker.register", "100 names, beside 2000 groups of the first")
 def _(server):
     found = []
     for n in range(2000):

@@ -1,8 +1,9 @@
 /* Workers, one of them slow, against the simulator: it gets what it can carry, and no task waits
  * while another is free.
  *
- * The real docks and the real manager, on the virtual clock, are given the very tasks that the
- * simulator is given.  A worker has one slot, and takes as long for a task as its service says. */
+ * The real worker loops and the real manager, on the virtual clock, are given the very tasks that
+ * the simulator is given.  A worker has one slot, and takes as long for a task as its service says.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,7 +48,7 @@ static enum ao_verdict end_task(struct ao *self)
 static const struct ao_class timer_class = {.name = "service", .step = end_task};
 
 /* Whoever was sent one begins it. */
-static bool on_send(void *peer, struct remote *r, struct task *t)
+static bool on_send(void *peer, struct worker_executor *r, struct task *t)
 {
     struct worker *k = ao_of(peer, struct worker, played);
     struct reader params = reader_of(t->params);
@@ -57,7 +58,7 @@ static bool on_send(void *peer, struct remote *r, struct task *t)
     k->played.has[k->played.count++] = t;
     k->task = (uint32_t)number;
     k->given++;
-    remote_begun(r, t);
+    worker_executor_begun(r, t);
     ao_sleep_for(&k->timer, time_of(load.services[number] * k->slowness));
     return true;
 }
@@ -67,12 +68,13 @@ static void on_unwanted(void *peer, struct task *t, enum task_flag why)
     fail_msg("nobody cancels here");
 }
 
-static void on_joined(void *peer, struct remote *r, enum ergon_error error, const char *text)
+static void on_joined(void *peer, struct worker_executor *r, enum ergon_error error,
+                      const char *text)
 {
     assert_int_equal(error, ERGON_OK);
 }
 
-static void on_settled(void *peer, struct remote *r, bool open)
+static void on_settled(void *peer, struct worker_executor *r, bool open)
 {
 }
 
@@ -93,12 +95,12 @@ static const struct ao_class arrivals_class = {.name = "arrivals", .step = arriv
 
 static void open_world(void)
 {
-    static const struct dock_port port = {on_send, on_unwanted, on_joined, on_settled};
+    static const struct worker_port port = {on_send, on_unwanted, on_joined, on_settled};
     tasks_world_init(1, 0);
     w.quiet = true;
     w.plan.queue_max = COUNT;
     tasks_world_open();
-    dock_set_port(tasks_dock(w.tasks, 0), &port);
+    worker_loop_set_port(tasks_worker_loop(w.tasks, 0), &port);
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){.slowness = i == 0 ? SLOW : 1};
         played_join(&workers[i].played, 0, "thumb", 1);

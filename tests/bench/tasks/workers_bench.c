@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/workers/worker_executor.h"
 #include "server/tasks/tasks.h"
+#include "server/workers/worker_executor.h"
 #include "tests/bench/support/report.h"
 
 enum { BATCH = 16, IN_FLIGHT = 1024, MOST = 10000, OUT = 16000, POKES = 2000 };
@@ -28,18 +28,18 @@ struct world {
     uint32_t joined, out;
     bool silent; /* nothing is answered */
     struct sent {
-        struct remote *remote;
+        struct worker_executor *executor;
         struct task *task;
     } sent[OUT + 1];
 };
 
 static struct world w;
 
-static bool on_send(void *peer, struct remote *r, struct task *t)
+static bool on_send(void *peer, struct worker_executor *r, struct task *t)
 {
     (void)peer;
     w.sent[w.out++] = (struct sent){r, t};
-    remote_begun(r, t);
+    worker_executor_begun(r, t);
     if (!w.silent)
         ao_activate(&w.peers);
     return true;
@@ -50,7 +50,8 @@ static void on_unwanted(void *peer, struct task *t, enum task_flag why)
     (void)peer, (void)t, (void)why;
 }
 
-static void on_joined(void *peer, struct remote *r, enum ergon_error error, const char *text)
+static void on_joined(void *peer, struct worker_executor *r, enum ergon_error error,
+                      const char *text)
 {
     (void)peer, (void)r, (void)text;
     if (error != ERGON_OK)
@@ -58,7 +59,7 @@ static void on_joined(void *peer, struct remote *r, enum ergon_error error, cons
     w.joined++;
 }
 
-static void on_settled(void *peer, struct remote *r, bool open)
+static void on_settled(void *peer, struct worker_executor *r, bool open)
 {
     (void)peer, (void)r, (void)open;
 }
@@ -69,7 +70,7 @@ static enum ao_verdict answer_all(struct ao *self)
     uint32_t count = w.out;
     w.out = 0;
     for (uint32_t i = 0; i < count; i++)
-        remote_answer(w.sent[i].remote, w.sent[i].task);
+        worker_executor_answer(w.sent[i].executor, w.sent[i].task);
     return AO_DONE;
 }
 
@@ -110,10 +111,10 @@ static const struct ao_class caller_class = {.name = "caller", .step = call_some
 static void join(uint32_t workers, uint32_t slots)
 {
     const struct span name = span_text("thumb");
-    const struct remote_spec spec = {
-        .methods = &name, .count = 1, .slots = slots, .share = REMOTE_SHARE_ALL};
+    const struct worker_executor_spec spec = {
+        .methods = &name, .count = 1, .slots = slots, .share = WORKER_SHARE_ALL};
     for (uint32_t i = 0; i < workers; i++)
-        if (!remote_register(tasks_dock(w.tasks, 0), &spec, &w))
+        if (!worker_executor_register(tasks_worker_loop(w.tasks, 0), &spec, &w))
             abort();
     while (w.joined < workers)
         activator_round(w.loop, false);
@@ -122,7 +123,7 @@ static void join(uint32_t workers, uint32_t slots)
 
 static void open_world(uint32_t workers, uint32_t slots)
 {
-    static const struct dock_port port = {on_send, on_unwanted, on_joined, on_settled};
+    static const struct worker_port port = {on_send, on_unwanted, on_joined, on_settled};
     char error[200];
     w = (struct world){.poller = poller_eventfd_new(), .registry = registry_new()};
     const struct activator_options options = {.name = "loop", .poller = w.poller, .core = -1};
@@ -140,7 +141,7 @@ static void open_world(uint32_t workers, uint32_t slots)
     w.home = tasks_home(w.tasks, 0);
     ao_init(&w.caller, &caller_class, w.loop);
     ao_init(&w.peers, &peers_class, w.loop);
-    dock_set_port(tasks_dock(w.tasks, 0), &port);
+    worker_loop_set_port(tasks_worker_loop(w.tasks, 0), &port);
     join(workers, slots);
 }
 
@@ -215,7 +216,7 @@ static void measure_workers(struct report *r)
     }
 }
 
-/* One call is cancelled, and the dock looks at all that are out. */
+/* One call is cancelled, and the worker loop looks at all that are out. */
 static void measure_look(struct report *r)
 {
     open_world(OUT / 16, 16);

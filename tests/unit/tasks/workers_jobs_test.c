@@ -2,8 +2,8 @@
  * unsent; and what the source of jobs is told of workers that come and go. */
 #include <stdio.h>
 
-#include "server/workers/worker_update.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "server/workers/worker_update.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/played_worker.h"
 #include "tests/support/tasks_world.h"
@@ -167,19 +167,19 @@ TASKS_TEST(the_source_is_told_of_workers_on_each_edge)
     join(&b, 1, 1);
     assert_int_equal(s.offers, 1);
     assert_int_equal(s.given, 1);
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     tasks_world_run();
     assert_int_equal(s.withdrawals, 0);
     lose(&b);
     assert_int_equal(s.withdrawals, 1);
     assert_string_equal(s.who, "worker w1: gone");
-    remote_quiet(a.remote, false);
+    worker_executor_quiet(a.executor, false);
     tasks_world_run();
     assert_int_equal(s.offers, 2);
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     tasks_world_run();
     assert_string_equal(s.who, "worker w1 wants no more tasks");
-    remote_quiet(a.remote, false);
+    worker_executor_quiet(a.executor, false);
     tasks_world_run();
     played_answer_all(&a);
     lose(&a);
@@ -229,7 +229,7 @@ TASKS_TEST(what_its_other_registrations_have_is_company)
 {
     open_world(1);
     join(&a, 0, 1);
-    played_join_as(&b, 0, "thumb", &(struct remote_spec){.beside = a.remote});
+    played_join_as(&b, 0, "thumb", &(struct worker_executor_spec){.beside = a.executor});
     tasks_world_run();
     keep(2);
     lose(&a);
@@ -261,7 +261,7 @@ TASKS_TEST(an_attempt_that_could_not_be_sent_returns)
     keep(1);
     assert_int_equal(s.given, 1);
     a.full = false;
-    remote_flushed(a.remote);
+    worker_executor_flushed(a.executor);
     tasks_world_run();
     assert_int_equal(a.count, 1);
     played_answer_all(&a);
@@ -284,7 +284,7 @@ TASKS_TEST(an_attempt_that_nobody_wants_and_that_was_not_sent_is_lost)
     assert_int_equal(s.items[0].error, ERGON_E_WORKER_LOST);
 }
 
-/* The manager has given it, and the dock has not come to it. */
+/* The manager has given it, and the worker loop has not come to it. */
 TASKS_TEST(an_attempt_that_is_withdrawn_is_not_sent)
 {
     const struct attempt_mark *mark;
@@ -334,14 +334,14 @@ TASKS_TEST(a_lost_worker_lives_until_its_attempts_have_returned)
     keep(1);
     played_lose(&a, "gone");
     virtual_round(&w.v, w.loops[1]);
-    hires_take(&w.tasks->manager); /* the manager hears of the loss first */
+    worker_updates_take(&w.tasks->manager); /* the manager hears of the loss first */
     virtual_round(&w.v, w.loops[1]);
-    assert_false(LIST_EMPTY(&tasks_dock(w.tasks, 1)->remotes));
+    assert_false(LIST_EMPTY(&tasks_worker_loop(w.tasks, 1)->executors));
     attempt_executor(w.tasks, s.items[0].task, name, sizeof name);
     assert_string_equal(name, "worker 1");
     tasks_world_run();
     assert_int_equal(s.items[0].returned, 1);
-    assert_true(LIST_EMPTY(&tasks_dock(w.tasks, 1)->remotes));
+    assert_true(LIST_EMPTY(&tasks_worker_loop(w.tasks, 1)->executors));
 }
 
 TASKS_TEST(calls_and_attempts_take_turns_at_a_worker)

@@ -31,14 +31,15 @@ static uint32_t draw(uint32_t below)
 
 static bool is_in(const struct played_worker *p)
 {
-    return p->remote && p->joined;
+    return p->executor && p->joined;
 }
 
 static void join(unsigned i)
 {
     char list[64] = "";
     uint32_t which = 1 + draw((1u << methods) - 1);
-    struct remote_spec spec = {.slots = slots[i] = 1 + draw(5), .share = draw(2) ? 100 : 10};
+    struct worker_executor_spec spec = {.slots = slots[i] = 1 + draw(5),
+                                        .share = draw(2) ? 100 : 10};
     for (unsigned n = 0; n < methods; n++)
         if (which & 1u << n)
             strcat(strcat(list, names[n]), " ");
@@ -62,20 +63,20 @@ static void answer(struct played_worker *p)
 static void be_quiet(unsigned i)
 {
     quiet[i] = !quiet[i];
-    remote_quiet(workers[i].remote, quiet[i]);
+    worker_executor_quiet(workers[i].executor, quiet[i]);
 }
 
 static void read_or_not(struct played_worker *p)
 {
     p->full = !p->full;
     if (!p->full)
-        remote_flushed(p->remote);
+        worker_executor_flushed(p->executor);
 }
 
 static void random_act(unsigned i)
 {
     struct played_worker *p = &workers[i];
-    if (!p->remote) {
+    if (!p->executor) {
         if (draw(4) == 0)
             join(i);
     } else if (draw(60) == 0) {
@@ -272,11 +273,11 @@ static void check_waits(void)
     const struct manager *m = &w.tasks->manager;
     for (uint32_t i = POOLS_LOCAL; i < m->pool_count; i++) {
         const struct pool *p = m->pools[i];
-        assert_int_equal(p->queue.length > 0 && !p->staff->waits && crews_there(p), 0);
+        assert_int_equal(p->queue.length > 0 && !p->workers->waits && worker_groups_there(p), 0);
         if (p->local && p->queue.length > 0)
             check_local(p->local);
-        assert_true(p->queue.length == 0 || crews_room(p) == 0);
-        assert_true(!p->staff->waits || crews_room(p) == 0);
+        assert_true(p->queue.length == 0 || worker_groups_room(p) == 0);
+        assert_true(!p->workers->waits || worker_groups_room(p) == 0);
     }
     assert_true(TAILQ_EMPTY(&m->waiting) || waker_announced(&m->shared->inbox.waiting_for_workers));
 }
@@ -332,7 +333,7 @@ static void wind_up(void)
     tasks_world_run();
     assert_null(w.list);
     for (unsigned i = 0; i < WORKERS; i++)
-        if (workers[i].remote)
+        if (workers[i].executor)
             played_lose(&workers[i], "the end");
     tasks_world_run();
 }
@@ -347,7 +348,7 @@ static void check_ends(void)
     tasks_expect_at_rest(w.tasks);
     assert_int_equal(w.tasks->manager.member_count, 0);
     for (uint32_t i = 0; i < 2; i++)
-        assert_true(LIST_EMPTY(&tasks_dock(w.tasks, i)->remotes));
+        assert_true(LIST_EMPTY(&tasks_worker_loop(w.tasks, i)->executors));
 }
 
 /* How many calls were answered with a result. */

@@ -13,13 +13,13 @@ enum { MANY = 900 };
 static struct played_worker a, b, c;
 static unsigned looks; /* for a worker that has room */
 
-struct remote *__real_crews_choose(const struct pool *p);
-struct remote *__wrap_crews_choose(const struct pool *p);
+struct worker_executor *__real_worker_groups_choose(const struct pool *p);
+struct worker_executor *__wrap_worker_groups_choose(const struct pool *p);
 
-struct remote *__wrap_crews_choose(const struct pool *p)
+struct worker_executor *__wrap_worker_groups_choose(const struct pool *p)
 {
     looks++;
-    return __real_crews_choose(p);
+    return __real_worker_groups_choose(p);
 }
 
 static void open_world(uint32_t loops)
@@ -69,11 +69,11 @@ static void ended_outside(void *arg, const struct outcome *outcome)
     outside_error = outcome->error;
 }
 
-static uint32_t remotes(uint32_t loop)
+static uint32_t executors_at(uint32_t loop)
 {
-    const struct remote *r;
+    const struct worker_executor *r;
     uint32_t count = 0;
-    LIST_FOREACH(r, &tasks_dock(w.tasks, loop)->remotes, link)
+    LIST_FOREACH(r, &tasks_worker_loop(w.tasks, loop)->executors, link)
     count++;
     return count;
 }
@@ -92,10 +92,10 @@ TASKS_TEST(a_call_goes_through_a_worker_and_back)
     played_fail(&a, 0, "no picture");
     tasks_world_run();
     assert_int_equal(w.errors[2], ERGON_E_FAILED);
-    struct remote_info info;
-    remote_info(a.remote, &info);
+    struct worker_executor_info info;
+    worker_executor_info(a.executor, &info);
     assert_int_equal(info.number, 1);
-    assert_int_equal(info.state, REMOTE_OPEN);
+    assert_int_equal(info.state, WORKER_OPEN);
     assert_int_equal(info.done, 1);
     assert_int_equal(info.failed, 1);
     assert_int_equal(info.out, 0);
@@ -124,7 +124,7 @@ TASKS_TEST(what_the_server_runs_itself_no_worker_can_offer)
     played_join(&a, 0, "Thumb", 1);
     tasks_world_run();
     assert_int_equal(a.error, ERGON_E_BAD_PARAMS);
-    assert_int_equal(remotes(0), 0);
+    assert_int_equal(executors_at(0), 0);
     assert_int_equal(call("thumb"), ERGON_E_NO_WORKER); /* its name is known by now */
 }
 
@@ -186,7 +186,7 @@ TASKS_TEST(without_a_worker_a_call_is_refused_at_once)
     assert_int_equal(w.errors[1], ERGON_E_WORKER_LOST);
     assert_int_equal(w.errors[2], ERGON_E_NO_WORKER);
     assert_int_equal(call("thumb"), ERGON_E_NO_WORKER);
-    assert_int_equal(remotes(0), 0);
+    assert_int_equal(executors_at(0), 0);
     join(&b, "thumb", 1);
     assert_int_equal(call("thumb"), ERGON_OK);
     answer(&b);
@@ -197,7 +197,7 @@ TASKS_TEST(a_call_that_races_with_the_last_worker_is_told)
 {
     open_world(1);
     join(&a, "thumb", 1);
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     assert_int_equal(call_on(0, "thumb"), ERGON_OK);
     tasks_world_run();
     assert_int_equal(a.count, 0);
@@ -238,7 +238,7 @@ TASKS_TEST(a_worker_that_does_not_read_is_passed_over)
     a.full = false;
     call("thumb");
     call("thumb");
-    remote_flushed(a.remote);
+    worker_executor_flushed(a.executor);
     tasks_world_run();
     assert_int_equal(a.count, 1);
     answer(&a);
@@ -253,7 +253,7 @@ TASKS_TEST(a_quiet_worker_is_given_nothing_more)
     join(&b, "thumb", 1);
     call("thumb");
     assert_int_equal(a.count, 1);
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     tasks_world_run();
     assert_int_equal(a.quieted, 1);
     for (unsigned i = 0; i < 3; i++)
@@ -262,7 +262,7 @@ TASKS_TEST(a_quiet_worker_is_given_nothing_more)
     assert_int_equal(b.count, 1);
     answer(&a);
     assert_int_equal(a.count, 0);
-    remote_quiet(a.remote, false);
+    worker_executor_quiet(a.executor, false);
     tasks_world_run();
     assert_int_equal(a.opened, 1);
     assert_int_equal(a.count, 2);
@@ -271,25 +271,25 @@ TASKS_TEST(a_quiet_worker_is_given_nothing_more)
     tasks_world_run();
 }
 
-/* The manager has answered the first wish, and the dock has not heard it yet. */
+/* The manager has answered the first wish, and the worker loop has not heard it yet. */
 TASKS_TEST(only_the_last_wish_is_answered)
 {
     open_world(2);
     played_join(&a, 1, "thumb", 1);
     tasks_world_run();
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     virtual_round(&w.v, w.loops[0]);
-    remote_quiet(a.remote, false);
+    worker_executor_quiet(a.executor, false);
     virtual_round(&w.v, w.loops[1]);
     tasks_world_run();
     assert_int_equal(a.quieted, 0);
     assert_int_equal(a.opened, 1);
-    struct remote_info info;
-    remote_info(a.remote, &info);
-    assert_int_equal(info.state, REMOTE_OPEN);
+    struct worker_executor_info info;
+    worker_executor_info(a.executor, &info);
+    assert_int_equal(info.state, WORKER_OPEN);
 }
 
-/* The dock hears the manager's answer before it takes what the manager gave it earlier. */
+/* The worker loop hears the manager's answer before it takes what the manager gave it earlier. */
 TASKS_TEST(what_was_given_before_a_worker_is_quiet_is_not_sent_after)
 {
     open_world(2);
@@ -298,7 +298,7 @@ TASKS_TEST(what_was_given_before_a_worker_is_quiet_is_not_sent_after)
     assert_int_equal(call_on(0, "thumb"), ERGON_OK);
     for (int rounds = 0; rounds < 3; rounds++)
         virtual_round(&w.v, w.loops[0]);
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     virtual_round(&w.v, w.loops[0]);
     tasks_world_run();
     assert_int_equal(a.quieted, 1);
@@ -312,9 +312,9 @@ TASKS_TEST(what_was_given_after_a_worker_opened_is_sent)
     open_world(2);
     played_join(&a, 1, "thumb", 1);
     tasks_world_run();
-    remote_quiet(a.remote, true);
+    worker_executor_quiet(a.executor, true);
     tasks_world_run();
-    remote_quiet(a.remote, false);
+    worker_executor_quiet(a.executor, false);
     virtual_round(&w.v, w.loops[0]);
     assert_int_equal(call_on(0, "thumb"), ERGON_OK);
     virtual_round(&w.v, w.loops[0]);
@@ -337,8 +337,8 @@ TASKS_TEST(a_call_that_is_cancelled_keeps_its_slot)
     assert_int_equal(a.count, 1);
     assert_int_equal(a.unwanted, 1);
     assert_int_equal(a.why, TASK_CANCELLED);
-    struct remote_info info;
-    remote_info(a.remote, &info);
+    struct worker_executor_info info;
+    worker_executor_info(a.executor, &info);
     assert_int_equal(info.unwanted, 1);
     call("thumb");
     home_cancel(tasks_home(w.tasks, 0), tasks_world_find(3)); /* of another, which waits */
@@ -432,7 +432,7 @@ TASKS_TEST(methods_that_wait_cost_nothing)
     assert_in_range(looks, MANY - 1, 2 * MANY);
 }
 
-/* Workers of one program are one crew, and a worker with more methods is in another. */
+/* Workers of one program are one group, and a worker with more methods is in another. */
 TASKS_TEST(workers_with_different_methods_serve_what_they_offer)
 {
     open_world(2);
@@ -475,7 +475,7 @@ TASKS_TEST(what_is_on_its_way_to_a_lost_worker_comes_back)
     tasks_world_run();
     for (unsigned i = 1; i <= 6; i++)
         assert_int_equal(w.errors[i], ERGON_OK);
-    assert_int_equal(remotes(1), 0);
+    assert_int_equal(executors_at(1), 0);
 }
 
 TASKS_TEST(who_is_lost_before_it_has_joined_was_never_there)
@@ -485,7 +485,7 @@ TASKS_TEST(who_is_lost_before_it_has_joined_was_never_there)
     played_lose(&a, "gone");
     tasks_world_run();
     assert_int_equal(a.joined, 0);
-    assert_int_equal(remotes(0), 0);
+    assert_int_equal(executors_at(0), 0);
     assert_int_equal(w.tasks->manager.member_count, 0);
 }
 
@@ -493,15 +493,15 @@ TASKS_TEST(registrations_of_one_peer_are_lost_together)
 {
     open_world(1);
     join(&a, "one", 1);
-    played_join_as(&b, 0, "two", &(struct remote_spec){.beside = a.remote});
+    played_join_as(&b, 0, "two", &(struct worker_executor_spec){.beside = a.executor});
     tasks_world_run();
     call("one");
     call("two");
-    struct remote *other = a.remote;
+    struct worker_executor *other = a.executor;
     lose(&b);
     assert_int_equal(w.errors[1], ERGON_E_WORKER_LOST);
     assert_int_equal(w.errors[2], ERGON_E_WORKER_LOST);
-    assert_int_equal(remotes(0), 0);
+    assert_int_equal(executors_at(0), 0);
     (void)other;
 }
 
@@ -529,9 +529,11 @@ TASKS_TEST(a_loop_that_is_away_is_given_nothing)
 TASKS_TEST(a_version_gets_its_share)
 {
     open_world(1);
-    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 8, .version = span_text("1")});
-    played_join_as(&b, 0, "thumb",
-                   &(struct remote_spec){.slots = 8, .version = span_text("2"), .share = 10});
+    played_join_as(&a, 0, "thumb",
+                   &(struct worker_executor_spec){.slots = 8, .version = span_text("1")});
+    played_join_as(
+        &b, 0, "thumb",
+        &(struct worker_executor_spec){.slots = 8, .version = span_text("2"), .share = 10});
     tasks_world_run();
     for (unsigned i = 0; i < 200; i++) {
         call("thumb");
@@ -552,8 +554,9 @@ TASKS_TEST(a_version_gets_its_share)
 TASKS_TEST(a_share_counts_from_when_versions_meet)
 {
     open_world(1);
-    played_join_as(&b, 0, "thumb",
-                   &(struct remote_spec){.slots = 8, .version = span_text("2"), .share = 10});
+    played_join_as(
+        &b, 0, "thumb",
+        &(struct worker_executor_spec){.slots = 8, .version = span_text("2"), .share = 10});
     tasks_world_run();
     for (unsigned i = 0; i < 100; i++) {
         call("thumb");
@@ -561,7 +564,8 @@ TASKS_TEST(a_share_counts_from_when_versions_meet)
         tasks_world_run();
     }
     assert_int_equal(b.sent, 100);
-    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 8, .version = span_text("1")});
+    played_join_as(&a, 0, "thumb",
+                   &(struct worker_executor_spec){.slots = 8, .version = span_text("1")});
     tasks_world_run();
     for (unsigned i = 0; i < 300; i++) {
         call("thumb");
@@ -571,8 +575,9 @@ TASKS_TEST(a_share_counts_from_when_versions_meet)
         if (i % 50 == 49)
             assert_in_range(b.sent, 100 + i / 10 - 1, 100 + i / 10 + 2);
     }
-    played_join_as(&c, 0, "thumb",
-                   &(struct remote_spec){.slots = 8, .version = span_text("3"), .share = 10});
+    played_join_as(
+        &c, 0, "thumb",
+        &(struct worker_executor_spec){.slots = 8, .version = span_text("3"), .share = 10});
     tasks_world_run();
     for (unsigned i = 0; i < 50; i++) {
         call("thumb");
@@ -588,9 +593,11 @@ TASKS_TEST(a_share_counts_from_when_versions_meet)
 TASKS_TEST(a_share_is_strict)
 {
     open_world(1);
-    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 1, .version = span_text("1")});
-    played_join_as(&b, 0, "thumb",
-                   &(struct remote_spec){.slots = 8, .version = span_text("2"), .share = 10});
+    played_join_as(&a, 0, "thumb",
+                   &(struct worker_executor_spec){.slots = 1, .version = span_text("1")});
+    played_join_as(
+        &b, 0, "thumb",
+        &(struct worker_executor_spec){.slots = 8, .version = span_text("2"), .share = 10});
     tasks_world_run();
     for (unsigned i = 0; i < 20; i++)
         call("thumb");
@@ -611,7 +618,7 @@ TASKS_TEST(a_share_is_strict)
     assert_int_equal(b.sent, 2);
 }
 
-/* Whatever they call themselves: what the manager looks at is one crew. */
+/* Whatever they call themselves: what the manager looks at is one group. */
 TASKS_TEST(workers_without_a_share_are_one_crew)
 {
     static struct played_worker all[8];
@@ -619,13 +626,16 @@ TASKS_TEST(workers_without_a_share_are_one_crew)
     for (unsigned i = 0; i < 8; i++) {
         char version[4];
         snprintf(version, sizeof version, "%u", i);
-        played_join_as(&all[i], 0, "thumb", &(struct remote_spec){.version = span_text(version)});
+        played_join_as(&all[i], 0, "thumb",
+                       &(struct worker_executor_spec){.version = span_text(version)});
         tasks_world_run();
-        assert_ptr_equal(remote_of(&all[i].remote->base)->member.crew, all[0].remote->member.crew);
+        assert_ptr_equal(worker_executor_of(&all[i].executor->base)->member.group,
+                         all[0].executor->member.group);
     }
-    played_join_as(&a, 0, "thumb", &(struct remote_spec){.version = span_text("0"), .share = 50});
+    played_join_as(&a, 0, "thumb",
+                   &(struct worker_executor_spec){.version = span_text("0"), .share = 50});
     tasks_world_run();
-    assert_ptr_not_equal(a.remote->member.crew, all[0].remote->member.crew);
+    assert_ptr_not_equal(a.executor->member.group, all[0].executor->member.group);
 }
 
 /* A nested call of a handler, and a task of an outside thread. */
@@ -669,7 +679,7 @@ TASKS_TEST(large_results_take_slots_away)
     tasks_world_open();
     played_workers_open();
     struct tally *tally = tally_open(&w.books[0], "worker");
-    played_join_as(&a, 0, "thumb", &(struct remote_spec){.slots = 8, .tally = tally});
+    played_join_as(&a, 0, "thumb", &(struct worker_executor_spec){.slots = 8, .tally = tally});
     tally_close(tally);
     tasks_world_run();
     for (unsigned i = 0; i < 20; i++)
@@ -714,7 +724,7 @@ static void open_beside_a_manager(void)
 /* "m<n>.0" and so on. */
 static void join_with_many(struct played_worker *p, unsigned n, unsigned count)
 {
-    static char text[REMOTE_METHODS_MAX * 16];
+    static char text[WORKER_METHODS_MAX * 16];
     size_t len = 0;
     for (unsigned i = 0; i < count; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "m%u.%u ", n, i);
@@ -726,7 +736,7 @@ static unsigned crowd_there(void)
 {
     unsigned there = 0;
     for (unsigned i = 0; i < CROWD; i++)
-        if (crowd[i].remote->member.crew) {
+        if (crowd[i].executor->member.group) {
             assert_int_equal(there, i);
             there++;
         }
@@ -760,11 +770,11 @@ TASKS_TEST(many_that_join_at_once_join_in_turn)
 TASKS_TEST(one_that_has_more_methods_than_a_step_takes_joins_in_one)
 {
     open_beside_a_manager();
-    join_with_many(&a, 0, REMOTE_METHODS_MAX);
+    join_with_many(&a, 0, WORKER_METHODS_MAX);
     join_with_many(&b, 1, 1);
     assert_true(step_manager());
-    assert_non_null(a.remote->member.crew);
-    assert_null(b.remote->member.crew);
+    assert_non_null(a.executor->member.group);
+    assert_null(b.executor->member.group);
     tasks_world_run();
     assert_int_equal(b.joined, 1);
 }
@@ -795,17 +805,17 @@ TASKS_TEST(what_waits_to_leave_is_given_nothing)
     for (unsigned i = 0; i < CROWD; i++)
         join_with_many(&crowd[i], i, CROWD_METHODS);
     tasks_world_run();
-    const struct remote *last = crowd[CROWD - 1].remote;
+    const struct worker_executor *last = crowd[CROWD - 1].executor;
     for (unsigned i = 0; i < CROWD; i++)
         played_lose(&crowd[i], "it is gone");
     assert_int_equal(call_on(0, "m19.0"), ERGON_OK); /* the loop does not know yet */
     virtual_round(&w.v, w.loops[0]);
     assert_true(step_manager());
-    assert_non_null(last->member.crew);
+    assert_non_null(last->member.group);
     assert_int_equal(atomic_load(&last->base.given), 0);
     tasks_world_run();
     assert_int_equal(w.errors[1], ERGON_E_NO_WORKER);
-    assert_int_equal(remotes(0), 0);
+    assert_int_equal(executors_at(0), 0);
 }
 
 static void join_version(struct played_worker *p, unsigned n)
@@ -813,7 +823,7 @@ static void join_version(struct played_worker *p, unsigned n)
     char version[16];
     snprintf(version, sizeof version, "v%u", n);
     played_join_as(p, 0, "thumb",
-                   &(struct remote_spec){.version = span_text(version), .share = 10});
+                   &(struct worker_executor_spec){.version = span_text(version), .share = 10});
     tasks_world_run();
 }
 
@@ -838,7 +848,7 @@ TASKS_TEST(a_method_has_only_so_many_versions_with_a_share)
 
 enum { CREWS = 640, CALLS_BEHIND = 100 };
 
-/* To choose costs more, the more crews there are: so a step gives fewer tasks. */
+/* To choose costs more, the more groups there are: so a step gives fewer tasks. */
 TASKS_TEST(a_method_of_many_crews_is_given_few_tasks_a_step)
 {
     static struct played_worker each[CREWS];
@@ -855,7 +865,7 @@ TASKS_TEST(a_method_of_many_crews_is_given_few_tasks_a_step)
     assert_true(step_manager());
     unsigned given = 0;
     for (unsigned i = 0; i < CREWS; i++)
-        given += atomic_load(&each[i].remote->base.given);
+        given += atomic_load(&each[i].executor->base.given);
     assert_in_range(given, 1, CALLS_BEHIND / 2);
     tasks_world_run();
     for (unsigned i = 0; i < CREWS; i++)
@@ -874,18 +884,18 @@ TASKS_TEST(what_is_lost_before_its_turn_never_joins)
     played_lose(&crowd[CROWD - 1], "it is gone");
     tasks_world_run();
     assert_int_equal(crowd[CROWD - 1].joined, 0);
-    assert_int_equal(remotes(0), CROWD - 1);
+    assert_int_equal(executors_at(0), CROWD - 1);
     assert_null(registry_find(w.registry, span_text("m19.0")));
 }
 
 static int register_one(void *arg)
 {
-    struct remote_spec spec = {.methods = (struct span[]){span_text("one"), span_text("two")},
-                               .count = 2};
+    struct worker_executor_spec spec = {
+        .methods = (struct span[]){span_text("one"), span_text("two")}, .count = 2};
     spec.slots = spec.share = 1;
     a = (struct played_worker){0};
-    a.remote = remote_register(tasks_dock(w.tasks, 0), &spec, &a);
-    if (!a.remote)
+    a.executor = worker_executor_register(tasks_worker_loop(w.tasks, 0), &spec, &a);
+    if (!a.executor)
         return -1;
     tasks_world_run();
     bool joined = a.error == ERGON_OK;
@@ -905,7 +915,7 @@ TASKS_TEST(without_memory_a_worker_is_refused)
         int joined = register_one(NULL);
         bool failed = heap_failed();
         heap_fail_at(0);
-        assert_int_equal(remotes(0), 0);
+        assert_int_equal(executors_at(0), 0);
         if (!failed) {
             assert_int_equal(joined, 0);
             break;
