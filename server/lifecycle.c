@@ -326,7 +326,7 @@ static void call_spare(struct server *s)
     eventfd_t calls;
 
     if (eventfd_read(s->spare_wanted, &calls) == 0)
-        watchdog_go_on(&s->watchdog, tasks_stand_in(s->topology->tasks));
+        watchdog_go_on(&s->watchdog, tasks_spare_called(s->topology->tasks));
 }
 
 /* Logs that a loop hangs and what waits for it, or that it is back. */

@@ -27,7 +27,7 @@ struct tasks_shared {
 
     struct manager_inbox inbox;
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
-     * (relaxed): a manager that waits for room is told when it grows (extend() of stand_in.c). */
+     * (relaxed): a manager that waits for room is told when it grows (extend() of spare.c). */
     _Atomic uint32_t blocking_reach;
     /* So many of those take anybody's tasks; those behind them stand in because others were held
      * for long, and take one from whoever holds none.  Orders nothing (relaxed), as above. */

@@ -146,7 +146,7 @@ static int make_executors(struct tasks *t)
             return -1;
     }
     atomic_init(&t->shared.waiting, t->shared.spares);
-    return stand_ins_init(&t->stand_ins, &t->shared);
+    return spares_init(&t->spares, &t->shared);
 }
 
 static int make_worker_loops(struct tasks *t)
@@ -243,7 +243,7 @@ int tasks_start(struct tasks *t)
 
 bool tasks_look(struct tasks *t)
 {
-    return stand_ins_look(&t->stand_ins);
+    return spares_look(&t->spares);
 }
 
 void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg)
@@ -252,9 +252,9 @@ void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg)
     t->shared.crowded_arg = arg;
 }
 
-bool tasks_stand_in(struct tasks *t)
+bool tasks_spare_called(struct tasks *t)
 {
-    return stand_ins_called(&t->stand_ins);
+    return spares_called(&t->spares);
 }
 
 struct worker_loop *tasks_worker_loop(struct tasks *t, uint32_t loop)
@@ -402,7 +402,7 @@ void tasks_free(struct tasks *t)
     for (uint32_t i = 0; i < t->shared.worker_loops.count; i++)
         free_executor(t->worker_loops[i]);
     free(t->worker_loops);
-    stand_ins_fini(&t->stand_ins);
+    spares_fini(&t->spares);
     manager_fini(&t->manager);
     for (uint32_t i = 0; i < t->home_count; i++) {
         home_fini(t->homes[i]);

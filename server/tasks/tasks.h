@@ -84,10 +84,10 @@ bool tasks_look(struct tasks *t);
 
 /* Before the activators run: `crowded(arg)` is called on the manager's thread, at most every 20 ms,
  * while somebody who holds no blocking executor waits for one and a spare rests.  The thread that
- * called tasks_start() is then to call tasks_stand_in() at once: a spare begins to take tasks of
- * such.  True: as tasks_look(). */
+ * called tasks_start() is then to call tasks_spare_called() at once: a spare begins to take tasks
+ * of such.  True: as tasks_look(). */
 void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg);
-bool tasks_stand_in(struct tasks *t);
+bool tasks_spare_called(struct tasks *t);
 
 /* Any thread: the loop does not finish its round, or does again.  While it is away, its executors
  * are given no task. */

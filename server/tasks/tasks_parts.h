@@ -6,7 +6,7 @@
 #define ERGON_TASKS_TASKS_PARTS_H
 
 #include "server/tasks/executors/blocking.h"
-#include "server/tasks/executors/stand_in.h"
+#include "server/tasks/executors/spare.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"
 #include "server/workers/worker_loop.h"
@@ -20,7 +20,7 @@ struct tasks {
     uint32_t home_count;
     struct executor **executors;    /* by index in the plan */
     struct executor **worker_loops; /* by index of the loop */
-    struct stand_ins stand_ins;
+    struct spares spares;
     struct dev_checks *dev; /* NULL: not wanted */
 };
 

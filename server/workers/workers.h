@@ -6,7 +6,7 @@
  * have several registrations, which share its requests and its end.
  *
  *   worker.register ---> joining ---> open <---> quiet        methods.c
- *   a task          ---> request of ours, handed over         worker_send.c
+ *   a task          ---> request of ours, handed over         worker_port.c
  *   its answer      ---> result or failure, slot free         worker_answer.c
  *   the end of the connection: all of it is lost at once      worker_link.c
  *
@@ -126,12 +126,6 @@ struct worker *worker_of(const struct worker_link *link, const struct task *t);
 struct worker_wait *worker_wait_new(struct rpc_request *rq, struct worker *w);
 /* All that wait for it are answered: with {worker, out}, or the error, if it is none. */
 void worker_answer_waits(struct worker *w, enum ergon_error error, const char *text);
-/* --- worker_send.c --- */
-
-bool worker_send(void *peer, struct worker_executor *r, struct task *t);
-void worker_unwanted(void *peer, struct task *t, enum task_flag why);
-/* Asks whether the peer is there.  False: it cannot be asked now. */
-bool worker_ping(struct worker_link *link);
 
 /* --- worker_answer.c --- */
 

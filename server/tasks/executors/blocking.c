@@ -571,7 +571,7 @@ enum ao_wait_outcome blocking_acquire(struct task *t, struct ao_sem_remote *sem,
 
 /* --- Spares --- */
 
-static void begin_to_stand_in(struct blocking *b)
+static void begin_as_spare(struct blocking *b)
 {
     struct executor *e = &b->base;
     atomic_store_explicit(&b->present, true, memory_order_relaxed);
@@ -601,7 +601,7 @@ void blocking_take_place(struct blocking *b)
         return;
     bool wanted = is_wanted(b), present = is_present(b);
     if (wanted && !present)
-        begin_to_stand_in(b);
+        begin_as_spare(b);
     else if (!wanted && present)
         rest(b);
 }

@@ -6,7 +6,7 @@
  * last executor that would stop accepting takes nested calls still and runs those on the same
  * stack, so that what everybody waits for can run.
  *
- * A spare takes tasks while it is wanted (stand_in.h), and rests otherwise: it accepts none, as if
+ * A spare takes tasks while it is wanted (spare.h), and rests otherwise: it accepts none, as if
  * it waited for a nested call, and gives back what it was given all the same.
  *
  * Thread: set-up, start and join are for the thread that sets up the whole; the rest says so. */

@@ -23,12 +23,12 @@
 #include "base/log.h"
 #include "base/tracepoint.h"
 #include "server/accounts/tally.h"
-#include "server/runtime/object/object.h"
 #include "server/runtime/activator.h"
+#include "server/runtime/object/object.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/executors/booking.h"
-#include "server/tasks/executors/places.h"
+#include "server/tasks/executors/parking.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
@@ -82,8 +82,8 @@ static void step_aside(struct stepped *s, struct task *t)
 {
     struct executor *e = &s->base;
     learn_place(t->method);
-    place_take(t);
-    if (counter_read(&e->parked) + counter_read(&e->turning) < places_most(e)) {
+    parking_take(t);
+    if (counter_read(&e->parked) + counter_read(&e->turning) < parking_most(e)) {
         task_set(t, TASK_UNCOUNTED);
         executor_publish(e, 1);
     }
@@ -127,7 +127,7 @@ void stepped_charge(struct task *t)
 {
     if (!task_is(t, TASK_PARKED | TASK_TURNING))
         return;
-    place_take(t);
+    parking_take(t);
     if (task_is(t, TASK_TURNING))
         ao_stand_behind(&t->ao, party_of(stepped_of(t->executor), t));
 }
@@ -195,7 +195,7 @@ static void resume(struct stepped *s, struct task *t)
         counter_set(&e->parked, counter_read(&e->parked) - 1);
         counter_set(&figures_of(t)->parked, counter_read(&figures_of(t)->parked) - 1);
     }
-    place_leave(t);
+    parking_leave(t);
     if (task_is(t, TASK_UNCOUNTED))
         executor_publish(e, -1);
     task_clear(t, TASK_PARKED | TASK_UNCOUNTED);
@@ -437,7 +437,7 @@ static bool is_brief(const struct method *m)
 bool stepped_idle(const struct stepped *s, const struct method *m)
 {
     uint64_t turning = counter_read(&s->base.turning);
-    return s->active == 0 && executor_outstanding(&s->base) == 0 && places_free(&s->base) &&
+    return s->active == 0 && executor_outstanding(&s->base) == 0 && parking_free(&s->base) &&
            (turning == 0 || is_brief(m));
 }
 

@@ -17,13 +17,13 @@
 
 #include "base/tracepoint.h"
 #include "server/runtime/object/trace.h"
-#include "server/tasks/executors/places.h"
+#include "server/tasks/executors/parking.h"
 #include "server/tasks/executors/stepped.h"
-#include "server/tasks/manager/holders.h"
+#include "server/tasks/manager/executor_owner.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/manager/pools.h"
-#include "server/tasks/manager/shares.h"
 #include "server/tasks/manager/stalls.h"
+#include "server/tasks/manager/weights.h"
 #include "server/tasks/task_lanes.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
@@ -114,9 +114,9 @@ static bool turns_full(const struct executor *e)
 /* `t` NULL: for a job. */
 static bool place_for(const struct pool *p, uint32_t i, const struct task *t)
 {
-    if (p->holders)
-        return holders_allow(p, i, t);
-    return places_for(p->group.list[i], t ? t->tally : NULL, !t);
+    if (p->owners)
+        return executor_owner_allow(p, i, t);
+    return parking_for(p->group.list[i], t ? t->tally : NULL, !t);
 }
 
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
@@ -135,8 +135,8 @@ static inline uint32_t room_for(const struct pool *p, uint32_t i, enum giving wh
             return 0;
         if (what == GIVE_PLACE && !place_for(p, i, t))
             return 0;
-        if (what == GIVE_NESTED && p->holders)
-            return holders_allow_nested(p, i, t) ? bound : 0;
+        if (what == GIVE_NESTED && p->owners)
+            return executor_owner_allow_nested(p, i, t) ? bound : 0;
         return what == GIVE_NESTED ? UINT32_MAX : bound;
     case ACCEPTS_NESTED:
         return what == GIVE_NESTED ? 1 : 0;
@@ -147,12 +147,12 @@ static inline uint32_t room_for(const struct pool *p, uint32_t i, enum giving wh
 }
 
 /* The manager looks again when it has waited for long enough. */
-static void arm_patience(struct manager *m, ao_time until)
+static void arm_max_wait(struct manager *m, ao_time until)
 {
     if (until == AO_NEVER)
         return;
-    ao_deactivate(&m->patience);
-    ao_sleep_until(&m->patience, until);
+    ao_deactivate(&m->max_wait);
+    ao_sleep_until(&m->max_wait, until);
 }
 
 /* The bounds that count for what is given now: until they are asked for again.  `t` of GIVE_PLACE
@@ -163,17 +163,17 @@ static inline void set_bounds(struct manager *m, struct pool *p, enum giving wha
     for (uint32_t i = 0; i < p->count; i++) {
         p->snapshots[i].bound = room_for(p, i, what, t);
         p->snapshots[i].awaited =
-            p->shares && what != GIVE_NESTED && shares_await(p, i, activator_now(m->activator));
+            p->weights && what != GIVE_NESTED && weights_await(p, i, activator_now(m->activator));
     }
     p->bounds_for = what;
 }
 
 static inline void scan(struct manager *m, struct pool *p)
 {
-    if (p->holders)
+    if (p->owners)
         p->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
-    p->common = p->holders ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
-                           : p->count;
+    p->common = p->owners ? atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed)
+                          : p->count;
     p->turns_full = false;
     p->places_full = false;
     for (uint32_t i = 0; i < p->count; i++) {
@@ -181,14 +181,14 @@ static inline void scan(struct manager *m, struct pool *p)
         executor_snapshot(e, &p->snapshots[i]);
         counter_set(&e->bound, p->snapshots[i].bound);
         p->turns_full |= turns_full(e);
-        p->places_full |= !p->holders && !places_free(e);
+        p->places_full |= !p->owners && !parking_free(e);
     }
-    if (p->holders) {
+    if (p->owners) {
         stalls_bound(p);
-        p->places_full = holders_matter(p);
+        p->places_full = executor_owners_matter(p);
     }
-    if (p->shares)
-        shares_look(p, activator_now(m->activator));
+    if (p->weights)
+        weights_look(p, activator_now(m->activator));
     set_bounds(m, p, GIVE_CALL, NULL);
 }
 
@@ -211,16 +211,15 @@ static inline enum giving what_is(const struct pool *p, const struct task *t)
         return p->turns_full || p->places_full ? GIVE_JOB : GIVE_CALL;
     if (t->depth > 0)
         return GIVE_NESTED;
-    bool place = p->places_full && (p->holders || atomic_load_explicit(&t->method->wants_place,
-                                                                       memory_order_relaxed));
+    bool place = p->places_full &&
+                 (p->owners || atomic_load_explicit(&t->method->wants_place, memory_order_relaxed));
     return place ? GIVE_PLACE : GIVE_CALL;
 }
 
 static inline int choose(struct manager *m, struct pool *p, const struct task *t)
 {
     enum giving what = what_is(p, t);
-    bool of_this_one =
-        what == GIVE_PLACE || what == GIVE_JOB || (what == GIVE_NESTED && p->holders);
+    bool of_this_one = what == GIVE_PLACE || what == GIVE_JOB || (what == GIVE_NESTED && p->owners);
     if (what != p->bounds_for || of_this_one)
         set_bounds(m, p, what, t);
     return placement_choose(m->shared->plan.policy, p->snapshots, p->count,
@@ -257,10 +256,10 @@ static inline void give(struct manager *m, struct pool *p, int chosen, struct ta
         trace_give(m, p, t, e);
     t->given = p->snapshots[chosen].outstanding == 0 ? activator_now(m->activator) : 0;
     p->snapshots[chosen].outstanding++;
-    if (p->shares)
-        shares_note(p, chosen);
-    if (p->holders) {
-        holders_note(m, p, chosen, t);
+    if (p->weights)
+        weights_note(p, chosen);
+    if (p->owners) {
+        executor_owner_note(m, p, chosen, t);
         stalls_note(m, p, chosen);
     }
     p->last = chosen;
@@ -313,7 +312,7 @@ static inline bool job_is_next(const struct pool *p, const struct task *t)
 static bool others_may_fit(const struct pool *p, const struct task *t)
 {
     enum giving what = what_is(p, t);
-    if (p->holders && p->count == p->common)
+    if (p->owners && p->count == p->common)
         return false;
     return what == GIVE_JOB || what == GIVE_PLACE;
 }
@@ -351,12 +350,12 @@ static inline enum pass end_pass(struct manager *m, struct pool *p, const struct
         manager_dismiss(&m->shared->inbox, p, given);
     if (m->shared->has_source)
         job_source_tell_full(m, p, full);
-    if (full && of->shares)
-        arm_patience(m, shares_patience(of));
-    if (full && of->holders)
-        arm_patience(m, holders_wait(m, p));
+    if (full && of->weights)
+        arm_max_wait(m, weights_max_wait(of));
+    if (full && of->owners)
+        arm_max_wait(m, executor_owner_wait(m, p));
     else
-        holders_serve(m, p);
+        executor_owner_serve(m, p);
     return p->cut ? PASS_CUT : full ? PASS_FULL : PASS_DONE;
 }
 
@@ -411,7 +410,7 @@ static inline __attribute__((always_inline)) enum pass make_pass(struct manager 
     bool full = x->passed_over = p->cut;
     p->cut = false;
     if (p->queue.length == 0 && !p->source_has_work) {
-        holders_serve(m, p);
+        executor_owner_serve(m, p);
         return PASS_DONE;
     }
     scan(m, x);
@@ -734,13 +733,13 @@ static enum ao_verdict manager_step(struct ao *self)
 
 static const struct ao_class manager_class = {.name = "manager", .step = manager_step};
 
-static enum ao_verdict patience_step(struct ao *self)
+static enum ao_verdict max_wait_step(struct ao *self)
 {
-    ao_activate(&ao_of(self, struct manager, patience)->ao);
+    ao_activate(&ao_of(self, struct manager, max_wait)->ao);
     return AO_DONE;
 }
 
-static const struct ao_class patience_class = {.name = "patience", .step = patience_step};
+static const struct ao_class max_wait_class = {.name = "patience", .step = max_wait_step};
 
 int manager_init(struct manager *m, struct tasks_shared *shared)
 {
@@ -751,7 +750,7 @@ int manager_init(struct manager *m, struct tasks_shared *shared)
     LIST_INIT(&m->members);
     m->activator = shared->plan.manager;
     ao_init(&m->ao, &manager_class, m->activator);
-    ao_init(&m->patience, &patience_class, m->activator);
+    ao_init(&m->max_wait, &max_wait_class, m->activator);
     stalls_init(m);
     for (unsigned i = 0; i < POOLS_LOCAL; i++)
         if (!(shared->local[i] = pools_add(m, shared->plan.executor_count)))
@@ -812,7 +811,7 @@ void manager_fini(struct manager *m)
     if (ao_state(&m->ao) == AO_STATE_ACTIVE)
         ao_deactivate(&m->ao);
     ao_fini(&m->ao);
-    ao_deactivate(&m->patience);
-    ao_fini(&m->patience);
+    ao_deactivate(&m->max_wait);
+    ao_fini(&m->max_wait);
     stalls_fini(m);
 }

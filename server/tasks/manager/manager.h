@@ -22,7 +22,7 @@ struct manager {
     uint32_t home_count;
     struct ao ao;
     struct ao
-        patience;     /* asks when an executor has been awaited for long enough; PLACEMENT_WEIGHT */
+        max_wait;     /* asks when an executor has been awaited for long enough; PLACEMENT_WEIGHT */
     struct ao stalls; /* looks at stalled executors: stalls.h */
     bool stalls_watched;  /* it will look */
     struct home home;     /* of jobs' attempts, and of the tasks of outside threads */

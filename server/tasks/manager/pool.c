@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "server/tasks/manager/shares.h"
+#include "server/tasks/manager/weights.h"
 
 struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg)
 {
@@ -29,19 +29,18 @@ void pool_free(struct pool *p)
         task_discard(t);
     task_queue_fini(&p->queue);
     free(p->snapshots);
-    free(p->shares);
-    free(p->holders);
+    free(p->weights);
+    free(p->owners);
     free(p->list);
     free(p);
 }
 
-int pool_connect(struct pool *p, enum placement_policy policy, bool holders)
+int pool_connect(struct pool *p, enum placement_policy policy, bool owners)
 {
     p->count = p->group.count;
     p->snapshots = calloc(p->count + 1, sizeof(struct snapshot));
-    p->holders = holders ? calloc(p->count + 1, sizeof *p->holders) : NULL;
-    p->shares = policy == PLACEMENT_WEIGHT ? calloc(p->count + 1, sizeof(struct share)) : NULL;
-    bool all =
-        p->snapshots && (p->holders || !holders) && (p->shares || policy != PLACEMENT_WEIGHT);
+    p->owners = owners ? calloc(p->count + 1, sizeof *p->owners) : NULL;
+    p->weights = policy == PLACEMENT_WEIGHT ? calloc(p->count + 1, sizeof(struct weight)) : NULL;
+    bool all = p->snapshots && (p->owners || !owners) && (p->weights || policy != PLACEMENT_WEIGHT);
     return all ? 0 : -1;
 }

@@ -18,7 +18,7 @@
 #include "server/tasks/executors/executor.h"
 #include "server/tasks/manager/task_queue.h"
 
-struct share;
+struct weight;
 struct worker_pool;
 
 /* Indexes of the pools of local executors. */
@@ -40,18 +40,18 @@ struct pool {
 
     struct task_queue queue;
     struct snapshot *snapshots; /* one for each executor, of the current pass */
-    struct share *shares;       /* one each; PLACEMENT_WEIGHT, else NULL */
-    uint32_t *holders;          /* whose task each was given last; of blocking ones, else NULL */
+    struct weight *weights;     /* one each; PLACEMENT_WEIGHT, else NULL */
+    uint32_t *owners;           /* whose task each was given last; of blocking ones, else NULL */
     ao_time crowded_since;      /* since when somebody waits who holds none; 0: nobody does */
     uint32_t count;             /* so many of the executors, the first ones, are looked at */
-    uint32_t common;            /* so many of them take anybody's; the rest: holders.h */
-    uint32_t shared;            /* so many of `shares` were looked at last */
+    uint32_t common;            /* so many of them take anybody's; the rest: executor_owner.h */
+    uint32_t shared;            /* so many of `weights` were looked at last */
     int last;                   /* who was chosen last */
     bool source_has_work;       /* the source of jobs may have one */
     bool job_next;              /* its turn, when both have tasks */
     bool full;                  /* what the source's full() was called with last */
     bool places_full;   /* somewhere there is no place to park or to take turns but the reserve; or
-                         * holders.h has a say */
+                         * executor_owner.h has a say */
     bool passed_over;   /* of blocking ones: who comes now is behind one who found no room */
     bool turns_full;    /* somewhere so many jobs take turns that no more are to begin there */
     bool cut;           /* a pass goes on in the next step: it has set lines aside */
@@ -75,8 +75,8 @@ struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), vo
 void pool_free(struct pool *p);
 
 /* Once the group has its executors: the choice is by `policy`, and whose tasks they hold counts if
- * `holders` is true.  0, or -1 without memory. */
-int pool_connect(struct pool *p, enum placement_policy policy, bool holders);
+ * `owners` is true.  0, or -1 without memory. */
+int pool_connect(struct pool *p, enum placement_policy policy, bool owners);
 
 static inline bool pool_has_work(const struct pool *p)
 {

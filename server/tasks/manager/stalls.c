@@ -59,7 +59,7 @@ static enum ao_verdict look(struct ao *self)
         m->stalls_watched |= look_at(m, g->list[i]);
     if (!m->stalls_watched)
         return AO_DONE;
-    ao_sleep_for(self, STALLS_PATIENCE);
+    ao_sleep_for(self, STALLS_MAX_WAIT);
     return AO_PARK;
 }
 
@@ -77,7 +77,7 @@ void stalls_note(struct manager *m, const struct pool *p, int chosen)
     if (m->stalls_watched || !runs_behind(p, chosen))
         return;
     m->stalls_watched = true;
-    ao_sleep_until(&m->stalls, activator_now(m->activator) + STALLS_PATIENCE);
+    ao_sleep_until(&m->stalls, activator_now(m->activator) + STALLS_MAX_WAIT);
 }
 
 void stalls_bound(struct pool *p)

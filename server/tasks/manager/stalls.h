@@ -2,11 +2,11 @@
  *
  * An executor is given tasks ahead of time, since a hand-over takes time and most tasks are brief.
  * If the one before them does not end, they would wait for it while other executors are free.  So
- * an executor from which no task has left for STALLS_PATIENCE is stalled until one does: what its
+ * an executor from which no task has left for STALLS_MAX_WAIT is stalled until one does: what its
  * thread has not claimed goes back to the common queue, in front of what waits there, and it is
  * given nothing more behind the task that it runs.
  *
- * The manager looks every STALLS_PATIENCE while an executor has more than one task.  One whose
+ * The manager looks every STALLS_MAX_WAIT while an executor has more than one task.  One whose
  * handler waits is counted as free (blocking.h), and the handler may go on before a task that was
  * given meanwhile is there: such a task, too, is behind another.
  *
@@ -16,7 +16,7 @@
 
 #include "server/tasks/manager/manager.h"
 
-#define STALLS_PATIENCE AO_MS(10)
+#define STALLS_MAX_WAIT AO_MS(10)
 
 /* An executor was given a task, which its snapshot counts: if that is behind another, the manager
  * will look. */

@@ -1,24 +1,24 @@
 /* Any number of pools: those that have nothing to do are not looked at, and one that is full holds
- * up no other.  The linker gives us holders_serve(), with which each look ends at a pool whose
- * executors know no holders. */
+ * up no other.  The linker gives us executor_owner_serve(), with which each look ends at a pool
+ * whose executors know no holders. */
 #include "tests/support/cmocka_env.h"
-#include "server/tasks/manager/holders.h"
+#include "server/tasks/manager/executor_owner.h"
 #include "server/tasks/manager/pools.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
-void __real_holders_serve(struct manager *m, struct pool *p);
-void __wrap_holders_serve(struct manager *m, struct pool *p);
+void __real_executor_owner_serve(struct manager *m, struct pool *p);
+void __wrap_executor_owner_serve(struct manager *m, struct pool *p);
 
 enum { POOLS = 300, CALLS = 20, FLOOD = 3000, FEW = 10 };
 
 static uint32_t looks[POOLS + POOLS_LOCAL]; /* by the pool's index */
 static struct method methods[POOLS];        /* each with a pool of its own */
 
-void __wrap_holders_serve(struct manager *m, struct pool *p)
+void __wrap_executor_owner_serve(struct manager *m, struct pool *p)
 {
     looks[p->index]++;
-    __real_holders_serve(m, p);
+    __real_executor_owner_serve(m, p);
 }
 
 /* A pool for methods of this name, run by one executor, which is in others, too. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "proto/encoder.h"
-#include "server/tasks/executors/places.h"
+#include "server/tasks/executors/parking.h"
 #include "server/tasks/handlers/host.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
@@ -323,7 +323,7 @@ static void forget(const char *method)
 
 static uint64_t most_places(void)
 {
-    return places_most(first());
+    return parking_most(first());
 }
 
 /* Those beyond the reserve hold all the room, the last of them is the parent, and they all go on.

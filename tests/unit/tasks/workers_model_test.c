@@ -256,14 +256,14 @@ static void keep_some(void)
 /* --- A world --- */
 
 /* What waits there is told of room, and there is none; a place behind a blocking handler is not
- * everybody's (holders.h). */
+ * everybody's (executor_owner.h). */
 static void check_local(const struct pool *x)
 {
     assert_true(waker_announced(&x->waiting_for_room));
     for (uint32_t i = 0; i < x->count; i++) {
         const struct executor *e = x->group.list[i];
         bool takes = atomic_load(&e->accepting) == ACCEPTS_ALL && !atomic_load(&e->away);
-        assert_false(takes && executor_outstanding(e) < (x->holders ? 1 : counter_read(&e->bound)));
+        assert_false(takes && executor_outstanding(e) < (x->owners ? 1 : counter_read(&e->bound)));
     }
 }
 

@@ -1,4 +1,4 @@
-#include "server/tasks/executors/stand_in.h"
+#include "server/tasks/executors/spare.h"
 
 #include <stdlib.h>
 
@@ -16,12 +16,12 @@ struct outlived {
     bool named;    /* in the log: it was seen twice */
 };
 
-static struct executor_group *group_of(const struct stand_ins *s)
+static struct executor_group *group_of(const struct spares *s)
 {
     return &s->shared->local[POOL_BLOCKING]->group;
 }
 
-int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared)
+int spares_init(struct spares *s, struct tasks_shared *shared)
 {
     s->shared = shared;
     atomic_init(&shared->blocking_reach, group_of(s)->count - shared->spares);
@@ -30,7 +30,7 @@ int stand_ins_init(struct stand_ins *s, struct tasks_shared *shared)
     return s->seen ? 0 : -1;
 }
 
-void stand_ins_fini(struct stand_ins *s)
+void spares_fini(struct spares *s)
 {
     free(s->seen);
     s->seen = NULL;
@@ -89,7 +89,7 @@ static bool look_at(const struct executor *e, struct outlived *o)
 
 /* How far the manager looks from now on.  A spare may have found its place, and told of it, before:
  * so whoever waits for room looks again (E1 and E2 of the argument in manager.c). */
-static void extend(const struct stand_ins *s, uint32_t reach, uint32_t common)
+static void extend(const struct spares *s, uint32_t reach, uint32_t common)
 {
     struct tasks_shared *shared = s->shared;
     uint32_t reached = atomic_load_explicit(&shared->blocking_reach, memory_order_relaxed);
@@ -101,7 +101,7 @@ static void extend(const struct stand_ins *s, uint32_t reach, uint32_t common)
 }
 
 /* The first `wanted` spares; true when one of them has not found its place. */
-static bool have_at_work(const struct stand_ins *s, uint32_t wanted)
+static bool have_at_work(const struct spares *s, uint32_t wanted)
 {
     const struct executor_group *g = group_of(s);
     uint32_t reach = g->count - s->shared->spares, first = reach;
@@ -118,7 +118,7 @@ static bool have_at_work(const struct stand_ins *s, uint32_t wanted)
     return more;
 }
 
-static void say_at_the_most(struct stand_ins *s, uint32_t outlived)
+static void say_at_the_most(struct spares *s, uint32_t outlived)
 {
     bool at_the_most = outlived > s->shared->spares;
     if (at_the_most && !s->at_the_most)
@@ -130,7 +130,7 @@ static void say_at_the_most(struct stand_ins *s, uint32_t outlived)
 
 /* Spares that nothing else wants, for those who hold no executor: one more while they wait.  True:
  * they do. */
-static bool add_to_crowd(struct stand_ins *s)
+static bool add_to_crowd(struct spares *s)
 {
     bool waits = atomic_load_explicit(&s->shared->blocking_crowded, memory_order_relaxed);
     s->crowd += waits;
@@ -138,7 +138,7 @@ static bool add_to_crowd(struct stand_ins *s)
 }
 
 /* Here alone is decided how many are at work. */
-static bool settle(struct stand_ins *s)
+static bool settle(struct spares *s)
 {
     uint32_t spares = s->shared->spares;
     uint32_t most = s->outlived < spares ? spares - s->outlived : 0;
@@ -147,7 +147,7 @@ static bool settle(struct stand_ins *s)
     return have_at_work(s, s->outlived + s->crowd) || s->unwanted || s->crowd > 0;
 }
 
-bool stand_ins_look(struct stand_ins *s)
+bool spares_look(struct spares *s)
 {
     const struct executor_group *g = group_of(s);
     bool served = atomic_exchange_explicit(&s->shared->crowd_served, false, memory_order_relaxed);
@@ -163,7 +163,7 @@ bool stand_ins_look(struct stand_ins *s)
     return settle(s);
 }
 
-bool stand_ins_called(struct stand_ins *s)
+bool spares_called(struct spares *s)
 {
     add_to_crowd(s);
     return settle(s);

@@ -1,5 +1,5 @@
 /* By weight each executor gets its share of all tasks, whatever the load. */
-#include "server/tasks/manager/shares.h"
+#include "server/tasks/manager/weights.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
 

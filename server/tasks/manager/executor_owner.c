@@ -1,4 +1,4 @@
-#include "server/tasks/manager/holders.h"
+#include "server/tasks/manager/executor_owner.h"
 
 #include "server/accounts/tally.h"
 
@@ -6,22 +6,22 @@ enum { LOOKED_AT = 32 /* of the lines that wait: more would cost more than it is
 
 enum { OF_NOBODY = 0, OF_JOBS = UINT32_MAX };
 
-static uint32_t holder_of(const struct task *t)
+static uint32_t owner_of(const struct task *t)
 {
     if (!t || task_is(t, TASK_ATTEMPT))
         return OF_JOBS;
     return t->tally ? t->tally->account->index + 1 : OF_NOBODY;
 }
 
-static bool holds_one(const struct pool *p, uint32_t holder)
+static bool holds_one(const struct pool *p, uint32_t owner)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->snapshots[i].outstanding > 0 && p->holders[i] == holder)
+        if (p->snapshots[i].outstanding > 0 && p->owners[i] == owner)
             return true;
     return false;
 }
 
-bool holders_matter(const struct pool *p)
+bool executor_owners_matter(const struct pool *p)
 {
     if (p->count > p->common)
         return true;
@@ -31,21 +31,21 @@ bool holders_matter(const struct pool *p)
     return false;
 }
 
-bool holders_allow_nested(const struct pool *p, uint32_t i, const struct task *t)
+bool executor_owner_allow_nested(const struct pool *p, uint32_t i, const struct task *t)
 {
-    return p->snapshots[i].outstanding == 0 || p->holders[i] == holder_of(t);
+    return p->snapshots[i].outstanding == 0 || p->owners[i] == owner_of(t);
 }
 
-bool holders_allow(const struct pool *p, uint32_t i, const struct task *t)
+bool executor_owner_allow(const struct pool *p, uint32_t i, const struct task *t)
 {
     if (i >= p->common)
-        return !holds_one(p, holder_of(t));
-    return !p->passed_over && holders_allow_nested(p, i, t);
+        return !holds_one(p, owner_of(t));
+    return !p->passed_over && executor_owner_allow_nested(p, i, t);
 }
 
-void holders_note(struct manager *m, struct pool *p, int chosen, const struct task *t)
+void executor_owner_note(struct manager *m, struct pool *p, int chosen, const struct task *t)
 {
-    p->holders[chosen] = holder_of(t);
+    p->owners[chosen] = owner_of(t);
     if ((uint32_t)chosen >= p->common)
         atomic_store_explicit(&m->shared->crowd_served, true, memory_order_relaxed);
 }
@@ -57,7 +57,7 @@ static bool somebody_holds_none(const struct pool *p, const struct pool *x)
     if (p->source_has_work && !holds_one(x, OF_JOBS))
         return true;
     for (uint32_t i = 0; i < LOOKED_AT && (t = task_queue_look(&p->queue, i)); i++)
-        if (!task_flagged(t) && !holds_one(x, holder_of(t)))
+        if (!task_flagged(t) && !holds_one(x, owner_of(t)))
             return true;
     return false;
 }
@@ -69,7 +69,7 @@ static void ask_for_spare(const struct tasks_shared *s)
         s->crowded(s->crowded_arg);
 }
 
-void holders_serve(struct manager *m, struct pool *p)
+void executor_owner_serve(struct manager *m, struct pool *p)
 {
     if (p->crowded_since == 0)
         return;
@@ -77,17 +77,17 @@ void holders_serve(struct manager *m, struct pool *p)
     atomic_store_explicit(&m->shared->blocking_crowded, false, memory_order_relaxed);
 }
 
-ao_time holders_wait(struct manager *m, struct pool *p)
+ao_time executor_owner_wait(struct manager *m, struct pool *p)
 {
     const struct pool *x = p->local ? p->local : p;
     ao_time now = activator_now(m->activator);
     if (!somebody_holds_none(p, x)) {
-        holders_serve(m, p);
+        executor_owner_serve(m, p);
         return AO_NEVER;
     }
     if (p->crowded_since == 0)
         p->crowded_since = now ? now : 1;
-    ao_time until = p->crowded_since + HOLDERS_PATIENCE;
+    ao_time until = p->crowded_since + EXECUTOR_OWNER_MAX_WAIT;
     if (now < until)
         return until;
     atomic_store_explicit(&m->shared->blocking_crowded, true, memory_order_relaxed);
@@ -95,5 +95,5 @@ ao_time holders_wait(struct manager *m, struct pool *p)
         return AO_NEVER; /* none of them rests */
     ask_for_spare(m->shared);
     p->crowded_since = now;
-    return now + HOLDERS_PATIENCE;
+    return now + EXECUTOR_OWNER_MAX_WAIT;
 }

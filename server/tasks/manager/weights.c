@@ -1,10 +1,10 @@
-#include "server/tasks/manager/shares.h"
+#include "server/tasks/manager/weights.h"
 
-#define PATIENCE AO_MS(100) /* beside the times of its tasks */
+#define MAX_WAIT AO_MS(100) /* beside the times of its tasks */
 
 static ao_time until(const struct pool *p, uint32_t i)
 {
-    return p->shares[i].since + PATIENCE + 2 * counter_read(&p->group.list[i]->service_ns);
+    return p->weights[i].since + MAX_WAIT + 2 * counter_read(&p->group.list[i]->service_ns);
 }
 
 static bool is_full(const struct snapshot *s)
@@ -13,10 +13,10 @@ static bool is_full(const struct snapshot *s)
 }
 
 /* A newcomer has had what its weight is worth of what the first was given. */
-static void join(struct pool *p, struct share *share, uint32_t i)
+static void join(struct pool *p, struct weight *share, uint32_t i)
 {
     share->known = true;
-    share->history = p->shares[0].history * placement_weight(&p->snapshots[i]) /
+    share->history = p->weights[0].history * placement_weight(&p->snapshots[i]) /
                      placement_weight(&p->snapshots[0]);
 }
 
@@ -25,15 +25,15 @@ static void join(struct pool *p, struct share *share, uint32_t i)
 static void forget_the_rest(struct pool *p)
 {
     for (uint32_t i = p->count; i < p->shared; i++)
-        p->shares[i].known = false;
+        p->weights[i].known = false;
     p->shared = p->count;
 }
 
-void shares_look(struct pool *p, ao_time now)
+void weights_look(struct pool *p, ao_time now)
 {
     forget_the_rest(p);
     for (uint32_t i = 0; i < p->count; i++) {
-        struct share *share = &p->shares[i];
+        struct weight *share = &p->weights[i];
         if (!share->known)
             join(p, share, i);
         uint32_t left = atomic_load_explicit(&p->group.list[i]->left, memory_order_relaxed);
@@ -45,24 +45,24 @@ void shares_look(struct pool *p, ao_time now)
     }
 }
 
-bool shares_await(const struct pool *p, uint32_t i, ao_time now)
+bool weights_await(const struct pool *p, uint32_t i, ao_time now)
 {
     return p->snapshots[i].bound > 0 && now < until(p, i);
 }
 
-void shares_note(struct pool *p, int chosen)
+void weights_note(struct pool *p, int chosen)
 {
     struct snapshot *of = &p->snapshots[chosen];
-    uint64_t given = of->history = ++p->shares[chosen].history;
+    uint64_t given = of->history = ++p->weights[chosen].history;
     for (uint32_t i = 0; i < p->count; i++) {
         struct snapshot *s = &p->snapshots[i];
         uint64_t share = given * placement_weight(s) / placement_weight(of);
         if (is_full(s) && !s->awaited && s->history < share)
-            s->history = p->shares[i].history = share;
+            s->history = p->weights[i].history = share;
     }
 }
 
-ao_time shares_patience(const struct pool *p)
+ao_time weights_max_wait(const struct pool *p)
 {
     ao_time first = AO_NEVER;
     for (uint32_t i = 0; i < p->count; i++)

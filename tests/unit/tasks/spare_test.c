@@ -1,6 +1,6 @@
 /* Spares: they take tasks while they stand in, and rest without leaving nested calls alone. */
-#include "server/tasks/executors/stand_in.h"
 #include "server/tasks/executors/blocking.h"
+#include "server/tasks/executors/spare.h"
 #include "server/tasks/tasks_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/tasks_world.h"
@@ -96,8 +96,8 @@ TASKS_TEST(a_manager_that_waits_hears_that_it_may_look_further)
         assert_int_equal(tasks_world_call(0, "block", params_none(), AO_NEVER), ERGON_OK);
     virtual_run(&w.v);
     assert_int_equal(executor_outstanding(&spare->base), 0);
-    w.tasks->stand_ins.outlived = 1;
-    tasks_stand_in(w.tasks);
+    w.tasks->spares.outlived = 1;
+    tasks_spare_called(w.tasks);
     spare->started = false;
     virtual_run(&w.v);
     assert_int_equal(executor_outstanding(&spare->base), 1);
@@ -310,7 +310,7 @@ static void come(void *arg)
 {
     (void)arg;
     calls++;
-    assert_true(tasks_stand_in(w.tasks));
+    assert_true(tasks_spare_called(w.tasks));
     for (uint32_t i = 2; i <= 3; i++)
         blocking_take_place(blocking_of(w.tasks->executors[i]));
 }
@@ -323,7 +323,7 @@ TASKS_TEST(a_spare_that_is_called_begins_at_once)
     struct blocking *first = spare_with_thread(2), *second = spare_with_thread(3);
     tasks_on_crowd(w.tasks, come, NULL);
     virtual_run_until(&w.v, AO_MS(100));
-    assert_false(tasks_stand_in(w.tasks)); /* nobody waits for it */
+    assert_false(tasks_spare_called(w.tasks)); /* nobody waits for it */
     block_of("bob");
     assert_int_equal(calls_until(121), 1);
     assert_int_equal(executor_outstanding(&first->base), 1);
@@ -348,8 +348,8 @@ TASKS_TEST(a_call_for_a_spare_is_no_look)
     executors_notify(&w.tasks->shared.local[POOL_BLOCKING]->group, 77);
     assert_true(tasks_look(w.tasks));
     for (int i = 0; i < 3; i++)
-        assert_true(tasks_stand_in(w.tasks)); /* the look's answer stands */
-    assert_int_equal(w.tasks->stand_ins.outlived, 0);
+        assert_true(tasks_spare_called(w.tasks)); /* the look's answer stands */
+    assert_int_equal(w.tasks->spares.outlived, 0);
     counter_set(&e->running_number, 0);
     assert_false(tasks_look(w.tasks));
 }

@@ -7,26 +7,26 @@
  * place is not begun; nobody who has begun is refused one, since what it holds is held already.
  *
  * Thread: any for the questions; the executor's to take and leave. */
-#ifndef ERGON_TASKS_PLACES_H
-#define ERGON_TASKS_PLACES_H
+#ifndef ERGON_TASKS_PARKING_H
+#define ERGON_TASKS_PARKING_H
 
 #include "server/tasks/executors/executor.h"
 
 /* Is there one that is not of the reserve? */
-static inline bool places_free(const struct executor *e)
+static inline bool parking_free(const struct executor *e)
 {
     return counter_read(&e->parked) + counter_read(&e->turning) < e->plan.parked;
 }
 
 /* Is there one for a task of this principal (NULL: nobody's), or for a job? */
-bool places_for(const struct executor *e, const struct tally *whose, bool job);
+bool parking_for(const struct executor *e, const struct tally *whose, bool job);
 
 /* The reserve included. */
-uint64_t places_most(const struct executor *e);
+uint64_t parking_most(const struct executor *e);
 
 /* The account of its principal counts the place of this task: once, until it has left.  A no-op
  * while the task has no tally. */
-void place_take(struct task *t);
-void place_leave(struct task *t);
+void parking_take(struct task *t);
+void parking_leave(struct task *t);
 
 #endif
