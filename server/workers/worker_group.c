@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "server/tasks/job_source.h"
-#include "server/tasks/manager/pools.h"
 
 enum { GIVEN_MAX = 1024 /* what was given to versions is halved then: old times count less */ };
 

@@ -17,16 +17,4 @@ struct ergon_module {
 
 const struct ergon_host *host_table(void); /* constant once it was asked for the first time */
 
-/* Each fills its part of the table. */
-void host_fill_task(struct ergon_host *host);
-void host_fill_params(struct ergon_host *host);
-void host_fill_results(struct ergon_host *host);
-void host_fill_calls(struct ergon_host *host);
-void host_fill_jobs(struct ergon_host *host);
-void host_fill_sems(struct ergon_host *host);
-
-/* Of the table, for the other parts of it. */
-bool host_cancelled(struct ergon_task *task);
-struct ao_port *host_port(struct ergon_task *task);
-
 #endif

@@ -21,7 +21,6 @@
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/executor_owner.h"
 #include "server/tasks/manager/job_source_parts.h"
-#include "server/tasks/manager/pools.h"
 #include "server/tasks/manager/stalls.h"
 #include "server/tasks/manager/weights.h"
 #include "server/tasks/task_lanes.h"

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+#include "server/tasks/manager/manager.h"
 #include "server/tasks/manager/weights.h"
 
 struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg)
@@ -43,4 +45,21 @@ int pool_connect(struct pool *p, enum placement_policy policy, bool owners)
     p->weights = policy == PLACEMENT_WEIGHT ? calloc(p->count + 1, sizeof(struct weight)) : NULL;
     bool all = p->snapshots && (p->owners || !owners) && (p->weights || policy != PLACEMENT_WEIGHT);
     return all ? 0 : -1;
+}
+
+static void wake_manager(void *arg)
+{
+    manager_ask(arg);
+}
+
+struct pool *pools_add(struct manager *m, uint32_t most)
+{
+    struct pool **pools = grow_array(m->pools, &m->pool_room, m->pool_count, sizeof *pools);
+    if (!pools)
+        return NULL;
+    m->pools = pools;
+    struct pool *p = pool_new(m->pool_count, most, wake_manager, &m->shared->inbox);
+    if (p)
+        m->pools[m->pool_count++] = p;
+    return p;
 }

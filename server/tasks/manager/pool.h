@@ -18,6 +18,7 @@
 #include "server/tasks/executors/executor.h"
 #include "server/tasks/manager/task_queue.h"
 
+struct manager;
 struct weight;
 struct worker_pool;
 
@@ -73,6 +74,10 @@ STAILQ_HEAD(pool_list, pool);
 struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg);
 /* Tasks that are left in its queue are freed; NULL is fine. */
 void pool_free(struct pool *p);
+
+/* One more pool of the manager, at the next index, with a group for at most `most` executors; 0:
+ * the group is given to it.  NULL without memory. */
+struct pool *pools_add(struct manager *m, uint32_t most);
 
 /* Once the group has its executors: the choice is by `policy`, and whose tasks they hold counts if
  * `owners` is true.  0, or -1 without memory. */

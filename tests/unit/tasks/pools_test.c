@@ -3,7 +3,7 @@
  * whose executors know no holders. */
 #include "tests/support/cmocka_env.h"
 #include "server/tasks/manager/executor_owner.h"
-#include "server/tasks/manager/pools.h"
+#include "server/tasks/manager/manager.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
 
