@@ -18,16 +18,16 @@ struct tasks_shared {
     uint32_t method_count;    /* of modules: those that come later are offered by workers */
     struct job_source source; /* valid with `has_source` */
     bool has_source;
-    struct executor_group worker_loops; /* one a loop; who is told of flagged tasks of workers */
+    struct executor_group worker_loops; /* one a loop; notified of flagged tasks of workers */
     struct pool *local[POOLS_LOCAL];    /* of the executors of the plan; the manager's */
-    uint32_t spares;                    /* the last of the blocking ones: they stand in */
+    uint32_t spares;                    /* the last of the blocking ones (executors/spare.h) */
     struct ao_port *port; /* of the manager's home, where blocking handlers' semaphores live */
     void (*crowded)(void *arg); /* tasks_on_crowd(); NULL: nobody starts spares at once */
     void *crowded_arg;
 
     struct manager_inbox inbox;
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
-     * (relaxed): a manager that waits for room is told when it grows (extend() of spare.c). */
+     * (relaxed): a manager that waits for room is notified when it grows (extend() of spare.c). */
     _Atomic uint32_t blocking_reach;
     /* So many of those take anybody's tasks; those behind them stand in because others were held
      * for long, and take one from whoever holds none.  Orders nothing (relaxed), as above. */

@@ -17,7 +17,7 @@ struct member {
     struct worker_load load;    /* as of the last look */
     uint32_t attempts;          /* of jobs, that it was given and that have not returned */
     bool there;                 /* it takes tasks: it is not quiet */
-    bool open;                  /* it stands in the heap: it may be given some now */
+    bool open;                  /* it is in the heap: it may be given some now */
     bool away;                  /* as the manager has seen its worker loop last */
     bool leaves;                /* it is let go of once no attempt is out */
 };

@@ -349,8 +349,8 @@ void serve_worker_resume(struct rpc_request *rq)
 
 /* --- worker.progress, worker.partial --- */
 
-/* Of what is said of a task that is not this worker's any more, nothing is told; nor of a call,
- * whose caller cannot be told. */
+/* A report about a task that is not this worker's any more is dropped; so is one about a call,
+ * whose caller cannot be notified. */
 static void note(struct rpc_request *rq, uint64_t number, const struct attempt_note *n)
 {
     struct task *t = worker_running(rq->conn, number);

@@ -45,7 +45,8 @@ enum worker_executor_state {
     WORKER_LOST   /* its connection is gone */
 };
 
-/* What whoever has the connections does for the worker loop; one a loop.  `peer` is his. */
+/* What the side with the connections does for the worker loop; one a loop.  `peer` is that side's.
+ */
 struct worker_port {
     /* Writes the request of this task, which the worker has from now on; worker_executor_begun()
      * may be called within, and worker_executor_answer() for a task that it refuses, of which
@@ -72,7 +73,7 @@ struct worker_executor_spec {
     uint32_t share;      /* percent of what its version is given of each method; 1 to 100 */
     struct span version; /* at most WORKER_VERSION_MAX bytes; empty: none */
     struct worker_executor *beside; /* another registration of the same peer, or NULL */
-    bool context;                   /* the port's: what it asked to be told */
+    bool context;                   /* the port's: it asked for the context of each task */
     /* Of this loop: on whose account its results come in.  A reference is taken.  NULL: nobody's.
      */
     struct tally *tally;

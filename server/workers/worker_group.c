@@ -7,8 +7,8 @@
 
 enum { GIVEN_MAX = 1024 /* what was given to versions is halved then: old times count less */ };
 
-/* Who shares what a version is given: the version behind a '=', of workers that have all of it "".
- * So those are one group, however many versions they name. */
+/* The workers that share what a version is given have one label: the version behind a '=', or ""
+ * without a share. So workers without a share are one group, however many versions they name. */
 struct label {
     char text[WORKER_VERSION_MAX + 2];
 };
@@ -162,7 +162,7 @@ static void begin_shares(struct worker_pool *s)
     v->given = (v->share * s->given + 99) / 100;
 }
 
-/* Where there are workers of one version alone the share of that says nothing, so who waits may
+/* Where there are workers of one version alone its share does not count, so a pool that waits may
  * have room. */
 static void set_entry_there(struct manager *m, struct group_entry *e,
                             const struct worker_executor *r, bool there)
@@ -529,7 +529,7 @@ void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_e
         halve(s);
 }
 
-/* --- Who waits for room --- */
+/* --- Pools that wait for room --- */
 
 bool worker_group_awaited(const struct worker_executor *r)
 {

@@ -102,11 +102,11 @@ bool worker_groups_there(const struct pool *p);
 
 /* Does another pool wait for this worker's group? */
 bool worker_group_awaited(const struct worker_executor *r);
-/* The pool stands in line for room, at all groups that could give it some, as the last or the
- * first; or not any more. */
+/* The pool is queued for room, at all groups that could give it some, as the last or the first; or
+ * not any more. */
 void worker_groups_wait(struct manager *m, struct pool *p, bool first);
 void worker_groups_wait_no_more(struct manager *m, struct pool *p);
-/* Where the groups of a pool have room, they call whoever is the first in line. */
+/* Where the groups of a pool have room, they call the first pool of their queue. */
 void worker_groups_call(struct manager *m, const struct pool *p);
 
 #endif

@@ -120,7 +120,7 @@ static void answer_sought(const struct seek *s, struct span msgid)
 }
 
 /* The manager hears of it within a round or two of its own, and what it gave before that is on its
- * way: who is answered may rely on that nothing more comes. */
+ * way.  So a client that has this answer may rely on that nothing more comes. */
 static bool look_again(struct census *n)
 {
     struct seek *s = seek_of(n);

@@ -23,7 +23,7 @@ enum {
 
 #define TRACE_WORKER(r, ...) TRACE((r)->base.activator, "worker", (r)->base.index, __VA_ARGS__)
 
-/* --- What the manager is told --- */
+/* --- Updates for the manager --- */
 
 static void tell(struct worker_executor *r, enum worker_update what)
 {
@@ -135,8 +135,8 @@ static void close_door(struct worker_executor *r, bool closed)
     tell(r, UPDATE_ROOM);
 }
 
-/* What it gave last may be the largest; each that is smaller takes a bit off.  Before it leaves:
- * then the manager is told. */
+/* What it gave last may be the largest; each that is smaller takes a bit off.  It is called before
+ * the task leaves: then the manager is notified. */
 static void note_result(struct worker_executor *r, const struct task *t)
 {
     uint64_t bytes = t->error == ERGON_OK ? t->result_len : 0;
@@ -183,7 +183,7 @@ static void begin(struct worker_executor *r, struct task *t)
         see_to_end(r);
     } else if (r->closed) {
         give_back(r, t, "its worker does not read");
-    } else if (r->state == WORKER_QUIET) { /* it was told that nothing more comes */
+    } else if (r->state == WORKER_QUIET) { /* its port knows that nothing more comes */
         give_back(r, t, "its worker is quiet");
     } else if (executor_begin(&r->base, t)) {
         executor_note_wait(&r->base, &figures_of(t)->times, t);
@@ -477,7 +477,7 @@ static void joined(struct worker_executor *r)
     free_executor(r);
 }
 
-/* One that a later wish has overtaken is not told. */
+/* The port is not notified of an answer that a later wish has overtaken. */
 static void settled(struct worker_executor *r)
 {
     bool quiet = atomic_load_explicit(&r->is_quiet, memory_order_relaxed);

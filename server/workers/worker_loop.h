@@ -58,13 +58,13 @@ struct worker_executor {
     uint32_t received;     /* tasks, of those that the manager has given */
     uint32_t out_count;    /* tasks that it has */
     uint64_t done, failed;
-    uint32_t unwanted;    /* of these, of which the port was told so */
+    uint32_t unwanted;    /* of these, that the port knows to be unwanted */
     struct task_list has; /* by out.beside; not `living` */
     char why[160];        /* of its loss */
 
     /* Between the two. */
-    /* Bits of enum worker_update.  Release where they are set, so that what they tell of is before
-     * them; acquire in the manager's exchange.  The 0 edge decides who pushes, both ways. */
+    /* Bits of enum worker_update.  Release where they are set, after what they announce; acquire in
+     * the manager's exchange.  The thread that sees the edge from 0 pushes, both ways. */
     _Atomic uint32_t told;
     /* Bits of enum worker_update_answer, the other way round. */
     _Atomic uint32_t answered;
@@ -82,7 +82,7 @@ struct worker_executor {
 };
 
 struct worker_loop {
-    struct executor base; /* told when tasks are flagged; takes none itself */
+    struct executor base; /* notified when tasks are flagged; takes none itself */
     struct lane in, *out; /* of all its workers */
     struct home **homes;  /* all, by index; borrowed */
     struct ao ao;

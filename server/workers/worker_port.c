@@ -14,7 +14,6 @@
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
-#include "server/workers/worker_watch.h"
 #include "server/workers/workers.h"
 
 enum {
@@ -24,7 +23,7 @@ enum {
 };
 static_assert(HEAD_MAX + CONTEXT_MAX <= 2048, "PROTOCOL.md says how long a request may be");
 
-/* Parameters as [...]: how many, and the values; any other value stands for an array of it. */
+/* Parameters as [...]: how many, and the values; any other value is read as an array of it. */
 struct values {
     uint32_t count;
     struct span raw;
@@ -45,7 +44,7 @@ static struct values values_of(struct span params, bool old)
     return v;
 }
 
-/* --- What it is told beside --- */
+/* --- The context of a task --- */
 
 static uint8_t *put_text(uint8_t *p, const char *text)
 {
@@ -196,7 +195,7 @@ static bool may_offer(struct worker_link *link)
     return true;
 }
 
-/* Whoever is refused here is told of room when the output has some, or an answer has come. */
+/* A worker refused here is notified when the output has room, or an answer has come. */
 static bool refuse(struct worker *w)
 {
     w->full = true;
@@ -247,7 +246,7 @@ static const char *text_of(const struct worker_link *link, enum task_flag why)
     return draining ? "draining" : "cancelled";
 }
 
-/* worker.cancel [call, why]: only who asked for it hears of it. */
+/* worker.cancel [call, why]: only workers that asked for the context get it. */
 static void send_cancel(const struct worker *w, const struct task *t, enum task_flag why)
 {
     enum { CANCEL_MAX = 64 };

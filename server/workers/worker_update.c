@@ -10,7 +10,7 @@
 enum {
     NAMES_A_STEP = 500, /* of methods, of workers that join, leave, become quiet or open; or one
                            worker that has more */
-    NEWS_A_STEP = 1024  /* workers that told something */
+    NEWS_A_STEP = 1024  /* workers with an update */
 };
 
 static void answer(struct worker_executor *r, enum worker_update_answer what)
@@ -176,7 +176,7 @@ static void settle(struct manager *m, struct worker_executor *r)
     answer(r, UPDATE_SETTLED);
 }
 
-/* Who leaves before he was let in is not let in. */
+/* A worker that leaves before it was let in is not let in. */
 static void take(struct manager *m, struct worker_executor *r, unsigned told)
 {
     if (told & UPDATE_LEAVE) {
@@ -243,8 +243,8 @@ static void take_news(struct manager *m)
     }
 }
 
-/* In the order in which they came.  One that stands here is not pushed again, as it has told
- * something that was not taken. */
+/* In the order in which they came.  A worker in this list is not pushed again, since its updates
+ * were not taken yet. */
 static void take_in_line(struct manager *m)
 {
     uint32_t names = 0;

@@ -27,7 +27,7 @@
 /* What has come since the last look, as far as a step may take it: 500 methods of workers that
  * join, leave, become quiet or open again.  False: some is left for the next step.  After the
  * inbox: whatever a worker loop gave back, it said before that its worker takes no more.  (Where so
- * many workers told something that this was not seen, the worker may be given the task once more,
+ * many workers have updates that this one was not seen, the worker may be given the task once more,
  * and gives it back again.) */
 bool worker_updates_take(struct manager *m);
 
@@ -36,9 +36,9 @@ static inline bool worker_updates_any(const struct manager *m)
     return m->news || m->updates || !mpsc_empty(&m->shared->inbox.updates);
 }
 
-/* At the end of a step in which pools wait for room at workers: worker loops are to tell of it.
- * True: one has, meanwhile.  It stands until one does, though nobody may wait any more: then that
- * is told in vain. */
+/* At the end of a step in which pools wait for room at workers: worker loops are to notify the
+ * manager of it. True: one has, meanwhile.  The announcement is kept until one does, though no pool
+ * may wait any more: then the notice is in vain. */
 bool worker_updates_wait(struct manager *m);
 
 /* An attempt has returned from this executor, or never will. */

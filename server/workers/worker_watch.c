@@ -1,5 +1,4 @@
-#include "server/workers/worker_watch.h"
-
+/* What is watched over time of a connection with workers. */
 #include "proto/encoder.h"
 #include "server/net/connection/oversight.h"
 #include "server/workers/workers.h"

@@ -10,7 +10,7 @@
  *   its answer      ---> result or failure, slot free         worker_answer.c
  *   the end of the connection: all of it is lost at once      worker_link.c
  *
- * Thread: the loop's, for all that stands here; nothing is shared. */
+ * Thread: the loop's, for all of this file; nothing is shared. */
 #ifndef ERGON_WORKERS_WORKERS_H
 #define ERGON_WORKERS_WORKERS_H
 
@@ -48,7 +48,7 @@ struct worker {
     uint64_t holds;                   /* bytes that its connection is charged for it */
     uint64_t message;                 /* bytes of the longest request that it takes; 0: not known */
     uint32_t slots, count;            /* tasks at a time; methods */
-    bool full;     /* it was not sent a task, for its output was: it is told of room */
+    bool full;     /* it was not sent a task, for its output was: it is notified of room */
     bool counted;  /* in the figures of its loop */
     bool quiet;    /* in these figures */
     bool settling; /* the manager has not said yet that it is quiet, or open again */
@@ -126,6 +126,16 @@ struct worker *worker_of(const struct worker_link *link, const struct task *t);
 struct worker_wait *worker_wait_new(struct rpc_request *rq, struct worker *w);
 /* All that wait for it are answered: with {worker, out}, or the error, if it is none. */
 void worker_answer_waits(struct worker *w, enum ergon_error error, const char *text);
+
+/* --- worker_watch.c: does a peer keep its lease, and does it end tasks that nobody wants? --- */
+
+/* One of its registrations has a lease that it did not have: the link is watched.  A peer that is
+ * silent for as long is closed.  It may be begun again while it watches. */
+void worker_lease_begin(struct worker_link *link);
+
+/* Nobody wants one of its tasks any more: the link is watched, where the configuration says so.  It
+ * may be begun again while it watches. */
+void worker_late_begin(struct worker_link *link);
 
 /* --- worker_answer.c --- */
 

@@ -19,14 +19,14 @@ DIALECT = "who|whoever|whom|stands?|told|crews?|berths?|hires?|hired|staff|docks
 
 # what: (the count, the aim)
 COUNTS = {
-    "files of server/": (620, 410),
+    "files of server/": (619, 410),
     ".c files of server/ with fewer than 60 lines": (52, 30),
     "files that include jobs_parts.h": (42, 10),
     "files that name an option of a task (keep_size)": (7, 5),
     "files that name a key (keep_failed)": (3, 3),
     "files that name a method (task.run_now)": (5, 5),
     "files of server/ whose name is a word of our own": (17, 0),
-    "words of our own in comments of server/": (955, 200),
+    "words of our own in comments of server/": (890, 200),
 }
 
 

@@ -85,10 +85,11 @@ static bool look_at(const struct executor *e, struct outlived *o)
     return again;
 }
 
-/* ---- who stands in ---- */
+/* ---- Which spares are at work ---- */
 
-/* How far the manager looks from now on.  A spare may have found its place, and told of it, before:
- * so whoever waits for room looks again (E1 and E2 of the argument in manager.c). */
+/* How far the manager looks from now on.  A spare may have found its place, and notified the
+ * manager, before: so a manager that waits for room looks again (E1 and E2 of the argument in
+ * manager.c). */
 static void extend(const struct spares *s, uint32_t reach, uint32_t common)
 {
     struct tasks_shared *shared = s->shared;
@@ -128,8 +129,8 @@ static void say_at_the_most(struct spares *s, uint32_t outlived)
     s->at_the_most = at_the_most;
 }
 
-/* Spares that nothing else wants, for those who hold no executor: one more while they wait.  True:
- * they do. */
+/* Spares that nothing else wants, for principals that own no executor: one more while they wait.
+ * True: they do. */
 static bool add_to_crowd(struct spares *s)
 {
     bool waits = atomic_load_explicit(&s->shared->blocking_crowded, memory_order_relaxed);

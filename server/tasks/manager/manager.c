@@ -103,8 +103,8 @@ static void take_inbox(struct manager *m)
     }
 }
 
-/* Calls have somebody who waits for them, and are begun beside any number of those that take turns.
- * Jobs have a queue to wait in: beyond a point one more would only slow down the others. */
+/* Callers wait for the answer of a call, so calls are begun beside any number of those that take
+ * turns. Jobs have a queue to wait in: beyond a point one more would only slow down the others. */
 static bool turns_full(const struct executor *e)
 {
     return e->plan.turns > 0 && counter_read(&e->turning_jobs) >= e->plan.turns;
@@ -119,8 +119,8 @@ static bool place_for(const struct pool *p, uint32_t i, const struct task *t)
 }
 
 /* How many tasks of this sort it accepts: a stepped executor always takes a nested call, beyond its
- * bound, since its room may be held by those who wait for such calls.  One whose loop is away
- * accepts none: what stood in its lane before waits there, for nobody else can take it. */
+ * bound, since its room may be held by tasks that wait for such calls.  One whose loop is away
+ * accepts none: what was in its lane before waits there, for nobody else can take it. */
 static inline uint32_t room_for(const struct pool *p, uint32_t i, enum giving what,
                                 const struct task *t)
 {
@@ -307,7 +307,7 @@ static inline bool job_is_next(const struct pool *p, const struct task *t)
 }
 
 /* There is no room for this one (NULL: a job); may there be for what comes behind it?  Where turns
- * or places are full there is for what wants none, and for who has few. */
+ * or places are full there is room for tasks that want none, and for principals that have few. */
 static bool others_may_fit(const struct pool *p, const struct task *t)
 {
     enum giving what = what_is(p, t);
@@ -332,13 +332,13 @@ static inline struct task *take_next(struct manager *m, struct pool *p, bool of_
 
 /* What a pass through the queue has come to. */
 enum pass {
-    PASS_DONE, /* nobody who has room was found wanting for a task */
+    PASS_DONE, /* no task was found without room */
     PASS_FULL, /* tasks are left, and nobody has room for those at the heads of the lines */
     PASS_CUT   /* so many lines were set aside, and stay there: it goes on in the next step */
 };
 
 /* A pass of `p` ends, to executors of `of`: `given` tasks of its queue left it; `aside`: as many
- * lines as may be stand aside; `full`: somebody found no room. */
+ * lines as may be were set aside; `full`: a task found no room. */
 static inline enum pass end_pass(struct manager *m, struct pool *p, const struct pool *of,
                                  uint32_t given, bool aside, bool full)
 {
@@ -399,7 +399,7 @@ static struct worker_executor *rather_a_worker(const struct manager *m, const st
 /* Gives what fits, and counts it out at once: the lanes publish no earlier.  A line whose first
  * finds no room is set aside, so that others may; so many a step, however many wait, and each once
  * a pass, so that those behind have their look.  `x` has the local executors: the pool itself, or,
- * where workers run the tasks, too, another; then each goes to whoever is least occupied.  Inline,
+ * where workers run the tasks, too, another; then each task goes to the least occupied.  Inline,
  * so that a pool without workers does not look for them. */
 static inline __attribute__((always_inline)) enum pass make_pass(struct manager *m, struct pool *p,
                                                                  struct pool *x, int *budget)
@@ -457,8 +457,8 @@ static enum pass give_to_both(struct manager *m, struct pool *p, int *budget)
 }
 
 /* See the head of this file.  A pass may take several steps; the one behind the announcement counts
- * only if that stood all the while, for who has taken it tells of room that may be for a line that
- * was looked at before. */
+ * only if the announcement was kept all the while: the executor that has taken it may have room for
+ * a line that was looked at before. */
 static void give_or_wait(struct manager *m, struct pool *p, int *budget)
 {
     struct waker *waiting = &p->waiting_for_room;
@@ -476,8 +476,8 @@ static void give_or_wait(struct manager *m, struct pool *p, int *budget)
 
 /* --- Workers --- */
 
-/* Whoever offered the method has left, or is quiet: calls that were on their way here meanwhile,
- * and those that waited for room, are told so.  Jobs wait in their own queue. */
+/* The workers that offered the method have left, or are quiet.  Calls that were on their way here
+ * meanwhile, and those that waited for room, are answered so.  Jobs wait in their own queue. */
 static void answer_no_worker(struct manager *m, struct pool *p, int *budget)
 {
     struct task *t;
@@ -523,7 +523,7 @@ static bool give_to_workers(struct manager *m, struct pool *p, int *budget)
 
 /* --- Local executors and workers behind one name --- */
 
-/* Who was called and took no worker passes the call on, and stays the first in line. */
+/* A pool that was called and took no worker passes the call on, and stays the first in line. */
 static void wait_for_workers(struct manager *m, struct pool *p, bool was_called)
 {
     struct worker_pool *s = p->workers;
@@ -570,8 +570,8 @@ static bool waits_in_vain(struct manager *m)
     return vain || m->called;
 }
 
-/* Executors that several pools want are theirs in turn: who was the first and was given something
- * is the last the next time. */
+/* Executors that several pools want are theirs in turn: the pool that was first and was given
+ * something is the last the next time. */
 static void take_turns(struct manager *m, const struct pool *first)
 {
     struct pool *p = STAILQ_FIRST(&m->stirring);

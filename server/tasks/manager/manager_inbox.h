@@ -18,7 +18,7 @@ enum { STOP_DRAIN_JOBS = 1, STOP_CANCEL = 2 };
 struct manager_inbox {
     /* Read-only once started. */
     struct activator *activator; /* the manager's */
-    struct ao *manager;          /* its object, for who runs on that activator */
+    struct ao *manager;          /* its object, for code on that activator */
     struct ao_handle *handle;    /* of its object, for the others */
     uint32_t queue_max;          /* tasks in the queues of all pools together */
     uint32_t reserve;            /* so many more, for principals that have few there */
@@ -75,7 +75,7 @@ void manager_requeue(struct manager_inbox *in, struct task *t);
 
 void manager_ask(struct manager_inbox *in); /* look at what changed */
 
-/* A task that may stand in the queue was flagged: when many were, the manager sweeps. */
+/* A task that may be in the queue was flagged: when many were, the manager sweeps. */
 void manager_note_flagged(struct manager_inbox *in);
 
 /* The manager: are so many flagged that a sweep pays?  Then the count begins anew. */
