@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/jobs/core/census.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/walk.h"
@@ -325,7 +324,7 @@ static void leave_state(struct job_table *table, struct job *job)
 {
     if (job->state == JOB_NEW)
         return;
-    census_freed(table->census, job);
+    job_census_freed(table->census, job);
     if (job_state_open((enum job_state)job->state))
         open_jobs_remove(&job->queue->open, job);
     counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
@@ -393,13 +392,13 @@ static void account_move(struct job_sums *account, const struct job *job, uint64
 
 void table_set_durable(struct job_table *table, struct job *job, enum job_durable durable)
 {
-    census_changing(table->census, job);
+    job_census_changing(table->census, job);
     account_move(table_account(table, job), job, (uint64_t)-1);
     show_durable(table, job, (uint64_t)-1);
     job->durable = (uint8_t)durable;
     show_durable(table, job, 1);
     account_move(table_account(table, job), job, 1);
-    census_changed(table->census, job);
+    job_census_changed(table->census, job);
 }
 
 void table_init(struct job_table *table, const struct job_table_options *options)

@@ -19,7 +19,7 @@
 #include "server/jobs/core/tenant_board.h"
 #include "server/jobs/core/keys.h"
 
-struct census;
+struct job_census;
 struct fair_share;
 struct job_walk;
 struct method;
@@ -139,8 +139,8 @@ struct job_table {
 
     struct feed feed; /* zeroed by table_init() */
     struct job_sums durable, in_memory;
-    struct census *census;  /* a count that is under way; NULL */
-    struct job_walk *walks; /* that are under way: walk.h */
+    struct job_census *census; /* a count that is under way; NULL */
+    struct job_walk *walks;    /* that are under way: walk.h */
     counter shown_tasks, shown_bytes, submitted, by_state[JOB_STATE_COUNT];
     /* Of all jobs those that have a row in the store, or will have one. */
     counter shown_durable;

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/log.h"
-#include "server/jobs/core/census.h"
+#include "server/jobs/core/walk.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/past.h"
 #include "server/runtime/object/trace.h"
@@ -185,14 +185,14 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     trace(table, job, state, reason);
     if (log_has(LOG_DEBUG))
         log_move(job, state, reason);
-    census_changing(table->census, job);
+    job_census_changing(table->census, job);
     count(table, job, state);
     job->state = (uint8_t)state;
     if (open && !was_open)
         open_jobs_add(&job->queue->open, job);
     else if (was_open && !open)
         open_jobs_remove(&job->queue->open, job);
-    census_changed(table->census, job);
+    job_census_changed(table->census, job);
     job->reason = (uint8_t)reason;
     if (open)
         note_ready(table, job, state, reason);

@@ -28,3 +28,45 @@ void walk_leave(struct job_walk *walks, const struct job *job)
         if (walks->at == job)
             walk_next(walks);
 }
+
+/* --- A count of all --- */
+
+/* Behind the last one are those that come now. */
+static void go_to(struct job_census *census, struct job *next)
+{
+    census->at = next;
+    if (!next)
+        census->upto = UINT64_MAX;
+}
+
+void job_census_add(struct job_census *census, const struct job *job, uint64_t one)
+{
+    if (job->id > census->upto || job->state == JOB_NEW)
+        return;
+    census->states[job->state] += one;
+    if (job_state_open((enum job_state)job->state))
+        census->open[job->durable != DURABLE_NONE] += one;
+}
+
+void job_census_begin(struct job_census *census, struct job *first)
+{
+    *census = (struct job_census){0};
+    go_to(census, first);
+}
+
+bool job_census_walk(struct job_census *census, uint32_t jobs)
+{
+    for (; census->at && jobs > 0; jobs--) {
+        census->upto = census->at->id;
+        job_census_add(census, census->at, 1);
+        go_to(census, census->at->all_next);
+    }
+    return !census->at;
+}
+
+void job_census_freed(struct job_census *census, const struct job *job)
+{
+    job_census_changing(census, job);
+    if (census && census->at == job)
+        go_to(census, job->all_next);
+}

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "server/jobs/life/backoff.h"
-#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/queueing.h"
 
 enum { COUNTS_ALONE = 3, JITTER = 50 /* percent */, WHY_MAX = 160 };
 static const ao_time pause_first = AO_S(1), pause_most = AO_S(60);

@@ -9,7 +9,7 @@
 #include "server/jobs/core/past.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/out.h"
 #include "server/tasks/task.h"
 

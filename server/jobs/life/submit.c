@@ -12,7 +12,7 @@
 #include "server/jobs/life/room.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/numbers.h"
 #include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/spans.h"

@@ -4,7 +4,6 @@
 
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
-#include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 

@@ -5,7 +5,6 @@
 
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
-#include "server/jobs/sched/ending.h"
 #include "server/jobs/sched/queueing.h"
 #include "base/log.h"
 

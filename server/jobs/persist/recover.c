@@ -9,7 +9,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/sched/ending.h"
+#include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/jobs/core/census.h"
+#include "server/jobs/core/walk.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/service/operation.h"
@@ -24,7 +24,7 @@ enum {
 
 struct audit {
     struct operation *operations; /* that are answered with it, by `next` */
-    struct census census;
+    struct job_census census;
     uint64_t rows_open;
     struct store_counts counters; /* of when the last rows were counted */
     bool rows_done;
@@ -217,7 +217,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     if (jobs->audit)
         return;
     jobs->audit = au;
-    census_begin(&au->census, jobs->table.first);
+    job_census_begin(&au->census, jobs->table.first);
     jobs->table.census = &au->census;
     jobs->journal.rows_open = 0;
     au->rows_done = !jobs->store;
@@ -232,7 +232,7 @@ bool audit_go_on(struct jobs *jobs)
     struct operation *op;
     if (!au)
         return true;
-    bool walked = census_walk(&au->census, WALK_BUDGET);
+    bool walked = job_census_walk(&au->census, WALK_BUDGET);
     if (!walked || !au->rows_done)
         return walked; /* the rows come by themselves */
     jobs->audit = NULL;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/jobs/core/census.h"
+#include "server/jobs/core/walk.h"
 #include "server/jobs/core/transitions.h"
 #include "server/tasks/registry.h"
 #include "tests/support/cmocka_env.h"
@@ -166,17 +166,17 @@ TRANSITIONS_TEST(what_is_read_back_is_neither_counted_nor_noted)
 TRANSITIONS_TEST(a_census_counts_what_changes_behind_it)
 {
     struct job *jobs[4];
-    struct census census;
+    struct job_census census;
     for (int i = 0; i < 4; i++) {
         jobs[i] = make(DURABLE_NONE);
         job_set_state(&w.table, jobs[i], JOB_QUEUED, JOB_WHY_TURN);
     }
-    census_begin(&census, w.table.first);
+    job_census_begin(&census, w.table.first);
     w.table.census = &census;
-    assert_false(census_walk(&census, 2));
+    assert_false(job_census_walk(&census, 2));
     job_set_state(&w.table, jobs[0], JOB_ASSIGNED, JOB_WHY_ASSIGNED); /* behind */
     job_set_state(&w.table, jobs[3], JOB_CANCELLED, JOB_WHY_ENDED);   /* before */
-    assert_true(census_walk(&census, 10));
+    assert_true(job_census_walk(&census, 10));
     assert_int_equal(census.states[JOB_QUEUED], 2);
     assert_int_equal(census.states[JOB_ASSIGNED], 1);
     assert_int_equal(census.states[JOB_CANCELLED], 1);
