@@ -35,7 +35,8 @@ struct net_limits {
      * the loop that has most of it, the connection that has most is closed, of the principal that
      * has most. */
     struct input_limits partial;
-    /* In all: beyond it newcomers give way, then the address with the most.  0: no limit. */
+    /* In all: beyond it unauthenticated connections give way, then the address with the most.  0:
+     * no limit. */
     uint32_t connections;
     uint32_t connections_per_address; /* 0: no limit; users of Unix sockets have none */
     /* Of one loop, that have not said who they are: beyond it one of them is closed, of the address

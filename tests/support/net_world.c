@@ -7,7 +7,7 @@
 #include "proto/reader.h"
 #include "proto/scanner.h"
 #include "server/net/auth/peer.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 
 struct net_world net;
 struct net_wish net_wish;
@@ -111,7 +111,7 @@ static struct connection *connect_slot(struct script *k, struct conn_slot *slot)
     }
     script_open(k, &c->stream, conn_on_event);
     conn_start(c);
-    newcomers_make_room(net.loop);
+    unauthenticated_make_room(net.loop);
     return c;
 }
 

@@ -51,10 +51,10 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
     else if (kept)
         take_kept_place(l->acceptor, slot);
     else
-        claim_place(l->acceptor, slot);
+        slot_request_place(l->acceptor, slot);
 }
 
-/* Its name is known, or NULL where nobody asks for it.  Only while claims_may_begin(). */
+/* Its name is known, or NULL where nobody asks for it.  Only while slot_requests_may_begin(). */
 static void accept_user(struct listener *l, int fd, uint32_t uid, const char *name)
 {
     const struct caller caller = caller_of_user(uid, name);
@@ -68,7 +68,7 @@ static void take_user(struct listener *l, int fd, uint32_t uid)
     const char *name = l->names ? users_find(a->users, uid, activator_clock(a->activator)) : NULL;
 
     if (l->names && name == NULL)
-        nameless_wait(l, fd, uid);
+        pending_users_wait(l, fd, uid);
     else
         accept_user(l, fd, uid, name);
 }
@@ -76,11 +76,11 @@ static void take_user(struct listener *l, int fd, uint32_t uid)
 void accept_named(struct acceptor *a)
 {
     struct named named;
-    enum nameless_did did = NAMELESS_SOME;
+    enum pending_users_did did = PENDING_USERS_SOME;
 
-    for (int i = 0; i < NAMELESS_A_STEP && did != NAMELESS_NOTHING; i++) {
-        did = nameless_step(a, claims_may_begin(a), &named);
-        if (did == NAMELESS_NAMED)
+    for (int i = 0; i < PENDING_USERS_A_STEP && did != PENDING_USERS_NOTHING; i++) {
+        did = pending_users_step(a, slot_requests_may_begin(a), &named);
+        if (did == PENDING_USERS_NAMED)
             accept_user(named.listener, named.fd, named.uid, named.name);
     }
 }
@@ -107,7 +107,7 @@ static void take_connection(struct listener *l, int fd, const struct sockaddr_st
 
 void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
 {
-    if (l->acceptor->draining || !claims_may_begin(l->acceptor))
+    if (l->acceptor->draining || !slot_requests_may_begin(l->acceptor))
         close(fd); /* whoever waits in line for a place is nobody's guest */
     else if (from->is_user)
         take_user(l, fd, from->uid);
@@ -139,7 +139,8 @@ void accept_some(struct listener *l)
 {
     int failures = 0; /* of peers that have gone again, as a rule */
 
-    for (int i = 0; i < ACCEPTS_A_WAKE && l->socket.fd >= 0 && claims_may_begin(l->acceptor); i++) {
+    for (int i = 0; i < ACCEPTS_A_WAKE && l->socket.fd >= 0 && slot_requests_may_begin(l->acceptor);
+         i++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t size = sizeof from;
         int fd =

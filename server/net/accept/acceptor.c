@@ -41,10 +41,10 @@ static void take_back(struct acceptor *a, struct loop_message *message)
 {
     if (message->kind == LOOP_RELOAD)
         acceptor_note_taken(ao_of(message, struct reload, message));
-    else if (message->kind == LOOP_YIELD)
-        claim_answered(a, ao_of(message, struct yield, message));
+    else if (message->kind == LOOP_EVICT)
+        slot_request_answered(a, ao_of(message, struct eviction, message));
     else if (message->kind == LOOP_USER)
-        nameless_answered(a, message);
+        pending_users_answered(a, message);
     else
         come_home(a, ao_of(message, struct conn_slot, message));
 }
@@ -81,7 +81,7 @@ static void do_chores(struct acceptor *a)
 
 static bool accepts(const struct acceptor *a)
 {
-    return !a->paused && !a->draining && claims_may_begin(a);
+    return !a->paused && !a->draining && slot_requests_may_begin(a);
 }
 
 static void accept_reported(struct acceptor *a)
@@ -98,7 +98,7 @@ static void accept_reported(struct acceptor *a)
 /* When it has something to do though nothing comes. */
 static ao_time next_time(const struct acceptor *a)
 {
-    ao_time names = nameless_next(a, claims_may_begin(a)),
+    ao_time names = pending_users_next(a, slot_requests_may_begin(a)),
             pause = a->paused ? a->pause_end : AO_NEVER;
 
     return names < pause ? names : pause;
@@ -205,8 +205,8 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
     a->limits = *limits;
     for (int i = 0; i < 2; i++)
         a->penalties.seed[i] = activator_random(a->activator);
-    crowds_init(&a->crowds, a->penalties.seed);
-    nameless_init(&a->nameless, a->penalties.seed);
+    origins_init(&a->origins, a->penalties.seed);
+    pending_users_init(&a->pending_users, a->penalties.seed);
     penalties_init(&a->penalties, limits->penalty * 5 / 2); /* with the third wrong token */
     mpsc_init(&a->commands);
     ao_init(&a->ao, &acceptor_class, a->activator);
@@ -229,15 +229,15 @@ void acceptor_free(struct acceptor *a)
         return;
     acceptor_handle_commands(a); /* frees what was asked and not done */
     users_hush(a->users);
-    nameless_drop(a);
-    claims_drop(a);
+    pending_users_drop(a);
+    slot_requests_drop(a);
     for (uint32_t i = 0; i < a->loop_count; i++)
         unlink_loop(&a->links[i]);
     /* Connections point to the rules of their listener to their end. */
     for (uint32_t i = 0; i < a->loop_count; i++)
         loop_drop_connections(a->links[i].loop);
     listeners_free(a);
-    crowds_fini(&a->crowds);
+    origins_fini(&a->origins);
     penalties_fini(&a->penalties);
     free(a->links);
     message_list_fini(&a->returns);

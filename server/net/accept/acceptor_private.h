@@ -10,13 +10,13 @@
 #define ERGON_NET_ACCEPTOR_PRIVATE_H
 
 #include "base/url.h"
-#include "server/net/accept/claims.h"
+#include "server/net/accept/slot_requests.h"
 #include "server/net/accept/listen_socket.h"
-#include "server/net/accept/nameless.h"
+#include "server/net/accept/pending_users.h"
 #include "server/net/accept/penalties.h"
 #include "server/net/accept/users.h"
 #include "server/net/auth/peer.h"
-#include "server/net/connection/crowds.h"
+#include "server/net/connection/origins.h"
 #include "server/net/connection/net_loop.h"
 #include "server/runtime/threads/mpsc.h"
 
@@ -47,8 +47,8 @@ struct listener { /* the acceptor's */
 /* What is between the acceptor and one loop. */
 struct loop_link {
     struct net_loop *loop;
-    uint32_t open;   /* connections that it was given, and that have a place */
-    uint32_t claims; /* that it is asked for a place by */
+    uint32_t open;          /* connections that it was given, and that have a place */
+    uint32_t slot_requests; /* that it is asked for a place by */
     struct loop_message drain, abort;
 };
 
@@ -92,12 +92,12 @@ struct acceptor {
     uint32_t kept;    /* of these, in places beyond the limits (KEPT_PLACES) */
     uint32_t leaving; /* that have given theirs up, are closed, and have not come home */
     uint64_t next_id;
-    struct crowds crowds; /* all that are open or claim a place */
-    struct claim claims[CLAIMS_MAX];
-    uint32_t claim_count; /* of these in use */
+    struct origins origins; /* all that are open or ask for a slot */
+    struct slot_request slot_requests[SLOT_REQUESTS_MAX];
+    uint32_t slot_request_count; /* of these in use */
     struct penalty_table penalties;
     struct users *users; /* NULL: no listener needs names */
-    struct nameless nameless;
+    struct pending_users pending_users;
     bool paused;       /* no fd was left; the listeners are not watched */
     ao_time pause_end; /* time; valid while paused */
     bool draining;
@@ -159,8 +159,8 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot);
 void accept_adopted(struct listener *l, int fd, const struct net_origin *from);
 /* Accepts what waits, up to the budget; without fds the acceptor pauses. */
 void accept_some(struct listener *l);
-/* Connections whose users' names have come get a place or claim one, and those that have waited for
- * too long are refused, a few at a time. */
+/* Connections whose users' names have come get a place or ask for one, and those that have
+ * waited for too long are refused, a few at a time. */
 void accept_named(struct acceptor *a);
 
 /* --- control.c; more of it stands in net.h --- */

@@ -10,23 +10,23 @@
 #include "base/log.h"
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
-#include "server/net/connection/give_way.h"
+#include "server/net/connection/closing.h"
 
 /* Of one that is counted: all of its key. */
-static struct crowd *crowd_of(const struct acceptor *a, const struct conn_slot *slot)
+static struct origin *origin_of(const struct acceptor *a, const struct conn_slot *slot)
 {
-    return crowds_find(&a->crowds, slot->key);
+    return origins_find(&a->origins, slot->key);
 }
 
 const char *slot_over_limit(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
     uint32_t most = a->limits.connections_per_address;
-    const struct crowd *crowd = most == 0 ? NULL : crowds_find(&a->crowds, key);
+    const struct origin *origin = most == 0 ? NULL : origins_find(&a->origins, key);
 
     if (l->limit != 0 && l->rules.open - l->rules.kept >= l->limit)
         return "the listener's limit of connections is reached";
-    if (crowd != NULL && peer_key_is_address(key) && crowd->count >= most)
+    if (origin != NULL && peer_key_is_address(key) && origin->count >= most)
         return "the limit of connections of one address is reached";
     return NULL;
 }
@@ -34,7 +34,7 @@ const char *slot_over_limit(const struct listener *l, uint64_t key)
 bool acceptor_has_room(const struct acceptor *a)
 {
     return a->limits.connections == 0 ||
-           a->open - a->kept + nameless_places(&a->nameless) < a->limits.connections;
+           a->open - a->kept + pending_users_places(&a->pending_users) < a->limits.connections;
 }
 
 struct caller caller_of_user(uint32_t uid, const char *name)
@@ -50,7 +50,7 @@ struct conn_slot *slot_new(struct listener *l, int fd, const struct caller *call
     struct conn_slot *slot = malloc(conn_slot_size(caller->peer, caller->user));
     bool named = caller->user != NULL;
 
-    if (slot == NULL || crowds_join(&l->acceptor->crowds, caller->key) == NULL) {
+    if (slot == NULL || origins_join(&l->acceptor->origins, caller->key) == NULL) {
         free(slot);
         return NULL;
     }
@@ -94,7 +94,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
 
     slot->message.loop = (uint16_t)loop;
     slot->id = ++a->next_id;
-    TAILQ_INSERT_HEAD(&crowd_of(a, slot)->members, &slot->of_crowd, link);
+    TAILQ_INSERT_HEAD(&origin_of(a, slot)->members, &slot->of_origin, link);
     a->open++;
     link->open++;
     message_send(&link->loop->from_acceptor, &slot->message);
@@ -132,7 +132,7 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 {
     slot_refuse_peer(slot->rules, slot->message.fd, slot->peer, why);
     --slot->rules->open;
-    crowds_leave(&a->crowds, crowd_of(a, slot));
+    origins_leave(&a->origins, origin_of(a, slot));
     free(slot);
 }
 
@@ -145,7 +145,7 @@ void slot_uncount(struct acceptor *a, struct conn_slot *slot)
     a->kept -= slot->kept;
     slot->rules->kept -= slot->kept;
     --slot->rules->open;
-    struct crowd *crowd = crowd_of(a, slot);
-    TAILQ_REMOVE(&crowd->members, &slot->of_crowd, link);
-    crowds_leave(&a->crowds, crowd);
+    struct origin *origin = origin_of(a, slot);
+    TAILQ_REMOVE(&origin->members, &slot->of_origin, link);
+    origins_leave(&a->origins, origin);
 }

@@ -6,7 +6,7 @@
 #include "server/net/auth/token.h"
 #include "server/net/connection/admit.h"
 #include "server/net/connection/conn_output.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 
 static const char names_nobody[] =
     "the client certificate has no usable subjectAltName (a DNS name, a URI or an e-mail address); "
@@ -151,7 +151,7 @@ static void forget_token(struct connection *c)
     conn_set_principal(c, NULL);
     if (!admit_peer(c))
         conn_close(c, "it may not be served any more");
-    else if (c->principal == NULL && !newcomer_again(c))
+    else if (c->principal == NULL && !unauthenticated_again(c))
         conn_out_of_memory(c);
 }
 

@@ -28,7 +28,7 @@ void cold_end(struct connection *c, enum cold_use use)
 
 void cold_free(struct connection *c)
 {
-    assert(!c->newcomer && !c->shakes && !c->waits);
+    assert(!c->unauthenticated && !c->shakes && !c->waits);
     free(c->cold);
     c->cold = NULL;
 }

@@ -13,12 +13,12 @@
 
 /* What it is used for: bits. */
 enum cold_use {
-    COLD_NEWCOMER = 1,  /* it has not said who it is, or shakes hands */
-    COLD_ROOM = 2,      /* it waits for room, or a message that was put back does */
-    COLD_PUSHED = 4,    /* something was pushed; to its end */
-    COLD_SERVICE = 8,   /* it serves, or its port has set conn_service() */
-    COLD_FAILURES = 16, /* its peer has shown a wrong token; to its end */
-    COLD_WHY = 32       /* it closes; to its end */
+    COLD_UNAUTHENTICATED = 1, /* it has not said who it is, or shakes hands */
+    COLD_ROOM = 2,            /* it waits for room, or a message that was put back does */
+    COLD_PUSHED = 4,          /* something was pushed; to its end */
+    COLD_SERVICE = 8,         /* it serves, or its port has set conn_service() */
+    COLD_FAILURES = 16,       /* its peer has shown a wrong token; to its end */
+    COLD_WHY = 32             /* it closes; to its end */
 };
 
 /* All zero when it is made; what belongs to a use is set as that begins. */
@@ -26,10 +26,10 @@ struct conn_cold {
     struct connection *owner;
     uint8_t uses; /* bits of enum cold_use */
 
-    /* --- COLD_NEWCOMER --- */
-    bool heard_out;              /* its time was over, and what had come by then is looked at */
-    ao_time entered;             /* when it came, was opened, or became a newcomer again */
-    struct place place, shaking; /* among newcomers, and among those that shake hands */
+    /* --- COLD_UNAUTHENTICATED --- */
+    bool heard_out;  /* its time was over, and what had come by then is looked at */
+    ao_time entered; /* when it came, was opened, or became an unauthenticated connection again */
+    struct place place, shaking; /* of those that may be evicted: unauthenticated.h */
 
     /* --- COLD_ROOM --- */
     struct room_waiter room; /* while it `waits` */

@@ -36,7 +36,7 @@ enum {
 /* Of its messages. */
 static const struct scan_limits *limits_of(const struct connection *c)
 {
-    return c->newcomer ? &c->loop->newcomers.scan : &c->loop->limits.scan;
+    return c->unauthenticated ? &c->loop->unauthenticated.scan : &c->loop->limits.scan;
 }
 
 /* --- Input that is no message --- */
@@ -58,7 +58,7 @@ static void refuse_message(struct connection *c, struct span msgid, const char *
 static void refuse_connection(struct connection *c, const char *why)
 {
     counter_add(&c->loop->counters.protocol_errors, 1);
-    if (c->newcomer)
+    if (c->unauthenticated)
         conn_slot_offend(c->slot, OFFENCE_NOISE);
     conn_close(c, why);
 }
@@ -95,7 +95,7 @@ static void refuse_input(struct connection *c, enum scan_verdict verdict, struct
         else
             snprintf(text, sizeof text, "the message is longer than %u bytes; %s",
                      limits->message_max,
-                     c->newcomer ? "before server.auth none may be" : "send it in parts");
+                     c->unauthenticated ? "before server.auth none may be" : "send it in parts");
         answer_error(c, msgid, ERGON_E_TOO_LARGE, text);
     }
     refuse_connection(c, scan_verdict_text(verdict));
@@ -470,7 +470,7 @@ static bool is_far_from_limits(const struct connection *c)
 
 static size_t read_most(const struct connection *c)
 {
-    bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->newcomer;
+    bool at_limit = (c->in_flight >= c->loop->limits.in_flight && !c->serves) || c->unauthenticated;
 
     if (at_limit || !c->wide)
         return at_limit ? READ_SHORT : READ_SIZE;

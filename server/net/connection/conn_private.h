@@ -66,22 +66,22 @@ struct connection {
     bool borrows : 1;       /* its output has bytes that go with its step: output_keep() */
     bool gathers : 1;       /* `wide`: messages come whole in one read, so read several */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
-    bool newcomer : 1;      /* stands in the loop's list of those: newcomers.h */
-    bool shakes : 1;        /* stands in the loop's list of handshakes: newcomers.h */
-    bool killed : 1;        /* conn_kill() */
-    bool waits : 1;         /* OPEN: for room in its account, by cold->room */
-    bool heavy : 1;         /* OPEN: it holds as much as it may itself */
-    bool held : 1;          /* OPEN: it is not read, since it `waits` or is `heavy` */
-    bool put_back : 1;      /* the message that is handed over waits for room */
-    bool retries : 1;       /* a message that was put back stands first in what is kept */
-    bool unlimited : 1;     /* conn_unlimited() */
-    bool mortal : 1;        /* its principal ends, at `expires` */
-    bool shut_out : 1;      /* it was closed since its rights had ended */
-    bool awaits_input : 1;  /* OPEN: what it would read finds no room; it looks again soon */
-    bool unread : 1;        /* OPEN: pushed events wait to be read, since cold->unread_since */
-    bool serves : 1;        /* OPEN: conn_serve() */
-    bool looks : 1;         /* it serves, and looks at cold->look_at whether its peer answers */
-    bool in_parts : 1;      /* conn_begin_parts() */
+    bool unauthenticated : 1; /* in the loop's list of those: unauthenticated.h */
+    bool shakes : 1;          /* stands in the loop's list of handshakes: unauthenticated.h */
+    bool killed : 1;          /* conn_kill() */
+    bool waits : 1;           /* OPEN: for room in its account, by cold->room */
+    bool heavy : 1;           /* OPEN: it holds as much as it may itself */
+    bool held : 1;            /* OPEN: it is not read, since it `waits` or is `heavy` */
+    bool put_back : 1;        /* the message that is handed over waits for room */
+    bool retries : 1;         /* a message that was put back stands first in what is kept */
+    bool unlimited : 1;       /* conn_unlimited() */
+    bool mortal : 1;          /* its principal ends, at `expires` */
+    bool shut_out : 1;        /* it was closed since its rights had ended */
+    bool awaits_input : 1;    /* OPEN: what it would read finds no room; it looks again soon */
+    bool unread : 1;          /* OPEN: pushed events wait to be read, since cold->unread_since */
+    bool serves : 1;          /* OPEN: conn_serve() */
+    bool looks : 1;           /* it serves, and looks at cold->look_at whether its peer answers */
+    bool in_parts : 1;        /* conn_begin_parts() */
 
     ao_time accepted;  /* when it came */
     uint64_t messages; /* handed over, in all */

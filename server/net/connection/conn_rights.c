@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_private.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 
 #define LOOK_AGAIN AO_S(60) /* at a wall clock */
 
@@ -77,7 +77,7 @@ void conn_set_principal(struct connection *c, const struct principal *p)
     if (c->state != CONN_OPEN || !conn_open_tally(c))
         return;
     if (p)
-        newcomer_remove(c);
+        unauthenticated_remove(c);
 }
 
 bool conn_auth_failed(struct connection *c)

@@ -19,7 +19,7 @@
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/holdings.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 #include "server/net/connection/serving.h"
 #include "server/runtime/activator.h"
 #include "server/runtime/object/trace.h"
@@ -146,7 +146,7 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     if (c->state == CONN_OPEN)
         note_why(c, next, why);
     c->gone_due = next > CONN_DRAINING;
-    newcomer_shook(c);
+    unauthenticated_shook(c);
     if (c->state == CONN_HANDSHAKE)
         c->gone_reported = next != CONN_OPEN; /* the port never saw it */
     counter_add(&c->loop->counters.states[c->state], (uint64_t)-1);
@@ -156,10 +156,10 @@ void conn_enter(struct connection *c, enum conn_state next, const char *why)
     holdings_stop_waiting(c);
     c->since = activator_now(c->loop->activator);
     c->limited = conn_time_limit(c) > 0;
-    if (next == CONN_OPEN && c->newcomer)
+    if (next == CONN_OPEN && c->unauthenticated)
         c->cold->entered = c->since;
     if (next == CONN_CLOSED || c->principal || !conn_asks_who(c))
-        newcomer_remove(c);
+        unauthenticated_remove(c);
     if (next == CONN_LINGERING)
         c->stream.cls->shut(&c->stream);
     else if (next == CONN_CLOSED)

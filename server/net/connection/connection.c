@@ -10,8 +10,8 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/conn_input.h"
 #include "server/net/connection/conn_output.h"
-#include "server/net/connection/give_way.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/closing.h"
+#include "server/net/connection/unauthenticated.h"
 #include "server/net/connection/partial_budget.h"
 #include "server/net/connection/renewal.h"
 #include "server/net/connection/serving.h"
@@ -34,7 +34,7 @@ static const char *time_out_text(const struct connection *c)
            : c->state == CONN_HANDSHAKE ? "handshake took too long"
            : c->state == CONN_FLUSHING  ? "peer does not read"
            : !conn_answerable(c)        ? "peer does not close"
-           : activator_now(c->loop->activator) >= newcomer_deadline(c)
+           : activator_now(c->loop->activator) >= unauthenticated_deadline(c)
                ? "it did not say who it is in time (limits.auth_timeout)"
                : "idle for too long";
 }
@@ -64,7 +64,7 @@ static void time_out(struct connection *c)
     }
     const char *why = time_out_text(c);
 
-    if (c->newcomer && c->since == c->cold->entered && c->ready == 0) /* nothing has come */
+    if (c->unauthenticated && c->since == c->cold->entered && c->ready == 0) /* nothing has come */
         conn_slot_offend(c->slot, OFFENCE_SILENT);
     CONN_LOG(info, "connection closed", c, why);
     conn_abort(c, why);
@@ -72,16 +72,16 @@ static void time_out(struct connection *c)
 
 static bool may_stay(const struct connection *c)
 {
-    return !c->limited && !c->newcomer && !c->mortal && !c->unread && !c->looks;
+    return !c->limited && !c->unauthenticated && !c->mortal && !c->unread && !c->looks;
 }
 
 /* When the connection has had its time, if nothing happens; AO_NEVER: it may stay. */
 static ao_time time_is_over(const struct connection *c)
 {
     ao_time at = c->limited ? c->since + conn_time_limit(c) : AO_NEVER;
-    ao_time newcomer = newcomer_deadline(c), unread = unread_until(c);
+    ao_time speaks = unauthenticated_deadline(c), unread = unread_until(c);
 
-    at = newcomer < at ? newcomer : at;
+    at = speaks < at ? speaks : at;
     at = unread < at ? unread : at;
     at = c->looks && c->cold->look_at < at ? c->cold->look_at : at;
     return c->mortal && conn_answerable(c) && c->expires < at ? c->expires : at;
@@ -101,7 +101,7 @@ static bool timed_out(struct connection *c)
     if (now < time_is_over(c))
         return false;
     /* The server may have been late, and what it waits for is there. */
-    bool late = c->newcomer && c->ready & STREAM_READ && !c->cold->heard_out;
+    bool late = c->unauthenticated && c->ready & STREAM_READ && !c->cold->heard_out;
     if (late)
         c->cold->heard_out = true;
     return !late;
@@ -272,7 +272,7 @@ static enum ao_verdict in_handshake(struct connection *c)
         return AO_AGAIN;
     }
     c->ready = 0;
-    newcomer_shakes(c);
+    unauthenticated_shakes(c);
     if (c->state == CONN_CLOSED)
         return AO_AGAIN;
     return rest_until(c, result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ);
@@ -489,7 +489,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
     c->mode.raw = slot->rules->raw;
     c->accepted = c->since = activator_now(l->activator);
     c->limited = conn_time_limit(c) > 0;
-    if (!newcomer_add(c)) {
+    if (!unauthenticated_add(c)) {
         ao_fini(&c->ao);
         free(c);
         return NULL;

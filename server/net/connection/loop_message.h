@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "server/net/connection/crowds.h"
+#include "server/net/connection/origins.h"
 #include "server/net/net.h"
 #include "server/runtime/threads/mpsc.h"
 
@@ -43,7 +43,7 @@ enum loop_message_kind {
     LOOP_ABORT,
     LOOP_RELOAD,
     LOOP_WALK,
-    LOOP_YIELD,
+    LOOP_EVICT,
     LOOP_USER
 };
 
@@ -69,16 +69,16 @@ struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection; each loop is given them in their order */
     struct listener_rules *rules;
-    uint64_t key; /* of its peer (peer_key()); while it is counted there is a crowd of it */
-    struct connection *connection; /* the loop's; NULL: there is none, any more or at all */
-    struct crowd_member of_crowd;  /* the acceptor's: while it is counted and a loop has it; the
-                                    * youngest is first */
-    bool left : 1;                 /* the same: it has given up its place, and is not counted */
-    bool kept : 1;                 /* the same: in a place that is kept beyond the limits */
-    bool asked : 1;                /* the same: a claim asks for its place, and holds on to it */
-    bool home : 1;                 /* the same: it came home while it was asked for */
-    uint8_t offences;              /* the loop's: weights of enum offence, added up */
-    char peer[]; /* address as text; and behind its end the name, if it is `named` */
+    uint64_t key; /* of its peer (peer_key()); while it is counted there is a origin of it */
+    struct connection *connection;  /* the loop's; NULL: there is none, any more or at all */
+    struct origin_member of_origin; /* the acceptor's: while it is counted and a loop has it; the
+                                     * youngest is first */
+    bool left : 1;                  /* the same: it has given up its place, and is not counted */
+    bool kept : 1;                  /* the same: in a place that is kept beyond the limits */
+    bool asked : 1;   /* the same: a slot request asks for its place, and holds on to it */
+    bool home : 1;    /* the same: it came home while it was asked for */
+    uint8_t offences; /* the loop's: weights of enum offence, added up */
+    char peer[];      /* address as text; and behind its end the name, if it is `named` */
 };
 
 /* Bytes of one; `user` NULL: nobody asked for its name. */
@@ -97,19 +97,20 @@ static inline const char *conn_slot_user(const struct conn_slot *slot)
     return slot->message.named ? slot->peer + strlen(slot->peer) + 1 : NULL;
 }
 
-/* LOOP_YIELD: one connection is to close, so that another may have its place; it goes back to the
- * acceptor.  The acceptor's own (accept/claims.h). */
-enum yield_who {
-    YIELD_NEWCOMER, /* a newcomer: newcomers_yield() */
-    YIELD_IDLE,     /* that of `slot`, if it has nothing at work */
-    YIELD_ANYHOW    /* that of `slot` */
+/* LOOP_EVICT: one connection is to close, so that another may have its place; it goes back to the
+ * acceptor.  The acceptor's own (accept/slot_requests.h). */
+enum evicted {
+    EVICT_UNAUTHENTICATED, /* an unauthenticated connection: unauthenticated_evict() */
+    EVICT_IDLE,            /* that of `slot`, if it has nothing at work */
+    EVICT_ANYHOW           /* that of `slot` */
 };
-struct yield {
+struct eviction {
     struct loop_message message;
-    enum yield_who who;
-    uint32_t spared; /* of newcomers: as newcomers_yield() takes it */
-    /* On its way to the loop: the one that is asked, NULL for newcomers.  On its way back: the one
-     * whose place is free by that, NULL: none.  Borrowed: it cannot have come home before this. */
+    enum evicted who;
+    uint32_t spared; /* of unauthenticated connections: as unauthenticated_evict() takes it */
+    /* On its way to the loop: the one that is asked, NULL for unauthenticated connections.  On its
+     * way back: the one whose place is free by that, NULL: none.  Borrowed: it cannot have come
+     * home before this. */
     struct conn_slot *slot;
 };
 

@@ -8,10 +8,10 @@
 #include "server/net/connection/conn_output.h"
 #include "server/net/connection/conn_private.h"
 #include "server/net/connection/holdings.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 #include "server/net/connection/partial_budget.h"
 #include "server/net/connection/renewal.h"
-#include "server/net/connection/yield.h"
+#include "server/net/connection/evict.h"
 #include "server/net/stream/tls.h"
 #include "server/runtime/activator.h"
 
@@ -69,7 +69,7 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
         conn_out_of_memory(c);
     slot->message.fd = -1; /* the stream's now */
     conn_start(c);
-    newcomers_make_room(l);
+    unauthenticated_make_room(l);
 }
 
 static void apply(struct net_loop *l, struct reload *r)
@@ -134,8 +134,8 @@ void loop_handle(struct net_loop *l, struct loop_message *message)
         break;
     case LOOP_USER: /* the acceptor's alone */
         break;
-    case LOOP_YIELD:
-        connections_yield(l, ao_of(message, struct yield, message));
+    case LOOP_EVICT:
+        connections_evict(l, ao_of(message, struct eviction, message));
         break;
     }
 }
@@ -178,12 +178,12 @@ struct net_loop *net_loop_new(const struct net_loop_options *options)
     l->hook.run = at_round_end;
     STAILQ_INIT(&l->dirty);
     STAILQ_INIT(&l->dead);
-    newcomers_init(l);
-    shared_principals_init(&l->principals, l->newcomers.places.crowds.seed);
+    unauthenticated_init(l);
+    shared_principals_init(&l->principals, l->unauthenticated.places.origins.seed);
     walks_init(&l->walks);
     if (!room_open(l->tallies, holdings_go_on) || !partial_budget_open(l)) {
         shared_principals_fini(&l->principals);
-        newcomers_fini(l);
+        unauthenticated_fini(l);
         free(l->scratch);
         free(l);
         return NULL;
@@ -214,7 +214,7 @@ void net_loop_free(struct net_loop *l)
     partial_budget_close(l);
     partial_list_fini(&l->partials);
     shared_principals_fini(&l->principals);
-    newcomers_fini(l);
+    unauthenticated_fini(l);
     tls_loop_free(l->tls);
     token_table_unref(l->tokens);
     role_table_unref(l->roles);

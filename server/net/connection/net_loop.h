@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "server/accounts/tally.h"
 #include "server/net/connection/chunk.h"
-#include "server/net/connection/crowds.h"
+#include "server/net/connection/origins.h"
 #include "server/net/connection/loop_message.h"
 #include "server/net/connection/partial_input.h"
 #include "server/net/connection/shared_principals.h"
@@ -19,8 +19,8 @@
 #include "server/net/stream/stream.h"
 
 enum {
-    READ_SHORT = 4096,  /* bytes of one read: at the limit of calls in flight, of a newcomer, or
-                           where little may be kept */
+    READ_SHORT = 4096,  /* bytes of one read: at the limit of calls in flight, of an unauthenticated
+                           connection, or where little may be kept */
     READ_SIZE = 65536,  /* bytes of one read */
     READ_WIDE = 262144, /* bytes of one read from a peer that sends large messages */
     READ_MANY = 17 * READ_SIZE, /* where several come at once: 16 of 64 KiB, and their heads */
@@ -40,17 +40,17 @@ STAILQ_HEAD(conn_queue, connection);
 /* Connections of which there may be only so many, and of which one gives way to the next. */
 struct place {
     TAILQ_ENTRY(place) link;
-    struct crowd_member of_crowd; /* the youngest first */
-    struct crowd *crowd;          /* that it is counted in; NULL: in none, for want of memory */
+    struct origin_member of_origin; /* the youngest first */
+    struct origin *origin;          /* that it is counted in; NULL: in none, for want of memory */
 };
 struct places {
     TAILQ_HEAD(place_queue, place) all; /* who came first is first */
     uint32_t count;
-    struct crowds crowds; /* of their addresses */
+    struct origins origins; /* of their addresses */
 };
 
-/* newcomers.h has what they are. */
-struct newcomer_list {
+/* unauthenticated.h has what they are. */
+struct unauthenticated_list {
     struct places places;    /* of all of them */
     struct places shaking;   /* of those whose handshake takes memory */
     struct scan_limits scan; /* of their messages */
@@ -79,7 +79,7 @@ struct net_loop {
     struct net_loop *self;       /* the one loop of that walk */
     uint16_t generation, walked; /* of rights; that for which the walk was begun */
     bool renewing;               /* it is under way */
-    struct newcomer_list newcomers;
+    struct unauthenticated_list unauthenticated;
     struct shared_principals principals;
     struct chunk_pool pool;
     struct partial_list partials;
@@ -118,7 +118,7 @@ static inline void loop_arm(struct net_loop *l)
 }
 
 /* Does what a message says.  A slot is taken over; LOOP_RELOAD goes home, or is freed; LOOP_DRAIN
- * and LOOP_ABORT stay the sender's; LOOP_YIELD is sent back.  Loop's thread. */
+ * and LOOP_ABORT stay the sender's; LOOP_EVICT is sent back.  Loop's thread. */
 void loop_handle(struct net_loop *l, struct loop_message *message);
 /* Closes and frees all connections; when no loop runs any more. */
 void loop_drop_connections(struct net_loop *l);

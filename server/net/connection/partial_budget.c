@@ -51,20 +51,20 @@ bool conn_take_message(struct connection *c, struct span params, struct block *o
 /* What a connection holds, or would if its wish came true. */
 struct holder {
     struct connection *c;
-    bool newcomer;
+    bool unauthenticated;
     uint64_t of_principal, own; /* bytes */
 };
 
 /* `wants`: so many bytes more; NULL: nobody wants anything. */
 static struct holder holder_of(struct connection *c, const struct connection *wants, size_t cost)
 {
-    struct holder h = {.c = c, .newcomer = c->newcomer};
+    struct holder h = {.c = c, .unauthenticated = c->unauthenticated};
 
     if (c->partial)
         h.own = partial_size(c->partial);
     if (c == wants)
         h.own += cost;
-    if (c->tally && !c->newcomer)
+    if (c->tally && !c->unauthenticated)
         h.of_principal =
             tally_input_in_all(c->tally) + (wants && c->tally == wants->tally ? cost : 0);
     return h;
@@ -72,8 +72,8 @@ static struct holder holder_of(struct connection *c, const struct connection *wa
 
 static bool holds_more(const struct holder *a, const struct holder *b)
 {
-    if (a->newcomer != b->newcomer)
-        return a->newcomer;
+    if (a->unauthenticated != b->unauthenticated)
+        return a->unauthenticated;
     if (a->of_principal != b->of_principal)
         return a->of_principal > b->of_principal;
     return a->own > b->own;
@@ -98,13 +98,13 @@ static struct connection *largest(struct net_loop *l, struct connection *wants, 
 }
 
 /* Wherever it has them from.  NULL: none has any. */
-static struct connection *largest_newcomer(struct net_loop *l)
+static struct connection *largest_unauthenticated(struct net_loop *l)
 {
     const struct partial_input *p;
     struct connection *most = NULL;
 
     LIST_FOREACH(p, &l->partials.all, link)
-    if (p->owner->newcomer && (!most || partial_size(p) > partial_size(most->partial)))
+    if (p->owner->unauthenticated && (!most || partial_size(p) > partial_size(most->partial)))
         most = p->owner;
     return most;
 }
@@ -147,7 +147,7 @@ bool partial_budget_admits(struct connection *c, size_t *size)
             c->awaits_input = true;
             return false;
         }
-        goes = largest_newcomer(l);
+        goes = largest_unauthenticated(l);
         if (!goes && !asked)
             asked = input_budget_ask(l->partials.budget, &l->keeper,
                                      partial_cost(HEADROOM + READ_SHORT));
@@ -166,13 +166,13 @@ bool partial_budget_admits(struct connection *c, size_t *size)
 /* --- Before a long one is read on --- */
 
 /* Others have more, and are asked, and are given a moment. */
-static bool others_give_way(struct connection *c, size_t need)
+static bool others_are_evicted(struct connection *c, size_t need)
 {
     struct net_loop *l = c->loop;
     ao_time now = activator_now(l->activator);
     ao_time *since = &c->partial->waits_since;
 
-    if (c->newcomer || (*since != 0 && now - *since >= PATIENCE) ||
+    if (c->unauthenticated || (*since != 0 && now - *since >= PATIENCE) ||
         !input_budget_ask(l->partials.budget, &l->keeper, need))
         return false;
     if (*since == 0)
@@ -187,7 +187,7 @@ bool partial_budget_take(struct connection *c, size_t bytes)
     size_t need = partial_need(c->partial, bytes);
 
     for (unsigned closed = 0; !partial_take(&l->partials, c->partial, bytes); closed++) {
-        if (others_give_way(c, need))
+        if (others_are_evicted(c, need))
             return false;
         if (closed == CLOSED_AT_ONCE) {
             c->awaits_input = true;
@@ -205,7 +205,7 @@ bool partial_budget_take(struct connection *c, size_t bytes)
 /* --- For other loops --- */
 
 /* One need closes one message. */
-static enum ao_verdict give_way_step(struct ao *self)
+static enum ao_verdict evict_step(struct ao *self)
 {
     struct net_loop *l = ao_of(self, struct net_loop, gives_way);
     struct input_budget *b = l->partials.budget;
@@ -218,14 +218,14 @@ static enum ao_verdict give_way_step(struct ao *self)
     return AO_DONE;
 }
 
-static const struct ao_class give_way_class = {.name = "input budget", .step = give_way_step};
+static const struct ao_class evict_class = {.name = "input budget", .step = evict_step};
 
 bool partial_budget_open(struct net_loop *l)
 {
     l->partials.budget = accounts_input(l->tallies->accounts);
     l->partials.keeper = &l->keeper;
     l->partials.limits = &l->limits.partial;
-    ao_init(&l->gives_way, &give_way_class, l->activator);
+    ao_init(&l->gives_way, &evict_class, l->activator);
     l->keeper.handle = ao_handle_new(&l->gives_way);
     if (l->keeper.handle == NULL) {
         ao_fini(&l->gives_way);

@@ -231,12 +231,12 @@ SERVER_TEST(of_an_address_that_was_refused_nothing_is_kept)
     SERVER_UNTIL(server_total() == 1);
     int other = net_client_connect_from(url, 2);
     SERVER_UNTIL(net_client_at_eof(other));
-    assert_int_equal(server.acceptor->crowds.by_key.count, 1);
+    assert_int_equal(server.acceptor->origins.by_key.count, 1);
     close(other);
     close(fd);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8); /* the slot comes home */
-    assert_int_equal(server.acceptor->crowds.by_key.count, 0);
+    assert_int_equal(server.acceptor->origins.by_key.count, 0);
 }
 
 SERVER_TEST(a_shortage_of_files_is_a_pause)

@@ -538,45 +538,46 @@ SERVER_TEST(so_many_handshakes_and_no_more)
         fds[i] = net_client_connect(url);
         assert_int_equal(write(fds[i], hello, len), len);
         if (i < 3)
-            SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == i + 1);
+            SERVER_UNTIL(server.loops[0]->unauthenticated.shaking.count == i + 1);
     }
     SERVER_UNTIL(server_total() == 3); /* the first has had no second yet */
-    assert_int_equal(server.loops[0]->newcomers.shaking.count, 3);
+    assert_int_equal(server.loops[0]->unauthenticated.shaking.count, 3);
     server.now += AO_S(2);
     client_init(&good, TLS1_3_VERSION, NULL, NULL);
     assert_true(client_connect(&good, url));
-    SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == 2); /* the first went, it is done */
+    SERVER_UNTIL(server.loops[0]->unauthenticated.shaking.count ==
+                 2); /* the first went, it is done */
     client_fini(&good);
     for (int i = 0; i < 4; i++)
         close(fds[i]);
     SERVER_UNTIL(server_total() == 0);
-    assert_int_equal(server.loops[0]->newcomers.shaking.count, 0);
+    assert_int_equal(server.loops[0]->unauthenticated.shaking.count, 0);
 }
 
-/* Neither waits for a second: the crowd's last has to come again. */
+/* Neither waits for a second: the origin's last has to come again. */
 SERVER_TEST(of_too_many_handshakes_one_of_the_address_with_the_most_goes)
 {
     uint8_t hello[4096];
     size_t len = client_hello(hello, sizeof hello);
-    int crowd[3], other;
+    int origin[3], other;
 
     const char *url = open_server(1, plain_tls());
     server.loops[0]->limits.handshakes = 3;
     server_turn(1); /* its clock stands */
     for (uint32_t i = 0; i < 3; i++) {
-        crowd[i] = net_client_connect(url);
-        assert_int_equal(write(crowd[i], hello, len), len);
-        SERVER_UNTIL(server.loops[0]->newcomers.shaking.count == i + 1);
+        origin[i] = net_client_connect(url);
+        assert_int_equal(write(origin[i], hello, len), len);
+        SERVER_UNTIL(server.loops[0]->unauthenticated.shaking.count == i + 1);
     }
     other = net_client_connect_from(url, 2);
     SERVER_UNTIL(server_total() == 4);
     assert_int_equal(write(other, hello, len), len);
     SERVER_UNTIL(server_total() == 3);
-    assert_int_equal(server.loops[0]->newcomers.shaking.count, 3);
+    assert_int_equal(server.loops[0]->unauthenticated.shaking.count, 3);
     assert_int_equal(strncmp(conn_peer(last_connection()), "127.0.0.2", 9), 0);
     close(other);
     for (int i = 0; i < 3; i++)
-        close(crowd[i]);
+        close(origin[i]);
     SERVER_UNTIL(server_total() == 0);
 }
 

@@ -1,4 +1,4 @@
-#include "server/net/connection/give_way.h"
+#include "server/net/connection/closing.h"
 #include "server/net/connection/conn_output.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ void conn_say_closing(struct connection *c, enum ergon_error code, const char *w
         conn_commit(c, closing_put(p, code, why));
 }
 
-void conn_give_way(struct connection *c, const char *why)
+void conn_evict(struct connection *c, const char *why)
 {
     counter_add(&c->loop->counters.gave_way, 1);
     CONN_LOG(warn, "connection closed", c, why);

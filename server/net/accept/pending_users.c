@@ -1,4 +1,4 @@
-#include "server/net/accept/nameless.h"
+#include "server/net/accept/pending_users.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@ enum stage { UNASKED, ASKED, READY };
 struct name_wait {
     TAILQ_ENTRY(name_wait) in_all;
     TAILQ_ENTRY(name_wait) in_stage; /* but for ASKED */
-    struct crowd_member of_user;     /* the youngest first */
-    struct crowd *user;
+    struct origin_member of_user;    /* the youngest first */
+    struct origin *user;
     struct listener *listener;
     const char *why; /* it is to be refused; constant.  NULL: it is not */
     ao_time since;
@@ -29,21 +29,21 @@ struct name_wait {
     enum stage stage;
 };
 
-void nameless_init(struct nameless *n, const uint64_t seed[2])
+void pending_users_init(struct pending_users *n, const uint64_t seed[2])
 {
     TAILQ_INIT(&n->all);
     TAILQ_INIT(&n->unasked);
     TAILQ_INIT(&n->ready);
-    crowds_init(&n->users, seed);
+    origins_init(&n->users, seed);
 }
 
-static struct name_waits *queue_of(struct nameless *n, enum stage stage)
+static struct name_waits *queue_of(struct pending_users *n, enum stage stage)
 {
     return stage == UNASKED ? &n->unasked : stage == READY ? &n->ready : NULL;
 }
 
 /* Out of its queue, into the other one, before `next` (NULL: at its end). */
-static void change(struct nameless *n, struct name_wait *w, enum stage stage,
+static void change(struct pending_users *n, struct name_wait *w, enum stage stage,
                    struct name_wait *next)
 {
     struct name_waits *from = queue_of(n, w->stage), *to = queue_of(n, stage);
@@ -58,12 +58,12 @@ static void change(struct nameless *n, struct name_wait *w, enum stage stage,
 }
 
 /* It waits no more, and is counted no more; its socket is the caller's. */
-static void leave(struct nameless *n, struct name_wait *w)
+static void leave(struct pending_users *n, struct name_wait *w)
 {
     change(n, w, ASKED, NULL);
     TAILQ_REMOVE(&n->all, w, in_all);
     TAILQ_REMOVE(&w->user->members, &w->of_user, link);
-    crowds_leave(&n->users, w->user);
+    origins_leave(&n->users, w->user);
     w->listener->rules.open--;
     n->count--;
     free(w);
@@ -80,7 +80,7 @@ static void refuse_wait(struct acceptor *a, struct name_wait *w, const char *why
     int fd = w->fd;
     uint32_t uid = w->uid;
 
-    leave(&a->nameless, w);
+    leave(&a->pending_users, w);
     refuse_user(l, fd, uid, why);
 }
 
@@ -89,13 +89,13 @@ static void ask_some(struct acceptor *a)
 {
     struct name_wait *w;
 
-    while ((w = TAILQ_FIRST(&a->nameless.unasked)) != NULL && users_ask(a->users, w->uid))
-        change(&a->nameless, w, ASKED, NULL);
+    while ((w = TAILQ_FIRST(&a->pending_users.unasked)) != NULL && users_ask(a->users, w->uid))
+        change(&a->pending_users, w, ASKED, NULL);
 }
 
 /* --- Places --- */
 
-static struct name_wait *youngest(const struct crowd *user)
+static struct name_wait *youngest(const struct origin *user)
 {
     return ao_of(TAILQ_FIRST(&user->members), struct name_wait, of_user);
 }
@@ -103,7 +103,7 @@ static struct name_wait *youngest(const struct crowd *user)
 /* Closes one of the user that has the most, and more than `count`. */
 static bool close_one(struct acceptor *a, uint32_t count)
 {
-    const struct crowd *most = crowds_largest(&a->nameless.users);
+    const struct origin *most = origins_largest(&a->pending_users.users);
 
     if (most == NULL || most->count <= count)
         return false;
@@ -111,17 +111,17 @@ static bool close_one(struct acceptor *a, uint32_t count)
     return true;
 }
 
-bool nameless_yield(struct acceptor *a, uint32_t count)
+bool pending_users_evict(struct acceptor *a, uint32_t count)
 {
-    return nameless_places(&a->nameless) > 0 && close_one(a, count);
+    return pending_users_places(&a->pending_users) > 0 && close_one(a, count);
 }
 
 static bool has_room(struct acceptor *a, uint32_t uid)
 {
-    const struct nameless *n = &a->nameless;
-    const struct crowd *user = crowds_find(&n->users, peer_key_of_user(uid));
+    const struct pending_users *n = &a->pending_users;
+    const struct origin *user = origins_find(&n->users, peer_key_of_user(uid));
 
-    return n->count < NAMELESS_MORE || acceptor_has_room(a) ||
+    return n->count < PENDING_USERS_MORE || acceptor_has_room(a) ||
            close_one(a, user == NULL ? 1 : user->count + 1);
 }
 
@@ -132,7 +132,8 @@ static struct name_wait *wait_new(struct listener *l, int fd, uint32_t uid)
 {
     struct acceptor *a = l->acceptor;
     struct name_wait *w = malloc(sizeof *w);
-    struct crowd *user = w == NULL ? NULL : crowds_join(&a->nameless.users, peer_key_of_user(uid));
+    struct origin *user =
+        w == NULL ? NULL : origins_join(&a->pending_users.users, peer_key_of_user(uid));
 
     if (user == NULL) {
         free(w);
@@ -147,10 +148,10 @@ static struct name_wait *wait_new(struct listener *l, int fd, uint32_t uid)
     return w;
 }
 
-void nameless_wait(struct listener *l, int fd, uint32_t uid)
+void pending_users_wait(struct listener *l, int fd, uint32_t uid)
 {
     struct acceptor *a = l->acceptor;
-    struct nameless *n = &a->nameless;
+    struct pending_users *n = &a->pending_users;
     const char *why = slot_over_limit(l, peer_key_of_user(uid));
 
     if (why == NULL && !has_room(a, uid))
@@ -168,9 +169,9 @@ void nameless_wait(struct listener *l, int fd, uint32_t uid)
     ask_some(a);
 }
 
-static void make_ready(struct nameless *n, const struct crowd *user, const char *why)
+static void make_ready(struct pending_users *n, const struct origin *user, const char *why)
 {
-    const struct crowd_member *member;
+    const struct origin_member *member;
     struct name_wait *next = NULL;
 
     TAILQ_FOREACH(member, &user->members, link)
@@ -184,7 +185,7 @@ static void make_ready(struct nameless *n, const struct crowd *user, const char 
     }
 }
 
-void nameless_answered(struct acceptor *a, struct loop_message *answer)
+void pending_users_answered(struct acceptor *a, struct loop_message *answer)
 {
     ao_time now = activator_clock(a->activator);
     uint32_t uid;
@@ -192,9 +193,9 @@ void nameless_answered(struct acceptor *a, struct loop_message *answer)
     if (users_ask_again(a->users, answer))
         return;
     const char *why = users_answered(a->users, answer, now, &uid) == NULL ? no_name : NULL;
-    const struct crowd *user = crowds_find(&a->nameless.users, peer_key_of_user(uid));
+    const struct origin *user = origins_find(&a->pending_users.users, peer_key_of_user(uid));
     if (user != NULL)
-        make_ready(&a->nameless, user, why);
+        make_ready(&a->pending_users, user, why);
     ask_some(a);
 }
 
@@ -206,7 +207,7 @@ static ao_time end_of(const struct acceptor *a, const struct name_wait *w)
 /* NULL: none has waited for too long. */
 static struct name_wait *first_late(const struct acceptor *a, ao_time now)
 {
-    struct name_wait *w = TAILQ_FIRST(&a->nameless.all);
+    struct name_wait *w = TAILQ_FIRST(&a->pending_users.all);
 
     return w != NULL && (a->draining || end_of(a, w) <= now) ? w : NULL;
 }
@@ -218,9 +219,9 @@ static const char *reason(const struct acceptor *a, const struct name_wait *w)
     return w->stage == READY ? is_full : too_late;
 }
 
-static bool may_go_on(const struct acceptor *a, const struct name_wait *w, bool may_claim)
+static bool may_go_on(const struct acceptor *a, const struct name_wait *w, bool may_request)
 {
-    return w != NULL && !a->draining && (w->why != NULL || may_claim);
+    return w != NULL && !a->draining && (w->why != NULL || may_request);
 }
 
 /* One that is ready.  True: it has its name, and is the caller's. */
@@ -231,47 +232,47 @@ static bool go_on(struct acceptor *a, struct name_wait *w, ao_time now, struct n
     if (w->why != NULL) {
         refuse_wait(a, w, w->why);
     } else if (name == NULL) { /* others have come in between, or all names were forgotten */
-        change(&a->nameless, w, UNASKED, NULL);
+        change(&a->pending_users, w, UNASKED, NULL);
         ask_some(a);
     } else {
         *out = (struct named){.listener = w->listener, .fd = w->fd, .uid = w->uid, .name = name};
-        leave(&a->nameless, w);
+        leave(&a->pending_users, w);
         return true;
     }
     return false;
 }
 
-enum nameless_did nameless_step(struct acceptor *a, bool may_claim, struct named *out)
+enum pending_users_did pending_users_step(struct acceptor *a, bool may_request, struct named *out)
 {
     ao_time now = activator_clock(a->activator);
-    struct name_wait *late = first_late(a, now), *w = TAILQ_FIRST(&a->nameless.ready);
+    struct name_wait *late = first_late(a, now), *w = TAILQ_FIRST(&a->pending_users.ready);
 
-    if (may_go_on(a, w, may_claim))
-        return go_on(a, w, now, out) ? NAMELESS_NAMED : NAMELESS_SOME;
+    if (may_go_on(a, w, may_request))
+        return go_on(a, w, now, out) ? PENDING_USERS_NAMED : PENDING_USERS_SOME;
     if (late == NULL)
-        return NAMELESS_NOTHING;
+        return PENDING_USERS_NOTHING;
     refuse_wait(a, late, reason(a, late));
-    return NAMELESS_SOME;
+    return PENDING_USERS_SOME;
 }
 
-ao_time nameless_next(const struct acceptor *a, bool may_claim)
+ao_time pending_users_next(const struct acceptor *a, bool may_request)
 {
-    const struct name_wait *first = TAILQ_FIRST(&a->nameless.all);
+    const struct name_wait *first = TAILQ_FIRST(&a->pending_users.all);
 
     if (a->draining && first != NULL)
         return 0;
-    if (may_go_on(a, TAILQ_FIRST(&a->nameless.ready), may_claim))
+    if (may_go_on(a, TAILQ_FIRST(&a->pending_users.ready), may_request))
         return 0;
     return first == NULL ? AO_NEVER : end_of(a, first);
 }
 
-void nameless_drop(struct acceptor *a)
+void pending_users_drop(struct acceptor *a)
 {
     struct name_wait *w;
 
-    while ((w = TAILQ_FIRST(&a->nameless.all)) != NULL) {
+    while ((w = TAILQ_FIRST(&a->pending_users.all)) != NULL) {
         close(w->fd);
-        leave(&a->nameless, w);
+        leave(&a->pending_users, w);
     }
-    crowds_fini(&a->nameless.users);
+    origins_fini(&a->pending_users.users);
 }

@@ -2,8 +2,8 @@
  * peer whose connection is about to close.
  *
  * Thread: the loop's.  Nothing here fails. */
-#ifndef ERGON_NET_GIVE_WAY_H
-#define ERGON_NET_GIVE_WAY_H
+#ifndef ERGON_NET_CLOSING_H
+#define ERGON_NET_CLOSING_H
 
 #include "server/net/connection/conn_private.h"
 
@@ -20,6 +20,6 @@ void conn_say_closing(struct connection *c, enum ergon_error code, const char *w
  * conn_say_closing().  The reason is constant.  What else waits to be written is lost
  * but for what the socket takes at once, and its calls end as those of any closed connection.  It
  * is not CLOSED yet; not within its step, but in HANDSHAKE. */
-void conn_give_way(struct connection *c, const char *why);
+void conn_evict(struct connection *c, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* Who has not said who it is gets little: time, bytes, places. */
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/unauthenticated.h"
 
 #include <sys/mman.h>
 
@@ -215,21 +215,21 @@ NET_TEST(of_too_many_at_once_the_last_comes_again)
     assert_true(third.closed);
 }
 
-/* Neither waits for a second: the crowd's last has to come again. */
+/* Neither waits for a second: the origin's last has to come again. */
 NET_TEST(of_too_many_the_address_with_the_most_makes_room)
 {
-    static struct script crowd[3], other, more;
+    static struct script origin[3], other, more;
     asks_for_tokens();
     net.limits.newcomers = 3;
     for (int i = 0; i < 3; i++)
-        net_connect_from(&crowd[i], 7);
+        net_connect_from(&origin[i], 7);
     net_connect_from(&other, 8);
     net_run_ms(1);
-    assert_true(is_open(&other) && is_open(&crowd[0]) && is_open(&crowd[1]));
-    assert_true(crowd[2].closed);
+    assert_true(is_open(&other) && is_open(&origin[0]) && is_open(&origin[1]));
+    assert_true(origin[2].closed);
     net_run_ms(1500);
-    net_connect_from(&more, 8); /* as many as the crowd's by now, which is older: its first goes */
-    assert_true(crowd[0].closed && is_open(&crowd[1]) && is_open(&other) && is_open(&more));
+    net_connect_from(&more, 8); /* as many as the origin's by now, which is older: its first goes */
+    assert_true(origin[0].closed && is_open(&origin[1]) && is_open(&other) && is_open(&more));
 }
 
 NET_TEST(who_has_said_who_it_is_takes_no_place_and_keeps_its_own)
@@ -241,7 +241,7 @@ NET_TEST(who_has_said_who_it_is_takes_no_place_and_keeps_its_own)
         net_run_ms(1 + (uint64_t)i);
     }
     two_come(&first, &second);
-    assert_int_equal(net.loop->newcomers.places.count, 2);
+    assert_int_equal(net.loop->unauthenticated.places.count, 2);
     net_run_ms(2000);
     net_connect(&third);
     net_run_ms(2001);
@@ -259,64 +259,64 @@ NET_TEST(handshakes_take_places_too_and_give_them_back)
     struct connection *c = net_connect(&first);
     first.handshakes = -1;
     net_run_ms(1);
-    assert_int_equal(net.loop->newcomers.places.count, 1);
-    assert_true(c->newcomer);
+    assert_int_equal(net.loop->unauthenticated.places.count, 1);
+    assert_true(c->unauthenticated);
     net_run_ms(1500);
     net_connect(&second); /* its handshake ends at once, and nobody asks who it is */
     net_run_ms(1501);
     assert_true(first.closed);
     assert_true(is_open(&second));
-    assert_int_equal(net.loop->newcomers.places.count, 0);
+    assert_int_equal(net.loop->unauthenticated.places.count, 0);
 }
 
 /* --- Places --- */
 
-enum { CROWD = 100, OTHERS = 1000 };
+enum { ORIGIN = 100, OTHERS = 1000 };
 
 /* The choice touches none of the others, however many there are. */
-TEST(of_a_crowd_the_first_and_the_last_are_found_at_once)
+TEST(of_an_origin_the_first_and_the_last_are_found_at_once)
 {
     const size_t size = OTHERS * sizeof(struct place);
-    struct place *others = heap_pages(size), crowd[CROWD];
+    struct place *others = heap_pages(size), origin[ORIGIN];
     struct places p = {.count = 0};
 
     TAILQ_INIT(&p.all);
-    crowds_init(&p.crowds, (const uint64_t[2]){1, 2});
+    origins_init(&p.origins, (const uint64_t[2]){1, 2});
     for (uint64_t i = 0; i < OTHERS; i++)
         places_join(&p, &others[i], 1000 + i);
-    for (int i = 0; i < CROWD; i++)
-        places_join(&p, &crowd[i], 7);
+    for (int i = 0; i < ORIGIN; i++)
+        places_join(&p, &origin[i], 7);
     assert_ptr_equal(places_first(&p, NULL), &others[0]);
-    assert_ptr_equal(places_last(&p, NULL), &crowd[CROWD - 1]);
+    assert_ptr_equal(places_last(&p, NULL), &origin[ORIGIN - 1]);
     assert_int_equal(mprotect(others, size, PROT_NONE), 0);
-    for (int i = 0; i < CROWD / 2; i++) {
-        const struct crowd *largest = crowds_largest(&p.crowds);
+    for (int i = 0; i < ORIGIN / 2; i++) {
+        const struct origin *largest = origins_largest(&p.origins);
         assert_int_equal(largest->key, 7);
-        assert_ptr_equal(places_first(&p, largest), &crowd[0]);
-        assert_ptr_equal(places_last(&p, largest), &crowd[CROWD - 1 - i]);
-        places_leave(&p, &crowd[CROWD - 1 - i]);
+        assert_ptr_equal(places_first(&p, largest), &origin[0]);
+        assert_ptr_equal(places_last(&p, largest), &origin[ORIGIN - 1 - i]);
+        places_leave(&p, &origin[ORIGIN - 1 - i]);
     }
     assert_int_equal(mprotect(others, size, PROT_READ | PROT_WRITE), 0);
-    assert_int_equal(p.count, OTHERS + CROWD / 2);
-    crowds_fini(&p.crowds);
+    assert_int_equal(p.count, OTHERS + ORIGIN / 2);
+    origins_fini(&p.origins);
     munmap(others, size);
 }
 
-/* One that came while there was no memory is in no crowd, and leaves none. */
+/* One that came while there was no memory is in no origin, and leaves none. */
 TEST(who_could_not_be_counted_is_not_counted_down)
 {
     struct places p = {.count = 0};
     struct place uncounted, counted;
 
     TAILQ_INIT(&p.all);
-    crowds_init(&p.crowds, (const uint64_t[2]){1, 2});
+    origins_init(&p.origins, (const uint64_t[2]){1, 2});
     heap_fail_at(1);
     places_join(&p, &uncounted, 7);
     places_join(&p, &counted, 7);
     places_leave(&p, &uncounted);
-    assert_int_equal(crowds_find(&p.crowds, 7)->count, 1);
-    assert_ptr_equal(places_first(&p, crowds_find(&p.crowds, 7)), &counted);
+    assert_int_equal(origins_find(&p.origins, 7)->count, 1);
+    assert_ptr_equal(places_first(&p, origins_find(&p.origins, 7)), &counted);
     places_leave(&p, &counted);
-    assert_null(crowds_find(&p.crowds, 7));
-    crowds_fini(&p.crowds);
+    assert_null(origins_find(&p.origins, 7));
+    origins_fini(&p.origins);
 }

@@ -1,7 +1,7 @@
-#include "server/net/connection/yield.h"
+#include "server/net/connection/evict.h"
 
-#include "server/net/connection/give_way.h"
-#include "server/net/connection/newcomers.h"
+#include "server/net/connection/closing.h"
+#include "server/net/connection/unauthenticated.h"
 
 static const char is_full[] = "all places are taken, and who has few or none comes before who has "
                               "many (limits.connections)";
@@ -13,12 +13,12 @@ static bool is_at_work(const struct connection *c)
 
 /* The one whose place is free by that; NULL: none.  One that is closed and stays for its calls
  * alone has no use for it. */
-static struct conn_slot *give_one_up(struct net_loop *l, const struct yield *y)
+static struct conn_slot *give_one_up(struct net_loop *l, const struct eviction *y)
 {
     struct connection *c;
 
     if (y->slot == NULL) {
-        c = newcomers_yield(l, y->spared, is_full);
+        c = unauthenticated_evict(l, y->spared, is_full);
         return c == NULL ? NULL : c->slot;
     }
     c = y->slot->connection;
@@ -26,13 +26,13 @@ static struct conn_slot *give_one_up(struct net_loop *l, const struct yield *y)
         return NULL; /* it comes home, or has */
     if (c->state == CONN_CLOSED)
         return y->slot;
-    if (y->who == YIELD_IDLE && is_at_work(c))
+    if (y->who == EVICT_IDLE && is_at_work(c))
         return NULL;
-    conn_give_way(c, is_full);
+    conn_evict(c, is_full);
     return y->slot;
 }
 
-void connections_yield(struct net_loop *l, struct yield *y)
+void connections_evict(struct net_loop *l, struct eviction *y)
 {
     y->slot = give_one_up(l, y);
     message_send(l->to_acceptor, &y->message);

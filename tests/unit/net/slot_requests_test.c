@@ -63,41 +63,41 @@ static void is_refused(const char *url, uint32_t host)
     close(fd);
 }
 
-/* All are known by their addresses: nobody is a newcomer. */
+/* All are known by their addresses: nobody is an unauthenticated connection. */
 SERVER_TEST(the_address_with_the_most_gives_way)
 {
-    int crowd[PLACES - 1], few, good;
+    int origin[PLACES - 1], few, good;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
     few = takes_a_place(url, 2);
-    take_places(url, 1, crowd, PLACES - 1);
+    take_places(url, 1, origin, PLACES - 1);
     good = is_let_in(url, 3);
     assert_false(net_client_ended(few));
-    assert_true(net_client_ended(crowd[PLACES - 2])); /* the youngest */
-    assert_int_equal(net_clients_open(crowd, PLACES - 1), PLACES - 2);
+    assert_true(net_client_ended(origin[PLACES - 2])); /* the youngest */
+    assert_int_equal(net_clients_open(origin, PLACES - 1), PLACES - 2);
     assert_int_equal(server.loops[0]->counters.gave_way + server.loops[1]->counters.gave_way, 1);
     close(few);
     close(good);
-    net_clients_close(crowd, PLACES - 1);
+    net_clients_close(origin, PLACES - 1);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
-    assert_int_equal(server.acceptor->crowds.by_key.count, 0);
+    assert_int_equal(server.acceptor->origins.by_key.count, 0);
 }
 
 /* 16 and 4: the other may have 4 of 16 and no more, and so neither is thrown out in turn. */
 SERVER_TEST(two_that_have_many_do_not_throw_each_other_out)
 {
-    int crowd[16], other[4];
+    int origin[16], other[4];
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, 16);
+    take_places(url, 1, origin, 16);
     take_places(url, 2, other, 4);
     is_refused(url, 2);
     is_refused(url, 1);
-    assert_int_equal(net_clients_open(crowd, 16), 16);
+    assert_int_equal(net_clients_open(origin, 16), 16);
     assert_int_equal(net_clients_open(other, 4), 4);
-    net_clients_close(crowd, 16);
+    net_clients_close(origin, 16);
     net_clients_close(other, 4);
 }
 
@@ -113,8 +113,8 @@ SERVER_TEST(where_all_have_few_nobody_gives_way)
     net_clients_close(fds, PLACES);
 }
 
-/* 127.0.0.1 has a place beside its newcomers, which nobody takes. */
-SERVER_TEST(newcomers_give_way_before_all_others)
+/* 127.0.0.1 has a place beside its unauthenticated connections, which nobody takes. */
+SERVER_TEST(unauthenticated_ones_are_evicted_before_all_others)
 {
     int known[PLACES / 2], silent[PLACES / 2], good;
 
@@ -130,31 +130,31 @@ SERVER_TEST(newcomers_give_way_before_all_others)
     net_clients_close(silent, PLACES / 2);
 }
 
-/* Those who come beside a crowd that is known do not push out each other. */
+/* Those who come beside a origin that is known do not push out each other. */
 SERVER_TEST(who_has_just_come_stays_where_one_has_most_places)
 {
-    int crowd[PLACES], newcomers[4];
+    int origin[PLACES], newcomers[4];
 
     const char *url = open_server(LISTENER_AUTH_NONE);
     const char *asks = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
-    take_places(url, 1, crowd, PLACES);
+    take_places(url, 1, origin, PLACES);
     for (int i = 0; i < 4; i++) {
         newcomers[i] = net_client_connect_from(asks, 2);
-        SERVER_UNTIL(net_clients_open(crowd, PLACES) == PLACES - 1 - i);
+        SERVER_UNTIL(net_clients_open(origin, PLACES) == PLACES - 1 - i);
     }
     assert_int_equal(net_clients_open(newcomers, 4), 4);
     net_clients_close(newcomers, 4);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
 }
 
 /* Who has many already pushes out nobody that is about to say who it is. */
 SERVER_TEST(a_flood_takes_no_place_of_newcomers_but_of_silent_ones)
 {
-    int crowd[PLACES - 1], newcomer, more;
+    int origin[PLACES - 1], newcomer, more;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
     const char *asks = server_listen((struct listener_options){.auth = LISTENER_AUTH_TOKEN});
-    take_places(url, 1, crowd, PLACES - 1);
+    take_places(url, 1, origin, PLACES - 1);
     newcomer = takes_a_place(asks, 2);
     is_refused(url, 1);
     assert_false(net_client_ended(newcomer));
@@ -164,7 +164,7 @@ SERVER_TEST(a_flood_takes_no_place_of_newcomers_but_of_silent_ones)
     assert_true(net_client_ended(newcomer));
     close(more);
     close(newcomer);
-    net_clients_close(crowd, PLACES - 1);
+    net_clients_close(origin, PLACES - 1);
 }
 
 static void hold(int fd, uint8_t id)
@@ -184,42 +184,42 @@ static void release(uint8_t id)
 
 SERVER_TEST(of_the_youngest_one_that_is_idle_gives_way)
 {
-    int crowd[PLACES], good[2];
+    int origin[PLACES], good[2];
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES);
-    hold(crowd[PLACES - 1], 1);
-    hold(crowd[PLACES - 2], 2);
+    take_places(url, 1, origin, PLACES);
+    hold(origin[PLACES - 1], 1);
+    hold(origin[PLACES - 2], 2);
     good[0] = is_let_in(url, 2);
-    assert_true(net_client_ended(crowd[PLACES - 3]));
-    for (int i = 4; i <= CLAIM_LOOKS + 1; i++)
-        hold(crowd[PLACES - i], (uint8_t)i);
+    assert_true(net_client_ended(origin[PLACES - 3]));
+    for (int i = 4; i <= SLOT_REQUEST_LOOKS + 1; i++)
+        hold(origin[PLACES - i], (uint8_t)i);
     good[1] = is_let_in(url, 3); /* none of those that are asked is idle */
-    assert_true(net_client_ended(crowd[PLACES - 1]));
+    assert_true(net_client_ended(origin[PLACES - 1]));
     assert_int_equal(server.acceptor->open, PLACES); /* the call still holds on to its connection */
     assert_int_equal(server.acceptor->leaving, 1);
     release(1);
     SERVER_UNTIL(server.acceptor->leaving == 0);
     assert_int_equal(server.acceptor->open, PLACES);
-    for (uint8_t id = 2; id <= CLAIM_LOOKS + 1; id++)
+    for (uint8_t id = 2; id <= SLOT_REQUEST_LOOKS + 1; id++)
         release(id);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
     net_clients_close(good, 2);
 }
 
 /* A client that goes and leaves its calls behind has no use for its place. */
 SERVER_TEST(one_that_is_closed_but_for_its_calls_gives_way)
 {
-    int crowd[PLACES], good;
+    int origin[PLACES], good;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES);
+    take_places(url, 1, origin, PLACES);
     for (int i = 0; i < PLACES; i++)
-        hold(crowd[i], (uint8_t)i);
+        hold(origin[i], (uint8_t)i);
     for (int i = 0; i < PLACES; i++) {
         const struct linger reset = {.l_onoff = 1};
-        setsockopt(crowd[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-        close(crowd[i]);
+        setsockopt(origin[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(origin[i]);
     }
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
@@ -237,18 +237,18 @@ SERVER_TEST(one_that_is_closed_but_for_its_calls_gives_way)
  * connections in pages, which goes by ids, would leave out those that came meanwhile. */
 SERVER_TEST(ids_are_given_in_the_order_of_places)
 {
-    int crowd[PLACES], waits, other;
+    int origin[PLACES], waits, other;
     uint64_t last = UINT64_MAX;
     const struct connection *c;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES); /* the youngest is on the second loop */
+    take_places(url, 1, origin, PLACES); /* the youngest is on the second loop */
     waits = net_client_connect_from(url, 2);
     for (int i = 0; i < 100; i++)
         activator_round(server.activators[0], false);
-    assert_int_equal(server.acceptor->claim_count, 1);
+    assert_int_equal(server.acceptor->slot_request_count, 1);
     for (int i = 0; i < PLACES; i += 2) /* all of the first loop */
-        close(crowd[i]);
+        close(origin[i]);
     for (int i = 0; server_connections(0) > 0; i++) {
         assert_true(i < NET_SERVER_TURNS);
         activator_round(server.activators[0], false);
@@ -269,29 +269,30 @@ SERVER_TEST(ids_are_given_in_the_order_of_places)
     close(waits);
     close(other);
     for (int i = 1; i < PLACES; i += 2)
-        close(crowd[i]);
+        close(origin[i]);
 }
 
-/* More at once than claims: the others wait in the backlog, and get in. */
+/* More at once than slot requests: the others wait in the backlog, and get in. */
 static void many_get_in(uint32_t loops)
 {
-    enum { MANY = 3 * CLAIMS_MAX };
-    int crowd[20 * CLAIMS_MAX], good[MANY];
+    enum { MANY = 3 * SLOT_REQUESTS_MAX };
+    int origin[20 * SLOT_REQUESTS_MAX], good[MANY];
 
     server.count = loops;
-    server.limits.connections = 20 * CLAIMS_MAX;
+    server.limits.connections = 20 * SLOT_REQUESTS_MAX;
     const char *url = server_listen((struct listener_options){0});
-    take_places(url, 1, crowd, 20 * CLAIMS_MAX);
+    take_places(url, 1, origin, 20 * SLOT_REQUESTS_MAX);
     for (uint32_t i = 0; i < MANY; i++)
         good[i] = net_client_connect_from(url, 2 + i);
     for (int i = 0; i < MANY; i++) {
         net_client_request(good[i], 1);
         SERVER_UNTIL(net_client_answered(good[i], 1));
     }
-    assert_int_equal(server_total(), 20 * CLAIMS_MAX);
-    assert_int_equal(net_clients_open(crowd, 20 * CLAIMS_MAX), 20 * CLAIMS_MAX - MANY);
+    assert_int_equal(server_total(), 20 * SLOT_REQUESTS_MAX);
+    assert_int_equal(net_clients_open(origin, 20 * SLOT_REQUESTS_MAX),
+                     20 * SLOT_REQUESTS_MAX - MANY);
     net_clients_close(good, MANY);
-    net_clients_close(crowd, 20 * CLAIMS_MAX);
+    net_clients_close(origin, 20 * SLOT_REQUESTS_MAX);
 }
 
 SERVER_TEST(many_that_come_at_once_get_in)
@@ -299,14 +300,14 @@ SERVER_TEST(many_that_come_at_once_get_in)
     many_get_in(2);
 }
 
-/* Which takes only part of the claims. */
+/* Which takes only part of the slot requests. */
 SERVER_TEST(many_that_come_at_once_to_one_loop_get_in)
 {
     many_get_in(1);
 }
 
 /* As one comes whose name has been found, without a listener.  The other end. */
-static int claims_unasked(uint64_t key)
+static int slot_requests_unasked(uint64_t key)
 {
     struct acceptor *a = server.acceptor;
     struct conn_slot *slot = calloc(1, sizeof *slot + 1);
@@ -317,9 +318,9 @@ static int claims_unasked(uint64_t key)
                                .id = ++a->next_id,
                                .rules = &a->listeners[0]->rules,
                                .key = key};
-    crowds_join(&a->crowds, key);
+    origins_join(&a->origins, key);
     slot->rules->open++;
-    claim_place(a, slot);
+    slot_request_place(a, slot);
     return ends[1];
 }
 
@@ -327,25 +328,25 @@ static int claims_unasked(uint64_t key)
  * of it stays until the loop has answered. */
 SERVER_TEST(one_that_goes_as_its_place_is_asked_for_is_not_forgotten_too_early)
 {
-    int crowd[PLACES], good, at = 0;
+    int origin[PLACES], good, at = 0;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES);
+    take_places(url, 1, origin, PLACES);
     net_loop_set_away(server.loops[0], true); /* nobody asks it */
     uint64_t youngest = conn_id(LIST_FIRST(&server.loops[1]->all));
     while (at < PLACES && conn_id(LIST_FIRST(&server.loops[1]->all)) == youngest) {
-        close(crowd[at++]);
+        close(origin[at++]);
         for (int i = 0; i < 8; i++)
             activator_round(server.activators[1], false);
     }
     assert_int_equal(server.acceptor->open, PLACES);
-    good = claims_unasked(peer_key_of_user(100000));
-    assert_int_equal(server.acceptor->claim_count, 1);
+    good = slot_requests_unasked(peer_key_of_user(100000));
+    assert_int_equal(server.acceptor->slot_request_count, 1);
     net_loop_set_away(server.loops[0], false);
-    SERVER_UNTIL(server.acceptor->claim_count == 0);
+    SERVER_UNTIL(server.acceptor->slot_request_count == 0);
     assert_false(net_client_ended(good));
     close(good);
-    net_clients_close(crowd + at, PLACES - at);
+    net_clients_close(origin + at, PLACES - at);
     SERVER_UNTIL(server_total() == 0);
     server_turn(8);
     assert_int_equal(server.acceptor->open + server.acceptor->leaving, 0);
@@ -364,36 +365,37 @@ SERVER_TEST(who_takes_notifications_is_told)
     static const char begin[] = "\x93\x02\xaeserver.closing\x92\xa4"
                                 "BUSY";
     char got[512];
-    int crowd[PLACES], good;
+    int origin[PLACES], good;
 
     server.limits.connections = PLACES;
     const char *url = server_listen((struct listener_options){0});
     for (int i = 0; i < PLACES; i++) {
-        crowd[i] = net_client_connect_from(url, 1);
+        origin[i] = net_client_connect_from(url, 1);
         SERVER_UNTIL(server_total() == (uint64_t)i + 1);
     }
-    opts_in(crowd[PLACES - 1]);
+    opts_in(origin[PLACES - 1]);
     good = is_let_in(url, 2);
-    ssize_t n = recv(crowd[PLACES - 1], got, sizeof got, 0);
+    ssize_t n = recv(origin[PLACES - 1], got, sizeof got, 0);
     assert_true(n > (ssize_t)sizeof begin);
     assert_memory_equal(got, begin, sizeof begin - 1);
     assert_non_null(memmem(got, (size_t)n, "limits.connections", 18));
-    assert_true(net_client_ended(crowd[PLACES - 1]));
+    assert_true(net_client_ended(origin[PLACES - 1]));
     int more = is_let_in(url, 3);
-    assert_int_equal(recv(crowd[PLACES - 2], got, sizeof got, 0), 0); /* that takes answers alone */
+    assert_int_equal(recv(origin[PLACES - 2], got, sizeof got, 0),
+                     0); /* that takes answers alone */
     close(good);
     close(more);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
 }
 
-/* The loop that has the crowd's connections is in a step that does not return: it is asked for
+/* The loop that has the origin's connections is in a step that does not return: it is asked for
  * nothing, and the others' connections are. */
 SERVER_TEST(a_loop_that_is_away_is_not_asked)
 {
-    int crowd[PLACES], good;
+    int origin[PLACES], good;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES);
+    take_places(url, 1, origin, PLACES);
     net_loop_set_away(server.loops[1], true);
     good = net_client_connect_from(url, 2);
     net_client_request(good, 1);
@@ -402,18 +404,18 @@ SERVER_TEST(a_loop_that_is_away_is_not_asked)
     assert_int_equal(server_connections(0), PLACES / 2);
     net_loop_set_away(server.loops[1], false);
     close(good);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
 }
 
 /* What waits for a place when the server ends is closed. */
 SERVER_TEST(a_claim_ends_with_the_server)
 {
-    int crowd[PLACES], good;
+    int origin[PLACES], good;
 
     const char *url = open_server(LISTENER_AUTH_NONE);
-    take_places(url, 1, crowd, PLACES);
+    take_places(url, 1, origin, PLACES);
     good = net_client_connect_from(url, 2);
-    for (int i = 0; server.acceptor->claim_count == 0; i++) {
+    for (int i = 0; server.acceptor->slot_request_count == 0; i++) {
         assert_true(i < NET_SERVER_TURNS);
         activator_round(server.activators[0], false);
         server.now += AO_US(60);
@@ -421,26 +423,26 @@ SERVER_TEST(a_claim_ends_with_the_server)
     server_close(NULL);
     assert_true(net_client_ended(good));
     close(good);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
 }
 
 SERVER_TEST(users_are_counted_as_addresses_are)
 {
-    char directory[] = "/tmp/ergon-claims-XXXXXX";
+    char directory[] = "/tmp/ergon-requests-XXXXXX";
     char url[80];
-    int crowd[PLACES], good;
+    int origin[PLACES], good;
 
     assert_non_null(mkdtemp(directory));
     snprintf(url, sizeof url, "unix://%s/s", directory);
     const char *tcp = open_server(LISTENER_AUTH_NONE);
     assert_non_null(server_listen((struct listener_options){.url = url, .unix_mode = 0600}));
     for (int i = 0; i < PLACES; i++) {
-        crowd[i] = net_client_connect(url);
+        origin[i] = net_client_connect(url);
         SERVER_UNTIL(server_total() == (uint64_t)i + 1);
     }
-    assert_int_equal(crowds_largest(&server.acceptor->crowds)->key, peer_key_of_user(getuid()));
+    assert_int_equal(origins_largest(&server.acceptor->origins)->key, peer_key_of_user(getuid()));
     good = is_let_in(tcp, 2);
-    assert_true(net_client_ended(crowd[PLACES - 1]));
+    assert_true(net_client_ended(origin[PLACES - 1]));
     int more[KEPT_PLACES + 1]; /* as the same user, who runs the server */
     for (int i = 0; i < KEPT_PLACES; i++) {
         more[i] = net_client_connect(url);
@@ -448,17 +450,17 @@ SERVER_TEST(users_are_counted_as_addresses_are)
     }
     more[KEPT_PLACES] = net_client_connect(url);
     SERVER_UNTIL(net_client_ended(more[KEPT_PLACES]));
-    int before = net_clients_open(crowd, PLACES) + net_clients_open(more, KEPT_PLACES);
+    int before = net_clients_open(origin, PLACES) + net_clients_open(more, KEPT_PLACES);
     int other = net_client_connect_from(tcp, 3);
     net_client_request(other, 1);
     SERVER_UNTIL(net_client_answered(other, 1));
     assert_int_equal(server.acceptor->kept, KEPT_PLACES); /* and takes none of the others' */
-    assert_int_equal(net_clients_open(crowd, PLACES) + net_clients_open(more, KEPT_PLACES),
+    assert_int_equal(net_clients_open(origin, PLACES) + net_clients_open(more, KEPT_PLACES),
                      before - 1);
     close(other);
     close(good);
     net_clients_close(more, KEPT_PLACES + 1);
-    net_clients_close(crowd, PLACES);
+    net_clients_close(origin, PLACES);
     server_close(NULL);
     rmdir(directory);
 }

@@ -60,7 +60,7 @@ static char directory[40], url[80];
 static int open_server(void **state)
 {
     server_open(state);
-    snprintf(directory, sizeof directory, "/tmp/ergon-nameless-XXXXXX");
+    snprintf(directory, sizeof directory, "/tmp/ergon-pending-XXXXXX");
     if (mkdtemp(directory) == NULL)
         return -1;
     snprintf(url, sizeof url, "unix://%s/s", directory);
@@ -79,7 +79,7 @@ static int close_server(void **state)
     return rmdir(directory);
 }
 
-#define NAMELESS_TEST(name) TEST_WITH(open_server, close_server, name)
+#define PENDING_USERS_TEST(name) TEST_WITH(open_server, close_server, name)
 
 static void listens(uint32_t connections)
 {
@@ -89,7 +89,7 @@ static void listens(uint32_t connections)
 
 static uint32_t waiting(void)
 {
-    return server.acceptor->nameless.count;
+    return server.acceptor->pending_users.count;
 }
 
 static int comes_as(uint32_t uid)
@@ -130,7 +130,7 @@ static void make_known(uint32_t uid)
 
 /* --- Nobody stands in another's way --- */
 
-NAMELESS_TEST(who_is_known_waits_behind_nobody)
+PENDING_USERS_TEST(who_is_known_waits_behind_nobody)
 {
     int fds[4 * USERS_ASKED_MAX];
 
@@ -156,9 +156,9 @@ NAMELESS_TEST(who_is_known_waits_behind_nobody)
     close(other);
 }
 
-NAMELESS_TEST(all_of_one_user_share_one_look_up)
+PENDING_USERS_TEST(all_of_one_user_share_one_look_up)
 {
-    enum { MANY = 2 * NAMELESS_A_STEP };
+    enum { MANY = 2 * PENDING_USERS_A_STEP };
     int fds[MANY];
 
     listens(1000);
@@ -171,7 +171,7 @@ NAMELESS_TEST(all_of_one_user_share_one_look_up)
     net_clients_close(fds, MANY);
 }
 
-NAMELESS_TEST(they_go_on_in_the_order_in_which_they_came)
+PENDING_USERS_TEST(they_go_on_in_the_order_in_which_they_came)
 {
     const struct connection *c;
     int fds[3], last = INT_MAX;
@@ -214,13 +214,13 @@ static void waits_no_longer_than(ao_time limit)
     net_clients_close(fds, 2);
 }
 
-NAMELESS_TEST(who_waits_for_too_long_is_refused)
+PENDING_USERS_TEST(who_waits_for_too_long_is_refused)
 {
     server.limits.auth_timeout = AO_S(1000);
     waits_no_longer_than(AO_S(1000));
 }
 
-NAMELESS_TEST(there_is_a_limit_where_newcomers_have_none)
+PENDING_USERS_TEST(there_is_a_limit_where_newcomers_have_none)
 {
     int fd;
 
@@ -235,7 +235,7 @@ NAMELESS_TEST(there_is_a_limit_where_newcomers_have_none)
     close(fd);
 }
 
-NAMELESS_TEST(without_an_answer_all_of_the_user_are_refused)
+PENDING_USERS_TEST(without_an_answer_all_of_the_user_are_refused)
 {
     int fds[5], other;
 
@@ -256,20 +256,20 @@ static void note(void *arg)
     *(bool *)arg = true;
 }
 
-NAMELESS_TEST(a_drain_waits_for_no_names)
+PENDING_USERS_TEST(a_drain_waits_for_no_names)
 {
     bool drained = false;
-    int fds[2 * NAMELESS_A_STEP];
+    int fds[2 * PENDING_USERS_A_STEP];
 
     listens(1000);
-    wait_as(ALICE, fds, 2 * NAMELESS_A_STEP);
+    wait_as(ALICE, fds, 2 * PENDING_USERS_A_STEP);
     net_drain(server.acceptor, note, &drained);
     SERVER_UNTIL(drained && waiting() == 0);
-    assert_int_equal(net_clients_open(fds, 2 * NAMELESS_A_STEP), 0);
-    net_clients_close(fds, 2 * NAMELESS_A_STEP);
+    assert_int_equal(net_clients_open(fds, 2 * PENDING_USERS_A_STEP), 0);
+    net_clients_close(fds, 2 * PENDING_USERS_A_STEP);
 }
 
-NAMELESS_TEST(the_end_closes_those_that_wait)
+PENDING_USERS_TEST(the_end_closes_those_that_wait)
 {
     int fds[3];
 
@@ -289,7 +289,7 @@ static void forget_names(void)
     assert_int_equal(net_reload(server.acceptor, NULL, error, sizeof error), 0);
 }
 
-NAMELESS_TEST(a_reload_asks_again_for_those_that_wait)
+PENDING_USERS_TEST(a_reload_asks_again_for_those_that_wait)
 {
     int fd;
 
@@ -303,7 +303,7 @@ NAMELESS_TEST(a_reload_asks_again_for_those_that_wait)
     close(fd);
 }
 
-NAMELESS_TEST(without_memory_one_is_refused_and_nothing_else)
+PENDING_USERS_TEST(without_memory_one_is_refused_and_nothing_else)
 {
     int fd;
 
@@ -327,7 +327,7 @@ NAMELESS_TEST(without_memory_one_is_refused_and_nothing_else)
 
 enum { PLACES = 40 };
 
-NAMELESS_TEST(a_listener_counts_them)
+PENDING_USERS_TEST(a_listener_counts_them)
 {
     int fds[5], more;
 
@@ -348,37 +348,37 @@ NAMELESS_TEST(a_listener_counts_them)
 }
 
 /* They take all places, and those beyond; who is known gets in all the same. */
-NAMELESS_TEST(of_those_that_wait_the_youngest_give_way_to_who_is_known)
+PENDING_USERS_TEST(of_those_that_wait_the_youngest_give_way_to_who_is_known)
 {
-    int fds[PLACES + NAMELESS_MORE], known[2], same;
+    int fds[PLACES + PENDING_USERS_MORE], known[2], same;
 
     listens(PLACES);
     const char *tcp = server_listen((struct listener_options){0});
     make_known(BOB);
-    wait_as(ALICE, fds, PLACES + NAMELESS_MORE);
-    assert_int_equal(nameless_places(&server.acceptor->nameless), PLACES);
+    wait_as(ALICE, fds, PLACES + PENDING_USERS_MORE);
+    assert_int_equal(pending_users_places(&server.acceptor->pending_users), PLACES);
     same = comes_as(ALICE); /* one more of those that are the most */
     SERVER_UNTIL(net_client_ended(same));
     known[0] = comes_as(BOB);
     assert_true(is_served(known[0]));
     known[1] = net_client_connect_from(tcp, 2);
     assert_true(is_served(known[1]));
-    assert_int_equal(waiting(), PLACES + NAMELESS_MORE - 2);
-    assert_true(net_client_ended(fds[PLACES + NAMELESS_MORE - 1]));
-    assert_true(net_client_ended(fds[PLACES + NAMELESS_MORE - 2]));
+    assert_int_equal(waiting(), PLACES + PENDING_USERS_MORE - 2);
+    assert_true(net_client_ended(fds[PLACES + PENDING_USERS_MORE - 1]));
+    assert_true(net_client_ended(fds[PLACES + PENDING_USERS_MORE - 2]));
     atomic_store(&slow, false);
     SERVER_UNTIL(waiting() == 0); /* their places are theirs, and those beyond have none */
-    SERVER_UNTIL(server.acceptor->claim_count == 0);
-    assert_int_equal(net_clients_open(fds, PLACES + NAMELESS_MORE), PLACES - 2);
+    SERVER_UNTIL(server.acceptor->slot_request_count == 0);
+    assert_int_equal(net_clients_open(fds, PLACES + PENDING_USERS_MORE), PLACES - 2);
     assert_int_equal(server.acceptor->open, PLACES);
     close(same);
     net_clients_close(known, 2);
-    net_clients_close(fds, PLACES + NAMELESS_MORE);
+    net_clients_close(fds, PLACES + PENDING_USERS_MORE);
 }
 
-NAMELESS_TEST(of_two_that_wait_neither_shuts_out_the_other)
+PENDING_USERS_TEST(of_two_that_wait_neither_shuts_out_the_other)
 {
-    enum { ALL = PLACES + NAMELESS_MORE };
+    enum { ALL = PLACES + PENDING_USERS_MORE };
     int fds[ALL], others[ALL];
 
     listens(PLACES);
@@ -394,39 +394,39 @@ NAMELESS_TEST(of_two_that_wait_neither_shuts_out_the_other)
     net_clients_close(others, ALL);
 }
 
-/* Their names come together, and there are more of them than claims. */
-NAMELESS_TEST(those_whose_names_come_wait_for_claims)
+/* Their names come together, and there are more of them than slot requests. */
+PENDING_USERS_TEST(those_whose_names_come_wait_for_claims)
 {
-    enum { MANY = 20 * CLAIMS_MAX, FEW = NAMELESS_MORE };
-    int crowd[MANY], good[FEW];
+    enum { MANY = 20 * SLOT_REQUESTS_MAX, FEW = PENDING_USERS_MORE };
+    int origin[MANY], good[FEW];
 
     listens(MANY);
     const char *tcp = server_listen((struct listener_options){0});
     for (int i = 0; i < MANY; i++) {
-        crowd[i] = net_client_connect_from(tcp, 1);
+        origin[i] = net_client_connect_from(tcp, 1);
         SERVER_UNTIL(server_total() == (uint64_t)i + 1);
     }
     wait_as(ALICE, good, FEW / 2);
     wait_as(BOB, good + FEW / 2, FEW / 2);
-    for (int i = 0; i < CLAIMS_MAX; i++) /* as if other callers waited for a loop */
-        server.acceptor->claim_count++;
+    for (int i = 0; i < SLOT_REQUESTS_MAX; i++) /* as if other callers waited for a loop */
+        server.acceptor->slot_request_count++;
     atomic_store(&slow, false);
     SERVER_UNTIL(atomic_load(&looks) == 2);
     server_turn(1000);
     assert_int_equal(waiting(), FEW);
     assert_int_equal(net_clients_open(good, FEW), FEW);
-    server.acceptor->claim_count = 0;
+    server.acceptor->slot_request_count = 0;
     forget_names(); /* in between they are forgotten */
     for (int i = 0; i < FEW; i++)
         assert_true(is_served(good[i]));
     assert_int_equal(waiting(), 0);
     assert_int_equal(server_total(), MANY);
     net_clients_close(good, FEW);
-    net_clients_close(crowd, MANY);
+    net_clients_close(origin, MANY);
 }
 
-/* A claim that hangs: who waits for it is not kept for ever. */
-NAMELESS_TEST(who_waits_for_a_claim_for_too_long_is_refused)
+/* A slot request that hangs: who waits for it is not kept for ever. */
+PENDING_USERS_TEST(who_waits_for_a_claim_for_too_long_is_refused)
 {
     int place, fd;
 
@@ -436,14 +436,14 @@ NAMELESS_TEST(who_waits_for_a_claim_for_too_long_is_refused)
     place = net_client_connect_from(tcp, 1);
     SERVER_UNTIL(server_total() == 1);
     wait_as(ALICE, &fd, 1);
-    server.acceptor->claim_count = CLAIMS_MAX;
+    server.acceptor->slot_request_count = SLOT_REQUESTS_MAX;
     atomic_store(&slow, false);
     SERVER_UNTIL(atomic_load(&looks) == 1);
     server_turn(100);
     assert_false(net_client_ended(fd));
     server.now += AO_S(1000);
     SERVER_UNTIL(net_client_ended(fd));
-    server.acceptor->claim_count = 0;
+    server.acceptor->slot_request_count = 0;
     close(fd);
     close(place);
 }

@@ -1,4 +1,4 @@
-/* Crowds: how many connections come from each address, or of each user of the machine, and who has
+/* Origins: how many connections come from each address, or of each user of the machine, and who has
  * the most.  The one table that counts by address: the acceptor counts all connections, a loop
  * those of its own that have not said who they are, and those that shake hands, and the acceptor
  * those that wait for their users' names.
@@ -8,47 +8,47 @@
  * connections, however many addresses somebody has, and each takes 88 bytes.
  *
  * Thread: the owner's. */
-#ifndef ERGON_NET_CROWDS_H
-#define ERGON_NET_CROWDS_H
+#ifndef ERGON_NET_ORIGINS_H
+#define ERGON_NET_ORIGINS_H
 
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/pairing_heap.h"
 
-/* One that is counted and stands in its crowd's list. */
-struct crowd_member {
-    TAILQ_ENTRY(crowd_member) link;
+/* One that is counted and stands in its origin's list. */
+struct origin_member {
+    TAILQ_ENTRY(origin_member) link;
 };
-TAILQ_HEAD(crowd_members, crowd_member);
+TAILQ_HEAD(origin_members, origin_member);
 
-struct crowd { /* the table's */
+struct origin { /* the table's */
     struct hash_link link;
     struct pairing_node node;
     uint64_t key;   /* peer_key() */
     uint64_t order; /* of its making: among those of equal size the older goes first */
     uint32_t count;
-    struct crowd_members members; /* the owner's, who puts in whom it wants to find */
+    struct origin_members members; /* the owner's, who puts in whom it wants to find */
 };
 
-struct crowds {
+struct origins {
     struct hash_table by_key;
     struct pairing_heap by_count;
     uint64_t seed[2]; /* so that nobody can choose addresses that fall together */
     uint64_t made;
 };
 
-void crowds_init(struct crowds *c, const uint64_t seed[2]);
-void crowds_fini(struct crowds *c);
+void origins_init(struct origins *c, const uint64_t seed[2]);
+void origins_fini(struct origins *c);
 
-/* One more; the crowd is valid as long as it counts somebody.  NULL without memory: it is not
+/* One more; the origin is valid as long as it counts somebody.  NULL without memory: it is not
  * counted. */
-struct crowd *crowds_join(struct crowds *c, uint64_t key);
-/* One fewer; the last one frees the crowd. */
-void crowds_leave(struct crowds *c, struct crowd *crowd);
-/* The crowd of this key; NULL: nobody of it is counted. */
-struct crowd *crowds_find(const struct crowds *c, uint64_t key);
+struct origin *origins_join(struct origins *c, uint64_t key);
+/* One fewer; the last one frees the origin. */
+void origins_leave(struct origins *c, struct origin *origin);
+/* The origin of this key; NULL: nobody of it is counted. */
+struct origin *origins_find(const struct origins *c, uint64_t key);
 
 /* That with the most, borrowed until the next change; NULL: none is counted.  O(1). */
-struct crowd *crowds_largest(const struct crowds *c);
+struct origin *origins_largest(const struct origins *c);
 
 #endif

@@ -1,0 +1,65 @@
+/* Unauthenticated connections: those of one loop whose peers have not said who they are.
+ *
+ * A connection is one from its beginning to the end of its TLS handshake; and on a listener that
+ * asks for tokens, until a certificate or server.auth says who it is.  An unauthenticated
+ * connection gets little: a limited time, small messages, and a place only as long as there are not
+ * too many of them.  When there are, one of the address that has the most of them makes room: so a
+ * flood from one address meets itself, and not who comes from another.  The one that came first
+ * does if it had a second to speak: whoever wants to say who he is does so at once, and whoever
+ * only holds places loses them. If it had not, many came at once, and the last one has to come
+ * again.  (A random early drop, as of OpenSSH's MaxStartups, would hit those who are about to speak
+ * as often.)
+ *
+ * Thread: the loop's.  What may fail says so. */
+#ifndef ERGON_NET_UNAUTHENTICATED_H
+#define ERGON_NET_UNAUTHENTICATED_H
+
+#include "server/net/connection/conn_private.h"
+
+enum { UNAUTHENTICATED_MESSAGE_MAX = 4096 /* bytes */ };
+
+/* For a loop whose limits are set. */
+void unauthenticated_init(struct net_loop *l);
+void unauthenticated_fini(struct net_loop *l); /* when its connections are gone */
+
+/* A new connection, if it is one.  False without memory. */
+bool unauthenticated_add(struct connection *c);
+
+/* A connection that was known and is nobody's any more: its time begins again.  False without
+ * memory: it is none. */
+bool unauthenticated_again(struct connection *c);
+
+/* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
+void unauthenticated_remove(struct connection *c);
+
+/* It leaves HANDSHAKE.  Twice is fine. */
+void unauthenticated_shook(struct connection *c);
+
+/* When it has to have said who it is, of the activators' clock; AO_NEVER: that has no limit, it
+ * still shakes hands, or it is none. */
+ao_time unauthenticated_deadline(const struct connection *c);
+
+/* A connection of this key (peer_key()) has a place among these, or has it no more. */
+void places_join(struct places *p, struct place *place, uint64_t key);
+void places_leave(struct places *p, struct place *place);
+/* Who came first of this origin, and who last; NULL: of all, where there are some.  O(1), or who
+ * has many addresses could have each unauthenticated connection looked for among all others. */
+struct place *places_first(const struct places *p, const struct origin *origin);
+struct place *places_last(const struct places *p, const struct origin *origin);
+
+/* --- unauthenticated_evict.c --- */
+
+/* Closes one if there are too many; within no step of a connection. */
+void unauthenticated_make_room(struct net_loop *l);
+
+/* Closes one by the same choice, however many there are, for `why`, which is constant; where
+ * the address that has the most has no more than `spared` here, only one that had its second.
+ * Returns it; NULL: there is none.  Within no step of a
+ * connection. */
+struct connection *unauthenticated_evict(struct net_loop *l, uint32_t spared, const char *why);
+
+/* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
+ * are too many, one is closed by the same choice: it may be this one, which then is CLOSED. */
+void unauthenticated_shakes(struct connection *c);
+
+#endif
