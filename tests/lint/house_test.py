@@ -25,7 +25,7 @@ COUNTS = {
     "files that name an option of a task (keep_size)": (7, 5),
     "files that name a key (keep_failed)": (3, 3),
     "files that name a method (task.run_now)": (5, 5),
-    "files of server/ whose name is a word of our own": (4, 0),
+    "files of server/ whose name is a word of our own": (0, 0),
     "words of our own in comments of server/": (855, 200),
 }
 

@@ -7,7 +7,7 @@
 
 #include "server/jobs/effects.h"
 #include "server/jobs/life/outcome.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/out.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_world_lives.h"

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "server/jobs/life/backoff.h"
 #include "server/jobs/life/loss.h"
-#include "server/jobs/core/past.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/queueing.h"

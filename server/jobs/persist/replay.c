@@ -1,7 +1,7 @@
 #include "server/jobs/persist/replay.h"
 
 #include "server/jobs/core/history.h"
-#include "server/jobs/core/past.h"
+#include "server/jobs/core/history_reload.h"
 
 static const char said_before[] = "its data are not kept across a restart of the server";
 

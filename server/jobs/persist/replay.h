@@ -1,5 +1,6 @@
-/* Histories read back from the store; core/past.h says what the row of a job tells by itself.
- * Thread: the jobs'.  Nothing here fails: without memory an event is lost, as in core/history.h. */
+/* Histories read back from the store; core/history_reload.h says what the row of a job tells by
+ * itself. Thread: the jobs'.  Nothing here fails: without memory an event is lost, as in
+ * core/history.h. */
 #ifndef ERGON_JOBS_REPLAY_H
 #define ERGON_JOBS_REPLAY_H
 

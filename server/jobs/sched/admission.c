@@ -1,7 +1,7 @@
 #include "server/jobs/sched/admission.h"
 
 #include "server/jobs/core/names.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/numbers.h"
 

@@ -9,7 +9,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"

@@ -3,7 +3,7 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"

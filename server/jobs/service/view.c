@@ -1,10 +1,10 @@
 #include "server/jobs/service/view.h"
 
 #include "server/jobs/core/history.h"
-#include "server/jobs/core/past.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/service/operation.h"
 

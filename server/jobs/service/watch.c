@@ -1,7 +1,7 @@
 /* task.watch: follows the history of a job.  It is answered as soon as there is something to see;
  * or, with `push`, events are sent as they come, and it is answered at the job's end. */
 #include "server/jobs/core/history.h"
-#include "server/jobs/core/past.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/channel.h"

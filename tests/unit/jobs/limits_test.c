@@ -5,7 +5,7 @@
 
 #include "server/jobs/core/job.h"
 #include "server/jobs/sched/limits.h"
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/core/table.h"
 #include "tests/support/cmocka_env.h"

@@ -6,8 +6,8 @@
  * come behind them, else when somebody looks, since few of a million ended jobs are looked at.
  *
  * Thread: the jobs'.  The job is weighed, and the store knows all that is added here. */
-#ifndef ERGON_JOBS_PAST_H
-#define ERGON_JOBS_PAST_H
+#ifndef ERGON_JOBS_HISTORY_RELOAD_H
+#define ERGON_JOBS_HISTORY_RELOAD_H
 
 #include "server/jobs/core/table.h"
 

@@ -2,8 +2,8 @@
  * limit: what task.explain and sem.explain tell.
  *
  * Thread: the jobs'.  Nothing here blocks or changes anything. */
-#ifndef ERGON_JOBS_LINE_PLACE_H
-#define ERGON_JOBS_LINE_PLACE_H
+#ifndef ERGON_JOBS_WAIT_POSITION_H
+#define ERGON_JOBS_WAIT_POSITION_H
 
 #include "server/jobs/sched/limits.h"
 

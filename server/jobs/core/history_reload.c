@@ -1,4 +1,4 @@
-#include "server/jobs/core/past.h"
+#include "server/jobs/core/history_reload.h"
 
 #include "server/jobs/core/history.h"
 

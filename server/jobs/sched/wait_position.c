@@ -1,4 +1,4 @@
-#include "server/jobs/sched/line_place.h"
+#include "server/jobs/sched/wait_position.h"
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/lines.h"
