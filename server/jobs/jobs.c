@@ -397,6 +397,50 @@ void jobs_free(struct jobs *jobs)
     free(jobs);
 }
 
+/* --- What is shown --- */
+
+#define AT(member) FIGURE_AT(struct jobs_info, member)
+
+/* clang-format off */
+const struct figure jobs_figures[] = {
+    {"kept", AT(tasks), "held", NULL, false, NULL, NULL},
+    {"kept", AT(limits.max), "limit",
+     "ergon_tasks_limit", false, NULL, "The most that are kept."},
+    {"kept", AT(bytes), "bytes",
+     "ergon_tasks_bytes", false, "bytes", "Memory that they take."},
+    {"kept", AT(limits.bytes), "bytes_limit",
+     "ergon_tasks_limit_bytes", false, "bytes", "The most that they may take."},
+    {"kept", AT(kept_bytes), "ended_bytes",
+     "ergon_tasks_ended_bytes", false, "bytes", "Of that, those that have ended."},
+    {"kept", AT(limits.kept_bytes), "ended_bytes_limit", NULL, false, NULL, NULL},
+    {"kept", AT(limits.tenant_share), "tenant_share", NULL, false, NULL, NULL},
+    {"kept", AT(submitted), "submitted",
+     "ergon_tasks_submitted", true, NULL, "Tasks that were submitted."},
+    {"kept", AT(starts), "starts",
+     "ergon_attempts", true, NULL, "Attempts that have begun."},
+    {"kept", AT(retries), "retries",
+     "ergon_retries", true, NULL, "Attempts beyond the first of a task."},
+    {"kept", AT(fenced), "fenced",
+     "ergon_fenced", true, NULL, "Answers of attempts that did not count any more."},
+    {"feed", AT(feed_events), "events",
+     "ergon_feed_events", true, NULL, "Events of the server-wide feed since the start."},
+    {"feed", AT(feed_bytes), "bytes",
+     "ergon_feed_bytes", false, "bytes", "Memory that the feed takes."},
+    {"crons", AT(crons), NULL,
+     "ergon_crons", false, NULL, "Crons."},
+    {"shared", AT(semaphores), "semaphores",
+     "ergon_semaphores", false, NULL, "Semaphores."},
+    {"shared", AT(held), "held",
+     "ergon_semaphore_holds", false, NULL, "Holds of semaphores by clients."},
+    {"shared", AT(waiting), "waiting",
+     "ergon_semaphore_waiting", false, NULL, "Clients that wait for a permit."},
+    {"shared", AT(events), "events",
+     "ergon_events", false, NULL, "Named events."},
+};
+/* clang-format on */
+
+const size_t jobs_figure_count = sizeof jobs_figures / sizeof jobs_figures[0];
+
 static void show_store(const struct store *s, struct jobs_info *out)
 {
     struct store_info info;

@@ -10,6 +10,7 @@
 
 #include <ergon/activator.h>
 
+#include "base/figure.h"
 #include "base/histogram.h"
 #include "base/span.h"
 #include "server/jobs/core/states.h"
@@ -97,6 +98,9 @@ struct jobs_info {
     struct histogram_sum cron_late; /* how long after its time a cron's task was submitted */
 };
 void jobs_info(const struct jobs *jobs, struct jobs_info *out);
+/* How the plain ones of struct jobs_info are shown. */
+extern const struct figure jobs_figures[];
+extern const size_t jobs_figure_count;
 /* Has the store look at its file system, as store_look() says: any thread; nothing without one. */
 void jobs_look(struct jobs *jobs);
 

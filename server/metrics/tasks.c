@@ -148,31 +148,11 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
         metrics_count(t, &states, metrics_label(labels, sizeof labels, "state", job_state_names[i]),
                       j.by_state[i]);
     }
-    write_one(t, "ergon_tasks_limit", METRICS_GAUGE, NULL, j.limits.max, "The most that are kept.");
-    write_one(t, "ergon_tasks_bytes", METRICS_GAUGE, "bytes", j.bytes, "Memory that they take.");
-    write_one(t, "ergon_tasks_limit_bytes", METRICS_GAUGE, "bytes", j.limits.bytes,
-              "The most that they may take.");
-    write_one(t, "ergon_tasks_ended_bytes", METRICS_GAUGE, "bytes", j.kept_bytes,
-              "Of that, those that have ended.");
-    write_one(t, "ergon_tasks_submitted", METRICS_COUNTER, NULL, j.submitted,
-              "Tasks that were submitted.");
-    write_one(t, "ergon_attempts", METRICS_COUNTER, NULL, j.starts, "Attempts that have begun.");
-    write_one(t, "ergon_retries", METRICS_COUNTER, NULL, j.retries,
-              "Attempts beyond the first of a task.");
-    write_one(t, "ergon_fenced", METRICS_COUNTER, NULL, j.fenced,
-              "Answers of attempts that did not count any more.");
+    write_figures(t, "kept", jobs_figures, jobs_figure_count, &j);
     metrics_begin(t, &late);
     metrics_histogram(t, &late, "", &j.cron_late);
-    write_one(t, "ergon_feed_events", METRICS_COUNTER, NULL, j.feed_events,
-              "Events of the server-wide feed since the start.");
-    write_one(t, "ergon_feed_bytes", METRICS_GAUGE, "bytes", j.feed_bytes,
-              "Memory that the feed takes.");
-    write_one(t, "ergon_crons", METRICS_GAUGE, NULL, j.crons, "Crons.");
-    write_one(t, "ergon_semaphores", METRICS_GAUGE, NULL, j.semaphores, "Semaphores.");
-    write_one(t, "ergon_semaphore_holds", METRICS_GAUGE, NULL, j.held,
-              "Holds of semaphores by clients.");
-    write_one(t, "ergon_semaphore_waiting", METRICS_GAUGE, NULL, j.waiting,
-              "Clients that wait for a permit.");
-    write_one(t, "ergon_events", METRICS_GAUGE, NULL, j.events, "Named events.");
+    write_figures(t, "feed", jobs_figures, jobs_figure_count, &j);
+    write_figures(t, "crons", jobs_figures, jobs_figure_count, &j);
+    write_figures(t, "shared", jobs_figures, jobs_figure_count, &j);
     write_store(t, &j);
 }

@@ -88,43 +88,30 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
     pack_key_uint(p, "refused", t->busy_refused);
 }
 
-static void pack_kept(struct pack *p, const struct jobs_info *l)
+/* A map of these figures, and of `more` pairs that follow by hand. */
+static void pack_figures(struct pack *p, const char *map, const struct figure *figures,
+                         size_t count, const void *published, uint32_t more)
 {
-    pack_str(p, "kept");
-    pack_map(p, 12);
-    pack_key_uint(p, "held", l->tasks);
-    pack_key_uint(p, "limit", l->limits.max);
-    pack_key_uint(p, "bytes", l->bytes);
-    pack_key_uint(p, "bytes_limit", l->limits.bytes);
-    pack_key_uint(p, "ended_bytes", l->kept_bytes);
-    pack_key_uint(p, "ended_bytes_limit", l->limits.kept_bytes);
-    pack_key_uint(p, "tenant_share", l->limits.tenant_share);
-    pack_key_uint(p, "submitted", l->submitted);
-    pack_key_uint(p, "starts", l->starts);
-    pack_key_uint(p, "retries", l->retries);
-    pack_key_uint(p, "fenced", l->fenced);
+    uint32_t shown = 0;
+
+    for (const struct figure *f = figures; f < figures + count; f++)
+        shown += f->key && figure_is_of(f, map);
+    pack_str(p, map);
+    pack_map(p, shown + more);
+    for (const struct figure *f = figures; f < figures + count; f++)
+        if (f->key && figure_is_of(f, map))
+            pack_key_uint(p, f->key, figure_value(f, published));
+}
+
+static void pack_jobs(struct pack *p, const struct jobs_info *l)
+{
+    pack_figures(p, "kept", jobs_figures, jobs_figure_count, l, 1);
     pack_str(p, "states");
     pack_map(p, JOB_STATE_COUNT);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         pack_key_uint(p, job_state_names[i], l->by_state[i]);
-}
-
-static void pack_shared(struct pack *p, const struct jobs_info *l)
-{
-    pack_str(p, "shared");
-    pack_map(p, 4);
-    pack_key_uint(p, "semaphores", l->semaphores);
-    pack_key_uint(p, "held", l->held);
-    pack_key_uint(p, "waiting", l->waiting);
-    pack_key_uint(p, "events", l->events);
-}
-
-static void pack_feed(struct pack *p, const struct jobs_info *l)
-{
-    pack_str(p, "feed");
-    pack_map(p, 2);
-    pack_key_uint(p, "events", l->feed_events);
-    pack_key_uint(p, "bytes", l->feed_bytes);
+    pack_figures(p, "shared", jobs_figures, jobs_figure_count, l, 0);
+    pack_figures(p, "feed", jobs_figures, jobs_figure_count, l, 0);
 }
 
 static void pack_store(struct pack *p, const struct jobs_info *l)
@@ -367,9 +354,7 @@ void serve_server_info(struct rpc_request *rq)
     pack_tasks(&p, &tasks);
     pack_handlers(&p, s, handlers, count);
     pack_workers(&p, s, handlers, count);
-    pack_kept(&p, &kept);
-    pack_shared(&p, &kept);
-    pack_feed(&p, &kept);
+    pack_jobs(&p, &kept);
     pack_store(&p, &kept);
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());
