@@ -19,8 +19,9 @@ struct figure {
     const char *help;
 };
 
-/* The offset and the size of a member. */
-#define FIGURE_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+/* The offset and the size of a member; one of another size does not compile. */
+#define FIGURE_AT(type, member) offsetof(type, member), FIGURE_SIZE(sizeof(((type *)0)->member))
+#define FIGURE_SIZE(size)       ((size) * sizeof(char[(size) == 4 || (size) == 8 ? 1 : -1]))
 
 static inline uint64_t figure_value(const struct figure *f, const void *published)
 {
@@ -28,9 +29,12 @@ static inline uint64_t figure_value(const struct figure *f, const void *publishe
     uint32_t narrow;
     uint64_t wide;
 
-    if (f->size == sizeof narrow)
-        return memcpy(&narrow, at, sizeof narrow), narrow;
-    return memcpy(&wide, at, sizeof wide), wide;
+    if (f->size == sizeof narrow) {
+        memcpy(&narrow, at, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, at, sizeof wide);
+    return wide;
 }
 
 static inline bool figure_is_of(const struct figure *f, const char *group)
