@@ -246,7 +246,7 @@ class Workers(unittest.TestCase):
         self.runs_at(held)
         self.client.call("task.cancel", held)
         eventually(lambda: os.path.exists(self.notes) and self.said() == "cancelled cancelled\n", "it was told")
-        # One that is cancelled before it looks is told nothing: then the next one is.
+        # A handler that is cancelled before it looks at its context learns nothing: then the call is made again, with more time.
         free = lambda: self.client.call("worker.list")["workers"][0]["out"] == 0
         for ms in (100, 1000, 10000, 50000):
             with self.assertRaises(RemoteError):

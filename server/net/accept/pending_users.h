@@ -8,8 +8,9 @@
  * else.
  *
  * Each has a place among limits.connections, but for PENDING_USERS_MORE of them, which may be
- * beyond. When no place is left the user that has most of these makes room, the youngest first: for
- * who is known, or waits for another name, and has fewer.  So neither shuts out the other.
+ * beyond.  When no place is left, the user that has most of these loses the youngest, to a
+ * connection of a user whose name is known, or of one that has fewer here.  So neither shuts out
+ * the other.
  *
  * Where all slot requests are taken (slot_requests.h) those whose names have come wait here on,
  * until one is free.

@@ -70,7 +70,7 @@ static bool ask_unauthenticated(struct acceptor *a, struct slot_request *c)
     return false;
 }
 
-/* The n-th youngest of a origin that can be asked; NULL: there are not so many. */
+/* The n-th youngest of an origin that can be asked; NULL: there are not so many. */
 static struct conn_slot *youngest(const struct acceptor *a, const struct origin *origin, uint32_t n)
 {
     const struct origin_member *member;

@@ -69,7 +69,7 @@ struct conn_slot {
     struct loop_message message;
     uint64_t id; /* of the connection; each loop is given them in their order */
     struct listener_rules *rules;
-    uint64_t key; /* of its peer (peer_key()); while it is counted there is a origin of it */
+    uint64_t key; /* of its peer (peer_key()); while it is counted there is an origin of it */
     struct connection *connection;  /* the loop's; NULL: there is none, any more or at all */
     struct origin_member of_origin; /* the acceptor's: while it is counted and a loop has it; the
                                      * youngest is first */

@@ -21,7 +21,7 @@ static struct connection *shaker_of(struct place *p)
     return ao_of(p, struct conn_cold, shaking)->owner;
 }
 
-/* The server has done all that it can: what comes next is the peer's.  In a origin, or behind a
+/* The server has done all that it can: what comes next is the peer's.  In an origin, or behind a
  * long step, it may be the server that is late: nobody pays for that. */
 static bool is_waited_for(const struct connection *c)
 {

@@ -130,7 +130,7 @@ SERVER_TEST(unauthenticated_ones_are_evicted_before_all_others)
     net_clients_close(silent, PLACES / 2);
 }
 
-/* Those who come beside a origin that is known do not push out each other. */
+/* Those who come beside an origin that is known do not push out each other. */
 SERVER_TEST(who_has_just_come_stays_where_one_has_most_places)
 {
     int origin[PLACES], newcomers[4];
