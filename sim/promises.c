@@ -211,6 +211,8 @@ void sim_saw_get(struct sim_task *t, uint32_t mark, struct span result)
 void sim_check_ended(const struct sim_task *t, struct span result)
 {
     struct span state = sim_member_text(result, "state");
+    struct span reason = sim_member_text(result, "reason");
     if (!*t->run && !sim_has_ended(result))
-        sim_finding("ends: task %s is %.*s after a long calm", t->id, (int)state.len, state.at);
+        sim_finding("ends: task %s is %.*s (%.*s) after a long calm", t->id, (int)state.len,
+                    state.at, (int)reason.len, reason.at);
 }
