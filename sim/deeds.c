@@ -314,9 +314,17 @@ static void heed_rate(struct sim_request *r)
         t->of_rate = true;
 }
 
+static uint64_t rate_asked; /* submissions; those that were not answered may be there, too */
+
+uint64_t sim_deeds_rate_ms(void)
+{
+    return rate_asked * RATE_MS / RATE_MAX;
+}
+
 static void submit_with_rate(struct sim_burst *b, uint32_t client)
 {
     (void)client;
+    rate_asked++;
     put(b, "task.submit", 3)->heed = heed_rate;
     sim_put_text(&b->out, "echo");
     sim_put_array(&b->out, 0);

@@ -40,6 +40,8 @@ void sim_check_deeds(struct span result);
 
 /* A task of this method began at this time. */
 void sim_check_pause(const char *method, uint64_t began);
+/* So long the tasks of the rate take, if they begin in calm. */
+uint64_t sim_deeds_rate_ms(void);
 void sim_deeds_resume(struct sim_burst *b); /* opens all queues that may be paused */
 
 /* In calm, what task.get says of each task that has ended; and then all together. */

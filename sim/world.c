@@ -218,7 +218,8 @@ static void cancel_runs(void)
 /* Every task ends at last; see workers.md for how long one may take that kills its workers. */
 static void wait_for_ends(void)
 {
-    uint32_t minutes = sim_workers_there() ? CALM_MINUTES : 1;
+    uint64_t minutes = sim_workers_there() ? CALM_MINUTES : 1;
+    minutes += sim_deeds_rate_ms() / MINUTE_MS;
     open_count = 1;
     while (open_count > 0 && minutes-- > 0) {
         sim_sleep_for(SIM_MS(MINUTE_MS));
