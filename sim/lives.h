@@ -6,6 +6,8 @@
 
 #include "sim/node.h"
 
+void sim_configure(void); /* the server, once */
+
 /* Workers, holders, the feed's follower and faults: what they are like, and their fibers. */
 void sim_others_shape(void);
 void sim_others_spawn(void);

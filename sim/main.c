@@ -3,6 +3,8 @@
  *     ergon-sim --seed N [--seeds COUNT] [--first] [--reach] [--verbose]
  *     ergon-sim --seed N --shrink OUT
  *     ergon-sim --script FILE [--verbose]
+ *     ergon-sim --module FILE [--stand-in FILE]... SCENARIO [--seed N] [--seeds COUNT] [--verbose]
+ *     ergon-sim --remote SCENARIO [--verbose]
  *
  * Each seed runs in a process of its own, and prints a line: its hash, and what it did.  Two runs
  * of one seed print the same line.  Exit status: 0 no finding, 1 findings (or nothing to shrink), 2
@@ -20,6 +22,7 @@
 #include "sim/schedule.h"
 #include "sim/shrink.h"
 #include "sim/trace.h"
+#include "sim/user/seeds.h"
 #include "sim/world.h"
 
 enum { PATIENCE_S = 120 /* of real time: a run takes a fraction of a second */, EXIT_USAGE = 2 };
@@ -29,6 +32,7 @@ struct options {
     bool first; /* the first that fails is the last */
     bool reach; /* at the end: what was */
     const char *script, *shrink;
+    struct sim_user_options user;
 };
 
 static bool read_number(const char *text, uint64_t *out)
@@ -40,12 +44,19 @@ static bool read_number(const char *text, uint64_t *out)
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-    static const struct option known[] = {
-        {"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
-        {"first", no_argument, NULL, 'f'},        {"reach", no_argument, NULL, 'r'},
-        {"script", required_argument, NULL, 'p'}, {"shrink", required_argument, NULL, 'o'},
-        {"verbose", no_argument, NULL, 'v'},      {0}};
+    static const struct option known[] = {{"seed", required_argument, NULL, 's'},
+                                          {"seeds", required_argument, NULL, 'n'},
+                                          {"first", no_argument, NULL, 'f'},
+                                          {"reach", no_argument, NULL, 'r'},
+                                          {"script", required_argument, NULL, 'p'},
+                                          {"shrink", required_argument, NULL, 'o'},
+                                          {"module", required_argument, NULL, 'm'},
+                                          {"stand-in", required_argument, NULL, 'i'},
+                                          {"remote", no_argument, NULL, 'w'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {0}};
     bool good = true;
+    int stand_ins = 0;
     int c;
     *o = (struct options){.seed = 1, .count = 1};
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
@@ -68,12 +79,25 @@ static bool read_options(int argc, char **argv, struct options *o)
         case 'o':
             o->shrink = optarg;
             break;
+        case 'm':
+            o->user.module = optarg;
+            break;
+        case 'i':
+            good &= stand_ins < SIM_STAND_INS_MAX;
+            if (good)
+                o->user.stand_ins[stand_ins++] = optarg;
+            break;
+        case 'w':
+            o->user.remote = true;
+            break;
         case 'v':
             sim_verbose = true;
             break;
         default:
             good = false;
         }
+    if (o->user.module || o->user.remote)
+        o->user.scenario = argv[optind++];
     return good && optind == argc;
 }
 
@@ -141,9 +165,17 @@ int main(int argc, char **argv)
         fprintf(stderr,
                 "usage: %s --seed N [--seeds COUNT] [--first] [--reach] [--verbose]\n"
                 "       %s --seed N --shrink OUT\n"
-                "       %s --script FILE [--verbose]\n",
-                argv[0], argv[0], argv[0]);
+                "       %s --script FILE [--verbose]\n"
+                "       %s --module FILE [--stand-in FILE]... SCENARIO [--seed N] [--seeds COUNT]\n"
+                "       %s --remote SCENARIO\n",
+                argv[0], argv[0], argv[0], argv[0], argv[0]);
         return EXIT_USAGE;
+    }
+    if (o.user.scenario) {
+        o.user.program = argv[0];
+        o.user.seed = o.seed;
+        o.user.count = o.count;
+        return sim_user_seeds(&o.user);
     }
     if (o.script)
         run_script(o.script);

@@ -396,6 +396,15 @@ static bool stands(const struct sim_link *l)
     return l->stream && !l->client_left && !l->server_done;
 }
 
+void sim_net_reset_one(struct sim_link *l)
+{
+    sim_tell("connection %d is reset", l->fd - FD_BASE);
+    l->was_reset = l->client_left = l->news = true;
+    l->to_server.from = l->to_server.to = l->to_client.from = l->to_client.to = 0;
+    server_ends(l);
+    tell_server(l);
+}
+
 void sim_net_reset(uint64_t chance)
 {
     int count = 0;
@@ -405,12 +414,7 @@ void sim_net_reset(uint64_t chance)
             standing[count++] = links[n];
     if (count == 0)
         return;
-    struct sim_link *l = standing[chance % (uint64_t)count];
-    sim_tell("connection %d is reset", l->fd - FD_BASE);
-    l->was_reset = l->client_left = l->news = true;
-    l->to_server.from = l->to_server.to = l->to_client.from = l->to_client.to = 0;
-    server_ends(l);
-    tell_server(l);
+    sim_net_reset_one(standing[chance % (uint64_t)count]);
 }
 
 void sim_net_freeze(bool on)

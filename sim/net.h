@@ -37,6 +37,7 @@ void sim_net_leave(struct sim_link *l);
 /* Of the connections that stand, one that `chance` says: what is on its way is lost, and both ends
  * see a reset. */
 void sim_net_reset(uint64_t chance);
+void sim_net_reset_one(struct sim_link *l);
 /* Nothing passes, in either direction, until it is over. */
 void sim_net_freeze(bool on);
 

@@ -15,12 +15,13 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-extern const struct ergon_module_info *const demo_module; /* linked in */
+enum { FLAGS_MAX = 32 };
 
 static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled, and cut off */
 
 static struct {
     struct config *config;
+    int (*add)(struct registry *r, char *error, size_t size);
     struct topology *topology;
     uint32_t listener, guests;
     unsigned drained;
@@ -42,25 +43,27 @@ static void write_record(void *arg, enum log_level level, const char *event,
     sim_tell("log %d: %s%s", (int)level, event, text);
 }
 
-void sim_node_configure(void)
+bool sim_node_configure(const char *const *flags,
+                        int (*add)(struct registry *r, char *error, size_t size), char *error,
+                        size_t size)
 {
-    static char *argv[] = {"ergond",  "--loops",
-                           "2",       "--manager-place",
-                           "own",     "--idle",
-                           "sleep",   "--blocking",
-                           "2",       "--blocking-max",
-                           "3",       "--store",
-                           SIM_STORE, "--limits-connections",
-                           "100",     "--recorder-files",
-                           "0",       NULL};
+    static char *argv[FLAGS_MAX] = {"ergond", "--loops",          "2",     "--manager-place",
+                                    "own",    "--idle",           "sleep", "--limits-connections",
+                                    "100",    "--recorder-files", "0"};
     static char *envp[] = {NULL};
-    const struct config_input input = {
-        .argc = sizeof argv / sizeof *argv - 1, .argv = argv, .envp = envp, .errors = stderr};
+    int argc = 11;
     enum config_action action;
+    for (; *flags; flags++)
+        argv[argc++] = (char *)*flags;
+    FILE *errors = fmemopen(error, size, "w");
+    require(errors != NULL, "no memory for what is wrong");
+    const struct config_input input = {.argc = argc, .argv = argv, .envp = envp, .errors = errors};
     node.config = config_load(&input, &action);
-    require(node.config != NULL, "the configuration is not accepted");
+    fclose(errors);
+    node.add = add;
     static const struct log_sink sink = {.threshold = LOG_INFO, .write = write_record};
     log_set_sink(&sink);
+    return node.config != NULL;
 }
 
 /* --- Its main thread --- */
@@ -69,10 +72,11 @@ static struct registry *make_registry(void)
 {
     char error[256];
     struct registry *r = registry_new();
-    bool good = r && module_add(r, demo_module, error, sizeof error) == 0;
+    bool good = r && node.add(r, error, sizeof error) == 0;
     for (size_t i = 0; good && builtin_modules[i]; i++)
         good = module_add(r, *builtin_modules[i], error, sizeof error) == 0;
-    require(good, "the modules cannot be added");
+    if (!good)
+        sim_finding("a module cannot be added: %s", error);
     return r;
 }
 

@@ -3,12 +3,19 @@
 #define ERGON_SIM_NODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+struct registry;
 struct sim_link;
 
 enum sim_end { SIM_STOP, SIM_KILL, SIM_POWER };
 
-void sim_node_configure(void); /* once, before the first start */
+/* Once, before the first start, with flags beside our own (NULL behind the last), and with what
+ * adds modules to its registry as module_add() does.  False: *error says what is wrong with the
+ * flags. */
+bool sim_node_configure(const char *const *flags,
+                        int (*add)(struct registry *r, char *error, size_t size), char *error,
+                        size_t size);
 
 /* On a fiber of the world.  Starts it, and returns when it serves.  Where the disk is to be cut,
  * that may be in the start: then false, and sim_node_end() follows. */

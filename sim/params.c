@@ -163,20 +163,24 @@ uint32_t sim_params_count(const struct sim_params *p)
     return (uint32_t)json_array_size(p->array);
 }
 
-void sim_params_put(const struct sim_params *p, struct sim_bytes *out)
+void sim_put_json(struct sim_bytes *out, const json_t *value)
 {
     msgpack_sbuffer buffer;
     msgpack_packer packer;
-    json_t *element;
-    size_t n;
     msgpack_sbuffer_init(&buffer);
     msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
-    json_array_foreach(p->array, n, element)
-        require(json_value_pack(&packer, element, "$bytes"), "parameters that cannot be packed");
+    require(json_value_pack(&packer, value, "$bytes"), "parameters that cannot be packed");
     require(out->len + buffer.size <= sizeof out->at, "the requests of a burst are too long");
     memcpy(out->at + out->len, buffer.data, buffer.size);
     out->len += buffer.size;
     msgpack_sbuffer_destroy(&buffer);
+}
+
+void sim_params_put(const struct sim_params *p, struct sim_bytes *out)
+{
+    json_t *element;
+    size_t n;
+    json_array_foreach(p->array, n, element) sim_put_json(out, element);
 }
 
 const char *sim_params_task(const struct sim_params *p)

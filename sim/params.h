@@ -3,6 +3,7 @@
 #ifndef ERGON_SIM_PARAMS_H
 #define ERGON_SIM_PARAMS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@ struct sim_params *sim_params_read(const char *text);
 bool sim_params_without(const char *text, uint32_t n, char *out, size_t size);
 uint32_t sim_params_count(const struct sim_params *p);
 void sim_params_put(const struct sim_params *p, struct sim_bytes *out); /* each of its elements */
+void sim_put_json(struct sim_bytes *out, const json_t *value);
 /* The first parameter, if it is a task that has a label: its id; else NULL. */
 const char *sim_params_task(const struct sim_params *p);
 /* Of the last parameter, if it has options, this one: its text, or ""; its number, or 0. */

@@ -326,7 +326,7 @@ void sim_play(const struct sim_script *s)
         sim_stalls_by(stall);
     sim_disk_open_as(number_of(SIM_LINE_TEAR, 0, s->count, 1),
                      number_of(SIM_LINE_DISK, 0, s->count, 8));
-    sim_node_configure();
+    sim_configure();
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
 }

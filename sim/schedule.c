@@ -153,6 +153,8 @@ void sim_run(void)
         current = NULL;
         if (f->stack.ended)
             sim_wake_all(f);
+        if (f->stack.ended && f->owner == SIM_WORLD && f != first) /* nobody joins it */
+            sim_release(f);
     }
 }
 

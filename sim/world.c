@@ -1,5 +1,6 @@
 #include "sim/world.h"
 
+#include "server/tasks/registry.h"
 #include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
@@ -22,6 +23,8 @@
 #include "sim/trace.h"
 #include "sim/faults.h"
 #include "sim/worker.h"
+
+extern const struct ergon_module_info *const demo_module; /* linked in */
 
 enum {
     PATIENCE_MS = 900000, /* of clients that are to come to rest */
@@ -132,6 +135,20 @@ static void start(void)
     sim_disk_spare();
     sim_crons_node_started();
     sim_deeds_node_started();
+}
+
+static int add_demo(struct registry *r, char *error, size_t size)
+{
+    return module_add(r, demo_module, error, size);
+}
+
+void sim_configure(void)
+{
+    static const char *const flags[] = {"--blocking", "2", "--blocking-max", "3", "--store",
+                                        SIM_STORE,    NULL};
+    char error[400] = "";
+    if (!sim_node_configure(flags, add_demo, error, sizeof error))
+        sim_finding("the configuration is not accepted: %s", error);
 }
 
 void sim_others_shape(void)
@@ -287,7 +304,7 @@ void sim_world_run(uint64_t seed)
     sim_record_others(seed);
     sim_clients_shape();
     sim_disk_open();
-    sim_node_configure();
+    sim_configure();
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
 }

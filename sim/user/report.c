@@ -1,0 +1,200 @@
+#include "sim/user/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "proto/reader.h"
+#include "sim/burst.h"
+#include "sim/net.h"
+#include "sim/node.h"
+#include "sim/schedule.h"
+#include "sim/system.h"
+#include "sim/trace.h"
+#include "sim/user/expect.h"
+#include "sim/user/tasks.h"
+
+enum { LINES_MAX = 12, TEXT = 200 };
+
+struct line {
+    uint64_t at; /* sim_now() */
+    const struct sim_user_task *task;
+    char text[TEXT];
+};
+
+static struct line *lines;
+static size_t count, room;
+
+static struct line *add(uint64_t at, const struct sim_user_task *t)
+{
+    if (count == room) {
+        room = room * 2 + 256;
+        lines = realloc(lines, room * sizeof *lines);
+        require(lines != NULL, "no memory for a story");
+    }
+    lines[count] = (struct line){.at = at, .task = t};
+    return &lines[count++];
+}
+
+void sim_story_all(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct line *l = add(sim_now(), NULL);
+    vsnprintf(l->text, sizeof l->text, format, args);
+    va_end(args);
+    sim_tell("%s", l->text);
+}
+
+void sim_story(const struct sim_user_task *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(add(sim_now(), t)->text, TEXT, format, args);
+    va_end(args);
+}
+
+/* --- What the server knows of the task: its history --- */
+
+static uint64_t time_of(uint64_t unix_ms)
+{
+    uint64_t ns = unix_ms * 1000000, ahead = sim_wall() - sim_now();
+    return ns > ahead ? ns - ahead : 0;
+}
+
+static void add_event(const struct sim_user_task *t, struct span event)
+{
+    struct span name = sim_member_text(event, "event"), text = sim_member_text(event, "text");
+    uint64_t attempt = sim_member_uint(event, "attempt");
+    struct line *l = add(time_of(sim_member_uint(event, "at")), t);
+    int len = snprintf(l->text, TEXT, "%.*s", (int)name.len, name.at);
+    if (attempt > 0)
+        len += snprintf(l->text + len, TEXT - (size_t)len, ", attempt %" PRIu64, attempt);
+    if (text.len > 0)
+        snprintf(l->text + len, TEXT - (size_t)len, ": %.*s", (int)(text.len < 90 ? text.len : 90),
+                 text.at);
+}
+
+static void add_history(const struct sim_user_task *t)
+{
+    static struct sim_burst burst;
+    struct sim_link *l = sim_node_connect();
+    uint32_t events = 0;
+    struct span event;
+    sim_burst_add(&burst, SIM_OTHER, "task.get", 2);
+    sim_put_text(&burst.out, t->id);
+    sim_put_map(&burst.out, 1);
+    sim_put_text(&burst.out, "history");
+    sim_put_bool(&burst.out, true);
+    bool good = sim_burst_run(&burst, l);
+    struct reader r = reader_of(sim_member(burst.requests[0].result, "history"));
+    if (good && burst.requests[0].error.len == 0 && read_array(&r, &events))
+        while (events-- > 0 && read_any(&r, &event))
+            add_event(t, event);
+    sim_net_leave(l);
+}
+
+static void add_effects(const struct sim_user_task *t)
+{
+    for (uint32_t n = 0; n < sim_effect_count; n++) {
+        const struct sim_effect *e = &sim_effects[n];
+        if (strcmp(e->task, t->id) != 0 && !(*e->task == '\0' && sim_seq_is(&t->seqs, e->key)))
+            continue;
+        struct line *l = add(e->at, t);
+        int len = snprintf(l->text, TEXT, "effect %s(%" PRIu64 ")", e->name, e->key);
+        if (e->attempt > 0)
+            snprintf(l->text + len, TEXT - (size_t)len, " of attempt %" PRIu32, e->attempt);
+    }
+}
+
+/* --- Writing --- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Keeps the lines of the task, and what happened to all between the first and the last of them. */
+static void choose(const struct sim_user_task *t)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    size_t kept = 0;
+    for (size_t n = 0; n < count; n++)
+        if (lines[n].task == t) {
+            first = lines[n].at < first ? lines[n].at : first;
+            last = lines[n].at > last ? lines[n].at : last;
+        }
+    for (size_t n = 0; n < count; n++)
+        if (lines[n].task == t || (!lines[n].task && lines[n].at >= first && lines[n].at <= last))
+            lines[kept++] = lines[n];
+    count = kept;
+}
+
+static void write_story(FILE *to)
+{
+    size_t cut = count > LINES_MAX ? count - LINES_MAX : 0;
+    for (size_t n = 0; n < count; n++) {
+        if (cut > 0 && n >= LINES_MAX / 2 && n < LINES_MAX / 2 + cut) {
+            if (n == LINES_MAX / 2)
+                fprintf(to, "       ...      %zu more\n", cut);
+            continue;
+        }
+        uint64_t ms = lines[n].at / 1000000;
+        fprintf(to, "  %8" PRIu64 ".%03" PRIu64 " s  %s\n", ms / 1000, ms % 1000, lines[n].text);
+    }
+}
+
+static const char *advice(enum sim_expect_kind kind)
+{
+    static const char *const of[] = {
+        [SIM_EXPECT_ENDS] = "What keeps a task open: `ergon task explain`, docs/tasks.md.",
+        [SIM_EXPECT_NO_TASK] = "When a task is tried again, and when it is not: docs/tasks.md.",
+        [SIM_EXPECT_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
+        [SIM_EXPECT_AT_MOST_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
+        [SIM_EXPECT_IN_ORDER] = "Tasks run side by side unless `after`, a limit or a fence says "
+                                "otherwise: docs/tasks.md."};
+    return of[kind];
+}
+
+void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const char *format, ...)
+{
+    char *text = NULL;
+    size_t size;
+    va_list args;
+    FILE *to = open_memstream(&text, &size);
+    require(to != NULL, "no memory for a report");
+    va_start(args, format);
+    vfprintf(to, format, args);
+    va_end(args);
+    fprintf(to, "\n  expected: %s\n", e ? e->text : "what ergon_sim_check() of the module checks");
+    if (t) {
+        if (*t->id)
+            add_history(t);
+        add_effects(t);
+        choose(t);
+        qsort(lines, count, sizeof *lines, by_time);
+        write_story(to);
+    }
+    if (e)
+        fprintf(to, "  %s\n", advice(e->kind));
+    fclose(to);
+    sim_found(text);
+}
+
+void sim_report_refused(const char *name, struct span error)
+{
+    char text[TEXT + 300];
+    snprintf(text, sizeof text, "the server refuses %s: %.*s\n", name,
+             (int)(error.len < TEXT ? error.len : TEXT), error.at);
+    sim_found(text);
+}
+
+void sim_report_call(const char *text)
+{
+    sim_found(text);
+}

@@ -1,0 +1,30 @@
+/* What is told of a run that did not keep an expectation: which, what was instead, and what
+ * happened to the task, in about ten lines. */
+#ifndef ERGON_SIM_USER_REPORT_H
+#define ERGON_SIM_USER_REPORT_H
+
+#include <stdint.h>
+
+#include "base/span.h"
+
+struct sim_expect;
+struct sim_user_task;
+
+/* Something happened to all, as a restart; the text is a sentence without its point. */
+void sim_story_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Something happened to one task. */
+void sim_story(const struct sim_user_task *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* On a fiber of the world, while the server is up: writes the report, and ends the process.  `t`:
+ * the task that it is about; NULL: none is. */
+_Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
+                          const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The server takes no task of the method, or no cron of the name, for this reason: the scenario is
+ * wrong.  Ends the process. */
+_Noreturn void sim_report_refused(const char *name, struct span error);
+/* The module does what the simulation has nothing for.  Ends the process. */
+_Noreturn void sim_report_call(const char *text);
+
+#endif

@@ -1,0 +1,109 @@
+#include "sim/user/tasks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/hash_table.h"
+#include "proto/reader.h"
+#include "sim/burst.h"
+#include "sim/schedule.h"
+
+enum { PAGE = 200 };
+
+struct sim_user_task **sim_user_tasks;
+uint32_t sim_user_task_count;
+static uint32_t room;
+static uint32_t first_open; /* all before it have ended, or have no id */
+
+struct sim_user_task *sim_user_task_add(const char *method)
+{
+    if (sim_user_task_count == room) {
+        room = room * 2 + 64;
+        sim_user_tasks = realloc(sim_user_tasks, room * sizeof *sim_user_tasks);
+        require(sim_user_tasks != NULL, "no memory for tasks");
+    }
+    struct sim_user_task *t = calloc(1, sizeof *t);
+    require(t != NULL, "no memory for tasks");
+    snprintf(t->method, sizeof t->method, "%s", method);
+    t->asked_at = sim_now();
+    sim_user_tasks[sim_user_task_count++] = t;
+    return t;
+}
+
+void sim_user_task_named(struct sim_user_task *t, struct span id)
+{
+    snprintf(t->id, sizeof t->id, "%.*s", (int)id.len, id.at);
+    snprintf(t->state, sizeof t->state, "queued");
+}
+
+static bool is_open(const struct sim_user_task *t)
+{
+    return *t->id && !t->ended;
+}
+
+uint32_t sim_user_tasks_open(void)
+{
+    uint32_t count = 0;
+    for (uint32_t n = first_open; n < sim_user_task_count; n++)
+        count += is_open(sim_user_tasks[n]);
+    return count;
+}
+
+/* --- Looking --- */
+
+static void take_text(struct span map, const char *key, char *out, size_t size)
+{
+    struct span text = sim_member_text(map, key);
+    snprintf(out, size, "%.*s", (int)text.len, text.at);
+}
+
+/* One that is not there any more was forgotten, as the server does by and by with what has ended.
+ */
+static void heed(struct sim_user_task *t, const struct sim_request *r)
+{
+    if (r->error.len > 0) {
+        t->ended = r->error.len >= 7 && memcmp(r->error.at, "NO_TASK", 7) == 0;
+        if (t->ended)
+            snprintf(t->state, sizeof t->state, "forgotten");
+        return;
+    }
+    take_text(r->result, "state", t->state, sizeof t->state);
+    take_text(r->result, "error", t->error, sizeof t->error);
+    t->ended = sim_member_uint(r->result, "ended") > 0;
+}
+
+static void put_get(struct sim_burst *b, struct sim_user_task *t)
+{
+    struct sim_request *r = sim_burst_add(b, SIM_OTHER, "task.get", 2);
+    sim_put_text(&b->out, t->id);
+    sim_put_map(&b->out, 1);
+    sim_put_text(&b->out, "result");
+    sim_put_bool(&b->out, false);
+    r->note = (uint64_t)(uintptr_t)t;
+}
+
+/* Some of those from `from` on; the number behind the last of them. */
+static bool look_at_some(struct sim_burst *b, struct sim_link *l, uint32_t *from)
+{
+    sim_burst_clear(b);
+    for (; *from < sim_user_task_count && b->count < PAGE; ++*from)
+        if (is_open(sim_user_tasks[*from]))
+            put_get(b, sim_user_tasks[*from]);
+    if (b->count > 0 && !sim_burst_run(b, l))
+        return false;
+    for (uint32_t n = 0; n < b->count; n++)
+        heed((struct sim_user_task *)(uintptr_t)b->requests[n].note, &b->requests[n]);
+    return true;
+}
+
+bool sim_user_tasks_look(struct sim_link *l)
+{
+    static struct sim_burst burst;
+    for (uint32_t n = first_open; n < sim_user_task_count;)
+        if (!look_at_some(&burst, l, &n))
+            return false;
+    while (first_open < sim_user_task_count && sim_user_tasks[first_open]->ended)
+        first_open++;
+    return true;
+}

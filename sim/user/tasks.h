@@ -1,0 +1,38 @@
+/* The tasks of a scenario, as its clients know them. */
+#ifndef ERGON_SIM_USER_TASKS_H
+#define ERGON_SIM_USER_TASKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "sim/user/effects.h"
+#include "sim/user/values.h"
+
+struct sim_burst;
+struct sim_link;
+
+struct sim_user_task {
+    char id[SIM_TASK_ID]; /* "": no answer has come */
+    char method[72];
+    struct sim_seqs seqs;
+    uint64_t asked_at; /* ns, when it was submitted first */
+    bool ended;
+    char state[16]; /* as it was seen last */
+    char error[120];
+};
+
+/* In the order in which they were asked for; they stay. */
+extern struct sim_user_task **sim_user_tasks;
+extern uint32_t sim_user_task_count;
+
+struct sim_user_task *sim_user_task_add(const char *method);
+/* Its submission was answered. */
+void sim_user_task_named(struct sim_user_task *t, struct span id);
+
+/* Asks for all that have not ended, and for those of crons that are not known yet.  False: the
+ * connection ended. */
+bool sim_user_tasks_look(struct sim_link *l);
+uint32_t sim_user_tasks_open(void); /* that have an id, and have not ended */
+
+#endif

@@ -1,0 +1,30 @@
+/* Values of a scenario, of which some are drawn anew for each task:
+ *
+ *   {seq: NAME}        1, 2, 3, ...: one number a task and name; in options the text "NAME-1"
+ *   {below: N}         a number from 0 to N - 1
+ *   {one_of: [A, B]}   one of them */
+#ifndef ERGON_SIM_USER_VALUES_H
+#define ERGON_SIM_USER_VALUES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_SEQS = 4, SIM_SEQ_NAME = 32 };
+
+/* The numbers that one task has. */
+struct sim_seqs {
+    struct {
+        const char *name; /* NULL: there are no more */
+        uint64_t value;
+    } of[SIM_SEQS];
+};
+
+/* NULL, or what is wrong with it. */
+const char *sim_values_check(const json_t *value);
+/* A new reference.  `is_text`: a number of a sequence becomes a text. */
+json_t *sim_values_draw(const json_t *value, struct sim_seqs *seqs, bool is_text);
+uint64_t sim_seq_of(const struct sim_seqs *seqs, const char *name); /* 0: the task has none */
+bool sim_seq_is(const struct sim_seqs *seqs, uint64_t value);       /* it has this number of some */
+
+#endif
