@@ -10,8 +10,24 @@
 
 #include "server/runtime/thread_locals.h"
 
+/* The address sanitizer knows of ucontext's switches alone. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define SIM_STACK_BY_HAND
+#endif
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#undef SIM_STACK_BY_HAND
+#endif
+#endif
+
+#ifdef SIM_STACK_BY_HAND
+typedef void *sim_context; /* the top of the stack */
+#else
+typedef ucontext_t sim_context;
+#endif
+
 struct sim_stack {
-    ucontext_t context;
+    sim_context context;
     void *memory; /* its lowest page cannot be touched: a stack that is too small is a fault */
     struct thread_locals locals;
     int error; /* errno */
