@@ -6,8 +6,8 @@ WORKDIR /ergon
 COPY scripts/setup.sh scripts/apt.sh scripts/
 RUN scripts/setup.sh build
 COPY . .
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
-        -DCMAKE_INSTALL_LIBDIR=lib \
+RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -DBUILD_TESTING=OFF -DERGON_SIM=OFF \
+        -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib \
     && ninja -C build \
     && DESTDIR=/installed cmake --install build --strip \
     && dpkg-shlibdeps -O -e/installed/usr/bin/ergond -e/installed/usr/bin/ergon 2>/dev/null \

@@ -90,6 +90,7 @@ endif()
 
 # Programs are optimised across files, which takes a tenth off the time of a brief task.  The objects of the libraries serve
 # both ways: tests link them as they are, which is quicker.
+option(ERGON_SIM "ergon-sim, which runs handlers in a simulated world" ON)
 option(ERGON_LTO "optimise programs across files" ON)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT ERGON_SANITIZE AND ERGON_LTO)
     set(ERGON_LTO_COMPILE -flto=auto -ffat-lto-objects)

@@ -7,8 +7,8 @@
 #include "sim/chance.h"
 #include "sim/record.h"
 #include "sim/schedule.h"
-#include "tests/support/fault_disk.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_disk.h"
+#include "sim/fault_vfs.h"
 
 struct store;
 

@@ -1,4 +1,4 @@
-/* The disk of the node: that of tests/support/fault_vfs.h, under the store as it is.  A commit and
+/* The disk of the node: that of sim/fault_vfs.h, under the store as it is.  A commit and
  * a checkpoint take their time. */
 #ifndef ERGON_SIM_DISK_H
 #define ERGON_SIM_DISK_H

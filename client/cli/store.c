@@ -2,44 +2,16 @@
  *
  * The file is the server's, and of the version of the server beside us: ergond itself reads and
  * writes it, in place of this process. */
+#include "client/cli/become.h"
 #include "client/cli/cli.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
-#include <unistd.h>
-
-/* Behind the last slash of the name of this program's own file goes the other's. */
-static bool beside(char path[static PATH_MAX])
-{
-    static const char server[] = "ergond";
-    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof server);
-    if (len <= 0)
-        return false;
-    path[len] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return false;
-    memcpy(slash + 1, server, sizeof server);
-    return access(path, X_OK) == 0;
-}
 
 /* `copy` may be NULL. */
 static enum status become_server(const char *flag, const char *file, const char *copy)
 {
-    char path[PATH_MAX], text[96];
     char *const argv[] = {(char *)"ergond", (char *)flag,
                           (char *)file,     copy ? (char *)"--backup-to" : NULL,
                           (char *)copy,     NULL};
-    fflush(stdout);
-    if (beside(path))
-        execv(path, argv);
-    else
-        execvp("ergond", argv);
-    complain("cannot run ergond, which reads the file: %s; install the server here, or go to where "
-             "it is",
-             strerror_r(errno, text, sizeof text));
-    return STATUS_USAGE;
+    return become(argv, "which reads the file", "install the server here, or go to where it is");
 }
 
 static enum status run_check(const struct globals *g, const void *options, int argc, char **argv)

@@ -78,7 +78,8 @@ static bool run_seed(const struct sim_user_options *o, const struct sim_scenario
 static void tell(const struct sim_user_options *o, uint64_t seed)
 {
     printf("seed %" PRIu64 ": %s", seed, report);
-    printf("to repeat it: %s --module %s", o->program, o->module);
+    const char *program = strcmp(o->program, "ergon-sim") == 0 ? "ergon sim" : o->program;
+    printf("to repeat it: %s --module %s", program, o->module);
     for (const char *const *at = o->stand_ins; *at; at++)
         printf(" --stand-in %s", *at);
     printf(" %s --seed %" PRIu64 "\n", o->scenario, seed);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "base/hash_table.h"
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/schedule.h"
@@ -96,6 +95,49 @@ static bool look_at_some(struct sim_burst *b, struct sim_link *l, uint32_t *from
         heed((struct sim_user_task *)(uintptr_t)b->requests[n].note, &b->requests[n]);
     return true;
 }
+
+/* --- Those of crons, which the server submits --- */
+
+static bool is_known(struct span id)
+{
+    for (uint32_t n = sim_user_task_count; n-- > 0;)
+        if (span_is(id, sim_user_tasks[n]->id))
+            return true;
+    return false;
+}
+
+/* From the newest on.  False: the next is known. */
+static bool take_new(struct span task)
+{
+    struct span id = sim_member_text(task, "id");
+    char method[72];
+    if (is_known(id))
+        return false;
+    take_text(task, "method", method, sizeof method);
+    sim_user_task_named(sim_user_task_add(method), id);
+    return true;
+}
+
+bool sim_user_tasks_find(struct sim_link *l)
+{
+    static struct sim_burst burst;
+    uint32_t count;
+    struct span task;
+    sim_burst_clear(&burst);
+    sim_burst_add(&burst, SIM_OTHER, "task.list", 1);
+    sim_put_map(&burst.out, 1);
+    sim_put_text(&burst.out, "limit");
+    sim_put_uint(&burst.out, PAGE);
+    if (!sim_burst_run(&burst, l))
+        return false;
+    struct reader r = reader_of(sim_member(burst.requests[0].result, "tasks"));
+    if (read_array(&r, &count))
+        while (count-- > 0 && read_any(&r, &task) && take_new(task))
+            ;
+    return true;
+}
+
+/* --- --- */
 
 bool sim_user_tasks_look(struct sim_link *l)
 {

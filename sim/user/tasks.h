@@ -30,8 +30,10 @@ struct sim_user_task *sim_user_task_add(const char *method);
 /* Its submission was answered. */
 void sim_user_task_named(struct sim_user_task *t, struct span id);
 
-/* Asks for all that have not ended, and for those of crons that are not known yet.  False: the
+/* Asks for the newest of the server's tasks, and adds those that are not known.  False: the
  * connection ended. */
+bool sim_user_tasks_find(struct sim_link *l);
+/* Asks for all that have not ended.  False: the connection ended. */
 bool sim_user_tasks_look(struct sim_link *l);
 uint32_t sim_user_tasks_open(void); /* that have an id, and have not ended */
 

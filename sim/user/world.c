@@ -75,11 +75,16 @@ void sim_user_start(void)
 
 /* --- Who looks at tasks --- */
 
+static bool look(struct sim_link *l)
+{
+    return (scenario->cron_count == 0 || sim_user_tasks_find(l)) && sim_user_tasks_look(l);
+}
+
 static void look_until_lost(void)
 {
     struct sim_link *l = sim_node_connect();
     uint64_t pause = SIM_MS(LOOK_MS);
-    while (looks && sim_node_up() && sim_user_tasks_look(l)) {
+    while (looks && sim_node_up() && look(l)) {
         bool any = sim_user_tasks_open() > 0;
         pause = any ? SIM_MS(LOOK_MS) : pause * 2 < SIM_MS(LOOK_MOST_MS) ? pause * 2 : pause;
         sim_wait_for(&looks, sim_now() + pause);
@@ -101,7 +106,7 @@ static void run_looker(void *arg)
 static void look_once(void)
 {
     struct sim_link *l = sim_node_connect();
-    if (!sim_user_tasks_look(l))
+    if (!look(l))
         sim_report(NULL, NULL, "the server ends a connection, and nothing is the matter");
     sim_net_leave(l);
 }

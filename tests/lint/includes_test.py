@@ -67,7 +67,7 @@ RULES = {
     "client/cli": (["client/cli/*", "client/bench/*", "proto/*", "ergon/*"], list(LIBRARIES)),  # and libergon by its headers
     "client/lib": (["client/lib/*", "proto/*", "ergon/*"], ["event2/", "openssl/", "msgpack"]),
     "examples": (["ergon/*", "examples/*"], list(LIBRARIES)),
-    "sim": (["sim/*", "server/*", "proto/*", "ergon/*", "tests/support/fault_*"], ["event2/"]),
+    "sim": (["sim/*", "server/*", "proto/*", "ergon/*"], ["event2/"]),
     "tests": (["*"], list(LIBRARIES)),
 }
 

@@ -11,8 +11,8 @@
 #include "server/jobs/persist/codec.h"
 #include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/support/fault_disk.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_disk.h"
+#include "sim/fault_vfs.h"
 
 enum { NAME = 160, SNAPSHOT = 1 << 20, BOOT_AT = 40, BOOT_SIZE = 36, HEADER = 4096 };
 

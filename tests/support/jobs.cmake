@@ -1,5 +1,4 @@
 include_guard(GLOBAL)
-include(${CMAKE_CURRENT_LIST_DIR}/fault_disk.cmake)
 ergon_library(ergon_jobs_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/jobs_world.c
     ${CMAKE_CURRENT_LIST_DIR}/jobs_stage.c ${CMAKE_CURRENT_LIST_DIR}/played_manager.c
     ${CMAKE_CURRENT_LIST_DIR}/memory_rows.c ${CMAKE_CURRENT_LIST_DIR}/memory_store.c

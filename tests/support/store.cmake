@@ -1,5 +1,4 @@
 include_guard(GLOBAL)
-include(${CMAKE_CURRENT_LIST_DIR}/fault_disk.cmake)
 ergon_library(ergon_store_test_support SOURCES ${CMAKE_CURRENT_LIST_DIR}/store_client.c
     ${CMAKE_CURRENT_LIST_DIR}/store_world.c ${CMAKE_CURRENT_LIST_DIR}/store_model.c
     ${CMAKE_CURRENT_LIST_DIR}/store_expect.c ${CMAKE_CURRENT_LIST_DIR}/store_files.c

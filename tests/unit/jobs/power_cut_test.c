@@ -22,7 +22,7 @@
 #include "server/jobs/sched/out.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/disk_store.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_vfs.h"
 #include "tests/support/jobs_world_lives.h"
 #include "tests/support/random.h"
 

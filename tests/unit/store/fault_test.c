@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_vfs.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_model.h"
 #include "tests/support/virtual.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_vfs.h"
 
 static const char path[] = "/tasks.db";
 

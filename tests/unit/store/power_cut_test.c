@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/cmocka_env.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_vfs.h"
 #include "tests/support/random.h"
 #include "tests/support/store_world.h"
 #include "tests/support/store_model.h"

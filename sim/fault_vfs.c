@@ -1,12 +1,12 @@
 /* SQLite's side of the disk: its methods of files and of the file system. */
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_vfs.h"
 
 #include <assert.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/fault_disk.h"
+#include "sim/fault_disk.h"
 
 /* What SQLite has open. */
 struct handle {

@@ -1,4 +1,4 @@
-#include "tests/support/fault_disk.h"
+#include "sim/fault_disk.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* What a test orders of the disk. */
 #include <errno.h>
 
-#include "tests/support/fault_disk.h"
-#include "tests/support/fault_vfs.h"
+#include "sim/fault_disk.h"
+#include "sim/fault_vfs.h"
 
 uint64_t fault_calls(void)
 {

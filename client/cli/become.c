@@ -1,0 +1,37 @@
+#include "client/cli/become.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/output.h"
+
+/* Behind the last slash of the name of this program's own file goes the other's. */
+static bool beside(const char *program, char path[static PATH_MAX])
+{
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (len <= 0)
+        return false;
+    path[len] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t room = PATH_MAX - (size_t)(slash + 1 - path);
+    if (slash == NULL || strlen(program) >= room)
+        return false;
+    strcpy(slash + 1, program);
+    return access(path, X_OK) == 0;
+}
+
+enum status become(char *const *argv, const char *why, const char *advice)
+{
+    char path[PATH_MAX], text[96];
+    fflush(stdout);
+    if (beside(argv[0], path))
+        execv(path, argv);
+    else
+        execvp(argv[0], argv);
+    complain("cannot run %s, %s: %s; %s", argv[0], why, strerror_r(errno, text, sizeof text),
+             advice);
+    return STATUS_USAGE;
+}
