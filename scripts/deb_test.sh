@@ -91,7 +91,7 @@ grep -q 'drain: 9s' $configuration || fail "the removal lost the configuration"
 [ -s /var/lib/ergon/tasks.db ] || fail "the removal lost the store"
 
 say "purge"
-get purge ergon-server ergon-client libergon0 libergon-dev
+get purge ergon-server ergon-client ergon-sim libergon0 libergon-dev
 left=$(find /etc /lib /run /usr /var -xdev -iname '*ergon*' -not -path '/run/ergon*')
 [ -z "$left" ] || fail "what the purge left: $left"
 ! getent passwd ergon || fail "the purge left the user"

@@ -16,11 +16,11 @@ static bool beside(const char *program, char path[static PATH_MAX])
         return false;
     path[len] = '\0';
     char *slash = strrchr(path, '/');
-    size_t room = PATH_MAX - (size_t)(slash + 1 - path);
-    if (slash == NULL || strlen(program) >= room)
+    if (slash == NULL)
         return false;
-    strcpy(slash + 1, program);
-    return access(path, X_OK) == 0;
+    size_t room = PATH_MAX - (size_t)(slash + 1 - path);
+    int needs = snprintf(slash + 1, room, "%s", program);
+    return needs < (int)room && access(path, X_OK) == 0;
 }
 
 enum status become(char *const *argv, const char *why, const char *advice)

@@ -33,7 +33,7 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     int n = 0;
     (void)argc;
     if (o->module == NULL) {
-        complain_as("USAGE", "give it by --module ./orders.so", "which module?");
+        complain_as("USAGE", NULL, "which module? give it by --module ./orders.so");
         return STATUS_USAGE;
     }
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed ? o->seed : 1);

@@ -77,7 +77,8 @@ static bool run_seed(const struct sim_user_options *o, const struct sim_scenario
 
 static void tell(const struct sim_user_options *o, uint64_t seed)
 {
-    printf("seed %" PRIu64 ": %s", seed, report);
+    bool is_line = strchr(report, '\n') == NULL;
+    printf("seed %" PRIu64 ": %s%s", seed, report, is_line ? "\n" : "");
     const char *program = strcmp(o->program, "ergon-sim") == 0 ? "ergon sim" : o->program;
     printf("to repeat it: %s --module %s", program, o->module);
     for (const char *const *at = o->stand_ins; *at; at++)

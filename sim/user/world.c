@@ -26,7 +26,7 @@
 enum { LOOK_MS = 1000, LOOK_MOST_MS = 600000, CALM_MS = 3600000 };
 
 static const struct sim_scenario *scenario;
-static bool is_remote, looks;
+static bool is_remote, looks, looking;
 
 /* --- The server --- */
 
@@ -96,7 +96,8 @@ static void run_looker(void *arg)
 {
     (void)arg;
     for (;;) {
-        if (looks && sim_node_up())
+        looking = looks && sim_node_up();
+        if (looking)
             look_until_lost();
         else
             sim_wait_for(&looks, SIM_NEVER);
@@ -183,6 +184,8 @@ static void run(void *arg)
     while (!sim_load_over())
         sim_sleep_for(SIM_MS(LOOK_MS));
     looks = false;
+    while (looking)
+        sim_sleep_for(SIM_MS(LOOK_MS));
     sim_story_all("calm: nothing more is submitted, and no faults come");
     wait_for_ends();
     check_all();

@@ -117,6 +117,25 @@ class Tasks(Guide, unittest.TestCase):
     PAGE = "docs/tasks.md"
 
 
+SIM = os.path.abspath(os.path.join(BUILD, "sim/ergon-sim"))
+
+
+@unittest.skipUnless(os.path.exists(SIM), "fibers change stacks under the sanitizers' feet")
+class Simulation(Guide, unittest.TestCase):
+    PAGE = "docs/simulation.md"
+    LEAST = 6
+
+    def prepare(self, place):
+        environment = super().prepare(place)
+        for path in glob.glob(os.path.join(SOURCE, "examples/sim/*")):
+            shutil.copy(path, place)
+        return {**environment, "PATH": ":".join([os.path.dirname(SIM), environment["PATH"]])}
+
+    def test_the_scenario_stands_in_its_file(self):
+        with open(os.path.join(SOURCE, "examples/sim/orders.yaml")) as f:
+            self.assertIn("```yaml\n" + f.read() + "```\n", self.text)
+
+
 @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
 class Admin(Document, unittest.TestCase):
     PAGE = "docs/admin.md"

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Handlers with a classic fault each are found within 200 seeds, and told in words of the scenario; the same without the
+fault are not.  What a module may not do ends the run with a line that says so, and a scenario that is wrong is refused.
+
+usage: handlers_test.py SOURCE ERGON-SIM CC [SEEDS]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FOUND_WITHIN, CORRECT = 200, 20  # seeds
+LIMIT = 120  # s
+
+LOAD = "load: [{{method: {method}, params: [{{seq: order}}], every: 100ms, for: 10s, options: {{{options}}}}}]\n"
+FAULTS = "faults: {restart: 2/min, kill: 4/min, power: 1/min, latency: 1ms..100ms}\n"
+ENDS = "every task of *.* ends within 1m of calm"
+ONCE = "effect charge happens once for each order"
+# What is wrong, the options of the faulty and of the correct one, what is expected, and what is found.
+CLASSICS = [
+    ("check", "retries: 5", "retries: 5", [ENDS, ONCE], r"charge happened \d times for order \d+\n"),
+    ("key", "retries: 5", "retries: 5", [ENDS, ONCE], r"charge happened \d times for order \d+\n"),
+    ("lock", "retries: 20", "retries: 20", [ENDS, "no task of *.* is dead"], r"task t\w+ of bad.lock has not ended; it is \w+\n"),
+    ("timeout", "timeout: 200ms, retries: 2", "timeout: 10s, retries: 20", [ENDS, "no task of *.* is dead"], r"task t\w+ of bad.timeout is dead: "),
+    ("order", "retries: 5, key: {seq: order}", "retries: 20, key: {seq: order}", [ENDS, "effect ship happens in order of order"], r"ship happened for order \d+ after it had for \d+\n"),
+]
+
+REFUSED = {
+    "socket(2, 1, 0)": "opens a socket (socket)",
+    "pthread_create(&(pthread_t){0}, 0, 0, 0)": "starts a thread (pthread_create)",
+    "fork()": "starts a process (fork)",
+    'system("true")': "starts a process (system)",
+    "poll(&(struct pollfd){0}, 1, 5)": "waits for a descriptor (poll)",
+}
+CALLER = """#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <ergon/handler.h>
+static void run(struct ergon_task *task) { (void)task; if (%s) return; }
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "call", .summary = "", .params = "", .run = run};
+ERGON_MODULE(caller_module, "caller", "1.0") { return ergon_register(module, &handler); }
+"""
+
+# A line of a scenario, and what is said of it.
+WRONG = {
+    "load: [{method: a}]": ":1: a load needs method, every and for",
+    "lod: []": ":1: lod: there is no such key; is it load?",
+    "load: [{method: a, every: 1s, for: 2s}]\nfaults: {restrat: 1/min}": ":2: restrat: there is no such key; is it restart?",
+    "load: [{method: a, every: 1s, for: 2s}]\nfaults: {restart: often}": ":2: how often belongs here",
+    "load: [{method: a, every: 1s, for: 2s}]\nexpect: [all is well]": ":2: this sentence is not known; there are:",
+    "load: [{method: a, every: 1s, for: 2s}]\nserver: {listen: x}": ":2: the simulation decides on listen",
+    "load: [{method: a, every: 1s, for: 2s}]\nserver: {tasks: {crashs: 3}}": "crashs",
+    "load: [{method: a, every: soon, for: 2s}]": ":1: a duration belongs here",
+    "load: [": ":2: did not find expected node content",
+    "expect: []": "nothing happens: write a load or crons",
+    "load: [{method: a, every: 1s, for: 2s}]\nfaults: {worker_lost: 1/min}": "there are no workers",
+}
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+
+
+class Simulation:
+    def __init__(self, source, program, compiler, folder):
+        self.source, self.program, self.compiler, self.folder = source, program, compiler, folder
+
+    def build(self, name, *sources):
+        out = os.path.join(self.folder, name)
+        flags = ["-shared", "-fPIC", "-Wall", "-I", os.path.join(self.source, "include"), "-I", self.source]
+        done = run(self.compiler, *flags, *sources, "-o", out)
+        assert done.returncode == 0, done.stderr
+        return out
+
+    def write(self, text):
+        path = os.path.join(self.folder, "scenario.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def play(self, module, scenario, seeds, *flags):
+        return run(self.program, "--module", module, *flags, self.write(scenario), "--seed", "1", "--seeds", str(seeds))
+
+
+def scenario_of(method, options, expected):
+    return LOAD.format(method=method, options=options) + FAULTS + "expect:\n" + "".join(f"  - {e}\n" for e in expected)
+
+
+def finds_classics(sim, seeds):
+    sources = os.path.join(sim.source, "tests/sim/handlers")
+    module = sim.build("handlers.so", os.path.join(sources, "handlers.c"))
+    stand_in = "--stand-in", sim.build("services.so", os.path.join(sources, "services.c"))
+    for name, bad, good, expected, finding in CLASSICS:
+        found = sim.play(module, scenario_of("bad." + name, bad, expected), FOUND_WITHIN, *stand_in)
+        assert found.returncode == 1, (name, found.stdout, found.stderr)
+        assert re.search(rf"^seed \d+: {finding}", found.stdout), found.stdout
+        assert len(found.stdout.splitlines()) <= 18, found.stdout
+        seed = re.search(r"--seed (\d+)$", found.stdout.strip())[1]
+        again = run(sim.program, "--module", module, *stand_in, os.path.join(sim.folder, "scenario.yaml"), "--seed", seed)
+        assert again.stdout == found.stdout, again.stdout
+        print(f"bad.{name}: found by seed {seed}")
+        passed = sim.play(module, scenario_of("good." + name, good, expected), seeds, *stand_in)
+        assert passed.returncode == 0 and "nothing was found" in passed.stdout, (name, passed.stdout, passed.stderr)
+
+
+def refuses_calls(sim):
+    for call, told in REFUSED.items():
+        source = os.path.join(sim.folder, "caller.c")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(CALLER % call)
+        done = sim.play(sim.build("caller.so", source), "load: [{method: call, every: 1s, for: 2s}]", 1)
+        assert done.returncode == 1 and told in done.stdout, (call, done.stdout, done.stderr)
+
+
+def refuses_scenarios(sim):
+    module = os.path.join(sim.folder, "caller.so")
+    for text, told in WRONG.items():
+        done = sim.play(module, text + "\n", 1)
+        assert done.returncode == 2 and told in done.stderr, (text, done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        simulation = Simulation(*sys.argv[1:4], scratch)
+        finds_classics(simulation, int(sys.argv[4]) if len(sys.argv) > 4 else CORRECT)
+        refuses_calls(simulation)
+        refuses_scenarios(simulation)
