@@ -156,8 +156,8 @@ static const char *advice(enum sim_expect_kind kind)
         [SIM_EXPECT_NO_TASK] = "When a task is tried again, and when it is not: docs/tasks.md.",
         [SIM_EXPECT_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
         [SIM_EXPECT_AT_MOST_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
-        [SIM_EXPECT_IN_ORDER] = "Tasks run side by side unless `after`, a limit or a fence says "
-                                "otherwise: docs/tasks.md."};
+        [SIM_EXPECT_IN_ORDER] =
+            "Tasks run side by side, unless a limit says otherwise: docs/tasks.md."};
     return of[kind];
 }
 
