@@ -43,6 +43,7 @@ struct sim_scenario {
     const char *path;
     const json_t *server; /* object: the server's configuration; NULL: as by default */
     bool store;
+    bool has_workers; /* of the process that started us: by whoever reads it */
     struct sim_load loads[SIM_ROWS_MAX];
     struct sim_cron crons[SIM_ROWS_MAX];
     struct sim_expect expects[SIM_ROWS_MAX];

@@ -38,8 +38,9 @@ static bool prepare(const struct sim_user_options *o, struct sim_scenario *s, ch
             return false;
     if (o->module && !sim_module_open(o->module, error, size))
         return false;
-    bool has_workers = s->apart[SIM_FAULT_WORKER_LOST] || s->apart[SIM_FAULT_WORKER_KILLED];
-    if (has_workers && !o->remote) {
+    s->has_workers = o->remote;
+    bool loses_workers = s->apart[SIM_FAULT_WORKER_LOST] || s->apart[SIM_FAULT_WORKER_KILLED];
+    if (loses_workers && !o->remote) {
         snprintf(error, size,
                  "%s: the handlers of a module run in the server, and there are no "
                  "workers to be lost or killed",

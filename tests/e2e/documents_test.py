@@ -129,11 +129,13 @@ class Simulation(Guide, unittest.TestCase):
         environment = super().prepare(place)
         for path in glob.glob(os.path.join(SOURCE, "examples/sim/*")):
             shutil.copy(path, place)
-        return {**environment, "PATH": ":".join([os.path.dirname(SIM), environment["PATH"]])}
+        return {**environment, "PYTHONPATH": os.path.join(SOURCE, "clients/python"), "PATH": ":".join([os.path.dirname(SIM), environment["PATH"]])}
 
     def test_the_scenario_stands_in_its_file(self):
         with open(os.path.join(SOURCE, "examples/sim/orders.yaml")) as f:
             self.assertIn("```yaml\n" + f.read() + "```\n", self.text)
+        with open(os.path.join(SOURCE, "examples/sim/orders_test.py")) as f:
+            self.assertIn(re.search(r"```python\n(.*?)```", self.text, re.S)[1], f.read())
 
 
 @unittest.skipUnless(shutil.which("curl"), "curl is not installed")

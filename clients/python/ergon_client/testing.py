@@ -1,0 +1,526 @@
+"""Handlers in a simulated world: the real server on a virtual clock, with restarts, power cuts and lost workers.
+
+    from ergon_client.testing import effect, simulate
+
+    def charge(context, order):
+        time.sleep(0.02)
+        effect("charge", order)
+
+    simulate({"orders.charge": charge}, "orders.yaml", seeds=200)
+
+The program `ergon-sim` (package ergon-sim, or ERGON_SIM) runs the server, and this process its workers, one step after the
+other: while a handler runs no time passes, but for what it sleeps. See docs/simulation.md of Ergon's tree.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import gc
+import inspect
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+
+import msgpack
+
+from . import aio, serving, threads
+
+__all__ = ["Found", "effect", "simulate"]
+
+URL = "ergon://simulated"
+AGAIN = 1.0  # s until a worker that was killed is there again
+NS = 1_000_000_000
+
+
+class Found(AssertionError):
+    """A run did not keep what is expected; the text says which seed, and what happened."""
+
+
+class Killed(BaseException):
+    """Ends a handler whose process was killed, once nobody listens any more."""
+
+
+class Over(Exception):
+    """The run has ended; its argument is what was found, or empty."""
+
+
+run = None  # the one that goes on
+process = contextvars.ContextVar("process", default=None)  # the worker whose code runs
+handled = contextvars.ContextVar("handled", default=None)  # the context of the handler that runs
+local = threading.local()  # .strand, in the thread of a handler that blocks
+
+
+def effect(name, key):
+    """Tells the simulation that the world outside was changed just now: `name`, for the number `key`, as "charge" for order 17.
+    Outside of a simulation it does nothing."""
+    if not isinstance(key, int) or key < 0:
+        raise TypeError(f"the key of an effect is a number from 0 on, not {key!r}")
+    if run is not None and not run.over:
+        strand = getattr(local, "strand", None)
+        context = strand.context if strand else handled.get()
+        run.act("effect", context.task or "" if context else "", context.attempt if context else 0, name, key)
+
+
+def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots=1, program=None):
+    """Runs a scenario by so many seeds. Found: one did not keep what is expected; ValueError: the scenario is wrong.
+
+    app         the handlers of each worker: a map as for work(), of functions or coroutine functions; or a function that returns
+                one, called whenever a worker starts, with what `outside` returned, if that is given
+    scenario    the path of a file, or a dict
+    seed        the first
+    outside     called for each seed: what the handlers use and outlives their workers, as a stand-in for a service
+    workers     how many, each with so many `slots`
+    program     ergon-sim; default: ERGON_SIM, or the one on the path"""
+    with tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child:
+        for number in range(seed, seed + seeds):
+            started = functools.partial(app, outside()) if outside else app
+            report = Run(child, started, workers, slots, number).play()
+            if report:
+                raise Found(f"seed {number}: {report.rstrip()}\nto repeat it: simulate(..., seed={number}, seeds=1)")
+
+
+def path_of(scenario, folder):
+    if not isinstance(scenario, dict):
+        return os.fspath(scenario)
+    path = os.path.join(folder, "scenario")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(scenario, file)
+    return path
+
+
+class Program:
+    """ergon-sim, and messages to and from it."""
+
+    def __init__(self, scenario, program, folder):
+        program = program or os.environ.get("ERGON_SIM") or shutil.which("ergon-sim")
+        if program is None:
+            raise FileNotFoundError("ergon-sim is not installed: install it, or say by ERGON_SIM where it is")
+        self._errors = open(os.path.join(folder, "errors"), "w+", encoding="utf-8", errors="replace")
+        self._child = subprocess.Popen([program, "--remote", scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=self._errors)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._child.stdin.close()
+        self._child.stdout.close()
+        self._child.wait()
+        self._errors.close()
+
+    def write(self, message):
+        packed = msgpack.packb(message)
+        try:
+            self._child.stdin.write(struct.pack(">I", len(packed)) + packed)
+            self._child.stdin.flush()
+        except BrokenPipeError:
+            self._ended()
+
+    def read(self):
+        size = self._child.stdout.read(4)
+        if len(size) < 4:
+            self._ended()
+        return msgpack.unpackb(self._child.stdout.read(struct.unpack(">I", size)[0]))
+
+    def _ended(self):
+        self._child.wait()
+        self._errors.seek(0)
+        raise ValueError(self._errors.read().strip() or "ergon-sim has ended")
+
+
+class Loop(asyncio.BaseEventLoop):
+    """An event loop that asks the simulation how late it is. What a killed process had planned does not happen."""
+
+    def __init__(self, go_on):
+        super().__init__()
+        self._selector = self
+        self._clock_resolution = 1e-6
+        self._go_on = go_on
+        self.set_exception_handler(lambda loop, context: None)
+
+    def select(self, timeout):
+        if timeout is None or timeout > 0:
+            self._go_on(timeout)
+        return []
+
+    def _process_events(self, events):
+        pass
+
+    def _write_to_self(self):
+        pass
+
+    def _check_closed(self):
+        pass  # what is freed after the end may still ask for something, in vain
+
+    def call_soon(self, callback, *args, context=None):
+        handle = super().call_soon(callback, *args, context=context)
+        self._drop(handle)
+        return handle
+
+    def call_at(self, when, callback, *args, context=None):
+        handle = super().call_at(when, callback, *args, context=context)
+        self._drop(handle)
+        return handle
+
+    def _drop(self, handle):
+        of = handle._context.get(process)
+        if of is not None and of.dead:
+            handle.cancel()
+
+    def bury(self):
+        for handle in [*self._ready, *self._scheduled]:
+            self._drop(handle)
+
+
+class Wire:
+    """A connection of a worker, as asyncio's writer and its transport."""
+
+    def __init__(self, of, number):
+        self._run, self.number, self.transport = of, number, self
+        self.reader = asyncio.StreamReader(limit=1 << 18)
+        self._open = True
+
+    def write(self, data):
+        if self._open:
+            self._run.act("send", self.number, bytes(data))
+
+    async def drain(self):
+        await asyncio.sleep(0)
+
+    def get_write_buffer_size(self):
+        return 0
+
+    def close(self):
+        if self._open:
+            self._open = False
+            self._run.act("close", self.number)
+            self.reader.feed_eof()
+
+    abort = close
+
+    def ended(self):
+        self._open = False
+        self.reader.feed_eof()
+
+
+class Address:
+    """Where a worker finds the server: as protocol.Address."""
+
+    url, token = URL, None
+
+    def __init__(self, worker):
+        self._worker = worker
+
+    async def dial(self):
+        wire = run.open_wire(self._worker)
+        return wire.reader, wire
+
+
+class Strand:
+    """A handler that blocks: a thread that runs only while the event loop waits for it."""
+
+    def __init__(self, loop, context, work):
+        self.context, self._loop, self._work = context, loop, work
+        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._dead = False
+        self._ended = False
+        self.end = loop.create_future()
+        # Whoever wakes it later does so for this worker.
+        self._context = contextvars.copy_context()
+        run.strands.append(self)
+        thread = threading.Thread(target=self._run, daemon=True)
+        run.start_thread(thread)
+
+    def resume(self):
+        """In the loop's thread: until it waits again, or has ended."""
+        if not self._ended:
+            self._go.release()
+            self._back.acquire()
+
+    def bury(self):
+        self._dead = True
+        self.resume()
+
+    def _run(self):
+        local.strand = self
+        self._go.acquire()
+        result = raised = None
+        try:
+            if not self._dead:
+                result = self._work()
+        except Exception as error:
+            raised = RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
+        except BaseException as error:
+            raised = RuntimeError(repr(error))
+        self._ended = True
+        if not self._dead and not self.end.done():
+            if raised is None:
+                self.end.set_result(result)
+            else:
+                self.end.set_exception(raised)
+        self._back.release()
+
+    # ---- in its own thread ----
+
+    def wait(self):
+        """Until somebody resumes it."""
+        self._back.release()
+        self._go.acquire()
+        if self._dead:
+            raise Killed
+
+    def sleep(self, seconds):
+        self._loop.call_later(max(0.0, seconds), self.resume, context=self._context)
+        self.wait()
+
+    def do(self, coroutine):
+        """The result of a coroutine, on the loop."""
+        task = self._loop.create_task(coroutine, context=self._context.copy())
+        task.add_done_callback(lambda _: self.resume(), context=self._context)
+        self.wait()
+        return task.result()
+
+
+class Event:
+    """As threading.Event, for strands."""
+
+    def __init__(self):
+        self._set, self._waiting = False, []
+
+    def is_set(self):
+        return self._set
+
+    def set(self):
+        self._set = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def wait(self, timeout=None):
+        if not self._set:
+            local.strand.do(self._until_set(timeout))
+        return self._set
+
+    async def _until_set(self, timeout):
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await asyncio.wait([future], timeout=timeout)
+
+
+class Context(threads.Context):
+    """As threads.Context, on a strand."""
+
+    def __init__(self, context, loop):
+        super().__init__(context, loop)
+        self.cancelling = Event()
+
+    def _wait(self, work):
+        local.strand.do(work)
+
+
+def blocking(function):
+    """A function that blocks, as a handler for Serving."""
+    @functools.wraps(function)
+    async def handle(context, *params):
+        loop = asyncio.get_running_loop()
+        seen = Context(context, loop)
+        strand = Strand(loop, context, functools.partial(function, seen, *params))
+        loop.call_soon(strand.resume)
+        try:
+            return await asyncio.shield(strand.end)
+        except asyncio.CancelledError:
+            seen.cancelling.set()
+            await asyncio.wait([strand.end])
+            if context.cancelled is None:
+                raise
+            return strand.end.result()
+    return handle
+
+
+def cooperative(function):
+    """A coroutine function whose effects are of its task."""
+    @functools.wraps(function)
+    async def handle(context, *params):
+        handled.set(context)
+        return await function(context, *params)
+    return handle
+
+
+class Process:
+    """A worker's, from its start until it is killed."""
+
+    def __init__(self, number, app, slots):
+        self.number, self.dead = number, False
+        handlers = app() if callable(app) else app
+        self._handlers = {name: (cooperative if inspect.iscoroutinefunction(f) else blocking)(f) for name, f in handlers.items()}
+        self._slots = slots
+
+    async def live(self):
+        process.set(self)
+        client = aio.Client(URL)
+        client._address = Address(self.number)
+        await client.work(self._handlers, slots=self._slots, name=f"worker-{self.number}", signals=False)
+
+
+class Run:
+    """One seed."""
+
+    def __init__(self, child, app, workers, slots, seed):
+        self._child, self._app, self._slots, self._seed = child, app, slots, seed
+        self._workers = workers
+        self._now = self._wall = 0
+        self._actions, self._early = [], []
+        self._wires, self._processes = {}, {}
+        self.strands, self._kept = [], []
+        self.over = False
+
+    def play(self):
+        global run
+        self._child.write(self._seed)
+        first = self._child.read()
+        if isinstance(first, str):
+            return first
+        self._loop = Loop(self._go_on)
+        run = self
+        try:
+            with Patched(self):
+                self._take(first)
+                for number in range(self._workers):
+                    self._loop.call_soon(self._start, number, context=contextvars.Context())
+                self._loop.run_forever()
+        except Over as over:
+            return over.args[0]
+        finally:
+            self._bury()
+            run = None
+
+    def _bury(self):
+        """What a handler does from now on is not of this world any more."""
+        self.over = True
+        for each in self._processes.values():
+            each.dead = True
+        for strand in self.strands:
+            strand.bury()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of coroutines that are never awaited
+            for task in asyncio.all_tasks(self._loop):
+                with contextlib.suppress(Exception):
+                    task.get_coro().close()
+            self._kept.clear()
+            gc.collect()
+
+    # ---- the clock ----
+
+    def monotonic(self):
+        return self._now / NS
+
+    def time(self):
+        return self._wall / NS
+
+    def sleep(self, seconds):
+        strand = getattr(local, "strand", None)
+        if strand is not None:
+            strand.sleep(seconds)
+            return
+        until = self._now + round(max(0.0, seconds) * NS)  # a handler of asyncio that blocks its loop
+        while self._now < until:
+            self._exchange(until)
+
+    # ---- the other side ----
+
+    def act(self, *action):
+        self._actions.append(action)
+
+    def fail(self, text):
+        self.act("failed", text)
+
+    def start_thread(self, thread):
+        Patched.start(thread)
+
+    def open_wire(self, worker):
+        number = len(self._wires) + 1
+        self._wires[number] = wire = Wire(self, number)
+        self.act("open", number, worker)
+        return wire
+
+    def _exchange(self, until):
+        actions, self._actions = self._actions, []
+        self._child.write([until, actions])
+        message = self._child.read()
+        if isinstance(message, str):
+            raise Over(message)
+        self._now, self._wall, events = message
+        self._early += events
+
+    def _go_on(self, timeout):
+        if not self._early:
+            self._exchange(None if timeout is None else self._now + max(1, round(timeout * NS)))
+        events, self._early = self._early, []
+        for event in events:
+            self._heed(*event)
+
+    def _take(self, message):
+        self._now, self._wall, self._early = message
+
+    def _heed(self, kind, number, data=b""):
+        if kind == "killed":
+            self._kill(number)
+        elif kind == "bytes":
+            self._wires[number].reader.feed_data(data)
+        else:
+            self._wires[number].ended()
+
+    # ---- workers ----
+
+    def _start(self, number):
+        self._processes[number] = each = Process(number, self._app, self._slots)
+        self._kept.append(self._loop.create_task(each.live()))
+
+    def _kill(self, number):
+        dead = self._processes[number]
+        dead.dead = True
+        self._loop.bury()
+        # What is freed is closed, and closing runs what stands behind `finally`.
+        self._kept += asyncio.all_tasks(self._loop)
+        self._loop.call_later(AGAIN, self._start, number, context=contextvars.Context())
+
+
+class Patched:
+    """The time, chance and threads of this process, while a run goes on."""
+
+    start = threading.Thread.start
+
+    def __init__(self, of):
+        self._run = of
+
+    def __enter__(self):
+        self._random = random.getstate()
+        self._log = serving.log.disabled
+        serving.log.disabled = True  # what fails is tried again, and told if it matters
+        names = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "sleep")
+        self._was = {name: getattr(time, name) for name in names}
+        of = self._run
+        random.seed(of._seed)
+        time.time, time.monotonic, time.sleep = of.time, of.monotonic, of.sleep
+        time.perf_counter = of.monotonic
+        time.time_ns, time.monotonic_ns = lambda: of._wall, lambda: of._now
+
+        def refuse(thread):
+            of.fail("a handler starts a thread, which a simulation does not have: its time would be another")
+            raise RuntimeError("no threads in a simulation")
+        threading.Thread.start = refuse
+
+    def __exit__(self, *_):
+        threading.Thread.start = Patched.start
+        for name, function in self._was.items():
+            setattr(time, name, function)
+        random.setstate(self._random)
+        serving.log.disabled = self._log

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""Handlers in Python, plain functions and coroutines, in the simulation: a classic fault is found, the same without it is not,
+one seed is the same run each time, a worker that is killed does nothing more, and what a handler may not do is told.
+
+usage: python_test.py SOURCE ERGON-SIM
+"""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(sys.argv[1], "clients", "python"))
+from ergon_client import Again  # noqa: E402
+from ergon_client.testing import Found, effect, simulate  # noqa: E402
+
+PROGRAM = sys.argv[2]
+SCENARIO = {
+    "load": [{"method": "orders.charge", "params": [{"seq": "order"}], "every": "100ms", "for": "10s", "options": {"retries": 9, "key": {"seq": "order"}}}],
+    "faults": {"restart": "2/min", "kill": "2/min", "worker_lost": "6/min", "worker_killed": "6/min", "latency": "1ms..50ms"},
+    "expect": ["every task of orders.* ends within 1m of calm", "no task of orders.* is dead", "effect charge happens once for each order"],
+}
+
+
+class Bank:
+    def __init__(self):
+        self.known = set()
+
+    def note(self, order):
+        if order not in self.known:
+            effect("charge", order)
+        self.known.add(order)
+
+
+def twice(bank):
+    def charge(context, order):
+        time.sleep(0.02)
+        effect("charge", order)
+        time.sleep(0.02)
+    return {"orders.charge": charge}
+
+
+def twice_async(bank):
+    async def charge(context, order):
+        await asyncio.sleep(0.02)
+        effect("charge", order)
+        await asyncio.sleep(0.02)
+    return {"orders.charge": charge}
+
+
+def once(bank):
+    def charge(context, order):
+        time.sleep(0.02)
+        bank.note(order)
+        context.progress(1, 2)
+        if context.attempt == 1 and order % 7 == 0:
+            raise Again(0.1)
+        context.cancelling.wait(0.02)
+    return {"orders.charge": charge}
+
+
+def once_async(bank):
+    async def charge(context, order):
+        await asyncio.sleep(0.02)
+        bank.note(order)
+        await context.progress(1, 2)
+        await asyncio.gather(asyncio.sleep(0.01), asyncio.sleep(0.02))
+    return {"orders.charge": charge}
+
+
+def found(app, **options):
+    try:
+        simulate(app, SCENARIO, outside=Bank, program=PROGRAM, **options)
+    except Found as error:
+        return str(error)
+    return None
+
+
+def finds(app):
+    told = found(app, seeds=200)
+    assert told and "charge happened 2 times for order" in told and "attempt 1" in told, told
+    seed = int(told.rsplit("seed=", 1)[1].split(",")[0])
+    assert found(app, seed=seed, seeds=1) == told
+    print(f"{app.__name__}: found by seed {seed}")
+
+
+def killed_means_gone():
+    """Nothing of a handler runs behind the sleep in which its process was killed, neither `except` nor `finally`: else those of the
+    first process would charge, and the second one, too."""
+    def app(bank):
+        async def charge(context, order):
+            try:
+                await asyncio.sleep(0.5)
+            finally:
+                effect("charge", order)
+        return {"orders.charge": charge}
+    only = {**SCENARIO, "faults": {"worker_killed": "20/min"}}
+    simulate(app, only, seeds=3, workers=4, slots=4, program=PROGRAM, outside=Bank)
+
+
+def refuses_threads():
+    def app(bank):
+        def charge(context, order):
+            threading.Thread(target=print).start()
+        return {"orders.charge": charge}
+    told = found(app, seeds=1)
+    assert told and "starts a thread" in told, told
+    assert threading.Thread.start.__qualname__ == "Thread.start"
+
+
+def refuses_a_wrong_scenario():
+    try:
+        simulate(once, {**SCENARIO, "faults": {"restrat": "1/min"}}, outside=Bank, program=PROGRAM)
+    except ValueError as error:
+        assert "restrat: there is no such key; is it restart?" in str(error), error
+    else:
+        raise AssertionError("it is not refused")
+
+
+if __name__ == "__main__":
+    clock = time.time
+    finds(twice)
+    finds(twice_async)
+    for good in (once, once_async):
+        assert found(good, seeds=5) is None, found(good, seeds=5)
+    killed_means_gone()
+    refuses_threads()
+    refuses_a_wrong_scenario()
+    assert time.time is clock
