@@ -45,6 +45,28 @@ static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERG
 ERGON_MODULE(caller_module, "caller", "1.0") { return ergon_register(module, &handler); }
 """
 
+# All keys and faults at once, and a handler that heeds each of them.
+EVERYTHING = """server: {store: true, tasks: {crashes: 3}}
+load:
+  - {method: good.key, params: [{seq: order}], every: 1s, for: 5m, options: {retries: 9, priority: {below: 10}, key: {seq: order}}}
+  - {method: good.check, params: [{one_of: [1000, 1001]}], every: 3s, for: 1m}
+crons:
+  - {name: tick, schedule: every 1m, method: good.key, params: [2000], options: {catch_up: one}}
+for: 30m
+faults: {restart: 1/h, kill: 6/h, power: 6/h, connection_lost: 1/min, suspend: 1/h, clock: 1/h, latency: 50ms, cancel: 5%}
+expect:
+  - every task of good.* ends within 10m of calm
+  - effect charge happens at most once for each order
+"""
+CHECKS = """#include <ergon/handler.h>
+static unsigned runs;
+static void run(struct ergon_task *task) { (void)task; runs++; }
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "count", .summary = "", .params = "", .run = run};
+__attribute__((visibility("default"))) const char *ergon_sim_check(void);
+const char *ergon_sim_check(void) { return runs > 5 ? "it ran more than five times since the last start" : 0; }
+ERGON_MODULE(checks_module, "checks", "1.0") { return ergon_register(module, &handler); }
+"""
+
 # A line of a scenario, and what is said of it.
 WRONG = {
     "load: [{method: a}]": ":1: a load needs method, every and for",
@@ -75,6 +97,12 @@ class Simulation:
         done = run(self.compiler, *flags, *sources, "-o", out)
         assert done.returncode == 0, done.stderr
         return out
+
+    def build_text(self, name, text):
+        source = os.path.join(self.folder, "source.c")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(text)
+        return self.build(name, source)
 
     def write(self, text):
         path = os.path.join(self.folder, "scenario.yaml")
@@ -107,12 +135,27 @@ def finds_classics(sim, seeds):
         assert passed.returncode == 0 and "nothing was found" in passed.stdout, (name, passed.stdout, passed.stderr)
 
 
+def heeds_everything(sim):
+    module, stand_in = (os.path.join(sim.folder, name) for name in ("handlers.so", "services.so"))
+    done = sim.play(module, EVERYTHING, 10, "--stand-in", stand_in)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = sim.play(module, EVERYTHING + "  - no task of *.key is done\n", 1, "--stand-in", stand_in)
+    assert re.match(r"seed 1: task t\w+ of good.key is done", found.stdout), found.stdout + found.stderr
+
+
+def asks_the_module(sim):
+    """Its memory is that of its last start: a count of all runs would be ten."""
+    module = sim.build_text("checks.so", CHECKS)
+    load = "load: [{method: count, every: %s, for: 10s, options: {key: {seq: run}}}]\n"
+    found = sim.play(module, load % "1s", 1)
+    assert "seed 1: it ran more than five times since the last start" in found.stdout, found.stdout + found.stderr
+    passed = sim.play(module, load % "1s" + "faults: {kill: 20/min}\n", 1)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+
+
 def refuses_calls(sim):
     for call, told in REFUSED.items():
-        source = os.path.join(sim.folder, "caller.c")
-        with open(source, "w", encoding="utf-8") as f:
-            f.write(CALLER % call)
-        done = sim.play(sim.build("caller.so", source), "load: [{method: call, every: 1s, for: 2s}]", 1)
+        done = sim.play(sim.build_text("caller.so", CALLER % call), "load: [{method: call, every: 1s, for: 2s}]", 1)
         assert done.returncode == 1 and told in done.stdout, (call, done.stdout, done.stderr)
 
 
@@ -127,5 +170,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         simulation = Simulation(*sys.argv[1:4], scratch)
         finds_classics(simulation, int(sys.argv[4]) if len(sys.argv) > 4 else CORRECT)
+        heeds_everything(simulation)
+        asks_the_module(simulation)
         refuses_calls(simulation)
         refuses_scenarios(simulation)
