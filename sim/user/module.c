@@ -111,7 +111,7 @@ static void *open_object(const char *path, int how, bool is_stand_in, char *erro
     return object;
 }
 
-/* --- --- */
+/* --- Loading, and what is asked of it --- */
 
 /* In front of the module's own libraries, so that it finds these functions first. */
 bool sim_stand_in_open(const char *path, char *error, size_t size)

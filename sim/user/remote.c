@@ -1,12 +1,10 @@
 #include "sim/user/remote.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "proto/reader.h"

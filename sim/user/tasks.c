@@ -137,7 +137,7 @@ bool sim_user_tasks_find(struct sim_link *l)
     return true;
 }
 
-/* --- --- */
+/* --- All of them --- */
 
 bool sim_user_tasks_look(struct sim_link *l)
 {

@@ -2,7 +2,6 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
