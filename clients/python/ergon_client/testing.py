@@ -111,7 +111,8 @@ class Program:
         return self
 
     def __exit__(self, *_):
-        self._child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, and what we wrote is not read
+            self._child.stdin.close()
         self._child.stdout.close()
         self._child.wait()
         self._errors.close()
