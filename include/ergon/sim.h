@@ -1,5 +1,5 @@
-/* What a handler says to a simulation (`ergon sim`, docs/simulation.md); in a server it says
- * nothing, and costs a look at an address.
+/* Lets a handler report its effects to a simulation (`ergon sim`, docs/simulation.md).  In a server
+ * a report does nothing, and costs one comparison.
  *
  * A module may also export `const char *ergon_sim_check(void)`.  A simulation calls it once
  * everything is over: NULL, or what is wrong, in words.  Stand-ins include this header alone. */
@@ -18,8 +18,8 @@ struct ergon_task;
 __attribute__((weak)) void ergon_sim_effect_done(struct ergon_task *task, const char *name,
                                                  uint64_t key);
 
-/* Just now the world outside was changed: `name`, for `key`, as "charge" for order 17.  `task`
- * NULL: whoever did it does not know for which task.  Thread: the handler's own. */
+/* Reports that the caller has just changed the world outside: `name`, for `key`, as "charge" for
+ * order 17.  `task`: NULL if the task is unknown, as in a stand-in.  Thread: the handler's own. */
 static inline void ergon_sim_effect(struct ergon_task *task, const char *name, uint64_t key)
 {
     if (ergon_sim_effect_done)

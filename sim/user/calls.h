@@ -1,11 +1,14 @@
-/* What the code of a module, and of what came with it, calls of the system: these functions are
- * exported, so that a shared object finds them before the C library's.
+/* Functions that a module calls in place of the C library's: module.c points the module's calls at
+ * them.  Stand-ins, and libraries that only the module brings, are treated alike.
  *
- * Time, sleep, chance, locks and semaphores are the simulation's.  A socket, a thread or a process
- * ends the run, unless a stand-in has a function of the name.  Other callers get the system's. */
+ * The simulation provides time, sleep, chance, locks, conditions and semaphores.  A call that opens
+ * a socket, starts a thread or a process, ends the process or waits for a descriptor ends the run,
+ * with a line that names the call. */
 #ifndef ERGON_SIM_USER_CALLS_H
 #define ERGON_SIM_USER_CALLS_H
 
-#include <ergon/sim.h>
+typedef void sim_call(void); /* the type of the function of that name is another */
+
+sim_call *sim_call_named(const char *name); /* NULL: the module may call the C library's */
 
 #endif

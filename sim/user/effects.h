@@ -1,4 +1,4 @@
-/* What handlers did to the world outside, as they reported it. */
+/* Records the effects that handlers report: changes of the world outside the server. */
 #ifndef ERGON_SIM_USER_EFFECTS_H
 #define ERGON_SIM_USER_EFFECTS_H
 
@@ -10,9 +10,9 @@ struct sim_effect {
     uint64_t at; /* sim_now() */
     char name[SIM_EFFECT_NAME];
     uint64_t key;
-    char task[SIM_TASK_ID]; /* "": not known */
+    char task[SIM_TASK_ID]; /* "": the effect has no known task */
     uint32_t attempt;       /* of the task */
-    uint32_t times_before;  /* that it happened with this key */
+    uint32_t times_before;  /* the same effect with the same key */
 };
 
 extern struct sim_effect *sim_effects; /* in the order in which they happened */

@@ -15,7 +15,7 @@
 
 static const struct {
     enum sim_expect_kind kind;
-    const char *words; /* one in <> stands for what the user names */
+    const char *words; /* the user writes a name in place of a word in <> */
 } forms[] = {
     {SIM_EXPECT_ENDS, "every task of <method> ends within <duration> of calm"},
     {SIM_EXPECT_NO_TASK, "no task of <method> is <state>"},
@@ -58,7 +58,7 @@ static bool take(struct sim_expect *e, struct span name, struct span word)
     if (span_is(name, "<sequence>"))
         return copy(word, e->sequence, sizeof e->sequence);
     if (span_is(name, "<duration>"))
-        return units_duration(word, &e->within);
+        return units_duration(word, &e->within) && e->within > 0;
     return word.len == name.len && memcmp(word.at, name.at, name.len) == 0;
 }
 

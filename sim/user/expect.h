@@ -1,4 +1,4 @@
-/* What a scenario expects: sentences of five forms, and whether a run kept them. */
+/* Reads the expectations of a scenario, sentences of five forms, and checks a run against them. */
 #ifndef ERGON_SIM_USER_EXPECT_H
 #define ERGON_SIM_USER_EXPECT_H
 

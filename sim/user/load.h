@@ -1,9 +1,8 @@
-/* The clients of a scenario: one for each row of `load`, who submits a task whenever it is due; and
- * the crons.
+/* Runs the clients of a scenario.  Each row of `load` has one client, which submits a task whenever
+ * one is due.  Crons are created at the start.
  *
- * A client that is told BUSY, MEMORY or DRAINING, or comes to no server, asks again.  One whose
- * connection ends before its answer asks again if the task has a key, and else leaves it: it may be
- * there or not. */
+ * A client submits again after BUSY, MEMORY or DRAINING, and when the server was down.  When a
+ * connection ends before the answer, the client submits again only if the task has a key. */
 #ifndef ERGON_SIM_USER_LOAD_H
 #define ERGON_SIM_USER_LOAD_H
 

@@ -1,7 +1,8 @@
-/* The module under test, and what stands in for the services that it uses.
+/* Loads the module under test, and the stand-ins for the services that it uses.
  *
- * The module is loaded once; each start of the server finds its memory as it was then, as a new
- * process does.  A stand-in is another machine: its memory outlives the server. */
+ * The module is loaded once.  Each start of the server resets the module's variables to their
+ * values after loading, as in a new process.  A stand-in represents another machine: its variables
+ * outlive the server.  Their calls of the C library are redirected; see calls.h. */
 #ifndef ERGON_SIM_USER_MODULE_H
 #define ERGON_SIM_USER_MODULE_H
 
@@ -13,13 +14,10 @@ bool sim_stand_in_open(const char *path, char *error, size_t size);
 bool sim_module_open(const char *path, char *error, size_t size);
 const char *sim_module_path(void);
 
-void sim_module_renew(void); /* its memory is as it was loaded; the server does not run */
+void sim_module_renew(void); /* resets its variables; only while the server is down */
 
-/* Is that code of the module, of a stand-in, or of a library that came with them? */
-bool sim_is_guest(const void *code);
-/* A function of this name in a stand-in; NULL: none has one. */
-void *sim_stand_in(const char *name);
-/* What ergon_sim_check() of the module says is wrong; NULL: nothing, or it has none. */
+/* Returns the complaint of the module's ergon_sim_check(); NULL: there is none, or no such
+ * function. */
 const char *sim_module_check(void);
 
 #endif

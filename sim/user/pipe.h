@@ -1,7 +1,7 @@
-/* Messages between us and the process that started us, on standard input and output: each is four
- * bytes of its length, the highest first, and one MessagePack value.
+/* Exchanges messages with the process that started us, on standard input and output.  A message is
+ * its length, four bytes in network order, and one MessagePack value.
  *
- * Blocking.  Where the other side has gone the process ends. */
+ * Both functions block, and end the process when the other side has closed its end. */
 #ifndef ERGON_SIM_USER_PIPE_H
 #define ERGON_SIM_USER_PIPE_H
 

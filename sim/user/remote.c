@@ -65,14 +65,16 @@ static void end_connection(struct connection *c)
 static void run_reader(void *arg)
 {
     struct connection *c = arg;
-    static uint8_t buffer[READ_MAX];
+    uint8_t buffer[READ_MAX]; /* several of us sleep with bytes in hand */
     while (!c->over && !sim_net_ended(c->link)) {
         size_t len = sim_net_receive(c->link, buffer, sizeof buffer, SIM_NEVER);
         if (len == 0 || c->over)
             continue;
+        sim_latency(scenario);
+        if (c->over)
+            break;
         begin_event("bytes", 3, c->number);
         msgpack_pack_bin_with_body(&packer, buffer, len);
-        sim_latency(scenario);
     }
     end_connection(c);
 }
@@ -273,7 +275,7 @@ void sim_remote_lose(bool kills)
         return;
     sim_story_all("worker %" PRIu64 " %s", c->worker, kills ? "is killed" : "loses its connection");
     if (kills) {
-        c->over = true; /* what it had is not heard */
+        c->over = true; /* the dead process hears nothing more */
         begin_event("killed", 2, c->worker);
         sim_wake_all(c);
     }

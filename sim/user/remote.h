@@ -1,5 +1,5 @@
-/* Workers in another process, which is asked step by step: it runs while the simulation waits for
- * it, and what it says takes no time.  Messages on standard input and output, each a MessagePack
+/* Connects workers that run in the process which started us, in lock step: the simulated clock does
+ * not advance while that process works.  Each message on standard input and output is a MessagePack
  * value:
  *
  *   to it     [now, wall, events]: ns of the monotonic clock, ns since 1970, and an array of
@@ -18,7 +18,7 @@
 struct sim_scenario;
 
 void sim_remote_spawn(const struct sim_scenario *s);
-/* One of the workers loses its connection; or its process is killed. */
+/* Resets the connection of one worker, or kills the worker. */
 void sim_remote_lose(bool kills);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is told of a run that did not keep an expectation: which, what was instead, and what
- * happened to the task, in about ten lines. */
+/* Writes the report of a run that broke an expectation: the sentence, the value found, and the
+ * history of the task in about ten lines. */
 #ifndef ERGON_SIM_USER_REPORT_H
 #define ERGON_SIM_USER_REPORT_H
 
@@ -10,9 +10,10 @@
 struct sim_expect;
 struct sim_user_task;
 
-/* Something happened to all, as a restart; the text is a sentence without its point. */
+/* Notes an event that concerns all tasks, as a restart.  The text is a sentence without its point.
+ */
 void sim_story_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Something happened to one task. */
+/* Notes an event of one task. */
 void sim_story(const struct sim_user_task *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -24,7 +25,7 @@ _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task
 /* The server takes no task of the method, or no cron of the name, for this reason: the scenario is
  * wrong.  Ends the process. */
 _Noreturn void sim_report_refused(const char *name, struct span error);
-/* The module does what the simulation has nothing for.  Ends the process. */
+/* The module made a call that the simulation does not provide.  Ends the process. */
 _Noreturn void sim_report_call(const char *text);
 
 #endif

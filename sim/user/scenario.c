@@ -1,5 +1,7 @@
 #include "sim/user/scenario.h"
 
+#include <fnmatch.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +141,7 @@ static void read_rate(struct reading *r, const json_t *value, void *into)
     const char *text = json_string_value(value);
     char unit[8] = "";
     double count = 0;
-    if (text && sscanf(text, "%lf/%7s", &count, unit) == 2 && count > 0)
+    if (text && sscanf(text, "%lf/%7s", &count, unit) == 2 && count > 0 && isfinite(count))
         for (size_t n = 0; n < sizeof units / sizeof *units; n++)
             if (strcmp(unit, units[n].name) == 0)
                 *(uint64_t *)into = 1 + (uint64_t)((double)units[n].ns / count);
@@ -165,7 +167,7 @@ static void read_share(struct reading *r, const json_t *value, void *into)
     double percent = -1;
     int end = 0;
     if (!text || sscanf(text, "%lf%%%n", &percent, &end) != 1 || text[end] != '\0' || end == 0 ||
-        percent < 0 || percent > 100)
+        !(percent >= 0 && percent <= 100))
         wrong(r, value, "a share belongs here, as 1%%");
     *(double *)into = percent / 100;
 }
@@ -272,7 +274,7 @@ static void read_faults(struct reading *r, const json_t *map, void *into)
     read_map(r, map, keys, r->s);
 }
 
-/* What the server's clients, its operators and its system have to do with, which are simulated. */
+/* The simulation takes the place of clients, operators and the system, and sets these keys. */
 static void refuse(struct reading *r, const json_t *value, void *into)
 {
     (void)into;
@@ -299,6 +301,40 @@ static void read_server(struct reading *r, const json_t *map, void *into)
     r->s->server = map;
 }
 
+/* --- Names that an expectation refers to --- */
+
+static bool has_method(const struct sim_scenario *s, const char *glob)
+{
+    for (uint32_t n = 0; n < s->load_count; n++)
+        if (fnmatch(glob, s->loads[n].method, 0) == 0)
+            return true;
+    for (uint32_t n = 0; n < s->cron_count; n++)
+        if (fnmatch(glob, s->crons[n].method, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool has_sequence(const struct sim_scenario *s, const char *name)
+{
+    for (uint32_t n = 0; n < s->load_count; n++)
+        if (sim_values_have(s->loads[n].params, name) || sim_values_have(s->loads[n].options, name))
+            return true;
+    return false;
+}
+
+/* A misspelt name would be an expectation that every run keeps. */
+static void check_names(struct reading *r, const json_t *list)
+{
+    for (uint32_t n = 0; n < r->s->expect_count; n++) {
+        const struct sim_expect *e = &r->s->expects[n];
+        const json_t *at = json_array_get(list, n);
+        if (*e->method && !has_method(r->s, e->method))
+            wrong(r, at, "no load and no cron has a method like %s", e->method);
+        if (*e->sequence && !has_sequence(r->s, e->sequence))
+            wrong(r, at, "no load draws {seq: %s}", e->sequence);
+    }
+}
+
 bool sim_scenario_read(const char *path, struct sim_scenario *out, char *error, size_t size)
 {
     static const struct key keys[] = {{"server", read_server, 0},
@@ -318,5 +354,6 @@ bool sim_scenario_read(const char *path, struct sim_scenario *out, char *error, 
         wrong(&r, root, "nothing happens: write a load or crons");
     if (out->lasts == 0)
         wrong(&r, root, "how long do the crons go on? write for: 1h");
+    check_names(&r, json_object_get(root, "expect"));
     return !r.wrong;
 }

@@ -1,4 +1,4 @@
-/* A scenario: what a user's handlers are put through, and what is expected of them.  Read from
+/* A scenario lists the load, the faults and the expectations of a simulation.  Users write it in
  * YAML; docs/simulation.md describes it.
  *
  * A scenario is read once, before anything runs, and lives as long as the process. */

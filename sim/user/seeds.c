@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <msgpack.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,13 +21,17 @@
 
 enum { PATIENCE_S = 600 /* of real time, for one seed */, REPORT_MAX = 8192, BAD = 2 };
 
-static char *report; /* what a seed's process found, in memory that it has in common with us */
+/* Results of a seed, in memory that its process shares with ours. */
+static struct result {
+    char report[REPORT_MAX]; /* the finding; empty: there is none */
+    bool is_complete;        /* the run has come to its end */
+} * result;
 
-static void open_report(void)
+static void open_result(void)
 {
-    report = mmap(NULL, REPORT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    require(report != MAP_FAILED, "no memory for a report");
-    sim_finding_to(report, REPORT_MAX);
+    result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    require(result != MAP_FAILED, "no memory for a result");
+    sim_finding_to(result->report, REPORT_MAX);
 }
 
 static bool prepare(const struct sim_user_options *o, struct sim_scenario *s, char *error,
@@ -50,36 +56,55 @@ static bool prepare(const struct sim_user_options *o, struct sim_scenario *s, ch
     return sim_user_configure(s, error, size);
 }
 
+_Noreturn static void run(const struct sim_user_options *o, const struct sim_scenario *s,
+                          uint64_t seed)
+{
+    prctl(PR_SET_PDEATHSIG,
+          SIGKILL); /* else a handler that never sleeps outlives our caller's kill */
+    alarm(PATIENCE_S);
+    sim_user_run(s, o->remote, seed);
+    result->is_complete = true;
+    fflush(stdout);
+    _exit(0);
+}
+
+/* The process ended without a report. */
+static void explain(int status)
+{
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(result->report, REPORT_MAX,
+                 "the run takes more than ten minutes of real time: a handler waits without "
+                 "sleeping, or waits for a file\n");
+    else if (WIFSIGNALED(status))
+        snprintf(result->report, REPORT_MAX,
+                 "signal %d ended the process, most likely in a handler: run this seed under gdb\n",
+                 WTERMSIG(status));
+    else
+        snprintf(result->report, REPORT_MAX, "the process ended with status %d before the run\n",
+                 WEXITSTATUS(status));
+}
+
 /* True: nothing was found. */
 static bool run_seed(const struct sim_user_options *o, const struct sim_scenario *s, uint64_t seed)
 {
     int status;
-    report[0] = '\0';
+    *result = (struct result){0};
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) {
-        alarm(PATIENCE_S);
-        sim_user_run(s, o->remote, seed);
-        _exit(0);
-    }
+    if (child == 0)
+        run(o, s, seed);
     require(child > 0 && waitpid(child, &status, 0) == child, "a process that is not there");
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return true;
-    if (WIFSIGNALED(status))
-        snprintf(report, REPORT_MAX,
-                 WTERMSIG(status) == SIGALRM ? "it runs for more than ten minutes of real time: "
-                                               "does a handler wait without sleeping?\n"
-                                             : "it was ended by signal %d\n",
-                 WTERMSIG(status));
-    return false;
+    if (!result->is_complete && result->report[0] == '\0')
+        explain(status);
+    return result->report[0] == '\0';
 }
 
 /* --- On the command line --- */
 
 static void tell(const struct sim_user_options *o, uint64_t seed)
 {
-    bool is_line = strchr(report, '\n') == NULL;
-    printf("seed %" PRIu64 ": %s%s", seed, report, is_line ? "\n" : "");
+    bool is_line = strchr(result->report, '\n') == NULL;
+    printf("seed %" PRIu64 ": %s%s", seed, result->report, is_line ? "\n" : "");
     const char *program = strcmp(o->program, "ergon-sim") == 0 ? "ergon sim" : o->program;
     printf("to repeat it: %s --module %s", program, o->module);
     for (const char *const *at = o->stand_ins; *at; at++)
@@ -106,7 +131,7 @@ static void answer(void)
     msgpack_packer p;
     msgpack_sbuffer_init(&out);
     msgpack_packer_init(&p, &out, msgpack_sbuffer_write);
-    msgpack_pack_str_with_body(&p, report, strlen(report));
+    msgpack_pack_str_with_body(&p, result->report, strlen(result->report));
     pipe_write(span_of(out.data, out.size));
     msgpack_sbuffer_destroy(&out);
 }
@@ -126,7 +151,7 @@ int sim_user_seeds(const struct sim_user_options *o)
 {
     static struct sim_scenario s;
     char error[800] = "";
-    open_report();
+    open_result();
     if (!prepare(o, &s, error, sizeof error)) {
         fprintf(stderr, "%s\n", error);
         return BAD;

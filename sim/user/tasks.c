@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "proto/reader.h"
@@ -106,34 +107,76 @@ static bool is_known(struct span id)
     return false;
 }
 
-/* From the newest on.  False: the next is known. */
-static bool take_new(struct span task)
+/* The newest ids of the last two looks.  Ids grow; a task that was still being written at one look
+ * may be listed at the next, behind newer ones, and therefore the search goes back by two. */
+static char newest[2][SIM_TASK_ID];
+
+/* A task of a load whose submission has not been answered yet is entered here, too: it then has two
+ * entries, of which the client's alone knows its sequences.  False: the task and all behind it were
+ * there two looks ago. */
+static bool take(struct span task)
 {
     struct span id = sim_member_text(task, "id");
-    char method[72];
-    if (is_known(id))
+    char method[72], text[SIM_TASK_ID];
+    snprintf(text, sizeof text, "%.*s", (int)id.len, id.at);
+    if (strcmp(text, newest[1]) <= 0)
         return false;
+    if (is_known(id))
+        return true;
     take_text(task, "method", method, sizeof method);
     sim_user_task_named(sim_user_task_add(method), id);
+    return true;
+}
+
+static void put_list(struct sim_burst *b, struct span cursor)
+{
+    sim_burst_clear(b);
+    sim_burst_add(b, SIM_OTHER, "task.list", 1);
+    sim_put_map(&b->out, cursor.len > 0 ? 2 : 1);
+    sim_put_text(&b->out, "limit");
+    sim_put_uint(&b->out, PAGE);
+    if (cursor.len == 0)
+        return;
+    char text[80];
+    snprintf(text, sizeof text, "%.*s", (int)cursor.len, cursor.at);
+    sim_put_text(&b->out, "cursor");
+    sim_put_text(&b->out, text);
+}
+
+/* True: the next page may have more. */
+static bool take_page(struct span tasks, char *first)
+{
+    uint32_t count;
+    struct span task;
+    struct reader r = reader_of(tasks);
+    if (!read_array(&r, &count))
+        return false;
+    for (uint32_t n = 0; n < count && read_any(&r, &task); n++) {
+        if (*first == '\0')
+            take_text(task, "id", first, SIM_TASK_ID);
+        if (!take(task))
+            return false;
+    }
     return true;
 }
 
 bool sim_user_tasks_find(struct sim_link *l)
 {
     static struct sim_burst burst;
-    uint32_t count;
-    struct span task;
-    sim_burst_clear(&burst);
-    sim_burst_add(&burst, SIM_OTHER, "task.list", 1);
-    sim_put_map(&burst.out, 1);
-    sim_put_text(&burst.out, "limit");
-    sim_put_uint(&burst.out, PAGE);
-    if (!sim_burst_run(&burst, l))
-        return false;
-    struct reader r = reader_of(sim_member(burst.requests[0].result, "tasks"));
-    if (read_array(&r, &count))
-        while (count-- > 0 && read_any(&r, &task) && take_new(task))
-            ;
+    struct span cursor = {0};
+    char first[SIM_TASK_ID] = "";
+    do {
+        char text[80];
+        snprintf(text, sizeof text, "%.*s", (int)cursor.len, cursor.at); /* the input is cleared */
+        put_list(&burst, span_text(text));
+        if (!sim_burst_run(&burst, l))
+            return false;
+        cursor = sim_member_text(burst.requests[0].result, "next");
+    } while (take_page(sim_member(burst.requests[0].result, "tasks"), first) && cursor.len > 0);
+    if (*first && strcmp(first, newest[0]) != 0) {
+        memcpy(newest[1], newest[0], sizeof first);
+        memcpy(newest[0], first, sizeof first);
+    }
     return true;
 }
 

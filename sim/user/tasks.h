@@ -1,4 +1,4 @@
-/* The tasks of a scenario, as its clients know them. */
+/* Holds the tasks of a scenario, with what its clients know of them. */
 #ifndef ERGON_SIM_USER_TASKS_H
 #define ERGON_SIM_USER_TASKS_H
 
@@ -30,10 +30,9 @@ struct sim_user_task *sim_user_task_add(const char *method);
 /* Its submission was answered. */
 void sim_user_task_named(struct sim_user_task *t, struct span id);
 
-/* Asks for the newest of the server's tasks, and adds those that are not known.  False: the
- * connection ended. */
+/* Adds the tasks that crons have submitted since the last call.  False: the connection ended. */
 bool sim_user_tasks_find(struct sim_link *l);
-/* Asks for all that have not ended.  False: the connection ended. */
+/* Asks the server for the tasks that have not ended.  False: the connection ended. */
 bool sim_user_tasks_look(struct sim_link *l);
 uint32_t sim_user_tasks_open(void); /* that have an id, and have not ended */
 

@@ -47,6 +47,18 @@ const char *sim_values_check(const json_t *value)
     return check_parts(value);
 }
 
+bool sim_values_have(const json_t *value, const char *sequence)
+{
+    const json_t *seq = drawn_by(value, "seq");
+    const char *key;
+    json_t *part;
+    size_t n;
+    bool any = seq && strcmp(json_string_value(seq), sequence) == 0;
+    json_array_foreach(value, n, part) any |= sim_values_have(part, sequence);
+    json_object_foreach((json_t *)value, key, part) any |= sim_values_have(part, sequence);
+    return any;
+}
+
 /* --- Numbers --- */
 
 static uint64_t next_of(const char *name)

@@ -22,6 +22,8 @@ struct sim_seqs {
 
 /* NULL, or what is wrong with it. */
 const char *sim_values_check(const json_t *value);
+/* Does some part of it draw from this sequence?  `value` may be NULL. */
+bool sim_values_have(const json_t *value, const char *sequence);
 /* A new reference.  `is_text`: a number of a sequence becomes a text. */
 json_t *sim_values_draw(const json_t *value, struct sim_seqs *seqs, bool is_text);
 uint64_t sim_seq_of(const struct sim_seqs *seqs, const char *name); /* 0: the task has none */

@@ -183,6 +183,7 @@ static void run(void *arg)
     while (!sim_load_over())
         sim_sleep_for(SIM_MS(LOOK_MS));
     looks = false;
+    sim_wake_all(&looks);
     while (looking)
         sim_sleep_for(SIM_MS(LOOK_MS));
     sim_story_all("calm: nothing more is submitted, and no faults come");

@@ -1,4 +1,4 @@
-/* A run of a scenario: load and faults, calm, and what was expected. */
+/* Runs a scenario: load and faults, then calm, then the check of the expectations. */
 #ifndef ERGON_SIM_USER_WORLD_H
 #define ERGON_SIM_USER_WORLD_H
 

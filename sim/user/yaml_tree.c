@@ -8,13 +8,14 @@
 
 #include "base/check.h"
 
-enum { PLACES_MAX = 4096, DEPTH_MAX = 32 };
+enum { PLACES_MAX = 4096, DEPTH_MAX = 32, NODES_MAX = 20000 };
 
 static struct {
     const json_t *value;
     unsigned line;
 } places[PLACES_MAX];
-static size_t place_count;
+static size_t place_count, node_count;
+static bool is_too_large;
 
 unsigned sim_yaml_line(const json_t *value)
 {
@@ -66,8 +67,8 @@ static json_t *value_of(yaml_document_t *d, yaml_node_t *node, unsigned depth);
 static json_t *map_of(yaml_document_t *d, const yaml_node_t *node, unsigned depth)
 {
     json_t *map = json_object();
-    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
-         p++) {
+    for (yaml_node_pair_t *p = node->data.mapping.pairs.start;
+         p < node->data.mapping.pairs.top && !is_too_large; p++) {
         const yaml_node_t *key = yaml_document_get_node(d, p->key);
         json_t *value = value_of(d, yaml_document_get_node(d, p->value), depth + 1);
         if (key->type == YAML_SCALAR_NODE)
@@ -81,17 +82,20 @@ static json_t *map_of(yaml_document_t *d, const yaml_node_t *node, unsigned dept
 static json_t *list_of(yaml_document_t *d, const yaml_node_t *node, unsigned depth)
 {
     json_t *list = json_array();
-    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
-         i++)
+    for (yaml_node_item_t *i = node->data.sequence.items.start;
+         i < node->data.sequence.items.top && !is_too_large; i++)
         json_array_append_new(list, value_of(d, yaml_document_get_node(d, *i), depth + 1));
     return list;
 }
 
-/* What is nested too deeply, as by an alias of itself, is left out. */
+/* Aliases may refer to what contains them, and multiply: a value beyond either bound becomes null,
+ * and the file is refused. */
 static json_t *value_of(yaml_document_t *d, yaml_node_t *node, unsigned depth)
 {
-    if (depth > DEPTH_MAX)
+    if (++node_count > NODES_MAX || depth > DEPTH_MAX) {
+        is_too_large = true;
         return json_null();
+    }
     if (node->type == YAML_MAPPING_NODE)
         return placed(map_of(d, node, depth), node);
     if (node->type == YAML_SEQUENCE_NODE)
@@ -115,6 +119,11 @@ json_t *sim_yaml_read(const char *path, char *error, size_t size)
         yaml_node_t *top = yaml_document_get_root_node(&document);
         root = top ? value_of(&document, top, 0) : json_object();
         yaml_document_delete(&document);
+        if (is_too_large) {
+            snprintf(error, size, "%s: too many values, or too deeply nested", path);
+            json_decref(root);
+            root = NULL;
+        }
     } else {
         snprintf(error, size, "%s:%zu: %s", path, parser.problem_mark.line + 1,
                  parser.problem ? parser.problem : "this is no YAML");
