@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Handlers in Python, plain functions and coroutines, in the simulation: a classic fault is found, the same without it is not,
-one seed is the same run each time, a worker that is killed does nothing more, and what a handler may not do is told.
+"""Plain functions and coroutines run as handlers in the simulation. It finds a classic fault, and finds nothing once that is
+mended; one seed gives the same run each time; a killed worker does nothing more; forbidden calls and failures are reported.
 
 usage: python_test.py SOURCE ERGON-SIM
 """
@@ -99,6 +99,42 @@ def killed_means_gone():
     simulate(app, only, seeds=3, workers=4, slots=4, program=PROGRAM, outside=Bank)
 
 
+def killed_while_it_blocks_the_loop():
+    """The same of a coroutine handler that calls time.sleep()."""
+    def app(bank):
+        async def charge(context, order):
+            try:
+                time.sleep(0.3)
+            finally:
+                effect("charge", order)
+        return {"orders.charge": charge}
+    only = {**SCENARIO, "load": [{**SCENARIO["load"][0], "every": "1s"}], "faults": {"worker_killed": "20/min"}}
+    simulate(app, only, seeds=5, workers=2, program=PROGRAM, outside=Bank)
+
+
+def tells_what_ends_amid_a_sleep():
+    """The run ends, with its finding, while a coroutine handler blocks its loop; and the text of an error is no ASCII."""
+    def app(bank):
+        async def charge(context, order):
+            if order % 2:
+                raise ValueError("ü" * 200)
+            time.sleep(7200)
+        return {"orders.charge": charge}
+    told = found(app, seeds=1)
+    assert told and "has not ended" in told, told
+
+
+def raises_what_prevents_a_worker():
+    def app(bank):
+        raise KeyError("boom")
+    for wrong, kind in ((app, KeyError), (lambda bank: {"orders.charge": 5}, TypeError)):
+        try:
+            simulate(wrong, SCENARIO, seeds=1, outside=Bank, program=PROGRAM)
+        except kind:
+            continue
+        raise AssertionError("nothing was raised")
+
+
 def refuses_threads():
     def app(bank):
         def charge(context, order):
@@ -125,6 +161,9 @@ if __name__ == "__main__":
     for good in (once, once_async):
         assert found(good, seeds=5) is None, found(good, seeds=5)
     killed_means_gone()
+    killed_while_it_blocks_the_loop()
+    tells_what_ends_amid_a_sleep()
+    raises_what_prevents_a_worker()
     refuses_threads()
     refuses_a_wrong_scenario()
     assert time.time is clock

@@ -36,6 +36,7 @@ from . import aio, serving, threads
 __all__ = ["Found", "effect", "simulate"]
 
 URL = "ergon://simulated"
+NAME_MAX = 48
 AGAIN = 1.0  # s until a worker that was killed is there again
 NS = 1_000_000_000
 
@@ -48,8 +49,8 @@ class Killed(BaseException):
     """Ends a handler whose process was killed, once nobody listens any more."""
 
 
-class Over(Exception):
-    """The run has ended; its argument is what was found, or empty."""
+class Over(BaseException):
+    """The run has ended. Handlers that wait meanwhile cannot catch it as an Exception."""
 
 
 run = None  # the one that goes on
@@ -61,9 +62,12 @@ local = threading.local()  # .strand, in the thread of a handler that blocks
 def effect(name, key):
     """Tells the simulation that the world outside was changed just now: `name`, for the number `key`, as "charge" for order 17.
     Outside of a simulation it does nothing."""
-    if not isinstance(key, int) or key < 0:
-        raise TypeError(f"the key of an effect is a number from 0 on, not {key!r}")
-    if run is not None and not run.over:
+    if not isinstance(name, str) or len(name.encode()) >= NAME_MAX:
+        raise TypeError(f"the name of an effect is a text of less than {NAME_MAX} bytes, not {name!r}")
+    if not isinstance(key, int) or not 0 <= key < 1 << 64:
+        raise TypeError(f"the key of an effect is a number from 0 to 2^64 - 1, not {key!r}")
+    of = process.get()
+    if run is not None and not run.over and not (of is not None and of.dead):
         strand = getattr(local, "strand", None)
         context = strand.context if strand else handled.get()
         run.act("effect", context.task or "" if context else "", context.attempt if context else 0, name, key)
@@ -77,8 +81,10 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
     scenario    the path of a file, or a dict
     seed        the first
     outside     called for each seed: what the handlers use and outlives their workers, as a stand-in for a service
-    workers     how many, each with so many `slots`
+    workers     how many, at least one, each with so many `slots`
     program     ergon-sim; default: ERGON_SIM, or the one on the path"""
+    if workers < 1:
+        raise ValueError("at least one worker has to run the handlers")
     with tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child:
         for number in range(seed, seed + seeds):
             started = functools.partial(app, outside()) if outside else app
@@ -92,7 +98,7 @@ def path_of(scenario, folder):
         return os.fspath(scenario)
     path = os.path.join(folder, "scenario")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(scenario, file)
+        json.dump(scenario, file, ensure_ascii=False)
     return path
 
 
@@ -129,7 +135,7 @@ class Program:
         size = self._child.stdout.read(4)
         if len(size) < 4:
             self._ended()
-        return msgpack.unpackb(self._child.stdout.read(struct.unpack(">I", size)[0]))
+        return msgpack.unpackb(self._child.stdout.read(struct.unpack(">I", size)[0]), unicode_errors="replace")
 
     def _ended(self):
         self._child.wait()
@@ -213,7 +219,7 @@ class Wire:
 
 
 class Address:
-    """Where a worker finds the server: as protocol.Address."""
+    """The simulated server's address, in place of protocol.Address."""
 
     url, token = URL, None
 
@@ -273,6 +279,8 @@ class Strand:
 
     def wait(self):
         """Until somebody resumes it."""
+        if self._dead:
+            raise Killed
         self._back.release()
         self._go.acquire()
         if self._dead:
@@ -361,6 +369,9 @@ class Process:
     def __init__(self, number, app, slots):
         self.number, self.dead = number, False
         handlers = app() if callable(app) else app
+        for name, function in handlers.items():
+            if not callable(function):
+                raise TypeError(f"the handler of {name} is no function: {function!r}")
         self._handlers = {name: (cooperative if inspect.iscoroutinefunction(f) else blocking)(f) for name, f in handlers.items()}
         self._slots = slots
 
@@ -380,10 +391,12 @@ class Run:
         self._now = self._wall = 0
         self._actions, self._early = [], []
         self._wires, self._processes = {}, {}
+        self._report = self._failure = None
         self.strands, self._kept = [], []
         self.over = False
 
     def play(self):
+        """The finding; empty: there is none."""
         global run
         self._child.write(self._seed)
         first = self._child.read()
@@ -396,12 +409,17 @@ class Run:
                 self._take(first)
                 for number in range(self._workers):
                     self._loop.call_soon(self._start, number, context=contextvars.Context())
-                self._loop.run_forever()
-        except Over as over:
-            return over.args[0]
+                try:
+                    self._loop.run_forever()
+                except Over:
+                    pass
+                finally:
+                    self._bury()
         finally:
-            self._bury()
             run = None
+        if self._failure is not None:
+            raise self._failure
+        return self._report
 
     def _bury(self):
         """What a handler does from now on is not of this world any more."""
@@ -431,9 +449,14 @@ class Run:
         if strand is not None:
             strand.sleep(seconds)
             return
+        of = process.get()
         until = self._now + round(max(0.0, seconds) * NS)  # a handler of asyncio that blocks its loop
-        while self._now < until:
+        while self._now < until and not self.over:
             self._exchange(until)
+            if of is not None and ["killed", of.number] in self._early:
+                of.dead = True
+            if of is not None and of.dead:
+                raise Killed
 
     # ---- the other side ----
 
@@ -453,11 +476,14 @@ class Run:
         return wire
 
     def _exchange(self, until):
+        if self._report is not None:
+            raise Over
         actions, self._actions = self._actions, []
         self._child.write([until, actions])
         message = self._child.read()
         if isinstance(message, str):
-            raise Over(message)
+            self._report = message
+            raise Over
         self._now, self._wall, events = message
         self._early += events
 
@@ -482,14 +508,29 @@ class Run:
     # ---- workers ----
 
     def _start(self, number):
-        self._processes[number] = each = Process(number, self._app, self._slots)
-        self._kept.append(self._loop.create_task(each.live()))
+        try:
+            self._processes[number] = each = Process(number, self._app, self._slots)
+        except Exception as error:
+            self._fail(error)
+            return
+        task = self._loop.create_task(each.live())
+        task.add_done_callback(self._live_ended, context=contextvars.Context())
+        self._kept.append(task)
+
+    def _live_ended(self, task):
+        if not task.cancelled() and task.exception() is not None:
+            self._fail(task.exception())
+
+    def _fail(self, error):
+        """A worker cannot start, or has ended: `simulate` raises why."""
+        self._failure = error
+        self._loop.stop()
 
     def _kill(self, number):
         dead = self._processes[number]
         dead.dead = True
         self._loop.bury()
-        # What is freed is closed, and closing runs what stands behind `finally`.
+        # Python closes a coroutine that it frees, and closing runs `finally`: these coroutines are kept until the run is over.
         self._kept += asyncio.all_tasks(self._loop)
         self._loop.call_later(AGAIN, self._start, number, context=contextvars.Context())
 
