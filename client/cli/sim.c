@@ -16,12 +16,11 @@ struct sim_options {
 
 #define AT(field) offsetof(struct sim_options, field)
 static const struct option_spec OPTIONS[] = {
-    {0, "module", "FILE", "the module whose handlers are tried", OPTION_TEXT, AT(module)},
-    {0, "stand-in", "FILE", "shared object whose functions the module calls in place of others",
-     OPTION_LIST, AT(stand_ins)},
-    {0, "seeds", "N", "how many runs, each by another seed; 100, or 1 with --seed", OPTION_NUMBER,
-     AT(seeds)},
-    {0, "seed", "N", "the first of them; 1", OPTION_NUMBER, AT(seed)},
+    {0, "module", "FILE", "load the handlers from this module", OPTION_TEXT, AT(module)},
+    {0, "stand-in", "FILE", "let the module call the functions of this shared object", OPTION_LIST,
+     AT(stand_ins)},
+    {0, "seeds", "N", "run so many seeds; 100, or 1 with --seed", OPTION_NUMBER, AT(seeds)},
+    {0, "seed", "N", "begin with this seed; 1", OPTION_NUMBER, AT(seed)},
     {0},
 };
 
@@ -33,7 +32,7 @@ static enum status run(const struct globals *g, const void *options, int argc, c
     int n = 0;
     (void)argc;
     if (o->module == NULL) {
-        complain_as("USAGE", NULL, "which module? give it by --module ./orders.so");
+        complain_as("USAGE", NULL, "missing --module FILE (as --module ./orders.so)");
         return STATUS_USAGE;
     }
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed ? o->seed : 1);
@@ -61,13 +60,13 @@ static enum status run(const struct globals *g, const void *options, int argc, c
 const struct command SIM = {
     .name = "sim",
     .arguments = "SCENARIO",
-    .summary = "try a module's handlers under crashes, losses and delays, on a virtual clock",
-    .text = "Runs the server with the module in a simulated world, as the scenario (YAML) says:\n"
-            "its load, its faults, and what is expected of the handlers. Each run is another\n"
-            "one, by its seed; the first that does not keep what is expected is told, with\n"
-            "what happened to the task, and ends the search. The same seed is the same run.\n"
-            "docs/simulation.md is a guide. Exit status 0: nothing was found; 1: something;\n"
-            "2: the scenario or the module cannot be used.\n",
+    .summary = "test the handlers of a module under crashes, losses and delays, by seed",
+    .text = "Runs the server with the module in a simulated world, on a virtual clock. The\n"
+            "scenario (YAML) lists the load, the faults, and what is expected of the handlers.\n"
+            "Each seed is one run, and the same seed is always the same run. The search ends\n"
+            "with the first run that breaks an expectation, and prints the history of the task.\n"
+            "docs/simulation.md is a guide. Exit status 0: all seeds kept the expectations; 1:\n"
+            "one did not; 2: the scenario or the module cannot be used.\n",
     .examples = "  ergon sim --module ./orders.so scenario.yaml\n"
                 "  ergon sim --module ./orders.so --stand-in ./bank.so --seeds 1000 scenario.yaml\n"
                 "  ergon sim --module ./orders.so --seed 17 --verbose scenario.yaml\n",
