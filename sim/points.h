@@ -5,6 +5,9 @@
 #include <stdint.h>
 
 void sim_point(const char *name); /* on whatever runs */
+/* There are so many that a fiber is preempted more rarely, and is away for a few us, seldom more.
+ */
+void sim_point_atomic(const char *name);
 
 /* Who says how long a fiber stays away from a point, in ns (0: it goes on), in the place of chance;
  * and who hears of it. */

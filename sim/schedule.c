@@ -10,7 +10,15 @@
 #include "sim/points.h"
 #include "sim/trace.h"
 
-enum { FIBERS_MAX = 64, SWITCH_NS = 1000, NAME = 16, CHANGES_ONE_IN = 64 };
+enum {
+    FIBERS_MAX = 64,
+    SWITCH_NS = 1000,
+    NAME = 16,
+    CHANGES_ONE_IN = 64,
+    BRIEF_NS = 5000,
+    LONG_ONE_IN = 16, /* absences from an atomic */
+    SHORTER = 16      /* than elsewhere, which are fewer */
+};
 
 struct sim_fiber {
     struct sim_stack stack;
@@ -36,6 +44,7 @@ static struct {
     uint64_t one_in; /* points at which a fiber is preempted */
     uint64_t away;   /* ns for which it stays away, at most */
     bool by_priority;
+    uint64_t atomic_one_in; /* atomics at which a fiber is preempted; 0: none came yet */
 } shape;
 
 void sim_schedule_shape(void)
@@ -237,16 +246,40 @@ void sim_on_stall(void (*heard)(const char *point, uint64_t ns))
     stall_heard = heard;
 }
 
+static uint64_t longest(bool is_atomic)
+{
+    if (!is_atomic)
+        return shape.away;
+    return sim_one_in(SIM_SCHEDULE, LONG_ONE_IN) ? shape.away / SHORTER + 1 : BRIEF_NS;
+}
+
+static void pass(const char *point, uint64_t one_in, bool is_atomic)
+{
+    bool preempted = !stall_by && sim_one_in(SIM_SCHEDULE, one_in);
+    uint64_t ns = stall_by ? stall_by(point) : 0;
+    if (preempted && !calm)
+        ns = sim_below(SIM_SCHEDULE, longest(is_atomic));
+    if (stall_heard)
+        stall_heard(point, ns);
+    if (preempted || ns > 0 || (stall_by && !is_atomic)) /* by turns, all have theirs there */
+        sim_sleep_for(ns);
+}
+
 void sim_point(const char *name)
 {
-    bool by_chance = current && !stall_by && sim_one_in(SIM_SCHEDULE, shape.one_in);
-    uint64_t ns = by_chance && !calm ? sim_below(SIM_SCHEDULE, shape.away) : 0;
-    if (current && stall_by)
-        ns = stall_by(name);
-    if (current && stall_heard)
-        stall_heard(name, ns);
-    if (by_chance || (current && stall_by)) /* by turns, all have theirs at each point */
-        sim_sleep_for(ns);
+    if (current)
+        pass(name, shape.one_in, false);
+}
+
+/* The rate is drawn late: a program without these points draws as if there were no such rate. */
+void sim_point_atomic(const char *name)
+{
+    static const uint64_t one_in[] = {16, 64, 256, 1024};
+    if (!current)
+        return;
+    if (shape.atomic_one_in == 0)
+        shape.atomic_one_in = one_in[sim_below(SIM_SCHEDULE, sizeof one_in / sizeof *one_in)];
+    pass(name, shape.atomic_one_in, true);
 }
 
 void sim_wake(struct sim_fiber *f)

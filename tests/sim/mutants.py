@@ -7,6 +7,8 @@ The copy, its build and the programs stand in build-mutants/.  From each of COUN
 fails.  The median of these may be half of what the file allows; beyond twice that the search ends.  The script of the same
 name in tests/sim/scripts/ has to fail with the fault.  --shrink writes a new one for each fault to FOLDER, and looks that it
 passes without the fault.
+
+A fault "by atomics" is left to ergon-sim-atomics, all others to ergon-sim.
 """
 
 import argparse
@@ -28,19 +30,19 @@ TREE = os.path.join(WORK, "tree")
 BUILD = os.path.join(WORK, "build")
 PROGRAMS = os.path.join(WORK, "programs")
 SCRIPTS = os.path.join(TOP, "tests", "sim", "scripts")
-PROGRAM = os.path.join(BUILD, "sim", "ergon-sim")
+COARSE, FINE = "ergon-sim", "ergon-sim-atomics"
 APART = 1000  # seeds between two starts
 
 
 def load():
-    """Each fault, the seeds that it may take, and whether it is to be noticed."""
+    """Each fault, the seeds that it may take, whether it is to be noticed, and by which program."""
     with open(LIST, encoding="utf-8") as f:
         found = faults.parse(os.path.relpath(LIST, TOP), f.read())
     for fault in found:
-        allowed = re.match(r"(\d+)(\??): ", fault.promise)
+        allowed = re.match(r"(\d+)(\??)( by atomics)?: ", fault.promise)
         if not allowed:
             raise fault.wrong("lacks the number of seeds that it may take, in front of its promise")
-        yield fault, int(allowed[1]), not allowed[2]
+        yield fault, int(allowed[1]), not allowed[2], FINE if allowed[3] else COARSE
 
 
 def write_if_other(path, text):
@@ -81,10 +83,10 @@ def configure():
 
 
 def build():
-    must("ninja", "-C", BUILD, "-j", str(os.cpu_count() or 1), "ergon-sim")
+    must("ninja", "-C", BUILD, "-j", str(os.cpu_count() or 1), COARSE, FINE)
 
 
-def plant(fault):
+def plant(fault, program):
     """Its program, in build-mutants/programs/."""
     path = os.path.join(TREE, fault.path)
     source = faults.source_of(TREE, fault)
@@ -93,12 +95,16 @@ def plant(fault):
         build()
     finally:
         write_if_other(path, source.encode())
-    return keep(fault.name)
+    return keep(program, fault.name)
 
 
-def keep(name):
+def keep(program, name):
     os.makedirs(PROGRAMS, exist_ok=True)
-    return shutil.copy(PROGRAM, os.path.join(PROGRAMS, name))
+    return shutil.copy(os.path.join(BUILD, "sim", program), os.path.join(PROGRAMS, name))
+
+
+def clean(program):
+    return os.path.join(PROGRAMS, "clean-" + program)
 
 
 def seeds_until(program, start, most):
@@ -115,7 +121,7 @@ def fails(program, script):
     return subprocess.run([program, "--script", script], capture_output=True, check=False).returncode != 0
 
 
-def shrink(fault, program, seed, folder):
+def shrink(fault, program, without, seed, folder):
     """What became of it, in words."""
     script = os.path.join(folder, fault.name + ".sim")
     began = time.monotonic()
@@ -125,11 +131,11 @@ def shrink(fault, program, seed, folder):
     with open(script, encoding="utf-8") as f:
         lines = sum(not line.startswith("#") for line in f)
     text = f"{lines} lines in {time.monotonic() - began:.0f} s"
-    return text + (", which fail without the fault, too" if fails(os.path.join(PROGRAMS, "clean"), script) else "")
+    return text + (", which fail without the fault, too" if fails(without, script) else "")
 
 
-def try_fault(fault, allowed, expected, options):
-    program = plant(fault)
+def try_fault(fault, allowed, expected, of, options):
+    program = plant(fault, of)
     found = [seeds_until(program, 1 + n * APART, 2 * allowed) for n in range(options.starts)]
     counts = [n if n else 2 * allowed + 1 for n, _ in found]
     median = statistics.median(counts)
@@ -138,7 +144,7 @@ def try_fault(fault, allowed, expected, options):
     seed = next((1 + start * APART + n - 1 for start, (n, _) in enumerate(found) if n), None)
     script = os.path.join(SCRIPTS, fault.name + ".sim")
     if options.shrink and seed:
-        example = shrink(fault, program, seed, options.shrink)
+        example = shrink(fault, program, clean(of), seed, options.shrink)
     elif os.path.exists(script):
         kept = fails(program, script)
         verdict = verdict if kept else verdict + ", script passes"
@@ -162,7 +168,8 @@ def main():
     copy_tree()
     configure()
     build()
-    keep("clean")
+    for program in (COARSE, FINE):
+        keep(program, os.path.basename(clean(program)))
     print(f"{'fault':<24} {'may':>5} {'median':>7} {'most':>6}  {'':<12} for example")
     good = [try_fault(*row, options) for row in chosen]
     sys.exit(0 if all(good) else 1)

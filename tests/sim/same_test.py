@@ -2,7 +2,7 @@
 """A run is a function of its seed: two processes, whose addresses are laid out by chance, print the same hash for each; and
 other seeds are other runs.
 
-usage: same_test.py ERGON-SIM
+usage: same_test.py PROGRAM...
 """
 
 import subprocess
@@ -18,7 +18,8 @@ def run(program):
 
 
 if __name__ == "__main__":
-    first, second = run(sys.argv[1]), run(sys.argv[1])
-    assert first == second, "\n".join(["two runs differ:", *first, *second])
-    hashes = {line.split("hash ")[1].split(",")[0] for line in first}
-    assert len(hashes) == SEEDS, first
+    for program in sys.argv[1:]:
+        first, second = run(program), run(program)
+        assert first == second, "\n".join(["two runs differ:", *first, *second])
+        hashes = {line.split("hash ")[1].split(",")[0] for line in first}
+        assert len(hashes) == SEEDS, first
