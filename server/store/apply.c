@@ -4,6 +4,8 @@
 /* Columns of STATEMENT_COUNTERS; before these two are counts. */
 enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
+#define SET_BACK_LEAST AO_S(1) /* the jobs do not notice less */
+
 static int run(struct store *s, enum statement which, const struct row_map *m, const void *row)
 {
     sqlite3_stmt *st = s->statements.all[which];
@@ -79,6 +81,8 @@ static int set_back(struct store *s, uint64_t by)
     int rc = SQLITE_OK;
     for (unsigned i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
         rc = statement_run_id(&s->statements, all[i], by < INT64_MAX ? by : INT64_MAX);
+    if (rc == SQLITE_OK)
+        s->rows_ahead -= by;
     return rc;
 }
 
@@ -147,6 +151,17 @@ static void add_up(struct store_counts *sum, const struct store_counts *more)
     sum->dead += more->dead;
 }
 
+/* Once the wall clock is set back, rows have times of the old one until STORE_SET_BACK comes.  If
+ * the server ends before that, the next start learns from this time that it has to set them back.
+ */
+static uint64_t time_of_rows(struct store *s)
+{
+    uint64_t now = clock_monotonic(), ahead = clock_wall() - now;
+    if ((int64_t)(ahead - s->rows_ahead) > -(int64_t)SET_BACK_LEAST)
+        s->rows_ahead = ahead;
+    return now + s->rows_ahead;
+}
+
 int store_add_counts(struct store *s)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_ADD];
@@ -154,7 +169,7 @@ int store_add_counts(struct store *s)
                                s->add.expired,   s->add.dead, (int64_t)s->last_id};
     for (int n = 0; n < (int)(sizeof numbers / sizeof *numbers); n++)
         sqlite3_bind_int64(st, n + 1, numbers[n]);
-    sqlite3_bind_int64(st, 8, (sqlite3_int64)clock_wall());
+    sqlite3_bind_int64(st, 8, (sqlite3_int64)time_of_rows(s));
     sqlite3_bind_int64(st, 9, (sqlite3_int64)s->last_fence);
     return statement_run(st);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/store/lock.h"
 #include "server/store/log_check.h"
@@ -155,6 +156,7 @@ static int open_database(struct store *s, const struct store_options *o, char *e
         return -1;
     if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
         return fail_sqlite(s, o->path, error, size);
+    s->rows_ahead = store_committed_at(s) - clock_monotonic(); /* rows are by the clock of then */
     return sync_log(s, o->path, error, size);
 }
 

@@ -98,6 +98,7 @@ struct store {
     struct store_counts add;   /* of the batch */
     uint64_t last_id;          /* of the batch; 0: none */
     uint64_t last_fence;       /* likewise */
+    uint64_t rows_ahead;       /* of the monotonic clock: the one by which rows have their times */
     enum store_error broken;   /* STORE_OK: it works */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
     ao_time retry_at;          /* broken: the next try; then: when the log says that it works */
