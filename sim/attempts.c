@@ -8,6 +8,7 @@
 #include "proto/reader.h"
 #include "sim/deeds.h"
 #include "sim/limits.h"
+#include "sim/memory.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
 #include "sim/system.h"
@@ -90,13 +91,17 @@ static void check_losses(const struct sim_attempt *a)
 {
     const struct sim_task *t = sim_task_of_serial(a->serial);
     uint32_t count = 0, alone = 0;
+    uint64_t first = 0;
     if (!t || t->meddled || sim_serial_is(a->serial, SIM_WITH_TIMEOUT))
         return;
     const struct sim_attempt *last = before(a);
     for (const struct sim_attempt *e = last; e && e->over == SIM_LOST; e = before(e)) {
         count++;
         alone += e->alone;
+        first = e->ended;
     }
+    if (count > 0 && sim_memory_failed_within(sim_now() - first)) /* it may not have been counted */
+        return;
     uint32_t weight = count + 2 * (alone > 0 ? alone - 1 : 0); /* the first counts one, always */
     if (weight >= LOSSES_MAX)
         sim_finding("losses: task %s begins again after %u losses in a row, %u of them alone",

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "sim/net.h"
@@ -33,6 +34,12 @@ void sim_burst_clear(struct sim_burst *b)
     b->out.len = 0;
     b->count = 0;
     b->in_len = 0;
+}
+
+bool sim_error_is(const struct sim_request *r, const char *name)
+{
+    size_t len = strlen(name);
+    return r->error.len >= len && memcmp(r->error.at, name, len) == 0;
 }
 
 static struct sim_request *find(struct sim_burst *b, uint64_t id)

@@ -53,6 +53,7 @@ struct sim_request *sim_burst_add(struct sim_burst *b, enum sim_deed deed, const
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l);
 /* Sends them all, and waits for none. */
 void sim_burst_send(struct sim_burst *b, struct sim_link *l);
+bool sim_error_is(const struct sim_request *r, const char *name);
 void sim_burst_clear(struct sim_burst *b); /* for the next; one that is zeroed is ready */
 
 uint64_t sim_requests(void);

@@ -37,7 +37,7 @@ void sim_chance_of_others(uint64_t seed)
     memcpy(kept, states, sizeof kept);
     sim_chance_seed(seed);
     for (int n = 0; n < SIM_STREAMS; n++)
-        if (n == SIM_WORK || n == SIM_FAULTS || n == SIM_SHAPE)
+        if (n == SIM_WORK || n == SIM_FAULTS || n == SIM_MEMORY || n == SIM_SHAPE)
             plain[n] = false;
         else
             states[n] = kept[n];

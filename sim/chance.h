@@ -13,6 +13,7 @@ enum sim_stream {
     SIM_DEEDS,    /* what clients ask for */
     SIM_WORK,     /* what workers do */
     SIM_FAULTS,   /* faults that come at any moment */
+    SIM_MEMORY,   /* which allocations of the server fail */
     SIM_SERVER,   /* what the server gets from chance_bytes() */
     SIM_STREAMS
 };

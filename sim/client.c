@@ -11,6 +11,7 @@
 #include "sim/ends.h"
 #include "sim/deeds.h"
 #include "sim/limits.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
@@ -308,14 +309,21 @@ static void put_any(struct client *c)
 
 /* --- What the answers say --- */
 
+/* Without an answer, or without memory: the server may have had none for the answer, or none to
+ * write to the store what it had done. */
+static bool may_be_done(const struct sim_request *r)
+{
+    return !r->answered || sim_error_is(r, "MEMORY") || sim_error_is(r, "STORE");
+}
+
 static void heed(struct client *c, struct sim_request *r)
 {
-    if (!r->answered) {
+    if (may_be_done(r))
         sim_lost(r->run);
-        if (r->deed == SIM_CANCEL)
-            sim_lost(r->task->run);
+    if (may_be_done(r) && r->deed == SIM_CANCEL)
+        sim_lost(r->task->run);
+    if (!r->answered)
         return;
-    }
     sim_tell("c%u: %d %s %s %.*s", c->index, (int)r->deed, r->task ? r->task->id : "", r->run,
              (int)r->error.len, r->error.at);
     if (r->deed == SIM_RETRY)
@@ -380,6 +388,7 @@ static void serve_connection(struct client *c)
     if (!quiet && sim_node_up())
         sim_record_leave(c->index);
     sim_net_leave(l);
+    sim_memory_wait();
 }
 
 static void run_client(void *arg)

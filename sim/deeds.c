@@ -8,6 +8,7 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/crons.h"
+#include "sim/memory.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
@@ -375,6 +376,8 @@ void sim_check_order(void)
         return;
     for (uint32_t n = 0; n < sim_task_count; n++)
         check_after(&sim_tasks[n]);
+    if (sim_memory_failed_within(sim_now())) /* the store may not have been told of starts */
+        return;
     for (uint32_t n = RATE_MAX; n < start_count; n++) /* whole milliseconds are told */
         if (starts[n] - starts[n - RATE_MAX] + 1 < RATE_MS)
             sim_finding("rates: %d tasks started within %" PRIu64 " ms, and may in %d",

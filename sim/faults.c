@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "sim/chance.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
@@ -71,6 +72,7 @@ void sim_faults_shape(void)
     shape.partitions = sim_one_in(SIM_SHAPE, 4);
     shape.leaps = sim_one_in(SIM_SHAPE, 8);
     shape.suspends = sim_one_in(SIM_SHAPE, 8);
+    sim_memory_shape();
 }
 
 void sim_faults_spawn(void)
@@ -82,4 +84,5 @@ void sim_faults_spawn(void)
 void sim_faults_calm(void)
 {
     calm = true;
+    sim_memory_ample(true);
 }

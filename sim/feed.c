@@ -6,6 +6,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/promises.h"
@@ -129,6 +130,7 @@ static void follow(void *arg)
         while (ask(l) && sim_node_up() && !sim_one_in(SIM_WORK, 32))
             sim_sleep_for(1 + sim_below(SIM_WORK, SIM_MS(20)));
         sim_net_leave(l);
+        sim_memory_wait();
     }
 }
 

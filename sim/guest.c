@@ -6,6 +6,7 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/deeds.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/schedule.h"
@@ -46,7 +47,7 @@ static void put_any(void)
 
 static void check(const struct sim_request *r)
 {
-    bool denied = r->error.len >= 6 && memcmp(r->error.at, "DENIED", 6) == 0;
+    bool denied = sim_error_is(r, "DENIED");
     if (r->answered && denied == is_in(r->method, SIM_GUEST_MAY))
         sim_finding("rights: a guest asks for %s, and is answered %.*s", r->method,
                     (int)r->error.len, r->error.at);
@@ -75,6 +76,7 @@ static void run(void *arg)
         while (!calm && ask(l) && sim_node_up())
             sim_sleep_for(1 + sim_below(SIM_WORK, SIM_MS(100)));
         sim_net_leave(l);
+        sim_memory_wait();
     }
 }
 

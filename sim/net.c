@@ -17,7 +17,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 4096 };
+enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 1 << 15 };
 
 struct queue {
     uint8_t *at;
@@ -408,7 +408,7 @@ void sim_net_reset_one(struct sim_link *l)
 void sim_net_reset(uint64_t chance)
 {
     int count = 0;
-    struct sim_link *standing[LINKS_MAX];
+    static struct sim_link *standing[LINKS_MAX];
     for (int n = 0; n < link_count; n++)
         if (stands(links[n]))
             standing[count++] = links[n];

@@ -1,5 +1,6 @@
 #include "sim/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/check.h"
@@ -9,6 +10,7 @@
 #include "server/modules/builtin.h"
 #include "sim/disk.h"
 #include "sim/guest.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/record.h"
 #include "sim/running.h"
@@ -25,7 +27,8 @@ static struct {
     struct topology *topology;
     uint32_t listener, guests;
     unsigned drained;
-    bool serves, stopping, ended;
+    bool serves, stopping, ended; /* ended before it served: it had no memory */
+    uint64_t began;
 } node;
 
 /* --- Configuration and log --- */
@@ -68,16 +71,12 @@ bool sim_node_configure(const char *const *flags,
 
 /* --- Its main thread --- */
 
-static struct registry *make_registry(void)
+static bool fill_registry(struct registry *r, char *error, size_t size)
 {
-    char error[256];
-    struct registry *r = registry_new();
-    bool good = r && node.add(r, error, sizeof error) == 0;
+    bool good = r && node.add(r, error, size) == 0;
     for (size_t i = 0; good && builtin_modules[i]; i++)
-        good = module_add(r, *builtin_modules[i], error, sizeof error) == 0;
-    if (!good)
-        sim_finding("a module cannot be added: %s", error);
-    return r;
+        good = module_add(r, *builtin_modules[i], error, size) == 0;
+    return good;
 }
 
 static void on_drained(void *arg)
@@ -87,15 +86,15 @@ static void on_drained(void *arg)
     sim_wake_all(&node);
 }
 
-static uint32_t listen_inside(struct topology *t, const char *methods)
+static bool listen_inside(struct topology *t, const char *methods, uint32_t *out, char *error,
+                          size_t size)
 {
-    char error[256];
     struct url way;
     const struct listener_options options = {.auth = LISTENER_AUTH_NONE, .methods = methods};
     require(url_parse("http://127.0.0.1:1", URL_ADMIN, &way) == NULL, "a URL that is none");
-    int index = acceptor_listen_inside(t->acceptor, &way, &options, error, sizeof error);
-    require(index >= 0, "the listener cannot be opened");
-    return (uint32_t)index;
+    int index = acceptor_listen_inside(t->acceptor, &way, &options, error, size);
+    *out = (uint32_t)index;
+    return index >= 0;
 }
 
 /* As server/lifecycle.c does it, whose loop waits for descriptors of the system's. */
@@ -115,25 +114,50 @@ static void stop(struct topology *t)
     topology_free(t);
 }
 
-static void run(void *arg)
+/* As server/main.c does it.  NULL: it cannot, without memory. */
+static struct topology *start(struct registry *registry)
 {
     char error[512] = "";
-    (void)arg;
-    struct registry *registry = make_registry();
-    struct topology *t = topology_build(node.config, registry, error, sizeof error);
+    struct topology *t = NULL;
+    if (fill_registry(registry, error, sizeof error))
+        t = topology_build(node.config, registry, error, sizeof error);
     while (!t && sim_disk_is_cut()) /* it never comes to see that */
         sim_sleep(SIM_NEVER);
-    if (!t || topology_start(t, error, sizeof error) != 0)
+    if (t && listen_inside(t, NULL, &node.listener, error, sizeof error) &&
+        listen_inside(t, SIM_GUEST_MAY, &node.guests, error, sizeof error) &&
+        topology_start(t, error, sizeof error) == 0)
+        return t;
+    if (!sim_memory_failed_within(sim_now() - node.began))
         sim_finding("the server does not start: %s", error);
-    node.listener = listen_inside(t, NULL);
-    node.guests = listen_inside(t, SIM_GUEST_MAY);
+    sim_tell("the server does not start: %s", error);
+    if (t)
+        topology_free(t);
+    return NULL;
+}
+
+static void serve(struct topology *t)
+{
     node.topology = t;
     node.serves = true;
+    sim_memory_serves();
     sim_wake_all(&node);
     while (!node.stopping)
         sim_wait_for(&node, SIM_NEVER);
     stop(t);
+}
+
+static void run(void *arg)
+{
+    int64_t live = sim_memory_live();
+    (void)arg;
+    struct registry *registry = registry_new();
+    struct topology *t = start(registry);
+    if (t)
+        serve(t);
     registry_free(registry);
+    if (sim_memory_live() != live)
+        sim_finding("memory: %" PRId64 " blocks are left by a server that has ended",
+                    sim_memory_live() - live);
     node.ended = true;
     sim_wake_all(&node);
 }
@@ -143,13 +167,15 @@ static void run(void *arg)
 bool sim_node_start(void)
 {
     uint64_t until = sim_now() + SIM_MS(60000);
+    node.began = sim_now();
     node.topology = NULL;
     node.drained = 0;
     node.serves = node.stopping = node.ended = false;
+    sim_memory_starts();
     sim_spawn(SIM_NODE, "main", run, NULL);
-    while (!node.serves && !sim_disk_is_cut() && sim_now() < until)
+    while (!node.serves && !node.ended && !sim_disk_is_cut() && sim_now() < until)
         sim_wait_for(&node, sim_now() + SIM_MS(10));
-    if (!node.serves && !sim_disk_is_cut())
+    if (!node.serves && !node.ended && !sim_disk_is_cut())
         sim_finding("the server did not start within a minute");
     return sim_node_up();
 }

@@ -17,8 +17,8 @@ bool sim_node_configure(const char *const *flags,
                         int (*add)(struct registry *r, char *error, size_t size), char *error,
                         size_t size);
 
-/* On a fiber of the world.  Starts it, and returns when it serves.  Where the disk is to be cut,
- * that may be in the start: then false, and sim_node_end() follows. */
+/* On a fiber of the world.  Starts it, and returns when it serves.  False: the power went in the
+ * start, or it had no memory; sim_node_end() follows. */
 bool sim_node_start(void);
 bool sim_node_up(void); /* serves, and the power is on */
 struct sim_link *sim_node_connect(void);

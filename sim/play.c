@@ -10,6 +10,7 @@
 #include "sim/client.h"
 #include "sim/disk.h"
 #include "sim/lives.h"
+#include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/params.h"
 #include "sim/points.h"
@@ -189,6 +190,7 @@ static void serve_connection(struct player *p)
             good = send_burst(p, l);
     }
     sim_net_leave(l);
+    sim_memory_wait();
 }
 
 static void run_player(void *arg)

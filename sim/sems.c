@@ -146,8 +146,7 @@ static bool resume(struct holder *h)
     if (r)
         sim_tell("resumes fence %" PRIu64 ": %.*s", of->fence, (int)r->error.len, r->error.at);
     bool in_time = sim_now() + SIM_MS(SLACK_MS) < of->until;
-    if (r && in_time && !sim_clock_leapt() && r->error.len >= 6 &&
-        memcmp(r->error.at, "FENCED", 6) == 0)
+    if (r && in_time && !sim_clock_leapt() && sim_error_is(r, "FENCED"))
         sim_finding("semaphores: hold %" PRIu64 " of %s is fenced, and its grace is not over",
                     of->fence, of->limit->key);
     if (!r || r->error.len > 0)

@@ -10,6 +10,7 @@
 #include "sim/disk.h"
 #include "sim/ends.h"
 #include "sim/lives.h"
+#include "sim/memory.h"
 #include "sim/feed.h"
 #include "sim/guest.h"
 #include "sim/net.h"
@@ -29,6 +30,7 @@ extern const struct ergon_module_info *const demo_module; /* linked in */
 enum {
     PATIENCE_MS = 900000, /* of clients that are to come to rest */
     MINUTE_MS = 60000,
+    ROWS_MS = 3000,
     CALM_MINUTES = 60 /* tasks that kill their workers are tried at a minute's distance */
 };
 
@@ -72,14 +74,17 @@ static bool look_at(struct sim_link *l, uint32_t from, enum look how)
     return true;
 }
 
+/* There is memory for it: what is looked at is not whether it is answered. */
 static bool look(enum look how)
 {
+    sim_memory_ample(true);
     struct sim_link *l = sim_node_connect();
     bool good = true;
     for (uint32_t n = 0; good && n < sim_task_count; n += SIM_BURST_MAX)
         good = look_at(l, n, how);
     good = good && sim_check_accounts(l);
     sim_net_leave(l);
+    sim_memory_ample(false);
     return good;
 }
 
@@ -101,11 +106,22 @@ static void end(enum sim_end how)
     sim_attempts_node_died();
 }
 
+/* What there was no memory to write is written once there is, within a second or two. */
+static void wait_for_rows(void)
+{
+    if (!sim_memory_failed_within(SIM_MS(ROWS_MS)))
+        return;
+    sim_memory_ample(true);
+    sim_sleep_for(SIM_MS(ROWS_MS));
+    sim_memory_ample(false);
+}
+
 /* The node dies while nobody asks for anything, just after a look. */
 static void end_in_quiet(void)
 {
     wait_for_quiet();
     sim_sleep_for(sim_below(SIM_DEEDS, SIM_MS(500)));
+    wait_for_rows();
     sim_forget_said();
     if (!sim_node_up() || !look(NOTE))
         sim_forget_said();
@@ -125,13 +141,13 @@ static void end_in_work(void)
     end((enum sim_end)sim_below(SIM_DEEDS, 3));
 }
 
-/* A start may be cut, too. */
+/* A start may be cut, too, or fail without memory. */
 static void start(void)
 {
     if (sim_one_in(SIM_DEEDS, 4))
         sim_disk_cut_at(1 + sim_below(SIM_DISK, 400));
     while (!sim_node_start())
-        end(SIM_POWER);
+        end(SIM_KILL);
     sim_disk_spare();
     sim_crons_node_started();
     sim_deeds_node_started();
@@ -185,12 +201,14 @@ static void wake_all(void)
 /* What the server can be asked has a deed. */
 static void look_at_methods(void)
 {
+    sim_memory_ample(true);
     struct sim_link *l = sim_node_connect();
     sim_burst_clear(&burst);
     sim_burst_add(&burst, SIM_OTHER, "server.methods", 0);
     if (sim_burst_run(&burst, l))
         sim_check_deeds(burst.requests[0].result);
     sim_net_leave(l);
+    sim_memory_ample(false);
 }
 
 static uint64_t life_steps; /* each doubles the longest life */

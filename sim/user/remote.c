@@ -263,7 +263,7 @@ static struct connection *any_open(void)
     struct connection *of[CONNECTIONS_MAX];
     uint32_t count = 0;
     for (uint32_t n = 0; n < connection_count; n++)
-        if (!connections[n]->over)
+        if (connections[n]->link && !connections[n]->over)
             of[count++] = connections[n];
     return count > 0 ? of[sim_below(SIM_FAULTS, count)] : NULL;
 }

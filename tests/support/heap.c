@@ -1,41 +1,25 @@
 #include "tests/support/heap.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
+#include "sim/fault_heap.h"
 #include "tests/support/cmocka_env.h"
 
 /* Relaxed: counters; a test that lets allocations fail does so on one thread. */
 static _Atomic int64_t countdown, live, bytes;
 static _Atomic bool failed;
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *block, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-void *__real_mremap(void *at, size_t from, size_t to, int flags);
 ssize_t __real___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__real_realpath(const char *path, char *resolved);
-void __real_free(void *block);
 
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t size);
-void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset);
-void *__wrap_mremap(void *at, size_t from, size_t to, int flags);
 ssize_t __wrap_getline(char **line, size_t *size, FILE *file);
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file);
 char *__wrap_realpath(const char *path, char *resolved);
-void __wrap_free(void *block);
 
 void heap_fail_at(int64_t n)
 {
@@ -58,13 +42,13 @@ int64_t heap_bytes(void)
     return atomic_load_explicit(&bytes, memory_order_relaxed);
 }
 
-static bool must_fail(void)
+bool fault_heap_fails(size_t size)
 {
+    (void)size;
     if (atomic_load_explicit(&countdown, memory_order_relaxed) <= 0 ||
         atomic_fetch_sub_explicit(&countdown, 1, memory_order_relaxed) != 1)
         return false;
     atomic_store_explicit(&failed, true, memory_order_relaxed);
-    errno = ENOMEM;
     return true;
 }
 
@@ -74,81 +58,20 @@ void *heap_pages(size_t size)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* One block more, or with -1 less; NULL is none. */
-static void note(void *block, int64_t sign)
+void fault_heap_count(void *block, int64_t sign)
 {
-    if (!block)
-        return;
     int64_t size = (int64_t)(malloc_usable_size(block) + sizeof(size_t));
     atomic_fetch_add_explicit(&live, sign, memory_order_relaxed);
     atomic_fetch_add_explicit(&bytes, sign * size, memory_order_relaxed);
-}
-
-static void *count(void *block)
-{
-    note(block, 1);
-    return block;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return must_fail() ? NULL : count(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return must_fail() ? NULL : count(__real_calloc(n, size));
-}
-
-/* These two fail like the others, and are not counted. */
-void *__wrap_mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
-{
-    return must_fail() ? MAP_FAILED : __real_mmap(at, size, access, flags, fd, offset);
-}
-
-void *__wrap_mremap(void *at, size_t from, size_t to, int flags)
-{
-    return must_fail() ? MAP_FAILED : __real_mremap(at, from, to, flags);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    return must_fail() ? NULL : count(__real_aligned_alloc(alignment, size));
-}
-
-void *__wrap_realloc(void *block, size_t size)
-{
-    if (must_fail())
-        return NULL;
-    if (!block)
-        return count(__real_malloc(size));
-    note(block, -1);
-    void *grown = __real_realloc(block, size);
-    note(grown ? grown : block, 1);
-    return grown;
-}
-
-char *__wrap_strndup(const char *text, size_t size)
-{
-    size_t length = strnlen(text, size);
-    char *copy = __wrap_malloc(length + 1);
-    if (copy) {
-        memcpy(copy, text, length);
-        copy[length] = '\0';
-    }
-    return copy;
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return __wrap_strndup(text, strlen(text));
 }
 
 /* Where it allocates, the C library does: that does not fail here. */
 char *__wrap_realpath(const char *path, char *resolved)
 {
     char *real = __real_realpath(path, resolved);
-    return resolved ? real : count(real);
+    if (real && !resolved)
+        fault_heap_count(real, 1);
+    return real;
 }
 
 /* What getline() is in a build that inlines it.  Its block is the system's own, and is given back
@@ -157,20 +80,14 @@ ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
     bool had = *line != NULL;
     ssize_t len = __real___getdelim(line, size, end, file);
-    if (!had)
-        note(*line, 1);
+    if (!had && *line)
+        fault_heap_count(*line, 1);
     return len;
 }
 
 ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 {
     return __wrap___getdelim(line, size, '\n', file);
-}
-
-void __wrap_free(void *block)
-{
-    note(block, -1);
-    __real_free(block);
 }
 
 void heap_fail_each_at(int (*attempt)(void *arg), void *arg, const char *file, int line)

@@ -209,10 +209,15 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
     codec_write_free(jobs, write);
 }
 
+bool codec_is_anew(const struct job *job)
+{
+    return !job_is(job, JOB_SUBMITTING) && job_is(job, JOB_HARDENING | JOB_REWRITE);
+}
+
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
     table_look_at_clock(&jobs->table); /* a leap changes what is written: not in the midst of it */
-    bool put = job_is(job, JOB_SUBMITTING), anew = !put && job_is(job, JOB_HARDENING | JOB_REWRITE);
+    bool put = job_is(job, JOB_SUBMITTING), anew = codec_is_anew(job);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =
         codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);

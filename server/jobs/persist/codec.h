@@ -20,6 +20,8 @@ void codec_fini(struct jobs *jobs); /* all writes have come back */
  * thread, before the operation is freed. */
 typedef void write_done(struct jobs *jobs, struct store_op *write);
 
+/* Is what never changes otherwise written again? */
+bool codec_is_anew(const struct job *job);
 /* Puts the row that the file does not have yet, or changes it; NULL without memory.  Its spans lie
  * in the job, but for what may change while the write is on its way.  The job is counted as it is
  * now; the tag is what it was counted as before, should the write fail. */

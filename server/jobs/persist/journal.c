@@ -51,14 +51,14 @@ static void row_back(struct jobs *jobs, struct store_op *write);
 
 /* The event of the submission, which needs no row otherwise, says how many submissions share the
  * run.  Calls do not outlive the process. */
-static void store_shares(struct jobs *jobs, const struct job *job)
+static struct store_op *write_shares(struct jobs *jobs, const struct job *job)
 {
     enum { DIGITS = 11 };
     struct store_op *write = codec_write_new(jobs, STORE_EVENT, DIGITS, journal_notice);
     const struct job_more *more = job->more;
     uint32_t shares = more->waiters > more->calls ? more->waiters - more->calls : 0;
     if (!write)
-        return;
+        return NULL;
     char *text = (char *)(write + 1);
     snprintf(text, DIGITS, "%" PRIu32, shares);
     write->event = (struct store_event){.id = job->id,
@@ -66,7 +66,7 @@ static void store_shares(struct jobs *jobs, const struct job *job)
                                         .seq = 1,
                                         .what = span_text(job_event_name(JOB_EVENT_SUBMITTED)),
                                         .text = span_text(text)};
-    store_push(jobs->store, write);
+    return write;
 }
 
 static bool is_shared(const struct job *job)
@@ -84,8 +84,6 @@ static bool has_past(const struct job *job)
 static void push(struct jobs *jobs, struct job *job, struct store_op *write)
 {
     bool first = write->kind == STORE_PUT;
-    if (!first && write->task.anew && is_shared(job))
-        store_shares(jobs, job);
     store_push(jobs->store, write);
     if (first && ((is_shared(job) && job->more->waiters > 1) || has_past(job)))
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
@@ -94,14 +92,20 @@ static void push(struct jobs *jobs, struct job *job, struct store_op *write)
 /* False without memory: then it is tried again later. */
 static bool push_row(struct jobs *jobs, struct job *job)
 {
-    struct store_op *write = codec_write(jobs, job, row_back);
+    bool tells_shares = codec_is_anew(job) && is_shared(job);
+    struct store_op *shares = tells_shares ? write_shares(jobs, job) : NULL;
+    struct store_op *write = tells_shares && !shares ? NULL : codec_write(jobs, job, row_back);
     if (!write) {
+        if (shares)
+            codec_write_free(jobs, shares);
         mark_unsaved(jobs, job);
         return false;
     }
     clear_unsaved(jobs, job);
     job_unmark(job, JOB_DIRTY);
     job->pending++;
+    if (shares)
+        store_push(jobs->store, shares);
     push(jobs, job, write);
     return true;
 }

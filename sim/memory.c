@@ -1,0 +1,109 @@
+#include "sim/memory.h"
+
+#include <stddef.h>
+
+#include "base/slab.h"
+#include "sim/chance.h"
+#include "sim/fault_heap.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+enum { SIZES = 1 << 12 };
+
+static struct {
+    uint64_t one_in; /* allocations that fail; 0: none */
+    uint64_t length; /* ns for which they fail then, at most */
+} shape;
+static bool starting;
+static uint32_t seen[SIZES]; /* allocations of about that size */
+static int ample;
+static int64_t live;
+static uint64_t start_left; /* the allocations of a start up to the one that fails; 0: none does */
+static uint64_t until;      /* then there is memory again */
+static uint64_t failed_at;  /* one did, last; 0: none has */
+
+void sim_memory_shape(void)
+{
+    static const uint64_t lengths[] = {1, 1, SIM_MS(1), SIM_MS(8)};
+    if (!sim_one_in(SIM_MEMORY, 4))
+        return;
+    shape.one_in = UINT64_C(32) << sim_below(SIM_MEMORY, 7);
+    shape.length = lengths[sim_below(SIM_MEMORY, sizeof lengths / sizeof *lengths)];
+}
+
+void sim_memory_ample(bool on)
+{
+    ample += on ? 1 : -1;
+}
+
+void sim_memory_starts(void)
+{
+    bool fails = shape.one_in > 0 && !sim_one_in(SIM_MEMORY, 4);
+    start_left = fails ? 1 + sim_below(SIM_MEMORY, UINT64_C(64) << sim_below(SIM_MEMORY, 4)) : 0;
+    starting = true;
+}
+
+void sim_memory_serves(void)
+{
+    starting = false;
+}
+
+bool sim_memory_failed_within(uint64_t ns)
+{
+    return failed_at > 0 && failed_at + ns >= sim_now();
+}
+
+void sim_memory_wait(void)
+{
+    if (sim_memory_failed_within(SIM_MS(1)))
+        sim_sleep_for(SIM_MS(1));
+}
+
+int64_t sim_memory_live(void)
+{
+    return live;
+}
+
+/* What is seldom allocated fails more often than its share: the size stands for the place. */
+static bool is_drawn(size_t size)
+{
+    uint64_t one_in = 8 + (uint64_t)8 * seen[size % SIZES]++;
+    return sim_one_in(SIM_MEMORY, one_in < shape.one_in ? one_in : shape.one_in);
+}
+
+static bool is_short(size_t size)
+{
+    if (starting)
+        return start_left > 0 && --start_left == 0;
+    if (sim_now() < until)
+        return true;
+    if (!is_drawn(size))
+        return false;
+    until = sim_now() + sim_below(SIM_MEMORY, shape.length);
+    return true;
+}
+
+bool fault_heap_fails(size_t size)
+{
+    bool of_server = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() == SIM_NODE;
+    if (!of_server || !is_short(size))
+        return false;
+    sim_tell("an allocation fails");
+    failed_at = sim_now();
+    return true;
+}
+
+void fault_heap_count(void *block, int64_t sign)
+{
+    (void)block;
+    live += sign;
+}
+
+/* Chunks of slabs are seldom new: their cells fail as others do. */
+void *__real_slab_take(struct slab *s);
+void *__wrap_slab_take(struct slab *s);
+
+void *__wrap_slab_take(struct slab *s)
+{
+    return fault_heap_fails(s->cell) ? NULL : __real_slab_take(s);
+}
