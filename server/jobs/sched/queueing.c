@@ -101,17 +101,18 @@ struct job_result *job_result_of(struct job *job)
     return job->end;
 }
 
-/* Code and text lie in one block. */
+/* Code and text lie in one block.  Without memory there is none: the one before is of another
+ * attempt. */
 void job_set_error(struct scheduler *s, struct job *job, const char *code, const char *text)
 {
     size_t was = job_bytes(job);
     struct job_result *end = job_result_of(job);
     size_t code_size = strlen(code) + 1, text_size = strlen(text) + 1;
     char *block = end ? malloc(code_size + text_size) : NULL;
-    if (block) {
+    if (end) {
         free(end->code);
-        end->code = memcpy(block, code, code_size);
-        end->text = memcpy(block + code_size, text, text_size);
+        end->code = block ? memcpy(block, code, code_size) : NULL;
+        end->text = block ? memcpy(block + code_size, text, text_size) : NULL;
     }
     table_weigh(s->table, job, was);
 }

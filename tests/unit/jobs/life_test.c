@@ -1,5 +1,6 @@
 /* The lives of tasks that are kept in memory. */
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
 JOBS_TEST(runs_and_is_done)
@@ -26,6 +27,24 @@ JOBS_TEST(a_failure_is_tried_again)
     world_fail(world_run_of(w, id), "ODD", "not tomorrow");
     assert_int_equal(world_state(w, id), JOB_DEAD);
     assert_string_equal(world_job(w, id)->end->text, "not tomorrow");
+}
+
+JOBS_TEST(without_memory_no_error_of_an_earlier_attempt_is_told)
+{
+    bool met = true;
+    for (int64_t n = 1; met; n++) {
+        uint64_t id = jobs_world_submit(w, &WORK(.retries = 1, .backoff_jitter = 0));
+        jobs_world_settle(w);
+        world_fail(world_run_of(w, id), "ODD", "not today");
+        jobs_world_pass(w, AO_S(1));
+        heap_fail_at(n);
+        world_fail(world_run_of(w, id), "ODD", "not tomorrow");
+        met = heap_failed();
+        heap_fail_at(0);
+        const char *text = world_job(w, id)->end->text;
+        assert_int_equal(world_state(w, id), JOB_DEAD);
+        assert_true(!text || strcmp(text, "not tomorrow") == 0);
+    }
 }
 
 JOBS_TEST(without_retries_a_failure_is_final)
