@@ -24,10 +24,11 @@ static struct sim_line *add(enum sim_line_kind kind)
     return l;
 }
 
-/* Those of a start are not: a script begins to count when the server serves. */
+/* Those of a start are not: a script begins to count when the server serves.  Nor are those that
+ * would take the room of requests: at atomics there are many. */
 static void note_stall(const char *point, uint64_t ns)
 {
-    if (!serves || ns < 1000)
+    if (!serves || ns < 1000 || *count >= SIM_LINES_MAX / 2)
         return;
     struct sim_line *l = add(SIM_LINE_STALL);
     l->number = ns / 1000;
