@@ -101,14 +101,14 @@ static void put_work(struct client *c, struct sim_request *r, const struct sim_l
     sim_put_zeros(out, is_long ? (uint32_t)below(PADDING_MAX) : 0);
 }
 
-static void put_limit(struct client *c, const struct sim_limit *limit)
+static void put_limit(struct client *c, struct sim_request *r, const struct sim_limit *limit)
 {
     struct sim_bytes *out = &c->burst.out;
     sim_put_text(out, "limit");
     sim_put_map(out, 3);
     sim_put_text(out, "key");
     sim_put_text(out, limit->key);
-    put_option(out, "max", limit->max);
+    put_option(out, "max", sim_limit_ask(limit, r));
     put_option(out, "take", 1);
 }
 
@@ -120,7 +120,7 @@ static void put_work_submit(struct client *c, const struct sim_limit *limit, enu
     put_work(c, r, limit, what);
     sim_put_map(&c->burst.out, options + (limit != NULL));
     if (limit)
-        put_limit(c, limit);
+        put_limit(c, r, limit);
 }
 
 static bool is_own_run(const struct client *c, const struct sim_task *t)
@@ -212,13 +212,13 @@ static void submit_work(struct client *c)
 
 static void submit_limited_work(struct client *c)
 {
-    put_work_submit(c, sim_limit_any(), SIM_OF_TASK, 1);
+    put_work_submit(c, sim_limit_for(c->index), SIM_OF_TASK, 1);
     put_option(&c->burst.out, "retries", below(3));
 }
 
 static void submit_work_with_timeout(struct client *c)
 {
-    const struct sim_limit *limit = sim_one_in(SIM_DEEDS, 2) ? sim_limit_any() : NULL;
+    const struct sim_limit *limit = sim_one_in(SIM_DEEDS, 2) ? sim_limit_for(c->index) : NULL;
     put_work_submit(c, limit, SIM_WITH_TIMEOUT, 3);
     put_option(&c->burst.out, "retries", below(5));
     put_option(&c->burst.out, "backoff", 1 + below(50));

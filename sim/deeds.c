@@ -9,6 +9,7 @@
 #include "sim/chance.h"
 #include "sim/crons.h"
 #include "sim/memory.h"
+#include "sim/numbers.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
@@ -16,7 +17,7 @@
 #include "sim/trace.h"
 #include "sim/worker.h"
 
-enum { KEYS = 8, RATE_MAX = 2, RATE_MS = 200 };
+enum { KEYS = 8, TENANTS = 3, RATE_MAX = 3, RATE_MS = 200 };
 
 static const char paused_method[] = "work.slow";
 
@@ -48,6 +49,12 @@ static struct sim_task *put_id(struct sim_burst *b)
     struct sim_task *t = any_task();
     sim_put_text(&b->out, t ? t->id : "t0000000000000");
     return t;
+}
+
+static void put_queue(struct sim_burst *b, const char *method)
+{
+    put(b, method, 1);
+    sim_put_text(&b->out, paused_method);
 }
 
 /* --- Of the server: nothing is looked at but that they are answered --- */
@@ -234,11 +241,12 @@ static void cancel_many(struct sim_burst *b, uint32_t client)
     put_option(b, "newer", below(50));
 }
 
-/* --- Keys: as many as fit a hand, of all clients --- */
+/* --- Keys: few, of all clients; each tenant has its own --- */
 
+static const char *const tenants_of_keys[TENANTS] = {"red", "green", "blue"};
 static struct {
     char id[SIM_ID];
-} keyed[KEYS];
+} keyed[KEYS * TENANTS];
 
 static void follow(struct sim_task *t, bool named)
 {
@@ -255,7 +263,8 @@ static void heed_keyed(struct sim_request *r)
     if (!*known)
         memcpy(known, id.at, id.len);
     if (!span_is(id, known) && !sim_clock_leapt()) /* else it was kept for its time */
-        sim_finding("keys: key k%u names task %s, and now %.*s", (unsigned)r->note, known,
+        sim_finding("keys: key k%u of %s names task %s, and now %.*s",
+                    (unsigned)(r->note / TENANTS), tenants_of_keys[r->note % TENANTS], known,
                     (int)id.len, id.at);
     follow(sim_saw_submit(r->result, ""), true);
 }
@@ -265,12 +274,14 @@ static void submit_keyed(struct sim_burst *b, uint32_t client)
     char key[8];
     (void)client;
     struct sim_request *r = put(b, "task.submit", 3);
-    r->note = below(KEYS);
+    r->note = below(KEYS * TENANTS);
     r->heed = heed_keyed;
-    snprintf(key, sizeof key, "k%u", (unsigned)r->note);
+    snprintf(key, sizeof key, "k%u", (unsigned)(r->note / TENANTS));
     sim_put_text(&b->out, "echo");
     sim_put_array(&b->out, 0);
-    sim_put_map(&b->out, 2);
+    sim_put_map(&b->out, 3);
+    sim_put_text(&b->out, "tenant");
+    sim_put_text(&b->out, tenants_of_keys[r->note % TENANTS]);
     sim_put_text(&b->out, "key");
     sim_put_text(&b->out, key);
     put_option(b, "delay", below(100));
@@ -308,25 +319,33 @@ static void submit_after(struct sim_burst *b, uint32_t client)
 
 /* --- Rates --- */
 
+static struct sim_number rate; /* of the first client, so that the order of its numbers is known */
+
 static void heed_rate(struct sim_request *r)
 {
     struct sim_task *t = r->error.len == 0 ? sim_saw_submit(r->result, "") : NULL;
     if (t)
         t->of_rate = true;
+    if (r->error.len == 0)
+        sim_number_answered(&rate, r->note);
 }
 
-static uint64_t rate_asked; /* submissions; those that were not answered may be there, too */
-
+/* Submissions that were not answered may be there, too. */
 uint64_t sim_deeds_rate_ms(void)
 {
-    return rate_asked * RATE_MS / RATE_MAX;
+    return (uint64_t)rate.count * RATE_MS;
 }
 
 static void submit_with_rate(struct sim_burst *b, uint32_t client)
 {
-    (void)client;
-    rate_asked++;
-    put(b, "task.submit", 3)->heed = heed_rate;
+    uint64_t max = 1 + below(RATE_MAX);
+    if (client != 0) {
+        put_queue(b, "queue.explain");
+        return;
+    }
+    struct sim_request *r = put(b, "task.submit", 3);
+    r->heed = heed_rate;
+    r->note = sim_number_ask(&rate, max);
     sim_put_text(&b->out, "echo");
     sim_put_array(&b->out, 0);
     sim_put_map(&b->out, 1);
@@ -334,7 +353,7 @@ static void submit_with_rate(struct sim_burst *b, uint32_t client)
     sim_put_map(&b->out, 3);
     sim_put_text(&b->out, "key");
     sim_put_text(&b->out, "rate");
-    put_option(b, "max", RATE_MAX);
+    put_option(b, "max", max);
     put_option(b, "per", RATE_MS);
 }
 
@@ -370,6 +389,15 @@ static void check_after(const struct sim_task *t)
                     of->ended_ms - t->started_ms, of->id);
 }
 
+/* Starts are told in whole milliseconds. */
+static void check_rate(uint32_t n)
+{
+    uint64_t most = sim_number_most(&rate, SIM_MS(starts[n] + 1) - SIM_EPOCH);
+    if (n >= most && starts[n] - starts[n - most] + 1 < RATE_MS)
+        sim_finding("rates: %" PRIu64 " tasks started within %" PRIu64 " ms, and may in %d",
+                    most + 1, starts[n] - starts[n - most], RATE_MS);
+}
+
 void sim_check_order(void)
 {
     if (sim_clock_leapt())
@@ -378,10 +406,8 @@ void sim_check_order(void)
         check_after(&sim_tasks[n]);
     if (sim_memory_failed_within(sim_now())) /* the store may not have been told of starts */
         return;
-    for (uint32_t n = RATE_MAX; n < start_count; n++) /* whole milliseconds are told */
-        if (starts[n] - starts[n - RATE_MAX] + 1 < RATE_MS)
-            sim_finding("rates: %d tasks started within %" PRIu64 " ms, and may in %d",
-                        RATE_MAX + 1, starts[n] - starts[n - RATE_MAX], RATE_MS);
+    for (uint32_t n = 0; n < start_count; n++)
+        check_rate(n);
 }
 
 /* --- Queues: the first client pauses one and opens it again, so that the order is known --- */
@@ -401,12 +427,6 @@ static void heed_pause(struct sim_request *r)
 {
     if (r->error.len == 0 && r->id == pause_id && unanswered == 0)
         paused_since = sim_now();
-}
-
-static void put_queue(struct sim_burst *b, const char *method)
-{
-    put(b, method, 1);
-    sim_put_text(&b->out, paused_method);
 }
 
 /* Whatever its answer says. */
@@ -464,6 +484,7 @@ static void explain_queue(struct sim_burst *b, uint32_t client)
 
 void sim_deeds_node_started(void)
 {
+    sim_numbers_node_started();
     unanswered = 0;
 }
 

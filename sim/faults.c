@@ -33,10 +33,16 @@ static void partition(void)
     if (!shape.partitions)
         return;
     uint64_t length = below(SIM_MS(PARTITION_MS));
-    sim_tell("nothing passes for %" PRIu64 " us", length / 1000);
-    sim_net_freeze(true);
+    unsigned ways = 1 + (unsigned)below(SIM_TO_SERVER | SIM_TO_CLIENT);
+    bool all = below(2) == 0;
+    sim_tell("of %s nothing passes for %" PRIu64 " us (%u)", all ? "all" : "one", length / 1000,
+             ways);
+    if (all)
+        sim_net_stop_all(ways);
+    else
+        sim_net_stop(ways, below(SIM_NEVER >> 16));
     sim_sleep_for(1 + length);
-    sim_net_freeze(false);
+    sim_net_go();
 }
 
 /* Both ways, and now and then by more than the server has been there. */

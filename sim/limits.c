@@ -2,19 +2,48 @@
 
 #include <string.h>
 
+#include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/numbers.h"
 
 static const struct sim_limit limits[] = {{"one", 1}, {"two", 2}, {"three", 3}};
 enum { LIMITS = sizeof limits / sizeof *limits };
+
+/* The first client alone has this one, so that the order of its numbers is known. */
+static const struct sim_limit moving = {"moving", 4};
+static struct sim_number number;
 
 const struct sim_limit *sim_limit_any(void)
 {
     return &limits[sim_below(SIM_DEEDS, LIMITS)];
 }
 
+const struct sim_limit *sim_limit_for(uint32_t client)
+{
+    return client == 0 && sim_one_in(SIM_DEEDS, 2) ? &moving : sim_limit_any();
+}
+
+static void heed(struct sim_request *r)
+{
+    if (r->error.len == 0)
+        sim_number_answered(&number, r->note);
+}
+
+uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r)
+{
+    uint64_t max = l->max;
+    if (l == &moving) {
+        max = 1 + sim_below(SIM_DEEDS, l->max);
+        r->note = sim_number_ask(&number, max);
+        r->heed = heed;
+    }
+    return max;
+}
+
 uint64_t sim_limit_at(const char *key, uint64_t time)
 {
-    (void)time;
+    if (strcmp(key, moving.key) == 0)
+        return sim_number_most(&number, time);
     for (uint32_t n = 0; n < LIMITS; n++)
         if (strcmp(limits[n].key, key) == 0)
             return limits[n].max;

@@ -1,16 +1,23 @@
 /* The limits that tasks of workers share, with the number of permits that clients asked for.
- * The permits of one are those of the semaphore of its name. */
+ * The permits of one are those of the semaphore of its name, but for a limit whose number
+ * changes. */
 #ifndef ERGON_SIM_LIMITS_H
 #define ERGON_SIM_LIMITS_H
 
 #include <stdint.h>
+
+struct sim_request;
 
 struct sim_limit {
     const char *key;
     uint64_t max;
 };
 
-const struct sim_limit *sim_limit_any(void);
+const struct sim_limit *sim_limit_any(void); /* whose number does not change */
+/* For a submission of this client. */
+const struct sim_limit *sim_limit_for(uint32_t client);
+/* The number that a submission says, whose answer it will hear of. */
+uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r);
 uint64_t sim_limit_at(const char *key, uint64_t time); /* permits there are at most */
 
 #endif

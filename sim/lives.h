@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 #include "sim/node.h"
+#include "sim/settings.h"
 
-void sim_configure(void); /* the server, once */
+void sim_configure(struct sim_flags *f); /* the server, once; adds the store to the flags */
 
 /* Workers, holders, the feed's follower and faults: what they are like, and their fibers. */
 void sim_others_shape(void);

@@ -44,6 +44,7 @@ struct sim_link {
     bool held; /* the server has not got rid of all bytes */
     uint32_t write_count, write_room;
     uint64_t ended_at; /* of `server_done` */
+    unsigned stopped;  /* enum sim_way: nothing passes so */
     bool was_reset;
     bool breaks;                   /* once the client has left, writes fail; else they vanish */
     bool client_left, server_done; /* sends no more */
@@ -52,8 +53,13 @@ struct sim_link {
 
 /* The process ends with the run: none is freed. */
 static struct sim_link *links[LINKS_MAX];
-static bool frozen;
 static int link_count;
+static unsigned all_stopped; /* of links that come, too */
+
+static bool passes(const struct sim_link *l, enum sim_way way)
+{
+    return !((l->stopped | all_stopped) & way);
+}
 
 static size_t waiting(const struct queue *q)
 {
@@ -96,13 +102,12 @@ void __wrap_poller_eventfd_free(struct poller *poller);
 static unsigned ready(const struct sim_link *l)
 {
     unsigned what = 0;
-    if (frozen)
-        return waiting(&l->to_client) < l->window ? STREAM_WRITE : 0;
-    if (waiting(&l->to_server) > 0 || l->client_left)
+    bool hears = passes(l, SIM_TO_SERVER);
+    if (hears && (waiting(&l->to_server) > 0 || l->client_left))
         what |= STREAM_READ;
-    if (waiting(&l->to_client) < l->window || l->client_left)
+    if (waiting(&l->to_client) < l->window || (hears && l->client_left))
         what |= STREAM_WRITE;
-    return what | (l->news ? STREAM_CLOSED : 0);
+    return what | (hears && l->news ? STREAM_CLOSED : 0);
 }
 
 /* The callbacks activate objects, and close nothing. */
@@ -191,8 +196,10 @@ static ssize_t stream_read(struct stream *s, uint8_t *buf, size_t size)
     size_t there = waiting(&l->to_server);
     if (l->was_reset)
         return STREAM_ERROR;
-    if (there == 0 || frozen)
-        return l->client_left && !frozen ? STREAM_EOF : STREAM_WANT_READ;
+    if (!passes(l, SIM_TO_SERVER))
+        return STREAM_WANT_READ;
+    if (there == 0)
+        return l->client_left ? STREAM_EOF : STREAM_WANT_READ;
     return (ssize_t)take(&l->to_server, buf, piece(there < size ? there : size));
 }
 
@@ -224,7 +231,7 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
 {
     struct sim_link *l = of(s);
     size_t sent = 0, offered = 0;
-    if (l->was_reset || (l->client_left && l->breaks && !frozen))
+    if (l->was_reset || (l->client_left && l->breaks && passes(l, SIM_TO_SERVER)))
         return STREAM_ERROR;
     for (int n = 0; n < count; n++)
         offered += parts[n].iov_len;
@@ -253,7 +260,7 @@ static bool stream_watch(struct stream *s, unsigned what)
 static bool stream_left(const struct stream *s, unsigned period)
 {
     (void)period;
-    return of(s)->client_left && !frozen;
+    return of(s)->client_left && passes(of(s), SIM_TO_SERVER);
 }
 
 static void stream_shut(struct stream *s)
@@ -353,9 +360,10 @@ void sim_net_send(struct sim_link *l, struct span bytes)
 
 size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until)
 {
-    while ((waiting(&l->to_client) == 0 || frozen) && !l->server_done && sim_now() < until)
+    while ((waiting(&l->to_client) == 0 || !passes(l, SIM_TO_CLIENT)) && !l->server_done &&
+           sim_now() < until)
         sim_wait_for(l, until);
-    size_t there = frozen && !l->server_done ? 0 : waiting(&l->to_client);
+    size_t there = passes(l, SIM_TO_CLIENT) || l->server_done ? waiting(&l->to_client) : 0;
     if (there == 0)
         return 0;
     size_t len = take(&l->to_client, buffer, piece(there < size ? there : size));
@@ -405,22 +413,41 @@ void sim_net_reset_one(struct sim_link *l)
     tell_server(l);
 }
 
-void sim_net_reset(uint64_t chance)
+/* Of those that stand, the one that `chance` says; NULL: none stands. */
+static struct sim_link *one_of(uint64_t chance)
 {
     int count = 0;
     static struct sim_link *standing[LINKS_MAX];
     for (int n = 0; n < link_count; n++)
         if (stands(links[n]))
             standing[count++] = links[n];
-    if (count == 0)
-        return;
-    sim_net_reset_one(standing[chance % (uint64_t)count]);
+    return count > 0 ? standing[chance % (uint64_t)count] : NULL;
 }
 
-void sim_net_freeze(bool on)
+void sim_net_reset(uint64_t chance)
 {
-    frozen = on;
-    for (int n = 0; !on && n < link_count; n++) {
+    struct sim_link *l = one_of(chance);
+    if (l)
+        sim_net_reset_one(l);
+}
+
+void sim_net_stop_all(unsigned ways)
+{
+    all_stopped = ways;
+}
+
+void sim_net_stop(unsigned ways, uint64_t chance)
+{
+    struct sim_link *l = one_of(chance);
+    if (l)
+        l->stopped = ways;
+}
+
+void sim_net_go(void)
+{
+    all_stopped = 0;
+    for (int n = 0; n < link_count; n++) {
+        links[n]->stopped = 0;
         sim_wake_all(links[n]);
         tell_server(links[n]);
     }

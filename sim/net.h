@@ -38,8 +38,12 @@ void sim_net_leave(struct sim_link *l);
  * see a reset. */
 void sim_net_reset(uint64_t chance);
 void sim_net_reset_one(struct sim_link *l);
-/* Nothing passes, in either direction, until it is over. */
-void sim_net_freeze(bool on);
+/* Nothing passes in these ways until sim_net_go(): of all connections, also of those that come; of
+ * one that stands, which `chance` says. */
+enum sim_way { SIM_TO_SERVER = 1, SIM_TO_CLIENT = 2 };
+void sim_net_stop_all(unsigned ways);
+void sim_net_stop(unsigned ways, uint64_t chance);
+void sim_net_go(void);
 
 void sim_net_died(void); /* the node did: all connections have ended */
 

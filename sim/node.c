@@ -17,7 +17,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { FLAGS_MAX = 32 };
+enum { FLAGS_MAX = 80 };
 
 static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled, and cut off */
 
@@ -50,11 +50,10 @@ bool sim_node_configure(const char *const *flags,
                         int (*add)(struct registry *r, char *error, size_t size), char *error,
                         size_t size)
 {
-    static char *argv[FLAGS_MAX] = {"ergond", "--loops",          "2",     "--manager-place",
-                                    "own",    "--idle",           "sleep", "--limits-connections",
+    static char *argv[FLAGS_MAX] = {"ergond", "--idle",           "sleep", "--limits-connections",
                                     "100",    "--recorder-files", "0"};
     static char *envp[] = {NULL};
-    int argc = 11;
+    int argc = 7;
     enum config_action action;
     for (; *flags; flags++)
         argv[argc++] = (char *)*flags;

@@ -306,6 +306,16 @@ static void run(void *arg)
     sim_end_in_calm();
 }
 
+static void configure(const struct sim_script *s)
+{
+    struct sim_flags f;
+    sim_flags_plain(&f);
+    for (uint32_t n = 0; n < s->count; n++)
+        if (s->lines[n].kind == SIM_LINE_FLAG)
+            sim_flag_set(&f, s->lines[n].method, s->lines[n].params);
+    sim_configure(&f);
+}
+
 void sim_play(const struct sim_script *s)
 {
     script = s;
@@ -328,7 +338,7 @@ void sim_play(const struct sim_script *s)
         sim_stalls_by(stall);
     sim_disk_open_as(number_of(SIM_LINE_TEAR, 0, s->count, 1),
                      number_of(SIM_LINE_DISK, 0, s->count, 8));
-    sim_configure();
+    configure(s);
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
 }

@@ -48,6 +48,13 @@ void sim_record_others(uint64_t seed)
     add(SIM_LINE_OTHERS)->number = seed;
 }
 
+void sim_record_flag(const char *flag, const char *value)
+{
+    struct sim_line *l = add(SIM_LINE_FLAG);
+    strncpy(l->method, flag, sizeof l->method - 1);
+    strncpy(l->params, value, sizeof l->params - 1);
+}
+
 void sim_record_disk(uint64_t ms, uint64_t tear)
 {
     add(SIM_LINE_DISK)->number = ms;

@@ -127,6 +127,11 @@ static bool read_line(char *at, struct sim_line *l)
             l->kind = untimed[n].kind;
             return take_number(&at, &l->number) && *at == '\0';
         }
+    if (take_known(&at, "flag")) {
+        l->kind = SIM_LINE_FLAG;
+        return take_word(&at, l->method, sizeof l->method) &&
+               take_word(&at, l->params, sizeof l->params) && *at == '\0';
+    }
     return read_timed(&at, l) && *at == '\0';
 }
 
@@ -191,6 +196,9 @@ static void write_line(FILE *to, const struct sim_line *l)
         break;
     case SIM_LINE_OTHERS:
         fprintf(to, "others %" PRIu64 "\n", l->number);
+        break;
+    case SIM_LINE_FLAG:
+        fprintf(to, "flag %s %s\n", l->method, l->params);
         break;
     case SIM_LINE_START:
         fprintf(to, "start cut %" PRIu64 "\n", l->number);

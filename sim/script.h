@@ -7,6 +7,7 @@
  *     schedule 3                               not plain: threads, pieces and delays by this chance
  *     others 9                                 workers, holders, a follower of the feed and the
  *                                              faults, as seed 9 has them
+ *     flag --loops 3                           a flag of the server; the others are plain
  *     start cut 12                             the power goes at the 12th call of the disk
  *     5 c0 t1 = task.submit ["echo",[5]]       client 0 submits what later lines name "$t1"
  *     5 c0 task.cancel ["$t1"]                 in the same burst, for it is due at the same time
@@ -39,6 +40,7 @@ enum sim_line_kind {
     SIM_LINE_TEAR,     /* number: a seed */
     SIM_LINE_SCHEDULE, /* number: a seed */
     SIM_LINE_OTHERS,   /* number: a seed */
+    SIM_LINE_FLAG,     /* method: the flag; params: its value */
     SIM_LINE_START,    /* number: the call at which the power goes */
     SIM_LINE_REQUEST,
     SIM_LINE_LEAVE,

@@ -158,12 +158,11 @@ static int add_demo(struct registry *r, char *error, size_t size)
     return module_add(r, demo_module, error, size);
 }
 
-void sim_configure(void)
+void sim_configure(struct sim_flags *f)
 {
-    static const char *const flags[] = {"--blocking", "2", "--blocking-max", "3", "--store",
-                                        SIM_STORE,    NULL};
     char error[400] = "";
-    if (!sim_node_configure(flags, add_demo, error, sizeof error))
+    sim_flag_set(f, "--store", SIM_STORE);
+    if (!sim_node_configure(f->words, add_demo, error, sizeof error))
         sim_finding("the configuration is not accepted: %s", error);
 }
 
@@ -316,13 +315,15 @@ static void run(void *arg)
 
 void sim_world_run(uint64_t seed)
 {
+    struct sim_flags flags;
     sim_chance_seed(seed);
     sim_schedule_shape();
     sim_others_shape();
     sim_record_others(seed);
     sim_clients_shape();
     sim_disk_open();
-    sim_configure();
+    sim_flags_draw(&flags);
+    sim_configure(&flags);
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
 }

@@ -46,8 +46,8 @@ static const char *configuration_file(const json_t *server)
 
 bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size)
 {
-    static const char *flags[8];
-    int n = 0;
+    static const char *flags[12] = {"--loops", "2", "--manager-place", "own"};
+    int n = 4;
     if (s->server) {
         flags[n++] = "--config";
         flags[n++] = configuration_file(s->server);
