@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "sim/acts.h"
 #include "sim/attempts.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
@@ -328,6 +329,7 @@ static void heed(struct client *c, struct sim_request *r)
              (int)r->error.len, r->error.at);
     if (r->deed == SIM_RETRY)
         sim_saw_retry(r->task);
+    sim_check_act(r);
     if (r->heed)
         r->heed(r);
     if (r->deed == SIM_WORK_CALL)

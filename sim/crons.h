@@ -1,7 +1,7 @@
 /* One cron, which the first client puts, pauses, opens and deletes; others look at it.
  *
- * crons: a time fires once, nothing fires while the cron is paused or gone, and with `overlap:
- * skip` no task begins while the one before is open (tasks.md, "Crons"). */
+ * crons: a time fires, and fires once; nothing fires while the cron is paused or gone, and with
+ * `overlap: skip` no task begins while the one before is open (tasks.md, "Crons"). */
 #ifndef ERGON_SIM_CRONS_H
 #define ERGON_SIM_CRONS_H
 
@@ -19,6 +19,9 @@ void sim_delete_cron(struct sim_burst *b, uint32_t client);
 void sim_cron_delete(struct sim_burst *b); /* whoever asks: the run ends */
 
 void sim_crons_node_started(void);
+void sim_crons_node_ended(void);
+/* Notes its tasks, before one is forgotten. */
+void sim_crons_look(struct sim_burst *b, struct sim_link *l);
 /* Looks at all its tasks, which have ended. */
 void sim_check_cron(struct sim_burst *b, struct sim_link *l);
 

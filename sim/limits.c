@@ -10,7 +10,7 @@ static const struct sim_limit limits[] = {{"one", 1}, {"two", 2}, {"three", 3}};
 enum { LIMITS = sizeof limits / sizeof *limits };
 
 /* The first client alone has this one, so that the order of its numbers is known. */
-static const struct sim_limit moving = {"moving", 4};
+static const struct sim_limit moving = {SIM_LIMIT_MOVING, 4};
 static struct sim_number number;
 
 const struct sim_limit *sim_limit_any(void)
@@ -29,21 +29,25 @@ static void heed(struct sim_request *r)
         sim_number_answered(&number, r->note);
 }
 
+void sim_limit_asked(uint64_t max, struct sim_request *r)
+{
+    r->note = sim_number_ask(&number, max);
+    r->heed = heed;
+}
+
 uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r)
 {
-    uint64_t max = l->max;
-    if (l == &moving) {
-        max = 1 + sim_below(SIM_DEEDS, l->max);
-        r->note = sim_number_ask(&number, max);
-        r->heed = heed;
-    }
+    if (l != &moving)
+        return l->max;
+    uint64_t max = 1 + sim_below(SIM_DEEDS, l->max);
+    sim_limit_asked(max, r);
     return max;
 }
 
 uint64_t sim_limit_at(const char *key, uint64_t time)
 {
-    if (strcmp(key, moving.key) == 0)
-        return sim_number_most(&number, time);
+    if (strcmp(key, moving.key) == 0) /* who asks for none has none */
+        return number.count > 0 ? sim_number_most(&number, time) : UINT64_MAX;
     for (uint32_t n = 0; n < LIMITS; n++)
         if (strcmp(limits[n].key, key) == 0)
             return limits[n].max;

@@ -18,6 +18,9 @@ const struct sim_limit *sim_limit_any(void); /* whose number does not change */
 const struct sim_limit *sim_limit_for(uint32_t client);
 /* The number that a submission says, whose answer it will hear of. */
 uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r);
+/* A submission of a script says this number for the limit whose number changes. */
+#define SIM_LIMIT_MOVING "moving"
+void sim_limit_asked(uint64_t max, struct sim_request *r);
 uint64_t sim_limit_at(const char *key, uint64_t time); /* permits there are at most */
 
 #endif

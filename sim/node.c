@@ -8,6 +8,7 @@
 #include "base/url.h"
 #include "server/topology.h"
 #include "server/modules/builtin.h"
+#include "sim/acts.h"
 #include "sim/disk.h"
 #include "sim/guest.h"
 #include "sim/memory.h"
@@ -39,6 +40,7 @@ static void write_record(void *arg, enum log_level level, const char *event,
     char text[400] = "";
     size_t len = 0;
     (void)arg;
+    sim_act_recorded(event, fields);
     for (; fields->kind != LOG_KIND_END && len < sizeof text; fields++)
         if (log_is_text(fields->kind) && fields->str)
             len +=

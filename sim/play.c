@@ -9,6 +9,7 @@
 #include "sim/chance.h"
 #include "sim/client.h"
 #include "sim/disk.h"
+#include "sim/limits.h"
 #include "sim/lives.h"
 #include "sim/memory.h"
 #include "sim/net.h"
@@ -106,6 +107,9 @@ static void describe(struct sim_request *r, const struct sim_params *p, struct s
 {
     r->task = task;
     r->serial = sim_params_serial(p, r->deed == SIM_SUBMIT);
+    uint64_t max = r->deed == SIM_SUBMIT ? sim_params_limit(p, SIM_LIMIT_MOVING) : 0;
+    if (max > 0)
+        sim_limit_asked(max, r);
     if (r->deed == SIM_SUBMIT)
         snprintf(r->run, sizeof r->run, "%s", sim_params_option(p, "coalesce"));
     if (!r->task)

@@ -102,6 +102,7 @@ static void wait_for_quiet(void)
 
 static void end(enum sim_end how)
 {
+    sim_crons_node_ended(); /* while it stops nothing fires */
     sim_node_end(how);
     sim_attempts_node_died();
 }
@@ -274,6 +275,7 @@ static void calm_down(void)
     sim_cron_delete(&burst);
     if (!sim_burst_run(&burst, l))
         sim_finding("answers: a connection ended in calm");
+    sim_crons_look(&burst, l);
     sim_net_leave(l);
 }
 
@@ -293,7 +295,7 @@ static void end_in_calm(void)
     sim_schedule_calm();
     sim_faults_calm();
     sim_guest_calm();
-    sim_sleep_for(SIM_MS(1000)); /* until a fault that has begun is over */
+    sim_sleep_for(SIM_MS(5000)); /* until a fault that has begun is over, and crons have fired */
     cancel_runs();
     calm_down();
     wait_for_ends();

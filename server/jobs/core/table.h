@@ -110,6 +110,7 @@ struct job_table {
     void *wall_arg;
     uint64_t wall_ahead; /* ns, of the activator's clock, when that was last looked at */
     bool clock_held;     /* see clock_hold() */
+    uint64_t created;    /* Unix ns: the latest of all jobs there were */
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
     /* A task of a cron is none, since its row could not be written: called before it goes. */
     void (*cron_task_lost)(struct job_table *table, const struct job *job);
@@ -172,6 +173,21 @@ static inline ao_time table_now(const struct job_table *table)
 static inline uint64_t table_wall(const struct job_table *table)
 {
     return table->wall(table->wall_arg); /* Unix ns */
+}
+
+/* A job was created then. */
+static inline void table_note_created(struct job_table *table, uint64_t at)
+{
+    if (table->created < at)
+        table->created = at;
+}
+
+/* The wall clock, but not before the last job was created, though the clock was set back since: for
+ * what is written behind that job and counts before it. */
+static inline uint64_t table_wall_behind_jobs(const struct job_table *table)
+{
+    uint64_t now = table_wall(table);
+    return now > table->created ? now : table->created;
 }
 
 /* Times of two clocks are turned into each other so that nothing is early: all are rounded up, by

@@ -43,7 +43,7 @@ static void put(struct jobs *jobs, struct limit *limit)
                                       .key = span_put(limit->key.name, &at),
                                       .max = limit->max,
                                       .per = LIMIT_ROW_PER,
-                                      .noted_at = table_wall(&jobs->table)};
+                                      .noted_at = table_wall_behind_jobs(&jobs->table)};
     store_push(jobs->store, write);
 }
 

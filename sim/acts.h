@@ -1,0 +1,16 @@
+/* Administrative acts, and their records in the log.
+ *
+ * acts: an act that was answered without an error has its record (logs.md, "The audit log";
+ * PROTOCOL.md, "Administrative acts"). */
+#ifndef ERGON_SIM_ACTS_H
+#define ERGON_SIM_ACTS_H
+
+struct log_field;
+struct sim_request;
+
+/* The server has written a record of this name. */
+void sim_act_recorded(const char *event, const struct log_field *fields);
+/* A request that was answered. */
+void sim_check_act(const struct sim_request *r);
+
+#endif
