@@ -317,6 +317,19 @@ STORED_TEST(numbers_are_as_durable_as_the_most_durable_that_uses_them)
     }
 }
 
+/* The older task has the later time. */
+STORED_TEST(numbers_that_came_behind_a_clock_that_was_set_back_count)
+{
+    for (unsigned how = 0; how < 2; how++) {
+        uint64_t id = answered(w, NUMBERED(FSYNC, 5));
+        w->leap -= (int64_t)AO_S(50);
+        answered(w, NUMBERED(FSYNC, 1));
+        deaths[how](w);
+        expect_numbers(w, id, 1);
+        jobs_world_pass(w, AO_S(200));
+    }
+}
+
 STORED_TEST(numbers_outlive_the_task_that_named_them)
 {
     for (unsigned how = 0; how < 2; how++) {
