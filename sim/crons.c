@@ -6,6 +6,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/memory.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
@@ -297,12 +298,14 @@ static void check_time(uint64_t due, uint64_t late)
         sim_finding("crons: the time %" PRIu64 " did not fire", due);
 }
 
-/* With `overlap: skip` a time may be left out; and where threads stay away for long, the few steps
- * that a cron takes may last as long as the server lives. */
+/* With `overlap: skip` a time may be left out; where threads stay away for long, the few steps that
+ * a cron takes may last as long as the server lives; and without memory it tries again each second.
+ */
 static void check_all_times(void)
 {
     uint64_t late = SLACK_MS + sim_slack() / 1000000;
-    if (strcmp(shape.overlap, "skip") == 0 || fired_count == FIRED_MAX || late > 2 * SLACK_MS)
+    if (strcmp(shape.overlap, "skip") == 0 || fired_count == FIRED_MAX || late > 2 * SLACK_MS ||
+        sim_memory_failed_within(sim_now()))
         return;
     for (uint32_t n = 0; n < open.count; n++)
         for (uint64_t due = open.list[n].from / 1000 * 1000; due < open.list[n].to; due += 1000)

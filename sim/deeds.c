@@ -339,7 +339,7 @@ uint64_t sim_deeds_rate_ms(void)
 static void submit_with_rate(struct sim_burst *b, uint32_t client)
 {
     uint64_t max = 1 + below(RATE_MAX);
-    if (client != 0) {
+    if (client != 0 || rate.count == SIM_CHANGES_MAX) {
         put_queue(b, "queue.explain");
         return;
     }

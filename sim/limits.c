@@ -1,5 +1,6 @@
 #include "sim/limits.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "sim/burst.h"
@@ -20,7 +21,8 @@ const struct sim_limit *sim_limit_any(void)
 
 const struct sim_limit *sim_limit_for(uint32_t client)
 {
-    return client == 0 && sim_one_in(SIM_DEEDS, 2) ? &moving : sim_limit_any();
+    bool may = client == 0 && number.count < SIM_CHANGES_MAX;
+    return may && sim_one_in(SIM_DEEDS, 2) ? &moving : sim_limit_any();
 }
 
 static void heed(struct sim_request *r)

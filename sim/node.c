@@ -110,7 +110,7 @@ static void stop(struct topology *t)
         sim_sleep_for(drain / 10);
     }
     net_abort(t->acceptor);
-    if (topology_stop(t, SIM_MS(5000)) != 0)
+    if (topology_stop(t, SIM_MS(60000)) != 0) /* it may be away at each of its steps */
         sim_finding("a thread did not come back from the stop");
     topology_free(t);
 }

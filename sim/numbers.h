@@ -19,7 +19,7 @@ struct sim_number {
     uint32_t count;
 };
 
-/* Its place among the changes, for sim_number_answered(). */
+/* Its place among the changes, for sim_number_answered().  While `count` is below the most. */
 uint64_t sim_number_ask(struct sim_number *n, uint64_t value);
 void sim_number_answered(struct sim_number *n, uint64_t place);
 void sim_numbers_node_started(void);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "sim/chance.h"
 #include "sim/record.h"
+#include "sim/trace.h"
 
 enum { OTHERS_MAX = 4, OTHER_ONE_IN = 4 };
 
@@ -67,5 +68,6 @@ void sim_flags_draw(struct sim_flags *f)
         const char *other = any_other(n);
         sim_flag_set(f, rows[n].flag, other);
         sim_record_flag(rows[n].flag, other);
+        sim_tell("%s %s", rows[n].flag, other);
     }
 }

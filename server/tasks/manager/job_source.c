@@ -178,6 +178,9 @@ struct task *job_source_take(struct manager *m, struct pool *p)
     if (t) {
         p->source_has_work = true;
         m->attempts_out++;
+    } else { /* without memory the source puts off this one, and others may be ready */
+        expect_work(m, p);
+        look_again(m);
     }
     m->shared->source.given(m->shared->source.arg, &run, t);
     return t;
