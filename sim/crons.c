@@ -24,7 +24,7 @@ static const char name[] = "tick", method[] = "later"; /* which nothing else cal
 static struct {
     const char *overlap, *catch_up;
     uint64_t jitter; /* ms */
-} shape;
+} shape = {.overlap = "skip", .catch_up = "none"};
 
 /* Stretches of time, in Unix ms; the last may not have ended: then `to` is SIM_NEVER. */
 struct stretches {

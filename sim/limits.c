@@ -5,7 +5,9 @@
 
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/memory.h"
 #include "sim/numbers.h"
+#include "sim/schedule.h"
 
 static const struct sim_limit limits[] = {{"one", 1}, {"two", 2}, {"three", 3}};
 enum { LIMITS = sizeof limits / sizeof *limits };
@@ -48,8 +50,11 @@ uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r)
 
 uint64_t sim_limit_at(const char *key, uint64_t time)
 {
-    if (strcmp(key, moving.key) == 0) /* who asks for none has none */
-        return number.count > 0 ? sim_number_most(&number, time) : UINT64_MAX;
+    bool moves = strcmp(key, moving.key) == 0;
+    if (moves && (number.count == 0 || sim_memory_failed_within(sim_now())))
+        return UINT64_MAX; /* nobody asked for one; the row may have an older number */
+    if (moves)
+        return sim_number_most(&number, time);
     for (uint32_t n = 0; n < LIMITS; n++)
         if (strcmp(limits[n].key, key) == 0)
             return limits[n].max;

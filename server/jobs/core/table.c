@@ -216,7 +216,8 @@ static bool fill_more(struct job *job, const struct job_spec *spec, uint8_t *nam
 static void fill(struct job_table *table, struct job *job, const struct job_spec *spec)
 {
     job->created = table_wall(table);
-    table_note_created(table, job->created);
+    if (table->created < job->created)
+        table->created = job->created;
     if (spec->at > job->created)
         job->due = table_time_of(table, spec->at);
     else if (spec->delay > 0)

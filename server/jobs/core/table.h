@@ -175,21 +175,6 @@ static inline uint64_t table_wall(const struct job_table *table)
     return table->wall(table->wall_arg); /* Unix ns */
 }
 
-/* A job was created then. */
-static inline void table_note_created(struct job_table *table, uint64_t at)
-{
-    if (table->created < at)
-        table->created = at;
-}
-
-/* The wall clock, but not before the last job was created, though the clock was set back since: for
- * what is written behind that job and counts before it. */
-static inline uint64_t table_wall_behind_jobs(const struct job_table *table)
-{
-    uint64_t now = table_wall(table);
-    return now > table->created ? now : table->created;
-}
-
 /* Times of two clocks are turned into each other so that nothing is early: all are rounded up, by
  * the time that passes between two looks at a clock.  Each looks at the clock first. */
 

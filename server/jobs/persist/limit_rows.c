@@ -25,6 +25,12 @@ static void remove_row(struct jobs *jobs, const struct limit *limit)
     store_push(jobs->store, write);
 }
 
+uint64_t limit_rows_time(const struct jobs *jobs)
+{
+    uint64_t now = table_wall(&jobs->table);
+    return now > jobs->table.created ? now : jobs->table.created;
+}
+
 /* Without memory the row says the old size until the next change. */
 static void put(struct jobs *jobs, struct limit *limit)
 {
@@ -43,7 +49,7 @@ static void put(struct jobs *jobs, struct limit *limit)
                                       .key = span_put(limit->key.name, &at),
                                       .max = limit->max,
                                       .per = LIMIT_ROW_PER,
-                                      .noted_at = table_wall_behind_jobs(&jobs->table)};
+                                      .noted_at = limit_rows_time(jobs)};
     store_push(jobs->store, write);
 }
 

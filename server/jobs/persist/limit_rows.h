@@ -13,6 +13,10 @@
 
 #define LIMIT_ROW_PER AO_NEVER
 
+/* The time of a row that is written now, Unix ns: of two numbers of a limit or a rate, that of the
+ * row counts unless a task was created later (sched/numbers.c).  So it is not before the last task
+ * was created, though the clock was set back since. */
+uint64_t limit_rows_time(const struct jobs *jobs);
 /* Writes the rows of the limits that are listed for it, if the store works. */
 void limit_rows_write(struct jobs *jobs);
 /* A row becomes a limit.  False without memory. */

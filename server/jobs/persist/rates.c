@@ -55,7 +55,7 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
     row->starts = put_starts(&r->starts, activator_clock(jobs->activator), more);
     row->key = put_name(r->key.name, more + row->starts.len);
     row->tenant = put_name(tenant, more + row->starts.len + r->key.name.len);
-    row->noted_at = table_wall_behind_jobs(&jobs->table);
+    row->noted_at = limit_rows_time(jobs);
 }
 
 /* --- Told --- */

@@ -209,7 +209,8 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     struct job *job = job_new(&jobs->table, &spec, row->id);
     if (job)
         job->created = row->created;
-    table_note_created(&jobs->table, row->created);
+    if (jobs->table.created < row->created)
+        jobs->table.created = row->created;
     bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row) &&
                  take_losses(job, row);
     free((void *)spec.after);
