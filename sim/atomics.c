@@ -65,7 +65,7 @@
 #define WIDTH(n)                                                                                   \
     READ(n)                                                                                        \
     WRITE(n, store, store, v)                                                                      \
-    WRITE(n, exchange, exchange, v)                                                                \
+    WRITE(n, exchange, swap, v)                                                                    \
     WRITE(n, fetch_add, fetch, was + v)                                                            \
     WRITE(n, fetch_sub, fetch, was - v)                                                            \
     WRITE(n, fetch_and, fetch, was &v)                                                             \
