@@ -2,6 +2,9 @@
 
 #include <stddef.h>
 
+#include <sqlite3.h>
+
+#include "base/check.h"
 #include "base/slab.h"
 #include "sim/chance.h"
 #include "sim/fault_heap.h"
@@ -10,26 +13,22 @@
 
 enum { SIZES = 1 << 12 };
 
+/* How many allocations of about that size there were. */
+struct sizes {
+    uint32_t seen[SIZES];
+};
+static struct sizes of_server, of_sqlite;
+
 static struct {
     uint64_t one_in; /* allocations that fail; 0: none */
     uint64_t length; /* ns for which they fail then, at most */
 } shape;
 static bool starting;
-static uint32_t seen[SIZES]; /* allocations of about that size */
 static int ample;
 static int64_t live;
 static uint64_t start_left; /* the allocations of a start up to the one that fails; 0: none does */
 static uint64_t until;      /* then there is memory again */
 static uint64_t failed_at;  /* one did, last; 0: none has */
-
-void sim_memory_shape(void)
-{
-    static const uint64_t lengths[] = {1, 1, SIM_MS(1), SIM_MS(8)};
-    if (!sim_one_in(SIM_MEMORY, 4))
-        return;
-    shape.one_in = UINT64_C(32) << sim_below(SIM_MEMORY, 7);
-    shape.length = lengths[sim_below(SIM_MEMORY, sizeof lengths / sizeof *lengths)];
-}
 
 void sim_memory_ample(bool on)
 {
@@ -38,8 +37,9 @@ void sim_memory_ample(bool on)
 
 void sim_memory_starts(void)
 {
-    bool fails = shape.one_in > 0 && !sim_one_in(SIM_MEMORY, 4);
-    start_left = fails ? 1 + sim_below(SIM_MEMORY, UINT64_C(64) << sim_below(SIM_MEMORY, 4)) : 0;
+    bool fails = shape.one_in > 0 && !sim_one_in(SIM_MEMORY, 8);
+    uint64_t most = UINT64_C(64) << sim_below(SIM_MEMORY, 6);
+    start_left = fails ? 1 + sim_below(SIM_MEMORY, most) : 0;
     starting = true;
 }
 
@@ -65,32 +65,37 @@ int64_t sim_memory_live(void)
 }
 
 /* What is seldom allocated fails more often than its share: the size stands for the place. */
-static bool is_drawn(size_t size)
+static bool is_drawn(struct sizes *sizes, size_t size)
 {
-    uint64_t one_in = 8 + (uint64_t)8 * seen[size % SIZES]++;
+    uint64_t one_in = 8 + (uint64_t)8 * sizes->seen[size % SIZES]++;
     return sim_one_in(SIM_MEMORY, one_in < shape.one_in ? one_in : shape.one_in);
 }
 
-static bool is_short(size_t size)
+static bool is_short(struct sizes *sizes, size_t size)
 {
     if (starting)
         return start_left > 0 && --start_left == 0;
     if (sim_now() < until)
         return true;
-    if (!is_drawn(size))
+    if (!is_drawn(sizes, size))
         return false;
     until = sim_now() + sim_below(SIM_MEMORY, shape.length);
     return true;
 }
 
-bool fault_heap_fails(size_t size)
+static bool fails(struct sizes *sizes, size_t size)
 {
-    bool of_server = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() == SIM_NODE;
-    if (!of_server || !is_short(size))
+    bool of_node = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() == SIM_NODE;
+    if (!of_node || !is_short(sizes, size))
         return false;
     sim_tell("an allocation fails");
     failed_at = sim_now();
     return true;
+}
+
+bool fault_heap_fails(size_t size)
+{
+    return fails(&of_server, size);
 }
 
 void fault_heap_count(void *block, int64_t sign)
@@ -105,5 +110,38 @@ void *__wrap_slab_take(struct slab *s);
 
 void *__wrap_slab_take(struct slab *s)
 {
-    return fault_heap_fails(s->cell) ? NULL : __real_slab_take(s);
+    return fails(&of_server, s->cell) ? NULL : __real_slab_take(s);
+}
+
+/* --- SQLite allocates by functions of its own --- */
+
+static sqlite3_mem_methods heap;
+
+static void *sql_malloc(int size)
+{
+    return fails(&of_sqlite, (size_t)size) ? NULL : heap.xMalloc(size);
+}
+
+static void *sql_realloc(void *at, int size)
+{
+    return fails(&of_sqlite, (size_t)size) ? NULL : heap.xRealloc(at, size);
+}
+
+static void let_sqlite_fail(void)
+{
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &heap);
+    sqlite3_mem_methods failing = heap;
+    failing.xMalloc = sql_malloc;
+    failing.xRealloc = sql_realloc;
+    require(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) == SQLITE_OK, "SQLite runs already");
+}
+
+void sim_memory_shape(void)
+{
+    static const uint64_t lengths[] = {1, 1, SIM_MS(1), SIM_MS(8)};
+    if (!sim_one_in(SIM_MEMORY, 4))
+        return;
+    shape.one_in = UINT64_C(32) << sim_below(SIM_MEMORY, 7);
+    shape.length = lengths[sim_below(SIM_MEMORY, sizeof lengths / sizeof *lengths)];
+    let_sqlite_fail();
 }

@@ -1,6 +1,6 @@
-/* Memory that is short, in some runs: an allocation of the server fails now and then, and with it
- * those of the next few ms; or one in a start.  What sim/ itself allocates never fails, nor what
- * libraries do. */
+/* Memory that is short, in some runs: an allocation of the server or of its SQLite fails now and
+ * then, and with it those of the next few ms; or one in a start.  What sim/ itself allocates never
+ * fails, nor what other libraries do. */
 #ifndef ERGON_SIM_MEMORY_H
 #define ERGON_SIM_MEMORY_H
 

@@ -15,9 +15,19 @@
 
 enum { STEADY_RETRIES = 10 /* a trouble is over when nothing failed for so many `retry` */ };
 
+/* SQLite rolls back by itself after some failures.  The statement is prepared: there may be no
+ * memory to do that. */
+static int roll_back(struct store *s)
+{
+    bool open = !sqlite3_get_autocommit(s->db);
+    return open ? statement_run(s->statements.all[STATEMENT_ROLLBACK]) : SQLITE_OK;
+}
+
 static int begin(struct store *s)
 {
-    int rc = parts_look(s);
+    int rc = roll_back(s); /* what failed to */
+    if (rc == SQLITE_OK)
+        rc = parts_look(s);
     if (rc != SQLITE_OK)
         return rc;
     s->add = (struct store_counts){0};
@@ -44,7 +54,6 @@ static void report(struct store *s, enum store_error error)
     counter_set(&s->counters.trouble, error);
 }
 
-/* SQLite has rolled back by itself after some failures. */
 static void fail(struct store *s, int rc)
 {
     enum store_error error = store_error_of(s->db, rc);
@@ -55,8 +64,7 @@ static void fail(struct store *s, int rc)
                   LOG_STR("sqlite", why));
     become(s, error);
     report(s, error);
-    if (!sqlite3_get_autocommit(s->db))
-        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    roll_back(s);
     s->retry_at = clock_monotonic() + s->retry;
 }
 

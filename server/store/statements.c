@@ -5,6 +5,7 @@
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ROLLBACK] = "ROLLBACK",
     [STATEMENT_SETTLE] = "UPDATE options SET after = NULL, after_any = NULL WHERE id = ?1",
     [STATEMENT_DURABLE] = "UPDATE submissions SET durable = ?2 WHERE id = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",

@@ -12,6 +12,7 @@
 enum statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
+    STATEMENT_ROLLBACK,
     STATEMENT_PUT, /* and its options, and its life: prepared by put_open() */
     STATEMENT_PUT_OPTIONS,
     STATEMENT_PUT_LIFE,

@@ -76,6 +76,7 @@ ALSO = {
     "proto/pack.[ch]": ["msgpack"],
     "sim/user/*": ["msgpack", "jansson.h", "yaml.h"],  # scenarios, and messages to the process of workers
     "sim/fault_vfs.c": ["sqlite3.h"],
+    "sim/memory.c": ["sqlite3.h"],
     "sim/params.[ch]": ["msgpack", "jansson.h"],  # for proto/json_value.h
     "proto/json_value.[ch]": ["msgpack", "jansson.h", "openssl/evp.h"],  # base64
     "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
