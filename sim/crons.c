@@ -1,6 +1,7 @@
 #include "sim/crons.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/reader.h"
@@ -312,26 +313,41 @@ static void check_all_times(void)
             check_time(due, late);
 }
 
-static struct span ask(struct sim_burst *b, struct sim_link *l)
+/* A page from the cursor, "" for the first; what it answers stands in the burst. */
+static struct span ask(struct sim_burst *b, struct sim_link *l, const char *cursor)
 {
     sim_burst_clear(b);
     sim_burst_add(b, SIM_OTHER, "task.list", 1);
-    sim_put_map(&b->out, 2);
+    sim_put_map(&b->out, 2 + (*cursor != '\0'));
     sim_put_text(&b->out, "method");
     sim_put_text(&b->out, method);
     sim_put_text(&b->out, "limit");
     sim_put_uint(&b->out, FIRED_MAX);
+    if (*cursor) {
+        sim_put_text(&b->out, "cursor");
+        sim_put_text(&b->out, cursor);
+    }
     return sim_burst_run(b, l) ? b->requests[0].result : span_of(NULL, 0);
 }
 
-void sim_crons_look(struct sim_burst *b, struct sim_link *l)
+static void take_page(struct span tasks)
 {
-    struct reader r = reader_of(sim_member(ask(b, l), "tasks"));
+    struct reader r = reader_of(tasks);
     struct span task;
     uint32_t count = 0;
     read_array(&r, &count);
     for (uint32_t n = 0; n < count && read_any(&r, &task); n++)
         note(task);
+}
+
+void sim_crons_look(struct sim_burst *b, struct sim_link *l)
+{
+    char cursor[80] = "";
+    do {
+        struct span page = ask(b, l, cursor), next = sim_member_text(page, "next");
+        take_page(sim_member(page, "tasks"));
+        snprintf(cursor, sizeof cursor, "%.*s", (int)next.len, next.at);
+    } while (*cursor);
 }
 
 void sim_check_cron(struct sim_burst *b, struct sim_link *l)
