@@ -1,6 +1,7 @@
-/* What the compilers call for -fsanitize=thread, without the thread sanitizer: before each atomic
- * operation, and after each that writes, a thread may be preempted.  One thread runs at a time, so
- * plain accesses are sequentially consistent.  Plain accesses of the server are no points.
+/* The functions that compilers call for -fsanitize=thread, without the thread sanitizer: before
+ * each atomic operation, and after each that writes, a thread may be preempted.  One thread runs at
+ * a time, so plain accesses are sequentially consistent.  Plain accesses of the server are no
+ * points.
  *
  * The names are those of gcc's sanitizer.def and of LLVM's tsan_interface_atomic.h. */
 #include <stdint.h>

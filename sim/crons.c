@@ -39,7 +39,8 @@ static struct stretches up;     /* the server serves */
 static struct stretches closed; /* nothing fires: from the answer of a pause or a delete, until what
                                    opens it again is asked */
 static struct stretches open;   /* all times fire: from the answer, until one of those is asked */
-static uint64_t deleted[LIVES_MAX]; /* Unix ms, when somebody asked: what comes then is another */
+static uint64_t
+    deleted[LIVES_MAX]; /* Unix ms: when somebody asked for it; a later put makes another cron */
 static uint32_t deleted_count;
 static uint32_t unanswered; /* what was asked of the cron may still be done */
 static uint64_t close_id;   /* of the last pause or delete, unless something followed it */
@@ -314,7 +315,8 @@ static void check_all_times(void)
             check_time(due, late);
 }
 
-/* A page from the cursor, "" for the first; what it answers stands in the burst. */
+/* Asks for the page at the cursor, "" for the first.  The result is valid until the burst is
+ * cleared. */
 static struct span ask(struct sim_burst *b, struct sim_link *l, const char *cursor)
 {
     sim_burst_clear(b);

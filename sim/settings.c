@@ -11,7 +11,7 @@
 
 enum { OTHERS_MAX = 4, OTHER_ONE_IN = 4 };
 
-/* What the promises do not depend on. */
+/* The promises do not depend on these settings. */
 static const struct {
     const char *flag, *plain, *others[OTHERS_MAX + 1];
 } rows[] = {

@@ -74,7 +74,7 @@ static bool look_at(struct sim_link *l, uint32_t from, enum look how)
     return true;
 }
 
-/* There is memory for it: what is looked at is not whether it is answered. */
+/* Memory does not fail meanwhile, since a look needs all of its answers. */
 static bool look(enum look how)
 {
     sim_memory_ample(true);
@@ -107,7 +107,7 @@ static void end(enum sim_end how)
     sim_attempts_node_died();
 }
 
-/* What there was no memory to write is written once there is, within a second or two. */
+/* The server writes rows that lacked memory within a second or two after there is some again. */
 static void wait_for_rows(void)
 {
     if (!sim_memory_failed_within(SIM_MS(ROWS_MS)))

@@ -27,7 +27,7 @@ static void commit_one(struct store_world *w, enum store_kind kind, uint64_t bac
     assert_int_equal(client_do(&w->client, op), STORE_OK);
 }
 
-/* What the next start would learn. */
+/* The time that the next start would read. */
 static uint64_t committed_at(struct store_world *w)
 {
     char error[200] = "";
