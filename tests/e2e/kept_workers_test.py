@@ -242,6 +242,7 @@ class Loss(ServerTest):
         self.offered("k.release")
         tasks = [self.submit("k.release") for _ in range(40)]
         self.lose("k.release", slots=8)
+        eventually(lambda: all(self.get(task)["losses"] > 0 for task in tasks[:8]), "each is counted")
         worker = self.worker("k.release", slots=8, context=True)
         eventually(lambda: "its workers die" in self.client.call("task.explain", tasks[-1])["text"], "it is said")
         number, _, _ = worker.take()  # one is tried...
