@@ -64,7 +64,7 @@ int64_t sim_memory_live(void)
     return live;
 }
 
-/* Rare allocations fail more often than their share: the size stands for the place. */
+/* A rare allocation fails more often than its share.  Its size tells where it is made. */
 static bool is_drawn(struct sizes *sizes, size_t size)
 {
     uint64_t one_in = 8 + (uint64_t)8 * sizes->seen[size % SIZES]++;

@@ -413,7 +413,7 @@ void sim_net_reset_one(struct sim_link *l)
     tell_server(l);
 }
 
-/* Of those that stand, the one that `chance` says; NULL: none stands. */
+/* `chance` selects one of the open connections; NULL: none is open. */
 static struct sim_link *one_of(uint64_t chance)
 {
     int count = 0;

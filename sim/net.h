@@ -38,8 +38,8 @@ void sim_net_leave(struct sim_link *l);
  * see a reset. */
 void sim_net_reset(uint64_t chance);
 void sim_net_reset_one(struct sim_link *l);
-/* Nothing passes in these ways until sim_net_go(): of all connections, also of those that come; of
- * one that stands, which `chance` says. */
+/* Bytes stop in these directions until sim_net_go(): on all connections, new ones too; or on one
+ * open connection, which `chance` selects. */
 enum sim_way { SIM_TO_SERVER = 1, SIM_TO_CLIENT = 2 };
 void sim_net_stop_all(unsigned ways);
 void sim_net_stop(unsigned ways, uint64_t chance);
