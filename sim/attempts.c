@@ -129,7 +129,8 @@ static struct sim_attempt *add(uint64_t began)
 static void copy_text(char *out, size_t size, struct span text)
 {
     size_t len = text.len < size ? text.len : size - 1;
-    memcpy(out, text.at, len);
+    if (len > 0)
+        memcpy(out, text.at, len);
     out[len] = '\0';
 }
 

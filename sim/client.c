@@ -436,7 +436,7 @@ void sim_clients_shape(void)
 void sim_clients_spawn(void)
 {
     for (uint32_t n = 0; n < client_count; n++) {
-        char name[16];
+        char name[24];
         clients[n].index = n;
         snprintf(name, sizeof name, "client %u", n);
         sim_spawn(SIM_WORLD, name, run_client, &clients[n]);

@@ -7,15 +7,37 @@
 
 #include "base/check.h"
 
-enum { STACK_SIZE = 512 << 10, GUARD_SIZE = 4096 };
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifdef SANITIZED
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#else
+#define __sanitizer_start_switch_fiber(fake, bottom, size)                                         \
+    ((void)(fake), (void)(bottom), (void)(size))
+#define __sanitizer_finish_switch_fiber(fake, bottom, size)                                        \
+    ((void)(fake), (void)(bottom), (void)(size))
+#define __asan_unpoison_memory_region(at, size) ((void)(at))
+#endif
+
+enum { STACK_SIZE = 1 << 20, GUARD_SIZE = 4096 };
 
 static struct thread_locals locals_outside;
 static struct sim_stack *entered;
+static const void *bottom_outside; /* of the stack outside, and its size, as the sanitizer tells */
+static size_t size_outside;
 
 /* The first function of a stack. */
 static void begin(void)
 {
     struct sim_stack *s = entered;
+    __sanitizer_finish_switch_fiber(NULL, &bottom_outside, &size_outside);
     s->run(s->arg);
     s->ended = true;
     sim_stack_leave(s);
@@ -64,7 +86,7 @@ static void enter(struct sim_stack *s)
     sim_stack_switch(&outside, s->context);
 }
 
-void sim_stack_leave(struct sim_stack *s)
+static void leave(struct sim_stack *s)
 {
     sim_stack_switch(&s->context, outside);
 }
@@ -86,7 +108,7 @@ static void enter(struct sim_stack *s)
     swapcontext(&outside, &s->context);
 }
 
-void sim_stack_leave(struct sim_stack *s)
+static void leave(struct sim_stack *s)
 {
     swapcontext(&s->context, &outside);
 }
@@ -106,18 +128,29 @@ void sim_stack_open(struct sim_stack *s, void (*run)(void *arg), void *arg)
 
 void sim_stack_close(struct sim_stack *s)
 {
+    __asan_unpoison_memory_region(s->memory, STACK_SIZE); /* what was under way there */
     munmap(s->memory, STACK_SIZE);
     s->memory = NULL;
 }
 
 void sim_stack_enter(struct sim_stack *s)
 {
+    void *fake;
     locals_outside = thread_locals;
     thread_locals = s->locals;
     errno = s->error;
     entered = s;
+    __sanitizer_start_switch_fiber(&fake, s->memory, STACK_SIZE);
     enter(s);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
     s->error = errno;
     s->locals = thread_locals;
     thread_locals = locals_outside;
+}
+
+void sim_stack_leave(struct sim_stack *s)
+{
+    __sanitizer_start_switch_fiber(s->ended ? NULL : &s->fake, bottom_outside, size_outside);
+    leave(s);
+    __sanitizer_finish_switch_fiber(s->fake, &bottom_outside, &size_outside);
 }

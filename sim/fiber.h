@@ -10,14 +10,8 @@
 
 #include "server/runtime/thread_locals.h"
 
-/* The address sanitizer knows of ucontext's switches alone. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef __x86_64__
 #define SIM_STACK_BY_HAND
-#endif
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#undef SIM_STACK_BY_HAND
-#endif
 #endif
 
 #ifdef SIM_STACK_BY_HAND
@@ -30,7 +24,8 @@ struct sim_stack {
     sim_context context;
     void *memory; /* its lowest page cannot be touched: a stack that is too small is a fault */
     struct thread_locals locals;
-    int error; /* errno */
+    int error;  /* errno */
+    void *fake; /* the address sanitizer's */
     void (*run)(void *arg);
     void *arg;
     bool ended;

@@ -293,7 +293,7 @@ static void run(void *arg)
 {
     (void)arg;
     for (uint32_t n = 0; n < player_count; n++) {
-        char name[SIM_WORD];
+        char name[SIM_WORD + 8];
         players[n].index = n;
         players[n].next = script->count;
         snprintf(name, sizeof name, "client %u", n);

@@ -434,7 +434,7 @@ void sim_workers_shape(void)
 void sim_workers_spawn(void)
 {
     for (uint32_t n = 0; n < worker_count; n++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "worker %u", n);
         sim_spawn(SIM_WORLD, name, run_worker, workers[n]);
     }

@@ -2,6 +2,7 @@
 """Plants each fault of mutants.faults in a copy of the tree, and says within how many seeds the simulation notices it.
 
 usage: mutants.py [--starts COUNT] [--shrink FOLDER] [PATTERN]
+       mutants.py --of AREA[,AREA]... [--drawn COUNT] [PATTERN]
 
 The copy, its build and the programs stand in build-mutants/.  From each of COUNT starts, seeds follow one another until one
 fails.  The median of these may be half of what the file allows; beyond twice that the search ends.  The script of the same
@@ -9,10 +10,14 @@ name in tests/sim/scripts/ has to fail with the fault.  --shrink writes a new on
 passes without the fault.
 
 A fault "by atomics" is left to ergon-sim-atomics, all others to ergon-sim.
+
+--of takes the faults that other tests are to notice (tests/mutation/faults/AREA.faults) and says which of them 2,000 seeds
+notice without any other test, by ergon-sim first; --drawn takes COUNT of them by chance, the same each time.
 """
 
 import argparse
 import os
+import random
 import re
 import shutil
 import statistics
@@ -32,6 +37,7 @@ PROGRAMS = os.path.join(WORK, "programs")
 SCRIPTS = os.path.join(TOP, "tests", "sim", "scripts")
 COARSE, FINE = "ergon-sim", "ergon-sim-atomics"
 APART = 1000  # seeds between two starts
+PLANTED_SEEDS = 2000
 
 
 def load():
@@ -107,6 +113,12 @@ def clean(program):
     return os.path.join(PROGRAMS, "clean-" + program)
 
 
+def prepare():
+    copy_tree()
+    configure()
+    build()
+
+
 def seeds_until(program, start, most):
     """How many seeds it took (None: more than `most`), and the finding."""
     done = subprocess.run([program, "--seed", str(start), "--seeds", str(most), "--first"], capture_output=True, text=True, check=False)
@@ -153,21 +165,45 @@ def try_fault(fault, allowed, expected, of, options):
     return verdict == "good" or not expected
 
 
+def try_planted(chosen):
+    """Faults of other tests: how many the simulation notices alone."""
+    noticed = 0
+    for fault in chosen:
+        try:
+            plant(fault, COARSE)
+        except SystemExit:
+            print(f"{fault.name:<28}       does not build", flush=True)
+            continue
+        half = PLANTED_SEEDS // 2
+        count, text = seeds_until(keep(COARSE, fault.name), 1, half)
+        if not count:
+            count, text = seeds_until(keep(FINE, fault.name), 1, half)
+            count = count and count + half
+        noticed += count is not None
+        print(f"{fault.name:<28} {count or '-':>5} {(text or fault.promise)[:100]}", flush=True)
+    print(f"{noticed} of {len(chosen)} were noticed")
+
+
 def main():
     a = argparse.ArgumentParser(prog="./run prove sim")
     a.add_argument("pattern", nargs="?", default="")
     a.add_argument("--starts", type=int, default=5)
     a.add_argument("--shrink", metavar="FOLDER")
+    a.add_argument("--of", metavar="AREA[,AREA]...")
+    a.add_argument("--drawn", type=int)
     options = a.parse_args()
     try:
+        if options.of:
+            areas = options.of.split(",")
+            chosen = [f for f in faults.load(TOP) if f.origin.split("/")[-1].split(".")[0] in areas and re.search(options.pattern, f.name)]
+            prepare()
+            return try_planted(random.Random(1).sample(chosen, options.drawn) if options.drawn else chosen)
         chosen = [row for row in load() if re.search(options.pattern, row[0].name)]
     except faults.Misplaced as error:
         sys.exit(str(error))
     if not chosen:
         sys.exit(f"no fault is called like {options.pattern!r}")
-    copy_tree()
-    configure()
-    build()
+    prepare()
     for program in (COARSE, FINE):
         keep(program, os.path.basename(clean(program)))
     print(f"{'fault':<24} {'may':>5} {'median':>7} {'most':>6}  {'':<12} for example")
