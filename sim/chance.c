@@ -24,6 +24,12 @@ void sim_chance_seed(uint64_t seed)
     }
 }
 
+void sim_chance_again(uint64_t future)
+{
+    for (int n = 0; n < SIM_STREAMS; n++)
+        states[n] ^= next(&future);
+}
+
 void sim_chance_plain(uint64_t schedule)
 {
     sim_chance_seed(schedule);

@@ -19,6 +19,7 @@ enum sim_stream {
 };
 
 void sim_chance_seed(uint64_t seed);
+void sim_chance_again(uint64_t future); /* from here on other chance; another one for each number */
 /* What a script does not say: nothing happens by chance, and of a range it is the middle.  What the
  * server gets is the same each time.  A schedule other than 0 is the seed of what remains by
  * chance: which fiber runs, where it is preempted, pieces, delays. */

@@ -38,6 +38,8 @@ static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
 static struct sim_fiber *current, *first;
 static uint64_t now = SIM_MS(1), switches, made;
 static bool calm;
+static uint64_t moment = SIM_NEVER;
+static void (*at_moment)(void);
 static uint64_t (*stall_by)(const char *point);
 static void (*stall_heard)(const char *point, uint64_t ns);
 static struct {
@@ -148,9 +150,19 @@ static struct sim_fiber *choose(void)
     return shape.by_priority ? highest(ready, count) : ready[sim_below(SIM_SCHEDULE, count)];
 }
 
+void sim_at(uint64_t time, void (*run)(void))
+{
+    moment = time;
+    at_moment = run;
+}
+
 void sim_run(void)
 {
     while (!first->stack.ended) {
+        if (now >= moment) {
+            moment = SIM_NEVER;
+            at_moment();
+        }
         struct sim_fiber *f = choose();
         now += SWITCH_NS;
         f->ran = ++switches;

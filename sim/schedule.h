@@ -26,6 +26,8 @@ uint64_t sim_slack(void);
 
 struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
                             void *arg);
+/* At the first switch from that time on, `run` is called, on no fiber. */
+void sim_at(uint64_t time, void (*run)(void));
 /* Runs fibers until the first that was spawned has ended. */
 void sim_run(void);
 /* Ends all fibers of the owner where they stand.  On a fiber of another. */
