@@ -169,7 +169,7 @@ static void call_by_task(struct sim_burst *b, uint32_t client)
 {
     (void)client;
     put(b, "task.call", 3);
-    sim_put_text(&b->out, "sleep");
+    sim_put_text(&b->out, sim_one_in(SIM_DEEDS, 4) ? "flaky" : "sleep");
     sim_put_array(&b->out, 1);
     sim_put_uint(&b->out, below(20));
     sim_put_map(&b->out, 1);

@@ -44,16 +44,23 @@ void sim_reach_open(void)
     require(reached != MAP_FAILED, "no memory for counts");
 }
 
-void sim_reach(struct span error, struct span result)
+/* "NAME: text" */
+static void count_error(struct span error)
 {
     const uint8_t *colon = error.len > 0 ? memchr(error.at, ':', error.len) : NULL;
-    if (!reached)
-        return;
     if (colon)
         count(reached->errors, ERGON_ERROR_COUNT, name_of_error,
               span_of(error.at, (size_t)(colon - error.at)));
+}
+
+void sim_reach(struct span error, struct span result)
+{
+    if (!reached)
+        return;
+    count_error(error);
     if (error.len > 0)
         return;
+    count_error(sim_member_text(result, "error"));
     count(reached->states, JOB_STATE_COUNT, state_name, sim_member_text(result, "state"));
     count(reached->reasons, JOB_REASON_COUNT, reason_name, sim_member_text(result, "reason"));
 }

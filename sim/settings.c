@@ -17,7 +17,7 @@ static const struct {
 } rows[] = {
     {"--loops", "2", {"1", "3"}},
     {"--manager-place", "own", {"loop"}},
-    {"--blocking", "2", {"1"}},
+    {"--blocking", "2", {"1", "0"}},
     {"--blocking-max", "3", {"2"}},
     {"--blocking-queue", "64", {"1"}},
     {"--stepped-queue", "128", {"1"}},
@@ -25,6 +25,7 @@ static const struct {
     {"--shortcut", "true", {"false"}},
     {"--measure", "occupancy", {"length", "priority", "weight", "completion"}},
     {"--tasks-ageing", "10s", {"off", "100ms"}},
+    {"--tasks-crashes", "3", {"2", "0"}},
     {"--tasks-events", "16384", {"64"}},
     {"--limits-in-flight", "1024", {"16"}},
 };

@@ -92,7 +92,7 @@ static void send_out(struct worker *w)
 static void put_answer(struct worker *w, const struct call *c, enum plan plan)
 {
     static const char *const errors[PLANS] = {
-        [FAIL] = "OOPS: ", [FAIL_FOR_GOOD] = "PERMANENT_OOPS: ", [AGAIN] = "AGAIN: "};
+        [FAIL] = "it failed: ", [FAIL_FOR_GOOD] = "PERMANENT_OOPS: ", [AGAIN] = "AGAIN: "};
     char result[32], error[64];
     sim_attempt_result(c->attempt, result, sizeof result);
     if (plan == AGAIN)
