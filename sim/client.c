@@ -113,8 +113,8 @@ static void put_limit(struct client *c, struct sim_request *r, const struct sim_
     put_option(out, "take", 1);
 }
 
-static void put_work_submit(struct client *c, const struct sim_limit *limit, enum sim_serial what,
-                            uint32_t options)
+static struct sim_request *put_work_submit(struct client *c, const struct sim_limit *limit,
+                                           enum sim_serial what, uint32_t options)
 {
     struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
     sim_put_text(&c->burst.out, sim_worker_any());
@@ -122,6 +122,7 @@ static void put_work_submit(struct client *c, const struct sim_limit *limit, enu
     sim_put_map(&c->burst.out, options + (limit != NULL));
     if (limit)
         put_limit(c, r, limit);
+    return r;
 }
 
 static bool is_own_run(const struct client *c, const struct sim_task *t)
@@ -211,10 +212,15 @@ static void submit_work(struct client *c)
     put_work_submit(c, NULL, SIM_OF_TASK, 0);
 }
 
+/* Where the latest task has gone, and older ones wait, the number is known by its row alone. */
 static void submit_limited_work(struct client *c)
 {
-    put_work_submit(c, sim_limit_for(c->index), SIM_OF_TASK, 1);
+    bool brief = sim_one_in(SIM_DEEDS, 2);
+    put_work_submit(c, sim_limit_for(c->index), SIM_OF_TASK, brief ? 3 : 2)->brief = brief;
     put_option(&c->burst.out, "retries", below(3));
+    put_option(&c->burst.out, "delay", below(2) * below(400));
+    if (brief)
+        put_option(&c->burst.out, "keep", 1);
 }
 
 static void submit_work_with_timeout(struct client *c)
@@ -344,6 +350,8 @@ static void heed(struct client *c, struct sim_request *r)
         struct sim_task *t = sim_saw_submit(r->result, r->run);
         if (t && t->serial == 0)
             t->serial = r->serial;
+        if (t)
+            t->forgotten |= r->brief;
     }
     if (r->deed == SIM_CANCEL)
         sim_saw_cancel(r->task, r->result);
@@ -359,7 +367,7 @@ static bool run_burst(struct client *c, struct sim_link *l)
 {
     uint32_t count = 1 + (uint32_t)below(shape.burst);
     sim_burst_clear(&c->burst);
-    for (uint32_t n = 0; n < count; n++)
+    while (c->burst.count < count)
         put_any(c);
     sim_record_burst(c->index, &c->burst);
     bool stays = !sim_one_in(SIM_DEEDS, 24), good = stays && sim_burst_run(&c->burst, l);

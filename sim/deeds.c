@@ -17,7 +17,7 @@
 #include "sim/trace.h"
 #include "sim/worker.h"
 
-enum { KEYS = 8, TENANTS = 3, RATE_MAX = 3, RATE_MS = 200 };
+enum { KEYS = 8, TENANTS = 3, RATE_MAX = 3, RATE_MS = 1000, EXPLAINED = 16 };
 
 static const char paused_method[] = "work.slow";
 
@@ -324,10 +324,18 @@ static struct sim_number rate; /* of the first client, so that the order of its 
 static void heed_rate(struct sim_request *r)
 {
     struct sim_task *t = r->error.len == 0 ? sim_saw_submit(r->result, "") : NULL;
-    if (t)
+    if (t) {
         t->of_rate = true;
+        t->forgotten |= r->brief;
+    }
     if (r->error.len == 0)
         sim_number_answered(&rate, r->note);
+}
+
+void sim_rate_asked(uint64_t max, struct sim_request *r)
+{
+    r->heed = heed_rate;
+    r->note = sim_number_ask(&rate, max);
 }
 
 /* Submissions that were not answered may be there, too. */
@@ -336,25 +344,60 @@ uint64_t sim_deeds_rate_ms(void)
     return (uint64_t)rate.count * RATE_MS;
 }
 
-static void submit_with_rate(struct sim_burst *b, uint32_t client)
+static void put_with_rate(struct sim_burst *b)
 {
     uint64_t max = 1 + below(RATE_MAX);
-    if (client != 0 || rate.count == SIM_CHANGES_MAX) {
-        put_queue(b, "queue.explain");
-        return;
-    }
     struct sim_request *r = put(b, "task.submit", 3);
-    r->heed = heed_rate;
-    r->note = sim_number_ask(&rate, max);
+    r->brief = sim_one_in(SIM_DEEDS, 2);
+    sim_rate_asked(max, r);
     sim_put_text(&b->out, "echo");
     sim_put_array(&b->out, 0);
-    sim_put_map(&b->out, 1);
+    sim_put_map(&b->out, r->brief ? 3 : 1);
+    if (r->brief) {
+        put_option(b, "deadline", 1 + below(100));
+        put_option(b, "keep", 1);
+    }
     sim_put_text(&b->out, "rate");
     sim_put_map(&b->out, 3);
     sim_put_text(&b->out, "key");
-    sim_put_text(&b->out, "rate");
+    sim_put_text(&b->out, SIM_RATE);
     put_option(b, "max", max);
     put_option(b, "per", RATE_MS);
+}
+
+/* Some at a time, so that tasks wait.  Where the latest has gone before they start, its number is
+ * known by a row of its own alone. */
+static void submit_with_rate(struct sim_burst *b, uint32_t client)
+{
+    uint64_t count = 1 + below(8);
+    if (client != 0 || rate.count + count > SIM_CHANGES_MAX || b->count + count > SIM_BURST_MAX) {
+        put_queue(b, "queue.explain");
+        return;
+    }
+    while (count-- > 0)
+        put_with_rate(b);
+}
+
+static void heed_explain_rate(struct sim_request *r)
+{
+    uint64_t max = sim_member_uint(r->result, "rate");
+    if (r->error.len > 0 || !span_is(sim_member_text(r->result, "reason"), "rate") ||
+        sim_memory_failed_within(sim_now()))
+        return;
+    if (!sim_number_may_be(&rate, max))
+        sim_finding("numbers: the rate is %" PRIu64 ", and another number was answered", max);
+}
+
+void sim_deeds_explain_rate(struct sim_burst *b)
+{
+    uint32_t left = EXPLAINED;
+    for (uint32_t n = sim_task_count; n-- > 0 && left > 0;) {
+        if (!sim_tasks[n].of_rate)
+            continue;
+        put(b, "task.explain", 1)->heed = heed_explain_rate;
+        sim_put_text(&b->out, sim_tasks[n].id);
+        left--;
+    }
 }
 
 static uint64_t starts[SIM_TASKS_MAX]; /* ms, in order */

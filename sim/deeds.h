@@ -23,6 +23,7 @@
 #include "base/span.h"
 
 struct sim_burst;
+struct sim_request;
 struct sim_task;
 
 struct sim_deed_row {
@@ -38,10 +39,16 @@ void sim_deeds_node_started(void);
 /* `result` of server.methods. */
 void sim_check_deeds(struct span result);
 
+/* The rate that there is: a submission of a script says this number for it. */
+#define SIM_RATE "rate"
+void sim_rate_asked(uint64_t max, struct sim_request *r);
+
 /* A task of this method began at this time. */
 void sim_check_pause(const char *method, uint64_t began);
 /* So long the tasks of the rate take, if they begin in calm. */
 uint64_t sim_deeds_rate_ms(void);
+/* After a start: asks for the numbers of the rate, by the latest tasks that have it. */
+void sim_deeds_explain_rate(struct sim_burst *b);
 void sim_deeds_resume(struct sim_burst *b); /* opens all queues that may be paused */
 
 /* In calm, what task.get says of each task that has ended; and then all together. */

@@ -1,5 +1,6 @@
 #include "sim/limits.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "sim/memory.h"
 #include "sim/numbers.h"
 #include "sim/schedule.h"
+#include "sim/trace.h"
 
 static const struct sim_limit limits[] = {{"one", 1}, {"two", 2}, {"three", 3}};
 enum { LIMITS = sizeof limits / sizeof *limits };
@@ -46,6 +48,23 @@ uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r)
     uint64_t max = 1 + sim_below(SIM_DEEDS, l->max);
     sim_limit_asked(max, r);
     return max;
+}
+
+/* Where memory failed, the row may have an older number. */
+static void heed_explain(struct sim_request *r)
+{
+    uint64_t max = sim_member_uint(r->result, "permits");
+    if (r->error.len > 0 || sim_memory_failed_within(sim_now()))
+        return;
+    if (!sim_number_may_be(&number, max))
+        sim_finding("numbers: limit %s has %" PRIu64 " permits, and another number was answered",
+                    moving.key, max);
+}
+
+void sim_limit_explain(struct sim_burst *b)
+{
+    sim_burst_add(b, SIM_OTHER, "sem.explain", 1)->heed = heed_explain;
+    sim_put_text(&b->out, moving.key);
 }
 
 uint64_t sim_limit_at(const char *key, uint64_t time)

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct sim_burst;
 struct sim_request;
 
 struct sim_limit {
@@ -22,5 +23,7 @@ uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r);
 #define SIM_LIMIT_MOVING "moving"
 void sim_limit_asked(uint64_t max, struct sim_request *r);
 uint64_t sim_limit_at(const char *key, uint64_t time); /* permits there are at most */
+/* After a start: asks how many there are of the one whose number changes. */
+void sim_limit_explain(struct sim_burst *b);
 
 #endif

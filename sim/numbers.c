@@ -1,7 +1,5 @@
 #include "sim/numbers.h"
 
-#include <stdbool.h>
-
 #include "base/check.h"
 #include "sim/schedule.h"
 
@@ -46,4 +44,12 @@ uint64_t sim_number_most(const struct sim_number *n, uint64_t time)
         if (n->changes[place].value > most && !is_over(n, place, time))
             most = n->changes[place].value;
     return most;
+}
+
+bool sim_number_may_be(const struct sim_number *n, uint64_t value)
+{
+    for (uint32_t place = 0; place < n->count; place++)
+        if (n->changes[place].value == value && !is_over(n, place, sim_now()))
+            return true;
+    return false;
 }

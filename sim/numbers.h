@@ -7,6 +7,7 @@
 #ifndef ERGON_SIM_NUMBERS_H
 #define ERGON_SIM_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SIM_CHANGES_MAX = 2048 };
@@ -26,5 +27,7 @@ void sim_numbers_node_started(void);
 
 /* The largest that may count at that time, by sim_now(). */
 uint64_t sim_number_most(const struct sim_number *n, uint64_t time);
+/* Whether this one may count now. */
+bool sim_number_may_be(const struct sim_number *n, uint64_t value);
 
 #endif

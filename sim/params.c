@@ -201,13 +201,13 @@ uint64_t sim_params_number(const struct sim_params *p, const char *name)
     return (uint64_t)json_integer_value(json_object_get(last, name));
 }
 
-uint64_t sim_params_limit(const struct sim_params *p, const char *key)
+uint64_t sim_params_max(const struct sim_params *p, const char *name, const char *key)
 {
     const json_t *last = json_array_get(p->array, json_array_size(p->array) - 1);
-    const json_t *limit = json_object_get(last, "limit");
-    const char *named = json_string_value(json_object_get(limit, "key"));
+    const json_t *of = json_object_get(last, name);
+    const char *named = json_string_value(json_object_get(of, "key"));
     bool is_it = named && strcmp(named, key) == 0;
-    return is_it ? (uint64_t)json_integer_value(json_object_get(limit, "max")) : 0;
+    return is_it ? (uint64_t)json_integer_value(json_object_get(of, "max")) : 0;
 }
 
 uint64_t sim_params_serial(const struct sim_params *p, bool is_task)

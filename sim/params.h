@@ -34,8 +34,8 @@ const char *sim_params_task(const struct sim_params *p);
 /* Of the last parameter, if it has options, this one: its text, or ""; its number, or 0. */
 const char *sim_params_option(const struct sim_params *p, const char *name);
 uint64_t sim_params_number(const struct sim_params *p, const char *name);
-/* Of its limit, if that has this key: `max`; else 0. */
-uint64_t sim_params_limit(const struct sim_params *p, const char *key);
+/* Of its option "limit" or "rate", if that has this key: `max`; else 0. */
+uint64_t sim_params_max(const struct sim_params *p, const char *name, const char *key);
 /* The first parameter of a method of workers, or of a task of such a method; 0: it is none. */
 uint64_t sim_params_serial(const struct sim_params *p, bool is_task);
 void sim_params_free(struct sim_params *p);

@@ -8,6 +8,7 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/client.h"
+#include "sim/deeds.h"
 #include "sim/disk.h"
 #include "sim/limits.h"
 #include "sim/lives.h"
@@ -102,16 +103,25 @@ static struct sim_task *find_task(const char *id)
     return NULL;
 }
 
+static void describe_submit(struct sim_request *r, const struct sim_params *p)
+{
+    uint64_t limit = sim_params_max(p, "limit", SIM_LIMIT_MOVING);
+    uint64_t rate = sim_params_max(p, "rate", SIM_RATE);
+    if (limit > 0)
+        sim_limit_asked(limit, r);
+    else if (rate > 0)
+        sim_rate_asked(rate, r);
+    snprintf(r->run, sizeof r->run, "%s", sim_params_option(p, "coalesce"));
+    r->brief = sim_params_number(p, "keep") > 0;
+}
+
 /* What the promises have to know of the request. */
 static void describe(struct sim_request *r, const struct sim_params *p, struct sim_task *task)
 {
     r->task = task;
     r->serial = sim_params_serial(p, r->deed == SIM_SUBMIT);
-    uint64_t max = r->deed == SIM_SUBMIT ? sim_params_limit(p, SIM_LIMIT_MOVING) : 0;
-    if (max > 0)
-        sim_limit_asked(max, r);
     if (r->deed == SIM_SUBMIT)
-        snprintf(r->run, sizeof r->run, "%s", sim_params_option(p, "coalesce"));
+        describe_submit(r, p);
     if (!r->task)
         return;
     r->mark = sim_end_mark(r->task);

@@ -35,7 +35,7 @@ struct sim_task {
     bool meddled;           /* somebody asked for another time or another run of it */
     uint64_t closed_at;     /* nothing begins from then on; SIM_NEVER: it may */
     bool named;             /* others name it: it is not forgotten */
-    bool forgotten;         /* somebody asked to forget it */
+    bool forgotten;         /* somebody asked to forget it, or it is as it ends */
     bool of_rate;           /* it has the rate of deeds.c */
     struct sim_task *after; /* that is to be done first; NULL: none */
     bool done;              /* and when it started and ended, Unix ms: as told in the last calm */

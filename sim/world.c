@@ -9,6 +9,7 @@
 #include "sim/deeds.h"
 #include "sim/disk.h"
 #include "sim/ends.h"
+#include "sim/limits.h"
 #include "sim/lives.h"
 #include "sim/memory.h"
 #include "sim/feed.h"
@@ -86,6 +87,27 @@ static bool look(enum look how)
     sim_net_leave(l);
     sim_memory_ample(false);
     return good;
+}
+
+/* A death leaves the numbers of limits and rates as they were. */
+static void look_at_numbers(void)
+{
+    sim_memory_ample(true);
+    struct sim_link *l = sim_node_connect();
+    sim_burst_clear(&burst);
+    sim_limit_explain(&burst);
+    sim_deeds_explain_rate(&burst);
+    if (sim_burst_run(&burst, l))
+        for (uint32_t n = 0; n < burst.count; n++)
+            burst.requests[n].heed(&burst.requests[n]);
+    sim_net_leave(l);
+    sim_memory_ample(false);
+}
+
+static void look_after_start(void)
+{
+    look(COMPARE);
+    look_at_numbers();
 }
 
 /* --- Lives --- */
@@ -219,7 +241,7 @@ static void live(bool is_last)
     start();
     if (is_last)
         look_at_methods();
-    look(COMPARE);
+    look_after_start();
     wake_all();
     sim_clients_quiet(false);
     sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, life_steps));
@@ -338,7 +360,7 @@ void sim_begin_life(uint64_t cut)
     if (cut)
         sim_disk_cut_at(cut);
     start();
-    look(COMPARE);
+    look_after_start();
 }
 
 void sim_note_all(void)
