@@ -34,7 +34,7 @@ struct sim_request {
     uint64_t note;                       /* for `heed` */
     uint64_t serial;                     /* of what workers run; 0: none */
     uint32_t mark;                       /* of SIM_GET: sim_end_mark() as it was asked */
-    bool brief; /* what it submits is forgotten as it ends */
+    bool brief;                          /* what it submits is forgotten as it ends */
     bool answered;
     struct span error, result; /* in the burst's input */
 };

@@ -61,13 +61,17 @@ void sim_record_disk(uint64_t ms, uint64_t tear)
     add(SIM_LINE_TEAR)->number = tear;
 }
 
+void sim_record_begin(void)
+{
+    began = sim_now();
+    serves = true;
+}
+
 void sim_record_quiet(bool on)
 {
     quiet = on;
-    if (on || serves)
-        return;
-    began = sim_now();
-    serves = true;
+    if (!on && !serves)
+        sim_record_begin();
 }
 
 /* --- Requests --- */

@@ -13,6 +13,7 @@ void sim_record_into(struct sim_line *lines, uint32_t *count);
 void sim_record_others(uint64_t seed);
 void sim_record_flag(const char *flag, const char *value);
 void sim_record_disk(uint64_t ms, uint64_t tear);
+void sim_record_begin(void);    /* a life, in which clients ask for nothing */
 void sim_record_quiet(bool on); /* clients ask for nothing from now on, or begin to */
 void sim_record_burst(uint32_t client, const struct sim_burst *b); /* as it is sent */
 void sim_record_answers(const struct sim_burst *b);                /* as they have come */

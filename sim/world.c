@@ -140,7 +140,7 @@ static void wait_for_rows(void)
 }
 
 /* The node dies while nobody asks for anything, just after a look. */
-static void end_in_quiet(void)
+static void end_in_quiet(enum sim_end how)
 {
     wait_for_quiet();
     sim_sleep_for(sim_below(SIM_DEEDS, SIM_MS(500)));
@@ -149,20 +149,25 @@ static void end_in_quiet(void)
     sim_forget_said();
     if (!sim_node_up() || !look(NOTE))
         sim_forget_said();
-    end((enum sim_end)sim_below(SIM_DEEDS, 3));
+    end(how);
+}
+
+/* The power goes at one of the next calls of the disk, if so many come. */
+static void cut_within(uint64_t ns, uint64_t calls)
+{
+    uint64_t until = sim_now() + ns;
+    sim_disk_cut_at(1 + sim_below(SIM_DISK, calls));
+    while (!sim_disk_is_cut() && sim_now() < until)
+        sim_sleep_for(SIM_MS(1));
 }
 
 /* Amid requests, or at a call of the disk. */
-static void end_in_work(void)
+static void end_in_work(enum sim_end how)
 {
     sim_forget_said();
-    if (sim_one_in(SIM_DEEDS, 2)) {
-        uint64_t until = sim_now() + SIM_MS(500);
-        sim_disk_cut_at(1 + sim_below(SIM_DISK, 200));
-        while (!sim_disk_is_cut() && sim_now() < until)
-            sim_sleep_for(SIM_MS(1));
-    }
-    end((enum sim_end)sim_below(SIM_DEEDS, 3));
+    if (sim_one_in(SIM_DEEDS, 2))
+        cut_within(SIM_MS(500), 200);
+    end(how);
 }
 
 /* A start may be cut, too, or fail without memory. */
@@ -236,6 +241,18 @@ static void look_at_methods(void)
 
 static uint64_t life_steps; /* each doubles the longest life */
 
+/* The power went, and goes again; in between only workers work, and little is written.  So what the
+ * start wrote is on the disk by itself, or it is not. */
+static void live_for_workers(void)
+{
+    sim_sleep_for(SIM_MS(100)); /* then all workers wait for the node */
+    start();
+    sim_record_begin();
+    sim_workers_wake();
+    cut_within(SIM_MS(100), 8);
+    end(SIM_POWER);
+}
+
 static void live(bool is_last)
 {
     start();
@@ -247,10 +264,14 @@ static void live(bool is_last)
     sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, life_steps));
     if (is_last)
         return;
+    bool twice = sim_workers_there() && sim_one_in(SIM_DEEDS, 3);
+    enum sim_end how = twice ? SIM_POWER : (enum sim_end)sim_below(SIM_DEEDS, 3);
     if (sim_one_in(SIM_DEEDS, 2))
-        end_in_quiet();
+        end_in_quiet(how);
     else
-        end_in_work();
+        end_in_work(how);
+    if (twice)
+        live_for_workers();
     wake_all();
 }
 
