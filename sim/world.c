@@ -10,6 +10,7 @@
 #include "sim/disk.h"
 #include "sim/ends.h"
 #include "sim/limits.h"
+#include "sim/lists.h"
 #include "sim/lives.h"
 #include "sim/memory.h"
 #include "sim/feed.h"
@@ -83,6 +84,8 @@ static bool look(enum look how)
     bool good = true;
     for (uint32_t n = 0; good && n < sim_task_count; n += SIM_BURST_MAX)
         good = look_at(l, n, how);
+    if (how == NOTE || how == COMPARE)
+        good = good && (how == NOTE ? sim_lists_note(l) : sim_lists_compare(l));
     good = good && sim_check_accounts(l);
     sim_net_leave(l);
     sim_memory_ample(false);

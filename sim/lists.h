@@ -1,0 +1,17 @@
+/* kept: what lists and task.explain say before a death in quiet, they say after the next start
+ * (tasks.md, "The accounts, and the store"): crons, pauses of queues, durable semaphores, tasks
+ * that have ended. */
+#ifndef ERGON_SIM_LISTS_H
+#define ERGON_SIM_LISTS_H
+
+#include <stdbool.h>
+
+struct sim_link;
+
+/* Notes what the lists say.  False: the node died under it. */
+bool sim_lists_note(struct sim_link *l);
+/* Compares it with what they say now, once. */
+bool sim_lists_compare(struct sim_link *l);
+void sim_lists_forget(void);
+
+#endif
