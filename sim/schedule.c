@@ -11,7 +11,6 @@
 #include "sim/trace.h"
 
 enum {
-    FIBERS_MAX = 64,
     SWITCH_NS = 1000,
     NAME = 16,
     CHANGES_ONE_IN = 64,
@@ -91,7 +90,20 @@ static bool can_run(const struct sim_fiber *f)
     return !f->stack.ended && f->until <= now;
 }
 
-static uint32_t runnable(struct sim_fiber **out, uint64_t *earliest)
+static struct sim_fiber **ready; /* those that can run */
+
+static void note_ready(struct sim_fiber *f, uint32_t count)
+{
+    static uint32_t room;
+    if (count == room) {
+        room = room * 2 + 64;
+        ready = realloc(ready, room * sizeof *ready);
+        require(ready != NULL, "no memory for fibers");
+    }
+    ready[count] = f;
+}
+
+static uint32_t runnable(uint64_t *earliest)
 {
     uint32_t count = 0;
     struct sim_fiber *f;
@@ -99,8 +111,7 @@ static uint32_t runnable(struct sim_fiber **out, uint64_t *earliest)
     LIST_FOREACH(f, &fibers, link)
     {
         if (can_run(f)) {
-            require(count < FIBERS_MAX, "too many fibers");
-            out[count++] = f;
+            note_ready(f, count++);
         } else if (!f->stack.ended && f->until < *earliest) {
             *earliest = f->until;
         }
@@ -111,7 +122,7 @@ static uint32_t runnable(struct sim_fiber **out, uint64_t *earliest)
 /* By priority, as of Burckhardt and others (PCT, 2010): the same one runs as long as it can, which
  * is what a fault needs that takes few preemptions at the right places.  One that waits for others
  * without sleeping comes behind them sooner or later. */
-static struct sim_fiber *highest(struct sim_fiber **ready, uint32_t count)
+static struct sim_fiber *highest(uint32_t count)
 {
     struct sim_fiber *f = ready[0];
     for (uint32_t n = 1; n < count; n++)
@@ -123,7 +134,7 @@ static struct sim_fiber *highest(struct sim_fiber **ready, uint32_t count)
 }
 
 /* By turns. */
-static struct sim_fiber *oldest(struct sim_fiber **ready, uint32_t count)
+static struct sim_fiber *oldest(uint32_t count)
 {
     struct sim_fiber *f = ready[0];
     for (uint32_t n = 1; n < count; n++)
@@ -134,20 +145,19 @@ static struct sim_fiber *oldest(struct sim_fiber **ready, uint32_t count)
 
 static struct sim_fiber *choose(void)
 {
-    struct sim_fiber *ready[FIBERS_MAX];
     uint64_t earliest;
-    uint32_t count = runnable(ready, &earliest);
+    uint32_t count = runnable(&earliest);
     if (count == 0 && earliest == SIM_NEVER)
         sim_finding("deadlock: every thread sleeps, and nobody will wake one");
     if (count == 0) {
         now = earliest;
-        count = runnable(ready, &earliest);
+        count = runnable(&earliest);
     }
     if (count == 1)
         return ready[0];
     if (sim_chance_is_plain(SIM_SCHEDULE))
-        return oldest(ready, count);
-    return shape.by_priority ? highest(ready, count) : ready[sim_below(SIM_SCHEDULE, count)];
+        return oldest(count);
+    return shape.by_priority ? highest(count) : ready[sim_below(SIM_SCHEDULE, count)];
 }
 
 void sim_at(uint64_t time, void (*run)(void))

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "server/tasks/handlers/host.h"
+#include "server/tasks/running.h"
 #include "sim/chance.h"
 #include "sim/schedule.h"
 #include "sim/user/effects.h"
@@ -55,6 +56,11 @@ static int guest_timespec_get(struct timespec *out, int base)
 {
     *out = wall();
     return base;
+}
+
+static clock_t guest_clock(void)
+{
+    return (clock_t)(sim_now() / 1000); /* CLOCKS_PER_SEC is a million */
 }
 
 /* The constructors of a module do not wait: no fiber runs yet. */
@@ -120,6 +126,21 @@ static ssize_t guest_getrandom(void *out, size_t size, unsigned flags)
     return (ssize_t)size;
 }
 
+static void guest_arc4random_buf(void *out, size_t size)
+{
+    guest_getrandom(out, size, 0);
+}
+
+static uint32_t guest_arc4random(void)
+{
+    return (uint32_t)sim_chance(SIM_WORK);
+}
+
+static uint32_t guest_arc4random_uniform(uint32_t below)
+{
+    return below > 0 ? (uint32_t)sim_below(SIM_WORK, below) : 0;
+}
+
 static int guest_getentropy(void *out, size_t size)
 {
     guest_getrandom(out, size, 0);
@@ -128,11 +149,9 @@ static int guest_getentropy(void *out, size_t size)
 
 /* --- Locks, conditions, semaphores: those of sim/system.c --- */
 
-int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr);
 int __wrap_pthread_mutex_destroy(pthread_mutex_t *m);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
-int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr);
 int __wrap_pthread_cond_destroy(pthread_cond_t *c);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
 int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
@@ -143,12 +162,6 @@ int __wrap_sem_post(sem_t *s);
 int __wrap_sem_wait(sem_t *s);
 int __wrap_sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until);
 
-/* The first word says whether the lock is held. */
-static int guest_mutex_trylock(pthread_mutex_t *m)
-{
-    return *(unsigned *)m ? EBUSY : __wrap_pthread_mutex_lock(m);
-}
-
 static struct timespec in(clockid_t id, uint64_t ns)
 {
     struct timespec now;
@@ -156,12 +169,29 @@ static struct timespec in(clockid_t id, uint64_t ns)
     return clock_spec(ns_of(&now) + ns);
 }
 
-/* The condition of sim/system.c waits by the wall clock, its semaphore by the monotonic one. */
+/* The condition of sim/system.c waits by the wall clock, its semaphore by the monotonic one.  A
+ * condition of ours begins with its clock, which is 0 in PTHREAD_COND_INITIALIZER. */
+static clockid_t *clock_of(pthread_cond_t *c)
+{
+    return (clockid_t *)c;
+}
+
+static int guest_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
+{
+    *clock_of(c) = CLOCK_REALTIME;
+    return attr ? pthread_condattr_getclock(attr, clock_of(c)) : 0;
+}
+
 static int guest_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t id,
                                 const struct timespec *when)
 {
     struct timespec at = in(CLOCK_REALTIME, until(id, when));
     return __wrap_pthread_cond_timedwait(c, m, &at);
+}
+
+static int guest_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *when)
+{
+    return guest_cond_clockwait(c, m, *clock_of(c), when);
 }
 
 static int guest_sem_clockwait(sem_t *s, clockid_t id, const struct timespec *when)
@@ -188,40 +218,88 @@ static int guest_sem_trywait(sem_t *s)
 
 _Noreturn static void refuse(const char *name, const char *does)
 {
-    char text[300];
+    char text[400];
+    struct running_task r;
+    bool is_handler = task_running_here(&r);
     snprintf(text, sizeof text,
-             "the module %s (%s), which a simulation does not have: give a stand-in for it, or for "
+             "the %s%s %s (%s), which a simulation does not have: give a stand-in for it, or for "
              "the code that calls it (--stand-in, docs/simulation.md)\n",
-             does, name);
+             is_handler ? "handler of " : "module", is_handler ? r.method : "", does, name);
     sim_report_call(text);
 }
 
-#define REFUSED(name, does)                                                                        \
+#define REFUSED(X)                                                                                 \
+    X(socket, "opens a socket")                                                                    \
+    X(connect, "opens a connection")                                                               \
+    X(getaddrinfo, "asks for an address")                                                          \
+    X(gethostbyname, "asks for an address")                                                        \
+    X(pthread_create, "starts a thread")                                                           \
+    X(thrd_create, "starts a thread")                                                              \
+    X(fork, "starts a process")                                                                    \
+    X(vfork, "starts a process")                                                                   \
+    X(posix_spawn, "starts a process")                                                             \
+    X(posix_spawnp, "starts a process")                                                            \
+    X(system, "starts a process")                                                                  \
+    X(popen, "starts a process")                                                                   \
+    X(exit, "ends the process")                                                                    \
+    X(_exit, "ends the process")                                                                   \
+    X(quick_exit, "ends the process")                                                              \
+    X(pthread_exit, "ends its thread")                                                             \
+    X(epoll_wait, "waits for a descriptor")                                                        \
+    X(epoll_pwait, "waits for a descriptor")                                                       \
+    X(ppoll, "waits for a descriptor")                                                             \
+    X(pselect, "waits for a descriptor")                                                           \
+    X(poll, "waits for a descriptor")                                                              \
+    X(select, "waits for a descriptor")                                                            \
+    X(pthread_mutex_timedlock, "waits for a lock with a limit")                                    \
+    X(pthread_mutex_clocklock, "waits for a lock with a limit")                                    \
+    X(pthread_rwlock_rdlock, "takes a lock of readers and writers")                                \
+    X(pthread_rwlock_wrlock, "takes a lock of readers and writers")                                \
+    X(pthread_rwlock_tryrdlock, "takes a lock of readers and writers")                             \
+    X(pthread_rwlock_trywrlock, "takes a lock of readers and writers")                             \
+    X(pthread_rwlock_timedrdlock, "takes a lock of readers and writers")                           \
+    X(pthread_rwlock_timedwrlock, "takes a lock of readers and writers")                           \
+    X(pthread_rwlock_clockrdlock, "takes a lock of readers and writers")                           \
+    X(pthread_rwlock_clockwrlock, "takes a lock of readers and writers")                           \
+    X(pthread_barrier_wait, "waits at a barrier")                                                  \
+    X(mtx_lock, "takes a lock of C11")                                                             \
+    X(mtx_timedlock, "takes a lock of C11")                                                        \
+    X(mtx_trylock, "takes a lock of C11")                                                          \
+    X(cnd_wait, "waits for a condition of C11")                                                    \
+    X(cnd_timedwait, "waits for a condition of C11")
+#define REFUSE(name, does)                                                                         \
     _Noreturn static void refuse_##name(void)                                                      \
     {                                                                                              \
         refuse(#name, does);                                                                       \
     }
-REFUSED(socket, "opens a socket")
-REFUSED(connect, "opens a connection")
-REFUSED(getaddrinfo, "asks for an address")
-REFUSED(pthread_create, "starts a thread")
-REFUSED(thrd_create, "starts a thread")
-REFUSED(fork, "starts a process")
-REFUSED(vfork, "starts a process")
-REFUSED(posix_spawn, "starts a process")
-REFUSED(posix_spawnp, "starts a process")
-REFUSED(system, "starts a process")
-REFUSED(popen, "starts a process")
-REFUSED(exit, "ends the process")
-REFUSED(_exit, "ends the process")
-REFUSED(quick_exit, "ends the process")
-REFUSED(epoll_wait, "waits for a descriptor")
-REFUSED(poll, "waits for a descriptor")
-REFUSED(select, "waits for a descriptor")
-REFUSED(pthread_condattr_setclock, "chooses the clock of a condition")
-REFUSED(pthread_mutex_timedlock, "waits for a lock with a limit")
-REFUSED(pthread_mutex_clocklock, "waits for a lock with a limit")
-#undef REFUSED
+REFUSED(REFUSE)
+#undef REFUSE
+
+/* The kinds that differ if their holder, or a thread of it, takes them again. */
+static void check_kind(const pthread_mutex_t *m)
+{
+    if (m->__data.__kind == PTHREAD_MUTEX_RECURSIVE || m->__data.__kind == PTHREAD_MUTEX_ERRORCHECK)
+        refuse("pthread_mutex_lock", "takes a lock that is recursive or checks for errors");
+}
+
+static int guest_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+    *m = (pthread_mutex_t){0};
+    return attr ? pthread_mutexattr_gettype(attr, &m->__data.__kind) : 0;
+}
+
+static int guest_mutex_lock(pthread_mutex_t *m)
+{
+    check_kind(m);
+    return __wrap_pthread_mutex_lock(m);
+}
+
+/* The first word says whether the lock is held. */
+static int guest_mutex_trylock(pthread_mutex_t *m)
+{
+    check_kind(m);
+    return *(unsigned *)m ? EBUSY : __wrap_pthread_mutex_lock(m);
+}
 
 /* A call that waits for no descriptor is a sleep. */
 static int guest_poll(struct pollfd *fds, nfds_t count, int ms)
@@ -242,6 +320,8 @@ static int guest_select(int count, fd_set *in, fd_set *out, fd_set *except, stru
     return 0;
 }
 
+int __wrap_sched_yield(void);
+
 /* --- Effects --- */
 
 static void effect_done(struct ergon_task *task, const char *name, uint64_t key)
@@ -260,37 +340,39 @@ static void effect_done(struct ergon_task *task, const char *name, uint64_t key)
     {                                                                                              \
 #name, (void (*)(void))(function)                                                          \
     }
-#define REFUSED(name)                                                                              \
-    {                                                                                              \
-#name, refuse_##name                                                                       \
-    }
+#define REFUSE(name, does) {#name, refuse_##name},
 static const struct {
     const char *name;
     void (*function)(void);
 } calls[] = {
     CALL(clock_gettime, __wrap_clock_gettime),
+    CALL(clock, guest_clock),
     CALL(time, guest_time),
     CALL(gettimeofday, guest_gettimeofday),
     CALL(timespec_get, guest_timespec_get),
     CALL(nanosleep, guest_nanosleep),
     CALL(clock_nanosleep, guest_clock_nanosleep),
+    CALL(thrd_sleep, guest_nanosleep),
     CALL(usleep, guest_usleep),
     CALL(sleep, guest_sleep),
     CALL(rand, guest_rand),
     CALL(random, guest_random),
     CALL(getrandom, guest_getrandom),
     CALL(getentropy, guest_getentropy),
-    CALL(pthread_mutex_init, __wrap_pthread_mutex_init),
+    CALL(arc4random, guest_arc4random),
+    CALL(arc4random_buf, guest_arc4random_buf),
+    CALL(arc4random_uniform, guest_arc4random_uniform),
+    CALL(pthread_mutex_init, guest_mutex_init),
     CALL(pthread_mutex_destroy, __wrap_pthread_mutex_destroy),
-    CALL(pthread_mutex_lock, __wrap_pthread_mutex_lock),
+    CALL(pthread_mutex_lock, guest_mutex_lock),
     CALL(pthread_mutex_trylock, guest_mutex_trylock),
     CALL(pthread_mutex_unlock, __wrap_pthread_mutex_unlock),
-    CALL(pthread_cond_init, __wrap_pthread_cond_init),
+    CALL(pthread_cond_init, guest_cond_init),
     CALL(pthread_cond_destroy, __wrap_pthread_cond_destroy),
     CALL(pthread_cond_signal, __wrap_pthread_cond_broadcast), /* a wait may end early anyway */
     CALL(pthread_cond_broadcast, __wrap_pthread_cond_broadcast),
     CALL(pthread_cond_wait, __wrap_pthread_cond_wait),
-    CALL(pthread_cond_timedwait, __wrap_pthread_cond_timedwait),
+    CALL(pthread_cond_timedwait, guest_cond_timedwait),
     CALL(pthread_cond_clockwait, guest_cond_clockwait),
     CALL(sem_init, __wrap_sem_init),
     CALL(sem_destroy, __wrap_sem_destroy),
@@ -301,28 +383,12 @@ static const struct {
     CALL(sem_clockwait, guest_sem_clockwait),
     CALL(poll, guest_poll),
     CALL(select, guest_select),
+    CALL(sched_yield, __wrap_sched_yield),
+    {"__poll_chk", (sim_call *)guest_poll}, /* with one argument more */
     CALL(ergon_sim_effect_done, effect_done),
-    REFUSED(socket),
-    REFUSED(connect),
-    REFUSED(getaddrinfo),
-    REFUSED(pthread_create),
-    REFUSED(thrd_create),
-    REFUSED(fork),
-    REFUSED(vfork),
-    REFUSED(posix_spawn),
-    REFUSED(posix_spawnp),
-    REFUSED(system),
-    REFUSED(popen),
-    REFUSED(exit),
-    REFUSED(_exit),
-    REFUSED(quick_exit),
-    REFUSED(epoll_wait),
-    REFUSED(pthread_condattr_setclock),
-    REFUSED(pthread_mutex_timedlock),
-    REFUSED(pthread_mutex_clocklock),
-};
+    REFUSED(REFUSE)};
 #undef CALL
-#undef REFUSED
+#undef REFUSE
 
 sim_call *sim_call_named(const char *name)
 {

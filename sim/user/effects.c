@@ -22,6 +22,14 @@ uint32_t sim_effect_times(const char *name, uint64_t key)
     return 0;
 }
 
+bool sim_effect_happened(const char *name)
+{
+    for (uint32_t n = 0; n < sim_effect_count; n++)
+        if (strcmp(sim_effects[n].name, name) == 0)
+            return true;
+    return false;
+}
+
 void sim_effect_add(const char *task, uint32_t attempt, const char *name, uint64_t key)
 {
     uint32_t before = sim_effect_times(name, key);

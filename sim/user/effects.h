@@ -2,6 +2,7 @@
 #ifndef ERGON_SIM_USER_EFFECTS_H
 #define ERGON_SIM_USER_EFFECTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SIM_EFFECT_NAME = 48, SIM_TASK_ID = 40 };
@@ -20,5 +21,6 @@ extern uint32_t sim_effect_count;
 
 void sim_effect_add(const char *task, uint32_t attempt, const char *name, uint64_t key);
 uint32_t sim_effect_times(const char *name, uint64_t key);
+bool sim_effect_happened(const char *name); /* with some key */
 
 #endif

@@ -67,15 +67,15 @@ static void kill_worker(void)
 static void suspend(void)
 {
     uint64_t ns = 1 + below(SIM_MS(SUSPENDED_MS));
-    sim_story_all("the machine is suspended for %" PRIu64 " s", ns / 1000000000);
     sim_clock_suspend(ns);
+    sim_story_all("the machine was suspended for %" PRIu64 " s", ns / 1000000000);
 }
 
 static void set_clock(void)
 {
     int64_t ns = (int64_t)below(2 * SIM_MS(SET_MS)) - (int64_t)SIM_MS(SET_MS);
-    sim_story_all("the wall clock is set by %" PRId64 " s", ns / 1000000000);
     sim_clock_leap(ns);
+    sim_story_all("the wall clock was set by %+" PRId64 " s", ns / 1000000000);
 }
 
 static void (*const deeds[SIM_FAULTS_COUNT])(void) = {

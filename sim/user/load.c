@@ -142,15 +142,16 @@ void sim_latency(const struct sim_scenario *s)
 static bool run_burst(struct client *c, struct sim_link *l)
 {
     sim_burst_clear(&c->burst);
-    for (uint32_t n = 0; n < c->open_count; n++)
+    for (uint32_t n = 0; n < c->open_count && c->burst.out.len < SIM_WIRE_MAX / 8; n++)
         put_submit(&c->burst, c->load->method, &c->open[n]);
+    uint32_t submitted = c->burst.count;
     for (uint32_t n = 0; n < c->cancel_count; n++)
         put_cancel(&c->burst, c->cancels[n]);
     c->cancel_count = 0;
     sim_latency(c->scenario);
     bool good = sim_burst_run(&c->burst, l);
     sim_latency(c->scenario);
-    for (uint32_t n = 0; n < c->open_count; n++)
+    for (uint32_t n = 0; n < submitted; n++)
         heed(c, &c->open[n], &c->burst.requests[n]);
     keep_open(c);
     return good;
@@ -224,27 +225,32 @@ bool sim_load_over(void)
 
 /* --- Crons --- */
 
-bool sim_crons_put(const struct sim_scenario *s, struct sim_link *l)
+static bool put_cron(const struct sim_cron *c, struct sim_link *l)
 {
     static struct sim_burst burst;
     sim_burst_clear(&burst);
-    for (const struct sim_cron *c = s->crons; c < s->crons + s->cron_count; c++) {
-        sim_burst_add(&burst, SIM_OTHER, "cron.put", 5);
-        sim_put_text(&burst.out, c->name);
-        sim_put_text(&burst.out, c->schedule);
-        sim_put_text(&burst.out, c->method);
-        if (c->params)
-            sim_put_json(&burst.out, c->params);
-        else
-            sim_put_array(&burst.out, 0);
-        if (c->options)
-            sim_put_json(&burst.out, c->options);
-        else
-            sim_put_map(&burst.out, 0);
-    }
-    bool good = burst.count == 0 || sim_burst_run(&burst, l);
-    for (uint32_t n = 0; good && n < burst.count; n++)
-        if (burst.requests[n].error.len > 0)
-            sim_report_refused(s->crons[n].name, burst.requests[n].error);
+    sim_burst_add(&burst, SIM_OTHER, "cron.put", 5);
+    sim_put_text(&burst.out, c->name);
+    sim_put_text(&burst.out, c->schedule);
+    sim_put_text(&burst.out, c->method);
+    if (c->params)
+        sim_put_json(&burst.out, c->params);
+    else
+        sim_put_array(&burst.out, 0);
+    if (c->options)
+        sim_put_json(&burst.out, c->options);
+    else
+        sim_put_map(&burst.out, 0);
+    bool good = sim_burst_run(&burst, l);
+    if (good && burst.requests[0].error.len > 0)
+        sim_report_refused(c->name, burst.requests[0].error);
+    return good;
+}
+
+bool sim_crons_put(const struct sim_scenario *s, struct sim_link *l)
+{
+    bool good = true;
+    for (uint32_t n = 0; good && n < s->cron_count; n++)
+        good = put_cron(&s->crons[n], l);
     return good;
 }

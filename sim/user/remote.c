@@ -18,7 +18,7 @@
 #include "sim/user/pipe.h"
 #include "sim/user/report.h"
 
-enum { CONNECTIONS_MAX = 1024, READ_MAX = 16 << 10 };
+enum { READ_MAX = 16 << 10 };
 
 struct connection {
     uint64_t number, worker;
@@ -28,8 +28,8 @@ struct connection {
     size_t out_len, out_room;
 };
 
-static struct connection *connections[CONNECTIONS_MAX];
-static uint32_t connection_count;
+static struct connection **connections;
+static uint32_t connection_count, connection_room;
 static msgpack_sbuffer events; /* packed, and not told yet */
 static msgpack_packer packer;
 static uint32_t event_count;
@@ -109,7 +109,11 @@ static struct connection *find(uint64_t number)
 static void open_connection(uint64_t number, uint64_t worker)
 {
     struct connection *c = calloc(1, sizeof *c);
-    require(c && connection_count < CONNECTIONS_MAX, "too many connections of workers");
+    if (connection_count == connection_room) {
+        connection_room = connection_room * 2 + 64;
+        connections = realloc(connections, connection_room * sizeof *connections);
+    }
+    require(c && connections, "no memory for connections of workers");
     connections[connection_count++] = c;
     c->number = number;
     c->worker = worker;
@@ -258,14 +262,21 @@ void sim_remote_spawn(const struct sim_scenario *s)
 
 /* --- Faults --- */
 
+static bool is_open(const struct connection *c)
+{
+    return c->link && !c->over;
+}
+
 static struct connection *any_open(void)
 {
-    struct connection *of[CONNECTIONS_MAX];
-    uint32_t count = 0;
-    for (uint32_t n = 0; n < connection_count; n++)
-        if (connections[n]->link && !connections[n]->over)
-            of[count++] = connections[n];
-    return count > 0 ? of[sim_below(SIM_FAULTS, count)] : NULL;
+    uint32_t count = 0, n = 0;
+    for (n = 0; n < connection_count; n++)
+        count += is_open(connections[n]);
+    uint64_t left = count > 0 ? sim_below(SIM_FAULTS, count) : 0;
+    for (n = 0; n < connection_count; n++)
+        if (is_open(connections[n]) && left-- == 0)
+            return connections[n];
+    return NULL;
 }
 
 void sim_remote_lose(bool kills)

@@ -20,7 +20,8 @@
 enum { LINES_MAX = 12, TEXT = 200 };
 
 struct line {
-    uint64_t at; /* sim_now() */
+    uint64_t at;    /* sim_now() */
+    uint64_t ahead; /* of sim_now(), the wall clock from then on */
     const struct sim_user_task *task;
     char text[TEXT];
 };
@@ -35,7 +36,7 @@ static struct line *add(uint64_t at, const struct sim_user_task *t)
         lines = realloc(lines, room * sizeof *lines);
         require(lines != NULL, "no memory for a story");
     }
-    lines[count] = (struct line){.at = at, .task = t};
+    lines[count] = (struct line){.at = at, .ahead = sim_wall() - sim_now(), .task = t};
     return &lines[count++];
 }
 
@@ -59,17 +60,37 @@ void sim_story(const struct sim_user_task *t, const char *format, ...)
 
 /* --- What the server knows of the task: its history --- */
 
-static uint64_t time_of(uint64_t unix_ms)
+/* How far `at` is outside of a time. */
+static uint64_t outside(uint64_t at, uint64_t from, uint64_t to)
 {
-    uint64_t ns = unix_ms * 1000000, ahead = sim_wall() - sim_now();
-    return ns > ahead ? ns - ahead : 0;
+    return at < from ? from - at : at > to ? at - to : 0;
 }
 
-static void add_event(const struct sim_user_task *t, struct span event)
+/* The wall clock may have shown one time twice, or never: of the times between two of its leaps the
+ * one that fits best, not before `last`, which is that of the event before. */
+static uint64_t time_of(uint64_t unix_ms, uint64_t last)
+{
+    uint64_t best = 0, least = SIM_NEVER, from = 0, ahead = SIM_EPOCH;
+    for (size_t n = 0; n <= count; n++) {
+        uint64_t to = n < count ? lines[n].at : SIM_NEVER;
+        if (n < count && lines[n].ahead == ahead)
+            continue;
+        uint64_t wall = unix_ms * 1000000, at = wall > ahead ? wall - ahead : 0;
+        if (outside(at, from > last ? from : last, to) < least) {
+            best = at;
+            least = outside(at, from > last ? from : last, to);
+        }
+        from = to;
+        ahead = n < count ? lines[n].ahead : ahead;
+    }
+    return best > last ? best : last;
+}
+
+static void add_event(const struct sim_user_task *t, struct span event, uint64_t at)
 {
     struct span name = sim_member_text(event, "event"), text = sim_member_text(event, "text");
     uint64_t attempt = sim_member_uint(event, "attempt");
-    struct line *l = add(time_of(sim_member_uint(event, "at")), t);
+    struct line *l = add(at, t);
     int len = snprintf(l->text, TEXT, "%.*s", (int)name.len, name.at);
     if (attempt > 0)
         len += snprintf(l->text + len, TEXT - (size_t)len, ", attempt %" PRIu64, attempt);
@@ -83,6 +104,7 @@ static void add_history(const struct sim_user_task *t)
     static struct sim_burst burst;
     struct sim_link *l = sim_node_connect();
     uint32_t events = 0;
+    uint64_t at = 0;
     struct span event;
     sim_burst_add(&burst, SIM_OTHER, "task.get", 2);
     sim_put_text(&burst.out, t->id);
@@ -92,8 +114,10 @@ static void add_history(const struct sim_user_task *t)
     bool good = sim_burst_run(&burst, l);
     struct reader r = reader_of(sim_member(burst.requests[0].result, "history"));
     if (good && burst.requests[0].error.len == 0 && read_array(&r, &events))
-        while (events-- > 0 && read_any(&r, &event))
-            add_event(t, event);
+        while (events-- > 0 && read_any(&r, &event)) {
+            at = time_of(sim_member_uint(event, "at"), at);
+            add_event(t, event, at);
+        }
     sim_net_leave(l);
 }
 
@@ -170,7 +194,9 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const
     va_start(args, format);
     vfprintf(to, format, args);
     va_end(args);
-    fprintf(to, "\n  expected: %s\n", e ? e->text : "what ergon_sim_check() of the module checks");
+    fputc('\n', to);
+    if (e)
+        fprintf(to, "  expected: %s\n", e->text);
     if (t) {
         if (*t->id)
             add_history(t);

@@ -17,8 +17,8 @@ void sim_story_all(const char *format, ...) __attribute__((format(printf, 1, 2))
 void sim_story(const struct sim_user_task *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* On a fiber of the world, while the server is up: writes the report, and ends the process.  `t`:
- * the task that it is about; NULL: none is. */
+/* On a fiber of the world, while the server is up: writes the report, and ends the process.
+ * `e`: what is not so; NULL: no expectation.  `t`: the task that it is about; NULL: none is. */
 _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
                           const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -11,6 +11,8 @@
 #include "sim/user/values.h"
 #include "sim/user/yaml_tree.h"
 
+enum { VALUES_MAX = 10000 /* bytes as JSON, of which a burst takes several */ };
+
 /* The reading of one file: once something is wrong the rest is not looked at. */
 struct reading {
     struct sim_scenario *s;
@@ -95,9 +97,16 @@ static void read_text(struct reading *r, const json_t *value, void *into)
         wrong(r, value, "a text belongs here");
 }
 
+static const char *check_values(const json_t *value)
+{
+    return json_dumpb(value, NULL, 0, JSON_ENCODE_ANY) > VALUES_MAX
+               ? "params or options have more than 10,000 bytes: a simulation takes no larger ones"
+               : sim_values_check(value);
+}
+
 static void read_params(struct reading *r, const json_t *value, void *into)
 {
-    const char *why = sim_values_check(value);
+    const char *why = check_values(value);
     *(const json_t **)into = value;
     if (!json_is_array(value))
         wrong(r, value, "params are a list: [1, {seq: order}]");
@@ -107,7 +116,7 @@ static void read_params(struct reading *r, const json_t *value, void *into)
 
 static void read_options(struct reading *r, const json_t *value, void *into)
 {
-    const char *why = sim_values_check(value);
+    const char *why = check_values(value);
     *(const json_t **)into = value;
     if (!json_is_object(value))
         wrong(r, value, "options are a map: {retries: 5}");

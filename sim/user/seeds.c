@@ -12,19 +12,30 @@
 
 #include "base/check.h"
 #include "proto/reader.h"
+#include "server/tasks/running.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
+#include "sim/user/effects.h"
 #include "sim/user/module.h"
 #include "sim/user/pipe.h"
+#include "sim/user/report.h"
 #include "sim/user/scenario.h"
+#include "sim/user/tasks.h"
 #include "sim/user/world.h"
 
-enum { PATIENCE_S = 600 /* of real time, for one seed */, REPORT_MAX = 8192, BAD = 2 };
+enum {
+    PATIENCE_S = 600,     /* of real time, for one seed */
+    LAST_PATIENCE_S = 20, /* for the story of a handler that a signal ended */
+    SIGNAL_STACK = 1 << 18,
+    REPORT_MAX = 8192,
+    BAD = 2
+};
 
 /* Results of a seed, in memory that its process shares with ours. */
 static struct result {
-    char report[REPORT_MAX]; /* the finding; empty: there is none */
-    bool is_complete;        /* the run has come to its end */
+    char report[REPORT_MAX];     /* the finding; empty: there is none */
+    bool is_complete;            /* the run has come to its end */
+    bool happened[SIM_ROWS_MAX]; /* in any seed: the effect of that expectation */
 } * result;
 
 static void open_result(void)
@@ -56,13 +67,62 @@ static bool prepare(const struct sim_user_options *o, struct sim_scenario *s, ch
     return sim_user_configure(s, error, size);
 }
 
+/* --- A signal ends a handler --- */
+
+static struct {
+    const struct sim_user_task *task;
+    char text[200];
+} crash;
+
+static void report_crash(void *arg)
+{
+    (void)arg;
+    sim_report(NULL, crash.task, "%s", crash.text);
+}
+
+/* The fiber of the handler stays where it is, and another one asks the server for the history.  If
+ * that fails, because memory is damaged, the first line of the report is there already. */
+static void on_signal(int number)
+{
+    struct running_task r;
+    bool is_handler = task_running_here(&r);
+    while (is_handler && *crash.text) /* another one, before the story is complete */
+        sim_wait_for(&crash, SIM_NEVER);
+    alarm(LAST_PATIENCE_S);
+    snprintf(crash.text, sizeof crash.text, "signal %d (%s) ended %s%s%s%s", number,
+             sigdescr_np(number),
+             is_handler ? "the handler of " : "the process, outside of handlers",
+             is_handler ? r.method : "", is_handler ? ", task " : "", is_handler ? r.name : "");
+    snprintf(result->report, REPORT_MAX, "%s\n", crash.text);
+    if (!is_handler || !sim_self())
+        _exit(SIM_FOUND);
+    crash.task = sim_user_task_find(r.name, r.method);
+    sim_spawn(SIM_WORLD, "report", report_crash, NULL);
+    for (;;)
+        sim_wait_for(&crash, SIM_NEVER);
+}
+
+static void heed_signals(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static uint8_t stack[SIGNAL_STACK]; /* that of the fiber may be used up */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        sigaction(numbers[n], &action, NULL);
+}
+
 _Noreturn static void run(const struct sim_user_options *o, const struct sim_scenario *s,
                           uint64_t seed)
 {
     prctl(PR_SET_PDEATHSIG,
           SIGKILL); /* else a handler that never sleeps outlives our caller's kill */
     alarm(PATIENCE_S);
+    heed_signals();
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what a handler prints is there if it crashes */
     sim_user_run(s, o->remote, seed);
+    for (uint32_t n = 0; n < s->expect_count; n++)
+        result->happened[n] |= sim_effect_happened(s->expects[n].effect);
     result->is_complete = true;
     fflush(stdout);
     _exit(0);
@@ -76,9 +136,7 @@ static void explain(int status)
                  "the run takes more than ten minutes of real time: a handler waits without "
                  "sleeping, or waits for a file\n");
     else if (WIFSIGNALED(status))
-        snprintf(result->report, REPORT_MAX,
-                 "signal %d ended the process, most likely in a handler: run this seed under gdb\n",
-                 WTERMSIG(status));
+        snprintf(result->report, REPORT_MAX, "signal %d ended the process\n", WTERMSIG(status));
     else
         snprintf(result->report, REPORT_MAX, "the process ended with status %d before the run\n",
                  WEXITSTATUS(status));
@@ -88,7 +146,8 @@ static void explain(int status)
 static bool run_seed(const struct sim_user_options *o, const struct sim_scenario *s, uint64_t seed)
 {
     int status;
-    *result = (struct result){0};
+    result->report[0] = '\0';
+    result->is_complete = false;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
@@ -97,6 +156,19 @@ static bool run_seed(const struct sim_user_options *o, const struct sim_scenario
     if (!result->is_complete && result->report[0] == '\0')
         explain(status);
     return result->report[0] == '\0';
+}
+
+/* An effect that never happened breaks no expectation: its name may be misspelt. */
+static const char *missing(const struct sim_scenario *s)
+{
+    static char text[200];
+    for (uint32_t n = 0; n < s->expect_count; n++)
+        if (*s->expects[n].effect && !result->happened[n]) {
+            snprintf(text, sizeof text, "effect %s never happened: is that its name?",
+                     s->expects[n].effect);
+            return text;
+        }
+    return "";
 }
 
 /* --- On the command line --- */
@@ -120,18 +192,28 @@ static int run_all(const struct sim_user_options *o, const struct sim_scenario *
             return 1;
         }
     printf("%" PRIu64 " seed%s: nothing was found\n", o->count, o->count == 1 ? "" : "s");
+    if (*missing(s))
+        printf("but %s\n", missing(s));
     return 0;
 }
 
 /* --- For the process that started us, which says one seed after the other --- */
 
-static void answer(void)
+static void put_text(msgpack_packer *p, const char *text)
+{
+    msgpack_pack_str_with_body(p, text, strlen(text));
+}
+
+/* {the finding: what may be misspelt} */
+static void answer(const struct sim_scenario *s)
 {
     msgpack_sbuffer out;
     msgpack_packer p;
     msgpack_sbuffer_init(&out);
     msgpack_packer_init(&p, &out, msgpack_sbuffer_write);
-    msgpack_pack_str_with_body(&p, result->report, strlen(result->report));
+    msgpack_pack_map(&p, 1);
+    put_text(&p, result->report);
+    put_text(&p, missing(s));
     pipe_write(span_of(out.data, out.size));
     msgpack_sbuffer_destroy(&out);
 }
@@ -143,7 +225,7 @@ static int run_asked(const struct sim_user_options *o, const struct sim_scenario
         struct reader r = reader_of(pipe_read());
         require(read_uint(&r, &seed), "a seed is a number");
         run_seed(o, s, seed);
-        answer();
+        answer(s);
     }
 }
 

@@ -99,12 +99,22 @@ static bool look_at_some(struct sim_burst *b, struct sim_link *l, uint32_t *from
 
 /* --- Those of crons, which the server submits --- */
 
-static bool is_known(struct span id)
+static struct sim_user_task *find(struct span id)
 {
     for (uint32_t n = sim_user_task_count; n-- > 0;)
         if (span_is(id, sim_user_tasks[n]->id))
-            return true;
-    return false;
+            return sim_user_tasks[n];
+    return NULL;
+}
+
+struct sim_user_task *sim_user_task_find(const char *id, const char *method)
+{
+    struct sim_user_task *t = find(span_text(id));
+    if (t)
+        return t;
+    t = sim_user_task_add(method);
+    sim_user_task_named(t, span_text(id));
+    return t;
 }
 
 /* The newest ids of the last two looks.  Ids grow; a task that was still being written at one look
@@ -121,10 +131,8 @@ static bool take(struct span task)
     snprintf(text, sizeof text, "%.*s", (int)id.len, id.at);
     if (strcmp(text, newest[1]) <= 0)
         return false;
-    if (is_known(id))
-        return true;
     take_text(task, "method", method, sizeof method);
-    sim_user_task_named(sim_user_task_add(method), id);
+    sim_user_task_find(text, method);
     return true;
 }
 

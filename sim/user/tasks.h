@@ -30,6 +30,9 @@ struct sim_user_task *sim_user_task_add(const char *method);
 /* Its submission was answered. */
 void sim_user_task_named(struct sim_user_task *t, struct span id);
 
+/* The task with this id; if no answer has named it yet, a new one. */
+struct sim_user_task *sim_user_task_find(const char *id, const char *method);
+
 /* Adds the tasks that crons have submitted since the last call.  False: the connection ended. */
 bool sim_user_tasks_find(struct sim_link *l);
 /* Asks the server for the tasks that have not ended.  False: the connection ended. */

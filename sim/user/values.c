@@ -1,17 +1,13 @@
 #include "sim/user/values.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "sim/chance.h"
 
-enum { NAMES_MAX = 16 };
-
-static struct {
-    const char *name;
-    uint64_t last;
-} sequences[NAMES_MAX];
+static struct sim_seqs sequences; /* the last number of each */
 
 /* --- Which values are drawn --- */
 
@@ -61,44 +57,43 @@ bool sim_values_have(const json_t *value, const char *sequence)
 
 /* --- Numbers --- */
 
-static uint64_t next_of(const char *name)
+static struct sim_seq *find(const struct sim_seqs *seqs, const char *name)
 {
-    for (int n = 0; n < NAMES_MAX; n++) {
-        if (!sequences[n].name)
-            sequences[n].name = name;
-        if (strcmp(sequences[n].name, name) == 0)
-            return ++sequences[n].last;
-    }
-    require(false, "a scenario has more than 16 sequences");
-    return 0;
+    for (struct sim_seq *s = seqs->of; s < seqs->of + seqs->count; s++)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
+static struct sim_seq *find_or_add(struct sim_seqs *seqs, const char *name)
+{
+    struct sim_seq *s = find(seqs, name);
+    if (s)
+        return s;
+    seqs->of = realloc(seqs->of, (seqs->count + 1) * sizeof *seqs->of);
+    require(seqs->of != NULL, "no memory for sequences");
+    seqs->of[seqs->count] = (struct sim_seq){.name = name};
+    return &seqs->of[seqs->count++];
 }
 
 static uint64_t seq_value(struct sim_seqs *seqs, const char *name)
 {
-    for (int n = 0; n < SIM_SEQS; n++) {
-        if (!seqs->of[n].name) {
-            seqs->of[n].name = name;
-            seqs->of[n].value = next_of(name);
-        }
-        if (strcmp(seqs->of[n].name, name) == 0)
-            return seqs->of[n].value;
-    }
-    require(false, "a task has more than four sequences");
-    return 0;
+    struct sim_seq *s = find_or_add(seqs, name);
+    if (s->value == 0)
+        s->value = ++find_or_add(&sequences, name)->value;
+    return s->value;
 }
 
 uint64_t sim_seq_of(const struct sim_seqs *seqs, const char *name)
 {
-    for (int n = 0; n < SIM_SEQS && seqs->of[n].name; n++)
-        if (strcmp(seqs->of[n].name, name) == 0)
-            return seqs->of[n].value;
-    return 0;
+    const struct sim_seq *s = find(seqs, name);
+    return s ? s->value : 0;
 }
 
 bool sim_seq_is(const struct sim_seqs *seqs, uint64_t value)
 {
-    for (int n = 0; n < SIM_SEQS && seqs->of[n].name; n++)
-        if (seqs->of[n].value == value)
+    for (const struct sim_seq *s = seqs->of; s < seqs->of + seqs->count; s++)
+        if (s->value == value)
             return true;
     return false;
 }

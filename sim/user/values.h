@@ -10,14 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_SEQS = 4, SIM_SEQ_NAME = 32 };
+enum { SIM_SEQ_NAME = 32 };
 
 /* The numbers that one task has. */
 struct sim_seqs {
-    struct {
-        const char *name; /* NULL: there are no more */
+    uint32_t count;
+    struct sim_seq {
+        const char *name;
         uint64_t value;
-    } of[SIM_SEQS];
+    } * of;
 };
 
 /* NULL, or what is wrong with it. */

@@ -163,7 +163,7 @@ static void check_all(void)
     for (uint32_t n = 0; n < scenario->expect_count; n++)
         sim_expect_check(&scenario->expects[n]);
     if (wrong)
-        sim_report(NULL, NULL, "%s", wrong);
+        sim_report(NULL, NULL, "%s\n  says ergon_sim_check() of the module", wrong);
 }
 
 static void run(void *arg)

@@ -35,9 +35,14 @@ REFUSED = {
     "(_exit(0), 0)": "ends the process (_exit)",
     "(exit(0), 0)": "ends the process (exit)",
     "poll(&(struct pollfd){0}, 1, 5)": "waits for a descriptor (poll)",
+    "pthread_rwlock_rdlock(&(pthread_rwlock_t){0})": "takes a lock of readers and writers (pthread_rwlock_rdlock)",
+    "mtx_lock(&(mtx_t){0})": "takes a lock of C11 (mtx_lock)",
+    "pthread_mutex_lock(&(pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP)": "takes a lock that is recursive",
 }
-CALLER = """#include <poll.h>
+CALLER = """#define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
+#include <threads.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -106,6 +111,63 @@ static const struct ergon_handler b = {.size = sizeof b, .kind = ERGON_BLOCKING,
 ERGON_MODULE(tails_module, "tails", "1.0") { return ergon_register(module, &a) < 0 ? -1 : ergon_register(module, &b); }
 """
 
+# What it prints is there when it crashes, and so is the story of the task, whichever handler of several comes first.
+CRASHES = """#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ergon/handler.h>
+static uint64_t order_of(struct ergon_task *task)
+{
+    struct ergon_reader r;
+    uint64_t order = 0;
+    ergon_params_open(task, &r);
+    ergon_read_uint(&r, &order);
+    return order;
+}
+static void writes(struct ergon_task *task) { printf("it is %d\\n", (int)order_of(task)); if (order_of(task) == 7) *(volatile int *)8 = 1; }
+static void asserts(struct ergon_task *task) { assert(order_of(task) != 5); }
+static int deeper(volatile int n) { volatile char room[1000]; room[0] = (char)n; return deeper(n + 1) + room[0]; }
+static void grows(struct ergon_task *task) { if (order_of(task) > 3) deeper(1); }
+static void frees(struct ergon_task *task) { void *volatile at = malloc(10); (void)task; free(at); free(at); }
+#define HANDLER(run_) {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = #run_, .summary = "", .params = "", .run = run_}
+static const struct ergon_handler all[] = {HANDLER(writes), HANDLER(asserts), HANDLER(grows), HANDLER(frees)};
+ERGON_MODULE(crashes_module, "crashes", "1.0")
+{
+    for (int n = 0; n < 4; n++)
+        if (ergon_register(module, &all[n]) < 0)
+            return -1;
+    return 0;
+}
+"""
+# Conditions wait by the clock that their attributes name; a handler of 200 s would be one that waits by another.
+MONOTONIC = """#include <pthread.h>
+#include <time.h>
+#include <ergon/handler.h>
+static void wait(struct ergon_task *task)
+{
+    pthread_mutex_t lock;
+    pthread_cond_t never;
+    pthread_condattr_t how;
+    struct timespec from, until;
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    pthread_mutex_init(&lock, 0);
+    pthread_cond_init(&never, &how);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    until = from;
+    until.tv_sec += 2;
+    pthread_mutex_lock(&lock);
+    while (pthread_cond_timedwait(&never, &lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    if (until.tv_sec - from.tv_sec < 2 || until.tv_sec - from.tv_sec > 20)
+        ergon_fail(task, "CLOCK", "it waits by another clock");
+}
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "wait", .summary = "", .params = "", .run = wait};
+ERGON_MODULE(wait_module, "wait", "1.0") { return ergon_register(module, &handler); }
+"""
+
 # A line of a scenario, and what is said of it.
 WRONG = {
     "load: [{method: a}]": ":1: a load needs method, every and for",
@@ -121,6 +183,7 @@ WRONG = {
     "load: [{method: a, every: 1s, for: 2s}]\nexpect: [every task of a ends within 0s of calm]": ":2: this sentence is not known",
     "load: [{method: a, every: 1s, for: 2s}]\nfaults: {kill: inf/min}": ":2: how often belongs here",
     "load: &a [*a, *a, *a]": "too many values, or too deeply nested",
+    "load: [{method: a, every: 1s, for: 2s, params: [" + 10000 * "x" + "]}]": ":1: params or options have more than 10,000 bytes",
     "load: [": ":2: did not find expected node content",
     "expect: []": "nothing happens: write a load or crons",
     "load: [{method: a, every: 1s, for: 2s}]\nfaults: {worker_lost: 1/min}": "there are no workers",
@@ -210,10 +273,58 @@ def simulates_calls_in_tail_position(sim):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def tells_times_of_the_story(sim):
+    """Whatever becomes of the wall clock: what happened in an attempt stands between its begin and its end."""
+    module, stand_in = (os.path.join(sim.folder, name) for name in ("handlers.so", "services.so"))
+    load = "load: [{method: bad.key, params: [{seq: order}], every: 2s, for: 60s, options: {retries: 5, delay: 5s, key: {seq: order}}}]\n"
+    for fault in ("clock", "suspend"):
+        scenario = load + f"faults: {{{fault}: 12/min, kill: 4/min}}\nexpect: [{ONCE}]\n"
+        told = sim.play(module, scenario, FOUND_WITHIN, "--stand-in", stand_in).stdout
+        assert re.search(r" submitted\n.* queued\n.* effect .* killed .* interrupted, attempt 1.* started, attempt 2\n.* effect .* done, ",
+                         told, re.DOTALL), told
+        at = {text: float(time) for time, text in re.findall(r"^ +([0-9.]+) s  (.*)$", told, re.MULTILINE)}
+        assert at["queued"] - at["submitted"] < 9 and at["done, attempt 2"] < 150, told
+
+
+def tells_the_story_of_a_crash(sim):
+    module = sim.build_text("crashes.so", CRASHES)
+    for method, signal in {"writes": "11 (Segmentation fault)", "asserts": "6 (Aborted)", "grows": "11 (Segmentation fault)",
+                           "frees": "6 (Aborted)"}.items():
+        done = sim.play(module, f"load: [{{method: {method}, params: [{{seq: order}}], every: 1s, for: 20s}}]", 1)
+        assert re.search(rf"^seed 1: signal {re.escape(signal)} ended the handler of {method}, task t\w+\n.* submitted\n"
+                         r".* started, attempt 1\n", done.stdout, re.MULTILINE), done.stdout + done.stderr
+        assert method != "writes" or "it is 1\n" in done.stdout, done.stdout
+
+
+def has_room(sim):
+    """For more than 64 threads that can run at once, 32 clients, 18 sequences, and parameters that are as long as they may be."""
+    module, stand_in = (os.path.join(sim.folder, name) for name in ("handlers.so", "services.so"))
+    names = ", ".join(f"{{seq: n{n}}}" for n in range(18))
+    row = f"  - {{method: good.key, params: [{{seq: order}}, {names}, {'x' * 9000}], every: 1ms, for: 10ms}}\n"
+    scenario = "server: {executors: {blocking: {count: 64}}}\nload:\n" + row * 32 + f"expect: [{ENDS}]\n"
+    done = sim.play(module, scenario, 1, "--stand-in", stand_in)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def waits_by_the_clock_of_a_condition(sim):
+    scenario = "load: [{method: wait, every: 1s, for: 5s}]\nexpect: [no task of wait is failed]\n"
+    done = sim.play(sim.build_text("wait.so", MONOTONIC), scenario, 5)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tells_of_a_name_that_may_be_wrong(sim):
+    module, stand_in = (os.path.join(sim.folder, name) for name in ("handlers.so", "services.so"))
+    scenario = scenario_of("good.key", "retries: 5", ["effect chrage happens at most once for each order"])
+    done = sim.play(module, scenario, 2, "--stand-in", stand_in)
+    assert done.returncode == 0 and done.stdout.endswith("but effect chrage never happened: is that its name?\n"), done.stdout
+    done = sim.play("/bin/sh", scenario, 1)
+    assert done.returncode == 2 and "cannot load /bin/sh" in done.stderr, done.stdout + done.stderr
+
+
 def refuses_calls(sim):
     for call, told in REFUSED.items():
         done = sim.play(sim.build_text("caller.so", CALLER % call), "load: [{method: call, every: 1s, for: 2s}]", 1)
-        assert done.returncode == 1 and told in done.stdout, (call, done.stdout, done.stderr)
+        assert done.returncode == 1 and "the handler of call " + told in done.stdout, (call, done.stdout, done.stderr)
 
 
 def gives_calls_to_stand_ins(sim):
@@ -236,6 +347,11 @@ if __name__ == "__main__":
         heeds_everything(simulation)
         sees_crons_beside_a_load(simulation)
         simulates_calls_in_tail_position(simulation)
+        tells_times_of_the_story(simulation)
+        tells_the_story_of_a_crash(simulation)
+        has_room(simulation)
+        waits_by_the_clock_of_a_condition(simulation)
+        tells_of_a_name_that_may_be_wrong(simulation)
         asks_the_module(simulation)
         refuses_calls(simulation)
         gives_calls_to_stand_ins(simulation)

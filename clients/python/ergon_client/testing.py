@@ -87,10 +87,12 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
         raise ValueError("at least one worker has to run the handlers")
     with tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child:
         for number in range(seed, seed + seeds):
-            started = functools.partial(app, outside()) if outside else app
-            report = Run(child, started, workers, slots, number).play()
+            one = Run(child, functools.partial(app, outside()) if outside else app, workers, slots, number)
+            report = one.play()
             if report:
                 raise Found(f"seed {number}: {report.rstrip()}\nto repeat it: simulate(..., seed={number}, seeds=1)")
+        if one.missing:
+            warnings.warn(one.missing, stacklevel=2)
 
 
 def path_of(scenario, folder):
@@ -392,6 +394,7 @@ class Run:
         self._actions, self._early = [], []
         self._wires, self._processes = {}, {}
         self._report = self._failure = None
+        self.missing = ""  # what may be misspelt in the scenario
         self.strands, self._kept = [], []
         self.over = False
 
@@ -400,8 +403,9 @@ class Run:
         global run
         self._child.write(self._seed)
         first = self._child.read()
-        if isinstance(first, str):
-            return first
+        if isinstance(first, dict):
+            [(report, self.missing)] = first.items()
+            return report
         self._loop = Loop(self._go_on)
         run = self
         try:
@@ -481,8 +485,8 @@ class Run:
         actions, self._actions = self._actions, []
         self._child.write([until, actions])
         message = self._child.read()
-        if isinstance(message, str):
-            self._report = message
+        if isinstance(message, dict):
+            [(self._report, self.missing)] = message.items()
             raise Over
         self._now, self._wall, events = message
         self._early += events

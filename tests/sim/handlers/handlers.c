@@ -44,11 +44,11 @@ static void charge_once(struct ergon_task *task)
     bank_charge_once(order_of(task));
 }
 
-/* --- A lock is kept when the task is tried again --- */
+/* --- A lock is kept when the task is tried again, which does not own it then --- */
 
-static void print(struct ergon_task *task, bool gives_back)
+static void print(struct ergon_task *task, uint64_t owner, bool gives_back)
 {
-    if (!lock_take()) {
+    if (!lock_take(owner)) {
         ergon_again(task, 200000000);
         return;
     }
@@ -61,12 +61,12 @@ static void print(struct ergon_task *task, bool gives_back)
 
 static void print_and_keep(struct ergon_task *task)
 {
-    print(task, false);
+    print(task, order_of(task) << 8 | ergon_attempt(task), false);
 }
 
 static void print_and_give(struct ergon_task *task)
 {
-    print(task, true);
+    print(task, order_of(task), true);
 }
 
 /* --- The timeout is shorter than what it calls; the order is taken for granted --- */

@@ -6,8 +6,8 @@
 #include <ergon/sim.h>
 
 enum { ORDERS = 1 << 12 };
-static bool charged[ORDERS], locked;
-static uint64_t last;
+static bool charged[ORDERS];
+static uint64_t last, holder; /* 0: nobody holds the lock */
 
 static void take(unsigned ms)
 {
@@ -41,16 +41,16 @@ bool bank_was_charged(uint64_t order)
     return charged[order % ORDERS];
 }
 
-bool lock_take(void)
+bool lock_take(uint64_t owner)
 {
-    bool was = locked;
-    locked = true;
-    return !was;
+    if (holder == 0)
+        holder = owner;
+    return holder == owner;
 }
 
 void lock_give(void)
 {
-    locked = false;
+    holder = 0;
 }
 
 bool printer_prints(void)

@@ -9,7 +9,7 @@ void bank_charge(uint64_t order);
 void bank_charge_once(uint64_t order); /* unless it was charged before */
 bool bank_was_charged(uint64_t order);
 
-bool lock_take(void); /* false: another has it */
+bool lock_take(uint64_t owner); /* false: another has it */
 void lock_give(void);
 bool printer_prints(void); /* false: it does not, as it happens now and then */
 
