@@ -299,7 +299,8 @@ static uint64_t taken_at(const char *key, uint64_t time)
 void sim_check_limits(void)
 {
     for (const struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
-        uint64_t most = *a->id && *a->limit ? sim_limit_at(a->limit, a->began) : UINT64_MAX;
+        uint64_t most =
+            *a->id && *a->limit ? sim_limit_at(a->limit, a->began, a->held) : UINT64_MAX;
         uint64_t taken = 0;
         if (most < UINT64_MAX)
             taken = taken_at(a->limit, a->began) + sim_held_at(a->limit, a->began);

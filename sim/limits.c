@@ -67,11 +67,12 @@ void sim_limit_explain(struct sim_burst *b)
     sim_put_text(&b->out, moving.key);
 }
 
-uint64_t sim_limit_at(const char *key, uint64_t time)
+uint64_t sim_limit_at(const char *key, uint64_t time, bool held)
 {
     bool moves = strcmp(key, moving.key) == 0;
-    if (moves && (number.count == 0 || sim_memory_failed_within(sim_now())))
-        return UINT64_MAX; /* nobody asked for one; the row may have an older number */
+    if (moves && (held || number.count == 0 || sim_memory_failed_within(sim_now())))
+        return UINT64_MAX; /* its number may have been another, or nobody asked for one; the row may
+                              have an older number */
     if (moves)
         return sim_number_most(&number, time);
     for (uint32_t n = 0; n < LIMITS; n++)

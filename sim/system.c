@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -319,6 +320,9 @@ bool __wrap_waker_notify(struct waker *w)
 pid_t __wrap_getpid(void);
 uint64_t __wrap_memory_usable(const char *root);
 uint64_t __wrap_fdlimit_raise(void);
+int __wrap_getrlimit(int resource, struct rlimit *out);
+
+enum { FILES = 4096 };
 
 pid_t __wrap_getpid(void)
 {
@@ -333,5 +337,13 @@ uint64_t __wrap_memory_usable(const char *root)
 
 uint64_t __wrap_fdlimit_raise(void)
 {
-    return 4096;
+    return FILES;
+}
+
+/* server.info tells how many files the process may open. */
+int __wrap_getrlimit(int resource, struct rlimit *out)
+{
+    (void)resource;
+    *out = (struct rlimit){.rlim_cur = FILES, .rlim_max = FILES};
+    return 0;
 }
