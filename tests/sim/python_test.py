@@ -6,14 +6,23 @@ usage: python_test.py SOURCE ERGON-SIM
 """
 
 import asyncio
+import datetime
 import os
+import queue
+import random
 import re
+import secrets
 import sys
 import threading
 import time
+import uuid
+import warnings
+from datetime import datetime as moment
+from time import monotonic, sleep
 
 sys.path.insert(0, os.path.join(sys.argv[1], "clients", "python"))
 from ergon_client import Again  # noqa: E402
+from ergon_client import testing  # noqa: E402
 from ergon_client.testing import Found, effect, simulate  # noqa: E402
 
 PROGRAM = sys.argv[2]
@@ -22,6 +31,8 @@ SCENARIO = {
     "faults": {"restart": "2/min", "kill": "2/min", "worker_lost": "6/min", "worker_killed": "6/min", "latency": "1ms..50ms"},
     "expect": ["every task of orders.* ends within 1m of calm", "no task of orders.* is dead", "effect charge happens once for each order"],
 }
+QUIET = {**SCENARIO, "faults": {}}
+EARLY = threading.Lock()
 
 
 class Bank:
@@ -138,13 +149,120 @@ def raises_what_prevents_a_worker():
         raise AssertionError("nothing was raised")
 
 
+def simulates_time_and_chance():
+    """Two runs see the same, however the functions are named; and a minute of sleep takes none."""
+    seen = []
+
+    def app(bank):
+        def charge(context, order):
+            before = monotonic()
+            sleep(60)
+            now = datetime.datetime.now()
+            assert 60 <= monotonic() - before < 61 and isinstance(now, moment) and abs(now.timestamp() - time.time()) < 1
+            assert moment.now(datetime.timezone.utc).strftime("%H:%M") == time.strftime("%H:%M", time.gmtime()), now
+            assert moment(2024, 1, 2) == datetime.datetime(2024, 1, 2) and type(moment(2024, 1, 2)) is type(now)
+            seen.append((order, now, moment.utcnow(), datetime.date.today(), time.ctime(), uuid.uuid4(), secrets.token_hex(8),
+                         random.random(), os.urandom(4)))
+            bank.note(order)
+        return {"orders.charge": charge}
+    runs = []
+    for _ in range(2):
+        assert found(app, QUIET, seeds=2, slots=50) is None
+        runs.append(seen[:])
+        seen.clear()
+    assert runs[0] == runs[1] and len({row[5] for row in runs[0]}) == 200, runs
+    assert abs(moment.now().timestamp() - time.time()) < 60 and moment is datetime.datetime and type(threading.Lock()) is type(EARLY)
+
+
+class Desk:
+    """What the handlers of one worker wait for, and of another."""
+
+    def __init__(self):
+        self.lock, self.again, self.ready, self.orders = threading.Lock(), threading.RLock(), threading.Condition(), queue.Queue(2)
+        self.opened, self.places, self.simple, self.inside = threading.Event(), threading.Semaphore(2), queue.SimpleQueue(), 0
+
+
+def waits_for_other_handlers():
+    """Locks, events, conditions, semaphores and queues of threading let others run, on the simulation's time."""
+    def app(desk):
+        def charge(context, order):
+            if order % 2:
+                with desk.lock, desk.again, desk.again, desk.places:
+                    desk.inside += 1
+                    assert desk.inside == 1
+                    sleep(0.05)
+                    desk.inside -= 1
+                desk.orders.put(order, timeout=60)
+                desk.simple.put(order)
+                desk.opened.set()
+                with desk.ready:
+                    desk.ready.notify_all()
+            else:
+                before = monotonic()
+                assert desk.opened.wait(60)
+                with desk.ready:
+                    desk.ready.wait(0.1)
+                assert desk.orders.get(timeout=60) % 2 and desk.simple.get() % 2 and monotonic() - before < 60
+                try:
+                    queue.Queue().get(timeout=5)
+                except queue.Empty:
+                    pass
+                assert not threading.Event().wait(2)
+            effect("charge", order)
+        return {"orders.charge": charge}
+    scenario = {**QUIET, "expect": [*SCENARIO["expect"], "no task of orders.* is failed"]}
+    simulate(app, scenario, seeds=3, workers=2, slots=6, program=PROGRAM, outside=Desk)
+
+
+def refuses_what_waits_for_ever():
+    def early(bank):
+        def charge(context, order):
+            with EARLY:
+                time.sleep(1)
+        return {"orders.charge": charge}
+
+    def in_a_coroutine(bank):
+        lock = threading.Lock()
+
+        async def charge(context, order):
+            with lock:
+                await asyncio.sleep(1)
+        return {"orders.charge": charge}
+
+    def exits(bank):
+        async def charge(context, order):
+            sys.exit(3)
+        return {"orders.charge": charge}
+    testing.PATIENCE = 0.3
+    for app, told in {early: r"orders.charge waits for what is not simulated.*python_test.py:\d+",
+                      in_a_coroutine: r"orders.charge waits in a coroutine for a lock", exits: r"a coroutine raised SystemExit\(3\)"}.items():
+        text = found(app, QUIET, seeds=1, slots=3)
+        assert text and re.search(told, text), text
+
+
+def fails_a_task_that_exits():
+    def app(bank):
+        def charge(context, order):
+            sys.exit(3)
+        return {"orders.charge": charge}
+    text = found(app, {**QUIET, "expect": ["no task of orders.* is dead"]}, seeds=1)
+    assert text and "FAILED: RuntimeError: SystemExit(3)" in text, text
+
+
+def warns_of_a_name_that_may_be_wrong():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        simulate(once, {**QUIET, "expect": ["effect chrage happens at most once for each order"]}, seeds=2, outside=Bank, program=PROGRAM)
+    assert [str(each.message) for each in told] == ["effect chrage never happened: is that its name?"], told
+
+
 def refuses_threads():
     def app(bank):
         def charge(context, order):
             threading.Thread(target=print).start()
         return {"orders.charge": charge}
     told = found(app, seeds=1)
-    assert told and "starts a thread" in told, told
+    assert told and "the handler of orders.charge starts a thread" in told, told
     assert threading.Thread.start.__qualname__ == "Thread.start"
 
 
@@ -167,6 +285,11 @@ if __name__ == "__main__":
     killed_while_it_blocks_the_loop()
     tells_what_ends_amid_a_sleep()
     raises_what_prevents_a_worker()
+    simulates_time_and_chance()
+    waits_for_other_handlers()
+    refuses_what_waits_for_ever()
+    fails_a_task_that_exits()
+    warns_of_a_name_that_may_be_wrong()
     refuses_threads()
     refuses_a_wrong_scenario()
     assert time.time is clock

@@ -12,6 +12,7 @@ The program `ergon-sim` (package ergon-sim, or ERGON_SIM) runs the server, and t
 other: while a handler runs no time passes, but for what it sleeps. See docs/simulation.md of Ergon's tree.
 """
 
+import _thread
 import asyncio
 import contextlib
 import contextvars
@@ -24,6 +25,7 @@ import random
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -31,13 +33,14 @@ import warnings
 
 import msgpack
 
-from . import aio, serving, threads
+from . import aio, serving, simulated, threads
 
 __all__ = ["Found", "effect", "simulate"]
 
 URL = "ergon://simulated"
 NAME_MAX = 48
 AGAIN = 1.0  # s until a worker that was killed is there again
+PATIENCE = 5.0  # s of real time that a handler may wait
 NS = 1_000_000_000
 
 
@@ -53,10 +56,8 @@ class Over(BaseException):
     """The run has ended. Handlers that wait meanwhile cannot catch it as an Exception."""
 
 
-run = None  # the one that goes on
 process = contextvars.ContextVar("process", default=None)  # the worker whose code runs
 handled = contextvars.ContextVar("handled", default=None)  # the context of the handler that runs
-local = threading.local()  # .strand, in the thread of a handler that blocks
 
 
 def effect(name, key):
@@ -66,11 +67,16 @@ def effect(name, key):
         raise TypeError(f"the name of an effect is a text of less than {NAME_MAX} bytes, not {name!r}")
     if not isinstance(key, int) or not 0 <= key < 1 << 64:
         raise TypeError(f"the key of an effect is a number from 0 to 2^64 - 1, not {key!r}")
-    of = process.get()
+    of, run = process.get(), simulated.run
     if run is not None and not run.over and not (of is not None and of.dead):
-        strand = getattr(local, "strand", None)
-        context = strand.context if strand else handled.get()
+        context = context_here()
         run.act("effect", context.task or "" if context else "", context.attempt if context else 0, name, key)
+
+
+def context_here():
+    """That of the handler which runs in this thread, or None."""
+    strand = getattr(simulated.local, "strand", None)
+    return strand.context if strand else handled.get()
 
 
 def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots=1, program=None):
@@ -85,8 +91,10 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
     program     ergon-sim; default: ERGON_SIM, or the one on the path"""
     if workers < 1:
         raise ValueError("at least one worker has to run the handlers")
-    with tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child:
+    with (tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child,
+          simulated.system(serving.log)):
         for number in range(seed, seed + seeds):
+            random.seed(number)
             one = Run(child, functools.partial(app, outside()) if outside else app, workers, slots, number)
             report = one.play()
             if report:
@@ -229,7 +237,7 @@ class Address:
         self._worker = worker
 
     async def dial(self):
-        wire = run.open_wire(self._worker)
+        wire = simulated.run.open_wire(self._worker)
         return wire.reader, wire
 
 
@@ -238,28 +246,51 @@ class Strand:
 
     def __init__(self, loop, context, work):
         self.context, self._loop, self._work = context, loop, work
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._go, self._back = _thread.allocate_lock(), _thread.allocate_lock()
+        self._go.acquire()
+        self._back.acquire()
         self._dead = False
         self._ended = False
         self.end = loop.create_future()
         # Whoever wakes it later does so for this worker.
         self._context = contextvars.copy_context()
-        run.strands.append(self)
-        thread = threading.Thread(target=self._run, daemon=True)
-        run.start_thread(thread)
+        simulated.run.strands.append(self)
+        self._thread = _thread.start_new_thread(self._run, ())
 
     def resume(self):
         """In the loop's thread: until it waits again, or has ended."""
         if not self._ended:
             self._go.release()
-            self._back.acquire()
+            used = -1.0
+            while not self._back.acquire(timeout=PATIENCE):
+                before, used = used, time.clock_gettime(time.pthread_getcpuclockid(self._thread))
+                if used - before < PATIENCE / 100 and not self._is_debugged():
+                    self._give_up()
+                    return
+
+    def _frames(self):
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None:
+            yield frame
+            frame = frame.f_back
+
+    def _is_debugged(self):
+        return any(frame.f_globals.get("__name__") == "bdb" for frame in self._frames())
+
+    def _give_up(self):
+        """It waits for what never comes: its thread stays as it is."""
+        self._ended = self._dead = True
+        library = os.path.dirname(threading.__file__)
+        at = next(frame for frame in self._frames() if os.path.dirname(frame.f_code.co_filename) != library)
+        simulated.run.fail(f"the handler of {self.context.method} waits for what is not simulated, as a lock from before the "
+                           f"simulation, a file or a socket: {at.f_code.co_filename}:{at.f_lineno}")
 
     def bury(self):
         self._dead = True
         self.resume()
 
     def _run(self):
-        local.strand = self
+        simulated.local.strand = self
         self._go.acquire()
         result = raised = None
         try:
@@ -300,41 +331,14 @@ class Strand:
         return task.result()
 
 
-class Event:
-    """As threading.Event, for strands."""
-
-    def __init__(self):
-        self._set, self._waiting = False, []
-
-    def is_set(self):
-        return self._set
-
-    def set(self):
-        self._set = True
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-
-    def wait(self, timeout=None):
-        if not self._set:
-            local.strand.do(self._until_set(timeout))
-        return self._set
-
-    async def _until_set(self, timeout):
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        await asyncio.wait([future], timeout=timeout)
-
-
 class Context(threads.Context):
     """As threads.Context, on a strand."""
 
     def __init__(self, context, loop):
         super().__init__(context, loop)
-        self.cancelling = Event()
 
     def _wait(self, work):
-        local.strand.do(work)
+        simulated.local.strand.do(work)
 
 
 def blocking(function):
@@ -390,7 +394,8 @@ class Run:
     def __init__(self, child, app, workers, slots, seed):
         self._child, self._app, self._slots, self._seed = child, app, slots, seed
         self._workers = workers
-        self._now = self._wall = 0
+        self.thread, self.chance = _thread.get_ident(), random.Random(f"bytes {seed}")
+        self.now = self.wall = 0  # ns
         self._actions, self._early = [], []
         self._wires, self._processes = {}, {}
         self._report = self._failure = None
@@ -400,27 +405,25 @@ class Run:
 
     def play(self):
         """The finding; empty: there is none."""
-        global run
         self._child.write(self._seed)
         first = self._child.read()
         if isinstance(first, dict):
             [(report, self.missing)] = first.items()
             return report
         self._loop = Loop(self._go_on)
-        run = self
+        simulated.run = self
         try:
-            with Patched(self):
-                self._take(first)
-                for number in range(self._workers):
-                    self._loop.call_soon(self._start, number, context=contextvars.Context())
-                try:
-                    self._loop.run_forever()
-                except Over:
-                    pass
-                finally:
-                    self._bury()
+            self._take(first)
+            for number in range(self._workers):
+                self._loop.call_soon(self._start, number, context=contextvars.Context())
+            self._loop.run_forever()
+        except Over:
+            pass
+        except SystemExit as error:
+            self._report = f"a coroutine raised {error!r}, which ends the process of its worker"
         finally:
-            run = None
+            self._bury()
+            simulated.run = None
         if self._failure is not None:
             raise self._failure
         return self._report
@@ -443,19 +446,19 @@ class Run:
     # ---- the clock ----
 
     def monotonic(self):
-        return self._now / NS
+        return self.now / NS
 
     def time(self):
-        return self._wall / NS
+        return self.wall / NS
 
     def sleep(self, seconds):
-        strand = getattr(local, "strand", None)
+        strand = getattr(simulated.local, "strand", None)
         if strand is not None:
             strand.sleep(seconds)
             return
         of = process.get()
-        until = self._now + round(max(0.0, seconds) * NS)  # a handler of asyncio that blocks its loop
-        while self._now < until and not self.over:
+        until = self.now + round(max(0.0, seconds) * NS)  # a handler of asyncio that blocks its loop
+        while self.now < until and not self.over:
             self._exchange(until)
             if of is not None and ["killed", of.number] in self._early:
                 of.dead = True
@@ -470,8 +473,11 @@ class Run:
     def fail(self, text):
         self.act("failed", text)
 
-    def start_thread(self, thread):
-        Patched.start(thread)
+    def refuse(self, what):
+        """Ends the run, for what its handler does."""
+        context = context_here()
+        self.fail(f"{f'the handler of {context.method}' if context else 'a worker'} {what}")
+        raise RuntimeError(what)
 
     def open_wire(self, worker):
         number = len(self._wires) + 1
@@ -488,18 +494,18 @@ class Run:
         if isinstance(message, dict):
             [(self._report, self.missing)] = message.items()
             raise Over
-        self._now, self._wall, events = message
+        self.now, self.wall, events = message
         self._early += events
 
     def _go_on(self, timeout):
         if not self._early:
-            self._exchange(None if timeout is None else self._now + max(1, round(timeout * NS)))
+            self._exchange(None if timeout is None else self.now + max(1, round(timeout * NS)))
         events, self._early = self._early, []
         for event in events:
             self._heed(*event)
 
     def _take(self, message):
-        self._now, self._wall, self._early = message
+        self.now, self.wall, self._early = message
 
     def _heed(self, kind, number, data=b""):
         if kind == "killed":
@@ -537,36 +543,3 @@ class Run:
         # Python closes a coroutine that it frees, and closing runs `finally`: these coroutines are kept until the run is over.
         self._kept += asyncio.all_tasks(self._loop)
         self._loop.call_later(AGAIN, self._start, number, context=contextvars.Context())
-
-
-class Patched:
-    """The time, chance and threads of this process, while a run goes on."""
-
-    start = threading.Thread.start
-
-    def __init__(self, of):
-        self._run = of
-
-    def __enter__(self):
-        self._random = random.getstate()
-        self._log = serving.log.disabled
-        serving.log.disabled = True  # what fails is tried again, and told if it matters
-        names = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "sleep")
-        self._was = {name: getattr(time, name) for name in names}
-        of = self._run
-        random.seed(of._seed)
-        time.time, time.monotonic, time.sleep = of.time, of.monotonic, of.sleep
-        time.perf_counter = of.monotonic
-        time.time_ns, time.monotonic_ns = lambda: of._wall, lambda: of._now
-
-        def refuse(thread):
-            of.fail("a handler starts a thread, which a simulation does not have: its time would be another")
-            raise RuntimeError("no threads in a simulation")
-        threading.Thread.start = refuse
-
-    def __exit__(self, *_):
-        threading.Thread.start = Patched.start
-        for name, function in self._was.items():
-            setattr(time, name, function)
-        random.setstate(self._random)
-        serving.log.disabled = self._log
