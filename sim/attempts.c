@@ -9,6 +9,7 @@
 #include "sim/deeds.h"
 #include "sim/limits.h"
 #include "sim/memory.h"
+#include "sim/net.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
 #include "sim/system.h"
@@ -113,16 +114,22 @@ static void check_losses(const struct sim_attempt *a)
 
 /* --- What workers see --- */
 
-static struct sim_attempt *add(uint64_t began)
+/* The server died, and may have closed the connection before. */
+static void give_up(struct sim_attempt *a)
+{
+    uint64_t closed = sim_net_ended_at(a->link);
+    sim_attempt_over(a, SIM_ABANDONED, closed < died ? closed : died);
+}
+
+static struct sim_attempt *add(const struct sim_link *link, uint64_t byte)
 {
     if (attempt_count == ATTEMPTS_MAX)
         return NULL;
     struct sim_attempt *a = &attempts[attempt_count++];
-    *a = (struct sim_attempt){.began = began, .ended = SIM_NEVER};
-    if (began <= died) { /* it was read after that */
-        a->over = SIM_ABANDONED;
-        a->ended = died;
-    }
+    *a = (struct sim_attempt){.link = link, .ended = SIM_NEVER};
+    a->began = sim_net_written_at(link, byte, &a->held);
+    if (a->began <= died) /* it was read after that */
+        give_up(a);
     return a;
 }
 
@@ -134,14 +141,14 @@ static void copy_text(char *out, size_t size, struct span text)
     out[len] = '\0';
 }
 
-struct sim_attempt *sim_attempt_began(struct span method, struct span params, uint64_t began,
-                                      bool held, bool alone)
+struct sim_attempt *sim_attempt_began(const struct sim_link *link, uint64_t byte,
+                                      struct span method, struct span params, bool alone)
 {
     struct reader r = reader_of(params);
     uint32_t count;
     struct span limit = {0}, part = {0};
     char name[SIM_NAME];
-    struct sim_attempt *a = add(began);
+    struct sim_attempt *a = add(link, byte);
     if (!a)
         return NULL;
     bool good = read_array(&r, &count) && count >= 4 && read_uint(&r, &a->serial) &&
@@ -154,22 +161,22 @@ struct sim_attempt *sim_attempt_began(struct span method, struct span params, ui
         a->number = sim_member_uint(part, "attempt");
     copy_text(a->id, sizeof a->id, id);
     copy_text(a->limit, sizeof a->limit, limit);
-    a->held = held;
     a->alone = alone;
     if (id.len > 0) {
         check_number(a);
         check_open(a);
         check_losses(a);
         copy_text(name, sizeof name, method);
-        if (!held)
-            sim_check_pause(name, began);
+        if (!a->held)
+            sim_check_pause(name, a->began);
     } else {
         check_call(a);
     }
     return a;
 }
 
-void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how)
+void sim_attempt_in_part(const struct sim_link *link, uint64_t byte, struct span bytes, bool alone,
+                         enum sim_over how)
 {
     struct reader r = reader_of(bytes);
     uint32_t parts, count;
@@ -178,7 +185,7 @@ void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim
     if (!read_array(&r, &parts) || !read_uint(&r, &type) || type != 0 || !read_uint(&r, &id) ||
         !read_text(&r, &method) || !read_array(&r, &count) || !read_uint(&r, &serial))
         return;
-    struct sim_attempt *a = add(began);
+    struct sim_attempt *a = add(link, byte);
     if (!a)
         return;
     a->serial = serial;
@@ -212,7 +219,8 @@ void sim_attempts_node_died(void)
 {
     died = sim_now();
     for (struct sim_attempt *a = attempts; a < attempts + attempt_count; a++) {
-        sim_attempt_over(a, SIM_ABANDONED, died);
+        if (a->over == SIM_RUNS)
+            give_up(a);
         if (a->over == SIM_LOST && (a->ended + SIM_MS(NOTICED_MS) > died || is_last(a)))
             a->over = SIM_ABANDONED;
     }

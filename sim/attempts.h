@@ -30,6 +30,8 @@
 #include "base/span.h"
 #include "sim/promises.h"
 
+struct sim_link;
+
 enum sim_over {
     SIM_RUNS,
     SIM_ANSWERED, /* a result was sent, in whole */
@@ -39,7 +41,8 @@ enum sim_over {
 };
 
 struct sim_attempt {
-    char id[SIM_ID]; /* of the task; empty: a call, or the request came in part */
+    const struct sim_link *link; /* by which it was sent */
+    char id[SIM_ID];             /* of the task; empty: a call, or the request came in part */
     char limit[SIM_NAME];
     uint64_t take;
     uint64_t serial;
@@ -56,12 +59,13 @@ enum sim_serial { SIM_OF_TASK, SIM_OF_CALL = 1, SIM_WITH_TIMEOUT = 2 };
 uint64_t sim_serial(enum sim_serial what); /* the next */
 bool sim_serial_is(uint64_t serial, enum sim_serial what);
 
-/* A worker has read a request: its method, its parameters, and the context behind them; NULL: there
- * is no room to follow it. */
-struct sim_attempt *sim_attempt_began(struct span method, struct span params, uint64_t began,
-                                      bool held, bool alone);
+/* A worker has read a request, which begins with this byte of the link: its method, its parameters,
+ * and the context behind them; NULL: there is no room to follow it. */
+struct sim_attempt *sim_attempt_began(const struct sim_link *link, uint64_t byte,
+                                      struct span method, struct span params, bool alone);
 /* A worker has read the beginning of a request, and nothing more. */
-void sim_attempt_in_part(struct span bytes, uint64_t began, bool alone, enum sim_over how);
+void sim_attempt_in_part(const struct sim_link *link, uint64_t byte, struct span bytes, bool alone,
+                         enum sim_over how);
 /* At the latest at that time.  NULL is fine. */
 void sim_attempt_over(struct sim_attempt *a, enum sim_over how, uint64_t at);
 void sim_attempts_node_died(void);

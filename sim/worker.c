@@ -251,9 +251,8 @@ static void take_request(struct worker *w, const struct sim_message *m, size_t l
         sim_finding("workers: worker %u reads %" PRIu64 " bytes, and is sent %zu", w->index,
                     w->message, len);
     struct call *c = free_call(w);
-    bool held;
-    uint64_t began = sim_net_written_at(w->link, w->in_from, &held);
-    struct sim_attempt *a = sim_attempt_began(m->method, m->params, began, held, w->slots == 1);
+    struct sim_attempt *a =
+        sim_attempt_began(w->link, w->in_from, m->method, m->params, w->slots == 1);
     *c = (struct call){.id = m->id, .attempt = a, .taken = true, .plan = choose_plan(w, a)};
     c->due = sim_now() + below(calm ? SIM_MS(2) : w->busy);
     if (a)
@@ -348,10 +347,8 @@ static void leave(struct worker *w)
     w->leaves = true;
     while (receive(w, sim_now()) > 0)
         take_messages(w);
-    bool held;
     if (w->in_len > 0)
-        sim_attempt_in_part(span_of(w->in, w->in_len),
-                            sim_net_written_at(w->link, w->in_from, &held), w->slots == 1,
+        sim_attempt_in_part(w->link, w->in_from, span_of(w->in, w->in_len), w->slots == 1,
                             was_up ? SIM_LOST : SIM_ABANDONED);
     sim_net_leave(w->link);
     w->old_id = 0;
