@@ -15,6 +15,7 @@ enum {
     NAME = 16,
     CHANGES_ONE_IN = 64,
     BRIEF_NS = 5000,
+    MILD_NS = 400000,
     LONG_ONE_IN = 16, /* absences from an atomic */
     SHORTER = 16      /* than elsewhere, which are fewer */
 };
@@ -55,6 +56,12 @@ void sim_schedule_shape(void)
     shape.one_in = one_in[sim_below(SIM_SHAPE, sizeof one_in / sizeof *one_in)];
     shape.away = away[sim_below(SIM_SHAPE, sizeof away / sizeof *away)];
     shape.by_priority = sim_one_in(SIM_SHAPE, 3);
+}
+
+void sim_schedule_mild(void)
+{
+    if (shape.away > shape.one_in * MILD_NS)
+        shape.away = shape.one_in * MILD_NS;
 }
 
 void sim_schedule_calm(void)

@@ -20,6 +20,8 @@ enum sim_owner { SIM_WORLD, SIM_NODE };
 
 /* How often fibers are preempted, and how long they stay away: by the stream SIM_SHAPE. */
 void sim_schedule_shape(void);
+/* Threads that are preempted often stay away for a short time, so that the server is not slow. */
+void sim_schedule_mild(void);
 /* In so many ns a thread does what takes it two or three steps, though it may be put aside at each.
  * What it wrote may have begun so long before. */
 uint64_t sim_slack(void);

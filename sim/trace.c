@@ -62,14 +62,14 @@ void sim_finding_to(char *text, size_t size)
     found_size = size;
 }
 
-void sim_found(const char *text)
+void sim_found(const char *text, int status)
 {
     if (found)
         snprintf(found, found_size, "%s", text);
     else
         fputs(text, stdout);
     fflush(stdout);
-    _exit(SIM_FOUND);
+    _exit(status);
 }
 
 void sim_finding(const char *format, ...)

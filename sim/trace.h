@@ -21,8 +21,9 @@ void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A promise was broken, or the simulation cannot go on: says so, and ends the process. */
 _Noreturn void sim_finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with a text of many lines, which goes where findings go, or to standard output. */
-_Noreturn void sim_found(const char *text);
+/* The same with a text of many lines, which goes where findings go, or to standard output, and the
+ * exit status. */
+_Noreturn void sim_found(const char *text, int status);
 
 /* Where the text of a finding goes as well. */
 void sim_finding_to(char *text, size_t size);

@@ -113,17 +113,21 @@ static void check_state(const struct sim_expect *e)
     for (uint32_t n = 0; n < sim_user_task_count; n++) {
         const struct sim_user_task *t = sim_user_tasks[n];
         if (is_meant(e, t) && strcmp(t->state, e->state) == 0)
-            sim_report(e, t, "task %s of %s is %s: %s", t->id, t->method, t->state, t->error);
+            sim_report(e, t, "task %s of %s is %s%s%s", t->id, t->method, t->state,
+                       *t->error ? ": " : "", t->error);
     }
 }
 
 /* --- Of effects --- */
 
-/* The task that has this number; one that did not come to be may have been asked for again. */
-static const struct sim_user_task *task_of(const char *sequence, uint64_t number)
+/* The task that has the number of this effect; or else the one that reported it, if it is known. */
+static const struct sim_user_task *task_of(const char *sequence, const struct sim_effect *f)
 {
     for (uint32_t n = 0; n < sim_user_task_count; n++)
-        if (sim_seq_of(&sim_user_tasks[n]->seqs, sequence) == number)
+        if (sim_seq_of(&sim_user_tasks[n]->seqs, sequence) == f->key)
+            return sim_user_tasks[n];
+    for (uint32_t n = 0; *f->task && n < sim_user_task_count; n++)
+        if (strcmp(sim_user_tasks[n]->id, f->task) == 0)
             return sim_user_tasks[n];
     return NULL;
 }
@@ -133,9 +137,8 @@ static void check_more_than_once(const struct sim_expect *e)
     for (uint32_t n = 0; n < sim_effect_count; n++) {
         const struct sim_effect *f = &sim_effects[n];
         if (strcmp(f->name, e->effect) == 0 && f->times_before > 0)
-            sim_report(e, task_of(e->sequence, f->key),
-                       "%s happened %" PRIu32 " times for %s %" PRIu64, e->effect,
-                       sim_effect_times(e->effect, f->key), e->sequence, f->key);
+            sim_report(e, task_of(e->sequence, f), "%s happened %" PRIu32 " times for %s %" PRIu64,
+                       e->effect, sim_effect_times(e->effect, f->key), e->sequence, f->key);
     }
 }
 
@@ -158,7 +161,7 @@ static void check_order(const struct sim_expect *e)
         if (strcmp(f->name, e->effect) != 0 || f->times_before > 0)
             continue;
         if (f->key < last)
-            sim_report(e, task_of(e->sequence, f->key),
+            sim_report(e, task_of(e->sequence, f),
                        "%s happened for %s %" PRIu64 " after it had for %" PRIu64, e->effect,
                        e->sequence, f->key, last);
         last = f->key;

@@ -24,6 +24,7 @@ struct order {
 struct client {
     const struct sim_scenario *scenario;
     const struct sim_load *load;
+    uint64_t from;  /* when it began */
     uint64_t drawn; /* orders so far */
     struct order open[OPEN_MAX];
     uint32_t open_count;
@@ -40,7 +41,7 @@ static uint32_t client_count;
 
 static uint64_t due(const struct client *c)
 {
-    return c->drawn * c->load->every;
+    return c->from + c->drawn * c->load->every;
 }
 
 static void draw(struct client *c)
@@ -84,14 +85,6 @@ static void put_cancel(struct sim_burst *b, const struct sim_user_task *t)
     sim_story(t, "a client cancels it");
 }
 
-static bool is_one_of(struct span error, const char *const *codes)
-{
-    for (; *codes; codes++)
-        if (error.len >= strlen(*codes) && memcmp(error.at, *codes, strlen(*codes)) == 0)
-            return true;
-    return false;
-}
-
 static bool is_chosen(const struct client *c)
 {
     return c->cancel_count < OPEN_MAX && c->scenario->cancels > 0 &&
@@ -106,19 +99,23 @@ static void take_id(struct client *c, struct order *o, const struct sim_request 
     drop(o);
 }
 
+/* A worker may offer the method later. */
+static bool comes_yet(const struct sim_scenario *s, uint64_t since, const struct sim_request *r)
+{
+    return s->has_workers && sim_now() - since < SIM_MS(COMES_MS) && sim_error_is(r, "NO_METHOD");
+}
+
 static void heed(struct client *c, struct order *o, const struct sim_request *r)
 {
-    static const char *const passing[] = {"BUSY", "MEMORY", "DRAINING", NULL};
-    static const char *const early[] = {"NO_METHOD", NULL};
-    bool comes = c->scenario->has_workers && sim_now() - o->task->asked_at < SIM_MS(COMES_MS) &&
-                 is_one_of(r->error, early);
+    bool passes =
+        sim_error_is(r, "BUSY") || sim_error_is(r, "MEMORY") || sim_error_is(r, "DRAINING");
     if (!r->answered) {
         sim_story(o->task, "submitted, and the connection ended before the answer");
         if (!json_object_get(o->options, "key"))
             drop(o);
     } else if (r->error.len == 0) {
         take_id(c, o, r);
-    } else if (!comes && !is_one_of(r->error, passing)) {
+    } else if (!comes_yet(c->scenario, o->task->asked_at, r) && !passes) {
         sim_report_refused(c->load->method, r->error);
     }
 }
@@ -205,6 +202,7 @@ void sim_load_spawn(const struct sim_scenario *s)
         require(c != NULL, "no memory for clients");
         c->scenario = s;
         c->load = &s->loads[n];
+        c->from = sim_now();
         clients[client_count++] = c;
         sim_spawn(SIM_WORLD, "client", run, c);
     }
@@ -225,7 +223,7 @@ bool sim_load_over(void)
 
 /* --- Crons --- */
 
-static bool put_cron(const struct sim_cron *c, struct sim_link *l)
+static bool put_cron(const struct sim_scenario *s, const struct sim_cron *c, struct sim_link *l)
 {
     static struct sim_burst burst;
     sim_burst_clear(&burst);
@@ -242,15 +240,16 @@ static bool put_cron(const struct sim_cron *c, struct sim_link *l)
     else
         sim_put_map(&burst.out, 0);
     bool good = sim_burst_run(&burst, l);
-    if (good && burst.requests[0].error.len > 0)
-        sim_report_refused(c->name, burst.requests[0].error);
-    return good;
+    const struct sim_request *r = &burst.requests[0];
+    if (good && r->error.len > 0 && !comes_yet(s, 0, r))
+        sim_report_refused(c->name, r->error);
+    return good && r->error.len == 0;
 }
 
 bool sim_crons_put(const struct sim_scenario *s, struct sim_link *l)
 {
     bool good = true;
     for (uint32_t n = 0; good && n < s->cron_count; n++)
-        good = put_cron(&s->crons[n], l);
+        good = put_cron(s, &s->crons[n], l);
     return good;
 }

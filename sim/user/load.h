@@ -18,7 +18,7 @@ bool sim_load_over(void); /* all has been submitted */
 void sim_latency(const struct sim_scenario *s);
 
 struct sim_link;
-/* False: the connection ended before all was answered. */
+/* False: the connection ended before all was answered, or no worker offers a method yet. */
 bool sim_crons_put(const struct sim_scenario *s, struct sim_link *l);
 
 #endif

@@ -121,6 +121,21 @@ static void add_history(const struct sim_user_task *t)
     sim_net_leave(l);
 }
 
+/* Why it does not go on. */
+static void add_reason(const struct sim_user_task *t)
+{
+    static struct sim_burst burst;
+    struct sim_link *l = sim_node_connect();
+    sim_burst_add(&burst, SIM_OTHER, "task.explain", 1);
+    sim_put_text(&burst.out, t->id);
+    if (sim_burst_run(&burst, l) && burst.requests[0].error.len == 0) {
+        struct span text = sim_member_text(burst.requests[0].result, "text");
+        snprintf(add(sim_now(), t)->text, TEXT, "still %s: %.*s", t->state,
+                 (int)(text.len < 150 ? text.len : 150), text.at);
+    }
+    sim_net_leave(l);
+}
+
 static void add_effects(const struct sim_user_task *t)
 {
     for (uint32_t n = 0; n < sim_effect_count; n++) {
@@ -175,7 +190,7 @@ static void write_story(FILE *to)
 static const char *advice(enum sim_expect_kind kind)
 {
     static const char *const of[] = {
-        [SIM_EXPECT_ENDS] = "What keeps a task open: `ergon task explain`, docs/tasks.md.",
+        [SIM_EXPECT_ENDS] = "What keeps a task open: docs/tasks.md.",
         [SIM_EXPECT_NO_TASK] = "When a task is tried again, and when it is not: docs/tasks.md.",
         [SIM_EXPECT_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
         [SIM_EXPECT_AT_MOST_ONCE] = "Why a task may run twice, and what to do: docs/promises.md.",
@@ -200,6 +215,8 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const
     if (t) {
         if (*t->id)
             add_history(t);
+        if (e && e->kind == SIM_EXPECT_ENDS)
+            add_reason(t);
         add_effects(t);
         choose(t);
         qsort(lines, count, sizeof *lines, by_time);
@@ -208,7 +225,7 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const
     if (e)
         fprintf(to, "  %s\n", advice(e->kind));
     fclose(to);
-    sim_found(text);
+    sim_found(text, SIM_FOUND);
 }
 
 void sim_report_refused(const char *name, struct span error)
@@ -216,10 +233,10 @@ void sim_report_refused(const char *name, struct span error)
     char text[TEXT + 300];
     snprintf(text, sizeof text, "the server refuses %s: %.*s\n", name,
              (int)(error.len < TEXT ? error.len : TEXT), error.at);
-    sim_found(text);
+    sim_found(text, SIM_UNUSABLE);
 }
 
 void sim_report_call(const char *text)
 {
-    sim_found(text);
+    sim_found(text, SIM_FOUND);
 }

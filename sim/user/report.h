@@ -7,6 +7,8 @@
 
 #include "base/span.h"
 
+enum { SIM_UNUSABLE = 2 /* exit status of a process that met a fault of the scenario */ };
+
 struct sim_expect;
 struct sim_user_task;
 

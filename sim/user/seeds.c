@@ -27,13 +27,13 @@ enum {
     PATIENCE_S = 600,     /* of real time, for one seed */
     LAST_PATIENCE_S = 20, /* for the story of a handler that a signal ended */
     SIGNAL_STACK = 1 << 18,
-    REPORT_MAX = 8192,
-    BAD = 2
+    REPORT_MAX = 8192
 };
 
 /* Results of a seed, in memory that its process shares with ours. */
 static struct result {
     char report[REPORT_MAX];     /* the finding; empty: there is none */
+    bool is_unusable;            /* the report is about the scenario */
     bool is_complete;            /* the run has come to its end */
     bool happened[SIM_ROWS_MAX]; /* in any seed: the effect of that expectation */
 } * result;
@@ -155,6 +155,7 @@ static bool run_seed(const struct sim_user_options *o, const struct sim_scenario
     require(child > 0 && waitpid(child, &status, 0) == child, "a process that is not there");
     if (!result->is_complete && result->report[0] == '\0')
         explain(status);
+    result->is_unusable = WIFEXITED(status) && WEXITSTATUS(status) == SIM_UNUSABLE;
     return result->report[0] == '\0';
 }
 
@@ -188,6 +189,10 @@ static int run_all(const struct sim_user_options *o, const struct sim_scenario *
 {
     for (uint64_t n = 0; n < o->count; n++)
         if (!run_seed(o, s, o->seed + n)) {
+            if (result->is_unusable) {
+                fprintf(stderr, "%s: %s", o->scenario, result->report);
+                return SIM_UNUSABLE;
+            }
             tell(o, o->seed + n);
             return 1;
         }
@@ -236,7 +241,7 @@ int sim_user_seeds(const struct sim_user_options *o)
     open_result();
     if (!prepare(o, &s, error, sizeof error)) {
         fprintf(stderr, "%s\n", error);
-        return BAD;
+        return SIM_UNUSABLE;
     }
     return o->remote ? run_asked(o, &s) : run_all(o, &s);
 }

@@ -63,7 +63,7 @@ static void take_text(struct span map, const char *key, char *out, size_t size)
 static void heed(struct sim_user_task *t, const struct sim_request *r)
 {
     if (r->error.len > 0) {
-        t->ended = r->error.len >= 7 && memcmp(r->error.at, "NO_TASK", 7) == 0;
+        t->ended = sim_error_is(r, "NOT_FOUND");
         if (t->ended)
             snprintf(t->state, sizeof t->state, "forgotten");
         return;

@@ -35,28 +35,34 @@ static int add_module(struct registry *r, char *error, size_t size)
 }
 
 /* JSON is YAML.  The file is there as long as the process is. */
-static const char *configuration_file(const json_t *server)
+static const char *configuration_file(const json_t *server, char path[40])
 {
-    static char path[40];
     int fd = memfd_create("server", MFD_CLOEXEC);
     require(fd >= 0 && json_dumpfd(server, fd, 0) == 0, "no memory for the configuration");
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    snprintf(path, 40, "/proc/self/fd/%d", fd);
     return path;
 }
 
 bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size)
 {
     static const char *flags[12] = {"--loops", "2", "--manager-place", "own"};
+    static char path[40];
     int n = 4;
     if (s->server) {
         flags[n++] = "--config";
-        flags[n++] = configuration_file(s->server);
+        flags[n++] = configuration_file(s->server, path);
     }
     if (s->store) {
         flags[n++] = "--store";
         flags[n++] = SIM_STORE;
     }
-    return sim_node_configure(flags, add_module, error, size);
+    char why[600] = "";
+    if (sim_node_configure(flags, add_module, why, sizeof why))
+        return true;
+    why[strcspn(why, "\n")] = '\0';
+    const char *of = *path && strncmp(why, path, strlen(path)) == 0 ? why + strlen(path) : NULL;
+    snprintf(error, size, "%s: server%s", s->path, of ? strchr(of, ' ') : why);
+    return false;
 }
 
 void sim_user_node_changed(void)
@@ -122,6 +128,8 @@ static void put_crons(void)
         struct sim_link *l = sim_node_connect();
         good = sim_crons_put(scenario, l);
         sim_net_leave(l);
+        if (!good)
+            sim_sleep_for(SIM_MS(LOOK_MS));
     }
 }
 
@@ -198,6 +206,7 @@ void sim_user_run(const struct sim_scenario *s, bool remote, uint64_t seed)
     is_remote = remote;
     sim_chance_seed(seed);
     sim_schedule_shape();
+    sim_schedule_mild();
     sim_disk_open();
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();

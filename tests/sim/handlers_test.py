@@ -250,6 +250,14 @@ def heeds_everything(sim):
     assert re.match(r"seed 1: task t\w+ of good.key is done", found.stdout), found.stdout + found.stderr
 
 
+def tells_of_effects_beside_the_sequence(sim):
+    """The story of a number that is of no sequence is that of the task which reported it."""
+    source = CHECKS.replace("runs++;", 'ergon_sim_effect(task, "charge", 7);').replace("handler.h>", "handler.h>\n#include <ergon/sim.h>", 1)
+    scenario = f"load: [{{method: count, params: [{{seq: order}}], every: 1s, for: 3s}}]\nexpect: [{ONCE}]\n"
+    found = sim.play(sim.build_text("checks.so", source), scenario, 1)
+    assert re.search(r"charge happened 3 times for order 7\n(.*\n)+.* effect charge\(7\) of attempt 1\n.* done", found.stdout), found.stdout
+
+
 def asks_the_module(sim):
     """Its memory is that of its last start: a count of all runs would be 300."""
     module = sim.build_text("checks.so", CHECKS)
@@ -261,8 +269,29 @@ def asks_the_module(sim):
 
 
 def sees_crons_beside_a_load(sim):
-    found = sim.play(sim.build_text("fails.so", FAILS), BESIDE, 3)
+    module = sim.build_text("fails.so", FAILS)
+    found = sim.play(module, BESIDE, 3)
     assert re.match(r"seed 1: task t\w+ of bad is failed", found.stdout), found.stdout + found.stderr
+    cancelled = "load: [{method: good, every: 1s, for: 9s, options: {delay: 1h}}]\nfaults: {cancel: 100%}\n"
+    cancelled += "expect: [no task of good is cancelled]\n"
+    found = sim.play(module, cancelled, 1)
+    assert re.match(r"seed 1: task t\w+ of good is cancelled\n", found.stdout), found.stdout + found.stderr
+
+
+def tells_what_tasks_wait_for(sim):
+    """Those of a server without a store are forgotten when it dies; those that are delayed say so; and a wrong configuration, method
+    or option is no finding."""
+    module = sim.build_text("fails.so", FAILS)
+    load = "load: [{method: good, every: 1s, for: 20s, options: {delay: %s}}]\nexpect: [every task of good ends within 1m of calm]\n"
+    done = sim.play(module, "server: {store: false}\nfaults: {kill: 6/min}\n" + load % "10s", 5)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = sim.play(module, load % "1h", 1)
+    assert re.search(r" of good has not ended; it is delayed\n(.*\n)* +[0-9.]+ s  still delayed: it is due in", done.stdout), done.stdout
+    for text, told in {"server: {tasks: {crashes: many}}\n" + load % "1s": "scenario.yaml: server tasks.crashes: ",
+                       load.replace("good,", "goad,") % "1s": "the server refuses goad: NO_METHOD: ",
+                       load.replace("delay", "dilay") % "1s": "BAD_PARAMS: "}.items():
+        done = sim.play(module, text.replace("of good", "of *"), 1)
+        assert done.returncode == 2 and told in done.stderr, (text, done.stdout, done.stderr)
 
 
 def simulates_calls_in_tail_position(sim):
@@ -346,12 +375,14 @@ if __name__ == "__main__":
         finds_classics(simulation, int(sys.argv[4]) if len(sys.argv) > 4 else CORRECT)
         heeds_everything(simulation)
         sees_crons_beside_a_load(simulation)
+        tells_what_tasks_wait_for(simulation)
         simulates_calls_in_tail_position(simulation)
         tells_times_of_the_story(simulation)
         tells_the_story_of_a_crash(simulation)
         has_room(simulation)
         waits_by_the_clock_of_a_condition(simulation)
         tells_of_a_name_that_may_be_wrong(simulation)
+        tells_of_effects_beside_the_sequence(simulation)
         asks_the_module(simulation)
         refuses_calls(simulation)
         gives_calls_to_stand_ins(simulation)

@@ -12,6 +12,7 @@ import queue
 import random
 import re
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -21,8 +22,7 @@ from datetime import datetime as moment
 from time import monotonic, sleep
 
 sys.path.insert(0, os.path.join(sys.argv[1], "clients", "python"))
-from ergon_client import Again  # noqa: E402
-from ergon_client import testing  # noqa: E402
+from ergon_client import Again, aio, testing  # noqa: E402
 from ergon_client.testing import Found, effect, simulate  # noqa: E402
 
 PROGRAM = sys.argv[2]
@@ -266,6 +266,34 @@ def refuses_threads():
     assert threading.Thread.start.__qualname__ == "Thread.start"
 
 
+def refuses_connections():
+    def dials(bank):
+        async def charge(context, order):
+            async with aio.Client("ergon://127.0.0.1:1") as client:
+                await client.call("echo", 1)
+        return {"orders.charge": charge}
+
+    def connects(bank):
+        def charge(context, order):
+            socket.create_connection(("127.0.0.1", 1))
+        return {"orders.charge": charge}
+    for app in dials, connects:
+        told = found(app, seeds=1)
+        assert told and "the handler of orders.charge opens a connection" in told, told
+
+
+def waits_for_workers_of_a_cron():
+    crons = [{"name": "tick", "schedule": "every 1m", "method": "tick"}]
+    for seed in range(1, 6):
+        try:
+            simulate({"tick": lambda context: None}, {"crons": crons, "for": "5m", "expect": ["no task of tick is done"]},
+                     seed=seed, seeds=1, program=PROGRAM)
+        except Found as error:
+            assert " of tick is done\n" in str(error), error
+        else:
+            raise AssertionError("the cron does not come")
+
+
 def refuses_a_wrong_scenario():
     try:
         simulate(once, {**SCENARIO, "faults": {"restrat": "1/min"}}, outside=Bank, program=PROGRAM)
@@ -291,5 +319,7 @@ if __name__ == "__main__":
     fails_a_task_that_exits()
     warns_of_a_name_that_may_be_wrong()
     refuses_threads()
+    refuses_connections()
+    waits_for_workers_of_a_cron()
     refuses_a_wrong_scenario()
     assert time.time is clock

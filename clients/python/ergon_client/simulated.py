@@ -12,6 +12,8 @@ import functools
 import os
 import queue
 import random
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -95,8 +97,17 @@ class Datetime(datetime.datetime, metaclass=Kind):
         return cls.now(datetime.timezone.utc).replace(tzinfo=None)
 
 
-def refuse_thread(_):
-    run.refuse("starts a thread, which a simulation does not have: its time would be another")
+def refuse_network(*_):
+    run.refuse("opens a connection, which a simulation does not have: let `outside` stand in for what it calls")
+
+
+# Methods that are refused, and why.
+REFUSED = [
+    (threading.Thread, "start",
+     lambda *_: run.refuse("starts a thread, which a simulation does not have: its time would be another")),
+    (subprocess.Popen, "_execute_child", lambda *_: run.refuse("starts a process, which a simulation does not have")),
+    (socket.socket, "connect", refuse_network),
+]
 
 
 def of_now(real):
@@ -112,6 +123,13 @@ def of_now(real):
 time_gmtime, time_localtime, time_ctime, time_strftime = time.gmtime, time.localtime, time.ctime, time.strftime
 
 
+def choice(real, ours):
+    @functools.wraps(real)
+    def call(*args, **named):
+        return (ours if is_simulated() else real)(*args, **named)
+    return call
+
+
 def replacements():
     """Pairs of what Python has, and what is in its place."""
     functions = [
@@ -119,14 +137,7 @@ def replacements():
         (time.monotonic_ns, lambda: run.now), (time.perf_counter, lambda: run.monotonic()),
         (time.perf_counter_ns, lambda: run.now), (time.sleep, lambda seconds: run.sleep(seconds)),
         (os.urandom, lambda size: run.chance.randbytes(size)), (os.getrandom, lambda size, flags=0: run.chance.randbytes(size)),
-        (threading.Thread.start, refuse_thread),
         *((each, of_now(each)) for each in (time.gmtime, time.localtime, time.ctime, time.asctime, time.strftime))]
-
-    def choice(real, ours):
-        @functools.wraps(real)
-        def call(*args, **named):
-            return (ours if is_simulated() else real)(*args, **named)
-        return call
     return [(real, choice(real, ours)) for real, ours in functions] + [
         (_thread.allocate_lock, Lock), (datetime.datetime, Datetime), (queue.SimpleQueue, queue._PySimpleQueue)]
 
@@ -147,15 +158,18 @@ def exchange(pairs):
 def system(log):
     """Time, chance, locks and threads are the simulation's."""
     pairs, chance = replacements(), random.getstate()
-    (start, refusal), = [pair for pair in pairs if pair[0] is threading.Thread.start]
     recursive, was = threading._CRLock, log.disabled
     exchange(pairs)
-    threading.Thread.start, threading._CRLock = refusal, None  # else it has a lock of its own
+    for of, name, ours in REFUSED:
+        setattr(of, name, choice(getattr(of, name), ours))
+    threading._CRLock = None  # else it has a lock of its own
     log.disabled = True  # what fails is tried again, and told if it matters
     try:
         yield
     finally:
         exchange([(by, of) for of, by in pairs])
-        threading.Thread.start, threading._CRLock = start, recursive
+        for of, name, _ in REFUSED:
+            setattr(of, name, getattr(of, name).__wrapped__)
+        threading._CRLock = recursive
         random.setstate(chance)
         log.disabled = was

@@ -177,6 +177,11 @@ class Loop(asyncio.BaseEventLoop):
     def _check_closed(self):
         pass  # what is freed after the end may still ask for something, in vain
 
+    def _refuse(self, *_, **__):
+        simulated.refuse_network()
+
+    create_connection = create_unix_connection = create_server = create_datagram_endpoint = getaddrinfo = _refuse
+
     def call_soon(self, callback, *args, context=None):
         handle = super().call_soon(callback, *args, context=context)
         self._drop(handle)
