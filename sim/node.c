@@ -18,7 +18,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { FLAGS_MAX = 80 };
+enum { FLAGS_MAX = 80, LOOK_MS = 1000 /* as server/system/watchdog.c has it */ };
 
 static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled, and cut off */
 
@@ -142,8 +142,10 @@ static void serve(struct topology *t)
     node.serves = true;
     sim_memory_serves();
     sim_wake_all(&node);
-    while (!node.stopping)
-        sim_wait_for(&node, SIM_NEVER);
+    while (!node.stopping) {
+        sim_wait_for(&node, sim_now() + SIM_MS(LOOK_MS));
+        tasks_look(t->tasks);
+    }
     stop(t);
 }
 

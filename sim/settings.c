@@ -31,12 +31,26 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-void sim_flag_set(struct sim_flags *f, const char *flag, const char *value)
+/* Its place; that of the next, if it is not there. */
+static int find(const struct sim_flags *f, const char *flag)
 {
     size_t len = strlen(flag);
     int n = 0;
     while (n < f->count && (strncmp(f->text[n], flag, len) != 0 || f->text[n][len] != '='))
         n++;
+    return n;
+}
+
+const char *sim_flag_value(const struct sim_flags *f, const char *flag)
+{
+    int n = find(f, flag);
+    require(n < f->count, "a flag that there is not");
+    return f->text[n] + strlen(flag) + 1;
+}
+
+void sim_flag_set(struct sim_flags *f, const char *flag, const char *value)
+{
+    int n = find(f, flag);
     require(n < SIM_FLAGS_MAX, "too many flags");
     snprintf(f->text[n], sizeof *f->text, "%s=%s", flag, value);
     f->words[n] = f->text[n];
@@ -59,16 +73,23 @@ static const char *any_other(int row)
     return rows[row].others[sim_below(SIM_SHAPE, count)];
 }
 
-void sim_flags_draw(struct sim_flags *f)
+static void set_other(struct sim_flags *f, const char *flag, const char *other)
+{
+    sim_flag_set(f, flag, other);
+    sim_record_flag(flag, other);
+    sim_tell("%s %s", flag, other);
+}
+
+void sim_flags_draw(struct sim_flags *f, bool flood)
 {
     bool some = sim_one_in(SIM_SHAPE, 2);
     sim_flags_plain(f);
-    for (int n = 0; some && n < ROWS; n++) {
-        if (!sim_one_in(SIM_SHAPE, OTHER_ONE_IN))
-            continue;
-        const char *other = any_other(n);
-        sim_flag_set(f, rows[n].flag, other);
-        sim_record_flag(rows[n].flag, other);
-        sim_tell("%s %s", rows[n].flag, other);
-    }
+    for (int n = 0; some && n < ROWS; n++)
+        if (sim_one_in(SIM_SHAPE, OTHER_ONE_IN))
+            set_other(f, rows[n].flag, any_other(n));
+    if (!flood)
+        return;
+    set_other(f, "--executors-bound", "fixed");
+    set_other(f, "--stepped-queue", "1024");
+    set_other(f, "--blocking-queue", "256");
 }

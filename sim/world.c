@@ -22,6 +22,7 @@
 #include "sim/record.h"
 #include "sim/schedule.h"
 #include "sim/sems.h"
+#include "sim/stand_ins.h"
 #include "sim/system.h"
 #include "sim/trace.h"
 #include "sim/faults.h"
@@ -41,6 +42,7 @@ enum {
 enum look { NOTE, COMPARE, COUNT, ENDED };
 
 static struct sim_burst burst;
+static bool may_stand_in;   /* there may be more blocking executors than there are */
 static uint32_t open_count; /* tasks that COUNT found open */
 
 static void heed(const struct sim_request *r, enum look how)
@@ -194,6 +196,7 @@ void sim_configure(struct sim_flags *f)
 {
     char error[400] = "";
     sim_flag_set(f, "--store", SIM_STORE);
+    may_stand_in = sim_may_stand_in(f);
     if (!sim_node_configure(f->words, add_demo, error, sizeof error))
         sim_finding("the configuration is not accepted: %s", error);
 }
@@ -330,6 +333,8 @@ static void check_all(void)
 {
     struct sim_link *l = sim_node_connect();
     sim_check_cron(&burst, l);
+    if (may_stand_in)
+        sim_check_stand_ins(&burst, l);
     sim_net_leave(l);
     sim_check_order();
     sim_check_limits();
@@ -371,7 +376,7 @@ void sim_world_run(uint64_t seed)
     sim_record_others(seed);
     sim_clients_shape();
     sim_disk_open();
-    sim_flags_draw(&flags);
+    sim_flags_draw(&flags, sim_clients_flood());
     sim_configure(&flags);
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
