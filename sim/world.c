@@ -86,8 +86,12 @@ static bool look(enum look how)
     bool good = true;
     for (uint32_t n = 0; good && n < sim_task_count; n += SIM_BURST_MAX)
         good = look_at(l, n, how);
-    if (how == NOTE || how == COMPARE)
-        good = good && (how == NOTE ? sim_lists_note(l) : sim_lists_compare(l));
+    if (good && how == NOTE)
+        good = sim_lists_note(l);
+    else if (good && how == COMPARE)
+        good = sim_lists_compare(l);
+    else if (how == COMPARE) /* what is asked from now on may change them */
+        sim_lists_forget();
     good = good && sim_check_accounts(l);
     sim_net_leave(l);
     sim_memory_ample(false);
