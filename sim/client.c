@@ -36,7 +36,6 @@ static bool quiet;
 static struct {
     uint32_t burst; /* requests, at most */
     uint64_t pause; /* ns between two bursts, at most */
-    uint64_t block; /* ms for which a thread is blocked, below */
 } shape;
 
 static uint64_t below(uint64_t n)
@@ -159,7 +158,7 @@ static void call_echo(struct client *c)
 
 static void call_block(struct client *c)
 {
-    put_call(c, "block", below(shape.block));
+    put_call(c, "block", below(30));
 }
 
 static void call_sleep(struct client *c)
@@ -174,7 +173,7 @@ static void submit_brief(struct client *c)
 
 static void submit_blocking(struct client *c)
 {
-    put_submit(c, "block", below(shape.block), 0);
+    put_submit(c, "block", below(40), 0);
 }
 
 static void submit_flaky(struct client *c)
@@ -435,11 +434,6 @@ static void shape_most(void)
     weight_sum *= 2;
 }
 
-bool sim_clients_flood(void)
-{
-    return shape.burst == SIM_BURST_MAX;
-}
-
 void sim_clients_shape(void)
 {
     static const uint32_t some[] = {0, 1, 1, 2, 8};
@@ -447,7 +441,6 @@ void sim_clients_shape(void)
     shape.burst = 1u << sim_below(SIM_SHAPE, 5);
     if (sim_one_in(SIM_SHAPE, 8)) /* more than the lane to an executor holds */
         shape.burst = SIM_BURST_MAX;
-    shape.block = sim_clients_flood() ? 2 : 40; /* a manager that cannot give does not sleep */
     shape.pause = SIM_MS(1) << sim_below(SIM_SHAPE, 7);
     for (uint32_t n = 0; n < DEED_KINDS; n++) {
         weights[n] = some[sim_below(SIM_SHAPE, sizeof some / sizeof *some)] + (n == 0);

@@ -9,7 +9,6 @@
 struct sim_request;
 
 void sim_clients_shape(void); /* how many, and what they like to ask for: by the seed */
-bool sim_clients_flood(void); /* their bursts are as long as may be */
 void sim_clients_spawn(void);
 
 void sim_clients_quiet(bool quiet); /* they end their burst, and ask for nothing more; or go on */

@@ -73,23 +73,16 @@ static const char *any_other(int row)
     return rows[row].others[sim_below(SIM_SHAPE, count)];
 }
 
-static void set_other(struct sim_flags *f, const char *flag, const char *other)
-{
-    sim_flag_set(f, flag, other);
-    sim_record_flag(flag, other);
-    sim_tell("%s %s", flag, other);
-}
-
-void sim_flags_draw(struct sim_flags *f, bool flood)
+void sim_flags_draw(struct sim_flags *f)
 {
     bool some = sim_one_in(SIM_SHAPE, 2);
     sim_flags_plain(f);
-    for (int n = 0; some && n < ROWS; n++)
-        if (sim_one_in(SIM_SHAPE, OTHER_ONE_IN))
-            set_other(f, rows[n].flag, any_other(n));
-    if (!flood)
-        return;
-    set_other(f, "--executors-bound", "fixed");
-    set_other(f, "--stepped-queue", "1024");
-    set_other(f, "--blocking-queue", "256");
+    for (int n = 0; some && n < ROWS; n++) {
+        if (!sim_one_in(SIM_SHAPE, OTHER_ONE_IN))
+            continue;
+        const char *other = any_other(n);
+        sim_flag_set(f, rows[n].flag, other);
+        sim_record_flag(rows[n].flag, other);
+        sim_tell("%s %s", rows[n].flag, other);
+    }
 }

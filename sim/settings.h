@@ -2,8 +2,6 @@
 #ifndef ERGON_SIM_SETTINGS_H
 #define ERGON_SIM_SETTINGS_H
 
-#include <stdbool.h>
-
 enum { SIM_FLAGS_MAX = 32 };
 
 struct sim_flags {
@@ -18,7 +16,6 @@ void sim_flag_set(struct sim_flags *f, const char *flag, const char *value);
 /* The plain ones; and these by chance, which records those that are other. */
 void sim_flags_plain(struct sim_flags *f);
 const char *sim_flag_value(const struct sim_flags *f, const char *flag);
-/* `flood`: executors are given more at a time than their lanes hold. */
-void sim_flags_draw(struct sim_flags *f, bool flood);
+void sim_flags_draw(struct sim_flags *f);
 
 #endif

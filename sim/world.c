@@ -380,7 +380,7 @@ void sim_world_run(uint64_t seed)
     sim_record_others(seed);
     sim_clients_shape();
     sim_disk_open();
-    sim_flags_draw(&flags, sim_clients_flood());
+    sim_flags_draw(&flags);
     sim_configure(&flags);
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();
