@@ -228,6 +228,7 @@ _Noreturn static void refuse(const char *name, const char *does)
     sim_report_call(text);
 }
 
+/* A name that ends in _ is that of a family. */
 #define REFUSED(X)                                                                                 \
     X(socket, "opens a socket")                                                                    \
     X(connect, "opens a connection")                                                               \
@@ -245,28 +246,17 @@ _Noreturn static void refuse(const char *name, const char *does)
     X(_exit, "ends the process")                                                                   \
     X(quick_exit, "ends the process")                                                              \
     X(pthread_exit, "ends its thread")                                                             \
-    X(epoll_wait, "waits for a descriptor")                                                        \
-    X(epoll_pwait, "waits for a descriptor")                                                       \
+    X(epoll_, "waits for a descriptor")                                                            \
     X(ppoll, "waits for a descriptor")                                                             \
     X(pselect, "waits for a descriptor")                                                           \
     X(poll, "waits for a descriptor")                                                              \
     X(select, "waits for a descriptor")                                                            \
     X(pthread_mutex_timedlock, "waits for a lock with a limit")                                    \
     X(pthread_mutex_clocklock, "waits for a lock with a limit")                                    \
-    X(pthread_rwlock_rdlock, "takes a lock of readers and writers")                                \
-    X(pthread_rwlock_wrlock, "takes a lock of readers and writers")                                \
-    X(pthread_rwlock_tryrdlock, "takes a lock of readers and writers")                             \
-    X(pthread_rwlock_trywrlock, "takes a lock of readers and writers")                             \
-    X(pthread_rwlock_timedrdlock, "takes a lock of readers and writers")                           \
-    X(pthread_rwlock_timedwrlock, "takes a lock of readers and writers")                           \
-    X(pthread_rwlock_clockrdlock, "takes a lock of readers and writers")                           \
-    X(pthread_rwlock_clockwrlock, "takes a lock of readers and writers")                           \
-    X(pthread_barrier_wait, "waits at a barrier")                                                  \
-    X(mtx_lock, "takes a lock of C11")                                                             \
-    X(mtx_timedlock, "takes a lock of C11")                                                        \
-    X(mtx_trylock, "takes a lock of C11")                                                          \
-    X(cnd_wait, "waits for a condition of C11")                                                    \
-    X(cnd_timedwait, "waits for a condition of C11")
+    X(pthread_rwlock_, "takes a lock of readers and writers")                                      \
+    X(pthread_barrier_, "waits at a barrier")                                                      \
+    X(mtx_, "takes a lock of C11")                                                                 \
+    X(cnd_, "waits for a condition of C11")
 #define REFUSE(name, does)                                                                         \
     _Noreturn static void refuse_##name(void)                                                      \
     {                                                                                              \
@@ -392,8 +382,11 @@ static const struct {
 
 sim_call *sim_call_named(const char *name)
 {
-    for (size_t n = 0; n < sizeof calls / sizeof *calls; n++)
-        if (strcmp(calls[n].name, name) == 0)
+    for (size_t n = 0; n < sizeof calls / sizeof *calls; n++) {
+        size_t len = strlen(calls[n].name);
+        bool is_family = calls[n].name[len - 1] == '_';
+        if (strncmp(calls[n].name, name, is_family ? len : len + 1) == 0)
             return calls[n].function;
+    }
     return NULL;
 }

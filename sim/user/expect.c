@@ -87,11 +87,6 @@ const char *sim_expect_read(const char *text, struct sim_expect *e)
            "  effect charge happens in order of order";
 }
 
-uint64_t sim_expect_patience(const struct sim_expect *e)
-{
-    return e->kind == SIM_EXPECT_ENDS ? e->within : 0;
-}
-
 /* --- Of tasks --- */
 
 static bool is_meant(const struct sim_expect *e, const struct sim_user_task *t)

@@ -20,16 +20,13 @@ struct sim_expect {
     char state[16];    /* of a task */
     char effect[48];   /* its name */
     char sequence[32]; /* of values.h */
-    uint64_t within;   /* ns */
+    uint64_t within;   /* ns after calm, by when all tasks must have ended; 0: not said */
 };
 
 /* NULL, or what is wrong with it. */
 const char *sim_expect_read(const char *text, struct sim_expect *out);
 
-/* So long after calm all tasks of the method must have ended; 0: nothing is said of that. */
-uint64_t sim_expect_patience(const struct sim_expect *e);
-
-/* In calm, once sim_expect_patience() is over or all tasks have ended.  What is not so is reported,
+/* In calm, once `within` is over or all tasks have ended.  What is not so is reported,
  * which ends the process. */
 void sim_expect_check(const struct sim_expect *e);
 

@@ -33,37 +33,6 @@ static void end_node(enum sim_end how, const char *text)
     sim_story_all("the server is up again");
 }
 
-static void restart(void)
-{
-    end_node(SIM_STOP, "the server is restarted (SIGTERM)");
-}
-
-static void kill_node(void)
-{
-    end_node(SIM_KILL, "the server is killed (kill -9)");
-}
-
-static void power(void)
-{
-    end_node(SIM_POWER, "the server loses power");
-}
-
-static void lose_connection(void)
-{
-    sim_story_all("a connection is reset");
-    sim_net_reset(below(SIM_NEVER >> 16));
-}
-
-static void lose_worker(void)
-{
-    sim_remote_lose(false);
-}
-
-static void kill_worker(void)
-{
-    sim_remote_lose(true);
-}
-
 static void suspend(void)
 {
     uint64_t ns = 1 + below(SIM_MS(SUSPENDED_MS));
@@ -78,16 +47,36 @@ static void set_clock(void)
     sim_story_all("the wall clock was set by %+" PRId64 " s", ns / 1000000000);
 }
 
-static void (*const deeds[SIM_FAULTS_COUNT])(void) = {
-    [SIM_FAULT_RESTART] = restart,
-    [SIM_FAULT_KILL] = kill_node,
-    [SIM_FAULT_POWER] = power,
-    [SIM_FAULT_CONNECTION_LOST] = lose_connection,
-    [SIM_FAULT_WORKER_LOST] = lose_worker,
-    [SIM_FAULT_WORKER_KILLED] = kill_worker,
-    [SIM_FAULT_SUSPEND] = suspend,
-    [SIM_FAULT_CLOCK] = set_clock,
-};
+static void inject(enum sim_fault fault)
+{
+    switch (fault) {
+    case SIM_FAULT_RESTART:
+        end_node(SIM_STOP, "the server is restarted (SIGTERM)");
+        break;
+    case SIM_FAULT_KILL:
+        end_node(SIM_KILL, "the server is killed (kill -9)");
+        break;
+    case SIM_FAULT_POWER:
+        end_node(SIM_POWER, "the server loses power");
+        break;
+    case SIM_FAULT_CONNECTION_LOST:
+        sim_story_all("a connection is reset");
+        sim_net_reset(below(SIM_NEVER >> 16));
+        break;
+    case SIM_FAULT_WORKER_LOST:
+    case SIM_FAULT_WORKER_KILLED:
+        sim_remote_lose(fault == SIM_FAULT_WORKER_KILLED);
+        break;
+    case SIM_FAULT_SUSPEND:
+        suspend();
+        break;
+    case SIM_FAULT_CLOCK:
+        set_clock();
+        break;
+    case SIM_FAULTS_COUNT:
+        break;
+    }
+}
 
 static void draw_next(int n)
 {
@@ -115,7 +104,7 @@ static void run(void *arg)
         while (calm)
             sim_wait_for(&calm, SIM_NEVER);
         busy = true;
-        deeds[n]();
+        inject((enum sim_fault)n);
         busy = false;
         sim_wake_all(&busy);
         draw_next(n);

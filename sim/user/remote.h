@@ -5,9 +5,8 @@
  *   to it     [now, wall, events]: ns of the monotonic clock, ns since 1970, and an array of
  *             ["bytes", connection, bin], ["closed", connection], ["killed", worker]
  *   from it   [until, actions]: when it wants to be asked at the latest (ns; nil: never), and an
- *             array of ["open", connection, worker], ["send", connection, bin], ["close",
- * connection],
- *             ["effect", task, attempt, name, key], ["failed", text]
+ *             array of ["open", connection, worker], ["send", connection, bin],
+ *             ["close", connection], ["effect", task, attempt, name, key], ["failed", text]
  *
  * Connections are numbers that the other process chooses. */
 #ifndef ERGON_SIM_USER_REMOTE_H

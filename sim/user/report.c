@@ -99,39 +99,38 @@ static void add_event(const struct sim_user_task *t, struct span event, uint64_t
                  text.at);
 }
 
-static void add_history(const struct sim_user_task *t)
+static void add_events(const struct sim_user_task *t, struct span history)
 {
-    static struct sim_burst burst;
-    struct sim_link *l = sim_node_connect();
     uint32_t events = 0;
     uint64_t at = 0;
     struct span event;
-    sim_burst_add(&burst, SIM_OTHER, "task.get", 2);
-    sim_put_text(&burst.out, t->id);
-    sim_put_map(&burst.out, 1);
-    sim_put_text(&burst.out, "history");
-    sim_put_bool(&burst.out, true);
-    bool good = sim_burst_run(&burst, l);
-    struct reader r = reader_of(sim_member(burst.requests[0].result, "history"));
-    if (good && burst.requests[0].error.len == 0 && read_array(&r, &events))
+    struct reader r = reader_of(history);
+    if (read_array(&r, &events))
         while (events-- > 0 && read_any(&r, &event)) {
             at = time_of(sim_member_uint(event, "at"), at);
             add_event(t, event, at);
         }
-    sim_net_leave(l);
 }
 
-/* Why it does not go on. */
-static void add_reason(const struct sim_user_task *t)
+/* Its history; `is_open`: and why it does not go on. */
+static void ask(const struct sim_user_task *t, bool is_open)
 {
     static struct sim_burst burst;
-    struct sim_link *l = sim_node_connect();
-    sim_burst_add(&burst, SIM_OTHER, "task.explain", 1);
+    const struct sim_request *get = sim_burst_add(&burst, SIM_OTHER, "task.get", 2);
     sim_put_text(&burst.out, t->id);
-    if (sim_burst_run(&burst, l) && burst.requests[0].error.len == 0) {
-        struct span text = sim_member_text(burst.requests[0].result, "text");
-        snprintf(add(sim_now(), t)->text, TEXT, "still %s: %.*s", t->state,
-                 (int)(text.len < 150 ? text.len : 150), text.at);
+    sim_put_map(&burst.out, 1);
+    sim_put_text(&burst.out, "history");
+    sim_put_bool(&burst.out, true);
+    const struct sim_request *explain = sim_burst_add(&burst, SIM_OTHER, "task.explain", 1);
+    sim_put_text(&burst.out, t->id);
+    struct sim_link *l = sim_node_connect();
+    if (sim_burst_run(&burst, l) && get->error.len == 0 && explain->error.len == 0) {
+        struct span state = sim_member_text(explain->result, "state"),
+                    text = sim_member_text(explain->result, "text");
+        add_events(t, sim_member(get->result, "history"));
+        if (is_open)
+            snprintf(add(sim_now(), t)->text, TEXT, "still %.*s: %.*s", (int)state.len, state.at,
+                     (int)(text.len < 150 ? text.len : 150), text.at);
     }
     sim_net_leave(l);
 }
@@ -214,9 +213,7 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const
         fprintf(to, "  expected: %s\n", e->text);
     if (t) {
         if (*t->id)
-            add_history(t);
-        if (e && e->kind == SIM_EXPECT_ENDS)
-            add_reason(t);
+            ask(t, e && e->kind == SIM_EXPECT_ENDS);
         add_effects(t);
         choose(t);
         qsort(lines, count, sizeof *lines, by_time);

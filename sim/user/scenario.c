@@ -104,24 +104,23 @@ static const char *check_values(const json_t *value)
                : sim_values_check(value);
 }
 
+static void read_values(struct reading *r, const json_t *value, const json_t **into, bool is_good,
+                        const char *what)
+{
+    const char *why = is_good ? check_values(value) : what;
+    *into = value;
+    if (why)
+        wrong(r, value, "%s", why);
+}
+
 static void read_params(struct reading *r, const json_t *value, void *into)
 {
-    const char *why = check_values(value);
-    *(const json_t **)into = value;
-    if (!json_is_array(value))
-        wrong(r, value, "params are a list: [1, {seq: order}]");
-    else if (why)
-        wrong(r, value, "%s", why);
+    read_values(r, value, into, json_is_array(value), "params are a list: [1, {seq: order}]");
 }
 
 static void read_options(struct reading *r, const json_t *value, void *into)
 {
-    const char *why = check_values(value);
-    *(const json_t **)into = value;
-    if (!json_is_object(value))
-        wrong(r, value, "options are a map: {retries: 5}");
-    else if (why)
-        wrong(r, value, "%s", why);
+    read_values(r, value, into, json_is_object(value), "options are a map: {retries: 5}");
 }
 
 static bool duration(const json_t *value, uint64_t *ns)
@@ -245,23 +244,16 @@ static void read_rows(struct reading *r, const json_t *list,
     json_array_foreach(list, n, row) add(r, row);
 }
 
-static void read_loads(struct reading *r, const json_t *list, void *into)
-{
-    (void)into;
-    read_rows(r, list, add_load);
-}
-
-static void read_crons(struct reading *r, const json_t *list, void *into)
-{
-    (void)into;
-    read_rows(r, list, add_cron);
-}
-
-static void read_expects(struct reading *r, const json_t *list, void *into)
-{
-    (void)into;
-    read_rows(r, list, add_expect);
-}
+#define ROWS(name, add)                                                                            \
+    static void name(struct reading *r, const json_t *list, void *into)                            \
+    {                                                                                              \
+        (void)into;                                                                                \
+        read_rows(r, list, add);                                                                   \
+    }
+ROWS(read_loads, add_load)
+ROWS(read_crons, add_cron)
+ROWS(read_expects, add_expect)
+#undef ROWS
 
 static void read_faults(struct reading *r, const json_t *map, void *into)
 {
@@ -283,15 +275,7 @@ static void read_faults(struct reading *r, const json_t *map, void *into)
     read_map(r, map, keys, r->s);
 }
 
-/* The simulation takes the place of clients, operators and the system, and sets these keys. */
-static void refuse(struct reading *r, const json_t *value, void *into)
-{
-    (void)into;
-    wrong(r, value,
-          "the simulation decides on listen, admin, modules, audit, log, trace, tls, "
-          "recorder, sandbox and tokens_file: leave them out of server");
-}
-
+/* The simulation takes the place of clients, operators and the system. */
 static void read_server(struct reading *r, const json_t *map, void *into)
 {
     static const char *const refused[] = {"listen", "admin",    "modules", "audit",       "log",
@@ -302,7 +286,9 @@ static void read_server(struct reading *r, const json_t *map, void *into)
         wrong(r, map, "the configuration of the server belongs here: {tasks: {crashes: 3}}");
     for (size_t n = 0; n < sizeof refused / sizeof *refused; n++)
         if (json_object_get(map, refused[n]))
-            refuse(r, map, NULL);
+            wrong(r, map,
+                  "the simulation decides on listen, admin, modules, audit, log, trace, tls, "
+                  "recorder, sandbox and tokens_file: leave them out of server");
     if (store && !json_is_boolean(store))
         wrong(r, store, "store is true or false: its file is on the simulated disk");
     r->s->store = !json_is_false(store);

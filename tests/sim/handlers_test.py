@@ -35,8 +35,8 @@ REFUSED = {
     "(_exit(0), 0)": "ends the process (_exit)",
     "(exit(0), 0)": "ends the process (exit)",
     "poll(&(struct pollfd){0}, 1, 5)": "waits for a descriptor (poll)",
-    "pthread_rwlock_rdlock(&(pthread_rwlock_t){0})": "takes a lock of readers and writers (pthread_rwlock_rdlock)",
-    "mtx_lock(&(mtx_t){0})": "takes a lock of C11 (mtx_lock)",
+    "pthread_rwlock_rdlock(&(pthread_rwlock_t){0})": "takes a lock of readers and writers (pthread_rwlock_",
+    "mtx_lock(&(mtx_t){0})": "takes a lock of C11 (mtx_",
     "pthread_mutex_lock(&(pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP)": "takes a lock that is recursive",
 }
 CALLER = """#define _GNU_SOURCE

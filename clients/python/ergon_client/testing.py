@@ -40,7 +40,7 @@ __all__ = ["Found", "effect", "simulate"]
 URL = "ergon://simulated"
 NAME_MAX = 48
 AGAIN = 1.0  # s until a worker that was killed is there again
-PATIENCE = 5.0  # s of real time that a handler may wait
+PATIENCE, LIMIT = 5.0, 600.0  # s of real time that a handler may wait, and that it may compute
 NS = 1_000_000_000
 
 
@@ -269,7 +269,7 @@ class Strand:
             used = -1.0
             while not self._back.acquire(timeout=PATIENCE):
                 before, used = used, time.clock_gettime(time.pthread_getcpuclockid(self._thread))
-                if used - before < PATIENCE / 100 and not self._is_debugged():
+                if (used - before < PATIENCE / 100 or used > LIMIT) and not self._is_debugged():
                     self._give_up()
                     return
 
@@ -285,10 +285,10 @@ class Strand:
     def _give_up(self):
         """It waits for what never comes: its thread stays as it is."""
         self._ended = self._dead = True
-        library = os.path.dirname(threading.__file__)
-        at = next(frame for frame in self._frames() if os.path.dirname(frame.f_code.co_filename) != library)
-        simulated.run.fail(f"the handler of {self.context.method} waits for what is not simulated, as a lock from before the "
-                           f"simulation, a file or a socket: {at.f_code.co_filename}:{at.f_lineno}")
+        known = {os.path.dirname(threading.__file__), os.path.dirname(__file__)}
+        at = next(frame for frame in self._frames() if os.path.dirname(frame.f_code.co_filename) not in known)
+        simulated.run.fail(f"the handler of {self.context.method} does not end, or waits for what is not simulated, as a lock "
+                           f"from before the simulation or a file: {at.f_code.co_filename}:{at.f_lineno}")
 
     def bury(self):
         self._dead = True
