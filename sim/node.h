@@ -16,6 +16,8 @@ enum sim_end { SIM_STOP, SIM_KILL, SIM_POWER };
 bool sim_node_configure(const char *const *flags,
                         int (*add)(struct registry *r, char *error, size_t size), char *error,
                         size_t size);
+/* A module may keep memory until the process ends. */
+void sim_node_leaves_memory(void);
 
 /* On a fiber of the world.  Starts it, and returns when it serves.  False: the power went in the
  * start, or it had no memory; sim_node_end() follows. */

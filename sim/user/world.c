@@ -34,6 +34,15 @@ static int add_module(struct registry *r, char *error, size_t size)
     return sim_module_path() ? module_load(r, sim_module_path(), error, size) : 0;
 }
 
+/* Whether the server will take the module, whose records say why not. */
+static bool try_module(char *error, size_t size)
+{
+    struct registry *r = registry_new();
+    bool good = r && add_module(r, error, size) == 0;
+    registry_free(r);
+    return good;
+}
+
 /* JSON is YAML.  The file is there as long as the process is. */
 static const char *configuration_file(const json_t *server, char path[40])
 {
@@ -57,6 +66,9 @@ bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size)
         flags[n++] = SIM_STORE;
     }
     char why[600] = "";
+    if (!try_module(error, size))
+        return false;
+    sim_node_leaves_memory();
     if (sim_node_configure(flags, add_module, why, sizeof why))
         return true;
     why[strcspn(why, "\n")] = '\0';

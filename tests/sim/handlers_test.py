@@ -139,6 +139,19 @@ ERGON_MODULE(crashes_module, "crashes", "1.0")
     return 0;
 }
 """
+# A semaphore that the module never gives back, as it ends with its process.
+KEEPS = """#include <ergon/handler.h>
+static struct ao_sem_remote *places;
+static void run(struct ergon_task *task)
+{
+    if (!places)
+        places = ergon_sem_new(task, 2);
+    if (ergon_sem_acquire(task, places, 1, 20000000000) == AO_WAIT_READY)
+        ao_sem_remote_release(places);
+}
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "keep", .summary = "", .params = "", .run = run};
+ERGON_MODULE(keeps_module, "keeps", "1.0") { return ergon_register(module, &handler); }
+"""
 # Conditions wait by the clock that their attributes name; a handler of 200 s would be one that waits by another.
 MONOTONIC = """#include <pthread.h>
 #include <time.h>
@@ -335,6 +348,12 @@ def has_room(sim):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def may_keep_memory(sim):
+    scenario = "load: [{method: keep, every: 1s, for: 5s}]\nfaults: {restart: 30/min}\nexpect: [no task of keep is failed]\n"
+    done = sim.play(sim.build_text("keeps.so", KEEPS), scenario, 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def waits_by_the_clock_of_a_condition(sim):
     scenario = "load: [{method: wait, every: 1s, for: 5s}]\nexpect: [no task of wait is failed]\n"
     done = sim.play(sim.build_text("wait.so", MONOTONIC), scenario, 5)
@@ -346,6 +365,9 @@ def tells_of_a_name_that_may_be_wrong(sim):
     scenario = scenario_of("good.key", "retries: 5", ["effect chrage happens at most once for each order"])
     done = sim.play(module, scenario, 2, "--stand-in", stand_in)
     assert done.returncode == 0 and done.stdout.endswith("but effect chrage never happened: is that its name?\n"), done.stdout
+    refuses = CHECKS.replace("return ergon_register(module, &handler)", "return -1")
+    done = sim.play(sim.build_text("refuses.so", refuses), scenario, 1)
+    assert done.returncode == 2 and 'module "checks" refused to be loaded' in done.stderr, done.stdout + done.stderr
     done = sim.play("/bin/sh", scenario, 1)
     assert done.returncode == 2 and "cannot load /bin/sh" in done.stderr, done.stdout + done.stderr
 
@@ -380,6 +402,7 @@ if __name__ == "__main__":
         tells_times_of_the_story(simulation)
         tells_the_story_of_a_crash(simulation)
         has_room(simulation)
+        may_keep_memory(simulation)
         waits_by_the_clock_of_a_condition(simulation)
         tells_of_a_name_that_may_be_wrong(simulation)
         tells_of_effects_beside_the_sequence(simulation)
