@@ -99,7 +99,8 @@ static void check_ends(const struct sim_expect *e)
     for (uint32_t n = 0; n < sim_user_task_count; n++) {
         const struct sim_user_task *t = sim_user_tasks[n];
         if (is_meant(e, t) && !t->ended)
-            sim_report(e, t, "task %s of %s has not ended; it is %s", t->id, t->method, t->state);
+            sim_report(e, t, NULL, "task %s of %s has not ended; it is %s", t->id, t->method,
+                       t->state);
     }
 }
 
@@ -108,7 +109,7 @@ static void check_state(const struct sim_expect *e)
     for (uint32_t n = 0; n < sim_user_task_count; n++) {
         const struct sim_user_task *t = sim_user_tasks[n];
         if (is_meant(e, t) && strcmp(t->state, e->state) == 0)
-            sim_report(e, t, "task %s of %s is %s%s%s", t->id, t->method, t->state,
+            sim_report(e, t, NULL, "task %s of %s is %s%s%s", t->id, t->method, t->state,
                        *t->error ? ": " : "", t->error);
     }
 }
@@ -132,8 +133,9 @@ static void check_more_than_once(const struct sim_expect *e)
     for (uint32_t n = 0; n < sim_effect_count; n++) {
         const struct sim_effect *f = &sim_effects[n];
         if (strcmp(f->name, e->effect) == 0 && f->times_before > 0)
-            sim_report(e, task_of(e->sequence, f), "%s happened %" PRIu32 " times for %s %" PRIu64,
-                       e->effect, sim_effect_times(e->effect, f->key), e->sequence, f->key);
+            sim_report(e, task_of(e->sequence, f), f,
+                       "%s happened %" PRIu32 " times for %s %" PRIu64, e->effect,
+                       sim_effect_times(e->effect, f->key), e->sequence, f->key);
     }
 }
 
@@ -143,7 +145,7 @@ static void check_never(const struct sim_expect *e)
         const struct sim_user_task *t = sim_user_tasks[n];
         uint64_t number = sim_seq_of(&t->seqs, e->sequence);
         if (number > 0 && strcmp(t->state, "done") == 0 && sim_effect_times(e->effect, number) == 0)
-            sim_report(e, t, "%s never happened for %s %" PRIu64 ", and its task is done",
+            sim_report(e, t, NULL, "%s never happened for %s %" PRIu64 ", and its task is done",
                        e->effect, e->sequence, number);
     }
 }
@@ -156,7 +158,7 @@ static void check_order(const struct sim_expect *e)
         if (strcmp(f->name, e->effect) != 0 || f->times_before > 0)
             continue;
         if (f->key < last)
-            sim_report(e, task_of(e->sequence, f),
+            sim_report(e, task_of(e->sequence, f), f,
                        "%s happened for %s %" PRIu64 " after it had for %" PRIu64, e->effect,
                        e->sequence, f->key, last);
         last = f->key;

@@ -135,16 +135,21 @@ static void ask(const struct sim_user_task *t, bool is_open)
     sim_net_leave(l);
 }
 
-static void add_effects(const struct sim_user_task *t)
+/* Those of the task, and the same one of other tasks. */
+static void add_effects(const struct sim_user_task *t, const struct sim_effect *f)
 {
     for (uint32_t n = 0; n < sim_effect_count; n++) {
         const struct sim_effect *e = &sim_effects[n];
-        if (strcmp(e->task, t->id) != 0 && !(*e->task == '\0' && sim_seq_is(&t->seqs, e->key)))
+        bool is_same = f && e->key == f->key && strcmp(e->name, f->name) == 0;
+        bool is_own = *e->task ? strcmp(e->task, t->id) == 0 : sim_seq_is(&t->seqs, e->key);
+        if (!is_same && !is_own)
             continue;
         struct line *l = add(e->at, t);
         int len = snprintf(l->text, TEXT, "effect %s(%" PRIu64 ")", e->name, e->key);
         if (e->attempt > 0)
-            snprintf(l->text + len, TEXT - (size_t)len, " of attempt %" PRIu32, e->attempt);
+            len += snprintf(l->text + len, TEXT - (size_t)len, " of attempt %" PRIu32, e->attempt);
+        if (!is_own && *e->task)
+            snprintf(l->text + len, TEXT - (size_t)len, " of task %s", e->task);
     }
 }
 
@@ -198,7 +203,8 @@ static const char *advice(enum sim_expect_kind kind)
     return of[kind];
 }
 
-void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const char *format, ...)
+void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
+                const struct sim_effect *f, const char *format, ...)
 {
     char *text = NULL;
     size_t size;
@@ -214,7 +220,7 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t, const
     if (t) {
         if (*t->id)
             ask(t, e && e->kind == SIM_EXPECT_ENDS);
-        add_effects(t);
+        add_effects(t, f);
         choose(t);
         qsort(lines, count, sizeof *lines, by_time);
         write_story(to);

@@ -9,6 +9,7 @@
 
 enum { SIM_UNUSABLE = 2 /* exit status of a process that met a fault of the scenario */ };
 
+struct sim_effect;
 struct sim_expect;
 struct sim_user_task;
 
@@ -20,9 +21,11 @@ void sim_story(const struct sim_user_task *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* On a fiber of the world, while the server is up: writes the report, and ends the process.
- * `e`: what is not so; NULL: no expectation.  `t`: the task that it is about; NULL: none is. */
+ * `e`: what is not so; NULL: no expectation.  `t`: the task that it is about; NULL: none is.
+ * `f`: the effect that should not be; NULL: none is. */
 _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
-                          const char *format, ...) __attribute__((format(printf, 3, 4)));
+                          const struct sim_effect *f, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The server takes no task of the method, or no cron of the name, for this reason: the scenario is
  * wrong.  Ends the process. */

@@ -77,7 +77,7 @@ static struct {
 static void report_crash(void *arg)
 {
     (void)arg;
-    sim_report(NULL, crash.task, "%s", crash.text);
+    sim_report(NULL, crash.task, NULL, "%s", crash.text);
 }
 
 /* The fiber of the handler stays where it is, and another one asks the server for the history.  If

@@ -125,7 +125,7 @@ static void look_once(void)
 {
     struct sim_link *l = sim_node_connect();
     if (!look(l))
-        sim_report(NULL, NULL, "the server ends a connection, and nothing is the matter");
+        sim_report(NULL, NULL, NULL, "the server ends a connection, and nothing is the matter");
     sim_net_leave(l);
 }
 
@@ -181,7 +181,7 @@ static void check_all(void)
     for (uint32_t n = 0; n < scenario->expect_count; n++)
         sim_expect_check(&scenario->expects[n]);
     if (wrong)
-        sim_report(NULL, NULL, "%s\n  says ergon_sim_check() of the module", wrong);
+        sim_report(NULL, NULL, NULL, "%s\n  says ergon_sim_check() of the module", wrong);
 }
 
 static void run(void *arg)

@@ -268,7 +268,8 @@ def tells_of_effects_beside_the_sequence(sim):
     source = CHECKS.replace("runs++;", 'ergon_sim_effect(task, "charge", 7);').replace("handler.h>", "handler.h>\n#include <ergon/sim.h>", 1)
     scenario = f"load: [{{method: count, params: [{{seq: order}}], every: 1s, for: 3s}}]\nexpect: [{ONCE}]\n"
     found = sim.play(sim.build_text("checks.so", source), scenario, 1)
-    assert re.search(r"charge happened 3 times for order 7\n(.*\n)+.* effect charge\(7\) of attempt 1\n.* done", found.stdout), found.stdout
+    assert re.search(r"charge happened 3 times for order 7\n(.*\n)+.* effect charge\(7\) of attempt 1\n", found.stdout), found.stdout
+    assert len(re.findall(r" effect charge\(7\) of attempt 1 of task t\w+\n", found.stdout)) == 2, found.stdout
 
 
 def asks_the_module(sim):
