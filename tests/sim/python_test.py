@@ -264,6 +264,17 @@ def warns_of_a_name_that_may_be_wrong():
     assert [str(each.message) for each in told] == ["effect chrage never happened: is that its name?"], told
 
 
+def has_room_for_connections():
+    """More than 1,024, one after the other."""
+    opened, real = [], testing.Run.open_wire
+    testing.Run.open_wire = lambda run, worker: (opened.append(worker), real(run, worker))[1]
+    load = [{"method": "tick", "every": "5s", "for": "3m", "options": {"retries": 99}}]
+    scenario = {"load": load, "faults": {"worker_lost": "10/s"}, "expect": ["every task of tick ends within 10m of calm"]}
+    simulate({"tick": lambda context: None}, scenario, seeds=1, workers=8, program=PROGRAM)
+    testing.Run.open_wire = real
+    assert len(opened) > 1024, len(opened)
+
+
 def refuses_threads():
     def app(bank):
         def charge(context, order):
@@ -326,6 +337,7 @@ if __name__ == "__main__":
     refuses_what_waits_for_ever()
     fails_a_task_that_exits()
     warns_of_a_name_that_may_be_wrong()
+    has_room_for_connections()
     refuses_threads()
     refuses_connections()
     waits_for_workers_of_a_cron()
