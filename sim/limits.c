@@ -70,9 +70,10 @@ void sim_limit_explain(struct sim_burst *b)
 uint64_t sim_limit_at(const char *key, uint64_t time, bool held)
 {
     bool moves = strcmp(key, moving.key) == 0;
+    /* What was held may have begun by an older number, and where memory failed the row may have
+     * one. */
     if (moves && (held || number.count == 0 || sim_memory_failed_within(sim_now())))
-        return UINT64_MAX; /* its number may have been another, or nobody asked for one; the row may
-                              have an older number */
+        return UINT64_MAX;
     if (moves)
         return sim_number_most(&number, time);
     for (uint32_t n = 0; n < LIMITS; n++)

@@ -30,8 +30,8 @@ static bool ended_well(pid_t child)
         printf("seed %" PRIu64 ": ended by signal %d\n", runs.seed, WTERMSIG(status));
     printf("seed %" PRIu64 " failed; to repeat it: %s --seed %" PRIu64, runs.seed, runs.program,
            runs.seed);
-    if (future)
-        printf(" --from %" PRIu64 " --future %" PRIu64, runs.from, future);
+    if (future || runs.future)
+        printf(" --from %" PRIu64 " --future %" PRIu64, runs.from, future ? future : runs.future);
     printf(" --verbose\n");
     return false;
 }
@@ -41,6 +41,8 @@ static void take_future(void)
 {
     bool good = true;
     pid_t child = runs.futures ? -1 : 0;
+    if (!runs.futures)
+        future = runs.future;
     alarm(0);
     while (child != 0 && future++ < runs.futures) {
         fflush(stdout);
@@ -61,6 +63,12 @@ _Noreturn static void run_seed(void)
     if (runs.from)
         sim_at(SIM_MS(runs.from), take_future);
     sim_world_run(runs.seed);
+    if (runs.from && !future) {
+        printf("seed %" PRIu64 " ends at %" PRIu64 " ms, before --from\n", runs.seed,
+               sim_now() / 1000000);
+        fflush(stdout);
+        _exit(FUTURES_FAILED);
+    }
     printf("seed %" PRIu64, runs.seed);
     if (future)
         printf(", future %" PRIu64, future);
@@ -76,7 +84,7 @@ bool sim_seeds_run(const struct sim_seeds *what)
     runs = *what;
     for (uint64_t n = 0; n < what->count && (good || !what->first); n++) {
         runs.seed = what->seed + n;
-        future = what->futures ? 0 : what->future;
+        future = 0;
         fflush(stdout);
         pid_t child = fork();
         if (child == 0)
