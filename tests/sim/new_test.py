@@ -1,16 +1,21 @@
 #!/usr/bin/python3
-"""Seeds that nobody has run before: each commit has its own.  Each program runs its share.  Says how many they were, and what they reached.
+"""Seeds that nobody has run before: each commit has its own.  Each program runs its share of the time.  Says how many they
+were, and what they reached.
 
 usage: new_test.py PROGRAM...
 
-ERGON_SEEDS says how many, ERGON_SEED which is the first, in place of the commit's.
+ERGON_SECONDS says how long new seeds begin, ERGON_SEED which is the first, in place of the commit's.
 """
 
 import os
+import re
 import subprocess
 import sys
+import time
 
-SEEDS = 300
+SECONDS = 20
+AT_ONCE = 25
+APART = 10000  # seeds between those of two programs
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
@@ -22,21 +27,42 @@ def first():
         asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return 1
-    return int(asked.stdout[:8], 16) * 1000 if asked.returncode == 0 else 1
+    return int(asked.stdout[:8], 16) * 10 * APART if asked.returncode == 0 else 1
 
 
-def run(program, start, count):
-    done = subprocess.run([program, "--seed", str(start), "--seeds", str(count), "--reach"], stdout=subprocess.PIPE, text=True, check=False)
-    lines = done.stdout.splitlines()
-    ran = [line for line in lines if ": hash " in line]
-    print("\n".join(line for line in lines if ": hash " not in line))
-    print(f"{os.path.basename(program)}: {len(ran)} of {count} seeds from {start} passed", flush=True)
+def add(reached, line):
+    """What ergon-sim --reach printed, "kind: name COUNT name COUNT; never: name", to what others printed of this kind."""
+    kind, counts, never = re.fullmatch(r"(\w+):(.*); never:(.*)", line).groups()
+    sums = reached.setdefault(kind, {})
+    for name, count in re.findall(r"(\w+) (\d+)", counts) + [(name, 0) for name in never.split()]:
+        sums[name] = sums.get(name, 0) + int(count)
+
+
+def run(program, seed, reached):
+    done = subprocess.run([program, "--seed", str(seed), "--seeds", str(AT_ONCE), "--reach"], stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        if "; never:" in line:
+            add(reached, line)
+        elif ": hash " not in line:
+            print(line)
     assert done.returncode == 0, "a seed failed"
-    assert len(ran) == count
+    assert done.stdout.count(": hash ") == AT_ONCE
+
+
+def run_for(seconds, program, start, reached):
+    until, seed = time.monotonic() + seconds, start
+    while seed == start or (time.monotonic() < until and seed < start + APART):
+        run(program, seed, reached)
+        seed += AT_ONCE
+    print(f"{os.path.basename(program)}: {seed - start} seeds from {start} passed", flush=True)
 
 
 if __name__ == "__main__":
+    of_all = {}
     programs = sys.argv[1:]
-    share = -(-int(os.environ.get("ERGON_SEEDS", SEEDS)) // len(programs))
-    for number, program in enumerate(programs):
-        run(program, first() + number * share, share)
+    share = int(os.environ.get("ERGON_SECONDS", SECONDS)) / len(programs)
+    for number, path in enumerate(programs):
+        run_for(share, path, first() + number * APART, of_all)
+    for what, found in of_all.items():
+        print(what + ":", *(f"{name} {count}" for name, count in found.items() if count))
+        print("  never:", *(name for name, count in found.items() if not count))
