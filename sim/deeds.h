@@ -39,7 +39,7 @@ void sim_deeds_node_started(void);
 /* `result` of server.methods. */
 void sim_check_deeds(struct span result);
 
-/* The rate that there is: a submission of a script says this number for it. */
+/* There is one rate.  A submission of a script says this number for it. */
 #define SIM_RATE "rate"
 void sim_rate_asked(uint64_t max, struct sim_request *r);
 

@@ -23,8 +23,8 @@ uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r);
 /* A submission of a script says this number for the limit whose number changes. */
 #define SIM_LIMIT_MOVING "moving"
 void sim_limit_asked(uint64_t max, struct sim_request *r);
-/* Permits that there are at most for what began then, or, if it was held, earlier; UINT64_MAX:
- * nobody knows. */
+/* How many permits an attempt may find at most that began at this time, or earlier if its request
+ * was held.  UINT64_MAX: nobody knows. */
 uint64_t sim_limit_at(const char *key, uint64_t time, bool held);
 /* After a start: asks how many there are of the one whose number changes. */
 void sim_limit_explain(struct sim_burst *b);

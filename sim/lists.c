@@ -12,7 +12,7 @@
 
 enum { MEMBERS = 8, SHOWN = 120 };
 
-/* What must stay of each item of a list. */
+/* The members that a death changes in no item of a list. */
 static const struct list {
     const char *method, *key; /* which member names an item */
     const char *members[MEMBERS];

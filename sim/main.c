@@ -43,7 +43,7 @@ static bool read_number(const char *text, uint64_t *out)
     return *text != '\0' && *end == '\0';
 }
 
-/* What the option is the number of. */
+/* The place for the number of this option. */
 static uint64_t *number_of(struct options *o, int option)
 {
     return option == 's'   ? &o->seeds.seed

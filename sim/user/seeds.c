@@ -209,7 +209,7 @@ static void put_text(msgpack_packer *p, const char *text)
     msgpack_pack_str_with_body(p, text, strlen(text));
 }
 
-/* {the finding: what may be misspelt} */
+/* A map of one: the finding, or "", and the names of the scenario that may be misspelt. */
 static void answer(const struct sim_scenario *s)
 {
     msgpack_sbuffer out;

@@ -111,7 +111,7 @@ static const struct ergon_handler b = {.size = sizeof b, .kind = ERGON_BLOCKING,
 ERGON_MODULE(tails_module, "tails", "1.0") { return ergon_register(module, &a) < 0 ? -1 : ergon_register(module, &b); }
 """
 
-# What it prints is there when it crashes, and so is the story of the task, whichever handler of several comes first.
+# Its output and the story of the task are printed when it crashes, also where another handler ran before it.
 CRASHES = """#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,7 +317,7 @@ def simulates_calls_in_tail_position(sim):
 
 
 def tells_times_of_the_story(sim):
-    """Whatever becomes of the wall clock: what happened in an attempt stands between its begin and its end."""
+    """Leaps of the wall clock change no order: a story tells what an attempt did between its begin and its end."""
     module, stand_in = (os.path.join(sim.folder, name) for name in ("handlers.so", "services.so"))
     load = "load: [{method: bad.key, params: [{seq: order}], every: 2s, for: 60s, options: {retries: 5, delay: 5s, key: {seq: order}}}]\n"
     for fault in ("clock", "suspend"):
