@@ -126,11 +126,13 @@ static bool is_saved(const struct job_queue *q)
     return q->saved_paused == q->paused && q->saved_draining == q->draining && offer_is_saved(q);
 }
 
-/* False without memory. */
+/* False without memory: it is written later. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
     struct store_op *write = q->saving ? NULL : codec_write_new(jobs, STORE_QUEUE, 0, saved);
 
+    if (!write && !q->saving)
+        journal_try_later(jobs);
     if (!write)
         return q->saving;
     write->owner = q;
@@ -146,7 +148,7 @@ static bool save(struct jobs *jobs, struct job_queue *q)
 void queues_remember(struct jobs *jobs, struct job_queue *q)
 {
     if (jobs->store && !is_saved(q))
-        save(jobs, q); /* without memory with the next edge, or the next write that fails */
+        save(jobs, q);
 }
 
 bool queues_save(struct jobs *jobs)

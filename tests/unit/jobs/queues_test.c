@@ -151,6 +151,26 @@ STORED_TEST(without_memory_it_is_said_too)
     assert_true(is_paused(w));
 }
 
+/* Nothing else is written that would bring the retry. */
+STORED_TEST(a_pause_without_memory_is_written_later)
+{
+    struct operation *op = NULL;
+    change(w, &operation_queue_list);
+    table_queue(&w->jobs->table, span_text("work"));
+    for (int64_t n = 1; !op || op->reply.error != ERGON_E_STORE; n++) {
+        assert_true(n < 100);
+        op = world_operation(w, &operation_queue_pause);
+        op->named.name = span_text("work");
+        heap_fail_at(n);
+        world_give(w, op);
+        jobs_world_pass(w, AO_MS(1));
+        heap_fail_at(0);
+    }
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_true(is_paused(w));
+}
+
 /* --- The oldest --- */
 
 static const char *list(struct jobs_world *w)
