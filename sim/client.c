@@ -216,9 +216,10 @@ static void submit_work(struct client *c)
 static void submit_limited_work(struct client *c)
 {
     bool brief = sim_one_in(SIM_DEEDS, 2);
+    uint64_t delay = sim_one_in(SIM_DEEDS, 2) ? below(400) : 0;
     put_work_submit(c, sim_limit_for(c->index), SIM_OF_TASK, brief ? 3 : 2)->brief = brief;
     put_option(&c->burst.out, "retries", below(3));
-    put_option(&c->burst.out, "delay", below(2) * below(400));
+    put_option(&c->burst.out, "delay", delay);
     if (brief)
         put_option(&c->burst.out, "keep", 1);
 }

@@ -112,7 +112,7 @@ static void describe_submit(struct sim_request *r, const struct sim_params *p)
     else if (rate > 0)
         sim_rate_asked(rate, r);
     snprintf(r->run, sizeof r->run, "%s", sim_params_option(p, "coalesce"));
-    r->brief = sim_params_number(p, "keep") > 0;
+    r->brief = sim_params_number(p, "keep") == 1;
 }
 
 /* What the promises have to know of the request. */

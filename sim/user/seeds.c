@@ -88,6 +88,8 @@ static void on_signal(int number)
     bool is_handler = task_running_here(&r);
     while (is_handler && *crash.text) /* another one, before the story is complete */
         sim_wait_for(&crash, SIM_NEVER);
+    if (*crash.text)
+        _exit(SIM_FOUND);
     alarm(LAST_PATIENCE_S);
     snprintf(crash.text, sizeof crash.text, "signal %d (%s) ended %s%s%s%s", number,
              sigdescr_np(number),

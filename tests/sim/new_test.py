@@ -4,7 +4,7 @@ were, and what they reached.
 
 usage: new_test.py PROGRAM...
 
-ERGON_SECONDS says how long new seeds begin, ERGON_SEED which is the first, in place of the commit's.
+ERGON_SIM_SECONDS says how long all programs together take new seeds, ERGON_SEED which is the first, in place of the commit's.
 """
 
 import os
@@ -60,7 +60,7 @@ def run_for(seconds, program, start, reached):
 if __name__ == "__main__":
     of_all = {}
     programs = sys.argv[1:]
-    share = int(os.environ.get("ERGON_SECONDS", SECONDS)) / len(programs)
+    share = int(os.environ.get("ERGON_SIM_SECONDS", SECONDS)) / len(programs)
     for number, path in enumerate(programs):
         run_for(share, path, first() + number * APART, of_all)
     for what, found in of_all.items():

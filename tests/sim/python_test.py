@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 import time
+import unittest.mock
 import uuid
 import warnings
 from datetime import datetime as moment
@@ -240,12 +241,12 @@ def refuses_what_waits_for_ever():
             while time.monotonic() < until:
                 pass
         return {"orders.charge": charge}
-    testing.PATIENCE, testing.LIMIT = 0.3, 0.5
-    for app, told in {early: r"orders.charge does not end, or waits for what is not simulated.*python_test.py:\d+",
-                      spins: r"orders.charge does not end.*python_test.py:\d+",
-                      in_a_coroutine: r"orders.charge waits in a coroutine for a lock", exits: r"a coroutine raised SystemExit\(3\)"}.items():
-        text = found(app, QUIET, seeds=1, slots=3)
-        assert text and re.search(told, text), text
+    with unittest.mock.patch.multiple(testing, PATIENCE=0.3, LIMIT=0.5):
+        for app, told in {early: r"orders.charge does not end, or waits for what is not simulated.*python_test.py:\d+",
+                          spins: r"orders.charge does not end.*python_test.py:\d+",
+                          in_a_coroutine: r"orders.charge waits in a coroutine for a lock", exits: r"a coroutine raised SystemExit\(3\)"}.items():
+            text = found(app, QUIET, seeds=1, slots=3)
+            assert text and re.search(told, text), text
 
 
 def fails_a_task_that_exits():

@@ -51,6 +51,8 @@ class Lock:
         local.strand.do(self._until_released(left))
 
     async def _until_released(self, left):
+        if not self._lock.locked():  # another one released it before this began
+            return
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         await asyncio.wait([future], timeout=left)

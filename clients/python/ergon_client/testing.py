@@ -91,6 +91,8 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
     program     ergon-sim; default: ERGON_SIM, or the one on the path"""
     if workers < 1:
         raise ValueError("at least one worker has to run the handlers")
+    if seeds < 1:
+        raise ValueError("at least one seed has to run")
     with (tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child,
           simulated.system(serving.log)):
         for number in range(seed, seed + seeds):
