@@ -70,8 +70,8 @@ void sim_limit_explain(struct sim_burst *b)
 uint64_t sim_limit_at(const char *key, uint64_t time, bool held)
 {
     bool moves = strcmp(key, moving.key) == 0;
-    /* What was held may have begun by an older number, and where memory failed the row may have
-     * one. */
+    /* A request that was held may have begun by an older number, and a row that could not be
+     * written has an older one. */
     if (moves && (held || number.count == 0 || sim_memory_failed_within(sim_now())))
         return UINT64_MAX;
     if (moves)

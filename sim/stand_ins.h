@@ -1,8 +1,7 @@
 /* Blocking handlers that outlive their tasks, in calm: all executors but the spare ones run such.
  *
- * stand-ins: another thread stands in for a handler that nobody wants any more, as long as there
- * may be one more; it rests once that handler has returned (configuration.md,
- * `executors.blocking.max`). */
+ * stand-ins: a spare thread takes the place of one whose handler outlives its task, while fewer
+ * than `executors.blocking.max` run; it rests once that handler has returned (configuration.md). */
 #ifndef ERGON_SIM_STAND_INS_H
 #define ERGON_SIM_STAND_INS_H
 

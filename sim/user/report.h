@@ -21,8 +21,8 @@ void sim_story(const struct sim_user_task *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* On a fiber of the world, while the server is up: writes the report, and ends the process.
- * `e`: what is not so; NULL: no expectation.  `t`: the task that it is about; NULL: none is.
- * `f`: the effect that should not be; NULL: none is. */
+ * `e`: the expectation that failed; NULL: none did.  `t`: the task of the story; NULL: there is
+ * none. `f`: the effect that should not be; NULL: none is. */
 _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
                           const struct sim_effect *f, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -132,18 +132,25 @@ STORED_TEST(a_pause_that_cannot_be_written_is_said_and_written_later)
     assert_false(is_paused(w));
 }
 
+/* The n-th allocation fails. */
+static struct operation *pause_failing_at(struct jobs_world *w, int64_t n)
+{
+    struct operation *op = world_operation(w, &operation_queue_pause);
+    op->named.name = span_text("work");
+    heap_fail_at(n);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(1));
+    heap_fail_at(0);
+    return op;
+}
+
 STORED_TEST(without_memory_it_is_said_too)
 {
     struct operation *op = NULL;
     change(w, &operation_queue_list);
     table_queue(&w->jobs->table, span_text("work"));
     for (int64_t n = 1; !op || op->reply.error != ERGON_OK; n++) {
-        op = world_operation(w, &operation_queue_pause);
-        op->named.name = span_text("work");
-        heap_fail_at(n);
-        world_give(w, op);
-        jobs_world_pass(w, AO_MS(1));
-        heap_fail_at(0);
+        op = pause_failing_at(w, n);
         assert_true(world_answered(w, op));
     }
     jobs_world_pass(w, AO_S(2));
@@ -159,12 +166,7 @@ STORED_TEST(a_pause_without_memory_is_written_later)
     table_queue(&w->jobs->table, span_text("work"));
     for (int64_t n = 1; !op || op->reply.error != ERGON_E_STORE; n++) {
         assert_true(n < 100);
-        op = world_operation(w, &operation_queue_pause);
-        op->named.name = span_text("work");
-        heap_fail_at(n);
-        world_give(w, op);
-        jobs_world_pass(w, AO_MS(1));
-        heap_fail_at(0);
+        op = pause_failing_at(w, n);
     }
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
