@@ -262,7 +262,7 @@ static void heed_keyed(struct sim_request *r)
         return;
     if (!*known)
         memcpy(known, id.at, id.len);
-    if (!span_is(id, known) && !sim_clock_leapt()) /* else it was kept for its time */
+    if (!span_is(id, known) && !sim_may_be_forgotten())
         sim_finding("keys: key k%u of %s names task %s, and now %.*s",
                     (unsigned)(r->note / TENANTS), tenants_of_keys[r->note % TENANTS], known,
                     (int)id.len, id.at);

@@ -7,7 +7,6 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/promises.h"
-#include "sim/system.h"
 #include "sim/trace.h"
 
 enum { MEMBERS = 8, SHOWN = 120 };
@@ -156,7 +155,7 @@ static void compare_task(const struct sim_request *r)
     const struct said *s = &of_tasks[r->task - sim_tasks];
     if (r->error.len == 0)
         same("task.explain", span_text(r->task->id), span_of(s->at, s->len), r->result, explained);
-    else if (!sim_clock_leapt()) /* else it was kept for its time */
+    else if (!sim_may_be_forgotten())
         sim_finding("kept: task %s was explained, and now: %.*s", r->task->id, (int)r->error.len,
                     r->error.at);
 }

@@ -59,9 +59,12 @@ void sim_lost(const char *run);
 
 /* When all was quiet, and the node dies before anything else is asked. */
 void sim_note_said(struct sim_task *t, struct span result);
-/* After a death.  An error is a finding. */
-void sim_compare_said(struct sim_task *t, struct span error, struct span result);
+/* After a death.  An error is a finding.  `mark`: sim_end_mark() as it was asked. */
+void sim_compare_said(struct sim_task *t, uint32_t mark, struct span error, struct span result);
 void sim_forget_said(void); /* something was asked since */
+/* The server may have forgotten tasks that ended: a clock that leapt ended their time, or together
+ * they may have more bytes than `tasks.kept_bytes` allows (tasks.md). */
+bool sim_may_be_forgotten(void);
 /* An end that somebody saw does not turn back, unless it is retried. */
 void sim_asked_retry(struct sim_task *t);
 void sim_saw_retry(struct sim_task *t);

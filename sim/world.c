@@ -48,7 +48,7 @@ static uint32_t open_count; /* tasks that COUNT found open */
 static void heed(const struct sim_request *r, enum look how)
 {
     if (how == NOTE || how == COMPARE)
-        sim_compare_said(r->task, r->error, r->result);
+        sim_compare_said(r->task, r->mark, r->error, r->result);
     if (how == ENDED && r->error.len == 0) {
         sim_check_ended(r->task, r->result);
         sim_deeds_saw_end(r->task, r->result);
@@ -59,7 +59,7 @@ static void heed(const struct sim_request *r, enum look how)
     if (how == NOTE && r->error.len == 0)
         sim_note_said(r->task, r->result);
     if (r->error.len == 0)
-        sim_saw_state(r->task, sim_end_mark(r->task), r->result);
+        sim_saw_state(r->task, r->mark, r->result);
 }
 
 /* False: the node died under it. */
@@ -70,6 +70,7 @@ static bool look_at(struct sim_link *l, uint32_t from, enum look how)
         struct sim_request *r = sim_burst_add(&burst, SIM_OTHER, "task.get", 1);
         sim_put_text(&burst.out, sim_tasks[n].id);
         r->task = &sim_tasks[n];
+        r->mark = sim_end_mark(r->task);
     }
     if (!sim_burst_run(&burst, l))
         return false;
