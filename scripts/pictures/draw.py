@@ -11,8 +11,9 @@ A description has one thing a line; what is drawn first lies below.  Words come 
     stack NAME X Y WIDTH HEIGHT COLOUR : as a box, of which there are several
     cells X Y COLOUR FULL EMPTY                                           a queue, with its first cell at the right
     turn X Y COLOUR                                                       a loop
-    arrow END END COLOUR [ring] [both] [via X,Y ...] : words              along straight lines; ring: with a ring on its longest one
+    arrow END END COLOUR [ring] [both] [below] [via X,Y ...] : words      with a ring on its longest line; with two heads; its words below
     note X Y start|middle|end : words
+    key X Y COLOUR : what things of this colour are
 
 An END is X,Y, or NAME.SIDE, with +N or -N for so far from the side's middle, to the right or down.
 """
@@ -38,7 +39,7 @@ PALETTES = {
              "amber": ("#33270f", "#8a6a2b", "#e5ae4e"), "grey": ("#161c24", "#364150", "#9aa7b4")},
 }
 TITLE, SMALL, LINE = 14, 12, 17  # sizes of text, and from line to line
-CELL, ROUND, HEAD = 9, 8, 7  # a cell's side, the radius of corners, the length of an arrow's head
+CELL, ROUND, HEAD, BEHIND = 9, 8, 7, 8  # a cell's side, the radius of corners, an arrow's head, how far a stack shows what is behind
 
 Thing = collections.namedtuple("Thing", "kind words text")
 Area = collections.namedtuple("Area", "x y width height")
@@ -57,9 +58,15 @@ def area(thing):
     return Area(*map(float, thing.words[1:5]))
 
 
+def outline(thing):
+    """The area of a thing with those behind it."""
+    at = area(thing)
+    return at if thing.kind != "stack" else Area(at.x, at.y - BEHIND, at.width + BEHIND, at.height + BEHIND)
+
+
 def areas(things):
-    """{name: area} of what has one."""
-    return {thing.words[0]: area(thing) for thing in things if thing.kind in ("frame", "box", "bar", "stack", "drum")}
+    """{name: (area, outline)} of what has one."""
+    return {thing.words[0]: (area(thing), outline(thing)) for thing in things if thing.kind in ("frame", "box", "bar", "stack", "drum")}
 
 
 def number(value):
@@ -115,7 +122,7 @@ class Drawing:
 
     def stack(self, thing):
         at = area(thing)
-        for shift in (8, 4):
+        for shift in (BEHIND, BEHIND / 2):
             yield self.rectangle(at._replace(x=at.x + shift, y=at.y - shift), thing.words[5])
         yield from self.box(thing)
 
@@ -150,15 +157,20 @@ class Drawing:
         for n, line in enumerate(thing.text):
             yield self.words(float(x), float(y) + LINE * n, line, anchor, "muted")
 
+    def key(self, thing):
+        x, y, colour = float(thing.words[0]), float(thing.words[1]), thing.words[2]
+        yield self.rectangle(Area(x, y, 18, 18), colour, 5)
+        yield self.words(x + 26, y + 13, " ".join(thing.text), "start", "muted")
+
     def end(self, word):
         """Where an arrow begins or ends."""
         if "," in word:
             return tuple(map(float, word.split(",")))
         name, side, shift = re.fullmatch(r"(.+)\.(left|right|top|bottom)([+-]\d+)?", word).groups()
-        at, shift = self.areas[name], float(shift or 0)
+        (at, around), shift = self.areas[name], float(shift or 0)
         if side in ("left", "right"):
-            return at.x + at.width * (side == "right"), at.y + at.height / 2 + shift
-        return at.x + at.width / 2 + shift, at.y + at.height * (side == "bottom")
+            return around.x + around.width * (side == "right"), at.y + at.height / 2 + shift
+        return at.x + at.width / 2 + shift, around.y + around.height * (side == "bottom")
 
     def head(self, before, tip, colour):
         """The head of an arrow that comes from `before`."""
@@ -182,7 +194,8 @@ class Drawing:
         if ax == bx:
             yield from (self.words(x + 8, y + 4 + LINE * n, line, "start", "muted") for n, line in enumerate(thing.text))
         else:
-            yield from (self.words(x, y - 10 - LINE * n, line, colour="muted") for n, line in enumerate(reversed(thing.text)))
+            first = y + 20 if "below" in more else y - 10 - LINE * (len(thing.text) - 1)
+            yield from (self.words(x, first + LINE * n, line, colour="muted") for n, line in enumerate(thing.text))
 
     def ring(self, x, y, colour, backwards):
         """Four cells, of which those in front are full, in the middle of a line."""
