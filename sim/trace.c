@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sim/schedule.h"
@@ -55,6 +56,7 @@ void sim_tell(const char *format, ...)
 
 static char *found;
 static size_t found_size;
+static size_t begun; /* bytes of the first finding's beginning; 0: there is no finding yet */
 
 void sim_finding_to(char *text, size_t size)
 {
@@ -62,20 +64,36 @@ void sim_finding_to(char *text, size_t size)
     found_size = size;
 }
 
+void sim_finding_begin(const char *text)
+{
+    if (!found || begun > 0)
+        return;
+    snprintf(found, found_size, "%s", text);
+    begun = strlen(found);
+}
+
+bool sim_finding_begun(void)
+{
+    return begun > 0;
+}
+
 void sim_found(const char *text, int status)
 {
-    if (found)
+    bool is_other = begun > 0 && strncmp(text, found, begun) != 0;
+    if (found && !is_other)
         snprintf(found, found_size, "%s", text);
-    else
-        fputs(text, stdout);
+    else if (!found)
+        fputs(text, stderr);
     fflush(stdout);
-    _exit(status);
+    _exit(is_other ? SIM_FOUND : status);
 }
 
 void sim_finding(const char *format, ...)
 {
     va_list args;
-    if (found) {
+    if (begun > 0 && !sim_verbose)
+        _exit(SIM_FOUND);
+    if (found && begun == 0) {
         va_start(args, format);
         vsnprintf(found, found_size, format, args);
         va_end(args);

@@ -18,15 +18,20 @@ uint64_t sim_hash(void);
 /* A line of the narrative, with the time; it is no part of the hash. */
 void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A promise was broken, or the simulation cannot go on: says so, and ends the process. */
+/* Reports a broken promise, or why the simulation cannot go on, and ends the process. */
 _Noreturn void sim_finding(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with a text of many lines, which goes where findings go, or to standard output, and the
- * exit status. */
+/* Reports a finding of several lines and ends the process with this status.  The text goes to the
+ * place that sim_finding_to() named, or else to stderr. */
 _Noreturn void sim_found(const char *text, int status);
 
-/* Where the text of a finding goes as well. */
+/* Findings are also written to this text. */
 void sim_finding_to(char *text, size_t size);
+
+/* Writes the beginning of a finding to that text, while its report is not complete.  A later
+ * finding still ends the process, but replaces the text only if it begins with the same bytes. */
+void sim_finding_begin(const char *text);
+bool sim_finding_begun(void);
 
 enum { SIM_FOUND = 3 /* exit status of a process that met a finding */ };
 

@@ -17,7 +17,9 @@
 #include "server/tasks/running.h"
 #include "sim/chance.h"
 #include "sim/schedule.h"
+#include "sim/trace.h"
 #include "sim/user/effects.h"
+#include "sim/user/module.h"
 #include "sim/user/report.h"
 
 /* --- Time --- */
@@ -218,14 +220,19 @@ static int guest_sem_trywait(sem_t *s)
 
 _Noreturn static void refuse(const char *name, const char *does)
 {
-    char text[400];
+    char text[1000];
     struct running_task r;
     bool is_handler = task_running_here(&r);
+    bool registers = !sim_self();
+    const char *when = is_handler  ? ""
+                       : registers ? " while it registers its handlers"
+                                   : " outside of its handlers";
     snprintf(text, sizeof text,
-             "the %s%s %s (%s), which a simulation does not have: give a stand-in for it, or for "
-             "the code that calls it (--stand-in, docs/simulation.md)\n",
-             is_handler ? "handler of " : "module", is_handler ? r.method : "", does, name);
-    sim_report_call(text);
+             "the %s %.500s %s (%s)%s, which a simulation does not have: give a stand-in for it, "
+             "or for the code that calls it (--stand-in, docs/simulation.md)\n",
+             is_handler ? "handler of" : "module", is_handler ? r.method : sim_module_path(), does,
+             name, when);
+    sim_found(text, registers ? SIM_UNUSABLE : SIM_FOUND);
 }
 
 /* A name that ends in _ is that of a family. */

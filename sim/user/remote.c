@@ -13,6 +13,7 @@
 #include "sim/node.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
+#include "sim/trace.h"
 #include "sim/user/effects.h"
 #include "sim/user/load.h"
 #include "sim/user/pipe.h"
@@ -167,7 +168,7 @@ static bool take_failure(struct reader *r)
         return false;
     copy(text, line, sizeof line - 1);
     strcat(line, "\n");
-    sim_report_call(line);
+    sim_found(line, SIM_FOUND);
 }
 
 static bool take_of_connection(struct reader *r, struct span name)

@@ -215,6 +215,8 @@ void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
     vfprintf(to, format, args);
     va_end(args);
     fputc('\n', to);
+    fflush(to);
+    sim_finding_begin(text); /* asking the server for the history takes time */
     if (e)
         fprintf(to, "  expected: %s\n", e->text);
     if (t) {
@@ -237,9 +239,4 @@ void sim_report_refused(const char *name, struct span error)
     snprintf(text, sizeof text, "the server refuses %s: %.*s\n", name,
              (int)(error.len < TEXT ? error.len : TEXT), error.at);
     sim_found(text, SIM_UNUSABLE);
-}
-
-void sim_report_call(const char *text)
-{
-    sim_found(text, SIM_FOUND);
 }

@@ -30,7 +30,4 @@ _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task
 /* The server takes no task of the method, or no cron of the name, for this reason: the scenario is
  * wrong.  Ends the process. */
 _Noreturn void sim_report_refused(const char *name, struct span error);
-/* The module made a call that the simulation does not provide.  Ends the process. */
-_Noreturn void sim_report_call(const char *text);
-
 #endif

@@ -42,7 +42,6 @@ static void open_result(void)
 {
     result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     require(result != MAP_FAILED, "no memory for a result");
-    sim_finding_to(result->report, REPORT_MAX);
 }
 
 static bool prepare(const struct sim_user_options *o, struct sim_scenario *s, char *error,
@@ -80,22 +79,23 @@ static void report_crash(void *arg)
     sim_report(NULL, crash.task, NULL, "%s", crash.text);
 }
 
-/* The fiber of the handler stays where it is, and another one asks the server for the history.  If
- * that fails, because memory is damaged, the first line of the report is there already. */
+/* The fiber of the handler sleeps for ever, and another fiber asks the server for the history.  If
+ * that fails, the first line of the report is already written.  A crash during another report
+ * leaves that report as it is. */
 static void on_signal(int number)
 {
     struct running_task r;
     bool is_handler = task_running_here(&r);
-    while (is_handler && *crash.text) /* another one, before the story is complete */
+    while (is_handler && sim_finding_begun())
         sim_wait_for(&crash, SIM_NEVER);
-    if (*crash.text)
+    if (sim_finding_begun())
         _exit(SIM_FOUND);
     alarm(LAST_PATIENCE_S);
     snprintf(crash.text, sizeof crash.text, "signal %d (%s) ended %s%s%s%s", number,
              sigdescr_np(number),
              is_handler ? "the handler of " : "the process, outside of handlers",
              is_handler ? r.method : "", is_handler ? ", task " : "", is_handler ? r.name : "");
-    snprintf(result->report, REPORT_MAX, "%s\n", crash.text);
+    sim_finding_begin(crash.text);
     if (!is_handler || !sim_self())
         _exit(SIM_FOUND);
     crash.task = sim_user_task_find(r.name, r.method);
@@ -120,6 +120,7 @@ _Noreturn static void run(const struct sim_user_options *o, const struct sim_sce
     prctl(PR_SET_PDEATHSIG,
           SIGKILL); /* else a handler that never sleeps outlives our caller's kill */
     alarm(PATIENCE_S);
+    sim_finding_to(result->report, REPORT_MAX);
     heed_signals();
     setvbuf(stdout, NULL, _IOLBF, 0); /* what a handler prints is there if it crashes */
     sim_user_run(s, o->remote, seed);

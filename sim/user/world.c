@@ -52,6 +52,14 @@ static const char *configuration_file(const json_t *server, char path[40])
     return path;
 }
 
+/* The text behind "PATH:LINE: ", if it begins so. */
+static const char *without_place(const char *text, const char *path)
+{
+    size_t len = strlen(path);
+    const char *space = len > 0 && strncmp(text, path, len) == 0 ? strchr(text + len, ' ') : NULL;
+    return space ? space + 1 : text;
+}
+
 bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size)
 {
     static const char *flags[12] = {"--loops", "2", "--manager-place", "own"};
@@ -72,8 +80,7 @@ bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size)
     if (sim_node_configure(flags, add_module, why, sizeof why))
         return true;
     why[strcspn(why, "\n")] = '\0';
-    const char *of = *path && strncmp(why, path, strlen(path)) == 0 ? why + strlen(path) : NULL;
-    snprintf(error, size, "%s: server%s", s->path, of ? strchr(of, ' ') : why);
+    snprintf(error, size, "%s: server: %s", s->path, without_place(why, path));
     return false;
 }
 

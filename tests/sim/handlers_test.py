@@ -111,6 +111,21 @@ static const struct ergon_handler b = {.size = sizeof b, .kind = ERGON_BLOCKING,
 ERGON_MODULE(tails_module, "tails", "1.0") { return ergon_register(module, &a) < 0 ? -1 : ergon_register(module, &b); }
 """
 
+# The report of the crash asks the server, on which the other handler runs meanwhile.
+BOTH = """#include <sys/socket.h>
+#include <ergon/handler.h>
+static enum ao_verdict crashes(struct ao *self, struct ergon_task *task, void *state)
+{
+    (void)self, (void)task, (void)state;
+    *(volatile int *)8 = 1;
+    return AO_DONE;
+}
+static void dials(struct ergon_task *task) { (void)task; if (socket(2, 1, 0)) return; }
+static const struct ergon_handler a = {.size = sizeof a, .kind = ERGON_STEPPED, .name = "crashes", .summary = "", .params = "", .step = crashes};
+static const struct ergon_handler b = {.size = sizeof b, .kind = ERGON_BLOCKING, .name = "dials", .summary = "", .params = "", .run = dials};
+ERGON_MODULE(both_module, "both", "1.0") { return ergon_register(module, &a) < 0 ? -1 : ergon_register(module, &b); }
+"""
+
 # Its output and the story of the task are printed when it crashes, also where another handler ran before it.
 CRASHES = """#include <assert.h>
 #include <stdio.h>
@@ -301,7 +316,8 @@ def tells_what_tasks_wait_for(sim):
     assert done.returncode == 0, done.stdout + done.stderr
     done = sim.play(module, load % "1h", 1)
     assert re.search(r" of good has not ended; it is delayed\n(.*\n)* +[0-9.]+ s  still delayed: it is due in", done.stdout), done.stdout
-    for text, told in {"server: {tasks: {crashes: many}}\n" + load % "1s": "scenario.yaml: server tasks.crashes: ",
+    for text, told in {"server: {tasks: {crashes: many}}\n" + load % "1s": "scenario.yaml: server: tasks.crashes: ",
+                       "server: {limits: {message: 900m}}\n" + load % "1s": "scenario.yaml: server: limits.partial: is smaller than limits.message",
                        load.replace("good,", "goad,") % "1s": "the server refuses goad: NO_METHOD: ",
                        load.replace("delay", "dilay") % "1s": "BAD_PARAMS: "}.items():
         done = sim.play(module, text.replace("of good", "of *"), 1)
@@ -337,6 +353,14 @@ def tells_the_story_of_a_crash(sim):
         assert re.search(rf"^seed 1: signal {re.escape(signal)} ended the handler of {method}, task t\w+\n.* submitted\n"
                          r".* started, attempt 1\n", done.stdout, re.MULTILINE), done.stdout + done.stderr
         assert method != "writes" or "it is 1\n" in done.stdout, done.stdout
+
+
+def keeps_the_first_finding(sim):
+    module = sim.build_text("both.so", BOTH)
+    load = "load: [{method: crashes, every: 1s, for: 1s}, {method: dials, every: 1s, for: 1s, options: {delay: 100ms}}]"
+    for seed in range(1, 4):
+        done = run(sim.program, "--module", module, sim.write(load), "--seed", str(seed))
+        assert re.match(rf"seed {seed}: signal 11 \(Segmentation fault\) ended the handler of crashes, task t", done.stdout), done.stdout
 
 
 def has_room(sim):
@@ -377,6 +401,12 @@ def refuses_calls(sim):
     for call, told in REFUSED.items():
         done = sim.play(sim.build_text("caller.so", CALLER % call), "load: [{method: call, every: 1s, for: 2s}]", 1)
         assert done.returncode == 1 and "the handler of call " + told in done.stdout, (call, done.stdout, done.stderr)
+    registers = CALLER.replace("{ return ergon_register", "{ if (%s) return -1; return ergon_register", 1)
+    for call, told in REFUSED.items():
+        module = sim.build_text("caller.so", registers % ("0", call))
+        done = sim.play(module, "load: [{method: call, every: 1s, for: 2s}]", 1)
+        line = rf"the module {re.escape(module)} {re.escape(told)}.* while it registers its handlers, .*\n"
+        assert done.returncode == 2 and re.fullmatch(line, done.stderr), (call, done.stdout, done.stderr)
 
 
 def gives_calls_to_stand_ins(sim):
@@ -402,6 +432,7 @@ if __name__ == "__main__":
         simulates_calls_in_tail_position(simulation)
         tells_times_of_the_story(simulation)
         tells_the_story_of_a_crash(simulation)
+        keeps_the_first_finding(simulation)
         has_room(simulation)
         may_keep_memory(simulation)
         waits_by_the_clock_of_a_condition(simulation)
