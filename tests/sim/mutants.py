@@ -12,7 +12,8 @@ passes without the fault.
 A fault "by atomics" is left to ergon-sim-atomics, all others to ergon-sim.
 
 --of takes the faults that other tests are to notice (tests/mutation/faults/AREA.faults) and says which of them 2,000 seeds
-notice without any other test, by ergon-sim first; --drawn takes COUNT of them by chance, the same each time.
+notice without any other test, by ergon-sim first; --drawn takes COUNT of them by chance, the same each
+time, or all if there are no more.
 """
 
 import argparse
@@ -38,6 +39,10 @@ SCRIPTS = os.path.join(TOP, "tests", "sim", "scripts")
 COARSE, FINE = "ergon-sim", "ergon-sim-atomics"
 APART = 1000  # seeds between two starts
 PLANTED_SEEDS = 2000
+
+
+class Failed(Exception):
+    """A program did not do its work; the text is what it printed last."""
 
 
 def load():
@@ -75,7 +80,7 @@ def copy_tree():
 def must(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(done.stdout[-4000:])
+        raise Failed(done.stdout[-4000:])
 
 
 def configure():
@@ -124,7 +129,7 @@ def seeds_until(program, start, most):
     done = subprocess.run([program, "--seed", str(start), "--seeds", str(most), "--first"], capture_output=True, text=True, check=False)
     failed = re.search(r"^seed (\d+) failed", done.stdout, re.M)
     if not failed and done.returncode != 0:
-        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+        raise Failed((done.stdout[-2000:] + done.stderr[-2000:]).strip() or f"status {done.returncode}")
     finding = re.search(r"^finding:\n *[\d.]+ +(.*)", done.stderr, re.M)
     return (int(failed[1]) - start + 1, finding[1] if finding else "ended by a signal") if failed else (None, "")
 
@@ -146,9 +151,27 @@ def shrink(fault, program, without, seed, folder):
     return text + (", which fail without the fault, too" if fails(without, script) else "")
 
 
+def last_line(error):
+    return str(error).strip().splitlines()[-1][:100]
+
+
+def count_until_noticed(fault):
+    """How many seeds of both programs it took (None: all passed), and the finding."""
+    half = PLANTED_SEEDS // 2
+    count, text = seeds_until(keep(COARSE, fault.name), 1, half)
+    if not count:
+        count, text = seeds_until(keep(FINE, fault.name), 1, half)
+        count = count and count + half
+    return count, text
+
+
 def try_fault(fault, allowed, expected, of, options):
-    program = plant(fault, of)
-    found = [seeds_until(program, 1 + n * APART, 2 * allowed) for n in range(options.starts)]
+    try:
+        program = plant(fault, of)
+        found = [seeds_until(program, 1 + n * APART, 2 * allowed) for n in range(options.starts)]
+    except (Failed, faults.Misplaced) as error:
+        print(f"{fault.name:<24} {allowed:>5} {'-':>7} {'-':>6}  {'failed':<12} {last_line(error)}", flush=True)
+        return False
     counts = [n if n else 2 * allowed + 1 for n, _ in found]
     median = statistics.median(counts)
     verdict = "good" if median <= allowed / 2 else "late" if median <= 2 * allowed else "not noticed"
@@ -171,17 +194,31 @@ def try_planted(chosen):
     for fault in chosen:
         try:
             plant(fault, COARSE)
-        except SystemExit:
-            print(f"{fault.name:<28}       does not build", flush=True)
+            count, text = count_until_noticed(fault)
+        except (Failed, faults.Misplaced) as error:
+            print(f"{fault.name:<28}       failed: {last_line(error)}", flush=True)
             continue
-        half = PLANTED_SEEDS // 2
-        count, text = seeds_until(keep(COARSE, fault.name), 1, half)
-        if not count:
-            count, text = seeds_until(keep(FINE, fault.name), 1, half)
-            count = count and count + half
         noticed += count is not None
         print(f"{fault.name:<28} {count or '-':>5} {(text or fault.promise)[:100]}", flush=True)
     print(f"{noticed} of {len(chosen)} were noticed")
+
+
+def choose_planted(options):
+    """The faults of the areas, or COUNT of them: all, if there are no more."""
+    planted = faults.load(TOP)
+    area_of = {id(fault): os.path.basename(fault.origin).split(".")[0] for fault in planted}
+    areas = options.of.split(",")
+    unknown = [area for area in areas if area not in area_of.values()]
+    if unknown:
+        sys.exit(f"no area is called {unknown[0]!r}; there are {', '.join(sorted(set(area_of.values())))}")
+    chosen = [fault for fault in planted if area_of[id(fault)] in areas and re.search(options.pattern, fault.name)]
+    return random.Random(1).sample(chosen, min(options.drawn, len(chosen))) if options.drawn else chosen
+
+
+def need(chosen, options):
+    if not chosen:
+        sys.exit(f"no fault is called like {options.pattern!r}")
+    return chosen
 
 
 def main():
@@ -192,18 +229,17 @@ def main():
     a.add_argument("--of", metavar="AREA[,AREA]...")
     a.add_argument("--drawn", type=int)
     options = a.parse_args()
+    if options.drawn is not None and (options.drawn < 1 or not options.of):
+        a.error("--drawn takes a number of 1 or more, and needs --of AREA")
     try:
-        if options.of:
-            areas = options.of.split(",")
-            chosen = [f for f in faults.load(TOP) if f.origin.split("/")[-1].split(".")[0] in areas and re.search(options.pattern, f.name)]
+        if options.of is not None:
+            chosen = need(choose_planted(options), options)
             prepare()
-            return try_planted(random.Random(1).sample(chosen, options.drawn) if options.drawn else chosen)
-        chosen = [row for row in load() if re.search(options.pattern, row[0].name)]
-    except faults.Misplaced as error:
+            return try_planted(chosen)
+        chosen = need([row for row in load() if re.search(options.pattern, row[0].name)], options)
+        prepare()
+    except (faults.Misplaced, Failed) as error:
         sys.exit(str(error))
-    if not chosen:
-        sys.exit(f"no fault is called like {options.pattern!r}")
-    prepare()
     for program in (COARSE, FINE):
         keep(program, os.path.basename(clean(program)))
     print(f"{'fault':<24} {'may':>5} {'median':>7} {'most':>6}  {'':<12} for example")
