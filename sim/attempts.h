@@ -1,17 +1,17 @@
 /* What workers see of attempts, and what the documents promise of them.
  *
  * attempts: the number of an attempt only grows, and none is given out twice; one whose request was
- * sent in part has begun (tasks.md, "Attempts", "What of the promise holds for workers").
+ * sent in part has begun (promises.md, "Attempts", "Tasks for workers").
  *
  * results: what a call answers, or a task has as its result, is what a worker answered to this very
- * call, or to the attempt that ended the task (tasks.md: a late result is fenced; PROTOCOL.md,
+ * call, or to the attempt that ended the task (promises.md: a late result is fenced; PROTOCOL.md,
  * "Workers").
  *
  * calls: a call of which a worker has read anything is not given to another (PROTOCOL.md,
  * "Workers").
  *
  * losses: from the second loss in a row on the next attempt waits, and a task with 9 of them begins
- * no more (tasks.md, "Workers that are lost").
+ * no more (promises.md, "Workers that are lost").
  *
  * limits: never more permits of a limit are taken than it has (tasks.md, "Limits and rates").
  *

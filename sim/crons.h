@@ -1,7 +1,8 @@
 /* One cron, which the first client puts, pauses, opens and deletes; others look at it.
  *
  * crons: a time fires, and fires once; nothing fires while the cron is paused or gone, and with
- * `overlap: skip` no task begins while the one before is open (tasks.md, "Crons"). */
+ * `overlap: skip` no task begins while the one before is open (tasks.md, "Run tasks by calendar").
+ */
 #ifndef ERGON_SIM_CRONS_H
 #define ERGON_SIM_CRONS_H
 

@@ -3,13 +3,16 @@
  *
  * deeds: each method that server.methods lists has a row, or the run is a finding.
  *
- * audit: server.audit says that the accounts balance (tasks.md, "The accounts, and the store").
+ * audit: server.audit says that the accounts balance (tasks.md, "Look into the store").
  *
- * keys: two submissions with one key are one task, while it is kept (tasks.md, "Key and coalesce").
+ * keys: two submissions with one key are one task, while it is kept (tasks.md, "Submit the same
+ * work once").
  *
- * pause: no task of a queue begins once its pause was answered (tasks.md, "Queues").
+ * pause: no task of a queue begins once its pause was answered (tasks.md, "Pause and drain
+ * queues").
  *
- * after: a task begins after the end of what it waits for, which is done (tasks.md, "After").
+ * after: a task begins after the end of what it waits for, which is done (tasks.md, "Run tasks
+ * after others").
  *
  * rates: no more tasks of a rate start in any stretch of its time (tasks.md, "Limits and rates").
  *

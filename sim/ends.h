@@ -2,7 +2,7 @@
  * was answered with `cancelled` ends as cancelled, or as expired (tasks.md, "The promise").
  *
  * accounts: what was submitted has ended or is open, over restarts, in memory and in the store
- * (tasks.md, "The accounts, and the store"). */
+ * (tasks.md, "Look into the store"). */
 #ifndef ERGON_SIM_ENDS_H
 #define ERGON_SIM_ENDS_H
 

@@ -1,5 +1,5 @@
 /* kept: what lists and task.explain say before a death in quiet, they say after the next start
- * (tasks.md, "The accounts, and the store"): crons, pauses of queues, tasks that have ended, and
+ * (tasks.md, "Look into the store"): crons, pauses of queues, tasks that have ended, and
  * semaphores that are still there: one goes with the last who holds it. */
 #ifndef ERGON_SIM_LISTS_H
 #define ERGON_SIM_LISTS_H
