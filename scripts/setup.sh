@@ -7,6 +7,7 @@
 #   setup.sh image      to build and test the container image as well
 #   setup.sh tls        to build, test, and ask testssl.sh about TLS
 #   setup.sh deb        to make packages and test them
+#   setup.sh pictures   and to make the pictures of the documents
 #   setup.sh bare       for the run in a bare root
 # ERGON_WITHOUT_NPM=1 leaves node and npm out; the tests with npm clients then say that they are skipped.
 # ERGON_WITHOUT_BROWSER=1 leaves Chromium out; the test of the page then says that it is skipped.
@@ -35,10 +36,11 @@ image)
     ;;
 tls) wanted=$(missing $build $tests testssl.sh) ;;
 deb) wanted=$(missing $build $packages debootstrap) ;;
+pictures) wanted=$(missing $build python3-msgpack $browser pngquant) ;;
 bare) wanted=$(missing $build $tests debootstrap) ;;
 *) wanted=$(missing $build $tests) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
-[ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
+[ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ "${1:-}" = pictures ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
 # shellcheck disable=SC2086
 [ -z "$wanted" ] || apt_install $wanted

@@ -11,7 +11,7 @@ A description has one thing a line; what is drawn first lies below.  Words come 
     stack NAME X Y WIDTH HEIGHT COLOUR : as a box, of which there are several
     cells X Y COLOUR FULL EMPTY                                           a queue, with its first cell at the right
     turn X Y COLOUR                                                       a loop
-    arrow END END COLOUR [ring] [both] [below] [via X,Y ...] : words      with a ring on its longest line; with two heads; its words below
+    arrow END END COLOUR [ring] [both] [below] [via X,Y ...] : words      ring: on its longest line; both: ends; below: the words
     note X Y start|middle|end : words
     key X Y COLOUR : what things of this colour are
 
@@ -39,7 +39,7 @@ PALETTES = {
              "amber": ("#33270f", "#8a6a2b", "#e5ae4e"), "grey": ("#161c24", "#364150", "#9aa7b4")},
 }
 TITLE, SMALL, LINE = 14, 12, 17  # sizes of text, and from line to line
-CELL, ROUND, HEAD, BEHIND = 9, 8, 7, 8  # a cell's side, the radius of corners, an arrow's head, how far a stack shows what is behind
+CELL, ROUND, HEAD, BEHIND = 9, 8, 7, 8  # a cell's side, a corner's radius, an arrow's head, how far a stack shows its rear
 
 Thing = collections.namedtuple("Thing", "kind words text")
 Area = collections.namedtuple("Area", "x y width height")
@@ -66,7 +66,8 @@ def outline(thing):
 
 def areas(things):
     """{name: (area, outline)} of what has one."""
-    return {thing.words[0]: (area(thing), outline(thing)) for thing in things if thing.kind in ("frame", "box", "bar", "stack", "drum")}
+    placed = (thing for thing in things if thing.kind in ("frame", "box", "bar", "stack", "drum"))
+    return {thing.words[0]: (area(thing), outline(thing)) for thing in placed}
 
 
 def number(value):
@@ -93,8 +94,8 @@ class Drawing:
 
     def rectangle(self, at, colour, radius=ROUND):
         surface, border, _ = self.colours(colour)
-        return (f'<rect x="{number(at.x)}" y="{number(at.y)}" width="{number(at.width)}" height="{number(at.height)}" rx="{radius}" '
-                f'fill="{surface}" stroke="{border}"/>')
+        x, y, width, height = map(number, at)
+        return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{radius}" fill="{surface}" stroke="{border}"/>'
 
     def lines(self, at, text):
         """A title and smaller lines below it, as a block in the middle of the area."""
@@ -116,9 +117,11 @@ class Drawing:
     def bar(self, thing):
         at = area(thing)
         title, *rest = map(escape, thing.text)
+        x, y = number(at.x + 12), number(at.y + at.height / 2 + TITLE * .36)
         yield self.rectangle(at, thing.words[5])
-        yield (f'<text x="{number(at.x + 12)}" y="{number(at.y + at.height / 2 + TITLE * .36)}" font-size="{SMALL}" fill="{self.palette["muted"]}">'
-               f'<tspan font-size="{TITLE}" font-weight="600" fill="{self.palette["ink"]}">{title}</tspan><tspan dx="10">{" ".join(rest)}</tspan></text>')
+        yield (f'<text x="{x}" y="{y}" font-size="{SMALL}" fill="{self.palette["muted"]}">'
+               f'<tspan font-size="{TITLE}" font-weight="600" fill="{self.palette["ink"]}">{title}</tspan>'
+               f'<tspan dx="10">{" ".join(rest)}</tspan></text>')
 
     def stack(self, thing):
         at = area(thing)
@@ -149,7 +152,8 @@ class Drawing:
     def turn(self, thing):
         x, y = map(float, thing.words[:2])
         colour = self.colours(thing.words[2])[2]
-        yield f'<path d="M {number(x + 6)} {number(y - 2)} A 6.5 6.5 0 1 0 {number(x + 5)} {number(y + 4)}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        begin, end = points((x + 6, y - 2)), points((x + 5, y + 4))
+        yield f'<path d="M {begin} A 6.5 6.5 0 1 0 {end}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
         yield self.head((x + 2.5, y - 3), (x + 7.5, y + 1), colour)
 
     def note(self, thing):
@@ -220,16 +224,19 @@ def toward(corner, other):
     return corner[0] + (other[0] - corner[0]) * part, corner[1] + (other[1] - corner[1]) * part
 
 
+def opening(width, height, font, title):
+    """How an SVG begins; the title is for readers who cannot see it."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            f'role="img" font-family="{font}">\n<title>{escape(title)}</title>')
+
+
 def draw(description, palette):
     """The text of an SVG."""
     things = list(parse(description))
     facts = {thing.kind: thing for thing in things if thing.kind in ("size", "title")}
-    width, height = facts["size"].words
     drawing = Drawing(things, palette)
     elements = [element for thing in things if thing.kind not in facts for element in getattr(drawing, thing.kind)(thing)]
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">',
-        f"<title>{escape(' '.join(facts['title'].text))}</title>", *elements, "</svg>", ""])
+    return "\n".join([opening(*facts["size"].words, FONT, " ".join(facts["title"].text)), *elements, "</svg>", ""])
 
 
 def drawn(folder):

@@ -41,7 +41,7 @@ def boxes(top):
 
 
 def folder_of(path, folders):
-    """The folder of the drawing that a file belongs to: the longest that fits.  A room with two sides has its requests in another."""
+    """The folder of the drawing that a file belongs to: the longest that fits, but for what another room has of it."""
     side = next((folder for pattern, folder in REQUESTS.items() if fnmatch.fnmatch(path, pattern)), None)
     return side or max((folder for folder in folders if path.startswith(folder + "/")), key=len, default=None)
 
