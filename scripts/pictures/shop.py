@@ -23,7 +23,7 @@ TASKS = {
     "thumbnail": (0.5, 14, ("shop", "blog"), {"retries": 3}),
     "invoice.send": (0.8, 2.2, ("shop",), {"retries": 5, "priority": 7}),
     "search.index": (0.15, 9, ("shop", "blog", "forum"), {}),
-    "report.build": (9, 0.25, ("office",), {"durable": "fsync"}),
+    "report.build": (9, 0.32, ("office",), {"durable": "fsync"}),
 }
 # worker: (method, slots)
 WORKERS = {

@@ -3,6 +3,7 @@
 
 - Each drawing is what scripts/pictures/draw.py makes of its description in docs/pictures/.
 - The drawing of the folders is true: each include of the source leads from its box to one further down.
+- Each picture is there for light and for dark pages.
 - A document that shows a picture names a file that is there, and says what it shows.
 
 First the test expects to find what it planted in a tree of its own; then it reads ours.
@@ -62,6 +63,15 @@ def upwards(top):
                 yield f"{ROOMS}: {path} uses {name}, but {used} is not drawn below {user}"
 
 
+def halves(top):
+    """Pictures for light pages without one for dark pages, or the reverse."""
+    there = {os.path.relpath(path, top) for path in glob.glob(os.path.join(top, PICTURES, "*-*.*"))}
+    for path in sorted(there):
+        for mode, other in (("-light.", "-dark."), ("-dark.", "-light.")):
+            if mode in path and path.replace(mode, other) not in there:
+                yield f"{path}: has no {path.replace(mode, other)}"
+
+
 def missing(top):
     """Pictures of documents that are not there, or say nothing to readers who cannot see them."""
     for page in sorted(glob.glob("*.md", root_dir=top) + glob.glob("docs/*.md", root_dir=top)):
@@ -74,7 +84,7 @@ def missing(top):
 
 
 def findings(top):
-    return [*stale(top), *upwards(top), *missing(top)]
+    return [*stale(top), *upwards(top), *halves(top), *missing(top)]
 
 
 DESCRIPTION = """size 100 100
@@ -101,6 +111,7 @@ def prove():
                              ("base/a.h", '#include "server/tasks/a.h"\n', "not drawn below"),
                              ("server/tasks/a.c", '#include "server/rpc/a.h"\n', "not drawn below"),
                              ("proto/a.c", "", "no box has"),
+                             (os.path.join(PICTURES, "page-dark.png"), "", "has no"),
                              ("docs/a.md", '<source srcset="pictures/gone.svg">', "is not there"),
                              ("README.md", '<img src="docs/pictures/rooms-light.svg" alt="">', "no alt text")):
         assert any(found in finding for finding in tree.planted(findings, {**GOOD, path: bad})), (path, found)
