@@ -1,6 +1,17 @@
-/* kept: what lists and task.explain say before a death in quiet, they say after the next start
- * (tasks.md, "Look into the store"): crons, pauses of queues, tasks that have ended, and
- * semaphores that are still there: one goes with the last who holds it. */
+/* kept: some answers are the same before a death in quiet and after the next start (tasks.md,
+ * "Look into the store").
+ *
+ * The answers are noted once no client asks for anything, before the server dies.  They are
+ * compared once, after the next start.  Compared are:
+ *
+ *   cron.list      tenant, schedule, zone, method, params, options, and whether the cron is paused
+ *   queue.list     whether the queue is paused, and whether it drains
+ *   sem.list       tenant, permits and durability of each semaphore
+ *   task.explain   state, reason, text and last error of each durable task whose end was seen
+ *
+ * All other members of these answers may change, and lists may have new items.  A queue that is
+ * not paused may be missing after the start, as may a semaphore that is not durable.  A task may
+ * be missing if sim_may_be_forgotten() says so. */
 #ifndef ERGON_SIM_LISTS_H
 #define ERGON_SIM_LISTS_H
 
@@ -8,10 +19,12 @@
 
 struct sim_link;
 
-/* Notes what the lists say.  False: the node died under it. */
+/* Notes the answers.  Returns false if the node died meanwhile. */
 bool sim_lists_note(struct sim_link *l);
-/* Compares it with what they say now, once. */
+/* Compares the noted answers with those of now, and forgets them.  Returns false if the node died
+ * meanwhile. */
 bool sim_lists_compare(struct sim_link *l);
+/* Forgets the noted answers: requests since then may have changed them. */
 void sim_lists_forget(void);
 
 #endif
