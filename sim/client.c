@@ -212,7 +212,8 @@ static void submit_work(struct client *c)
     put_work_submit(c, NULL, SIM_OF_TASK, 0);
 }
 
-/* Where the latest task has gone, and older ones wait, the number is known by its row alone. */
+/* A brief task is forgotten as it ends, while older tasks of the limit may still wait.  Then only
+ * the limit's own row in the store has the latest number of permits. */
 static void submit_limited_work(struct client *c)
 {
     bool brief = sim_one_in(SIM_DEEDS, 2);

@@ -365,8 +365,8 @@ static void put_with_rate(struct sim_burst *b)
     put_option(b, "per", RATE_MS);
 }
 
-/* Some at a time, so that tasks wait.  Where the latest has gone before they start, its number is
- * known by a row of its own alone. */
+/* Submits several tasks at a time, so that some of them wait.  The latest may be forgotten before
+ * the others start.  Then only the rate's own row in the store has the latest number. */
 static void submit_with_rate(struct sim_burst *b, uint32_t client)
 {
     uint64_t count = 1 + below(8);

@@ -252,8 +252,9 @@ static void look_at_methods(void)
 
 static uint64_t life_steps; /* each doubles the longest life */
 
-/* The power went, and goes again; in between only workers work, and little is written.  So what the
- * start wrote is on the disk by itself, or it is not. */
+/* The power went, and it goes again at the end of this life.  In this life only workers send
+ * requests, so the server writes little.  What the start wrote survives only if the start synced
+ * it: hardly any later commit does. */
 static void live_for_workers(void)
 {
     sim_sleep_for(SIM_MS(100)); /* then all workers wait for the node */

@@ -272,7 +272,8 @@ _Noreturn static void refuse(const char *name, const char *does)
 REFUSED(REFUSE)
 #undef REFUSE
 
-/* The kinds that differ if their holder, or a thread of it, takes them again. */
+/* A simulated lock blocks a holder that takes it again.  A recursive lock would let the holder
+ * pass, and one that checks for errors would return EDEADLK: the simulation has neither. */
 static void check_kind(const pthread_mutex_t *m)
 {
     if (m->__data.__kind == PTHREAD_MUTEX_RECURSIVE || m->__data.__kind == PTHREAD_MUTEX_ERRORCHECK)

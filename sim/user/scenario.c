@@ -244,16 +244,23 @@ static void read_rows(struct reading *r, const json_t *list,
     json_array_foreach(list, n, row) add(r, row);
 }
 
-#define ROWS(name, add)                                                                            \
-    static void name(struct reading *r, const json_t *list, void *into)                            \
-    {                                                                                              \
-        (void)into;                                                                                \
-        read_rows(r, list, add);                                                                   \
-    }
-ROWS(read_loads, add_load)
-ROWS(read_crons, add_cron)
-ROWS(read_expects, add_expect)
-#undef ROWS
+static void read_loads(struct reading *r, const json_t *list, void *into)
+{
+    (void)into;
+    read_rows(r, list, add_load);
+}
+
+static void read_crons(struct reading *r, const json_t *list, void *into)
+{
+    (void)into;
+    read_rows(r, list, add_cron);
+}
+
+static void read_expects(struct reading *r, const json_t *list, void *into)
+{
+    (void)into;
+    read_rows(r, list, add_expect);
+}
 
 static void read_faults(struct reading *r, const json_t *map, void *into)
 {
