@@ -1,4 +1,4 @@
-/* Administrative acts, and their records in the log.
+/* Checks that the log has a record of each administrative act.
  *
  * acts: an act that was answered without an error has its record (logs.md, "The audit log";
  * PROTOCOL.md, "Administrative acts"). */
@@ -8,9 +8,9 @@
 struct log_field;
 struct sim_request;
 
-/* The server has written a record of this name. */
+/* Call when the server has written a record of this name. */
 void sim_act_recorded(const char *event, const struct log_field *fields);
-/* A request that was answered. */
+/* Call with each request that was answered. */
 void sim_check_act(const struct sim_request *r);
 
 #endif

@@ -1,5 +1,6 @@
-/* Read before the server's sources that are compiled for atomics.c: atomic_init() writes plainly,
- * as clang has it.  That of gcc is an atomic store, and so would be a point in its runs alone. */
+/* Included before the server's sources that are compiled for atomics.c.  It makes atomic_init() a
+ * plain write, as clang has it.  In gcc it is an atomic store, which would be a point of preemption
+ * in the runs of gcc alone. */
 #ifndef ERGON_SIM_ATOMIC_INIT_H
 #define ERGON_SIM_ATOMIC_INIT_H
 

@@ -1,5 +1,5 @@
-/* Requests that are sent together, and their answers: exactly one each, while the connection
- * stands. */
+/* Sends requests together and receives their answers: exactly one each, as long as the connection
+ * lives. */
 #ifndef ERGON_SIM_BURST_H
 #define ERGON_SIM_BURST_H
 
@@ -29,10 +29,10 @@ struct sim_request {
     const char *method;
     enum sim_deed deed;
     char run[24];                        /* the name that a submission joins; empty: none */
-    struct sim_task *task;               /* that it is about; NULL: none */
-    void (*heed)(struct sim_request *r); /* of one that was answered; NULL: nobody looks */
+    struct sim_task *task;               /* which the request is about; NULL: none */
+    void (*heed)(struct sim_request *r); /* called with the answer; may be NULL */
     uint64_t note;                       /* for `heed` */
-    uint64_t serial;                     /* of what workers run; 0: none */
+    uint64_t serial;                     /* of a call or task for workers; 0: none */
     uint32_t mark;                       /* of SIM_GET: sim_end_mark() as it was asked */
     bool brief;                          /* what it submits is forgotten as it ends */
     bool answered;
@@ -47,15 +47,15 @@ struct sim_burst {
     size_t in_len, in_room;
 };
 
-/* The next request of the burst, which the caller packs into `out`. */
+/* Adds a request to the burst.  The caller packs its parameters into `out`. */
 struct sim_request *sim_burst_add(struct sim_burst *b, enum sim_deed deed, const char *method,
                                   uint32_t params);
-/* Sends them all, and waits for their answers.  False: the connection ended before. */
+/* Sends all requests and waits for the answers.  Returns false if the connection ended before. */
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l);
-/* Sends them all, and waits for none. */
+/* Sends all requests and waits for no answer. */
 void sim_burst_send(struct sim_burst *b, struct sim_link *l);
 bool sim_error_is(const struct sim_request *r, const char *name);
-void sim_burst_clear(struct sim_burst *b); /* for the next; one that is zeroed is ready */
+void sim_burst_clear(struct sim_burst *b); /* before the next use; not needed if it is zeroed */
 
 uint64_t sim_requests(void);
 

@@ -1,4 +1,5 @@
-/* Chance by seed, in streams: one more draw in one stream leaves the others as they were. */
+/* Draws chance from a seed, in streams: one more draw in a stream leaves the others as they were.
+ */
 #ifndef ERGON_SIM_CHANCE_H
 #define ERGON_SIM_CHANCE_H
 
@@ -19,13 +20,13 @@ enum sim_stream {
 };
 
 void sim_chance_seed(uint64_t seed);
-void sim_chance_again(uint64_t future); /* from here on other chance; another one for each number */
-/* What a script does not say: nothing happens by chance, and of a range it is the middle.  What the
- * server gets is the same each time.  A schedule other than 0 is the seed of what remains by
- * chance: which fiber runs, where it is preempted, pieces, delays. */
+void sim_chance_again(uint64_t future); /* seeds all streams anew, by this number */
+/* Used for scripts.  From now on nothing happens by chance, each draw from a range returns its
+ * middle, and chance_bytes() of the server returns the same bytes in each run.  A schedule other
+ * than 0 is a seed for the rest: which fiber runs, where it is preempted, pieces, delays. */
 void sim_chance_plain(uint64_t schedule);
-void sim_chance_of_others(
-    uint64_t seed); /* what workers do, and the faults of faults.c, are by chance */
+/* Makes what workers do, and the faults of faults.c, depend on chance again. */
+void sim_chance_of_others(uint64_t seed);
 bool sim_chance_is_plain(enum sim_stream stream);
 uint64_t sim_chance(enum sim_stream stream);
 uint64_t sim_below(enum sim_stream stream, uint64_t n); /* 0 to n - 1; n > 0 */

@@ -1,4 +1,4 @@
-/* One cron, which the first client puts, pauses, opens and deletes; others look at it.
+/* One cron, which the first client puts, pauses, resumes and deletes; other clients read it.
  *
  * crons: a time fires, and fires once; nothing fires while the cron is paused or gone, and with
  * `overlap: skip` no task begins while the one before is open (tasks.md, "Run tasks by calendar").
@@ -17,13 +17,13 @@ void sim_put_cron(struct sim_burst *b, uint32_t client);
 void sim_pause_cron(struct sim_burst *b, uint32_t client);
 void sim_resume_cron(struct sim_burst *b, uint32_t client);
 void sim_delete_cron(struct sim_burst *b, uint32_t client);
-void sim_cron_delete(struct sim_burst *b); /* whoever asks: the run ends */
+void sim_cron_delete(struct sim_burst *b); /* at the end of the run, by any client */
 
 void sim_crons_node_started(void);
 void sim_crons_node_ended(void);
-/* Notes its tasks, before one is forgotten. */
+/* Notes the tasks of the cron, before the server forgets one. */
 void sim_crons_look(struct sim_burst *b, struct sim_link *l);
-/* Looks at all its tasks, which have ended. */
+/* Checks all its tasks, once they have ended. */
 void sim_check_cron(struct sim_burst *b, struct sim_link *l);
 
 #endif

@@ -1,7 +1,7 @@
-/* ends: a task ends once, and as what it has ended it stays, unless it is retried; one whose cancel
+/* ends: a task ends once, and its state then stays unless the task is retried; a task whose cancel
  * was answered with `cancelled` ends as cancelled, or as expired (tasks.md, "The promise").
  *
- * accounts: what was submitted has ended or is open, over restarts, in memory and in the store
+ * accounts: each submitted task has ended or is open, over restarts, in memory and in the store
  * (tasks.md, "Look into the store"). */
 #ifndef ERGON_SIM_ENDS_H
 #define ERGON_SIM_ENDS_H
@@ -14,11 +14,11 @@
 struct sim_link;
 struct sim_task;
 
-/* `mark`: sim_end_mark() as it was asked. */
+/* `mark`: the value of sim_end_mark() at the time of the request. */
 void sim_saw_cancelled(const struct sim_task *t, uint32_t mark, struct span result);
 void sim_saw_state(const struct sim_task *t, uint32_t mark, struct span result); /* of task.get */
 
-/* While nobody asks for anything.  False: the node died under it. */
+/* Call while no client asks for anything.  Returns false if the node died meanwhile. */
 bool sim_check_accounts(struct sim_link *l);
 
 #endif

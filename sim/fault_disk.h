@@ -1,7 +1,7 @@
-/* The disk behind fault_vfs.h: files, what of them was synced, what fails, what a power cut leaves.
- * For the files of that virtual file system.
+/* The disk behind fault_vfs.h: the files, which parts of them are synced, which calls fail, and
+ * what a power cut leaves.  Only the sources of that virtual file system include this header.
  *
- * Everything here is called under `disk.lock`. */
+ * Call everything here with `disk.lock` held. */
 #ifndef ERGON_TESTS_FAULT_DISK_H
 #define ERGON_TESTS_FAULT_DISK_H
 
@@ -25,9 +25,9 @@ struct pending {
 };
 
 struct disk_file {
-    char name[FILE_NAME_SIZE]; /* empty: a temporary one */
+    char name[FILE_NAME_SIZE]; /* empty: a temporary file */
     bool there;                /* a name leads to it */
-    bool there_synced;         /* and will after a power cut */
+    bool there_synced;         /* a name will lead to it after a power cut */
     struct bytes now, synced;
     struct pending *first, *last;
     void *shm[SHM_REGIONS];
@@ -48,22 +48,24 @@ extern struct disk disk;
 
 uint64_t disk_chance(void);
 
-/* At the start of every call that can fail: does it? */
+/* Returns whether the call fails.  Call at the start of every call that can fail. */
 bool disk_fails(void);
 bool disk_sync_fails(void);
 bool disk_no_room(const struct disk_file *f, size_t end); /* for a file that ends there */
 
 struct disk_file *disk_find(const char *name); /* NULL: no such file */
-struct disk_file *disk_make(const char *name); /* one that was deleted under it is gone for good */
+struct disk_file *disk_make(const char *name); /* discards a deleted file of this name */
 void disk_release(struct disk_file *f);
 
-void bytes_resize(struct bytes *b, size_t size); /* what is new is zero */
+void bytes_resize(struct bytes *b, size_t size); /* new bytes are zero */
 void bytes_put(struct bytes *b, size_t offset, const void *data, size_t len);
 
-void disk_remember(struct disk_file *f, size_t offset, const void *data, size_t len); /* unsynced */
+void disk_remember(struct disk_file *f, size_t offset, const void *data,
+                   size_t len); /* as unsynced */
 void disk_forget_pending(struct disk_file *f);
-void disk_settle(struct disk_file *f, const struct pending *p); /* it is synced */
-/* What was not synced: all of it survives, none, or of each the whole, a part, or nothing. */
+void disk_settle(struct disk_file *f, const struct pending *p); /* makes it synced */
+/* Decides what survives of the unsynced writes: all of them, none, or of each write the whole, a
+ * part, or nothing. */
 void disk_settle_by_chance(struct disk_file *f, bool garble);
 void disk_survive(struct disk_file *f); /* a power cut; releases it if its name did not survive */
 

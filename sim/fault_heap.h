@@ -1,6 +1,7 @@
-/* Allocations that fail.  malloc, calloc, realloc, aligned_alloc, strdup, strndup, mmap, mremap and
- * free of the program that is linked with `--wrap` of each go by fault_heap.c; shared libraries
- * keep the real ones.  What links it says which fail, and may count. */
+/* Makes allocations fail.  The program is linked with `--wrap` for malloc, calloc, realloc,
+ * aligned_alloc, strdup, strndup, mmap, mremap and free, so its own calls of these enter
+ * fault_heap.c.  Shared libraries call the real functions.  The program decides which allocations
+ * fail, and may count blocks. */
 #ifndef ERGON_SIM_FAULT_HEAP_H
 #define ERGON_SIM_FAULT_HEAP_H
 
@@ -8,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- By the program that links it --- */
+/* --- The program defines these --- */
 
 bool fault_heap_fails(size_t size);
-/* One block more, or with -1 less; never NULL.  Pages are not counted. */
+/* There is one block more (`sign` 1) or less (-1).  `block` is never NULL.  Calls of mmap() and
+ * mremap() are not counted. */
 void fault_heap_count(void *block, int64_t sign);
 
 #endif

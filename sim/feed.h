@@ -1,8 +1,8 @@
 /* A follower of task.events.
  *
  * feed: the numbers of events go up by one; where some are missing, the page says how many, or that
- * the server was started anew.  After the end of a task comes nothing of it but that it was
- * retried, that others joined, that a late attempt came back, and that it was forgotten (tasks.md,
+ * the server was started anew.  After the end of a task its only events are that it was retried,
+ * that others joined it, that a late attempt came back, and that it was forgotten (tasks.md,
  * "Follow all tasks", "The promise"). */
 #ifndef ERGON_SIM_FEED_H
 #define ERGON_SIM_FEED_H

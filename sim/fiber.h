@@ -1,6 +1,7 @@
-/* A thread of the simulated world: a stack of its own, on the one thread that there is.
+/* A fiber is a thread of the simulated world.  It has a stack of its own, and runs on the only
+ * thread of the process.
  *
- * What a thread keeps for itself (errno, the server's thread-locals) goes with it. */
+ * Each fiber has its own errno and its own copy of the server's thread-local variables. */
 #ifndef ERGON_SIM_FIBER_H
 #define ERGON_SIM_FIBER_H
 
@@ -22,7 +23,7 @@ typedef ucontext_t sim_context;
 
 struct sim_stack {
     sim_context context;
-    void *memory; /* its lowest page cannot be touched: a stack that is too small is a fault */
+    void *memory; /* its lowest page is protected, so an overflow of the stack is a fault */
     struct thread_locals locals;
     int error;  /* errno */
     void *fake; /* the address sanitizer's */
@@ -32,7 +33,7 @@ struct sim_stack {
 };
 
 void sim_stack_open(struct sim_stack *s, void (*run)(void *arg), void *arg);
-void sim_stack_close(struct sim_stack *s); /* whether it has ended or not; not its own */
+void sim_stack_close(struct sim_stack *s); /* not on `s`; it need not have ended */
 
 /* Runs `s` until it calls sim_stack_leave() or returns.  Not on a fiber. */
 void sim_stack_enter(struct sim_stack *s);

@@ -1,6 +1,6 @@
-/* A client on a listener that allows little.
+/* A client on a listener that allows few methods.
  *
- * rights: what the listener does not allow is answered DENIED, and what it allows is not
+ * rights: methods that the listener does not allow are answered DENIED, and others are not
  * (PROTOCOL.md, "Who you are"). */
 #ifndef ERGON_SIM_GUEST_H
 #define ERGON_SIM_GUEST_H
@@ -9,6 +9,6 @@
 
 void sim_guest_spawn(void);
 void sim_guest_wake(void); /* the node has come up, or has gone */
-void sim_guest_calm(void); /* it asks for nothing more */
+void sim_guest_calm(void); /* it sends no more requests */
 
 #endif

@@ -1,6 +1,7 @@
 /* The limits that tasks of workers share, with the number of permits that clients asked for.
- * The permits of one are those of the semaphore of its name, but for a limit whose number
- * changes. */
+ *
+ * One limit is moving: clients change its number of permits.  The permits of each other limit are
+ * those of the semaphore of the same name. */
 #ifndef ERGON_SIM_LIMITS_H
 #define ERGON_SIM_LIMITS_H
 
@@ -15,18 +16,18 @@ struct sim_limit {
     uint64_t max;
 };
 
-const struct sim_limit *sim_limit_any(void); /* whose number does not change */
-/* For a submission of this client. */
+const struct sim_limit *sim_limit_any(void); /* never the moving one */
+/* Returns a limit for a submission of this client. */
 const struct sim_limit *sim_limit_for(uint32_t client);
-/* The number that a submission says, whose answer it will hear of. */
+/* Returns the number that a submission has to name.  Its answer updates the limit. */
 uint64_t sim_limit_ask(const struct sim_limit *l, struct sim_request *r);
-/* A submission of a script says this number for the limit whose number changes. */
 #define SIM_LIMIT_MOVING "moving"
+/* Call when a submission of a script sets this number for the moving limit. */
 void sim_limit_asked(uint64_t max, struct sim_request *r);
-/* How many permits an attempt may find at most that began at this time, or earlier if its request
- * was held.  UINT64_MAX: nobody knows. */
+/* Returns the largest number of permits that an attempt may find which began at this time, or
+ * earlier if its request was held.  UINT64_MAX: unknown. */
 uint64_t sim_limit_at(const char *key, uint64_t time, bool held);
-/* After a start: asks how many there are of the one whose number changes. */
+/* After a start: asks for the number of the moving limit. */
 void sim_limit_explain(struct sim_burst *b);
 
 #endif

@@ -1,6 +1,6 @@
-/* Memory that is short, in some runs: an allocation of the server or of its SQLite fails now and
- * then, and with it those of the next few ms; or one in a start.  What sim/ itself allocates never
- * fails, nor what other libraries do. */
+/* Makes memory short, in some runs.  Now and then an allocation of the server or of its SQLite
+ * fails, as do all allocations of the next few ms; or a single one fails during a start.
+ * Allocations of sim/ itself and of other libraries never fail. */
 #ifndef ERGON_SIM_MEMORY_H
 #define ERGON_SIM_MEMORY_H
 
@@ -8,16 +8,17 @@
 #include <stdint.h>
 
 void sim_memory_shape(void);
-/* On: nothing fails, until it is off as often as it was on. */
+/* On: no allocation fails, until the function was called as often with off. */
 void sim_memory_ample(bool on);
 
-/* The node begins to start: one allocation fails, or none, until it serves. */
+/* Call when the node begins to start, and when it serves.  In between at most one allocation
+ * fails. */
 void sim_memory_starts(void);
 void sim_memory_serves(void);
 
-/* On a fiber of the world: whoever was refused without memory comes again a little later. */
+/* On a fiber of the world: sleeps a little if memory is short, before the caller connects again. */
 void sim_memory_wait(void);
-bool sim_memory_failed_within(uint64_t ns); /* up to now, an allocation has */
-int64_t sim_memory_live(void);              /* blocks of the server */
+bool sim_memory_failed_within(uint64_t ns); /* an allocation failed in the last `ns` */
+int64_t sim_memory_live(void);              /* number of the server's blocks */
 
 #endif

@@ -1,8 +1,8 @@
-/* Connections: two queues of bytes in memory each, and the poller that serves them.
+/* Simulates connections, each with two queues of bytes in memory, and the poller that serves them.
  *
- * The server gets them by net_adopt(), and reads and writes them by a stream class of ours, which
- * stands in the place of plain sockets.  Order within a connection is kept.  Reads and writes are
- * cut into pieces by chance; what waits for the client is bounded by a window. */
+ * The server gets connections by net_adopt().  It reads and writes them by a stream class of the
+ * simulation, which replaces plain sockets.  The bytes of a connection keep their order.  Chance
+ * cuts reads and writes into pieces.  A window bounds the bytes that wait for the client. */
 #ifndef ERGON_SIM_NET_H
 #define ERGON_SIM_NET_H
 
@@ -18,23 +18,23 @@ struct sim_link;
 /* --- A client's end; on a fiber of the world --- */
 
 struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener);
-/* So many bytes, and no more, wait for the client at a time. */
+/* At most so many bytes wait for the client at a time. */
 void sim_net_narrow(struct sim_link *l, size_t window);
-/* In pieces, with pauses. */
+/* Sends the bytes in pieces, with pauses. */
 void sim_net_send(struct sim_link *l, struct span bytes);
-/* Waits for bytes, at most until `until`; 0: none came, or the connection has ended. */
+/* Waits for bytes, at most until `until`.  Returns 0 if none came, or the connection has ended. */
 size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_t until);
-/* When the server wrote the byte of this number (from 0), which has been received.  *held: there
- * was no room when it tried before, so it may have had the byte for longer. */
+/* Returns when the server wrote the byte of this number (from 0), which must have been received.
+ * *held: an earlier write found no room, so the server may have had the byte for longer. */
 uint64_t sim_net_written_at(const struct sim_link *l, uint64_t byte, bool *held);
-bool sim_net_ended(const struct sim_link *l); /* nothing will come any more */
-/* Since when the server sends nothing more; now, if it does. */
+bool sim_net_ended(const struct sim_link *l); /* no more bytes will come */
+/* Returns when the server stopped sending; now, if it still sends. */
 uint64_t sim_net_ended_at(const struct sim_link *l);
 void sim_net_leave(struct sim_link *l);
 
 /* --- Faults --- */
 
-/* Of the connections that stand, one that `chance` says: what is on its way is lost, and both ends
+/* Resets one open connection, which `chance` selects.  Bytes on their way are lost, and both ends
  * see a reset. */
 void sim_net_reset(uint64_t chance);
 void sim_net_reset_one(struct sim_link *l);
@@ -45,6 +45,6 @@ void sim_net_stop_all(unsigned ways);
 void sim_net_stop(unsigned ways, uint64_t chance);
 void sim_net_go(void);
 
-void sim_net_died(void); /* the node did: all connections have ended */
+void sim_net_died(void); /* the node has died, so all connections have ended */
 
 #endif

@@ -1,19 +1,19 @@
-/* Points at which a thread may be preempted, and stay away for a while; in schedule.c. */
+/* Points at which a thread may be preempted, and then sleeps for a while.  They are defined in
+ * schedule.c. */
 #ifndef ERGON_SIM_POINTS_H
 #define ERGON_SIM_POINTS_H
 
 #include <stdint.h>
 
-void sim_point(const char *name); /* on whatever runs */
-/* There are so many that a fiber is preempted more rarely, and is away for a few us, seldom more.
- */
+void sim_point(const char *name); /* for the fiber that runs */
+/* There are many of these points: a fiber is preempted more rarely, and usually for a few us. */
 void sim_point_atomic(const char *name);
 
-/* Who says how long a fiber stays away from a point, in ns (0: it goes on), in the place of chance;
- * and who hears of it. */
+/* `stall` returns how many ns a fiber sleeps at a point, in place of chance; 0: it goes on. `heard`
+ * is called at each point with the ns. */
 void sim_stalls_by(uint64_t (*stall)(const char *point));
 void sim_on_stall(void (*heard)(const char *point, uint64_t ns));
 
-void sim_schedule_calm(void); /* from now on all go on at once */
+void sim_schedule_calm(void); /* from now on no fiber sleeps at a point */
 
 #endif

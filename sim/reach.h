@@ -1,5 +1,5 @@
-/* What runs have reached: states of tasks, reasons of task.explain, names of errors, as clients saw
- * them.  Counted over all processes that were forked since sim_reach_open(). */
+/* Counts which states of tasks, reasons of task.explain and errors clients saw, over all processes
+ * that were forked since sim_reach_open(). */
 #ifndef ERGON_SIM_REACH_H
 #define ERGON_SIM_REACH_H
 
@@ -7,10 +7,10 @@
 
 #include "base/span.h"
 
-void sim_reach_open(void);                             /* without this nothing is counted */
-void sim_reach(struct span error, struct span result); /* an answer has come */
+void sim_reach_open(void);                             /* before it nothing is counted */
+void sim_reach(struct span error, struct span result); /* counts an answer */
 
-/* Prints a line for each kind: what was reached, how often, and what was never reached. */
+/* Prints a line for each kind: the names that were reached, how often, and those never reached. */
 void sim_reach_write(FILE *to);
 
 #endif

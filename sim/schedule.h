@@ -1,9 +1,9 @@
-/* Which fiber runs, and the time.
+/* Decides which fiber runs, and what time it is.
  *
- * One fiber runs at a time, until it sleeps or is preempted at a point; then chance takes the next
- * of those that can run, or the one of the highest priority, as the seed says.  The clock goes on
- * by 1 us a switch, and leaps to the next time that somebody waits for when all sleep.  So a fiber
- * that loops without sleeping stands still for ever: the process is ended by its alarm. */
+ * One fiber runs at a time, until it sleeps or is preempted at a point.  The next fiber is one of
+ * those that can run, by chance or by priority, depending on the seed.  The clock advances by 1 us
+ * a switch.  When all fibers sleep, it leaps to the next time for which one waits.  So the clock
+ * stops while a fiber loops without sleeping, and an alarm ends the process. */
 #ifndef ERGON_SIM_SCHEDULE_H
 #define ERGON_SIM_SCHEDULE_H
 
@@ -15,24 +15,24 @@
 
 struct sim_fiber;
 
-/* Whose fiber it is: what a power cut ends. */
+/* The owner of a fiber: a power cut ends those of the node. */
 enum sim_owner { SIM_WORLD, SIM_NODE };
 
-/* How often fibers are preempted, and how long they stay away: by the stream SIM_SHAPE. */
+/* Draws from SIM_SHAPE how often fibers are preempted, and for how long. */
 void sim_schedule_shape(void);
-/* Threads that are preempted often stay away for a short time, so that the server is not slow. */
+/* Shortens the sleep of fibers that are preempted often, so that the server is not slow. */
 void sim_schedule_mild(void);
-/* In so many ns a thread does what takes it two or three steps, though it may be put aside at each.
- * What it wrote may have begun so long before. */
+/* Returns the most ns that a thread needs for two or three steps if it is preempted at each.  What
+ * it wrote may have begun so much earlier. */
 uint64_t sim_slack(void);
 
 struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(void *arg),
                             void *arg);
-/* At the first switch from that time on, `run` is called, on no fiber. */
+/* Calls `run` at the first switch from that time on, outside of all fibers. */
 void sim_at(uint64_t time, void (*run)(void));
-/* Runs fibers until the first that was spawned has ended. */
+/* Runs fibers until the fiber that was spawned first has ended. */
 void sim_run(void);
-/* Ends all fibers of the owner where they stand.  On a fiber of another. */
+/* Ends all fibers of the owner at once.  Call it on a fiber of another owner. */
 void sim_drop(enum sim_owner owner);
 
 uint64_t sim_now(void); /* ns since the world began */
@@ -45,17 +45,17 @@ struct sim_fiber *sim_self(void);
 enum sim_owner sim_self_owner(void);
 void sim_rename(const char *name);
 
-/* Until sim_wake(), which is remembered if it came before, or until `until`.  May end early, so ask
- * again what was waited for. */
+/* Sleeps until sim_wake(), which is remembered if it came before, or until that time.  May return
+ * early, so the caller checks again what it waits for. */
 void sim_sleep(uint64_t until);
-void sim_sleep_for(uint64_t ns); /* whatever wakes */
+void sim_sleep_for(uint64_t ns); /* never returns early */
 void sim_wake(struct sim_fiber *f);
 
-/* Sleeps for an address, until somebody else wakes all that do. */
+/* Sleeps until sim_wake_all() of the same address, or until that time.  May return early. */
 void sim_wait_for(const void *address, uint64_t until);
 void sim_wake_all(const void *address);
 
 bool sim_ended(const struct sim_fiber *f);
-void sim_release(struct sim_fiber *f); /* one that has ended */
+void sim_release(struct sim_fiber *f); /* which has ended */
 
 #endif

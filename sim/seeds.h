@@ -1,5 +1,5 @@
-/* Seeds, each in a process of its own, and the futures of one: runs that are alike up to a moment,
- * where the process is copied, and have other chance from there on. */
+/* Runs seeds, each in a process of its own, and futures of a seed.  Futures are equal up to a
+ * moment at which the process is copied, and have other chance from there on. */
 #ifndef ERGON_SIM_SEEDS_H
 #define ERGON_SIM_SEEDS_H
 
@@ -9,16 +9,16 @@
 enum { SIM_PATIENCE_S = 120 /* of real time: a run takes a fraction of a second */ };
 
 struct sim_seeds {
-    const char *program; /* which repeats one that fails */
+    const char *program; /* named in the command that repeats a failed run */
     uint64_t seed, count;
-    bool first;       /* the first that fails is the last */
+    bool first;       /* stop at the first seed that fails */
     uint64_t from;    /* ms; 0: no futures */
-    uint64_t futures; /* how many go on from there */
-    uint64_t future;  /* without `futures`: which one goes on */
+    uint64_t futures; /* how many runs continue from there */
+    uint64_t future;  /* without `futures`: the number of the only future that runs */
 };
 
-/* Prints a line a run: its hash, and what it did, or how to repeat it.  Returns whether none met a
- * finding. */
+/* Prints a line for each run: its hash and what it did, or how to repeat it.  Returns true if no
+ * run met a finding. */
 bool sim_seeds_run(const struct sim_seeds *what);
 
 #endif

@@ -1,8 +1,8 @@
 /* Clients that hold permits of semaphores, which are those of the limits of tasks.
  *
- * semaphores: together with tasks they never hold more permits than there are; a hold outlives its
- * connection and the server for its grace; and of two holds, the one whose acquire was sent after
- * the other was answered has the higher fence (tasks.md, "Semaphores"). */
+ * semaphores: clients and tasks together never hold more permits than there are; a hold outlives
+ * its connection and the server for its grace; if the acquire of one hold was sent after the answer
+ * to another, the later hold has the higher fence (tasks.md, "Semaphores"). */
 #ifndef ERGON_SIM_SEMS_H
 #define ERGON_SIM_SEMS_H
 
@@ -14,12 +14,12 @@ struct sim_burst;
 void sim_holders_shape(void);
 void sim_holders_spawn(void);
 void sim_holders_wake(void); /* the node has come up, or has gone */
-void sim_holders_calm(void); /* they give back what they hold, and want nothing more */
+void sim_holders_calm(void); /* they release what they hold, and acquire nothing more */
 
-/* Permits that clients hold for certain at that time. */
+/* Returns how many permits clients hold for certain at that time. */
 uint64_t sim_held_at(const char *key, uint64_t time);
 
-/* Whether more than there are were taken when a client got its permits. */
+/* Checks that no client got permits which exceeded the number of the semaphore. */
 void sim_check_holds(uint64_t (*taken_by_tasks)(const char *key, uint64_t time));
 
 void sim_create_sem(struct sim_burst *b, uint32_t client);

@@ -1,4 +1,4 @@
-/* How the server of a run is configured, as flags of ergond. */
+/* The configuration of the server in a run, as flags of ergond. */
 #ifndef ERGON_SIM_SETTINGS_H
 #define ERGON_SIM_SETTINGS_H
 
@@ -10,12 +10,11 @@ struct sim_flags {
     int count;
 };
 
-/* A flag in the place of the plain value, or behind all. */
+/* Replaces the value of the flag, or appends the flag. */
 void sim_flag_set(struct sim_flags *f, const char *flag, const char *value);
 
-/* The plain ones; and these by chance, which records those that are other. */
-void sim_flags_plain(struct sim_flags *f);
+void sim_flags_plain(struct sim_flags *f); /* sets the plain values */
+void sim_flags_draw(struct sim_flags *f);  /* draws values, and records those that are not plain */
 const char *sim_flag_value(const struct sim_flags *f, const char *flag);
-void sim_flags_draw(struct sim_flags *f);
 
 #endif

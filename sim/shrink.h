@@ -1,13 +1,13 @@
-/* A seed that fails becomes a script that fails in the same way, and is as short as two minutes
- * allow. */
+/* Turns a seed that fails into a script that fails in the same way, as short as it gets within two
+ * minutes. */
 #ifndef ERGON_SIM_SHRINK_H
 #define ERGON_SIM_SHRINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes the script to `path`.  False: that cannot be written, the seed does not fail, or nothing
- * that a script says makes it fail; it says so on stderr. */
+/* Writes the script to `path`.  Returns false, with a reason on stderr, if the file cannot be
+ * written, the seed does not fail, or no script fails as the seed does. */
 bool sim_shrink(uint64_t seed, const char *path);
 
 #endif

@@ -1,9 +1,9 @@
 /* Functions that the linker calls instead of the system's (--wrap, see CMakeLists.txt): threads,
- * semaphores, locks, conditions, clocks, sleep, and what the machine has.  Each function has the
- * prototype of the one whose place it takes, and nobody calls it by its own name.
+ * semaphores, locks, conditions, clocks, sleep, and the size of the machine.  Each function has the
+ * prototype of the function that it replaces, and is not called by its own name.
  *
- * A fiber may be preempted before it takes a lock, and never while it holds one unless it sleeps
- * itself. */
+ * A fiber may be preempted before it takes a lock.  While it holds a lock, it is not preempted
+ * there; it loses the processor only when it sleeps by itself. */
 #ifndef ERGON_SIM_SYSTEM_H
 #define ERGON_SIM_SYSTEM_H
 
@@ -14,11 +14,10 @@
 
 uint64_t sim_wall(void); /* ns since 1970, by the wall clock */
 
-/* Somebody sets the wall clock; or the machine sleeps, which stops all and lasts no time by the
- * clock that runs while it is awake.  From then on what depends on the wall clock is not checked.
- */
+/* Set the wall clock, or suspend the machine: all fibers stop, and the monotonic clock does not
+ * advance.  From then on promises that depend on the wall clock are not checked. */
 void sim_clock_leap(int64_t ns);
 void sim_clock_suspend(uint64_t ns);
-bool sim_clock_leapt(void); /* either has been */
+bool sim_clock_leapt(void); /* one of them was called */
 
 #endif

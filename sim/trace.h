@@ -1,5 +1,5 @@
-/* The hash of a run, over every switch, time and byte: two runs with one hash were the same.  And
- * its narrative, for people. */
+/* Hashes a run over every switch, time and byte: two runs with one hash were the same.  Also prints
+ * the narrative of the run, and its finding. */
 #ifndef ERGON_SIM_TRACE_H
 #define ERGON_SIM_TRACE_H
 
@@ -9,13 +9,13 @@
 
 #include "base/span.h"
 
-extern bool sim_verbose; /* the narrative goes to stderr */
+extern bool sim_verbose; /* print the narrative on stderr */
 
 void sim_hash_number(uint64_t v);
 void sim_hash_bytes(struct span bytes);
 uint64_t sim_hash(void);
 
-/* A line of the narrative, with the time; it is no part of the hash. */
+/* Prints a line of the narrative, with the time.  It is no part of the hash. */
 void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reports a broken promise, or why the simulation cannot go on, and ends the process. */

@@ -1,4 +1,4 @@
-/* Messages as bytes: what clients and workers of the simulation need of MessagePack. */
+/* Packs and reads the messages of the simulation's clients and workers, in MessagePack. */
 #ifndef ERGON_SIM_WIRE_H
 #define ERGON_SIM_WIRE_H
 
@@ -34,10 +34,10 @@ struct sim_message {
     struct span result; /* one value */
 };
 
-/* The message at the start of the bytes; its length, or 0: it is not whole. */
+/* Reads the message at the start of the bytes.  Returns its length, or 0 if it is not whole. */
 size_t sim_read_any_message(struct span bytes, struct sim_message *out);
 
-/* A response to a request of the server; `error` NULL: a result, which is a text. */
+/* Responds to a request of the server: with the text `result` if `error` is NULL. */
 void sim_put_response(struct sim_bytes *b, uint64_t id, const char *error, const char *result);
 void sim_put_notification(struct sim_bytes *b, const char *method, uint32_t params);
 
@@ -47,11 +47,12 @@ struct sim_answer {
     struct span result; /* one value */
 };
 
-/* The message at the start of the bytes; its length, or 0: it is not whole.  *is_answer false: it
- * is something else. */
+/* Reads the message at the start of the bytes.  Returns its length, or 0 if it is not whole.
+ * *is_answer is false if the message is no response. */
 size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer);
 
-/* Of a map, the value of a key: raw, as text, or whether it is true.  Empty, false: it has none. */
+/* Return the value of a key in a map: raw, as text, or whether it is true.  Without the key: empty,
+ * or false. */
 struct span sim_member(struct span map, const char *key);
 struct span sim_member_text(struct span map, const char *key);
 bool sim_member_true(struct span map, const char *key);

@@ -1,10 +1,10 @@
-/* A run: a node that lives several times, and clients. */
+/* Runs a seed: a node that lives several times, and clients. */
 #ifndef ERGON_SIM_WORLD_H
 #define ERGON_SIM_WORLD_H
 
 #include <stdint.h>
 
-/* Once in a process.  A broken promise ends it; see trace.h. */
+/* Call once in a process, which a broken promise ends; see trace.h. */
 void sim_world_run(uint64_t seed);
 
 #endif

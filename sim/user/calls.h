@@ -7,8 +7,9 @@
 #ifndef ERGON_SIM_USER_CALLS_H
 #define ERGON_SIM_USER_CALLS_H
 
-typedef void sim_call(void); /* the type of the function of that name is another */
+typedef void sim_call(void); /* each function has another type: that of its name */
 
-sim_call *sim_call_named(const char *name); /* NULL: the module may call the C library's */
+/* Returns NULL if the module may call the function of the C library. */
+sim_call *sim_call_named(const char *name);
 
 #endif

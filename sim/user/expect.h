@@ -23,11 +23,11 @@ struct sim_expect {
     uint64_t within;   /* ns after calm, by when all tasks must have ended; 0: not said */
 };
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or what is wrong with the sentence. */
 const char *sim_expect_read(const char *text, struct sim_expect *out);
 
-/* In calm, once `within` is over or all tasks have ended.  What is not so is reported,
- * which ends the process. */
+/* Call in calm, once `within` is over or all tasks have ended.  Reports an expectation that is not
+ * met, which ends the process. */
 void sim_expect_check(const struct sim_expect *e);
 
 #endif

@@ -12,13 +12,14 @@
 
 void sim_load_spawn(const struct sim_scenario *s);
 void sim_load_wake(void); /* the node has come up, or has gone */
-bool sim_load_over(void); /* all has been submitted */
+bool sim_load_over(void); /* all tasks have been submitted */
 
-/* Sleeps as long as a message is on its way. */
+/* Sleeps for the time that a message needs to arrive. */
 void sim_latency(const struct sim_scenario *s);
 
 struct sim_link;
-/* False: the connection ended before all was answered, or no worker offers a method yet. */
+/* Creates the crons.  Returns false if the connection ended before all answers, or if no worker
+ * offers a method yet. */
 bool sim_crons_put(const struct sim_scenario *s, struct sim_link *l);
 
 #endif

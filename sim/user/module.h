@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Before the module.  False: *error says why. */
+/* Load a stand-in, or the module, which comes last.  False: *error says why. */
 bool sim_stand_in_open(const char *path, char *error, size_t size);
 bool sim_module_open(const char *path, char *error, size_t size);
 const char *sim_module_path(void);

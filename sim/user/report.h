@@ -13,21 +13,20 @@ struct sim_effect;
 struct sim_expect;
 struct sim_user_task;
 
-/* Notes an event that concerns all tasks, as a restart.  The text is a sentence without its point.
- */
+/* Notes an event that concerns all tasks, such as a restart.  The text ends without a full stop. */
 void sim_story_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Notes an event of one task. */
 void sim_story(const struct sim_user_task *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* On a fiber of the world, while the server is up: writes the report, and ends the process.
- * `e`: the expectation that failed; NULL: none did.  `t`: the task of the story; NULL: there is
- * none. `f`: the effect that should not be; NULL: none is. */
+/* Writes the report, and ends the process.  Call it on a fiber of the world, while the server is
+ * up. `e`: the expectation that failed, or NULL.  `t`: the task whose history is written, or NULL.
+ * `f`: the effect that should not have happened, or NULL. */
 _Noreturn void sim_report(const struct sim_expect *e, const struct sim_user_task *t,
                           const struct sim_effect *f, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The server takes no task of the method, or no cron of the name, for this reason: the scenario is
+/* Reports that the server refuses tasks of this method, or the cron of this name: the scenario is
  * wrong.  Ends the process. */
 _Noreturn void sim_report_refused(const char *name, struct span error);
 #endif

@@ -13,7 +13,7 @@
 
 enum { SIM_ROWS_MAX = 32 };
 
-/* Tasks that clients submit: one each `every` ns, from the begin on. */
+/* Tasks that clients submit: one every `every` ns, from the start of the run on. */
 struct sim_load {
     const char *method;
     const json_t *params;  /* array; values may be drawn, see values.h */
@@ -26,7 +26,7 @@ struct sim_cron {
     const json_t *params, *options; /* as above, but nothing is drawn */
 };
 
-/* Faults that come again and again. */
+/* Faults that are injected repeatedly. */
 enum sim_fault {
     SIM_FAULT_RESTART,
     SIM_FAULT_KILL,
@@ -43,16 +43,16 @@ struct sim_scenario {
     const char *path;
     const json_t *server; /* object: the server's configuration; NULL: as by default */
     bool store;
-    bool has_workers; /* of the process that started us: by whoever reads it */
+    bool has_workers; /* handlers run in workers of the process that started us; set by seeds.c */
     struct sim_load loads[SIM_ROWS_MAX];
     struct sim_cron crons[SIM_ROWS_MAX];
     struct sim_expect expects[SIM_ROWS_MAX];
     uint32_t load_count, cron_count, expect_count;
     uint64_t lasts; /* ns until calm */
-    uint64_t
-        apart[SIM_FAULTS_COUNT]; /* ns between two of the kind, on average; 0: there are none */
-    uint64_t latency[2];         /* ns that a message is on its way: least, most */
-    double cancels;              /* of the tasks, this share is cancelled by a client */
+    /* Mean ns between two faults of a kind; 0: there are none. */
+    uint64_t apart[SIM_FAULTS_COUNT];
+    uint64_t latency[2]; /* ns that a message needs to arrive: least, most */
+    double cancels;      /* clients cancel this share of the tasks */
 };
 
 /* False: *error says where it is wrong and what to write. */

@@ -1,5 +1,5 @@
-/* `ergon-sim --module M SCENARIO`, and `ergon-sim --remote SCENARIO`: seed by seed, each in a
- * process of its own, until one finds something. */
+/* Runs `ergon-sim --module M SCENARIO` and `ergon-sim --remote SCENARIO`: seed by seed, each in a
+ * process of its own, until a seed has a finding. */
 #ifndef ERGON_SIM_USER_SEEDS_H
 #define ERGON_SIM_USER_SEEDS_H
 
@@ -12,11 +12,11 @@ struct sim_user_options {
     const char *program; /* as it was called */
     const char *scenario, *module;
     const char *stand_ins[SIM_STAND_INS_MAX + 1]; /* NULL behind the last */
-    bool remote; /* workers of the process that started us: see remote.h */
+    bool remote; /* handlers run in workers of the process that started us; see remote.h */
     uint64_t seed, count;
 };
 
-/* The exit status: 0 nothing was found, 1 something, 2 the scenario or the module cannot be used.
+/* Returns the exit status: 0 no finding, 1 a finding, 2 the scenario or the module cannot be used.
  */
 int sim_user_seeds(const struct sim_user_options *o);
 

@@ -22,21 +22,21 @@ struct sim_user_task {
     char error[120];
 };
 
-/* In the order in which they were asked for; they stay. */
+/* In the order of their submission.  They live as long as the process. */
 extern struct sim_user_task **sim_user_tasks;
 extern uint32_t sim_user_task_count;
 
 struct sim_user_task *sim_user_task_add(const char *method);
-/* Its submission was answered. */
+/* Call when its submission was answered. */
 void sim_user_task_named(struct sim_user_task *t, struct span id);
 
-/* The task with this id; if no answer has named it yet, a new one. */
+/* Returns the task with this id, or a new one if no answer has named it yet. */
 struct sim_user_task *sim_user_task_find(const char *id, const char *method);
 
 /* Adds the tasks that crons have submitted since the last call.  False: the connection ended. */
 bool sim_user_tasks_find(struct sim_link *l);
 /* Asks the server for the tasks that have not ended.  False: the connection ended. */
 bool sim_user_tasks_look(struct sim_link *l);
-uint32_t sim_user_tasks_open(void); /* that have an id, and have not ended */
+uint32_t sim_user_tasks_open(void); /* how many have an id and have not ended */
 
 #endif

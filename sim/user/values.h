@@ -21,13 +21,13 @@ struct sim_seqs {
     } * of;
 };
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or what is wrong with the value. */
 const char *sim_values_check(const json_t *value);
-/* Does some part of it draw from this sequence?  `value` may be NULL. */
+/* Returns whether a part of the value draws from this sequence.  `value` may be NULL. */
 bool sim_values_have(const json_t *value, const char *sequence);
-/* A new reference.  `is_text`: a number of a sequence becomes a text. */
+/* Returns a new reference.  `is_text`: a number of a sequence becomes a text. */
 json_t *sim_values_draw(const json_t *value, struct sim_seqs *seqs, bool is_text);
 uint64_t sim_seq_of(const struct sim_seqs *seqs, const char *name); /* 0: the task has none */
-bool sim_seq_is(const struct sim_seqs *seqs, uint64_t value);       /* it has this number of some */
+bool sim_seq_is(const struct sim_seqs *seqs, uint64_t value);       /* a sequence has this number */
 
 #endif

@@ -8,15 +8,15 @@
 
 struct sim_scenario;
 
-/* Before the first run.  False: *error says what is wrong with the server's configuration. */
+/* Call before the first run.  False: *error says what is wrong with the server's configuration. */
 bool sim_user_configure(const struct sim_scenario *s, char *error, size_t size);
 
-/* Plays it by this seed.  Returns if all expectations were kept, and else ends the process.
- * `remote`: handlers run in workers behind the pipe of remote.h. */
+/* Runs the scenario with this seed.  Returns if all expectations were met, and otherwise ends the
+ * process.  `remote`: handlers run in workers behind the pipe of remote.h. */
 void sim_user_run(const struct sim_scenario *s, bool remote, uint64_t seed);
 
-/* Starts the server; on a fiber of the world, and only for faults.c. */
+/* Starts the server.  Only faults.c calls it, on a fiber of the world. */
 void sim_user_start(void);
-void sim_user_node_changed(void); /* it has come up, or has gone */
+void sim_user_node_changed(void); /* the server has come up, or has gone */
 
 #endif
