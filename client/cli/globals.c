@@ -1,3 +1,4 @@
+/* The options that all commands have. */
 #include "client/cli/cli.h"
 
 #include "client/cli/context_file.h"

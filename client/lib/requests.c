@@ -1,3 +1,4 @@
+/* Requests for the server's methods: parameters and options, packed. */
 #include "client/lib/pairs.h"
 
 #include "proto/job_options.h"

@@ -1,3 +1,4 @@
+/* Prints a configuration as the file that would bring it about. */
 #include <string.h>
 
 #include "base/utf8.h"

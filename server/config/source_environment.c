@@ -1,3 +1,4 @@
+/* Reads configuration keys from the environment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

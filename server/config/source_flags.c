@@ -1,3 +1,4 @@
+/* Reads configuration keys from the command line of ergond, and prints its help. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Opens an activator, runs its rounds, shows its figures and closes it. */
 #include <ergon/activator.h>
 #include <ergon/poller.h>
 

@@ -1,3 +1,4 @@
+/* Applies one batch of operations to the tables, and keeps the counts of the store. */
 #include "base/clock.h"
 #include "server/store/store_parts.h"
 

@@ -1,3 +1,4 @@
+/* Reads all rows of the store back at the start. */
 #include <stdio.h>
 
 #include "server/store/store_parts.h"

@@ -1,3 +1,4 @@
+/* Opens the store's file under its lock and checks it; closes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Makes the texts of SQL statements from maps of rows (rows.h). */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

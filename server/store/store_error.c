@@ -1,3 +1,4 @@
+/* Says what a failure of SQLite means, and what to do about it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

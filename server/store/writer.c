@@ -1,3 +1,4 @@
+/* The store's thread: takes batches of operations, commits them and gives them back. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Figures of tasks, methods and executors. */
 #include <stdio.h>
 
 #include "base/clock.h"

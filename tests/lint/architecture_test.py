@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""docs/architecture.md says of each source file what it is there for: by `name`, `name.c` or `name.h`, or, of a family, by `begin*`.
-What ends in _private or _parts belongs to the files beside it, and need not be named.  A `name.c` or `name.h` that it names is there."""
+"""docs/architecture.md names each folder of the source, and each path or file that it names in `backquotes` is there.
+What a single file is for, the file says: each header begins with a comment, and so does each .c file
+that does not begin with the include of the header of its own name.
 
-import fnmatch
+First the test expects to find what it planted in a tree of its own; then it reads ours."""
+
 import os
 import re
 
@@ -10,29 +12,58 @@ import tree
 
 DOCUMENT = "docs/architecture.md"
 FOLDERS = ("base", "include", "proto", "server", "client", "sim")
+SUFFIXES = (".c", ".h", ".sql", ".py", ".js", ".go")
+NAME = re.compile(r"[\w./-]+(?:/|\.(?:c|h|sql|py|js|go|md|1))")
+
+
+def unnamed(top, quoted):
+    folders = {os.path.dirname(path) for path in tree.files(top, FOLDERS)}
+    return [f"{DOCUMENT}: the folder {folder}/ is not named" for folder in sorted(folders) if f"{folder}/" not in quoted]
+
+
+def gone(top, quoted):
+    """A name with a folder is a path of the tree; one without is the name of a file somewhere in it or in the packages."""
+    names = {os.path.basename(path) for path in tree.files(top, (*FOLDERS, "clients"), SUFFIXES)}
+    for name in sorted({name for name in quoted if NAME.fullmatch(name)}):
+        if not (os.path.exists(os.path.join(top, name)) if "/" in name else name in names):
+            yield f"{DOCUMENT}: there is no {name}"
+
+
+def silent(top):
+    """Files that do not say what they are."""
+    for path in tree.files(top, FOLDERS):
+        text = tree.text(top, path).lstrip()
+        own = os.path.splitext(path)[0] + ".h"
+        if not text.startswith("/*") and not (path.endswith(".c") and text.startswith(f'#include "{own}"')):
+            yield f"{path}: begins with no comment that says what the file is for"
 
 
 def findings(top):
-    quoted = re.findall(r"`([^`\n]+)`", tree.text(top, DOCUMENT))
-    names = {re.sub(r"\.[ch]$", "", os.path.basename(name)) for name in quoted}
-    families = [name for name in names if "*" in name and name != "*"]
-    there = {os.path.basename(path) for path in tree.files(top)}
-    for name in sorted({os.path.basename(n) for n in quoted if re.fullmatch(r"[\w./]+\.[ch]", n)} - there):
-        yield f"{DOCUMENT}: there is no {name}"
-    for path in tree.files(top, FOLDERS):
-        stem = os.path.basename(path)[:-2]
-        if stem in names or stem.endswith(("_private", "_parts")) or any(fnmatch.fnmatch(stem, f) for f in families):
-            continue
-        yield f"{DOCUMENT}: {path} is not named"
+    quoted = set(re.findall(r"`([^`\n]+)`", tree.text(top, DOCUMENT)))
+    return [*unnamed(top, quoted), *gone(top, quoted), *silent(top)]
 
 
 def self_test():
-    files = {DOCUMENT: "| `known`, `checks*.c` | what it is |", "server/known.c": "", "server/checks_one.c": "", "server/known_parts.h": ""}
+    files = {
+        DOCUMENT: "| `server/` | `known.c`, `server/known.h` | `make.h` is not `a b.c` |",
+        "server/known.c": '#include "server/known.h"\n',
+        "server/known.h": "/* What is known. */\n",
+        "server/make.h": "/* What is made. */\n",
+    }
+    page = files[DOCUMENT]
     assert tree.planted(findings, files) == []
-    assert tree.planted(findings, {**files, "base/stranger.h": ""}) == [f"{DOCUMENT}: base/stranger.h is not named"]
-    assert tree.planted(findings, {**files, DOCUMENT: files[DOCUMENT] + "`gone.c`"}) == [f"{DOCUMENT}: there is no gone.c"]
+    assert tree.planted(findings, {**files, "base/new.h": "/* New. */"}) == [f"{DOCUMENT}: the folder base/ is not named"]
+    assert tree.planted(findings, {**files, "server/a/new.h": "/* New. */"}) == [f"{DOCUMENT}: the folder server/a/ is not named"]
+    for name in ("gone.c", "server/make.c", "base/known.h", "server/gone/"):
+        assert tree.planted(findings, {**files, DOCUMENT: f"{page} `{name}`"}) == [f"{DOCUMENT}: there is no {name}"], name
+    for path, text in (
+        ("server/known.h", "#ifndef KNOWN_H\n"),
+        ("server/bare.c", '#include "server/known.h"\n'),
+        ("server/bare.c", "#include <stdio.h>\n"),
+    ):
+        assert tree.planted(findings, {**files, path: text}) == [f"{path}: begins with no comment that says what the file is for"]
 
 
 if __name__ == "__main__":
     self_test()
-    tree.report(list(findings(tree.root())))
+    tree.report(findings(tree.root()))

@@ -1,3 +1,4 @@
+/* Copies of the paths of certificates, for callers that keep them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The sleeps of a sequence (<ergon/seq.h>). */
 #include <ergon/seq.h>
 
 #include "base/clock.h"

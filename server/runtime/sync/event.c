@@ -1,3 +1,4 @@
+/* Events (<ergon/event.h>). */
 #include <ergon/event.h>
 
 #include "base/check.h"

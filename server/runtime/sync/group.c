@@ -1,3 +1,4 @@
+/* Groups of children (<ergon/group.h>). */
 #include <ergon/group.h>
 
 #include "base/check.h"

@@ -1,3 +1,4 @@
+/* Mailboxes of one activator (<ergon/mailbox.h>). */
 #include <ergon/mailbox.h>
 
 #include "base/check.h"

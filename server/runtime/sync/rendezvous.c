@@ -1,3 +1,4 @@
+/* Rendezvous (<ergon/rendezvous.h>). */
 #include <ergon/rendezvous.h>
 
 static void leave(struct ao_wait *w)

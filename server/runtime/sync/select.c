@@ -1,3 +1,4 @@
+/* Waits for the first of several (<ergon/select.h>). */
 #include <ergon/select.h>
 
 #include "base/check.h"

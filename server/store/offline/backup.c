@@ -1,3 +1,4 @@
+/* Copies a store's file, whether or not a server uses it. */
 #include "server/store/offline/offline.h"
 
 #include <errno.h>

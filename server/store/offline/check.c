@@ -1,3 +1,4 @@
+/* Reports what of a store's file cannot be read. */
 #include "server/store/offline/salvage.h"
 
 #include <inttypes.h>

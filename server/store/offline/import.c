@@ -1,3 +1,4 @@
+/* Makes a store's file of lines of JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Loads a module's file and registers its methods. */
 #include "server/tasks/handlers/held_memory.h"
 #include "server/tasks/handlers/host.h"
 

@@ -1,3 +1,4 @@
+/* The methods by name and by index (server/tasks/registry.h). */
 #include "server/tasks/registry.h"
 
 #include <stdio.h>
