@@ -2,6 +2,13 @@
  * hangs, or takes a changed task for what was written where it can be known.  Beside them stands
  * FILE-running, with damages of its own: it holds up no start.
  *
+ * The files are those that servers leave: closed in order, killed, killed after the log was begun
+ * anew more than once.  A damage is a bit, up to 17 bits, a page or a run of zeros, a page twice, a
+ * cut, garbage, or a file that is missing or empty.  Each copy is checked, exported, imported and
+ * read, and jobs start on it.  What the check calls sound is read; no task is missing or older than
+ * it was unless the end of the log was hit; and what was exported makes a sound store.  SQLite
+ * finds one in some thousand damages only as the start writes: that is refused with a text, too.
+ *
  * ERGON_DAMAGES says how many (300), ERGON_DAMAGES_FROM the first: each follows from its number. */
 #include <ergon/handler.h>
 
