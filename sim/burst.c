@@ -10,7 +10,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { PATIENCE_MS = 600000 /* threads may stall at every other point */, READ_MAX = 16 << 10 };
+enum { PATIENCE_MS = 3600000 /* threads may stall at every other point */, READ_MAX = 16 << 10 };
 
 static uint64_t last_id, answers;
 
@@ -128,7 +128,7 @@ bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
     while (left > 0 && (receive(b, l, until) > 0 || !sim_net_ended(l))) {
         left -= take_messages(b, &from);
         if (left > 0 && sim_now() >= until)
-            sim_finding("answers: %u requests wait for ten minutes, the first for %s", left,
+            sim_finding("answers: %u requests wait for an hour, the first for %s", left,
                         first_open(b)->method);
     }
     set_spans(b);

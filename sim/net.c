@@ -17,7 +17,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 1 << 15 };
+enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 1 << 20 };
 
 struct queue {
     uint8_t *at;

@@ -45,6 +45,12 @@ static struct sim_burst burst;
 static bool may_stand_in;   /* there may be more blocking executors than there are */
 static uint32_t open_count; /* tasks that COUNT found open */
 
+/* The store could not write, and the task says so: a restart may still forget what it is now. */
+static bool is_unwritten(struct span result)
+{
+    return span_is(sim_member_text(result, "reason"), "store");
+}
+
 static void heed(const struct sim_request *r, enum look how)
 {
     if (how == NOTE || how == COMPARE)
@@ -56,7 +62,7 @@ static void heed(const struct sim_request *r, enum look how)
     open_count += how == COUNT && r->error.len == 0 && !*r->task->run && !sim_has_ended(r->result);
     if (r->error.len == 0)
         sim_check_work(r->task, r->result);
-    if (how == NOTE && r->error.len == 0)
+    if (how == NOTE && r->error.len == 0 && !is_unwritten(r->result))
         sim_note_said(r->task, r->result);
     if (r->error.len == 0)
         sim_saw_state(r->task, r->mark, r->result);
