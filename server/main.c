@@ -12,7 +12,7 @@
 #include "server/admin/admin.h"
 #include "server/config/module_path.h"
 #include "server/jobs/core/states.h"
-#include "server/jobs/persist/row_check.h"
+#include "server/jobs/persist/codec.h"
 #include "server/lifecycle.h"
 #include "server/modules/builtin.h"
 #include "server/plan.h"

@@ -19,7 +19,7 @@
 #include "server/jobs/new_limits.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
-#include "server/jobs/service/event_batches.h"
+#include "server/jobs/service/watch.h"
 #include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/sync.h"
 #include "server/jobs/service/turns.h"

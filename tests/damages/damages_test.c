@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "server/jobs/core/states.h"
-#include "server/jobs/persist/row_check.h"
+#include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
 #include "server/store/offline/offline.h"
 #include "tests/damages/base.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/persist/row_check.h"
 #include "server/jobs/service/operation.h"
 #include "server/store/rows.h"
 #include "tests/fuzz/fuzz.h"
@@ -304,7 +303,7 @@ static void fill(void)
         add_shared(i);
 }
 
-/* Does row_check.h say so of all that is read?  Events of tasks that are not there are not. */
+/* Does codec.h say so of all that is read?  Events of tasks that are not there are not. */
 static bool is_sound(const struct memory_rows *m)
 {
     bool sound = true;

@@ -45,7 +45,7 @@ RULES = {
     "server/jobs/persist": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/persist/*", "server/jobs/jobs_parts.h",
                              "server/store/store.h", "server/tasks/registry.h", "server/runtime/*", "proto/job_options.h", "proto/scanner.h", "proto/traceparent.h", "ergon/*"],
                             []),
-    "server/jobs/shared": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/room.h", "server/jobs/persist/*",
+    "server/jobs/shared": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/retention.h", "server/jobs/persist/*",
                             "server/jobs/shared/*", "server/jobs/jobs_parts.h", "server/store/store.h", "server/runtime/*",
                             "proto/errors.h", "ergon/*"], []),
     "server/net": (["server/net/*", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
@@ -79,7 +79,7 @@ ALSO = {
     "sim/memory.c": ["sqlite3.h"],
     "sim/params.[ch]": ["msgpack", "jansson.h"],  # for proto/json_value.h
     "proto/json_value.[ch]": ["msgpack", "jansson.h", "openssl/evp.h"],  # base64
-    "server/jobs/cron/zone.c": ["glib"],  # calendars of time zones
+    "server/jobs/cron/schedule.c": ["glib"],  # calendars of time zones
     "include/ergon/client.h": ["event2/", "msgpack"],
     "server/runtime/pollers/poller_libevent.c": ["event2/"],
     "server/net/stream/tls.c": ["openssl/"],

@@ -88,7 +88,7 @@ struct job_more {
     bool is_late;     /* it stands in `late` */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
-    uint8_t losses;   /* of workers that had it, one after another, as loss.h counts them */
+    uint8_t losses;   /* of workers that had it, one after another, as outcome.h counts them */
     uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
     uint32_t waiters; /* submissions and calls that share a coalesced run */
     uint32_t calls;   /* of these, calls: they end with the process */
@@ -262,7 +262,8 @@ static inline enum job_state job_row_state(const struct job *job)
                : (enum job_state)job->state;
 }
 
-/* How often workers were lost that had it, as life/loss.h counts that, since one of them answered.
+/* How often workers were lost that had it, as life/outcome.h counts that, since one of them
+ * answered.
  */
 static inline uint32_t job_losses(const struct job *job)
 {

@@ -35,7 +35,7 @@
     X(DEAD, "dead", false)
 
 /* Attempts and events of a task, and what it counts of them, have numbers up to this one: the file
- * knows no more (row_check.c), and none begins again. */
+ * knows no more (codec.c), and none begins again. */
 enum { JOB_COUNT_MAX = INT32_MAX };
 
 enum job_state {

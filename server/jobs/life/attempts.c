@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "proto/pack.h"
-#include "server/jobs/life/loss.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
@@ -13,7 +12,6 @@
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
-#include "server/jobs/sched/quarantine.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/task.h"
 

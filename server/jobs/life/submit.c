@@ -9,12 +9,11 @@
 #include "server/access/rights.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/life/room.h"
+#include "server/jobs/life/retention.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/numbers.h"
-#include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
 

@@ -6,6 +6,7 @@
 #define ERGON_JOBS_CODEC_H
 
 #include "server/jobs/jobs_parts.h"
+#include "server/store/store.h"
 
 /* As the file has it: 0 stands for none. */
 static inline uint64_t codec_duration(ao_time duration)
@@ -33,5 +34,19 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);
 void codec_write_free(struct jobs *jobs, struct store_op *write); /* it never comes back */
+
+/* --- What a row may hold --- */
+
+/* Whether a row of the store can be a job: what the store knows nothing of, since to it a task is
+ * columns.  A file may be damaged so that each column still holds a number or bytes.
+ *
+ * Pure; any thread.  NULL: it can; else a constant text for people. */
+
+const char *row_check_task(const struct store_task *row);
+const char *row_check_event(const struct store_event *row);
+const char *row_check_rate(const struct store_rate *row);
+const char *row_check_cron(const struct store_cron *row);
+const char *row_check_semaphore(const struct store_semaphore *row);
+const char *row_check_hold(const struct store_hold *row);
 
 #endif

@@ -15,6 +15,18 @@
 
 #include "server/jobs/jobs_parts.h"
 
+/* --- Histories --- */
+
+/* core/history.h says what the row of a job tells by itself.  Nothing here fails: without memory an
+ * event is lost, as in core/history.h. */
+
+/* Adds an event of the file; the events of a job come in order, after its row. */
+void replay_event(struct jobs *jobs, const struct store_event *row);
+/* The job ran when the server died: what its handler said last may not have been stored. */
+void replay_crash(struct jobs *jobs, struct job *job);
+
+/* --- Rows --- */
+
 void recover_counts(struct jobs *jobs, const struct store_counts *counts);
 /* The queue is paused, or drained, or workers offered its method, which is known from now on: it is
  * made in the registry.  False without memory. */

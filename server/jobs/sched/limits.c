@@ -8,7 +8,7 @@
 #include "base/siphash.h"
 #include "server/jobs/core/table.h"
 #include "server/jobs/sched/lines.h"
-#include "server/jobs/sched/pool_jobs.h"
+#include "server/jobs/sched/fair_queue.h"
 
 /* A step of priority where waiting counts for nothing: longer than any wait, and 9 of them are
  * still a time. */

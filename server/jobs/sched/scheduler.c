@@ -8,7 +8,6 @@
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
-#include "server/jobs/sched/quarantine.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/manager/pool.h"
 

@@ -16,7 +16,7 @@
 
 #include "server/jobs/core/transitions.h"
 #include "server/jobs/sched/limits.h"
-#include "server/jobs/sched/pool_jobs.h"
+#include "server/jobs/sched/fair_queue.h"
 #include "server/jobs/settings.h"
 
 struct board;

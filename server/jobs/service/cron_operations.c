@@ -2,7 +2,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/life/room.h"
+#include "server/jobs/life/retention.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"

@@ -6,7 +6,7 @@
 #include "base/siphash.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/life/room.h"
+#include "server/jobs/life/retention.h"
 #include "server/jobs/sched/hold_claims.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/shared/hold_rows.h"

@@ -6,7 +6,7 @@
 #include "base/siphash.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/life/room.h"
+#include "server/jobs/life/retention.h"
 #include "server/jobs/shared/shared.h"
 
 static uint64_t hash_of(const struct job_table *table, const struct tenant *t, struct span name)

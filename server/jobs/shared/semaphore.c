@@ -4,7 +4,7 @@
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/life/room.h"
+#include "server/jobs/life/retention.h"
 #include "server/jobs/shared/shared.h"
 
 struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name)

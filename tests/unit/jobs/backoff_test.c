@@ -1,5 +1,5 @@
 /* When a failed task is tried again, and whether. */
-#include "server/jobs/life/backoff.h"
+#include "server/jobs/life/outcome.h"
 #include "tests/support/cmocka_env.h"
 
 TEST(doubles_up_to_a_bound)

@@ -1,5 +1,5 @@
 /* What jobs have of each pool is made when the first of them is queued, whatever its index. */
-#include "server/jobs/sched/pool_jobs.h"
+#include "server/jobs/sched/fair_queue.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 

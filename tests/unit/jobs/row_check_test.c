@@ -1,6 +1,6 @@
 /* Rows that cannot be jobs, though each of their columns holds a number or bytes. */
 #include "server/jobs/core/states.h"
-#include "server/jobs/persist/row_check.h"
+#include "server/jobs/persist/codec.h"
 #include "tests/support/cmocka_env.h"
 
 /* A row that can be, and then what is changed of it. */

@@ -4,8 +4,8 @@
  * what it has not got stands in the history alone, which is bounded.
  *
  * Thread: the jobs'; a batch itself is shared with the loops. */
-#ifndef ERGON_JOBS_EVENT_BATCHES_H
-#define ERGON_JOBS_EVENT_BATCHES_H
+#ifndef ERGON_JOBS_WATCH_H
+#define ERGON_JOBS_WATCH_H
 
 #include <stdint.h>
 
