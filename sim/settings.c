@@ -44,7 +44,7 @@ static int find(const struct sim_flags *f, const char *flag)
 const char *sim_flag_value(const struct sim_flags *f, const char *flag)
 {
     int n = find(f, flag);
-    require(n < f->count, "a flag that there is not");
+    require(n < f->count, "unknown flag: no row of the settings has it");
     return f->text[n] + strlen(flag) + 1;
 }
 

@@ -188,14 +188,18 @@ static void tell(const struct sim_user_options *o, uint64_t seed)
     printf(" %s --seed %" PRIu64 "\n", o->scenario, seed);
 }
 
+static int refuse(const struct sim_user_options *o)
+{
+    fprintf(stderr, "%s: %s", o->scenario, result->report);
+    return SIM_UNUSABLE;
+}
+
 static int run_all(const struct sim_user_options *o, const struct sim_scenario *s)
 {
     for (uint64_t n = 0; n < o->count; n++)
         if (!run_seed(o, s, o->seed + n)) {
-            if (result->is_unusable) {
-                fprintf(stderr, "%s: %s", o->scenario, result->report);
-                return SIM_UNUSABLE;
-            }
+            if (result->is_unusable)
+                return refuse(o);
             tell(o, o->seed + n);
             return 1;
         }
@@ -232,7 +236,8 @@ static int run_asked(const struct sim_user_options *o, const struct sim_scenario
         uint64_t seed;
         struct reader r = reader_of(pipe_read());
         require(read_uint(&r, &seed), "a seed is a number");
-        run_seed(o, s, seed);
+        if (!run_seed(o, s, seed) && result->is_unusable)
+            return refuse(o);
         answer(s);
     }
 }

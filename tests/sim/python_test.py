@@ -5,8 +5,10 @@ mended; one seed gives the same run each time; a killed worker does nothing more
 usage: python_test.py SOURCE ERGON-SIM
 """
 
+import _thread
 import asyncio
 import datetime
+import multiprocessing
 import os
 import queue
 import random
@@ -175,6 +177,99 @@ def simulates_time_and_chance():
     assert abs(moment.now().timestamp() - time.time()) < 60 and moment is datetime.datetime and type(threading.Lock()) is type(EARLY)
 
 
+def simulates_outside():
+    """What outlives the workers is made by the simulation's time and chance, too."""
+    made = []
+
+    def outside():
+        before = monotonic()
+        sleep(20)
+        assert 20 <= monotonic() - before < 21
+        made.append((before, time.time(), os.urandom(8), random.random(), uuid.uuid4()))
+        return Bank()
+    for _ in range(2):
+        simulate(once, QUIET, seeds=2, outside=outside, program=PROGRAM)
+    assert made[:2] == made[2:] and made[0] != made[1], made
+
+
+def simulates_kinds_of_times():
+    """Classes that a handler derives from datetime and date are classes of their own, with the simulation's time."""
+    def app(bank):
+        def charge(context, order):
+            class Stamp(moment):
+                pass
+
+            class Day(datetime.date):
+                pass
+            then, plain = Stamp(2024, 1, 2), moment(2024, 1, 2)
+            assert type(then) is Stamp and then == plain and isinstance(then, moment) and not isinstance(plain, Stamp)
+            assert issubclass(Stamp, moment) and not issubclass(moment, Stamp)
+            for now in (Stamp.now(), Stamp.today(), Stamp.now(datetime.timezone.utc)):
+                assert type(now) is Stamp and abs(now.timestamp() - time.time()) < 1e-3, now
+            assert type(Stamp.utcnow()) is Stamp and Stamp.utcnow() == moment.utcnow()
+            assert type(Day.today()) is Day and Day.today() == Stamp.today().date()
+            bank.note(order)
+        return {"orders.charge": charge}
+    told = found(app, {**QUIET, "expect": [*QUIET["expect"], "no task of orders.* is failed"]}, seeds=1)
+    assert told is None, told
+
+
+class Plain:
+    """threading.Lock as since Python 3.13: a class, and another object than _thread.allocate_lock."""
+
+    def __new__(cls):
+        return EARLY.__class__() if sys.version_info >= (3, 13) else _thread.allocate_lock()
+
+
+def simulates_a_class_of_locks():
+    def app(bank):
+        lock = threading.Lock()
+
+        def charge(context, order):
+            with lock:
+                sleep(0.25)
+            bank.note(order)
+        return {"orders.charge": charge}
+    allocate = threading._allocate_lock
+    with unittest.mock.patch.object(testing, "PATIENCE", 0.3), unittest.mock.patch.object(threading, "Lock", Plain):
+        told = found(app, QUIET, seeds=1, slots=3)
+        assert told is None, told
+        assert threading.Lock is Plain and threading._allocate_lock is allocate
+
+
+def keeps_what_was_given_up_out():
+    """A handler that waits for a lock of before is given up.  It goes on in the next run, and its effects are of none."""
+    given = _thread.allocate_lock()
+    given.acquire()
+    done = []
+
+    def stuck(context, order):
+        try:
+            given.acquire()
+            effect("charge", order + 1000000)
+            done.append("effect")
+            time.time()
+            done.append("time")
+        finally:
+            done.append("end")
+
+    def calm(context, order):
+        if not done:
+            given.release()
+            while "end" not in done:
+                os.sched_yield()
+        effect("charge", order)
+    with unittest.mock.patch.object(testing, "PATIENCE", 0.3):
+        told = found(lambda bank: {"orders.charge": stuck}, QUIET, seeds=1, workers=1)
+    assert told and "does not end" in told, told
+    seen, act = [], testing.Run.act
+    with unittest.mock.patch.object(testing.Run, "act", lambda run, *action: (seen.append(action), act(run, *action))):
+        told = found(lambda bank: {"orders.charge": calm}, QUIET, seeds=1, workers=1)
+    keys = {action[4] for action in seen if action[0] == "effect"}
+    assert told is None and len(keys) == 100 and max(keys) < 1000000, (told, keys)
+    assert done == ["effect", "end"], done
+
+
 class Desk:
     """What the handlers of one worker wait for, and of another."""
 
@@ -230,6 +325,12 @@ def refuses_what_waits_for_ever():
                 await asyncio.sleep(1)
         return {"orders.charge": charge}
 
+    def early_in_a_coroutine(bank):
+        async def charge(context, order):
+            with EARLY:
+                await asyncio.sleep(1)
+        return {"orders.charge": charge}
+
     def exits(bank):
         async def charge(context, order):
             sys.exit(3)
@@ -244,6 +345,7 @@ def refuses_what_waits_for_ever():
     with unittest.mock.patch.multiple(testing, PATIENCE=0.3, LIMIT=0.5):
         for app, told in {early: r"orders.charge does not end, or waits for what is not simulated.*python_test.py:\d+",
                           spins: r"orders.charge does not end.*python_test.py:\d+",
+                          early_in_a_coroutine: r"orders.charge waits for what is not simulated.*python_test.py:\d+",
                           in_a_coroutine: r"orders.charge waits in a coroutine for a lock", exits: r"a coroutine raised SystemExit\(3\)"}.items():
             text = found(app, QUIET, seeds=1, slots=3)
             assert text and re.search(told, text), text
@@ -302,6 +404,31 @@ def refuses_connections():
         assert told and "the handler of orders.charge opens a connection" in told, told
 
 
+def refuses_by_name():
+    """Each without its effect: nothing is started, bound or sent."""
+    def udp():
+        return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    start, there = _thread.start_new_thread, os.fork
+    calls = {
+        "starts a thread": [lambda: _thread.start_new_thread(print, ())],
+        "starts a process": [
+            lambda: os.fork() or os._exit(0), lambda: os.posix_spawn("/bin/true", ["true"], {}), lambda: os.system("true"),
+            lambda: os.popen("true"), lambda: multiprocessing.Process(target=print).start(),
+            lambda: multiprocessing.get_context("spawn").Process(target=print).start()],
+        "makes a lock or a queue of multiprocessing": [lambda: multiprocessing.Queue(), lambda: multiprocessing.Pool(1)],
+        "opens a connection": [
+            lambda: socket.socket().connect_ex(("127.0.0.1", 1)), lambda: udp().bind(("127.0.0.1", 0)),
+            lambda: udp().sendto(b"", ("127.0.0.1", 9))],
+    }
+    for text, each in ((text, each) for text, several in calls.items() for each in several):
+        told = found(lambda bank: {"orders.charge": lambda context, order: each()}, QUIET, seeds=1)
+        assert told and f"the handler of orders.charge {text}" in told, (text, told)
+    assert _thread.start_new_thread is start and os.fork is there
+    bound = udp()
+    bound.bind(("127.0.0.1", 0))
+    bound.close()
+
+
 def waits_for_workers_of_a_cron():
     crons = [{"name": "tick", "schedule": "every 1m", "method": "tick"}]
     for seed in range(1, 6):
@@ -315,12 +442,16 @@ def waits_for_workers_of_a_cron():
 
 
 def refuses_a_wrong_scenario():
-    try:
-        simulate(once, {**SCENARIO, "faults": {"restrat": "1/min"}}, outside=Bank, program=PROGRAM)
-    except ValueError as error:
-        assert "restrat: there is no such key; is it restart?" in str(error), error
-    else:
-        raise AssertionError("it is not refused")
+    load = SCENARIO["load"][0]
+    for wrong, text in (({"faults": {"restrat": "1/min"}}, "restrat: there is no such key; is it restart?"),
+                        ({"load": [{**load, "options": {"retires": 1}}]}, 'the server refuses orders.charge: BAD_PARAMS: unknown option "retires"'),
+                        ({"load": [load, {**load, "method": "orders.chrage"}]}, 'the server refuses orders.chrage: NO_METHOD: ')):
+        try:
+            simulate(once, {**SCENARIO, **wrong}, outside=Bank, program=PROGRAM)
+        except ValueError as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError("it is not refused")
 
 
 if __name__ == "__main__":
@@ -334,6 +465,10 @@ if __name__ == "__main__":
     tells_what_ends_amid_a_sleep()
     raises_what_prevents_a_worker()
     simulates_time_and_chance()
+    simulates_outside()
+    simulates_kinds_of_times()
+    simulates_a_class_of_locks()
+    keeps_what_was_given_up_out()
     waits_for_other_handlers()
     refuses_what_waits_for_ever()
     fails_a_task_that_exits()
@@ -341,6 +476,7 @@ if __name__ == "__main__":
     has_room_for_connections()
     refuses_threads()
     refuses_connections()
+    refuses_by_name()
     waits_for_workers_of_a_cron()
     refuses_a_wrong_scenario()
     assert time.time is clock

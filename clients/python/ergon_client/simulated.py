@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import datetime
 import functools
+import multiprocessing.process
+import multiprocessing.synchronize
 import os
 import queue
 import random
@@ -20,10 +22,14 @@ import time
 
 run = None  # the testing.Run that goes on
 local = threading.local()  # .strand, in the thread of a handler that blocks
+start_thread = _thread.start_new_thread
 
 
 def is_simulated():
-    return run is not None and (hasattr(local, "strand") or _thread.get_ident() == run.thread)
+    if hasattr(local, "strand"):
+        local.strand.check()
+        return True
+    return run is not None and _thread.get_ident() == run.thread
 
 
 class Lock:
@@ -75,40 +81,53 @@ class Lock:
 
 
 class Kind(type):
-    """What is a time for Python is one for the class below."""
+    """What is a time for Python is one for the class below. Subclasses of that are ordinary classes."""
 
     def __instancecheck__(cls, value):
-        return isinstance(value, cls.__base__)
+        return isinstance(value, cls.__base__) if cls is Datetime else super().__instancecheck__(value)
 
     def __subclasscheck__(cls, other):
-        return issubclass(other, cls.__base__)
+        return issubclass(other, cls.__base__) if cls is Datetime else super().__subclasscheck__(other)
 
 
 class Datetime(datetime.datetime, metaclass=Kind):
     """In place of datetime.datetime, which asks the system for the time."""
 
     def __new__(cls, *args, **named):
-        return cls.__base__(*args, **named)
+        return cls.__base__(*args, **named) if cls is Datetime else super().__new__(cls, *args, **named)
 
     @classmethod
     def now(cls, tz=None):
-        return cls.__base__.fromtimestamp(time.time(), tz)
+        return cls.fromtimestamp(time.time(), tz)
 
     @classmethod
     def utcnow(cls):
         return cls.now(datetime.timezone.utc).replace(tzinfo=None)
 
 
-def refuse_network(*_):
+def refuse_network(*_, **__):
     run.refuse("opens a connection, which a simulation does not have: let `outside` stand in for what it calls")
 
 
-# Methods that are refused, and why.
+def refuse_thread(*_, **__):
+    run.refuse("starts a thread, which a simulation does not have: its time would be another")
+
+
+def refuse_process(*_, **__):
+    run.refuse("starts a process, which a simulation does not have")
+
+
+def refuse_shared(*_, **__):
+    run.refuse("makes a lock or a queue of multiprocessing, which a simulation does not have: use threading or queue")
+
+
+# Methods and functions that are refused.
 REFUSED = [
-    (threading.Thread, "start",
-     lambda *_: run.refuse("starts a thread, which a simulation does not have: its time would be another")),
-    (subprocess.Popen, "_execute_child", lambda *_: run.refuse("starts a process, which a simulation does not have")),
-    (socket.socket, "connect", refuse_network),
+    (threading.Thread, "start", refuse_thread), (_thread, "start_new_thread", refuse_thread),
+    (subprocess.Popen, "_execute_child", refuse_process), (multiprocessing.process.BaseProcess, "start", refuse_process),
+    *((os, name, refuse_process) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "execv", "execve")),
+    (multiprocessing.synchronize.SemLock, "__init__", refuse_shared),
+    *((socket.socket, name, refuse_network) for name in ("connect", "connect_ex", "bind", "sendto", "sendmsg")),
 ]
 
 
@@ -141,7 +160,12 @@ def replacements():
         (os.urandom, lambda size: run.chance.randbytes(size)), (os.getrandom, lambda size, flags=0: run.chance.randbytes(size)),
         *((each, of_now(each)) for each in (time.gmtime, time.localtime, time.ctime, time.asctime, time.strftime))]
     return [(real, choice(real, ours)) for real, ours in functions] + [
-        (_thread.allocate_lock, Lock), (datetime.datetime, Datetime), (queue.SimpleQueue, queue._PySimpleQueue)]
+        (_thread.allocate_lock, Lock), *plain_lock(), (datetime.datetime, Datetime), (queue.SimpleQueue, queue._PySimpleQueue)]
+
+
+def plain_lock():
+    """Since Python 3.13 threading.Lock is a class, and another object than allocate_lock. Ours is one, too: each goes back."""
+    return [] if threading.Lock is _thread.allocate_lock else [(threading.Lock, type("Lock", (Lock,), {}))]
 
 
 def exchange(pairs):
@@ -159,19 +183,20 @@ def exchange(pairs):
 @contextlib.contextmanager
 def system(log):
     """Time, chance, locks and threads are the simulation's."""
-    pairs, chance = replacements(), random.getstate()
+    refused = [(of, name, choice(getattr(of, name), ours)) for of, name, ours in REFUSED]
+    pairs, chance = replacements() + [(ours.__wrapped__, ours) for _, _, ours in refused], random.getstate()
     recursive, was = threading._CRLock, log.disabled
     exchange(pairs)
-    for of, name, ours in REFUSED:
-        setattr(of, name, choice(getattr(of, name), ours))
+    for of, name, ours in refused:
+        setattr(of, name, ours)
     threading._CRLock = None  # else it has a lock of its own
     log.disabled = True  # what fails is tried again, and told if it matters
     try:
         yield
     finally:
         exchange([(by, of) for of, by in pairs])
-        for of, name, _ in REFUSED:
-            setattr(of, name, getattr(of, name).__wrapped__)
+        for of, name, ours in refused:
+            setattr(of, name, ours.__wrapped__)
         threading._CRLock = recursive
         random.setstate(chance)
         log.disabled = was

@@ -23,6 +23,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -40,7 +41,8 @@ __all__ = ["Found", "effect", "simulate"]
 URL = "ergon://simulated"
 NAME_MAX = 48
 AGAIN = 1.0  # s until a worker that was killed is there again
-PATIENCE, LIMIT = 5.0, 600.0  # s of real time that a handler may wait, and that it may compute
+PATIENCE = 5.0  # s of real time: a handler that waits longer, and uses no processor meanwhile, ends the run
+LIMIT = 600.0  # s of processor time: a handler that has used more ends the run
 NS = 1_000_000_000
 
 
@@ -67,8 +69,8 @@ def effect(name, key):
         raise TypeError(f"the name of an effect is a text of less than {NAME_MAX} bytes, not {name!r}")
     if not isinstance(key, int) or not 0 <= key < 1 << 64:
         raise TypeError(f"the key of an effect is a number from 0 to 2^64 - 1, not {key!r}")
-    of, run = process.get(), simulated.run
-    if run is not None and not run.over and not (of is not None and of.dead):
+    of, run, strand = process.get(), simulated.run, getattr(simulated.local, "strand", None)
+    if run is not None and not run.over and not (of is not None and of.dead) and not (strand is not None and strand.dead):
         context = context_here()
         run.act("effect", context.task or "" if context else "", context.attempt if context else 0, name, key)
 
@@ -94,11 +96,11 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
     if seeds < 1:
         raise ValueError("at least one seed has to run")
     with (tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child,
-          simulated.system(serving.log)):
+          simulated.system(serving.log), watched()):
         for number in range(seed, seed + seeds):
             random.seed(number)
-            one = Run(child, functools.partial(app, outside()) if outside else app, workers, slots, number)
-            report = one.play()
+            one = Run(child, app, workers, slots, number)
+            report = one.play(outside)
             if report:
                 raise Found(f"seed {number}: {report.rstrip()}\nto repeat it: simulate(..., seed={number}, seeds=1)")
         if one.missing:
@@ -248,6 +250,63 @@ class Address:
         return wire.reader, wire
 
 
+# ---- what waits for ever ----
+
+def frames(thread):
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def is_debugged(thread):
+    return any(frame.f_globals.get("__name__") == "bdb" for frame in frames(thread))
+
+
+def place(thread):
+    """The file and line of the user's code in which the thread is."""
+    known = {os.path.dirname(threading.__file__), os.path.dirname(asyncio.__file__), os.path.dirname(__file__)}
+    at = next(frame for frame in frames(thread) if os.path.dirname(frame.f_code.co_filename) not in known)
+    return f"{at.f_code.co_filename}:{at.f_lineno}"
+
+
+def cpu_of(thread):
+    return time.clock_gettime(time.pthread_getcpuclockid(thread))
+
+
+def watch(thread, over):
+    """In a thread of its own: interrupts the thread of the event loop if it waits for what is not simulated."""
+    last = None
+    while not over.acquire(timeout=PATIENCE):
+        frame = next(frames(thread))
+        before, last = last, (frame, frame.f_lasti, cpu_of(thread))
+        if (before and before[:2] == last[:2] and last[2] - before[2] < PATIENCE / 100
+                and frame.f_code.co_filename != __file__ and not is_debugged(thread)):
+            signal.pthread_kill(thread, signal.SIGURG)
+
+
+def interrupt(_, frame):
+    run = simulated.run
+    if run is not None and frame.f_code.co_filename != __file__:
+        run.refuse(f"waits for what is not simulated, as a lock from before the simulation: {place(run.thread)}")
+
+
+@contextlib.contextmanager
+def watched():
+    """A coroutine that waits so blocks the event loop. Only a signal wakes it, and Python has these in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    over, was = _thread.allocate_lock(), signal.signal(signal.SIGURG, interrupt)
+    over.acquire()
+    simulated.start_thread(watch, (_thread.get_ident(), over))
+    try:
+        yield
+    finally:
+        over.release()
+        signal.signal(signal.SIGURG, was)
+
+
 class Strand:
     """A handler that blocks: a thread that runs only while the event loop waits for it."""
 
@@ -256,13 +315,13 @@ class Strand:
         self._go, self._back = _thread.allocate_lock(), _thread.allocate_lock()
         self._go.acquire()
         self._back.acquire()
-        self._dead = False
+        self.dead = False
         self._ended = False
         self.end = loop.create_future()
         # Whoever wakes it later does so for this worker.
         self._context = contextvars.copy_context()
         simulated.run.strands.append(self)
-        self._thread = _thread.start_new_thread(self._run, ())
+        self._thread = simulated.start_thread(self._run, ())
 
     def resume(self):
         """In the loop's thread: until it waits again, or has ended."""
@@ -270,30 +329,19 @@ class Strand:
             self._go.release()
             used = -1.0
             while not self._back.acquire(timeout=PATIENCE):
-                before, used = used, time.clock_gettime(time.pthread_getcpuclockid(self._thread))
-                if (used - before < PATIENCE / 100 or used > LIMIT) and not self._is_debugged():
+                before, used = used, cpu_of(self._thread)
+                if (used - before < PATIENCE / 100 or used > LIMIT) and not is_debugged(self._thread):
                     self._give_up()
                     return
 
-    def _frames(self):
-        frame = sys._current_frames().get(self._thread)
-        while frame is not None:
-            yield frame
-            frame = frame.f_back
-
-    def _is_debugged(self):
-        return any(frame.f_globals.get("__name__") == "bdb" for frame in self._frames())
-
     def _give_up(self):
         """It waits for what never comes: its thread stays as it is."""
-        self._ended = self._dead = True
-        known = {os.path.dirname(threading.__file__), os.path.dirname(__file__)}
-        at = next(frame for frame in self._frames() if os.path.dirname(frame.f_code.co_filename) not in known)
+        self._ended = self.dead = True
         simulated.run.fail(f"the handler of {self.context.method} does not end, or waits for what is not simulated, as a lock "
-                           f"from before the simulation or a file: {at.f_code.co_filename}:{at.f_lineno}")
+                           f"from before the simulation or a file: {place(self._thread)}")
 
     def bury(self):
-        self._dead = True
+        self.dead = True
         self.resume()
 
     def _run(self):
@@ -301,14 +349,14 @@ class Strand:
         self._go.acquire()
         result = raised = None
         try:
-            if not self._dead:
+            if not self.dead:
                 result = self._work()
         except Exception as error:
             raised = RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
         except BaseException as error:
             raised = RuntimeError(repr(error))
         self._ended = True
-        if not self._dead and not self.end.done():
+        if not self.dead and not self.end.done():
             if raised is None:
                 self.end.set_result(result)
             else:
@@ -317,14 +365,17 @@ class Strand:
 
     # ---- in its own thread ----
 
+    def check(self):
+        """A handler that was given up, or whose run is over, has no part in a later run."""
+        if self.dead:
+            raise Killed
+
     def wait(self):
         """Until somebody resumes it."""
-        if self._dead:
-            raise Killed
+        self.check()
         self._back.release()
         self._go.acquire()
-        if self._dead:
-            raise Killed
+        self.check()
 
     def sleep(self, seconds):
         self._loop.call_later(max(0.0, seconds), self.resume, context=self._context)
@@ -340,9 +391,6 @@ class Strand:
 
 class Context(threads.Context):
     """As threads.Context, on a strand."""
-
-    def __init__(self, context, loop):
-        super().__init__(context, loop)
 
     def _wait(self, work):
         simulated.local.strand.do(work)
@@ -410,7 +458,7 @@ class Run:
         self.strands, self._kept = [], []
         self.over = False
 
-    def play(self):
+    def play(self, outside):
         """The finding; empty: there is none."""
         self._child.write(self._seed)
         first = self._child.read()
@@ -421,6 +469,8 @@ class Run:
         simulated.run = self
         try:
             self._take(first)
+            if outside:
+                self._app = functools.partial(self._app, outside())
             for number in range(self._workers):
                 self._loop.call_soon(self._start, number, context=contextvars.Context())
             self._loop.run_forever()
@@ -483,8 +533,9 @@ class Run:
     def refuse(self, what):
         """Ends the run, for what its handler does."""
         context = context_here()
-        self.fail(f"{f'the handler of {context.method}' if context else 'a worker'} {what}")
-        raise RuntimeError(what)
+        text = f"{f'the handler of {context.method}' if context else 'code outside of a handler'} {what}"
+        self.fail(text)
+        raise RuntimeError(text)
 
     def open_wire(self, worker):
         number = len(self._wires) + 1
