@@ -204,8 +204,8 @@ def simulates_kinds_of_times():
             then, plain = Stamp(2024, 1, 2), moment(2024, 1, 2)
             assert type(then) is Stamp and then == plain and isinstance(then, moment) and not isinstance(plain, Stamp)
             assert issubclass(Stamp, moment) and not issubclass(moment, Stamp)
-            meanwhile in (Stamp.now(), Stamp.today(), Stamp.now(datetime.timezone.utc)):
-                assert type(now) is Stamp and abs(now.timestamp() - time.time()) < 1e-3, now
+            for stamp in (Stamp.now(), Stamp.today(), Stamp.now(datetime.timezone.utc)):
+                assert type(stamp) is Stamp and abs(stamp.timestamp() - time.time()) < 1e-3, stamp
             assert type(Stamp.utcnow()) is Stamp and Stamp.utcnow() == moment.utcnow()
             assert type(Day.today()) is Day and Day.today() == Stamp.today().date()
             bank.note(order)
