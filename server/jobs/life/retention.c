@@ -182,7 +182,8 @@ bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
            (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
 }
 
-/* What has ended does not count, since it makes room for what is new. */
+/* What has ended does not count, since it makes room for what is new; and of very few tasks each
+ * tenant may have one, though that is more than its share. */
 static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint32_t tasks,
                                     size_t weight, char *text, size_t size)
 {
@@ -191,9 +192,11 @@ static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint3
     uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
     uint64_t free = left_of(open_max(jobs), table->open + tasks),
              free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
-    const char *limit = tasks > 0 && !room_is_shared(jobs, count + tasks, free) ? "tasks.max"
-                        : !room_is_shared(jobs, bytes + weight, free_bytes)     ? "tasks.bytes"
-                                                                                : NULL;
+    const char *limit = NULL;
+    if (tasks > 0 && count > 0 && !room_is_shared(jobs, count + tasks, free))
+        limit = "tasks.max";
+    else if (!room_is_shared(jobs, bytes + weight, free_bytes))
+        limit = "tasks.bytes";
     if (!limit)
         return ERGON_OK;
     snprintf(text, size,

@@ -313,6 +313,19 @@ JOBS_TEST(who_takes_all_tasks_he_can_get_leaves_some, .quiet = true)
     assert_int_equal(submit_for(w, "greedy", 10), ERGON_E_BUSY);
 }
 
+/* A share of 80 % of one task is none. */
+JOBS_TEST(of_one_task_a_tenant_may_have_it, .quiet = true)
+{
+    struct job_spec spec = WORK(.tenant = span_text("first"), .delay = AO_S(60));
+    w->jobs->options.settings.limits.tenant_share = 80;
+    w->jobs->options.settings.limits.max = 1;
+    w->jobs->options.settings.limits.kept_bytes = 0;
+    assert_int_equal(submit_for(w, "first", 10), ERGON_OK);
+    assert_int_equal(submit_for(w, "first", 10), ERGON_E_BUSY);
+    spec.tenant = span_text("second");
+    assert_int_equal(refused(w, &spec, "1 tasks, and may not hold more (tasks.max)"), ERGON_E_BUSY);
+}
+
 JOBS_TEST(who_takes_all_bytes_he_can_get_leaves_some, .quiet = true)
 {
     w->jobs->options.settings.limits.tenant_share = 80;
