@@ -47,6 +47,11 @@ enum { MANY = 20000 };
 
 static uint32_t submitted;
 
+uint32_t sim_submitted(void)
+{
+    return submitted;
+}
+
 bool sim_may_be_forgotten(void)
 {
     return sim_clock_leapt() || submitted > MANY;

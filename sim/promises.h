@@ -62,7 +62,8 @@ void sim_note_said(struct sim_task *t, struct span result);
 /* Compares the answer after the death with the noted one; an error is a finding.  `mark`: the value
  * of sim_end_mark() at the time of the request. */
 void sim_compare_said(struct sim_task *t, uint32_t mark, struct span error, struct span result);
-void sim_forget_said(void); /* requests since then may have changed the answers */
+void sim_forget_said(void);   /* requests since then may have changed the answers */
+uint32_t sim_submitted(void); /* submissions that were answered, followed or not */
 /* The server may have forgotten tasks that ended: a clock that leapt ended their time, or together
  * they may have more bytes than `tasks.kept_bytes` allows (tasks.md). */
 bool sim_may_be_forgotten(void);

@@ -34,7 +34,8 @@ enum {
     PATIENCE_MS = 900000, /* of clients that are to come to rest */
     MINUTE_MS = 60000,
     ROWS_MS = 3000,
-    CALM_MINUTES = 60 /* tasks that kill their workers are tried at a minute's distance */
+    CALM_MINUTES = 60,      /* tasks that kill their workers are tried at a minute's distance */
+    DONE_IN_A_MINUTE = 1000 /* tasks, at least */
 };
 
 /* --- A look at all tasks, on a connection of its own --- */
@@ -316,7 +317,7 @@ static void cancel_runs(void)
 static void wait_for_ends(void)
 {
     uint64_t minutes = sim_workers_there() ? CALM_MINUTES : 1;
-    minutes += sim_deeds_rate_ms() / MINUTE_MS;
+    minutes += sim_deeds_rate_ms() / MINUTE_MS + sim_submitted() / DONE_IN_A_MINUTE;
     open_count = 1;
     while (open_count > 0 && minutes-- > 0) {
         sim_sleep_for(SIM_MS(MINUTE_MS));
