@@ -1,5 +1,5 @@
-/* A connection, as what stands above it sees it: an active object that turns bytes of a stream into
- * messages, and answers into bytes.
+/* The interface of a connection to the layer above: an active object that turns bytes of a stream
+ * into messages, and answers into bytes.
  *
  * It knows nothing of methods or tasks: each whole, well-formed message goes to the port that the
  * loop was given (the rpc layer), which answers through the functions below, at once or later, in
@@ -23,7 +23,7 @@ struct principal;    /* server/net/auth/principal.h */
 struct tally;        /* server/accounts/tally.h */
 struct token_table;  /* the same */
 
-/* What stands above the connections of one loop.  All on the loop's thread. */
+/* The layer above the connections of one loop.  All of it runs on the loop's thread. */
 struct conn_port {
     void *arg;
     /* A request, notification or response came.  The envelope and all its spans are valid during

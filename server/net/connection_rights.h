@@ -1,5 +1,5 @@
-/* Who the peer of a connection is, and what it may do: both its principal and its listener have a
- * say.
+/* The identity of a connection's peer, and its rights: both its principal and its listener restrict
+ * them.
  *
  * Thread: the loop's that owns the connection. */
 #ifndef ERGON_NET_CONNECTION_RIGHTS_H
@@ -11,9 +11,10 @@ struct connection;
 struct principal;   /* server/net/auth/principal.h */
 struct token_table; /* server/net/auth/token.h */
 
-/* Who the peer is: set by certificate, socket credentials, its address where nobody is asked, or
- * server.auth.  NULL: nobody yet, so it shakes hands, or may greet and authenticate only.
- * Borrowed until it is set again; setting takes a reference. */
+/* The principal of the peer: set by certificate, socket credentials, server.auth, or by address
+ * where the listener asks for no authentication.  NULL: there is none yet, so the connection shakes
+ * hands, or its peer may only greet and authenticate. It is borrowed until it is set again; setting
+ * takes a reference. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);
 /* What it holds is charged to this: that of its principal, or of its address (or Unix user) while

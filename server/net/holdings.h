@@ -31,10 +31,10 @@ uint64_t conn_bytes(const struct connection *c);
  * may begin, and goes by what it allocates itself. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
-/* Within its port's `message`: the block in which a long message stands alone, so that who keeps it
- * need not copy it.  `params` are the message's.  The block is the caller's then and no input of
- * the connection's any more; all spans of the message stay valid for as long as it.  False: the
- * message is short, or others stand around it. */
+/* Within its port's `message`: the block that holds a long message alone, so that the caller can
+ * keep the message without a copy.  `params` are the message's.  The block is the caller's then and
+ * no input of the connection's any more; all spans of the message stay valid for as long as it.
+ * False: the message is short, or shares its block with others. */
 bool conn_take_message(struct connection *c, struct span params, struct block *out);
 
 /* A call was refused, since its principal has as many in flight as it may, and has not ended yet:

@@ -1,6 +1,6 @@
 /* What the builder needs of the network: loops that hold connections, and one acceptor that feeds
  * them.  Rooms: accept/ (listeners, limits, control), connection/ (connections and their loop),
- * stream/ (sockets and TLS), auth/ (who a peer is).
+ * stream/ (sockets and TLS), auth/ (the identity of a peer).
  *
  * Thread: set-up and tear-down happen on one thread, before the activators run and after they have
  * ended; what a running server may be asked says "any thread". */
@@ -39,17 +39,17 @@ struct net_limits {
      * no limit. */
     uint32_t connections;
     uint32_t connections_per_address; /* 0: no limit; users of Unix sockets have none */
-    /* Of one loop, that have not said who they are: beyond it one of them is closed, of the address
-     * that has the most.  0: none of its own. */
+    /* The limit of unauthenticated connections of one loop.  Beyond it the loop closes one, of the
+     * address that has the most.  0: there is no such limit. */
     uint32_t newcomers;
     /* Of one loop, TLS handshakes that have begun and are not done: beyond it one of them is closed
      * by the same rule.  0: none of its own. */
     uint32_t handshakes;
     ao_time handshake_timeout; /* TLS; ns */
-    ao_time auth_timeout; /* ns from there until the peer has to have said who it is; 0: never */
-    ao_time idle_timeout; /* ns without a byte and without a call in flight; 0: none */
-    ao_time unread;       /* ns in which a peer that events are pushed to reads none; 0: any */
-    ao_time keepalive;    /* ns of silence before a TCP peer is asked if it is there; 0: never */
+    ao_time auth_timeout;      /* ns from there until the peer must be authenticated; 0: never */
+    ao_time idle_timeout;      /* ns without a byte and without a call in flight; 0: none */
+    ao_time unread;            /* ns in which a peer that events are pushed to reads none; 0: any */
+    ao_time keepalive; /* ns of silence before a TCP peer is asked if it is there; 0: never */
     /* ns in which the machine of a TCP peer that serves may say nothing, asked or written to,
      * before it counts as lost; 0: as long as the system lets it.  A peer that does not read is not
      * silent: its system says so. */
@@ -78,7 +78,7 @@ extern const char *const conn_state_names[CONN_STATE_COUNT]; /* "HANDSHAKE" */
 
 struct net_loop_stats { /* relaxed: figures, not logic */
     uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors, unread;
-    uint64_t newcomers; /* of `connections`: have not said who they are */
+    uint64_t newcomers; /* of `connections`: unauthenticated */
     uint64_t gave_way;  /* of `closed`: for another, since a limit of connections was reached */
     /* Whose memory is there; of closed ones calls in flight may keep it. */
     uint64_t by_state[CONN_STATE_COUNT], by_kind[LISTENER_KIND_COUNT];
@@ -105,8 +105,8 @@ enum listener_auth {
 struct listener_options {
     const char *url; /* ergon://host:port, ergons://host:port, unix:///path */
     enum listener_auth auth;
-    /* Comma-separated patterns of what may be called there, beside what the principal may; who has
-     * neither a token nor a role may call them all.  NULL: all. */
+    /* Comma-separated patterns of what may be called there, beside what the principal may; a
+     * principal with neither a token nor a role may call them all.  NULL: all. */
     const char *methods;
     struct tls_files tls;
     uint32_t connections; /* of this listener; 0: no limit of its own */
@@ -127,10 +127,10 @@ struct acceptor *acceptor_new(struct net_loop **loops, uint32_t count,
 int acceptor_listen(struct acceptor *a, const struct listener_options *options, char *error,
                     size_t size);
 /* A listener that accepts nothing itself: connections come to it by net_adopt().  It has the rules
- * of any listener, so who comes by it has to say who it is just as at one that listens: `auth`
- * NONE: nobody is asked, TOKEN: by server.auth, PEER, CERT: the user, or whom a certificate names,
- * is told by net_adopt().  `way` names it, in logs and figures; of the options tls, unix_mode and
- * url do not count. Its index, or -1 with a text: there are too many listeners, no memory, no
+ * of any listener, so its peers must authenticate in the same way.  `auth` NONE: without
+ * authentication; TOKEN: by server.auth; PEER, CERT: net_adopt() gives the user, or the name of the
+ * certificate.  `way` names it, in logs and figures; of the options tls, unix_mode and url do not
+ * count. Returns its index, or -1 with a text: there are too many listeners, no memory, no
  * thread. */
 int acceptor_listen_inside(struct acceptor *a, const struct url *way,
                            const struct listener_options *options, char *error, size_t size);
@@ -162,37 +162,37 @@ void acceptor_stand_in(struct acceptor *a);
  * called once, on the thread that does the acceptor's work, when no connection is left but those
  * that serve and have nothing in flight themselves.  A second call does nothing. */
 void net_drain(struct acceptor *a, void (*drained)(void *arg), void *arg);
-/* Who is behind a socket that was not accepted. */
+/* The peer of a socket that was not accepted. */
 struct net_origin {
     bool is_user; /* of this machine, by a Unix socket: `uid`; else `address` counts */
     uint32_t uid;
     struct sockaddr_storage address;
-    /* Whom a certificate names that was verified by whoever has taken the connection
-     * (tls_bare_name()); "": it has shown none. */
+    /* The name in the certificate, which the accepting side has verified (tls_bare_name()); "": the
+     * peer has shown none. */
     char certificate[NET_NAME_MAX];
 };
 /* Takes a connected stream socket, non-blocking, as if a listener (that of the index, which
  * acceptor_listen_inside() returned) had accepted it from there: limits, penalties and rights are
- * those of who is behind it.  The socket is taken over in any case, and closed when it is refused,
- * or the server drains.  0, or -1 without memory. */
+ * those of its peer.  The socket is taken over in any case, and closed when it is refused, or the
+ * server drains.  0, or -1 without memory. */
 int net_adopt(struct acceptor *a, uint32_t listener, int fd, const struct net_origin *from);
 /* Closes every connection now. */
 void net_abort(struct acceptor *a);
-/* Who may do what, as it stands in files. */
+/* The rights of principals, as the files give them. */
 struct net_secrets {
     struct token_table *tokens; /* NULL: none */
     struct role_table *roles;   /* NULL: none */
-    bool lower; /* who has lost rights goes on with what is left, and is not closed */
+    bool lower; /* a connection that lost rights keeps the rest, and is not closed */
     /* Every loop has taken them over: no message that a connection sends from then on is judged by
      * those of before.  Called once, on the thread that does the acceptor's work; not when the
      * server ends before.  NULL: nobody asks. */
     void (*taken)(void *arg);
     void *arg;
 };
-/* Changes these (references are taken; NULL: none) and reads certificates again.  What each open
- * connection may do is found out again; whoever may do less than before is closed or lowered, in
- * steps.  0, or -1 with a text, and nothing changes, `taken` is not called: a certificate's file
- * cannot be used, or no memory. */
+/* Changes these (references are taken; NULL: none) and reads certificates again.  The rights of
+ * each open connection are determined again; a connection with fewer rights than before is closed
+ * or lowered, in steps.  Returns 0, or -1 with a text: a certificate's file cannot be used, or
+ * there is no memory.  Then nothing changes, and `taken` is not called. */
 int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *error, size_t size);
 
 #endif

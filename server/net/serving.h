@@ -8,9 +8,9 @@
  *                                output that it does not read) it is answered BUSY, and while the
  *                                server drains DRAINING; of notifications, and of what begins
  *                                nothing (conn_port.harmless), see there
- *   what we send                 whoever sends asks conn_output_full() before, and waits for
+ *   what we send                 the sender asks conn_output_full() before, and waits for
  *                                conn_port.flushed
- *   what it answers              counts for its principal as all input does; whoever sends has
+ *   what it answers              counts for its principal as all input does; the sender has
  *                                room for the answer
  *
  * Neither limits.idle_timeout nor limits.unread closes it: its peer may compute for an hour without
@@ -18,9 +18,8 @@
  * (net_limits.silence). A drain goes on reading it.
  *
  * It serves until its peer finishes (conn_port.finished), or it is not open any more
- * (conn_port.gone).  From then on not a byte of what stands in its output is handed to the stream
- * that was not before: so what conn_handed() says then is the last word on which requests the peer
- * may have seen.
+ * (conn_port.gone).  From then on no further byte of its output is handed to the stream.  So
+ * conn_handed() then says finally which requests the peer may have seen.
  *
  * Thread: the loop's that owns the connection. */
 #ifndef ERGON_NET_SERVING_H
@@ -48,9 +47,9 @@ bool conn_set_service(struct connection *c, void *service);
 
 /* Bytes of output, counted from some moment before it began to serve, or its port set
  * conn_service(): all that were committed, and of these, from the front, those that the stream has
- * taken, plain and TLS alike.  So who commits a request asks for the
- * first behind its conn_commit() or conn_send_block(), and it has been handed over, whole, when the
- * second is no less. */
+ * taken, plain and TLS alike.  The sender of a request reads the first count after its
+ * conn_commit() or conn_send_block().  The request has been handed over, whole, when the second
+ * count is no less. */
 uint64_t conn_committed(const struct connection *c);
 uint64_t conn_handed(const struct connection *c);
 

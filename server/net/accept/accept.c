@@ -8,9 +8,8 @@
 #include "server/net/accept/acceptor_private.h"
 #include "server/net/auth/peer.h"
 
-/* Whoever runs the server, or the machine, gets in beyond the limits, by a Unix socket, so that
- * there is a way to look at a server that somebody has filled, and to clear it, at once and whoever
- * would have to give way. */
+/* The server's own user and root may connect by a Unix socket beyond the limits.  So an operator
+ * can always inspect a full server at once, and clear it, without an eviction. */
 static bool has_place_kept(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
@@ -85,7 +84,7 @@ void accept_named(struct acceptor *a)
     }
 }
 
-/* `certificate`: whom it names; NULL: it shows it itself, if any. */
+/* `certificate`: the name in it; NULL: the peer shows its certificate itself, if any. */
 static void take_address(struct listener *l, int fd, const struct sockaddr_storage *from,
                          const char *certificate)
 {
@@ -108,7 +107,7 @@ static void take_connection(struct listener *l, int fd, const struct sockaddr_st
 void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
 {
     if (l->acceptor->draining || !slot_requests_may_begin(l->acceptor))
-        close(fd); /* whoever waits in line for a place is nobody's guest */
+        close(fd); /* it cannot wait in a listen queue until there is room */
     else if (from->is_user)
         take_user(l, fd, from->uid);
     else

@@ -1,9 +1,10 @@
-/* The acceptor: an active object on the first loop's activator.  Its listeners' events, slots
- * that come home, and commands of other threads make it active.
+/* The acceptor: an active object on the first loop's activator.  Its listeners' events, slots that
+ * come home, and commands of other threads make it active.
  *
  * The first loop may hang in a step of another object.  Then the thread that watches the loops
  * calls acceptor_stand_in(): it does the same work, with the same counts, and the connections go to
- * the other loops.  Who does it is decided by one exchange; the loser comes again later. */
+ * the other loops.  One atomic exchange decides which thread does it; the other tries again
+ * later. */
 #include "server/net/accept/acceptor_private.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ void acceptor_let_go(struct acceptor *a)
     atomic_store_explicit(&a->at_work, false, memory_order_release);
 }
 
-/* What does not depend on who does it. */
+/* The part of the work that is the same on both threads. */
 static void do_chores(struct acceptor *a)
 {
     acceptor_handle_commands(a);
@@ -109,7 +110,7 @@ static enum ao_verdict acceptor_step(struct ao *self)
     struct acceptor *a = ao_of(self, struct acceptor, ao);
 
     if (!acceptor_take(a))
-        return AO_AGAIN; /* the stand-in is about to end: this thread has come back */
+        return AO_AGAIN; /* the other thread is about to end its work: this one has come back */
     do_chores(a);
     accept_reported(a);
     listeners_watch(a, accepts(a));
@@ -242,7 +243,7 @@ void acceptor_free(struct acceptor *a)
     free(a->links);
     message_list_fini(&a->returns);
     acceptor_forget_reloads(a);
-    users_close(a->users); /* whose answers may stand in there */
+    users_close(a->users); /* its answers may be in there */
     ao_deactivate(&a->ao);
     ao_fini(&a->ao);
     free(a);

@@ -1,11 +1,11 @@
 /* The acceptor from inside, for the files of this room: an active object on the first loop's
  * activator, which accepts connections, counts them, and gives each to a loop.
  *
- * While that loop is away, in a step that does not return, another thread stands in.  Whoever is at
- * work holds `at_work`, and nothing of it is bound to a thread but the listeners' events, which the
- * first loop's alone touches.
+ * While that loop is away, in a step that does not return, another thread does its work.  The
+ * thread at work holds `at_work`.  Only the listeners' events are bound to a thread, the first
+ * loop's, which alone touches them.
  *
- * Thread: whoever holds `at_work`, but for what says "any thread" and for the set-up. */
+ * Thread: the holder of `at_work`, but for what says "any thread" and for the set-up. */
 #ifndef ERGON_NET_ACCEPTOR_PRIVATE_H
 #define ERGON_NET_ACCEPTOR_PRIVATE_H
 
@@ -22,13 +22,13 @@
 
 enum {
     ACCEPTS_A_WAKE = 64,  /* of one listener */
-    KEPT_PLACES = 8,      /* beyond the limits, for whoever runs the server */
+    KEPT_PLACES = 8,      /* beyond the limits, for root and the server's user */
     RETURNS_A_STEP = 256, /* slots that come home */
     LISTENERS_MAX = ACCEPTOR_FDS_MAX,
     LISTENER_URL_MAX = 300
 };
 #define ACCEPT_PAUSE   AO_MS(100) /* when the system has no fd left */
-#define NAMES_PATIENCE AO_S(2)    /* at set-up, for the names of who runs the server */
+#define NAMES_PATIENCE AO_S(2)    /* at set-up, for the names of root and the server's user */
 
 struct listener { /* the acceptor's */
     struct acceptor *acceptor;
@@ -111,14 +111,14 @@ struct acceptor {
 
     struct mpsc commands;
     struct command drain, abort; /* need no memory when they are wanted */
-    /* Set by the first who asks; orders nothing: the mpsc does. */
+    /* Set by the first asking thread; orders nothing: the mpsc does. */
     _Atomic bool drain_asked, abort_asked;
 };
 
 bool acceptor_take(struct acceptor *a); /* any thread; false: another is at work */
 void acceptor_let_go(struct acceptor *a);
 
-/* --- listener.c; more of it stands in net.h --- */
+/* --- listener.c; net.h has more of it --- */
 
 /* The first loop's thread: hear of new connections, or no more; and accept none any more.  Twice is
  * fine. */
@@ -135,8 +135,8 @@ struct caller {
 };
 
 struct caller caller_of_user(uint32_t uid, const char *name);
-/* Why a connection of this address or user is refused whoever makes room; constant.  NULL: it is
- * not. */
+/* Why a connection of this address or user is refused even if others make room; constant.  NULL: it
+ * is not refused. */
 const char *slot_over_limit(const struct listener *l, uint64_t key);
 bool acceptor_has_room(const struct acceptor *a);
 /* Takes the socket over and counts it for its listener and address, but gives it no place yet. NULL
@@ -163,7 +163,7 @@ void accept_some(struct listener *l);
  * waited for too long are refused, a few at a time. */
 void accept_named(struct acceptor *a);
 
-/* --- control.c; more of it stands in net.h --- */
+/* --- control.c; net.h has more of it --- */
 
 /* Does what other threads asked for, and frees it. */
 void acceptor_handle_commands(struct acceptor *a);

@@ -113,8 +113,8 @@ static bool is_alive(const struct sockaddr_un *address)
     return !refused;
 }
 
-/* What stands where the socket should be is removed only if it is left over from a server that did
- * not end well: nothing but a socket, and nobody listens.  NULL, or why it stays. */
+/* Removes a file at the socket's path only if it is left over from a server that did not end well:
+ * it is a socket, and nobody listens.  Returns NULL, or why the file stays. */
 static const char *make_way(const struct sockaddr_un *address)
 {
     struct stat status;

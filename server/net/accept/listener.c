@@ -52,7 +52,7 @@ static int open_contexts(struct listener *l, char *error, size_t size)
     return 0;
 }
 
-/* Who calls there has to be known by the user's name. */
+/* A client of this listener must be known by the user's name. */
 static bool open_users(struct listener *l)
 {
     struct acceptor *a = l->acceptor;

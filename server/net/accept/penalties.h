@@ -1,9 +1,9 @@
-/* Addresses that are kept out for a while, since what came from them was no good: wrong tokens,
- * handshakes that failed, peers that never said who they are.
+/* Addresses that are refused for a while because of offences: wrong tokens, failed handshakes,
+ * peers that never authenticated.
  *
  * Each offence costs time.  The times of an address add up, and pass; when `threshold` is reached
- * the address is kept out until all has passed.  So a mistake costs nothing, and who guesses is
- * stopped.  (After PerSourcePenalties of OpenSSH 9.8.)
+ * the address is refused until all has passed.  So one mistake costs nothing, and a client that
+ * guesses tokens is stopped.  (After PerSourcePenalties of OpenSSH 9.8.)
  *
  * Thread: the acceptor's. */
 #ifndef ERGON_NET_PENALTIES_H
@@ -24,7 +24,7 @@ struct penalty { /* the table's */
 
 struct penalty_table {
     struct hash_table penalties;
-    TAILQ_HEAD(, penalty) by_age; /* who was looked at longest ago is first */
+    TAILQ_HEAD(, penalty) by_age; /* least recently looked at first */
     ao_time threshold;
     uint64_t seed[2]; /* so that nobody can choose addresses that fall together */
 };

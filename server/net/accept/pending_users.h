@@ -1,18 +1,17 @@
-/* Connections that wait for the name of their user, whom the system is asked for (users.h).
+/* Connections that wait while the system looks up the name of their user (users.h).
  *
- * Whose name is known never comes here, so nobody who is known waits behind one who is not, and
- * accepting goes on whoever waits.  All of one user wait for one look-up, and go on together, in
- * the order in which they came.  Who has waited for limits.auth_timeout (NAME_WAIT where that is
- * off) is refused: it is not served by its id instead, because it might then do more than by its
- * name, where a role says less than the listener, and what it submits would belong to somebody
- * else.
+ * Connections of users with a known name never wait here, so they do not queue behind unknown ones,
+ * and the acceptor goes on meanwhile.  All connections of one user wait for one look-up, and go on
+ * together, in the order in which they came.  A connection that has waited for limits.auth_timeout
+ * (NAME_WAIT where that is off) is refused.  It is not served by its id instead.  A role for the
+ * name may give fewer rights than the listener, and its tasks would belong to another tenant.
  *
  * Each has a place among limits.connections, but for PENDING_USERS_MORE of them, which may be
  * beyond.  When no place is left, the user that has most of these loses the youngest, to a
- * connection of a user whose name is known, or of one that has fewer here.  So neither shuts out
- * the other.
+ * connection of a user whose name is known, or of one that has fewer here.  So neither kind of
+ * connection shuts out the other.
  *
- * Where all slot requests are taken (slot_requests.h) those whose names have come wait here on,
+ * While all slot requests are in use (slot_requests.h), connections whose names are found wait here
  * until one is free.
  *
  * Thread: the acceptor's.  Nothing here fails. */

@@ -21,9 +21,10 @@ static bool has_few(const struct acceptor *a, const struct conn_slot *slot)
            origins_largest(&a->origins)->count;
 }
 
-/* How many unauthenticated connections of one address on a loop are spared that had no time to
- * speak.  Where one address has a quarter of all places, those who come beside it are not to push
- * out each other: it makes room, or the origin of its unauthenticated connections does. */
+/* How many unauthenticated connections of one address on a loop are spared if they had no time to
+ * speak.  Where one address has a quarter of all places, connections from other addresses must not
+ * evict each other: that address makes room, or the origin of its unauthenticated connections
+ * does. */
 static uint32_t spared(const struct acceptor *a, const struct conn_slot *slot)
 {
     uint32_t most = origins_largest(&a->origins)->count;

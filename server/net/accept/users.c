@@ -44,7 +44,7 @@ struct users {
     user_look_up *look_up;
 
     /* The acceptor's. */
-    struct user own[2]; /* of who runs the server: root, and its user; known */
+    struct user own[2]; /* root, and the server's user; known */
     struct user kept[USER_SETS][USER_WAYS];
     uint64_t seed[2];
     uint32_t generation; /* one more whenever they were forgotten */
@@ -57,7 +57,7 @@ struct users {
     struct message_list *answers; /* NULL: nobody wants to know any more */
     STAILQ_HEAD(, question) asked;
     bool busy;        /* with a look-up */
-    bool left_behind; /* by who closed it: the thread frees it */
+    bool left_behind; /* the owner has closed it: the thread frees it */
 };
 
 /* --- Its thread --- */
@@ -229,7 +229,7 @@ static struct user *set_of(struct users *u, uint32_t uid)
     return u->kept[siphash(u->seed, span_of(&uid, sizeof uid)) % USER_SETS];
 }
 
-/* NULL: it is none of who runs the server. */
+/* NULL: it is neither root nor the server's user. */
 static struct user *own_of(struct users *u, uint32_t uid)
 {
     return uid == u->own[0].uid ? &u->own[0] : uid == u->own[1].uid ? &u->own[1] : NULL;
@@ -246,7 +246,7 @@ static struct user *entry_of(struct users *u, uint32_t uid)
     return own_of(u, uid); /* which is in no set */
 }
 
-/* The user's own; or an empty one; or that of who was not seen for the longest time. */
+/* The user's own entry; or an empty one; or that of the least recently seen user. */
 static struct user *entry_for(struct users *u, uint32_t uid)
 {
     struct user *set = set_of(u, uid), *entry = entry_of(u, uid);

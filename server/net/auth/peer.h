@@ -14,17 +14,17 @@ enum { PEER_TEXT_MAX = 64 };
  * "unix". */
 void peer_text(const struct sockaddr_storage *address, char *buf, size_t size);
 
-/* What connections are counted by: a v4 address, or the first 64 bits of a v6 address, since
- * whoever has one of those has them all; of a Unix socket the user (peer_key_of_user()), and all
- * that the system names no user of are one.  No two of different kinds are equal: a v6 address that
- * is as a v4 one begins with ff, and so is no sender's. */
+/* The key that connections are counted by.  It is a v4 address, or the first 64 bits of a v6
+ * address, since one host usually has all of those.  For a Unix socket it is the user
+ * (peer_key_of_user()); peers without a known user share one key.  No two of different kinds are
+ * equal: a v6 address that is as a v4 one begins with ff, and so is no sender's. */
 uint64_t peer_key(const struct sockaddr_storage *address);
 uint64_t peer_key_of_user(uint32_t uid);
 bool peer_key_is_address(uint64_t key); /* and no user's */
 bool peer_key_is_remote(uint64_t key);  /* an address, and none of loopback */
 
-/* What peer_text() wrote, without the port: who comes from there.  A v6 address is shown by its
- * first 64 bits, "2001:db8::/64", as it is counted. */
+/* The text that peer_text() wrote, without the port: it names the origin of connections.  A v6
+ * address is shown by its first 64 bits, "2001:db8::/64", as it is counted. */
 void peer_network(const char *text, char *buf, size_t size);
 
 /* The user at the other end of a Unix socket, from the system.  False when it does not say. */

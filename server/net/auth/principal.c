@@ -6,7 +6,7 @@
 
 /* Immutable but for the count of references. */
 struct principal {
-    /* Taking a reference needs no order: who takes one holds one.  Dropping releases what this
+    /* Taking a reference needs no order: its taker holds one already.  Dropping releases what this
      * thread did with the principal, and the last drop acquires it: one acq_rel in
      * principal_unref() is both sides. */
     _Atomic uint32_t references;

@@ -1,7 +1,7 @@
-/* Principals: who a peer is and what it may do.
+/* Principals: the identity of a peer, and its rights.
  *
- * Principals are immutable and counted: any thread may use what it holds a
- * reference to, and take or drop references.  The last one frees. */
+ * Principals are immutable and counted: any thread may use what it holds a reference to, and take
+ * or drop references.  The last one frees. */
 #ifndef ERGON_NET_PRINCIPAL_H
 #define ERGON_NET_PRINCIPAL_H
 
@@ -10,8 +10,8 @@
 
 struct principal;
 
-/* How somebody said who it is.  It is part of the name, so that a token `alice`, a certificate
- * `alice` and a user `alice` are three. */
+/* The mechanism that authenticated a principal.  It is part of the name, so that a token `alice`, a
+ * certificate `alice` and a user `alice` are three principals. */
 enum principal_mechanism {
     PRINCIPAL_TOKEN,  /* "token:alice": as the token file names it */
     PRINCIPAL_CERT,   /* "cert:alice.example": a subjectAltName */
@@ -21,20 +21,20 @@ enum principal_mechanism {
 
 enum { PRINCIPAL_NAME_MAX = 4096 /* bytes of a name without its mechanism; longer ones are cut */ };
 
-/* To whom the tasks of all belong that were not asked who they are. */
+/* The tenant of all peers that were not asked to authenticate. */
 #define PRINCIPAL_TENANT_OF_ALL "anybody"
 
 struct principal_options {
     enum principal_mechanism how;
     const char *name; /* without its mechanism */
-    /* To whom its tasks belong, if no role says otherwise; NULL: of a token or a user the name
-     * without its mechanism, of a certificate the whole name, of an address
+    /* The tenant of its tasks, if no role says otherwise.  NULL stands for a default: for a token
+     * or a user, the name without its mechanism; for a certificate, the whole name; for an address,
      * PRINCIPAL_TENANT_OF_ALL. */
     const char *tenant;
     /* Comma-separated patterns of what it may call: of a token beside what its roles say, of others
      * if they have no role. */
     const char *methods;
-    bool everything;          /* in place of `methods`: nobody said anything about who may what */
+    bool everything;          /* in place of `methods`: no rights are configured at all */
     struct role_table *roles; /* NULL: there are none */
     const uint8_t *token;     /* PRINCIPAL_TOKEN: the hash of its token, SHA256_SIZE bytes */
     uint64_t expires;         /* Unix ns; 0: never */
@@ -47,7 +47,7 @@ void principal_unref(const struct principal *p);                  /* NULL is fin
 /* With its mechanism, "token:alice".  It is the same for all that are the same one, whatever
  * connection they come by, so accounts and turns go by it.  Lasts as long as the principal. */
 const char *principal_name(const struct principal *p);
-/* To whom its tasks belong, unless it says otherwise; as the name. */
+/* The tenant of its tasks, unless it names another; as the name. */
 const char *principal_tenant(const struct principal *p);
 const char *principal_plain_name(const struct principal *p); /* without its mechanism */
 enum principal_mechanism principal_how(const struct principal *p);

@@ -36,7 +36,7 @@ struct parse {
 static bool bad(const struct parse *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Never quotes what stands in the line: it may hold a token by mistake. */
+/* The message never quotes the line: it may hold a token by mistake. */
 static bool bad(const struct parse *p, const char *format, ...)
 {
     char text[160];

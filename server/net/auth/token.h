@@ -1,4 +1,4 @@
-/* Tokens: the file that says who has which. */
+/* Tokens: the file that assigns tokens to principals. */
 #ifndef ERGON_NET_TOKEN_H
 #define ERGON_NET_TOKEN_H
 
@@ -32,8 +32,8 @@ unsigned token_table_vain_line(const struct token_table *t);
 int64_t token_table_first_end(const struct token_table *t);
 /* Is there a token of this name (without mechanism)? */
 bool token_table_names(const struct token_table *t, const char *name);
-/* Who has this token; borrowed from the table.  Takes the same time whichever line fits.  NULL:
- * nobody, or OpenSSL fails for want of memory. */
+/* The principal of this token; borrowed from the table.  The search takes the same time whichever
+ * line fits.  NULL: no principal has it, or OpenSSL fails for want of memory. */
 const struct principal *token_table_find(const struct token_table *t, struct span token);
 
 #endif

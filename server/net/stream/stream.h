@@ -1,7 +1,7 @@
 /* A byte stream behind a small table: a plain socket, TLS (tls.h), or a script in a test.
  *
- * A stream never blocks.  It is embedded in its owner, a connection, and must stand still while it
- * is open.  Thread: the owner's loop, for all that stands here. */
+ * A stream never blocks.  It is embedded in its owner, a connection, and must not move while it is
+ * open.  Thread: the owner's loop, for all of this header. */
 #ifndef ERGON_NET_STREAM_H
 #define ERGON_NET_STREAM_H
 
@@ -41,7 +41,7 @@ struct stream_asks {
 /* What the system knows of a peer that something was sent to. */
 struct stream_silence {
     ao_time since; /* ns since the peer's system said anything */
-    bool asked;    /* it has to: something stands unacknowledged, or it was asked for room */
+    bool asked;    /* it has to: some bytes are unacknowledged, or it was asked for room */
     bool waits;    /* not all that was sent has been acknowledged, or has left the system */
 };
 

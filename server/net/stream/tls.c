@@ -422,8 +422,8 @@ static ssize_t tls_writev(struct stream *s, const struct iovec *parts, int count
     return send_out(s) == STREAM_ERROR ? failed(s) : (ssize_t)taken;
 }
 
-/* Who closes one direction of TLS says so (RFC 8446, 6.1), by an alert: where that is missing, the
- * peer's system has closed the socket of a process that is no more. */
+/* A peer that closes one direction of TLS announces it by an alert (RFC 8446, 6.1).  Where that is
+ * missing, the peer's system has closed the socket of a process that has ended. */
 static bool tls_left(const struct stream *s, unsigned period)
 {
     const struct tls_state *t = s->state;

@@ -22,15 +22,15 @@ struct tls_loop;
 enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED };
 
 struct tls_files {                      /* PEM paths; cert NULL: no TLS */
-    const char *cert, *key, *client_ca; /* key NULL: it stands in the file of the certificate */
+    const char *cert, *key, *client_ca; /* key NULL: it is in the file of the certificate */
     const char *crl; /* revoked certificates of clients; NULL: nobody asks; needs client_ca */
     const char *key_password;     /* NULL: an encrypted key is refused */
     enum client_cert client_cert; /* but for NONE, client_ca is needed */
     bool min_tls13;
 };
 
-/* For who keeps them: all texts are copied, and owned by the copy.  False without memory: the copy
- * is to be freed all the same. */
+/* A copy for callers that keep these options: it owns copies of all texts.  False without memory:
+ * the caller must free the copy all the same. */
 bool tls_files_copy(struct tls_files *to, const struct tls_files *from);
 void tls_files_free(struct tls_files *files); /* the password is wiped; zeroed is fine */
 
@@ -64,10 +64,10 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd,
               const struct poller_watcher *watcher);
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
-/* Whom the peer's verified certificate names, after the handshake: its first subjectAltName that is
- * a DNS name, else the first URI, else the first e-mail address.  A plain stream has no
- * certificate. Unusable: there is no such name (nobody looks at the common name), a character in it
- * that does not belong there, as '*', or `size` is too small.  Loop's thread. */
+/* The name in the peer's verified certificate, after the handshake: its first subjectAltName that
+ * is a DNS name, else the first URI, else the first e-mail address.  A plain stream has no
+ * certificate.  Unusable: there is no such name (the common name does not count), it has an invalid
+ * character such as '*', or `size` is too small.  Loop's thread. */
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size);
 
 /* Its handshake has begun and is not done, which takes 44 KiB: it begins when the ClientHello has
@@ -86,8 +86,8 @@ enum tls_trusted {
     TLS_TRUST_VERIFIED, /* as well; to find out took a verification */
     TLS_TRUST_LOST      /* *why is a constant text */
 };
-/* A plain stream: STANDS.  Lost too: a handshake that goes on under what was before.  Loop's
- * thread. */
+/* A plain stream: TLS_TRUST_STANDS.  TLS_TRUST_LOST too: a handshake that goes on under the files
+ * from before.  Loop's thread. */
 enum tls_trusted tls_trusts(struct stream *s, struct tls_context *context, const char **why);
 
 /* After STREAM_ERROR: TLS itself failed, by what the peer sent; and not the connection, or memory.

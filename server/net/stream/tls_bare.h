@@ -1,5 +1,5 @@
 /* Certificates and rules of a listener whose connections are no streams of ours: OpenSSL's objects
- * go to somebody who reads and writes by himself (the admin listener, by libevent).  Contexts are
+ * go to a caller that reads and writes by itself (the admin listener, by libevent).  Contexts are
  * those of tls.h, of a loop without an activator, so a peer is believed by the same rules, and has
  * the same name.
  *
@@ -15,7 +15,7 @@ struct ssl_st;
 struct ssl_st *tls_bare_new(struct tls_context *context);
 /* As tls_peer_name(), before and after the handshake. */
 enum tls_name tls_bare_name(const struct ssl_st *ssl, char *buf, size_t size);
-/* Do both believe whom the other believes? */
+/* Do both accept the same certificates? */
 bool tls_same_trust(const struct tls_context *one, const struct tls_context *other);
 
 /* What a peer has shown, kept beyond its connection. */

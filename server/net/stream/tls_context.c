@@ -187,9 +187,9 @@ static bool digest_trust(EVP_MD_CTX *md, SSL_CTX *ctx, const struct tls_files *f
 }
 
 /* A session is resumed only under the certificate, the authorities and the list of revoked
- * certificates that it began with, since who resumes shows no certificate: the id
- * is made of what stands in the files, so it is the same on all loops, and another one when they
- * are read again and have changed. */
+ * certificates that it began with, since a resuming client shows no certificate.  The id is made
+ * from the contents of the files, so it is the same on all loops, and another one when changed
+ * files are read again. */
 static bool set_session_id(SSL_CTX *ctx, EVP_MD_CTX *md, const struct tls_trust *trust)
 {
     uint8_t id[SHA256_SIZE];

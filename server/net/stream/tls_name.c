@@ -1,4 +1,4 @@
-/* Whom a certificate names. */
+/* The name in a certificate. */
 #include "server/net/stream/tls_private.h"
 
 #include <ctype.h>

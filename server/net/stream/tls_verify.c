@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* --- Whom the lists name --- */
+/* --- Lists of revoked certificates --- */
 
 static bool names(X509_CRL *crl, X509 *cert)
 {
@@ -39,7 +39,7 @@ static bool is_named(SSL_CTX *ctx, X509 *cert, const STACK_OF(X509) * above)
     return named;
 }
 
-/* --- Whom the authorities vouch for --- */
+/* --- Verification against the authorities --- */
 
 /* As OpenSSL does it in a handshake (ssl_verify_cert_chain()).  An X509_V_ERR_*. */
 static int verdict_on(const struct tls_shown *shown, SSL_CTX *ctx)
