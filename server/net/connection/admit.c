@@ -1,5 +1,5 @@
-/* Who a peer is before it has said a word: by certificate, by the credentials of its socket, or,
- * where nobody is asked, by its address. */
+/* The identity of a peer before its first message: by certificate, by the credentials of its
+ * socket, or, where the listener asks for no authentication, by its address. */
 #include <stdio.h>
 
 #include "server/net/auth/peer.h"
@@ -18,8 +18,8 @@ static bool refuse(const struct connection *c, const char *why)
     return false;
 }
 
-/* Neither tokens nor roles nor the listener say who may do what: then whoever is not asked may do
- * all. */
+/* No tokens, roles or methods of the listener are configured: then peers that need not authenticate
+ * may do all. */
 static bool nobody_says(const struct connection *c)
 {
     const struct listener_rules *rules = c->slot->rules;
@@ -134,7 +134,7 @@ bool admit_peer(struct connection *c)
 
 /* --- Again --- */
 
-/* Who it is now, held; NULL: nobody, or no memory. */
+/* The principal of the peer now, held; NULL: there is none, or no memory. */
 static const struct principal *who_now(const struct connection *c)
 {
     const struct principal *was = c->principal, *p;
@@ -145,7 +145,7 @@ static const struct principal *who_now(const struct connection *c)
     return shared_principals_hold(&c->loop->principals, p);
 }
 
-/* The token is no more: the peer is who it is without. */
+/* The token is no more: the peer has the identity that it has without. */
 static void forget_token(struct connection *c)
 {
     conn_set_principal(c, NULL);

@@ -7,7 +7,7 @@
 
 #include "server/net/connection/conn_private.h"
 
-enum { CLOSING_ROOM = 256 /* bytes of what a peer is told last */ };
+enum { CLOSING_ROOM = 256 /* bytes of the last message to a peer */ };
 
 /* The notification "server.closing", PROTOCOL.md; returns its end.  `why` has less than
  * CLOSING_ROOM / 2 bytes.  Pure. */
@@ -16,10 +16,10 @@ uint8_t *closing_put(uint8_t *p, enum ergon_error code, const char *why);
 /* Tells a peer that takes notifications why: "server.closing", PROTOCOL.md.  The text is short. */
 void conn_say_closing(struct connection *c, enum ergon_error code, const char *why);
 
-/* Closes it now, for a reason that is logged, counted, and told to its peer by
- * conn_say_closing().  The reason is constant.  What else waits to be written is lost
- * but for what the socket takes at once, and its calls end as those of any closed connection.  It
- * is not CLOSED yet; not within its step, but in HANDSHAKE. */
+/* Closes it now, for a reason that is logged, counted, and sent to its peer by conn_say_closing().
+ * The reason is constant.  What else waits to be written is lost but for what the socket takes at
+ * once, and its calls end as those of any closed connection.  It is not CLOSED yet; not within its
+ * step, but in HANDSHAKE. */
 void conn_evict(struct connection *c, const char *why);
 
 #endif

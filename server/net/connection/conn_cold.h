@@ -1,8 +1,8 @@
 /* The cold part of a connection: what few connections need, or each for a moment only, so that one
  * that is idle takes no memory for it.
  *
- * It is made for the first use that somebody has for it, and freed with the last.  Connections that
- * have said who they are, and call, have none; those of workers and watchers have one to their end.
+ * It is made for its first use, and freed with the last.  Authenticated connections that only call
+ * have none; those of workers and watchers have one to their end.
  *
  * Thread: the loop's. */
 #ifndef ERGON_NET_CONN_COLD_H
@@ -13,7 +13,7 @@
 
 /* What it is used for: bits. */
 enum cold_use {
-    COLD_UNAUTHENTICATED = 1, /* it has not said who it is, or shakes hands */
+    COLD_UNAUTHENTICATED = 1, /* it is unauthenticated, or shakes hands */
     COLD_ROOM = 2,            /* it waits for room, or a message that was put back does */
     COLD_PUSHED = 4,          /* something was pushed; to its end */
     COLD_SERVICE = 8,         /* it serves, or its port has set conn_service() */

@@ -102,7 +102,7 @@ static void refuse_input(struct connection *c, enum scan_verdict verdict, struct
 }
 
 /* What the peer of one that serves asks itself, where another would be stopped.  True: it was
- * refused, or nobody could be told. */
+ * refused, or no refusal could be sent. */
 __attribute__((noinline)) static bool refuse_own(struct connection *c, const struct envelope *e)
 {
     static const char busy[] = "you hold, or have in flight, as much as you may; what a worker "
@@ -208,8 +208,8 @@ void conn_end_parts(struct connection *c)
     c->in_parts = false;
 }
 
-/* The message that was put back stands at the front: that it is whole is known, so to try again
- * costs the same, however long it is.  Returns how many bytes are used up. */
+/* The message that was put back is at the front.  It is known to be whole, so a new attempt costs
+ * the same, however long it is.  Returns how many bytes are used up. */
 static size_t hand_over_again(struct connection *c, struct span bytes, struct scanner *scanner,
                               uint32_t *count)
 {
@@ -231,7 +231,7 @@ static size_t hand_over_again(struct connection *c, struct span bytes, struct sc
 }
 
 /* Hands over whole messages from the front of `bytes`; returns how many bytes are used up.  The
- * scanner is left where it stands in the rest. */
+ * scanner keeps its position in the rest. */
 static size_t take_messages(struct connection *c, struct span bytes, struct scanner *scanner,
                             enum input_end *end)
 {
@@ -243,7 +243,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
     l->most = MESSAGES_A_STEP;
     size_t at = c->retries ? hand_over_again(c, bytes, scanner, &count) : 0;
     while (conn_open(c)) {
-        const struct scan_limits *limits = limits_of(c); /* any message may say who it is */
+        const struct scan_limits *limits = limits_of(c); /* any message may be server.auth */
         if (at == bytes.len || count >= l->most || !conn_may_read(c)) {
             bool spent = count >= l->most && !c->put_back;
             if (c->put_back) {
@@ -333,7 +333,7 @@ static enum input_end run_longer(struct connection *c)
     return run_partial(c);
 }
 
-/* `n` fresh bytes stand in the scratch buffer behind the headroom. */
+/* The scratch buffer holds `n` fresh bytes behind the headroom. */
 static enum input_end run_fresh(struct connection *c, size_t n)
 {
     struct net_loop *l = c->loop;
@@ -378,7 +378,7 @@ __attribute__((noinline)) static void note_large(struct connection *c, size_t n,
     c->gathers = count > 0;
 }
 
-/* The bytes that stand in the scratch buffer, and how many. */
+/* The bytes in the scratch buffer, and how many there are. */
 static enum input_end run_read(struct connection *c, size_t n)
 {
     struct net_loop *l = c->loop;

@@ -156,8 +156,8 @@ static void keep_message(struct connection *c)
         free(block);
 }
 
-/* A large answer that stands in the loop's read buffer waits for the end of the connection's step,
- * so that all answers to one read go out in one write; any other is written now. */
+/* A large answer in the loop's read buffer waits for the end of the connection's step, so that all
+ * answers to one read go out in one write; any other is written now. */
 void conn_send_large(struct connection *c, struct span bytes)
 {
     const uint8_t *scratch = c->loop->scratch;
@@ -203,7 +203,7 @@ static void note_unread(struct connection *c, bool less)
         conn_kick(c); /* its step sets the alarm */
 }
 
-/* All of it: whoever waited for that goes on. */
+/* All of it: the connection's step goes on, and so does the port of one that serves. */
 __attribute__((noinline)) static void note_written(struct connection *c)
 {
     if (!conn_open(c) || conn_goes_on(c))

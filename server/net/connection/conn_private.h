@@ -14,7 +14,7 @@
 #include "server/net/connection/net_loop.h"
 #include "server/net/connection_rights.h"
 
-/* States of a connection.  X(NAME, "what is true; who leaves it") */
+/* States of a connection.  X(NAME, "what is true; what ends it") */
 #define CONN_STATES(X)                                                                             \
     X(HANDSHAKE, "nothing decoded; the handshake's end, or its time limit")                        \
     X(OPEN, "reading and writing; calls may be in flight; peer's FIN, conn_close(), a drain")      \
@@ -36,7 +36,7 @@ enum {
 };
 
 /* A server has many that are idle, so tests/unit/net/idle_size_test.c holds its size: what few need
- * stands in the cold part. */
+ * is in the cold part. */
 struct connection {
     struct ao ao;
 
@@ -59,21 +59,21 @@ struct connection {
     bool left : 1;          /* OPEN: the peer has left, and what it has sent is still read */
     bool gone_due : 1;      /* the port has to hear that nobody reads answers any more */
     bool gone_reported : 1; /* and has heard it, or never knew the connection */
-    bool dirty : 1;         /* stands in the loop's queue of output to write */
-    bool dead : 1;          /* stands in the loop's queue of connections to free */
+    bool dirty : 1;         /* is in the loop's queue of output to write */
+    bool dead : 1;          /* is in the loop's queue of connections to free */
     bool partial_whole : 1; /* what is kept may start with a whole message */
     bool wide : 1;          /* a whole read brought few, cheap messages: read more at once */
     bool borrows : 1;       /* its output has bytes that go with its step: output_keep() */
     bool gathers : 1;       /* `wide`: messages come whole in one read, so read several */
     bool single : 1;        /* the last read brought one message: its peer waits for each answer */
     bool unauthenticated : 1; /* in the loop's list of those: unauthenticated.h */
-    bool shakes : 1;          /* stands in the loop's list of handshakes: unauthenticated.h */
+    bool shakes : 1;          /* is in the loop's list of handshakes: unauthenticated.h */
     bool killed : 1;          /* conn_kill() */
     bool waits : 1;           /* OPEN: for room in its account, by cold->room */
     bool heavy : 1;           /* OPEN: it holds as much as it may itself */
     bool held : 1;            /* OPEN: it is not read, since it `waits` or is `heavy` */
     bool put_back : 1;        /* the message that is handed over waits for room */
-    bool retries : 1;         /* a message that was put back stands first in what is kept */
+    bool retries : 1;         /* a message that was put back is first in what is kept */
     bool unlimited : 1;       /* conn_unlimited() */
     bool mortal : 1;          /* its principal ends, at `expires` */
     bool shut_out : 1;        /* it was closed since its rights had ended */
@@ -103,7 +103,7 @@ static inline bool conn_open(const struct connection *c)
     return c->state == CONN_OPEN;
 }
 
-/* Its listener has to be told who the peer is. */
+/* Its listener requires an identity of the peer. */
 static inline bool conn_asks_who(const struct connection *c)
 {
     return c->slot->rules->auth != LISTENER_AUTH_NONE;
@@ -160,12 +160,12 @@ void conn_count(const struct connection *c, int n);
  * here and below. */
 void conn_enter(struct connection *c, enum conn_state next, const char *why);
 void conn_abort(struct connection *c, const char *why); /* CLOSED, whatever state it is in */
-/* Of its state, ns from `since`; 0: none.  Whoever changes what it follows from sets `limited`. */
+/* Of its state, ns from `since`; 0: none.  Code that changes what it depends on sets `limited`. */
 ao_time conn_time_limit(const struct connection *c);
 /* Logged, and CLOSED at once: behind an answer that is missing or cut off, nothing may follow. */
 void conn_out_of_memory(struct connection *c);
-/* Opens its tally, by who it is now, in place of the one before.  False without memory: it is
- * CLOSED then. */
+/* Opens the tally of its present principal, in place of the one before.  False without memory: it
+ * is CLOSED then. */
 bool conn_open_tally(struct connection *c);
 /* Which events of its stream step the connection.  False without memory: it is CLOSED then. */
 bool conn_watch(struct connection *c, unsigned what);

@@ -1,4 +1,4 @@
-/* Who a connection's peer is, and what follows from that. */
+/* The identity of a connection's peer, and its rights. */
 #include "server/net/connection_rights.h"
 
 #include "base/clock.h"

@@ -220,7 +220,7 @@ uint32_t conn_polls(const struct connection *c)
     return c->polls;
 }
 
-/* --- Who it is --- */
+/* --- Its identity --- */
 
 struct conn_mode *conn_mode(struct connection *c)
 {
@@ -247,7 +247,8 @@ struct tally *conn_tally(const struct connection *c)
     return c->tally;
 }
 
-/* Whose account it is: a principal's, or, as long as nobody said who it is, that of the address. */
+/* The account that it is charged to: its principal's, or, while it is unauthenticated, its
+ * address's. */
 static void account_name(const struct connection *c, char *buf, size_t size)
 {
     char network[PEER_TEXT_MAX];

@@ -1,5 +1,5 @@
-/* The life of a connection: what each step does in each state (the states stand in conn_state.c),
- * and how long it may stay there. */
+/* The life of a connection: what each step does in each state (conn_state.c has the states), and
+ * how long it may stay there. */
 #include "server/net/connection/admit.h"
 #include "server/net/connection/conn_private.h"
 
@@ -46,7 +46,7 @@ static ao_time unread_until(const struct connection *c)
                                                    : AO_NEVER;
 }
 
-/* What waits is still written, for a while, and behind it stands why. */
+/* Waiting output is still written, for a while, and the reason follows it. */
 static void close_unread(struct connection *c)
 {
     static const char why[] = "what is pushed here is not read (limits.unread)";
@@ -127,7 +127,7 @@ void conn_on_event(struct poller_watch *w, unsigned what)
     struct connection *c = ao_of(w, struct connection, stream.watch);
     unsigned watched = c->stream.watched;
 
-    /* Who waits for the peer's end alone hears of an error as of something to write. */
+    /* A connection that waits only for the peer's end gets an error as an event to write. */
     what &= watched == STREAM_CLOSED ? STREAM_CLOSED | STREAM_WRITE : watched;
     c->ready |= (uint8_t)what;
     if (c->stopped && what == STREAM_READ)
@@ -174,9 +174,10 @@ static void report_in_turn(struct connection *c)
     report_gone(c);
 }
 
-/* While input was stopped, of one that does not serve: whoever is told of the end of one that does
- * may free what its output refers to.  It is read on all the same, for the sake of notifications,
- * which nobody waits for in any case; requests among it are dropped when input stops again. */
+/* While input was stopped, of a connection that does not serve: at the end of a serving one, its
+ * port may free what the output refers to.  The input is read on all the same, for the sake of
+ * notifications, which have no answer in any case; requests among it are dropped when input stops
+ * again. */
 static void left_in_open(struct connection *c)
 {
     TRACE(c->loop->activator, "conn", conn_id(c), "its peer has left");
@@ -184,7 +185,7 @@ static void left_in_open(struct connection *c)
     report_gone(c);
 }
 
-/* The poller has told of more than bytes to read.  False: the connection has closed. */
+/* The poller has reported more than bytes to read.  False: the connection has closed. */
 static bool hear(struct connection *c)
 {
     bool fin = (c->ready & STREAM_CLOSED) || (c->state == CONN_DRAINING && c->peer_eof);
@@ -233,7 +234,7 @@ static void handshake_failed(struct connection *c, int result)
 
     if (result == STREAM_ERROR)
         c->stream.cls->explain(&c->stream, text, sizeof text);
-    /* Who only looks whether somebody listens, or is killed meanwhile, does no harm. */
+    /* A client that only probes the port, or is killed meanwhile, does no harm. */
     if (result == STREAM_ERROR && tls_is_peers_error(&c->stream))
         conn_slot_offend(c->slot, OFFENCE_HANDSHAKE);
     CONN_LOG(info, "handshake failed", c, text);
@@ -262,8 +263,8 @@ static enum ao_verdict in_handshake(struct connection *c)
         return AO_AGAIN;
     int result = c->stream.cls->handshake(&c->stream);
     if (result == 0) {
-        /* The first request may have come with the handshake's last bytes: it stands inside of the
-         * stream, and no event will tell of it. */
+        /* The first request may have come with the handshake's last bytes: it is inside of the
+         * stream, and no event will report it. */
         c->ready |= STREAM_READ;
         return handshake_done(c);
     }

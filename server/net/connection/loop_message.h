@@ -1,13 +1,13 @@
 /* What travels between the acceptor and the loops: slots of connections, and what the loops are to
- * do.  It goes by lists that any thread may push to, so that whoever stands in for the acceptor's
- * loop can go on (server/net/accept/acceptor_private.h).
+ * do.  It goes by lists that any thread may push to, so that another thread can do the work of the
+ * acceptor's loop (server/net/accept/acceptor_private.h).
  *
  * The acceptor makes a slot for each connection.  It goes to a loop, stays with the connection
  * while its socket is open, and comes home when that is closed: there the acceptor counts down.  So
  * all counts have one owner.
  *
- * Thread: that of whoever has the message, the acceptor's or the loop's; pushing one into a list is
- * giving it away.  Nothing here fails. */
+ * Thread: that of the message's holder, the acceptor's or the loop's; to push it into a list is to
+ * give it away.  Nothing here fails. */
 #ifndef ERGON_NET_LOOP_MESSAGE_H
 #define ERGON_NET_LOOP_MESSAGE_H
 
@@ -59,11 +59,11 @@ struct loop_message {
 enum offence {
     OFFENCE_SILENT = 1,
     OFFENCE_HANDSHAKE = 1,
-    OFFENCE_NOISE = 1, /* what is no message, from who has not said who it is */
+    OFFENCE_NOISE = 1, /* invalid bytes from an unauthenticated peer */
     OFFENCE_TOKEN = 5
 };
 
-/* LOOP_CONNECT.  Owned by whoever holds it: acceptor, list, connection.  Some of its fields are the
+/* LOOP_CONNECT.  Owned by its holder: acceptor, list, connection.  Some of its fields are the
  * acceptor's wherever it is, others the loop's; each only touches its own. */
 struct conn_slot {
     struct loop_message message;
@@ -145,7 +145,7 @@ struct reload {
     struct reload_command *command; /* the acceptor's: what this is a part of */
     struct token_table *tokens;     /* a reference; NULL: none */
     struct role_table *roles;       /* likewise */
-    bool lower;                     /* who has lost rights goes on with what is left */
+    bool lower;                     /* a connection that lost rights keeps the rest */
     uint32_t count;                 /* of contexts */
     struct {
         const struct listener_rules *rules;

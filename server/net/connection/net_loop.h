@@ -27,7 +27,7 @@ enum {
     HEADROOM = 4096             /* bytes before the read buffer: a short rest is put there */
 };
 
-/* Written by the loop, read by anybody: each stands alone, so relaxed order is enough. */
+/* Written by the loop, read by any thread: each is independent, so relaxed order is enough. */
 struct loop_counters {
     _Atomic uint64_t connections, accepted, closed, messages, bytes_in, bytes_out, protocol_errors,
         unread, newcomers, gave_way;
@@ -44,7 +44,7 @@ struct place {
     struct origin *origin;          /* that it is counted in; NULL: in none, for want of memory */
 };
 struct places {
-    TAILQ_HEAD(place_queue, place) all; /* who came first is first */
+    TAILQ_HEAD(place_queue, place) all; /* the oldest is first */
     uint32_t count;
     struct origins origins; /* of their addresses */
 };
@@ -65,9 +65,9 @@ struct net_loop {
     uint32_t index;
     bool draining; /* no connection is opened any more */
     bool closing;  /* net_loop_free() runs */
-    bool lower;    /* who has lost rights goes on with what is left, and is not closed */
+    bool lower;    /* a connection that lost rights keeps the rest, and is not closed */
 
-    struct round_hook hook;  /* armed while anything stands in these: */
+    struct round_hook hook;  /* armed while any of these has an entry: */
     struct conn_queue dirty; /* have output to write */
     struct conn_queue dead;  /* to be freed */
     uint32_t handshakes;     /* of this round */
@@ -85,7 +85,7 @@ struct net_loop {
     struct partial_list partials;
     struct input_keeper keeper; /* partial_budget.h: another loop asks, */
     struct ao gives_way;        /* and this one closes a connection */
-    struct scanner scanner;     /* of what stands in `scratch` */
+    struct scanner scanner;     /* of the bytes in `scratch` */
     struct scan_notes notes;    /* of the long message that is being handed over; else none */
     const uint8_t *noted;       /* its first byte */
     uint64_t looked;            /* elements of messages that were scanned, in all */
@@ -96,16 +96,17 @@ struct net_loop {
     struct message_list *to_acceptor; /* the acceptor's; NULL before acceptor_new() */
     struct message_list from_acceptor;
 
-    /* Its thread has not finished a round for a while, says whoever watches it; the acceptor gives
-     * it no connection.  Orders nothing (relaxed): one connection more or less does no harm. */
+    /* The watching thread has found that its thread has not finished a round for a while; the
+     * acceptor gives it no connection.  Orders nothing (relaxed): one connection more or less does
+     * no harm. */
     _Atomic bool away;
 
     /* Connections that serve, and owe nothing: the drain does not wait for them.  Orders nothing
-     * (relaxed): who counts one up posts to the acceptor behind it, and of one that is counted down
-     * the slot comes home by a list behind that. */
+     * (relaxed): after counting up, the loop posts to the acceptor; after counting down, it returns
+     * the slot by a list. */
     _Atomic uint32_t staying;
 
-    struct tls_loop *tls;       /* NULL until a listener with TLS stands */
+    struct tls_loop *tls;       /* NULL until there is a listener with TLS */
     struct token_table *tokens; /* a reference; NULL: none */
     struct role_table *roles;   /* likewise */
     struct loop_counters counters;

@@ -1,11 +1,11 @@
-/* Origins: how many connections come from each address, or of each user of the machine, and who has
- * the most.  The one table that counts by address: the acceptor counts all connections, a loop
- * those of its own that have not said who they are, and those that shake hands, and the acceptor
- * those that wait for their users' names.
+/* Origins: how many connections come from each address, or of each user of the machine, and which
+ * has the most.  This is the only type of table that counts by address.  The acceptor counts all
+ * connections, and those that wait for their users' names.  A loop counts its own that are
+ * unauthenticated, and those that shake hands.
  *
  * An IPv6 address counts with all of its /64 (peer_key()).  There is one entry for each address
  * that has a connection, and none for others: so a table has no more entries than there may be
- * connections, however many addresses somebody has, and each takes 88 bytes.
+ * connections, however many addresses one client has, and each takes 88 bytes.
  *
  * Thread: the owner's. */
 #ifndef ERGON_NET_ORIGINS_H
@@ -15,7 +15,7 @@
 #include "base/list.h"
 #include "base/pairing_heap.h"
 
-/* One that is counted and stands in its origin's list. */
+/* A counted connection, which is in its origin's list. */
 struct origin_member {
     TAILQ_ENTRY(origin_member) link;
 };
@@ -27,7 +27,7 @@ struct origin { /* the table's */
     uint64_t key;   /* peer_key() */
     uint64_t order; /* of its making: among those of equal size the older goes first */
     uint32_t count;
-    struct origin_members members; /* the owner's, who puts in whom it wants to find */
+    struct origin_members members; /* the owner's, for the connections that it wants to find */
 };
 
 struct origins {

@@ -6,11 +6,12 @@
 
 enum { LONG_MESSAGE = 65536 /* bytes; what is shorter is copied soon enough */ };
 
-/* With other loops, before our own connections pay.  A loop gives way in its next round, but its
- * thread may be without a processor for long on a busy machine, and who waits is only late. */
+/* With other loops, before our own connections are closed.  A loop gives way in its next round, but
+ * its thread may be without a processor for long on a busy machine; the waiting connection is only
+ * late. */
 #define PATIENCE AO_S(5)
 #define LOOK_AGAIN                                                                                 \
-    AO_MS(5) /* for one who gives way, since that is to look at all who hold anything */
+    AO_MS(5) /* after a search in vain, since each goes through all that hold input */
 
 enum { CLOSED_AT_ONCE = 4 /* messages, for one that needs room; then others have a turn */ };
 

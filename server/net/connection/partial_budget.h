@@ -2,16 +2,16 @@
  * all loops (server/accounts/input_budget.h).
  *
  * What a read may leave over has its room before the read: it is taken from the little that is the
- * loop's own, and only beyond that from what all loops share.  So nobody is closed because of what
- * it has just sent, and a short message finds room whatever long ones hold.  A long one takes what
- * it grows by from what is shared, before each read.
+ * loop's own, and only beyond that from what all loops share.  So no connection is closed because
+ * of what it has just sent, and a short message finds room whatever long ones hold.  A long one
+ * takes what it grows by from what is shared, before each read.
  *
  * Where there is no room, the largest goes: the loop that holds most of what is shared closes one,
  * of those there the largest of the principal that holds most, on all loops together.  That is this
  * loop, counted with what it wants, or another, which is asked; then the connection is not read
  * until it has given way, which costs it no more than a moment.  A long message of a loop that
- * others did not make room for in PATIENCE makes it among its own.  Who has not said who it is goes
- * before all others.
+ * others did not make room for in PATIENCE makes it among its own.  Unauthenticated connections are
+ * closed before all others.
  *
  * Thread: the loop's. */
 #ifndef ERGON_NET_PARTIAL_BUDGET_H

@@ -5,7 +5,7 @@
 enum {
     SHORT_REST = 8192,  /* bytes: what a short read may leave behind a short rest */
     STEP_MAX = 1 << 20, /* bytes by which a block grows at once, unless it needs more */
-    SPARE_PART = 4,     /* of the spare, that whoever gets it uses at once */
+    SPARE_PART = 4,     /* of the spare, that its new holder uses at once */
     PAGE = 4096,
     PAGE_MAX = 65536 /* of any system */
 };
@@ -20,7 +20,7 @@ static struct block block_of(struct partial_input *p)
     return (struct block){.at = p, .size = sizeof *p + p->room, .pages = p->pages};
 }
 
-/* Who needs but little of it is better off with less: all of it is charged. */
+/* A message that needs little of it is better off with less: all of it is charged. */
 static bool spare_serves(const struct partial_list *list, size_t size)
 {
     return size >= BLOCK_PAGES && size <= list->spare.size && size >= list->spare.size / SPARE_PART;

@@ -1,8 +1,9 @@
 /* Input that a connection has to keep between its steps: the head of a message that is not whole,
- * or whole messages that a budget or a limit left over.  With it, where the scanner stands in it.
+ * or whole messages that a budget or a limit left over.  It includes the scanner's position in that
+ * input.
  *
  * It grows as bytes really arrive, never by an announced size, and is freed when it is empty: an
- * idle connection has none.  Thread: the loop's, for all that stands here. */
+ * idle connection has none.  Thread: the loop's, for all of this header. */
 #ifndef ERGON_NET_PARTIAL_INPUT_H
 #define ERGON_NET_PARTIAL_INPUT_H
 
@@ -25,7 +26,7 @@ struct partial_input {
     size_t capacity;        /* of `bytes`, as far as it is counted */
     size_t room;            /* of `bytes`: more than `capacity` by less than a page */
     ao_time waits_since;    /* for room in the budget: partial_budget.h; 0: it does not */
-    bool pages;             /* the block that it stands in is */
+    bool pages;             /* the block that holds it is */
     bool is_own;            /* taken from what the loop alone has, not from what is shared */
     struct scanner scanner; /* of the value at `start` */
     uint8_t bytes[];
@@ -43,7 +44,7 @@ struct partial_list {
     const struct input_limits *limits;
     /* The pages of the last long one that went, as far as PARTIAL_SPARE, for the next: to have them
      * made and given back for each costs more than to read and answer it.  Not counted above while
-     * they are here; whoever gets them is charged for all that it keeps of them. */
+     * they are here; the connection that gets them is charged for all that it keeps of them. */
     struct block spare;
     ao_time looked_at; /* in vain, for somebody to give way; 0: never */
 };
@@ -93,8 +94,8 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
                                       size_t bytes);
 /* Behind the last, where there is room. */
 void partial_append(struct partial_input *p, struct span bytes);
-/* Both give back what was taken from the budget.  The block in which `p` stands, with all its bytes
- * where they are, which is the caller's then; or that is freed, too. */
+/* Both give back what was taken from the budget.  The first returns the block that holds `p`, with
+ * all its bytes where they are; the caller owns it then.  The other frees it too. */
 struct block partial_release(struct partial_list *list, struct partial_input *p);
 void partial_free(struct partial_list *list, struct partial_input *p); /* NULL is fine */
 

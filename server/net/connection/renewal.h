@@ -1,5 +1,5 @@
-/* After a reload: what each connection of a loop may do is found out again, by its certificate, its
- * token and its roles, and who has lost rights is closed, or lowered.
+/* After a reload: the loop determines the rights of each connection again, by its certificate, its
+ * token and its roles.  A connection that lost rights is closed, or lowered.
  *
  * No reload looks at all connections at once.  It gives the loop a new generation: a connection of
  * an older one is renewed before anything else is done in its step, so no message is judged by

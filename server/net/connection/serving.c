@@ -1,11 +1,12 @@
 /* A connection that serves: what is different from others while it does, and whether its peer's
  * machine is still there.
  *
- * While nothing stands unacknowledged the system asks the peer's (keepalive), and a peer that does
- * not answer is reset.  While something does, the system repeats that instead, for a quarter of an
- * hour: so it is looked at here.  A peer that reads nothing, so that its window is full, is slow
- * and not lost: its system answers the questions whether there is room (window probes).  That is
- * why there is no TCP_USER_TIMEOUT, which makes no difference between the two. */
+ * While nothing is unacknowledged the system asks the peer's (keepalive), and a peer that does not
+ * answer is reset.  While some bytes are, the system repeats those instead, for a quarter of an
+ * hour: so the connection itself checks for this case.  A peer that reads nothing, so that its
+ * window is full, is slow and not lost: its system answers the questions whether there is room
+ * (window probes).  That is why there is no TCP_USER_TIMEOUT, which makes no difference between the
+ * two. */
 #include "server/net/connection/serving.h"
 
 #include <assert.h>

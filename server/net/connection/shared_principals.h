@@ -38,8 +38,8 @@ const struct principal *shared_principals_find(struct shared_principals *s,
 bool shared_principals_add(struct shared_principals *s, const struct shared_key *key,
                            const struct principal *p);
 
-/* One reference more, and one less, of any principal; NULL is fine.  Who holds one for a connection
- * takes and drops it by these alone. */
+/* One reference more, and one less, of any principal; NULL is fine.  Code that holds one for a
+ * connection takes and drops it by these alone. */
 const struct principal *shared_principals_hold(struct shared_principals *s,
                                                const struct principal *p);
 void shared_principals_release(struct shared_principals *s, const struct principal *p);

@@ -1,14 +1,14 @@
-/* Unauthenticated connections: those of one loop whose peers have not said who they are.
+/* Unauthenticated connections: those of one loop whose peers have not authenticated yet.
  *
  * A connection is one from its beginning to the end of its TLS handshake; and on a listener that
- * asks for tokens, until a certificate or server.auth says who it is.  An unauthenticated
+ * asks for tokens, until a certificate or server.auth identifies the peer.  An unauthenticated
  * connection gets little: a limited time, small messages, and a place only as long as there are not
- * too many of them.  When there are, one of the address that has the most of them makes room: so a
- * flood from one address meets itself, and not who comes from another.  The one that came first
- * does if it had a second to speak: whoever wants to say who he is does so at once, and whoever
- * only holds places loses them. If it had not, many came at once, and the last one has to come
- * again.  (A random early drop, as of OpenSSH's MaxStartups, would hit those who are about to speak
- * as often.)
+ * too many of them.  When there are, the loop closes one of the address that has the most of them.
+ * So a flood from one address affects that address, and no client at another.  The loop closes the
+ * oldest if that had a second to speak: a real client authenticates at once, and a peer that only
+ * holds places loses them.  Otherwise many came at once, and the loop closes the youngest, whose
+ * client must connect again.  (A random early drop, as of OpenSSH's MaxStartups, would close
+ * connections that are about to authenticate as often.)
  *
  * Thread: the loop's.  What may fail says so. */
 #ifndef ERGON_NET_UNAUTHENTICATED_H
@@ -29,21 +29,21 @@ bool unauthenticated_add(struct connection *c);
  * memory: it is none. */
 bool unauthenticated_again(struct connection *c);
 
-/* It has said who it is, or need not, or is closed: it is one no longer.  Twice is fine. */
+/* It is authenticated, or need not be, or is closed: it is one no longer.  Twice is fine. */
 void unauthenticated_remove(struct connection *c);
 
 /* It leaves HANDSHAKE.  Twice is fine. */
 void unauthenticated_shook(struct connection *c);
 
-/* When it has to have said who it is, of the activators' clock; AO_NEVER: that has no limit, it
- * still shakes hands, or it is none. */
+/* The time by which it must be authenticated, of the activators' clock; AO_NEVER: that has no
+ * limit, it still shakes hands, or it is none. */
 ao_time unauthenticated_deadline(const struct connection *c);
 
 /* A connection of this key (peer_key()) has a place among these, or has it no more. */
 void places_join(struct places *p, struct place *place, uint64_t key);
 void places_leave(struct places *p, struct place *place);
-/* Who came first of this origin, and who last; NULL: of all, where there are some.  O(1), or who
- * has many addresses could have each unauthenticated connection looked for among all others. */
+/* The oldest of this origin, and the youngest; NULL: of all, where there are some.  O(1): otherwise
+ * a client with many addresses could cause a search through all for each connection. */
 struct place *places_first(const struct places *p, const struct origin *origin);
 struct place *places_last(const struct places *p, const struct origin *origin);
 

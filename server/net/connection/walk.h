@@ -1,10 +1,11 @@
-/* All connections of a server, looked at one by one: for whoever lists or closes them.
+/* A walk: it looks at all connections of a server one by one, for a request that lists or closes
+ * them.
  *
  * Each loop owns its connections, so a walk goes from loop to loop, and on each through its
  * connections in bounded steps, newest first, between which the loop does its work.  What comes
- * meanwhile is not seen; what closes is left out.  Those that are on one loop take turns, and half
- * of them are for those that close connections: so who looks again and again puts off nothing for
- * long, and no closing for longer than other closings take, and once again that.  A loop that is
+ * meanwhile is not seen; what closes is left out.  Walks on one loop take turns, and half of the
+ * turns are for those that close connections.  So repeated listing delays nothing for long.  It
+ * delays closing at most by the time that other closings take, and once again that.  A loop that is
  * away (net_loop_set_away()) is passed over; one that hangs while the walk is on it, or before
  * anybody has noticed, holds the walk up until it is back.
  *
