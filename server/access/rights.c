@@ -99,8 +99,8 @@ static bool list_within(const char *list, const char *wider)
 /* --- Roles --- */
 
 struct role_table {
-    /* Taking a reference needs no order: who takes one holds one.  The last drop acquires what the
-     * others released: one acq_rel in role_table_unref() is both sides. */
+    /* Taking a reference needs no order: its taker holds one already.  The last drop acquires what
+     * the others released: one acq_rel in role_table_unref() is both sides. */
     _Atomic uint32_t references;
     size_t count;
     struct role roles[];
@@ -205,7 +205,7 @@ struct rights {
     bool all_methods, unconfigured;
     uint64_t id;
     struct role_table *roles;  /* a reference; NULL: none */
-    struct rights_owner owner; /* its texts stand in `own`, or in `roles` */
+    struct rights_owner owner; /* its texts are in `own`, or in `roles` */
     char *own;                 /* texts: the tenant, and behind it the name, and the methods */
     uint32_t count;
     struct grant grants[];

@@ -1,11 +1,11 @@
-/* Rights: what somebody may do, and with what; and the roles that give them.
+/* Rights: what a principal may do, and with what; and the roles that give them.
  *
  * A right is a grant: patterns of methods, and of the tenants, queues and keys that they may be
- * used on.  Grants are not mixed: who may cancel tasks of one tenant and look at those of another
- * may not cancel those.  A pattern is a name, or its beginning and '*'.  Lists of patterns are
- * texts with commas between them.
+ * used on.  Grants are not mixed: with the right to cancel tasks of one tenant and to inspect those
+ * of another, a principal may not cancel the latter.  A pattern is a name, or its beginning and
+ * '*'.  Lists of patterns are texts with commas between them.
  *
- * What is a right over others (task.any: tasks and crons of all tenants; worker.any: workers of all
+ * A right over others (task.any: tasks and crons of all tenants; worker.any: workers of all
  * principals) is granted by its own full name only: no pattern fits it.  The right to offer a
  * method as a worker, worker.offer.METHOD, is granted by that name, or by a pattern that begins
  * with worker.offer. itself.
@@ -27,8 +27,8 @@ bool patterns_seem_to_grant(const char *patterns);
 
 /* --- Roles --- */
 
-/* All texts are lists of patterns but `name` and `tenant`; where nothing is said of `tenant`: to
- * whom tasks of its members belong, unless they say otherwise. */
+/* All texts are lists of patterns but `name` and `tenant`.  `tenant` owns the tasks of the members,
+ * unless they name another. */
 struct role {
     const char *name;
     const char *members; /* of names of principals, "token:alice" */
@@ -64,7 +64,7 @@ struct rights_options {
     const char *tenant;       /* its own, if no role says otherwise */
     const char *methods;      /* a grant of its own: for its own tenant; NULL: none */
     bool unless_role;         /* `methods` count only if it has no role */
-    bool everything;          /* nobody said anything about who may what: so it may all */
+    bool everything;          /* no rights are configured at all: so it may do all */
 };
 
 /* NULL without memory. */
@@ -93,12 +93,12 @@ struct rights_object {
 /* May the method be used on it, by one grant?  `others`: task.any counts. */
 bool rights_cover(const struct rights *r, struct span method, const struct rights_object *o,
                   bool others);
-/* The same of a queue, whosever tasks stand in it. */
+/* The same of a queue, whatever tenants have tasks in it. */
 bool rights_cover_queue(const struct rights *r, struct span method, struct span queue);
 /* May it be used on some that are not of its own tenant, whichever grant says so?  True when in
  * doubt, as of a pattern that fits the own one. */
 bool rights_reach_others(const struct rights *r, struct span method, bool others);
-/* Nobody said anything about who may what, so tenants are mere names (`everything`). */
+/* No rights are configured at all, so tenants are mere names (`everything`). */
 bool rights_unconfigured(const struct rights *r);
 
 /* What it may, grant by grant; the texts are as those of a role, and last as long as the rights. */

@@ -1,8 +1,9 @@
-/* Why nobody waits for room that there is already.
+/* Why no loop waits for room that is already free.
  *
- *   who waits  W1  waiting := waiting + 1     who gives back  G1  sums := sums - bytes
- *              W2  look at the sums                           G2  waiting := waiting + 0, look at
- * it
+ *   the waiter    W1  waiting := waiting + 1
+ *                 W2  look at the sums
+ *   the releaser  G1  sums := sums - bytes
+ *                 G2  waiting := waiting + 0, and look at it
  *
  * W1 and G2 change the same word, each in one read-modify-write, so one of them comes first.  W1
  * before G2: G2 reads more than 0, and posts.  G2 before W1: W1 reads what G2 wrote, or what was
@@ -36,8 +37,8 @@ struct accounts {
     /* Rooms that wait.  Acquire and release of accounts_wait() and made_room() pair with each
      * other: see above. */
     _Atomic uint32_t waiting;
-    /* Orders nothing (relaxed): who has an account has it from under the lock, and its index is
-     * below this. */
+    /* Orders nothing (relaxed): the caller got its account under the lock, so its index is below
+     * this. */
     _Atomic uint32_t reach;
     /* How many are open.  Orders nothing (relaxed): a hint. */
     _Atomic uint32_t open;

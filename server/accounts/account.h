@@ -3,21 +3,22 @@
  *
  * Bytes are of two kinds.  Input is what was read and has not begun: messages that are not whole,
  * or that wait.  All else is at work: parameters and results of calls, and output.  What is at work
- * makes room by itself as it ends, or is read.  Input makes none before it may begin, so nobody may
- * wait for that: it does not count against the limit of a principal (it has one of its own,
- * limits.partial), and whoever has nothing at work may begin one thing as long as there is room in
- * all.
+ * makes room by itself as it ends, or is read.  Input makes none before it may begin, so no
+ * operation may wait for that: it does not count against the limit of a principal (it has one of
+ * its own, limits.partial).  A principal that has nothing at work may begin one thing as long as
+ * there is room in all.
  *
  * Each loop counts for itself, in a tally (tally.h), and settles with the account at the end of a
- * round.  So the sums here are a round old, and nobody pays for them by the message.
+ * round.  So the sums here are a round old, and no message costs an update of them.
  *
  * A principal may hold so many bytes as its own limit says, and never more than are still free of
- * the limit over all.  So one who takes all that it can get leaves half, and of n such each leaves
- * as much as it has: somebody who comes later finds room, however many have come before (Choudhury
- * and Hahne, "Dynamic queue length thresholds in a shared memory ATM switch", 1996).
+ * the limit over all.  So one principal that takes all that it can get leaves half, and n such
+ * principals leave as much as each has.  A principal that comes later finds room, however many have
+ * come before (Choudhury and Hahne, "Dynamic queue length thresholds in a shared memory ATM
+ * switch", 1996).
  *
  * Thread: any.  Opening and the last closing take a lock, for a few instructions: as a loop meets a
- * principal for the first time, and as nobody knows it any more; the sums are atomic. */
+ * principal for the first time, and as the last loop forgets it; the sums are atomic. */
 #ifndef ERGON_ACCOUNTS_ACCOUNT_H
 #define ERGON_ACCOUNTS_ACCOUNT_H
 
@@ -42,8 +43,8 @@ struct account {
     struct hash_link link; /* under the lock of `all` */
     struct accounts *all;
     /* The last is given back under that lock, where others take the first; all between is the
-     * word's alone.  Release and acquire in account_close(): what others settled is seen by who
-     * closes last. */
+     * word's alone.  Release and acquire in account_close(): the last to close sees what others
+     * settled. */
     _Atomic uint32_t references;
     uint32_t index; /* small, and no other open account's */
     /* What was settled.  They order nothing (relaxed): each is a figure that is right by itself,
@@ -86,10 +87,10 @@ bool accounts_several(const struct accounts *all);
 struct account *account_open(struct accounts *all, const char *name);
 /* Returns `a`, which the caller knows to be open: it wants one account_close() more.  No lock. */
 struct account *account_ref(struct account *a);
-/* Whoever closes last has settled to nothing: asserted. */
+/* The last to close has settled to nothing: asserted. */
 void account_close(struct account *a);
 
-/* Adds it to what it holds.  Where that makes room, whoever waits is posted. */
+/* Adds it to what it holds.  Where that makes room, waiting loops are posted. */
 void account_settle(struct account *a, const struct account_change *change);
 
 /* Has it no room for `bytes` more, if this was settled too?  It has none where more would

@@ -1,4 +1,5 @@
-/* Who waits for room in any account: each loop (room.h), which is told when there may be some.
+/* The loops that wait for room in any account (room.h); their objects are posted when there may be
+ * some.
  *
  * Thread: any; each takes the lock of the accounts, for a few instructions.  Nothing here fails. */
 #ifndef ERGON_ACCOUNTS_ACCOUNT_ROOM_H
@@ -9,8 +10,8 @@
 struct accounts;
 struct ao_handle; /* ergon/ao.h */
 
-/* One who waits for room, of any account: a loop, whose object is posted when there may be some.
- * Private to account.c but for the handle, the owner's; zeroed at first. */
+/* A waiter for room, of any account: a loop, whose object is posted when there may be some. Private
+ * to account.c but for the handle, the owner's; zeroed at first. */
 struct account_room {
     struct account_room *next;
     struct ao_handle *handle;

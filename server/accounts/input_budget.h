@@ -8,7 +8,7 @@
  *
  *     bytes <= limits.shared, and for each keeper own <= limits.own.
  *
- * Who gives way where nothing is left of what is shared: the loop that has most of it.  One that
+ * Where nothing is left of what is shared, the loop that has most of it gives way.  A loop that
  * finds too little asks, and at most one is asked at a time, so that a need closes one message, and
  * not one on each loop.
  *
@@ -30,13 +30,13 @@ struct input_limits {
     uint64_t own;    /* of each loop beside */
 };
 
-/* One who keeps such messages: a loop, whose object is posted when it is asked.  Its memory, which
+/* A keeper of such messages: a loop, whose object is posted when it is asked.  Its memory, which
  * stays until it is removed; `next` is private. */
 struct input_keeper {
     struct input_keeper *next;
     struct ao_handle *handle; /* borrowed; it outlives this */
-    /* Order nothing (relaxed): its thread alone writes them, and others choose by them who is asked
-     * (input_budget_ask()), or show them; a figure that is a moment old is as good. */
+    /* Order nothing (relaxed): its thread alone writes them, and others choose by them which loop
+     * to ask (input_budget_ask()), or show them; a figure that is a moment old is as good. */
     _Atomic uint64_t shared, own;
 };
 

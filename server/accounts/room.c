@@ -42,8 +42,9 @@ static bool let_all_go_on(struct tally_book *book)
     return any;
 }
 
-/* It looks; announces that it waits; and looks again, since what made room before the announcement
- * has told nobody (account.c has the argument).  Where some went on, it looks in the next round. */
+/* It looks; announces that it waits; and looks again, since a release before the announcement has
+ * posted no waiter (account.c has the argument).  Where some went on, it looks in the next
+ * round. */
 static enum ao_verdict look(struct ao *self)
 {
     struct tally_book *book = ao_of(self, struct tally_book, ao);

@@ -1,6 +1,6 @@
-/* Waiting for room in an account: whoever would hold more than is free waits here, in the order of
- * arrival of its principal on its loop, and goes on when there is room, on whatever loop that was
- * made.
+/* Waiting for room in an account: an operation that needs more than is free waits here.  It goes on
+ * in the order of arrival of its principal on its loop, when there is room, on whatever loop that
+ * was made.
  *
  * Thread: the loop's. */
 #ifndef ERGON_ACCOUNTS_ROOM_H

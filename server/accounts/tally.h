@@ -1,8 +1,8 @@
 /* A tally: what one loop counts of an account, in plain numbers, until it settles with the account
  * at the end of the round.
  *
- * Who holds something for a principal (a connection, a task) holds a reference to the tally as
- * long, charges what it takes, and releases the same when it gives it back.
+ * A holder of something for a principal (a connection, a task) holds a reference to the tally as
+ * long.  It charges what it takes, and releases the same when it gives it back.
  *
  * A tally may be alone, too: of no loop, for one task that goes from thread to thread.  It settles
  * at each change.
@@ -31,7 +31,7 @@ struct tally {
     struct room_queue waiters;    /* room.h */
     TAILQ_ENTRY(tally) waiting;   /* in its book, while there are some */
     uint32_t references;
-    bool unsettled; /* stands in the book's list of those */
+    bool unsettled; /* is in the book's list of those */
     /* Whose turn it is to be read, of its connections: conn_input.c. */
     uint32_t read;  /* what they handed over in `round` */
     uint32_t turn;  /* in each of which each of them is read once */
@@ -49,7 +49,7 @@ struct tally_book {
     struct tally *unsettled;
     struct round_hook hook; /* armed while there is one */
 
-    /* For those who wait for room: see room.h. */
+    /* For operations that wait for room: see room.h. */
     struct tally_queue waiting;
     struct ao ao; /* tells them of it */
     struct account_room room;

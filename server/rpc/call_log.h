@@ -1,8 +1,8 @@
-/* What the log tells of requests while it has debug records: that they came, and what became of
- * them, by connection, message id and task.
+/* Debug records of requests in the log: their arrival and their outcome, by connection, message id
+ * and task.
  *
- * A request of a handler costs nothing of this otherwise: the port that is told of messages is
- * another one then (rpc_port()), and so is who is told of the ends of the calls that they begin.
+ * Without debug records, a request of a handler costs nothing extra: with them, another port
+ * receives the messages (rpc_port()), and another receiver gets the ends of their calls.
  *
  * Thread: the loop's. */
 #ifndef ERGON_RPC_CALL_LOG_H
@@ -13,7 +13,7 @@
 /* A request or a notification has come. */
 void call_log_came(const struct connection *c, const struct envelope *e);
 
-/* It was refused: by whom it may be called, or what there is no room for.  `text` says why. */
+/* It was refused, for want of a right or of room.  `text` says why. */
 void call_log_refused(const struct rpc_request *rq, enum ergon_error code, const char *text);
 
 /* A call of a handler has ended, and is about to be answered. */

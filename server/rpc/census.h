@@ -1,7 +1,7 @@
-/* A request that is answered by a walk through the connections of all loops (walk.h): who lists
- * them, closes them, or seeks a worker.
+/* A census: a request that is answered by a walk through the connections of all loops (walk.h).  It
+ * lists them, closes them, or seeks a worker.
  *
- * It is a call of the connection that asked: when that has gone, nobody is answered.
+ * It is a call of the connection that asked: when that has gone, there is no answer.
  *
  * Thread: the asking loop's, but for `visit`.  A census is its class's until census_start(), and
  * freed by it at the end. */

@@ -1,4 +1,4 @@
-/* The namespace connection.*: who is connected, and away with them.
+/* The namespace connection.*: lists and closes connections.
  *
  * A request becomes a census. */
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct look_through {
     uint32_t limit, count;
     bool kill, dry_run;
     struct pack page; /* of the list */
-    char by[256];     /* who asked, for the log */
+    char by[256];     /* the principal of the request, for the log */
     uint8_t memory[]; /* the parameters, into which the filter points */
 };
 
@@ -48,7 +48,8 @@ static uint32_t list_one(struct look_through *n, struct connection *c)
     return COST_OF_SHOWN + calls / COST_OF_SHOWN;
 }
 
-/* Who asks is spared, unless it names itself: else "all" would never be answered. */
+/* The requesting connection is spared, unless it names itself: else "all" would never be
+ * answered. */
 static uint32_t kill_one(struct look_through *n, struct connection *c)
 {
     if (conn_id(c) == n->asker && n->filter.id == 0)

@@ -16,7 +16,7 @@ enum { CALLS_SHOWN = 8 /* of one connection: those that have gone on longest */ 
 /* All that are given must hold; empty and 0: not given. */
 struct connection_filter {
     uint64_t id;
-    struct span principal; /* empty text: who has not said who it is, if `nobody` */
+    struct span principal; /* empty text: unauthenticated peers, if `nobody` */
     struct span address;   /* with its port, or without */
     struct span listener;  /* its URL */
     uint64_t idle;         /* ns, at least */

@@ -135,7 +135,7 @@ static void on_message_logged(void *arg, struct connection *c, const struct enve
     home_end_by(loop->home, rpc_call_ended);
 }
 
-/* So that who wants no debug records does not pay for the question, request by request. */
+/* Without debug records, no request pays for this question. */
 static void choose_message(struct conn_port *port)
 {
     port->message = log_has(LOG_DEBUG) ? on_message_logged : on_message;

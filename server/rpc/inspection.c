@@ -334,7 +334,7 @@ void serve_server_info(struct rpc_request *rq)
     uint32_t count = find_handlers(s, methods, handlers);
     tasks_info(s->tasks, &tasks);
     jobs_info(s->jobs, &kept);
-    jobs_look(s->jobs); /* for who asks again */
+    jobs_look(s->jobs); /* for the next request */
     pack_init(&p);
     pack_map(&p, 23);
     pack_key_str(&p, "server", "ergon");
@@ -480,7 +480,7 @@ static void pack_executor(struct pack *p, const struct rpc_shared *s, uint32_t i
     pack_key_str(p, "state", e.state);
 }
 
-/* Who has most in the queue and parked. */
+/* The principals with the most tasks in the queue and parked. */
 static void pack_principals(struct pack *p, const struct tasks *t)
 {
     enum { MOST = 5 };
@@ -538,10 +538,10 @@ void serve_server_topology(struct rpc_request *rq)
 }
 
 /* --- server.times: how long tasks of the busiest methods waited and ran, as histograms whose
- * counts only grow, so that whoever asks twice knows the time between --- */
+ * counts only grow, so that a client can take the difference of two answers --- */
 
 enum {
-    TIMES_USUAL = 20, /* methods that are told of unless it is said */
+    TIMES_USUAL = 20, /* methods in the answer by default */
     TIMES_MOST = 64   /* each has up to 2 x 54 counters at each executor, all of which are read */
 };
 
@@ -635,8 +635,8 @@ void serve_server_times(struct rpc_request *rq)
     rpc_answer_packed(rq, &p);
 }
 
-/* --- server.whoami: who the peer is, and what it may do, for programs that show what they can do
- * for somebody --- */
+/* --- server.whoami: the identity of the peer, and its rights, for programs that show what their
+ * user can do --- */
 
 /* A list of patterns, or nil. */
 static void pack_patterns(struct pack *p, const char *key, const char *list)

@@ -21,7 +21,7 @@ enum {
     ANSWER = 1024                   /* bytes of most answers, at most */
 };
 
-/* On whose behalf it is.  Nobody's goes no further than to where it is asked who it is. */
+/* Sets the principal that it acts for.  Without one, it fails where authentication is required. */
 static void note_rights(struct operation *op, const struct connection *c)
 {
     const struct principal *who = conn_principal(c);
@@ -414,8 +414,8 @@ static void answered(void *arg, struct operation *op)
     conn_call_ended(c, counted);
 }
 
-/* Who watches and does not read is let go: a batch of events waits for each watch, and they all
- * would be kept until the peer reads them. */
+/* Closes the watch of a peer that does not read: a batch of events waits for each watch, and all of
+ * them would be kept until the peer reads. */
 static void close_watch(struct rpc_loop *loop, struct operation *op)
 {
     struct connection *c = op->call.owner;

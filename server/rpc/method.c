@@ -45,7 +45,7 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name)
 
 const char *rpc_where_else(struct span name)
 {
-    /* Many ask for these who read an example or had an earlier server. */
+    /* Clients often call these: examples use them, and earlier servers had them. */
     static const char *const demo[] = {"sleep", "block", "burn",    "fail",
                                        "flaky", "later", "progress"};
 

@@ -1,7 +1,7 @@
 /* The server's own methods, as proto/methods.h has them, each with its function; and what these
  * functions do with a request.
  *
- * Thread: the loop's, for all that stands here.  Names that are found are constant, or the
+ * Thread: the loop's, for all of this header.  Names that are found are constant, or the
  * registry's: they last as long as the server. */
 #ifndef ERGON_RPC_METHOD_H
 #define ERGON_RPC_METHOD_H
@@ -27,7 +27,7 @@ enum rpc_access { RPC_OPEN, RPC_KNOWN, RPC_GUARDED };
 enum rpc_audit { RPC_USES, RPC_SUBMITS, RPC_STEERS, RPC_FOREIGN, RPC_RULES };
 enum rpc_limits { RPC_COUNTED, RPC_HARMLESS, RPC_HARMLESS_BARE };
 
-/* Of calls in the list of a connection: who serves them.  0: a handler. */
+/* Of calls in the list of a connection: the part that serves them.  0: a handler. */
 enum call_tag {
     CALL_OPERATION = 1, /* job_requests.h */
     CALL_POLL = 2,      /* and may wait for long */
@@ -59,7 +59,7 @@ const struct rpc_method *rpc_find_own(struct rpc_loop *loop, struct span name);
 /* The handler of this name, or NULL. */
 struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 
-/* Where there may be a method that is not found, in words for who asked for it.  Constant. */
+/* Where a method may be that is not found, as a hint to the client.  Constant. */
 const char *rpc_where_else(struct span name);
 
 /* Answers BAD_PARAMS: the method takes other parameters, and which, with `more` behind that, such
@@ -81,8 +81,8 @@ bool rpc_read_any(const struct rpc_request *rq, struct span params, struct reade
 bool rpc_read_options(struct rpc_request *rq, struct reader *r, const struct option *options,
                       uint32_t count);
 
-/* May this peer call this method?  `lasting`: the method's name where it stands as long as the
- * server, so that what was found out is found again; NULL: it is nobody's.  False: the request was
+/* May this peer call this method?  `lasting`: the method's name in memory that lasts as long as the
+ * server, so that the result can be cached; NULL: there is no such method.  False: the request was
  * answered, AUTH or DENIED. */
 bool rpc_admit(struct rpc_request *rq, struct span method, const void *lasting,
                enum rpc_access access);

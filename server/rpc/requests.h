@@ -1,4 +1,4 @@
-/* Requests that we send over one connection: which number belongs to whom who waits for the answer.
+/* Requests that we send over one connection: each number maps to the receiver of the answer.
  *
  *   requests_open() ---> sent ---> begun: the stream has its first byte ---> whole ---> answered
  *                                     \____ answered: the peer answers what it cannot have read
@@ -45,8 +45,7 @@ void requests_fini(struct requests *q);
  * be written.  0: REQUESTS_MAX are out, or there is no memory. */
 uint32_t requests_open(struct requests *q, void *waiter);
 
-/* Its bytes were committed, and stand at [begin, end) of the output.  In the order of their places.
- */
+/* Its bytes were committed, at [begin, end) of the output.  Called in the order of their places. */
 void requests_sent(struct requests *q, uint32_t number, uint64_t begin, uint64_t end);
 
 /* The stream has taken the output up to this place: the waiter of the next request that it has a

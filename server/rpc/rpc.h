@@ -1,4 +1,4 @@
-/* The rpc layer of one loop: it stands above connections and tasks and joins them.
+/* The rpc layer of one loop: it is above connections and tasks, and joins them.
  *
  * A message of a connection is either one of the server's own methods, which is served here and
  * now, or a call of a handler, which becomes a task at the loop's home.  Every request gets exactly
@@ -30,7 +30,7 @@ struct rpc_listener {
  * for listener_count. */
 struct rpc_setup {
     struct rpc_listener listeners[RPC_LISTENERS];
-    /* Release by who has written their URLs, acquire by who reads these. */
+    /* Release after writing their URLs, acquire before reading them. */
     _Atomic uint32_t listener_count;
     _Atomic int64_t exposed_files, open_listeners;
     _Atomic int64_t certificate_ends, crl_ends, token_ends; /* Unix seconds; INT64_MAX: never */
@@ -51,7 +51,7 @@ struct rpc_shared {
     const struct recorder_rings *rings;
     struct net_limits limits;
     struct accounts *accounts;
-    struct tracer *tracer; /* NULL: no span is told */
+    struct tracer *tracer; /* NULL: no span is reported */
     ao_time started;       /* of ao_clock_monotonic */
     const char *idle;      /* name of the idle mode */
     struct jobs *jobs;
@@ -101,7 +101,7 @@ struct rpc_loop {
     /* What conn_may() said last of methods that are not simply all allowed: in a place that both
      * numbers say. */
     struct rpc_verdict {
-        uint64_t rights;  /* conn_rights(); 0: nothing stands here */
+        uint64_t rights;  /* conn_rights(); 0: the entry is empty */
         const void *name; /* that of the method's own, so it is the same each time */
         bool may;
     } verdicts[RPC_VERDICTS];

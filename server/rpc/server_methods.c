@@ -42,7 +42,7 @@ static void answer_hello(struct rpc_request *rq)
     pack_init(&p);
     pack_map(&p, 6);
     pack_key_str(&p, "server", "ergon");
-    pack_key_str(&p, "version", who ? ERGON_VERSION : NULL); /* no help for who seeks a weak one */
+    pack_key_str(&p, "version", who ? ERGON_VERSION : NULL); /* no help to an attacker */
     pack_key_uint(&p, "protocol", 1);
     pack_key_str(&p, "principal", who ? principal_name(who) : NULL);
     pack_key_uint(&p, "methods", registry_count(s->registry));
@@ -152,7 +152,7 @@ void serve_server_cancel(struct rpc_request *rq)
     }
     struct call *call = read_uint(&r, &msgid) ? call_of_msgid(rq->conn, msgid) : NULL;
     if (call && call_is_worker_wait(call))
-        call = NULL; /* what the manager was told cannot be taken back */
+        call = NULL; /* a message to the manager cannot be taken back */
     if (call && call_is_operation(call))
         job_request_cancel(rq->loop, call);
     else if (call && call_is_census(call))

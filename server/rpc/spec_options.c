@@ -161,7 +161,7 @@ struct place {
 static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 #undef X
 
-/* In this order they are looked for: what is given most stands first. */
+/* The search follows this order: the most common options are first. */
 static const uint8_t looked_for[] = {
     JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,     JOB_OPTION_at,
     JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries,   JOB_OPTION_backoff,

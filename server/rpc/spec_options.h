@@ -7,7 +7,7 @@
 #include "proto/options.h"
 #include "server/jobs/cron/cron_spec.h"
 
-/* Options of the caller's that stand in the same map. */
+/* Options of the caller's in the same map. */
 struct spec_extra {
     const struct option *at;
     uint32_t count;

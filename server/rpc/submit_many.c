@@ -48,7 +48,7 @@ static bool read_item(struct job_request *jr, struct job_spec *spec)
     return spec_read(jr, spec, parts, usage);
 }
 
-/* The options of all stand behind the array of specs, and each spec starts from them. */
+/* The common options follow the array of specs, and each spec starts from them. */
 static bool read_common(struct job_request *jr, struct job_spec *common)
 {
     struct job_request ahead = *jr;
@@ -105,7 +105,7 @@ static struct reading *reading_of(struct call *call)
     return ao_of(call, struct operation, call)->submission.reading;
 }
 
-/* No other call began since, so it stands in front; calls that are over leave the list. */
+/* No other call began since, so it is the first in the list; calls that are over leave the list. */
 static struct call *call_being_read(struct connection *c)
 {
     struct call *call = *conn_user(c);

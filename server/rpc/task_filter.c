@@ -67,7 +67,7 @@ static bool means_something(const struct task_filter *f)
            f->older > 0 || f->newer > 0;
 }
 
-/* Whoever wants all of them has to say so: an empty filter is what a mistake looks like. */
+/* A client that wants all of them must say so: an empty filter may be a mistake. */
 static bool read_all(struct job_request *jr)
 {
     struct sweep_arguments *sweep = &jr->op->sweep;

@@ -223,7 +223,7 @@ void trail_foreign_denied(const struct connection *c, const char *principal, con
     note_refused(c, principal, method, error_name(ERGON_E_DENIED));
 }
 
-/* --- Who comes --- */
+/* --- Authentication --- */
 
 static bool administrates(const struct rpc_request *rq, const struct rpc_method *own)
 {

@@ -1,5 +1,5 @@
-/* The trail of administrative acts in the audit log (base/audit.h): who, from where, what, on what,
- * with what outcome.
+/* The trail of administrative acts in the audit log (base/audit.h): the principal, its address, the
+ * act, its object and its outcome.
  *
  * An act is what changes the server, or what belongs to another tenant than the caller's own.  Each
  * row of the method tables says when calling it is one.  An act is recorded once, when it is
@@ -23,8 +23,8 @@ void trail_resume(const struct rpc_request *rq, const struct rpc_method *own, st
 /* It has been served, or refused: unless its act was taken, that has ended. */
 void trail_served(struct rpc_loop *loop);
 
-/* What is being served is a submission for this tenant: an act, unless that is the caller's own, or
- * nobody has said who may what.  False: the request was refused, BUSY or MEMORY. */
+/* The request being served is a submission for this tenant: an act, unless that is the caller's
+ * own, or no rights are configured.  False: the request was refused, BUSY or MEMORY. */
 bool trail_submission(struct rpc_request *rq, struct span method, struct span tenant);
 /* The caller may not submit for the tenant that it named. */
 void trail_submission_denied(const struct rpc_request *rq);
@@ -35,8 +35,8 @@ bool trail_begin(struct rpc_request *rq);
 /* It has turned out to be one that this principal, which asked on `c`, may not do. */
 void trail_foreign_denied(const struct connection *c, const char *principal, const char *method);
 
-/* The act that is being served goes on behind its request: whoever takes it ends it.  NULL: what is
- * served need not be recorded. */
+/* The act that is being served goes on after its request: the caller takes it, and must end it.
+ * NULL: the request need not be recorded. */
 struct act *trail_take(struct rpc_loop *loop);
 /* How it has ended; `outcome` is "ok" or the name of an error.  Frees it; NULL is fine. */
 void trail_end(struct act *act, const char *outcome);
@@ -48,7 +48,8 @@ void trail_drop(struct act *act);
 
 /* A peer may not call a method that is an act. */
 void trail_refused(const struct rpc_request *rq, const struct rpc_method *own, const char *code);
-/* A peer has said who it is, or could not: the former is recorded of who may administrate. */
+/* A peer has authenticated, or failed to.  Success is recorded only for peers that may
+ * administrate. */
 void trail_authenticated(const struct rpc_request *rq);
 void trail_not_authenticated(const struct rpc_request *rq);
 
