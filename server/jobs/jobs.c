@@ -26,6 +26,7 @@
 #include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
 #include "server/jobs/shared/hold_rows.h"
+#include "server/jobs/shared/hold_recover.h"
 #include "server/jobs/shared/holds.h"
 #include "server/jobs/shared/named_events.h"
 #include "server/jobs/shared/shared.h"

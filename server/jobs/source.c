@@ -3,7 +3,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/life/attempts.h"
-#include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/offers.h"
 #include "server/jobs/service/event_operations.h"
 #include "server/jobs/service/queues.h"
 #include "server/jobs/service/semaphores.h"

@@ -7,7 +7,6 @@
 #define ERGON_JOBS_HISTORY_H
 
 #include "server/jobs/core/job.h"
-#include "server/jobs/core/table.h"
 
 /* The limits of the history of one job, and of one event.  A longer text is cut; longer data are
  * left out. */
@@ -43,25 +42,5 @@ size_t history_bytes(const struct job *job);
 uint32_t history_stored(const struct job *job);
 /* All events were pushed. */
 void history_mark_stored(struct job *job);
-
-/* --- Read back --- */
-
-/* The history of a job that was read back from the store.
- *
- * The row of a job tells some of its history by itself, and for that the file holds no event: the
- * start of the first attempt, if it was the first thing that happened, and an end right behind it.
- * These are made from the row, with the numbers that they had: at once where events of the file
- * come behind them, else when somebody looks, since few of a million ended jobs are looked at.
- *
- * Thread: the jobs'.  The job is weighed, and the store knows all that is added here. */
-
-/* Adds what the row of an ended job tells, before its history is looked at or added to; of another
- * job a no-op. */
-void history_complete(struct job_table *table, struct job *job);
-/* Appends an event with the number that it had. */
-void history_remember(struct job_table *table, struct job *job, const struct history_event *event);
-/* The start of the first attempt, of a job without events; its end. */
-void history_remember_start(struct job_table *table, struct job *job);
-void history_remember_end(struct job_table *table, struct job *job);
 
 #endif

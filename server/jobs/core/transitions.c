@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "server/jobs/core/walk.h"
 #include "server/jobs/core/ids.h"
-#include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/runtime/object/trace.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/quarantine.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"

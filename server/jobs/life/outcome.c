@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"

@@ -1,97 +1,12 @@
 #include "server/jobs/sched/queueing.h"
 
-#include <stdlib.h>
-
 #include "base/tracepoint.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
-#include "server/tasks/job_source.h"
-#include "server/tasks/manager/pool.h"
-
-static void note_leaver(struct job_queue *q, struct span who)
-{
-    free(q->offer.who);
-    q->offer.left = q->offer.at;
-    q->offer.who = who.len > 0 ? strndup((const char *)who.at, who.len) : NULL;
-}
-
-struct job_queue *offers_changed(struct scheduler *s, struct method *m, bool workers,
-                                 struct span who)
-{
-    struct job_queue *q = table_queue(s->table, m->name);
-    if (!q)
-        return NULL;
-    q->method = m; /* it may have been made before this was */
-    q->offer.now = workers;
-    q->offer.at = table_wall(s->table);
-    admission_set_idle(s, m->pool->index, !workers);
-    if (workers) {
-        scheduler_move(s, q);
-        job_source_wake(s->tasks, m->pool->index);
-    } else {
-        note_leaver(q, who);
-    }
-    return q;
-}
-
-/* --- Quarantine --- */
-
-/* With a single crash allowed nobody ran in one and may still run: then all are alike. */
-static bool is_suspect(const struct scheduler *s, const struct job *job)
-{
-    return job->crashes > 0 && job->crashes + 1u >= s->settings->crashes &&
-           s->settings->crashes > 0;
-}
-
-static void take_place(struct scheduler *s, struct job *job)
-{
-    s->suspect = job;
-    job_mark(job, JOB_QUARANTINED);
-}
-
-bool quarantine_take(struct scheduler *s, struct job *job)
-{
-    if (!is_suspect(s, job))
-        return true;
-    if (!s->suspect || s->suspect == job) {
-        take_place(s, job);
-        return true;
-    }
-    job_list_push(&s->suspects, job);
-    job_set_state(s->table, job, JOB_WAITING, JOB_WHY_SUSPECT);
-    admission_release(s, job); /* others of its keys go on */
-    return false;
-}
-
-void quarantine_leave(struct scheduler *s, struct job *job)
-{
-    job_unmark(job, JOB_QUARANTINED);
-    quarantine_returned(s, job);
-}
-
-void quarantine_returned(struct scheduler *s, const struct job *job)
-{
-    if (s->suspect != job || job->orphans > 0 || job_is(job, JOB_QUARANTINED))
-        return;
-    s->suspect = NULL;
-    if (s->suspects.count > 0)
-        ao_activate(s->ao);
-}
-
-/* The place stands reserved for whom it was granted to until that one has been out, or has gone
- * somewhere else. */
-void quarantine_grant(struct scheduler *s)
-{
-    struct job *job = s->suspect ? NULL : job_list_pop(&s->suspects);
-    if (!job)
-        return;
-    take_place(s, job);
-    job_list_push(&s->granted, job);
-}
-
-/* --- Queueing --- */
+#include "server/jobs/sched/quarantine.h"
+#include <stdlib.h>
 
 enum { MEMORY_PAUSE_MS = 100 };
 

@@ -9,6 +9,7 @@
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/quarantine.h"
 #include "server/tasks/manager/pool.h"
 
 enum { GO_ON_BUDGET = 256 /* jobs, or dependencies, a step */ };

@@ -10,7 +10,7 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/wait_position.h"
-#include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/offers.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/service/operation.h"

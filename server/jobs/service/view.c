@@ -1,6 +1,7 @@
 #include "server/jobs/service/view.h"
 
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/wait_position.h"

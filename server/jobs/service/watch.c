@@ -3,6 +3,7 @@
 #include "server/jobs/service/watch.h"
 
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/channel.h"

@@ -1,9 +1,6 @@
 #include "server/jobs/shared/hold_rows.h"
 
-#include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/shared.h"
 
 static void returned(struct jobs *jobs, struct store_op *write)
 {
@@ -71,54 +68,5 @@ bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s)
         return false;
     write->semaphore.id = s->row;
     store_push(jobs->store, write);
-    return true;
-}
-
-/* --- Read back --- */
-
-/* A limit or a semaphore that has a row is as large as that says.  Else there are so many permits,
- * whatever tasks say that came before `at`. */
-static struct semaphore *recover(struct jobs *jobs, struct span tenant, struct span name,
-                                 uint32_t permits, uint64_t at)
-{
-    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
-    struct limit *limit = t ? limit_find(jobs->sched.limits, t, name) : NULL;
-    bool has_row = limit && (limit->row > 0 || (limit->semaphore && limit->semaphore->row > 0));
-    struct semaphore *s = semaphore_recover(jobs, tenant, name, has_row ? limit->max : permits);
-    if (!s)
-        return NULL;
-    limit = semaphore_limit(s);
-    semaphore_set_durable(s, true);
-    limit->max = has_row ? limit->max : permits;
-    if (limit->row_at < at)
-        limit->row_at = at;
-    return s;
-}
-
-bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row)
-{
-    struct semaphore *s = recover(jobs, row->tenant, row->name, row->permits, UINT64_MAX);
-    if (!s)
-        return false;
-    semaphore_limit(s)->kept = true;
-    s->row = row->id;
-    shared_number_past(jobs, row->id);
-    return true;
-}
-
-bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
-{
-    struct semaphore *s = recover(jobs, row->tenant, row->name, row->of, row->since_at);
-    const struct hold_wish wish = {.secret = row->secret.at,
-                                   .permits = row->permits,
-                                   .ttl = row->ttl > 0 ? row->ttl : AO_NEVER,
-                                   .grace = row->grace,
-                                   .who = row->principal};
-    struct hold *h = s ? hold_recover(jobs, s, &wish, row->id) : NULL;
-    if (!h)
-        return false;
-    h->since = row->since_at;
-    h->ends = row->ends_at > 0 ? table_time_of(&jobs->table, row->ends_at) : AO_NEVER;
-    shared_number_past(jobs, row->id);
     return true;
 }

@@ -1,4 +1,4 @@
-/* Durable semaphores and holds: to the store and back.
+/* Durable semaphores and holds: to the store.
  *
  * A hold has a row from before its acquire is answered until it ends, so permits that somebody
  * holds are held after a restart, too, and after a crash.  A semaphore has one only if it stays
@@ -10,7 +10,6 @@
 
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/shared/holds.h"
-#include "server/store/store.h"
 
 /* Writes what it is; `done` is called with the hold as owner, which stays until then
  * (hold_returned()).  False without memory: nothing is written. */
@@ -22,11 +21,5 @@ void hold_rows_remove(struct jobs *jobs, uint64_t fence);
 /* The row of a semaphore that stays, or its end.  False without memory: nothing is written. */
 bool semaphore_rows_put(struct jobs *jobs, const struct semaphore *s);
 bool semaphore_rows_remove(struct jobs *jobs, const struct semaphore *s);
-
-/* --- Read back --- */
-
-/* Rows become what they were; a hold without a connection.  False without memory. */
-bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row);
-bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "tests/support/cmocka_env.h"
-#include "server/jobs/core/history.h"
+#include "server/jobs/core/history_reload.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/jobs_world_lives.h"
