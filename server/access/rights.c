@@ -213,7 +213,7 @@ struct rights {
 
 static uint64_t new_id(void)
 {
-    static _Atomic uint64_t last; /* orders nothing: a number that nobody else has */
+    static _Atomic uint64_t last; /* orders nothing: a number that no other has */
 
     return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
 }

@@ -79,7 +79,7 @@ uint64_t accounts_bytes(const struct accounts *all);
 struct input_budget *accounts_input(struct accounts *all);
 /* One more than the greatest index that was ever given. */
 uint32_t accounts_reach(const struct accounts *all);
-/* More than one is open: there is somebody to be fair to. */
+/* More than one account is open: fairness matters. */
 bool accounts_several(const struct accounts *all);
 
 /* The account of this name, which is opened where it is not yet: each account_open() wants its

@@ -47,7 +47,7 @@ struct input_budget {
     _Atomic uint64_t bytes;
     pthread_mutex_t lock; /* over what follows */
     struct input_keeper *keepers;
-    struct input_keeper *asked; /* and has not answered yet; NULL: nobody is */
+    struct input_keeper *asked; /* and has not answered yet; NULL: none is */
     uint64_t wanted;            /* bytes, for which it was */
 };
 

@@ -23,7 +23,7 @@ void room_wait(struct tally *t, struct room_waiter *w, uint64_t need);
 /* It waits, and does no longer. */
 void room_forget(struct tally *t, struct room_waiter *w);
 
-/* For tally.c.  room_look(): something was settled, which may be what somebody waits for. */
+/* For tally.c.  room_look(): a change was settled, which may make room for a waiter. */
 void room_init(struct tally_book *book);
 void room_fini(struct tally_book *book);
 void room_look(struct tally_book *book);

@@ -64,7 +64,8 @@ void tally_book_fini(struct tally_book *book);
 
 /* Of the principal of this name; each wants its tally_close().  NULL without memory. */
 struct tally *tally_open(struct tally_book *book, const char *name);
-/* One that is alone, of an account that somebody has open meanwhile.  NULL without memory. */
+/* A tally that is alone, of an account that another holder keeps open meanwhile.  NULL without
+ * memory. */
 struct tally *tally_open_alone(struct account *a);
 void tally_close(struct tally *t); /* NULL is fine */
 

@@ -29,7 +29,7 @@ struct conn_port {
     /* A request, notification or response came.  The envelope and all its spans are valid during
      * the call only. */
     void (*message)(void *arg, struct connection *c, const struct envelope *e);
-    /* Nobody will read an answer any more (the peer has left, reset, write error, closed by us):
+    /* No answer will be read any more (the peer has left, reset, write error, closed by us):
      * requests that wait should be dropped, running ones flagged.  Calls in flight must still be
      * ended with conn_call_ended().  Once for each connection that was open and has closed; before
      * that, each time that one stops to be read whose peer has left, and of which messages still
@@ -81,7 +81,7 @@ struct conn_mode {
     uint8_t error_shape; /* enum error_shape */
     bool raw;            /* neither str8 nor bin nor ext in answers */
     bool push;           /* notifications from us are welcome */
-    bool fin_ends;       /* it never half-closes: behind its FIN nobody reads answers */
+    bool fin_ends;       /* it never half-closes: after its FIN it reads no answers */
 };
 
 /* The connection's own, free to change. */
@@ -119,9 +119,9 @@ bool conn_send_block(struct connection *c, void *block, struct span bytes,
 enum { CONN_LARGE = 32768 }; /* bytes; so many are written before they leave the caches */
 void conn_send_large(struct connection *c, struct span bytes);
 
-/* May so many bytes be pushed, which nobody asked for?  True: they count, and are to be sent now.
- * False: what was pushed before and still waits would be more than the limit of output, for the
- * peer does not read; or there is no memory. */
+/* May so many bytes be pushed, which no request asked for?  True: they count, and are to be sent
+ * now. False: what was pushed before and still waits would be more than the limit of output, for
+ * the peer does not read; or there is no memory. */
 bool conn_may_push(struct connection *c, size_t bytes);
 
 /* An error response of at most 640 bytes, in the shape that the peer chose; its text is cut to fit.

@@ -32,8 +32,8 @@ struct connection;
 
 /* It serves from now on, or, off, is a connection like any other again: what was sent to its peer
  * is the caller's to settle.  Twice is fine.  At any time, its port's `message` included.  False,
- * and nothing has changed: it is not open, or the server drains, and nobody begins to serve any
- * more, or there is no memory, but for a connection with a conn_service().  Off never fails. */
+ * and nothing has changed: it is not open, or the server drains, and no connection begins to serve
+ * any more, or there is no memory, but for a connection with a conn_service().  Off never fails. */
 bool conn_serve(struct connection *c, bool on);
 bool conn_serves(const struct connection *c);
 

@@ -17,7 +17,7 @@ void answer_result(struct connection *c, struct span msgid, struct span result);
  * to each until it is written. */
 void answer_packed(struct connection *c, struct span msgid, const struct pack *p);
 
-/* Whole messages that nobody asked for, one behind the other; shared like the above. */
+/* Whole messages that no request asked for, one after the other; shared like the above. */
 void answer_push(struct connection *c, struct blob *messages);
 
 /* `code` NULL: the error's name.  `text` is cut to fit. */

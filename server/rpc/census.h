@@ -34,7 +34,7 @@ struct census {
     struct call call;
     struct act *act;
     uint64_t holds; /* bytes that its connection is charged for it */
-    bool gone;      /* nobody waits for the answer */
+    bool gone;      /* no client waits for the answer */
 };
 
 /* Of a loop at a time: each may hold a page of answers; beyond these, of such as do not list. */
@@ -55,7 +55,7 @@ void census_pack_next(struct pack *p, const struct census *n);
 /* It goes. */
 void census_start(struct census *n, struct rpc_request *rq, uint64_t bytes);
 
-/* Of a connection's list of calls.  Nobody waits for the answer any more; or it is CANCELLED. */
+/* Of a connection's list of calls.  No client waits for the answer any more; or it is CANCELLED. */
 bool call_is_census(const struct call *call);
 void census_give_up(struct call *call);
 void census_cancel(struct call *call);

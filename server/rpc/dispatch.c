@@ -53,7 +53,7 @@ static bool takes_them(struct rpc_request *rq, const struct rpc_method *own)
     return count == 0;
 }
 
-/* A name that no handler has: one of ours, or nobody's. */
+/* A name that no handler has: a method of the server's own, or an unknown one. */
 static void serve_own(struct rpc_request *rq, struct span name)
 {
     const struct rpc_method *own = rpc_find_own(rq->loop, name);
@@ -151,16 +151,16 @@ static bool is_harmless(void *arg, const struct envelope *e)
     return false;
 }
 
-/* Nobody waits for the answer to a notification, be its peer there or not: it is left to do its
- * work.  One that only waits has none; and what is still being read needs its rights. */
+/* A notification has no answer to wait for, connected or not: it may finish its work.  One that
+ * only waits has none; and what is still being read needs its rights. */
 static bool outlives_peer(const struct connection *c, const struct call *call)
 {
     return call->msgid_len == 0 && !call_is_poll(call) &&
            !(call_is_reading(call) && conn_was_shut_out(c));
 }
 
-/* Nobody reads the answers any more: each request of this connection is dropped where it waits, and
- * flagged where it runs. */
+/* The peer reads no answers any more: each waiting request of this connection is dropped, and each
+ * running one is flagged. */
 static void on_gone(void *arg, struct connection *c)
 {
     struct rpc_loop *loop = arg;

@@ -68,7 +68,7 @@ void job_request_name_of_tenant(struct rpc_request *rq);
 bool call_is_operation(const struct call *call);
 /* Was it sent with `poll`? */
 bool call_is_poll(const struct call *call);
-/* Nobody reads the answer of this call any more: its operation is dropped. */
+/* The answer of this call will not be read any more: its operation is dropped. */
 void job_request_give_up(struct rpc_loop *loop, struct call *call);
 
 /* The same, but its request is answered CANCELLED now. */

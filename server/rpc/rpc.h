@@ -57,7 +57,7 @@ struct rpc_shared {
     struct jobs *jobs;
     bool has_store;             /* what is submitted can be durable */
     const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
-    ao_time give_up; /* ns for which a worker may go on with what nobody wants any more; 0: any */
+    ao_time give_up;            /* ns for which a worker may go on with an unwanted task; 0: any */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
     struct rpc_setup setup;
@@ -69,8 +69,8 @@ struct tracer; /* server/tracing/tracer.h */
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
     _Atomic uint64_t requests, notifications, ignored, refused;
     counter refused_for[ERGON_ERROR_COUNT]; /* of these, by their error */
-    /* Of workers: registered now, and their slots; of these, quiet; gone in all, and answers that
-     * nobody asked for. */
+    /* Of workers: registered now, and their slots; of these, quiet; gone in all, and answers
+     * without a request. */
     _Atomic uint64_t workers, worker_slots, workers_quiet, workers_gone, strange;
 };
 

@@ -17,7 +17,7 @@ void submit_many_read_part(void *arg, struct connection *c);
 /* Is this call, of a connection's list, one whose tasks are being read?  While one is, no other
  * message of its connection is served. */
 bool call_is_reading(const struct call *call);
-/* Nobody reads the answer of this call any more: no more of its tasks is read, and none is
+/* The answer of this call will not be read any more: no more of its tasks are read, and none is
  * submitted. */
 void submit_many_give_up(struct call *call);
 

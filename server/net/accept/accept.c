@@ -53,7 +53,8 @@ static void take_caller(struct listener *l, int fd, const struct caller *caller)
         slot_request_place(l->acceptor, slot);
 }
 
-/* Its name is known, or NULL where nobody asks for it.  Only while slot_requests_may_begin(). */
+/* Its name is known, or NULL where the listener does not need it.  Only while
+ * slot_requests_may_begin(). */
 static void accept_user(struct listener *l, int fd, uint32_t uid, const char *name)
 {
     const struct caller caller = caller_of_user(uid, name);

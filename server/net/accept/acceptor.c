@@ -173,7 +173,7 @@ static void on_event(struct poller_watch *w, unsigned what)
 
     (void)what;
     l->ready = true;
-    ao_wake(&l->acceptor->ao); /* it may sleep until somebody has waited long enough for a name */
+    ao_wake(&l->acceptor->ao); /* it may sleep until a wait for a name expires */
     ao_activate(&l->acceptor->ao);
 }
 

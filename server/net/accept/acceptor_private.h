@@ -105,8 +105,8 @@ struct acceptor {
     void *drained_arg;
     LIST_HEAD(, reload_command) reloads; /* loops have not all taken them over */
 
-    /* A thread does the acceptor's work.  Acquire where it is taken, release where it is let go:
-     * what the one before did is seen. */
+    /* A thread does the acceptor's work.  Acquire where a thread takes it, release where it returns
+     * it: the next thread sees the work of the one before. */
     _Atomic bool at_work;
 
     struct mpsc commands;
@@ -131,7 +131,7 @@ void listeners_free(struct acceptor *a); /* after all connections, which point t
 struct caller {
     char peer[PEER_TEXT_MAX]; /* in the log */
     uint64_t key;             /* what it is counted by */
-    const char *user;         /* name, or that of a certificate; NULL: nobody asks for it */
+    const char *user;         /* name, or that of a certificate; NULL: it is not needed */
 };
 
 struct caller caller_of_user(uint32_t uid, const char *name);

@@ -100,7 +100,7 @@ static int open_tcp(struct url *url, int keepalive, char *error, size_t size)
     return fd;
 }
 
-/* Does somebody listen there? */
+/* Does a process listen there? */
 static bool is_alive(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCKET_TYPE, 0);
@@ -114,7 +114,7 @@ static bool is_alive(const struct sockaddr_un *address)
 }
 
 /* Removes a file at the socket's path only if it is left over from a server that did not end well:
- * it is a socket, and nobody listens.  Returns NULL, or why the file stays. */
+ * it is a socket, and no process listens.  Returns NULL, or why the file stays. */
 static const char *make_way(const struct sockaddr_un *address)
 {
     struct stat status;
@@ -185,7 +185,7 @@ static int open_unix(struct listen_socket *l, const struct url *url, uint32_t mo
         return -1;
     }
     note_file(l, url);
-    /* Nobody can connect before listen(), so the mode is never wider than asked for. */
+    /* No client can connect before listen(), so the mode is never wider than requested. */
     if (chmod(url->path, (mode_t)mode) != 0 || listen(fd, BACKLOG) != 0) {
         int code = errno;
         remove_file(l, url);

@@ -16,9 +16,9 @@ struct listen_socket {
     ino_t inode;
 };
 
-/* Binds and listens, non-blocking; the URL then has the real port.  A Unix socket that nobody
- * listens at any more is replaced, and gets the permission bits.  `keepalive`: ns of silence before
- * a TCP peer is asked whether it is there; 0: never.  0, or -1 with a text for people: the address
+/* Binds and listens, non-blocking; the URL then has the real port.  A Unix socket without a
+ * listening process is replaced, and gets the permission bits.  `keepalive`: ns of silence before a
+ * TCP peer is asked whether it is there; 0: never.  0, or -1 with a text for people: the address
  * cannot be found or bound, or is in use, the socket file cannot be made. */
 int listen_socket_open(struct listen_socket *l, struct url *url, ao_time keepalive,
                        uint32_t unix_mode, char *error, size_t size);

@@ -91,7 +91,8 @@ static int open_listener(struct listener *l, const struct listener_options *o, c
     return 0;
 }
 
-/* What it has in common with any other, but for its socket: somebody else's, or none. */
+/* The set-up that all listeners share, but for the socket, which has another owner, or does not
+ * exist. */
 static int open_inside(struct listener *l, const struct url *way, const struct listener_options *o,
                        char *error, size_t size)
 {

@@ -26,11 +26,11 @@ struct penalty_table {
     struct hash_table penalties;
     TAILQ_HEAD(, penalty) by_age; /* least recently looked at first */
     ao_time threshold;
-    uint64_t seed[2]; /* so that nobody can choose addresses that fall together */
+    uint64_t seed[2]; /* so that no client can choose addresses that collide */
 };
 
 enum {
-    PENALTY_ADDRESSES_MAX = 65536 /* beyond it no more are noted: nobody is shut out by mistake */
+    PENALTY_ADDRESSES_MAX = 65536 /* beyond it no more are noted: none is refused by mistake */
 };
 #define PENALTY_MAX AO_S(600)
 

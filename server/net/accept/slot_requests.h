@@ -43,9 +43,9 @@ struct slot_request {
     uint32_t looks;           /* loops that were asked, for unauthenticated ones first */
 };
 
-/* Sends the slot, which no loop has, to a loop; or asks for a place for it, and then does; or
- * refuses it, if nobody has to make room.  It is taken over.  Only while slot_requests_may_begin().
- */
+/* Sends the slot, which no loop has, to a loop; or asks for a place for it first; or refuses it, if
+ * no connection has to make room.  It takes the slot over.  Only while
+ * slot_requests_may_begin(). */
 void slot_request_place(struct acceptor *a, struct conn_slot *slot);
 /* A loop has done what a slot request asked for. */
 void slot_request_answered(struct acceptor *a, struct eviction *y);

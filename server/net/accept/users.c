@@ -54,7 +54,7 @@ struct users {
     /* Both threads', under the lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct message_list *answers; /* NULL: nobody wants to know any more */
+    struct message_list *answers; /* NULL: the answers are not wanted any more */
     STAILQ_HEAD(, question) asked;
     bool busy;        /* with a look-up */
     bool left_behind; /* the owner has closed it: the thread frees it */

@@ -2,7 +2,7 @@
  *
  * To ask for one may take as long as a name service likes to (LDAP, sssd), so a thread of its own
  * does it, and no loop waits.  Its answer is valid for USER_AGE.  After that, until USER_TRUSTED is
- * over, the user keeps the old name while the system is asked anew.  So a user who connects
+ * over, the user keeps the old name while the system is asked anew.  So a user that connects
  * regularly never waits for the name service, and is not refused while it is down for a while.  A
  * changed name, or a new owner of an id, takes effect after USER_TRUSTED at the latest.  As a rule
  * it does so after USER_AGE and one more connection, and at once after a reload.  There is room for
@@ -13,8 +13,8 @@
  *
  * Where the system answers that there is no such user, or its name is a number and so could be
  * taken for an id, the user is known by the id in digits.  Where it gives no answer (an error, no
- * memory, a name of USER_NAME_MAX bytes or more) the user has no name and must not be served:
- * nobody is taken for somebody else.
+ * memory, a name of USER_NAME_MAX bytes or more) the user has no name and must not be served: no
+ * user is taken for another.
  *
  * Thread: the acceptor's, but for the look-up. */
 #ifndef ERGON_NET_USERS_H
@@ -62,8 +62,8 @@ bool users_ask_again(struct users *u, struct loop_message *message);
 /* An answer: the name, borrowed likewise, or NULL: there is none. */
 const char *users_answered(struct users *u, struct loop_message *message, ao_time now,
                            uint32_t *uid);
-/* All will be asked for again, those that are being asked for too.  The names of root and the
- * server's user are asked for at once; the old ones remain in use until then. */
+/* All will be looked up again, those whose look-up is under way too.  The names of root and the
+ * server's user are looked up at once; the old ones remain in use until then. */
 void users_forget(struct users *u);
 
 #endif

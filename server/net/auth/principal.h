@@ -27,8 +27,8 @@ enum { PRINCIPAL_NAME_MAX = 4096 /* bytes of a name without its mechanism; longe
 struct principal_options {
     enum principal_mechanism how;
     const char *name; /* without its mechanism */
-    /* The tenant of its tasks, if no role says otherwise.  NULL stands for a default: for a token
-     * or a user, the name without its mechanism; for a certificate, the whole name; for an address,
+    /* The tenant of its tasks, if no role says otherwise.  NULL gives the default: for a token or a
+     * user, the name without its mechanism; for a certificate, the whole name; for an address,
      * PRINCIPAL_TENANT_OF_ALL. */
     const char *tenant;
     /* Comma-separated patterns of what it may call: of a token beside what its roles say, of others

@@ -78,7 +78,7 @@ static bool become(struct connection *c, enum principal_mechanism how, const cha
     return true;
 }
 
-/* Without a certificate a peer is nobody yet: the listener may accept a token instead. */
+/* Without a certificate a peer has no principal yet: the listener may accept a token instead. */
 static bool admit_by_certificate(struct connection *c)
 {
     char name[NET_NAME_MAX];
@@ -106,7 +106,7 @@ static bool admit_by_socket(struct connection *c)
     return become(c, PRINCIPAL_UNIX, name);
 }
 
-/* Nobody is asked: the peer is where it comes from. */
+/* The listener needs no authentication: the peer's origin is its identity. */
 static bool admit_unasked(struct connection *c)
 {
     char name[NET_NAME_MAX];

@@ -49,8 +49,8 @@ bool chunk_append_block(struct chunk_chain *chain, void *block, struct span byte
 struct span chunk_borrowed(const struct chunk_chain *chain);
 /* They lie in this block, which is handed over. */
 void chunk_adopt(const struct chunk_chain *chain, void *block, void (*release)(void *block));
-/* Copies the unwritten bytes that were appended with `block` NULL, which are somebody else's and
- * about to go.  False without memory: then the chain may not be written any more. */
+/* Copies the unwritten bytes that were appended with `block` NULL, which belong to another owner
+ * and are about to go.  False without memory: then the chain may not be written any more. */
 bool chunk_keep(const struct chunk_chain *chain);
 /* The unwritten bytes from the front, at most `max` parts; returns how many parts. */
 int chunk_parts(const struct chunk_chain *chain, struct iovec *parts, int max);

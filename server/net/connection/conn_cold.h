@@ -37,7 +37,7 @@ struct conn_cold {
     uint32_t whole;          /* bytes of it, while it `retries` */
 
     /* --- COLD_PUSHED --- */
-    uint64_t pushed;      /* bytes of output that nobody asked for, at most; 0: all is written */
+    uint64_t pushed; /* bytes of output that no request asked for, at most; 0: all is written */
     ao_time unread_since; /* while `unread`: when its peer last took something, or it began */
 
     /* --- COLD_SERVICE --- */

@@ -54,7 +54,8 @@ static void refuse_message(struct connection *c, struct span msgid, const char *
     answer_error(c, msgid, ERGON_E_BAD_REQUEST, why);
 }
 
-/* Nobody could match an answer: closes, with a log line.  `why` is constant. */
+/* The peer could not match an answer to its request: closes, with a log line.  `why` is
+ * constant. */
 static void refuse_connection(struct connection *c, const char *why)
 {
     counter_add(&c->loop->counters.protocol_errors, 1);

@@ -141,7 +141,7 @@ static void free_block(void *block)
     free(block);
 }
 
-/* What is lent last is most of a long message, which nobody else needs: to copy megabytes would
+/* What is lent last is most of a long message, which has no other user: to copy megabytes would
  * take a step long.  Without memory it is copied all the same, or not. */
 static void keep_message(struct connection *c)
 {

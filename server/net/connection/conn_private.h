@@ -57,8 +57,8 @@ struct connection {
     bool drain : 1;         /* OPEN: hand over what is kept, then DRAINING */
     bool peer_eof : 1;      /* DRAINING, FLUSHING: the peer's FIN was read */
     bool left : 1;          /* OPEN: the peer has left, and what it has sent is still read */
-    bool gone_due : 1;      /* the port has to hear that nobody reads answers any more */
-    bool gone_reported : 1; /* and has heard it, or never knew the connection */
+    bool gone_due : 1;      /* the port must be informed that no answers are read any more */
+    bool gone_reported : 1; /* and it was, or never knew the connection */
     bool dirty : 1;         /* is in the loop's queue of output to write */
     bool dead : 1;          /* is in the loop's queue of connections to free */
     bool partial_whole : 1; /* what is kept may start with a whole message */
@@ -92,7 +92,7 @@ struct connection {
     uint64_t charged;                /* bytes that its tally knows of */
     uint64_t outside, in_tasks;      /* by conn_hold(), in `charged` too; by conn_hold_task() */
     void *user;
-    const struct principal *principal; /* shared_principals.h; NULL: nobody yet */
+    const struct principal *principal; /* shared_principals.h; NULL: none yet */
     struct tally *tally;               /* a reference; NULL before it is open */
     struct conn_slot *slot;            /* owned; goes home when the connection is freed */
     struct stream stream;

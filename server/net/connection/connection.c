@@ -20,7 +20,7 @@
 #include "server/runtime/object/trace.h"
 
 enum { ABANDONED_A_ROUND = 512 }; /* calls of connections that have vanished */
-#define LOOK_AGAIN AO_MS(20)      /* for room to read: nobody tells of it */
+#define LOOK_AGAIN AO_MS(20)      /* for room to read: no event reports it */
 
 /* A peer that has half-closed is asked so much more often whether it is still there: the system of
  * one that was killed answers for it, as if it read, for a minute. */
@@ -39,7 +39,7 @@ static const char *time_out_text(const struct connection *c)
                : "idle for too long";
 }
 
-/* When a peer that does not read what is pushed to it is let go; AO_NEVER: it reads. */
+/* When a peer that does not read what is pushed to it is closed; AO_NEVER: it reads. */
 static ao_time unread_until(const struct connection *c)
 {
     return c->unread && conn_open(c) && !c->serves ? c->cold->unread_since + c->loop->limits.unread
@@ -147,8 +147,8 @@ static unsigned half_closed_period(const struct connection *c)
     return period < AO_S(1) ? 1 : (unsigned)(period / AO_S(1));
 }
 
-/* Nobody reads answers any more.  `fin`: the peer sends nothing more, or the stream ends behind
- * what it has sent. */
+/* The peer reads no answers any more.  `fin`: the peer sends nothing more, or the stream ends
+ * behind what it has sent. */
 static bool peer_left(const struct connection *c, bool fin)
 {
     return (fin && c->mode.fin_ends) || c->left ||
@@ -436,8 +436,8 @@ static enum ao_verdict step_by_state(struct connection *c)
     __builtin_unreachable();
 }
 
-/* In whatever state: nobody waits for the answer to a notification, and its connection may have
- * closed.  But first the port hears of that, and it may be done then. */
+/* In any state: a notification has no answer to wait for, and its connection may have closed.  But
+ * first the port is informed of that, which may end the notification. */
 static enum ao_verdict step_in_parts(struct connection *c)
 {
     if (c->ready & (STREAM_WRITE | STREAM_CLOSED))

@@ -33,19 +33,19 @@ struct origin { /* the table's */
 struct origins {
     struct hash_table by_key;
     struct pairing_heap by_count;
-    uint64_t seed[2]; /* so that nobody can choose addresses that fall together */
+    uint64_t seed[2]; /* so that no client can choose addresses that collide */
     uint64_t made;
 };
 
 void origins_init(struct origins *c, const uint64_t seed[2]);
 void origins_fini(struct origins *c);
 
-/* One more; the origin is valid as long as it counts somebody.  NULL without memory: it is not
+/* One more; the origin is valid as long as it counts a connection.  NULL without memory: it is not
  * counted. */
 struct origin *origins_join(struct origins *c, uint64_t key);
 /* One fewer; the last one frees the origin. */
 void origins_leave(struct origins *c, struct origin *origin);
-/* The origin of this key; NULL: nobody of it is counted. */
+/* The origin of this key; NULL: no connection of it is counted. */
 struct origin *origins_find(const struct origins *c, uint64_t key);
 
 /* That with the most, borrowed until the next change; NULL: none is counted.  O(1). */

@@ -56,7 +56,7 @@ struct holder {
     uint64_t of_principal, own; /* bytes */
 };
 
-/* `wants`: so many bytes more; NULL: nobody wants anything. */
+/* `wants`: so many bytes more; NULL: no connection wants any. */
 static struct holder holder_of(struct connection *c, const struct connection *wants, size_t cost)
 {
     struct holder h = {.c = c, .unauthenticated = c->unauthenticated};

@@ -46,7 +46,7 @@ struct partial_list {
      * made and given back for each costs more than to read and answer it.  Not counted above while
      * they are here; the connection that gets them is charged for all that it keeps of them. */
     struct block spare;
-    ao_time looked_at; /* in vain, for somebody to give way; 0: never */
+    ao_time looked_at; /* in vain, for a connection to give way; 0: never */
 };
 
 enum { PARTIAL_SPARE = 4 << 20 /* bytes that a loop keeps so at most */ };

@@ -55,7 +55,7 @@ static void begin(struct connection *c)
     conn_kick(c); /* it may be stopped */
 }
 
-/* Where nobody asks for anything of it any more. */
+/* Where no part of the server uses its counts any more. */
 static void end_use(struct connection *c)
 {
     if (c->cold && !c->serves && !c->cold->service) {

@@ -16,7 +16,7 @@
 
 struct shared_principals {
     struct hash_table by_name;
-    uint64_t seed[2]; /* so that nobody can choose names that fall together */
+    uint64_t seed[2]; /* so that no client can choose names that collide */
 };
 
 /* What a principal follows from, beside what is read anew by a reload. */
@@ -28,7 +28,7 @@ struct shared_key {
 };
 
 void shared_principals_init(struct shared_principals *s, const uint64_t seed[2]);
-void shared_principals_fini(struct shared_principals *s); /* when nobody holds one of it */
+void shared_principals_fini(struct shared_principals *s); /* when none of it is held */
 
 /* That of the key, held; NULL: there is none yet. */
 const struct principal *shared_principals_find(struct shared_principals *s,

@@ -22,7 +22,7 @@ static struct connection *shaker_of(struct place *p)
 }
 
 /* The server has done all that it can: what comes next is the peer's.  In an origin, or behind a
- * long step, it may be the server that is late: nobody pays for that. */
+ * long step, it may be the server that is late: no connection is closed for that. */
 static bool is_waited_for(const struct connection *c)
 {
     enum ao_state state = ao_state(&c->ao);

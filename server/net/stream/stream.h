@@ -59,12 +59,12 @@ struct stream_class {
      * without memory: then the stream is to be closed. */
     bool (*watch)(struct stream *s, unsigned what);
     /* True when the peer has left: what is written would not be read.  False when it may still
-     * read, or nobody can tell: then the system asks a TCP peer every `period` seconds (0: as
-     * often as it did) whether it is there, and STREAM_CLOSED tells when it is not. */
+     * read, or this is unknown: then the system asks a TCP peer every `period` seconds (0: as often
+     * as it did) whether it is there, and STREAM_CLOSED tells when it is not. */
     bool (*left)(const struct stream *s, unsigned period);
     /* Has the system ask a TCP peer so, as far as it can.  NULL: it has none. */
     void (*ask_often)(struct stream *s, const struct stream_asks *asks);
-    /* False: nobody can tell.  NULL: nobody ever can. */
+    /* False: it is unknown.  NULL: it always is. */
     bool (*unheard)(const struct stream *s, struct stream_silence *out);
     void (*shut)(struct stream *s);  /* nothing more will be written: tells the peer */
     void (*close)(struct stream *s); /* frees all but the stream itself; once */

@@ -23,8 +23,8 @@ enum client_cert { CLIENT_CERT_NONE, CLIENT_CERT_OPTIONAL, CLIENT_CERT_REQUIRED 
 
 struct tls_files {                      /* PEM paths; cert NULL: no TLS */
     const char *cert, *key, *client_ca; /* key NULL: it is in the file of the certificate */
-    const char *crl; /* revoked certificates of clients; NULL: nobody asks; needs client_ca */
-    const char *key_password;     /* NULL: an encrypted key is refused */
+    const char *crl;          /* revoked certificates of clients; NULL: no check; needs client_ca */
+    const char *key_password; /* NULL: an encrypted key is refused */
     enum client_cert client_cert; /* but for NONE, client_ca is needed */
     bool min_tls13;
 };
