@@ -1,4 +1,4 @@
-/* Rights: what a principal may do, and with what; and the roles that give them.
+/* The rights of a principal, and the roles that grant them.
  *
  * A right is a grant: patterns of methods, and of the tenants, queues and keys that they may be
  * used on.  Grants are not mixed: with the right to cancel tasks of one tenant and to inspect those
