@@ -52,9 +52,14 @@ uint32_t sim_submitted(void)
     return submitted;
 }
 
+bool sim_hour_is_over(void)
+{
+    return sim_clock_leapt() || sim_now() > SIM_MS(3600 * 1000);
+}
+
 bool sim_may_be_forgotten(void)
 {
-    return sim_clock_leapt() || submitted > MANY;
+    return sim_hour_is_over() || submitted > MANY;
 }
 
 /* --- Joins --- */
@@ -84,7 +89,7 @@ void sim_saw_cancel(struct sim_task *t, struct span result)
     bool cancelled = sim_member_true(result, "cancelled");
     if (cancelled && !*t->run)
         sim_saw_end(t);
-    if (sim_clock_leapt()) /* it may have become due, and ended */
+    if (sim_hour_is_over()) /* it may have become due, and ended */
         t->certain = false;
     if (!*t->run || !t->certain)
         return;

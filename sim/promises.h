@@ -64,8 +64,11 @@ void sim_note_said(struct sim_task *t, struct span result);
 void sim_compare_said(struct sim_task *t, uint32_t mark, struct span error, struct span result);
 void sim_forget_said(void);   /* requests since then may have changed the answers */
 uint32_t sim_submitted(void); /* submissions that were answered, followed or not */
-/* The server may have forgotten tasks that ended: a clock that leapt ended their time, or together
- * they may have more bytes than `tasks.kept_bytes` allows (tasks.md). */
+/* For the server an hour may have passed since its start, because the schedule is slow or the clock
+ * has leapt.  An hour is the delay of a run that others may join, and the `keep` of a task. */
+bool sim_hour_is_over(void);
+/* The server may have forgotten tasks that ended: their hour is over, or together they may have
+ * more bytes than `tasks.kept_bytes` allows (tasks.md). */
 bool sim_may_be_forgotten(void);
 /* Call these when a client has asked for a retry of the task, or has an answer about it. */
 void sim_asked_retry(struct sim_task *t);

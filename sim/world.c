@@ -300,8 +300,8 @@ static void cancel_runs(void)
     struct sim_link *l = sim_node_connect();
     for (uint32_t n = 0; n < sim_task_count; n++) {
         struct sim_task *t = &sim_tasks[n];
-        /* Once the clock has leapt it may have ended, and been forgotten. */
-        while (*t->run && t->certain && t->joined > 0 && !sim_clock_leapt()) {
+        /* After its hour it may have ended, and been forgotten. */
+        while (*t->run && t->certain && t->joined > 0 && !sim_hour_is_over()) {
             sim_burst_clear(&burst);
             sim_burst_add(&burst, SIM_CANCEL, "task.cancel", 1);
             sim_put_text(&burst.out, t->id);
