@@ -39,7 +39,7 @@ static struct span trim(struct span s)
     return s;
 }
 
-/* What stands before the next separator that is not quoted, which is taken off as well. */
+/* Takes the text before the next separator that is not quoted off `rest`, with the separator. */
 static struct span take_part(struct span *rest, uint8_t separator)
 {
     bool quoted = false;

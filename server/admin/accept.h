@@ -1,7 +1,7 @@
 /* What a client takes, by the headers Accept and Accept-Encoding of its request (RFC 9110, 12.5):
- * lists of ranges, each with a weight from 0 to 1, of which the one that names a thing most exactly
- * counts, wherever it stands.  A header that comes twice is one list.  What breaks the grammar is
- * passed over.
+ * lists of ranges, each with a weight from 0 to 1.  The range that names a thing most exactly
+ * counts, at whatever place in the list.  A header that comes twice is one list.  Elements that
+ * break the grammar are skipped.
  *
  * Pure; any thread. */
 #ifndef ERGON_ADMIN_ACCEPT_H

@@ -21,7 +21,7 @@ struct admin {
     struct event *tick; /* each second while something is there */
     pthread_t thread;
     bool running;  /* the thread */
-    bool stopping; /* its own: it was told */
+    bool stopping; /* the admin thread's own: it was asked to stop */
 };
 
 /* ---- its thread ---- */

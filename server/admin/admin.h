@@ -7,7 +7,7 @@
  * before the loops do.
  *
  *   admin.c        its life, and its thread
- *   web.c          a request: its checks, and who answers it
+ *   web.c          a request: its checks, and the handler that answers it
  *   connections.c  the connections of HTTP, and their bounds
  *   evhttp_errors.c  what evhttp refuses by itself
  *   http_reply.c   answers: headers, texts, JSON, errors
@@ -51,12 +51,11 @@ struct admin *admin_open(const struct admin_options *options, char *error, size_
 int admin_attach(struct admin *a, struct acceptor *acceptor, const struct rpc_shared *shared,
                  const struct admin_options *options, char *error, size_t size);
 
-/* Reads the files of certificates, authorities and lists again, those that it was opened with, for
- * connections that come from now on; where
- * authorities or lists are other ones, the certificates of clients that are connected are verified
- * once more, and who is not believed any more loses connection and session, within a second or with
- * the next request.  What else a configuration says needs a restart.  0, or -1 with a text: one
- * cannot be used, and all stay as they are. */
+/* Reads the files of certificates, authorities and revocation lists again, for new connections.  If
+ * authorities or lists have changed, the certificates of connected clients are verified once more:
+ * a client whose certificate is no longer valid loses connection and session, within a second or
+ * with its next request.  All other settings need a restart.  0, or -1 with a text: a file cannot
+ * be used, and all stay as they are. */
 int admin_reload(struct admin *a, char *error, size_t size);
 
 /* Ends all sessions and connections, and joins the thread, which blocks on nothing.  Frees it; NULL

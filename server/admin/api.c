@@ -14,7 +14,7 @@
 
 /* ---- sessions ---- */
 
-/* Who opens a session, and then has one. */
+/* A client that opens a session. */
 struct guest {
     const struct web_listener *listener;
     struct gateway_peer *peer;
@@ -216,7 +216,7 @@ void api_session_delete(struct web_listener *l, struct evhttp_request *req)
 struct api_call {
     struct evhttp_request *req;
     struct session *session;
-    struct event *vanishes; /* whoever asked; NULL: nobody looks */
+    struct event *vanishes; /* the HTTP client goes away; NULL: not watched */
     struct gateway_call *call;
 };
 
@@ -250,7 +250,7 @@ static void on_answer(void *arg, const struct gateway_answer *a)
     api_call_free(c);
 }
 
-/* The connection is the session's: what changes how it speaks, or who it is, would change that. */
+/* A method that changes the connection's framing or principal would change the session's. */
 static bool is_of_connection(const char *method)
 {
     static const char *const names[] = {"server.hello", "server.auth", "server.cancel",

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* Whoever answers, or what is being written, finds out by itself.  evhttp would not, where much is
- * left to be read: it is told that the stream has ended, and drops it. */
+/* A handler that answers, or a write under way, notices by itself.  evhttp does not notice while it
+ * has input left to read, so it is notified that the stream has ended, and drops the connection. */
 static void hang_up(const struct http_connection *c)
 {
     evutil_socket_t fd = bufferevent_getfd(c->bev);
@@ -39,7 +39,7 @@ static void let_idle_give_way(struct http_connections *c)
         hang_up(oldest);
 }
 
-/* What its input has from there on belongs to a head that is looked for, or stands behind that. */
+/* The input from `from` on belongs to a head that is being read, or follows that head. */
 static void follow_head(struct http_connection *c, size_t from)
 {
     struct evbuffer *input = bufferevent_get_input(c->bev);
@@ -117,8 +117,8 @@ static bool was_dropped(struct bufferevent *bev)
     return !ends;
 }
 
-/* Unlike a request that is too large, all of them together are nobody's own fault; but whoever has
- * most can bear it best. */
+/* All requests together are too large, which is no single client's fault: the connection with the
+ * most input is closed. */
 static void bound_input(const struct http_connections *c)
 {
     const struct http_connection *largest = NULL;
@@ -160,7 +160,7 @@ static void let_slow_give_way(struct http_connections *c, ao_time now)
         if (!slow || now - slow->since <= HTTP_ANSWER_LEAST)
             return;
         hang_up(slow);
-        slow->since = now; /* it has been told: the next one's turn */
+        slow->since = now; /* it has been notified; the next call looks at another */
     }
 }
 

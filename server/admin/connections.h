@@ -39,7 +39,7 @@ enum {
 enum http_phase {
     HTTP_READS,   /* its next request is not whole */
     HTTP_ANSWERS, /* its request is under way, or the answer has not been read */
-    HTTP_STREAMS  /* its answer has no end: who gives it has bounds of its own */
+    HTTP_STREAMS  /* its answer has no end; the handler bounds it */
 };
 
 struct http_connection {

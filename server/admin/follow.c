@@ -54,7 +54,7 @@ static json_int_t seq_of_cursor(const char *cursor)
     return number ? strtoll(number + 1, NULL, 10) : 0;
 }
 
-/* It is known where the feed is now: what lies between is passed over, and told. */
+/* The feed's present place is known: the events up to it are skipped, and their number is sent. */
 static void pass_over(struct follow *f, json_t *page)
 {
     json_int_t now = seq_of_cursor(json_string_value(json_object_get(page, "next")));

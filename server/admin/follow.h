@@ -2,9 +2,9 @@
  *
  * One page of events is asked for at a time, by the connection of the session: so each sees what
  * its principal may see, and the server waits for events instead of being asked.  Pages come at
- * most every FOLLOW_PAUSE_MS, and not while the reader has not taken what it was sent.  Whoever so
- * falls behind is told: the server says what was lost, and where more happens than is shown, the
- * rest is passed over, and how much of it there was is told.
+ * most every FOLLOW_PAUSE_MS, and not while the reader has not taken what it was sent.  A reader
+ * that falls behind is notified: the server says how many events it lost; and where more happens
+ * than is shown, the rest is skipped, and its number is sent.
  *
  * Thread: the admin thread. */
 #ifndef ERGON_ADMIN_FOLLOW_H

@@ -63,7 +63,7 @@ const char *framing_doubt(const struct evkeyvalq *headers, bool has_body)
     return doubt_of(&f, has_body);
 }
 
-/* NULL: the byte may stand there. */
+/* NULL: the byte is allowed here. */
 static const char *doubt_of_byte(const struct head_check *h, uint8_t byte)
 {
     if (byte == '\0')

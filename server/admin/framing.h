@@ -1,10 +1,10 @@
-/* Is it beyond doubt where a request ends, and whom it is for?
+/* Is it beyond doubt where a request ends, and which host it is for?
  *
- * A proxy before us may read what says so twice, or oddly, otherwise than evhttp does: then what
- * the one takes for a body is a further request to the other, in the name of whoever the proxy
- * speaks for next (request smuggling).  evhttp takes the first of several headers, "+2" for a
- * length, also of a chunk, a LF alone for the end of a line, what stands before a NUL for a value,
- * and what follows a GET for the next request, whatever its length says.
+ * A proxy in front of the server may read an ambiguous head otherwise than evhttp does.  Then bytes
+ * that one takes for a body are a further request to the other, in the name of the proxy's next
+ * client (request smuggling).  evhttp takes the first of several headers, accepts "+2" as a length,
+ * also of a chunk, and a LF alone as the end of a line, cuts a value at a NUL, and takes what
+ * follows a GET for the next request, whatever its length says.
  *
  * Pure; any thread. */
 #ifndef ERGON_ADMIN_FRAMING_H

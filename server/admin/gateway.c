@@ -19,7 +19,7 @@ struct gateway_peer {
     void *arg;
     LIST_HEAD(, gateway_call) calls; /* those that libergon has not ended */
     bool closing;                    /* gateway_close() runs */
-    bool open;                       /* `opened` has said who it is, and `lost` was not called */
+    bool open;                       /* `opened` gave a principal, and `lost` was not called */
 };
 
 /* One call of libergon, until that has ended it. */
@@ -192,7 +192,7 @@ static void refuse(struct gateway_peer *p, const char *code, const char *text)
     p->port->opened(p->arg, NULL, code, text);
 }
 
-/* What server.hello says of who we are. */
+/* The answer to server.hello names the principal of this connection. */
 static void on_hello(void *arg, const struct gateway_answer *a)
 {
     struct gateway_peer *p = arg;

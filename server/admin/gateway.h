@@ -4,8 +4,8 @@
  * To the server it is a connection like any other, that came by the admin listener from where the
  * HTTP connection came from: the address, or the user of a Unix socket.  So it has the rules of
  * that listener (its `auth` and `allow`), its address is counted, and kept out after wrong tokens;
- * a reload that takes rights away closes or lowers it, and a drain ends it.  It is never made
- * again: who it was made for asks anew.
+ * a reload that takes rights away closes or lowers it, and a drain ends it.  A lost one is
+ * never made again: its client asks anew.
  *
  * Thread: the admin thread. */
 #ifndef ERGON_ADMIN_GATEWAY_H
@@ -19,7 +19,7 @@
 #include "server/net/net.h"
 
 enum {
-    GATEWAY_CONNECT_MS = 10 * 1000, /* to be adopted, and to say who it is */
+    GATEWAY_CONNECT_MS = 10 * 1000, /* to be adopted, and to authenticate */
     GATEWAY_MESSAGE_MAX = 64 << 20, /* bytes of an answer of the server */
     GATEWAY_JSON_MAX = 8 << 20      /* bytes of a result that becomes JSON */
 };
@@ -35,15 +35,16 @@ struct gateway_peer;
 struct gateway_call;
 
 struct gateway_port {
-    /* It is known who it is: `principal` is valid during the call.  Or it came to nothing (NULL):
-     * `code` and `text` say why, as errors of the server do, and the peer is to be closed. Once. */
+    /* Authentication has ended.  `principal` is valid during the call; NULL: it failed, `code` and
+     * `text` say why, as errors of the server do, and the peer is to be closed.  Once. */
     void (*opened)(void *arg, const char *principal, const char *code, const char *text);
-    /* The server has ended the connection, after `opened` said who it is.  Once. */
+    /* The server has ended the connection, after `opened` gave a principal.  Once. */
     void (*lost)(void *arg);
 };
 
-/* Begins; `port` tells how it went, later, from the event loop.  `token`: NULL, where nobody is
- * asked, or a certificate says it; with one, that alone says who it is.  NULL without memory. */
+/* Begins; `port` is called with the outcome later, from the event loop.  `token` NULL: the listener
+ * asks for none, or a certificate names the principal; otherwise the token alone decides the
+ * principal.  NULL without memory. */
 struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,
                                   const struct net_origin *from, const char *token,
                                   const struct gateway_port *port, void *arg);
@@ -51,7 +52,7 @@ struct gateway_peer *gateway_open(struct gateway *g, uint32_t listener,
  * within the port's functions. */
 void gateway_close(struct gateway_peer *p);
 
-/* Closes all: who waits is told CLOSED, by `opened` or as an answer. */
+/* Closes all peers: each that waits is answered CLOSED, by `opened` or as an answer. */
 void gateway_end(struct gateway *g);
 
 /* Of an answer: a result (a new reference), or NULL and what to tell the page. */
@@ -69,7 +70,7 @@ typedef void gateway_answer_fn(void *arg, const struct gateway_answer *answer);
 struct gateway_call *gateway_call(struct gateway_peer *p, const char *method, const json_t *params,
                                   uint32_t ms, gateway_answer_fn *answered, void *arg,
                                   const char **code);
-/* Nobody waits for it any more: the server is told to cancel it, and it is answered CANCELLED,
+/* Asks the server to cancel a call that nobody waits for any more; the call is answered CANCELLED
  * before this returns.  Also of a peer that was closed. */
 void gateway_cancel(struct gateway_call *call);
 

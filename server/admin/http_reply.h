@@ -13,8 +13,9 @@
 struct evbuffer;
 struct evhttp_request;
 
-/* Of any answer; those that begin by themselves (live.c) call it, too.  No scripts, styles or
- * connections but our own, in no frame, no guessing of types, no address told to others. */
+/* Sets the headers of any answer; handlers that begin their answer by themselves (live.c) call it,
+ * too.  They allow no scripts, styles or connections but the page's own, no frame, no guessing of
+ * types, and no referrer. */
 void reply_headers(struct evhttp_request *req);
 
 void reply_text(struct evhttp_request *req, int status, const char *type, const char *text);

@@ -33,7 +33,7 @@ void monitoring_readyz(struct web_listener *l, struct evhttp_request *req)
     reply_text(req, wrong ? HTTP_SERVUNAVAIL : HTTP_OK, plain, text);
 }
 
-/* ---- those that ask who one is ---- */
+/* ---- paths that ask for a principal ---- */
 
 struct probe;
 typedef void probe_answer_fn(struct probe *p, const struct gateway_answer *a);
@@ -116,8 +116,8 @@ static void probe(struct web_listener *l, struct evhttp_request *req, const char
 
 /* ---- metrics ---- */
 
-/* OpenMetrics is for who asks for it: all others, browsers and old scrapers, and who takes neither,
- * get what everybody can read. */
+/* A client that asks for OpenMetrics gets it.  All others, browsers and old scrapers, get the older
+ * text format, even if they accept neither. */
 static enum metrics_format format_for(const struct evkeyvalq *headers)
 {
     static const struct accept_media media[METRICS_FORMATS] = {

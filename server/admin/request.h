@@ -27,10 +27,10 @@ json_t *request_json(struct evhttp_request *req);
  * before the request is; NULL without memory. */
 struct event *request_vanishes(struct evhttp_request *req,
                                void (*fn)(evutil_socket_t fd, short what, void *arg), void *arg);
-/* Where its connection comes from, by the listener it came to, and whom its certificate names,
- * where that says who one is: but not where a browser says that the request is not our page's,
- * since it shows the certificate to whoever has it ask.  False: the certificate names nobody, and
- * that was answered. */
+/* Where the request's connection comes from, and the user that its certificate names, if the
+ * listener authenticates by certificate.  The certificate does not count where the browser says
+ * that another site caused the request, since a browser shows it to any site.  False: the
+ * certificate names no user, and that was answered. */
 bool request_origin(const struct web_listener *l, struct evhttp_request *req,
                     struct net_origin *from);
 /* What its connection has shown; NULL: it is plain. */

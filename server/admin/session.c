@@ -59,7 +59,7 @@ static struct session *oldest_of(struct sessions *s, const char *principal)
     return oldest;
 }
 
-/* All are taken: of those who have most, and more than `count`. */
+/* All are taken: the oldest session of the principals that have most, and more than `count`. */
 static struct session *oldest_of_most(struct sessions *s, unsigned count)
 {
     const char *who = NULL;

@@ -1,5 +1,5 @@
-/* The sessions of the admin listener: who has said who it is gets a random id (the cookie), and a
- * random word that its page has to repeat (CSRF).
+/* The sessions of the admin listener: a client that has authenticated gets a random id (the
+ * cookie), and a random word that its page has to repeat (CSRF).
  *
  * Bounded in number, in all and for one principal, and in time: without a request, and in all.  The
  * table owns its sessions; what hangs on one (its connection to the server) its user takes off
@@ -41,9 +41,9 @@ struct sessions {
     struct session at[SESSIONS_MAX];
 };
 
-/* The one that has to end for another of this principal: of its own, if it has as many as it may;
- * or, if all are taken, of whoever has most, and would still have no fewer than it.  The one that
- * was used longest ago; NULL: none. */
+/* The session that has to end so that this principal gets another: one of its own, if it has as
+ * many as it may; or, if all are taken, one of the principal that has most, if that one would still
+ * have no fewer.  Of these the one that was used longest ago; NULL: none. */
 struct session *sessions_surplus(struct sessions *s, const char *principal);
 /* A new one.  NULL: all are taken, or the system gives no random bytes. */
 struct session *session_open(struct sessions *s, const char *principal, uint32_t listener,

@@ -1,4 +1,4 @@
-/* A request: first the checks that no answer may come before, then who answers it. */
+/* A request: first the checks that each request has to pass, then the handler that answers it. */
 #include "server/admin/web.h"
 
 #include <event2/buffer.h>
@@ -24,7 +24,7 @@
 #include "server/admin/request.h"
 #include "server/net/stream/tls_bare.h"
 
-/* ---- who answers ---- */
+/* ---- the handlers ---- */
 
 enum { READS = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD, CHANGES = EVHTTP_REQ_POST | EVHTTP_REQ_DELETE };
 

@@ -40,7 +40,8 @@ struct web_listener {
     struct evconnlistener *accepts; /* http's */
     struct tls_context *tls;        /* NULL: plain */
     struct tls_files files;         /* of which it was made, and a reload makes the next */
-    /* What a reload brought, to be used from the next connection on; whoever takes it out owns it.
+    /* What a reload brought, to be used from the next connection on; the thread that takes it out
+     * owns it.
      * Exchanged: release by the main thread, acquire by the admin thread. */
     _Atomic(struct tls_context *) tls_next;
     enum listener_auth auth;

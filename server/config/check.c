@@ -269,7 +269,7 @@ static void check_tenant(const struct subject *s, const struct config_tenant *t)
     }
 }
 
-/* Patterns are kept with commas between them, and '*' stands at their end. */
+/* Patterns are kept with commas between them; '*' is allowed at the end of each. */
 static void check_patterns(const struct subject *s, const char *path,
                            const struct config_texts *patterns)
 {

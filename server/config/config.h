@@ -64,7 +64,7 @@ struct config_listener {
     enum client_cert client_cert;
     enum listener_auth auth;
     struct config_texts allow; /* globs of the methods that may be called; none: all */
-    bool insecure;             /* may stand beyond loopback without TLS or a token */
+    bool insecure;             /* allowed beyond loopback without TLS or a token */
     bool raw;                  /* answers use the old raw family only: no str8, bin, ext */
     bool penalties;            /* limits.penalty counts */
     uint32_t mode;             /* URL_UNIX: permission bits of the socket */
@@ -142,7 +142,7 @@ struct config {
         uint32_t stepped_turns;  /* submitted ones that take turns: then no more are begun */
         uint32_t blocking_count; /* threads */
         uint32_t blocking_queue; /* tasks, each */
-        uint32_t blocking_max;   /* threads, those that stand in included; 0: twice as many; counts
+        uint32_t blocking_max;   /* threads, spare ones included; 0: twice as many; counts
                                     with a list too */
         enum config_bound bound; /* of all of them */
         /* Not empty: exactly these, and none of the above counts but stepped_parked, stepped_turns
@@ -156,7 +156,7 @@ struct config {
         uint32_t queue; /* tasks in the common queue */
     } manager;
 
-    char *store; /* path of the file that durable tasks stand in; NULL: there is none */
+    char *store; /* path of the file of durable tasks; NULL: there is none */
 
     struct jobs_settings tasks;
 
@@ -171,7 +171,7 @@ struct config {
         uint64_t spin; /* ns; IDLE_SPIN and IDLE_AUTO */
     } idle;
 
-    struct net_limits net; /* keys limits.*, as they are read: 0 stands for "auto" or "off" */
+    struct net_limits net; /* keys limits.*, as they are read: 0 means "auto" or "off" */
 
     /* What plan_limits() and plan_accounts() make the rest of. */
     struct {
@@ -253,7 +253,7 @@ struct config_input {
  * reads the flags alone.  It reads files, so it may block; a reload calls it again with the same
  * input.  The result is the caller's, for config_free().
  *
- * NULL and errno: EINVAL when something is wrong (all that was found stands in in->errors, a line
+ * NULL and errno: EINVAL when something is wrong (in->errors has all that was found, a line
  * each), ENOMEM without memory. */
 struct config *config_load(const struct config_input *in, enum config_action *action);
 void config_free(struct config *c); /* NULL is fine; secrets are wiped */

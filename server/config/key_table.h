@@ -70,7 +70,7 @@ extern const struct config_type config_textlist; /* struct config_texts; a text 
 extern const struct config_type config_namelist; /* the same, of names instead of paths */
 extern const struct config_type config_urlmaps;  /* of maps; a text adds one by its first key,
                                                   * which is a URL */
-extern const struct config_type config_maps;     /* of maps; no text stands for one */
+extern const struct config_type config_maps;     /* of maps, which no text can express */
 
 struct config_key {
     const char *path; /* from the top of its table: "limits.message" */
@@ -79,7 +79,7 @@ struct config_key {
     size_t offset;            /* of the member */
     const char *normal;       /* default as text; NULL: empty */
     int64_t min, max;         /* numbers: both inclusive */
-    const char *const *words; /* words: all, ended by NULL; numbers: one that stands for... */
+    const char *const *words; /* words: all, ended by NULL; numbers: one that means for... */
     int64_t word_value;       /* ...this value, which min and max need not include */
     const struct config_table *elements; /* lists of maps: the table of one element, else NULL */
     size_t count_offset;                 /* likewise: of the member that counts them, a size_t */

@@ -55,7 +55,7 @@ static void put_origin(const struct printer *p, int column, const char *origin)
             (int)len, plain);
 }
 
-/* "key: value"; a NULL value stands for what is not set or must not be shown. */
+/* "key: value"; a NULL value: it is not set, or must not be shown. */
 static void put_value(const struct printer *p, int column, const struct config_key *key,
                       const char *value, const char *origin)
 {
@@ -82,7 +82,7 @@ static void put_texts(const struct printer *p, int indent, const struct config_k
     }
 }
 
-/* Opens the groups of `path` that those of `before` did not; returns how deep the key stands. */
+/* Opens the groups of `path` that those of `before` did not; returns the depth of the key. */
 static int open_groups(const struct printer *p, const char *path, const char *before, int indent)
 {
     bool shared = true;
@@ -106,8 +106,8 @@ static bool is_text_list(const struct config_key *key)
 
 /* ---- elements ---- */
 
-/* What was not written and is the default stands as a comment: some keys are refused where they
- * have no meaning, and what is printed must be accepted again. */
+/* A default that nobody wrote is printed as a comment: some keys are refused where they have no
+ * meaning, and what is printed must be accepted again. */
 static void put_element_value(const struct printer *p, int indent, const struct config_key *key,
                               const void *element, const char *origin, bool first)
 {

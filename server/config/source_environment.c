@@ -19,7 +19,7 @@ const char *config_getenv(char *const *envp, const char *name)
     return NULL;
 }
 
-/* The elements stand between commas; blanks around them do not count. */
+/* Commas separate the elements; blanks around them do not count. */
 static void take_list(struct config_report *r, const struct config_target *t,
                       const struct config_key *key, const char *value)
 {

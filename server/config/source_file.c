@@ -1,6 +1,6 @@
 /* The YAML file.  libyaml's tree is walked along the table of keys, since it knows the line of
  * every node: an unknown key, a key written twice, a list where a value belongs and a value that
- * is refused are each told with their line, all in one run. */
+ * is refused are each reported with their line, all in one run. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static void take_group(struct walk *w, const struct config_target *t, yaml_node_
         problem_at(w, node, path, "is a group of keys (write them below it, indented)");
 }
 
-/* `group` is where the map stands in the table: "", "limits.", "executors.stepped." */
+/* `group` is the map's place in the table: "", "limits.", "executors.stepped." */
 static void take_pair(struct walk *w, const struct config_target *t, const char *group,
                       const yaml_node_t *name, yaml_node_t *value)
 {

@@ -2,7 +2,7 @@
  * For server/config/ only.
  *
  * A load uses all of this on one thread.  Problems are collected, so that one run shows them all:
- * no function fails, and whoever loads looks at the report in the end. */
+ * no function fails, and config_load() looks at the report in the end. */
 #ifndef ERGON_CONFIG_SOURCES_H
 #define ERGON_CONFIG_SOURCES_H
 
@@ -25,7 +25,7 @@ config_problem(struct config_report *r, const struct config_origin *origin,
 void config_origin_text(const struct config_origin *origin, const struct config_key *key,
                         const char *file, char *buf, size_t size);
 
-/* A struct that a table describes, and where it stands in the whole.  All borrowed. */
+/* A struct that a table describes, and its place in the configuration.  All borrowed. */
 struct config_target {
     const struct config_table *table;
     void *base;

@@ -5,7 +5,7 @@
 #include "server/metrics/families.h"
 #include "server/metrics/metrics.h"
 
-/* Names are cut: a series of a name may stand there once only. */
+/* Names are cut: a name may have one series only. */
 static bool merges(struct account_top *all, uint32_t count, const struct account_top *one)
 {
     for (uint32_t i = 0; i < count; i++)

@@ -72,7 +72,7 @@ static void read_row(const struct tasks *tasks, uint32_t index, struct row *out)
     tasks_method_times(tasks, index, &out->counts.times);
 }
 
-/* --- Who has a series of its own --- */
+/* --- Which methods have a series of their own --- */
 
 static bool grow(struct method_board *b, uint32_t methods)
 {
@@ -154,7 +154,7 @@ static const char *label(char *labels, size_t size, const struct row *row)
     return metrics_label(labels, size, "method", row->name);
 }
 
-/* A number of each row, that stands `at` bytes from its begin. */
+/* A number of each row, `at` bytes from its begin. */
 static void write_field(struct metrics_text *t, const struct method_board *b,
                         const struct metrics_family *f, size_t at)
 {

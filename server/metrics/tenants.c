@@ -4,7 +4,7 @@
 
 #include "server/metrics/families.h"
 
-/* Names are cut: a series of a name may stand there once only. */
+/* Names are cut: a name may have one series only. */
 static bool merges(struct jobs_tenant_shown *all, uint32_t count,
                    const struct jobs_tenant_shown *one)
 {

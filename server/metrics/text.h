@@ -1,7 +1,7 @@
 /* Figures as text, written into a buffer that grows: families with their type, unit and help, and
  * their samples.  It is OpenMetrics 1.0, or what was before it, Prometheus' text format 0.0.4:
- * there a family has the name of its samples, an info is a gauge, and neither units nor an end are
- * told.
+ * there a family has the name of its samples, an info is a gauge, and there are neither units nor
+ * an end mark.
  *
  * A family is begun once, and all its samples follow before the next begins.  Labels are text that
  * has its names and quotes already, as metrics_label() makes it.
@@ -61,7 +61,7 @@ void metrics_histogram(struct metrics_text *t, const struct metrics_family *f, c
 /* The last line, where the format has one. */
 void metrics_end(struct metrics_text *t);
 
-/* `name="value"`, escaped, behind what stands in `labels`; what does not fit is left out whole, and
+/* Appends `name="value"`, escaped, to `labels`; what does not fit is left out whole, and
  * bytes that are no UTF-8 become '?'.  Returns `labels`. */
 char *metrics_label(char *labels, size_t size, const char *name, const char *value);
 

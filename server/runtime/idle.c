@@ -5,7 +5,7 @@
 
 /* While there is work, the poller is called at least this often, so that ready events wait no
  * longer.  A call takes 0.2 us, one per cent of the interval.  The bound in rounds is for a clock
- * that stands still. */
+ * that does not advance. */
 #define POLL_INTERVAL AO_US(20)
 enum { POLL_ROUNDS = 64 };
 
@@ -103,7 +103,7 @@ static bool spin_look(struct activator *a)
 }
 
 /* The number of checks is bounded as well, far above what fits into the time, since a virtual clock
- * stands still. */
+ * does not advance. */
 static bool spin(struct activator *a, ao_time from, ao_time window)
 {
     for (ao_time looks = window / SPIN_LOOK_LEAST + 1; looks > 0; looks--) {

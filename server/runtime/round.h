@@ -19,7 +19,7 @@ void lanes_forget(struct activator *a);   /* when the activator closes */
 
 /* step.c: steps each object that is active now, once, in order */
 void step_round(struct activator *a);
-void step_behind(struct activator *a); /* steps objects that stand behind, for a quantum */
+void step_behind(struct activator *a); /* steps the objects that are behind, for a quantum */
 
 /* hook.c */
 void hooks_run(struct activator *a); /* at the end of the round */

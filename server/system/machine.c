@@ -22,7 +22,7 @@ struct cgroup_limit {
     uint64_t (*in_v2)(const char *directory);
 };
 
-/* The smaller of two limits; 0 stands for no limit. */
+/* The smaller of two limits; 0 means no limit. */
 static uint64_t cgroup_tighter(uint64_t a, uint64_t b)
 {
     if (a == 0 || b == 0)

@@ -1,5 +1,5 @@
-/* Headers that an operator adds to each request to the collector, as a token: they stand in a file,
- * a line each, "Name: value".  Empty lines are nothing, nor are those that begin with '#'.
+/* Headers that an operator adds to each request to the collector, as a token: a file has them, a
+ * line each, "Name: value".  Empty lines and lines that begin with '#' are skipped.
  *
  * Thread: any; a list does not change once it is made. */
 #ifndef ERGON_TRACING_COLLECTOR_HEADERS_H
@@ -17,10 +17,10 @@ struct collector_headers {
     char text[];
 };
 
-/* Of a file's contents.  NULL with a text that begins with the line and never has what stands
- * there, since that may be a secret: no "Name: value"; a name that is none, stands twice, or is the
- * server's own (Host, Content-Type, what frames a request); a control character in a value; more
- * than COLLECTOR_HEADERS_MAX; no memory. */
+/* Reads a file's contents.  NULL with a text that begins with the number of the line and never
+ * quotes it, since it may have a secret: no "Name: value"; a name that is not valid, comes twice,
+ * or is the server's own (Host, Content-Type, what frames a request); a control character in a
+ * value; more than COLLECTOR_HEADERS_MAX; no memory. */
 struct collector_headers *collector_headers_parse(struct span text, char *error, size_t size);
 
 /* Blocks on the file.  NULL with a text, which names it: it cannot be read, is larger than

@@ -1,4 +1,4 @@
-/* TLS to a collector: who it must be, and why it was not believed to be that.
+/* TLS to a collector: which name its certificate must have, and why it was refused.
  *
  * Its certificate must come from an authority that is known here, and have the host's name, or its
  * address, as a subjectAltName.

@@ -41,7 +41,7 @@ enum {
 
 static const uint64_t ALL = UINT64_MAX; /* spans of a batch */
 
-/* How the last request ended, which the log is told when it changes. */
+/* How the last request ended; a change is logged. */
 enum state { WELL, OBJECTS, FAILS };
 
 struct exporter {
@@ -333,7 +333,7 @@ static struct bufferevent *new_stream(struct exporter *e)
         ssl ? bufferevent_openssl_socket_new(e->base, -1, ssl, BUFFEREVENT_SSL_CONNECTING,
                                              BEV_OPT_CLOSE_ON_FREE)
             : NULL;
-    if (bev) /* who says how long its answer is need say no goodbye */
+    if (bev) /* an answer with a length needs no close_notify */
         bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
     return bev;
 }

@@ -190,7 +190,7 @@ static void write_scope(struct out *o, const void *what)
     put_bytes(o, VERSION, span_text(head->version));
 }
 
-/* The lengths of both messages count what stands behind, too. */
+/* The lengths of both messages count what follows, too. */
 static void put_head(struct out *o, const struct otlp_head *head, size_t spans)
 {
     enum { RESOURCE_SPANS = 1, RESOURCE = 1, SCOPE_SPANS = 2, SCOPE = 1 };

@@ -9,7 +9,7 @@
 
 struct otlp_answer {
     uint64_t rejected; /* spans, of a request that was taken otherwise */
-    struct span text;  /* in the body, as it stands there; empty: none */
+    struct span text;  /* in the body, unchanged; empty: none */
 };
 
 /* Of a body with the status 200; fields that are not known are passed over.  False: it is no such

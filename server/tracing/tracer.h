@@ -14,7 +14,7 @@
 struct tracer;
 
 enum {
-    TRACER_PARTS = 1000000, /* what a sample is told in */
+    TRACER_PARTS = 1000000, /* the unit of a sampling rate */
     TRACER_SPANS = 8192,    /* that wait */
     TRACER_BYTES = 8 << 20  /* that these take */
 };
@@ -25,7 +25,7 @@ struct tracer *tracer_new(uint32_t sample);
 /* Nobody else uses it any more; what waits goes with it.  NULL is fine. */
 void tracer_free(struct tracer *t);
 
-/* Is a span of this trace to be told?  `t` NULL: none is. */
+/* Is a span of this trace to be exported?  `t` NULL: none is. */
 static inline bool tracer_wants(const struct tracer *t, const struct trace_context *context)
 {
     return t && trace_context_is(context) && trace_context_sampled(context);
@@ -68,7 +68,8 @@ struct tracer_span {
 /* Called on whichever thread adds the first span to an empty list; blocks on nothing.  Before any
  * is added. */
 void tracer_on_first(struct tracer *t, void (*first)(void *arg), void *arg);
-/* All that wait, oldest first: the caller's, who gives each back by tracer_done(). */
+/* All spans that wait, oldest first.  The caller owns them, and gives each back by tracer_done().
+ */
 struct tracer_span *tracer_take(struct tracer *t);
 static inline struct tracer_span *tracer_next(const struct tracer_span *span)
 {

@@ -1,6 +1,6 @@
 /* The parts of the module `demo`: what takes time, fails or lasts, for demonstrations, tests and
- * measurements.  Whoever may call these can keep a server busy, so that it has them only when it is
- * asked to (--module demo).
+ * measurements.  A client that may call these can keep a server busy, so a server has them only on
+ * request (--module demo).
  *
  * Constants: any thread. */
 #ifndef ERGON_DEMO_H

@@ -5,7 +5,7 @@
  * when their turn comes.  Objects that are appended meanwhile come after the mark and are visited
  * by the next walk, except those that dispatcher_run_next() puts first.
  *
- * Objects that stand behind (object.h) are in other lists, their parties.  A walk of these visits
+ * Objects that are behind (object.h) are in other lists, their parties.  A walk of these visits
  * the first object of each party in turn.  It begins where the last such walk ended, may end early,
  * and visits no object twice.
  *
@@ -20,7 +20,7 @@
 
 enum { OUT_OF_TURN_MAX = 256 }; /* visits per walk; the objects in the list get their turn, too */
 
-/* A party: objects that stand behind and share their turns. */
+/* A party: objects that are behind and share their turns. */
 struct behind {
     struct ao first, last; /* sentinels */
     struct ao mark; /* the end of the current walk of the party; it stays until the next walk */

@@ -24,12 +24,12 @@ struct frame;
  * it already.  If ao_activate() refuses, nothing happens, and no error is returned. */
 void ao_run_next(struct ao *ao);
 
-/* Objects that stay active for long stand *behind* the others, so that the others wait only
+/* Objects that stay active for long are put *behind* the others, so that the others wait only
  * briefly.
  *
  * In each round the objects behind are stepped after all others, and after the output of these has
  * been sent.  They take turns: as many are stepped as fit into a quantum, at least one, and none
- * twice.  So a round gets longer by one quantum, however many objects stand behind, and each of
+ * twice.  So a round gets longer by one quantum, however many objects are behind, and each of
  * them makes progress.
  *
  * They are grouped into parties, which also take turns: a party of a thousand objects gets no more

@@ -1,5 +1,5 @@
 /* The trace: one line per state change or hand-over, off by default.  It is the debugging log, the
- * oracle of the golden tests, and a newcomer's tour.
+ * oracle of the golden tests, and a tour for new contributors.
  *
  *     [   4] conn 1     OPEN -> DRAINING (peer eof, 1 in flight)
  *

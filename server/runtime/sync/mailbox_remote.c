@@ -171,18 +171,18 @@ static void leave(struct ao_wait *w)
 
 static const struct ao_wait_class room_wait = {.leave = leave};
 
-static void start(void *object, void *value, struct ao_wait *stand_in)
+static void start(void *object, void *value, struct ao_wait *proxy)
 {
     struct ao_mailbox_remote *r = object;
     (void)value;
     int error = take_room(r);
     if (error == AO_E_CLOSED) {
-        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
+        ao_wait_settle(proxy, AO_WAIT_CLOSED, NULL);
     } else if (error == 0) {
-        ao_wait_grant(stand_in, &room_wait, r, NULL);
+        ao_wait_grant(proxy, &room_wait, r, NULL);
     } else {
-        ao_wait_pend(stand_in, &room_wait, r);
-        ao_wait_push(&r->waiters, stand_in);
+        ao_wait_pend(proxy, &room_wait, r);
+        ao_wait_push(&r->waiters, proxy);
     }
 }
 

@@ -20,8 +20,8 @@ struct remote_wait {
 
     /* Home; `outcome` passes to here with the answer. */
     struct ao_wait_listener listener;
-    struct port_guest guest; /* while the stand-in is pending, if the class has a `close` */
-    struct ao_wait stand_in;
+    struct port_guest guest; /* while the proxy is pending, if the class has a `close` */
+    struct ao_wait proxy;
     enum ao_wait_outcome outcome;
 };
 
@@ -71,7 +71,7 @@ static void deliver_answer(struct letter *letter, bool dropped)
 
 static void answer(struct remote_wait *r)
 {
-    r->outcome = r->stand_in.outcome;
+    r->outcome = r->proxy.outcome;
     r->go.deliver = deliver_answer;
     port_send(r->here, &r->go);
 }
@@ -82,10 +82,10 @@ static void leave_port(struct remote_wait *r)
         port_leave(&r->guest);
 }
 
-static void settled(struct ao_wait_listener *listener, struct ao_wait *stand_in)
+static void settled(struct ao_wait_listener *listener, struct ao_wait *proxy)
 {
     struct remote_wait *r = ao_of(listener, struct remote_wait, listener);
-    (void)stand_in;
+    (void)proxy;
     leave_port(r);
     if (port_goes(r->home))
         drop_reference(r); /* there is no waiter any more */
@@ -110,17 +110,17 @@ static void deliver_start(struct letter *letter, bool dropped)
     r->guest.port_goes = port_goes_now;
     if (r->cls->close)
         port_enter(r->home, &r->guest);
-    r->stand_in = (struct ao_wait){.listener = &r->listener, .listened = true};
-    r->cls->start(r->object, r->value, &r->stand_in);
+    r->proxy = (struct ao_wait){.listener = &r->listener, .listened = true};
+    r->cls->start(r->object, r->value, &r->proxy);
 }
 
-/* The start came before, by the order of one thread's letters; so the stand-in is pending, or the
+/* The start came before, by the order of one thread's letters; so the proxy is pending, or the
  * answer is on its way. */
 static void deliver_cancel(struct letter *letter, bool dropped)
 {
     struct remote_wait *r = ao_of(letter, struct remote_wait, cancel);
-    if (!dropped && r->stand_in.outcome == AO_WAIT_PENDING) {
-        ao_wait_cancel(&r->stand_in);
+    if (!dropped && r->proxy.outcome == AO_WAIT_PENDING) {
+        ao_wait_cancel(&r->proxy);
         leave_port(r);
         answer(r);
     }
@@ -153,7 +153,7 @@ void remote_wait_start(const struct remote_wait_class *cls, void *object, void *
 struct thread_wait {
     struct letter go;
     struct letter cancel;
-    /* References: one of the thread, which passes to `cancel`; one of home, until the stand-in is
+    /* References: one of the thread, which passes to `cancel`; one of home, until the proxy is
      * settled or withdrawn. */
     _Atomic uint32_t refs;
     /* enum ao_wait_outcome: PENDING, then once something else.  Release where it is changed,
@@ -166,8 +166,8 @@ struct thread_wait {
 
     /* Home. */
     struct ao_wait_listener listener;
-    struct port_guest guest; /* while the stand-in is pending, if the class has a `close` */
-    struct ao_wait stand_in;
+    struct port_guest guest; /* while the proxy is pending, if the class has a `close` */
+    struct ao_wait proxy;
 };
 
 static void thread_drop(struct thread_wait *t)
@@ -198,7 +198,7 @@ static void thread_answer(struct thread_wait *t, enum ao_wait_outcome outcome)
     if (decide(t, outcome))
         bell.wake(bell.arg);
     else
-        ao_wait_cancel(&t->stand_in); /* the thread has left: what was granted goes to the next */
+        ao_wait_cancel(&t->proxy); /* the thread has left: what was granted goes to the next */
     thread_drop(t);
 }
 
@@ -208,11 +208,11 @@ static void thread_leave_port(struct thread_wait *t)
         port_leave(&t->guest);
 }
 
-static void thread_settled(struct ao_wait_listener *listener, struct ao_wait *stand_in)
+static void thread_settled(struct ao_wait_listener *listener, struct ao_wait *proxy)
 {
     struct thread_wait *t = ao_of(listener, struct thread_wait, listener);
     thread_leave_port(t);
-    thread_answer(t, (enum ao_wait_outcome)stand_in->outcome);
+    thread_answer(t, (enum ao_wait_outcome)proxy->outcome);
 }
 
 static void thread_port_goes(struct port_guest *guest)
@@ -232,17 +232,17 @@ static void thread_deliver_start(struct letter *letter, bool dropped)
     t->guest.port_goes = thread_port_goes;
     if (t->cls->close)
         port_enter(t->home, &t->guest);
-    t->stand_in = (struct ao_wait){.listener = &t->listener, .listened = true};
-    t->cls->start(t->object, t->value, &t->stand_in);
+    t->proxy = (struct ao_wait){.listener = &t->listener, .listened = true};
+    t->cls->start(t->object, t->value, &t->proxy);
 }
 
-/* The start came before, by the order of one thread's letters; so the stand-in is pending, or
+/* The start came before, by the order of one thread's letters; so the proxy is pending, or
  * settled. */
 static void thread_deliver_cancel(struct letter *letter, bool dropped)
 {
     struct thread_wait *t = ao_of(letter, struct thread_wait, cancel);
-    if (!dropped && t->stand_in.outcome == AO_WAIT_PENDING) {
-        ao_wait_cancel(&t->stand_in);
+    if (!dropped && t->proxy.outcome == AO_WAIT_PENDING) {
+        ao_wait_cancel(&t->proxy);
         thread_leave_port(t);
         thread_drop(t);
     }

@@ -14,9 +14,9 @@
 /* An object waits for something whose home is another activator.
  *
  *   here (the waiter's activator)             home (of what is waited for)
- *     start: the record is pending   --go-->    a stand-in record waits in the queue
- *     answer: the record is settled  <--go--    the stand-in is settled
- *     the waiter leaves              --cancel-> the stand-in, if still pending, is withdrawn
+ *     start: the record is pending   --go-->    a proxy record waits in the queue
+ *     answer: the record is settled  <--go--    the proxy is settled
+ *     the waiter leaves              --cancel-> the proxy, if still pending, is withdrawn
  *
  * The letter `go` always comes back as the answer: a grant that crosses a cancel finds no waiter,
  * and is undone.  So each side has its own fields, and only the count of references is shared: one
@@ -27,9 +27,9 @@
 struct remote_wait;
 
 struct remote_wait_class {
-    /* Called at home: starts the stand-in, as a start function does. */
-    void (*start)(void *object, void *value, struct ao_wait *stand_in);
-    /* Called at home when its port is freed: settles all stand-ins.  NULL: the object's owner ends
+    /* Called at home: starts the proxy, as a start function does. */
+    void (*start)(void *object, void *value, struct ao_wait *proxy);
+    /* Called at home when its port is freed: settles all proxies.  NULL: the object's owner ends
      * the object before the port. */
     void (*close)(void *object);
     /* Called here: the wait was granted.  Settles `w` READY. */
@@ -51,9 +51,9 @@ void remote_wait_start(const struct remote_wait_class *cls, void *object, void *
 /* A thread that runs no activator waits for something whose home is an activator.
  *
  *   the thread                                home (of what is waited for)
- *     start                        --go-->      a stand-in record waits in the queue
- *     wakes, and takes the answer  <--wake--    the stand-in is settled
- *     leaves                       --cancel-->  the stand-in, if still pending, is withdrawn
+ *     start                        --go-->      a proxy record waits in the queue
+ *     wakes, and takes the answer  <--wake--    the proxy is settled
+ *     leaves                       --cancel-->  the proxy, if still pending, is withdrawn
  *
  * One word decides which side was first: either home changes it from pending to the answer, or the
  * thread changes it from pending to cancelled.  So a grant to a thread that has left is given back

@@ -67,16 +67,16 @@ static uint32_t as_permits(const void *value)
     return (uint32_t)(uintptr_t)value;
 }
 
-static void start(void *object, void *value, struct ao_wait *stand_in)
+static void start(void *object, void *value, struct ao_wait *proxy)
 {
     struct ao_sem_remote *r = object;
     if (r->sem)
-        ao_sem_acquire_n(r->sem, as_permits(value), stand_in);
+        ao_sem_acquire_n(r->sem, as_permits(value), proxy);
     else
-        ao_wait_settle(stand_in, AO_WAIT_CLOSED, NULL);
+        ao_wait_settle(proxy, AO_WAIT_CLOSED, NULL);
 }
 
-/* A semaphore of ao_sem_remote_new() has no owner who would close it. */
+/* A semaphore of ao_sem_remote_new() has no owner that would close it. */
 static void close_for_all(void *object)
 {
     struct ao_sem_remote *r = object;

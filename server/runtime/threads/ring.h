@@ -102,7 +102,8 @@ static inline bool ring_stage(struct ring *r, void *item)
  * gives it back. */
 static inline void *ring_take_back(struct ring *r, uint32_t nth)
 {
-    /* Relaxed: the exchange decides who has the item; the producer wrote what it points to. */
+    /* Relaxed: the exchange decides which side has the item; the producer wrote what it points to.
+     */
     return atomic_exchange_explicit(&r->slots[(r->staged - 1 - nth) & r->mask], NULL,
                                     memory_order_relaxed);
 }
