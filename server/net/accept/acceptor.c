@@ -7,6 +7,7 @@
  * later. */
 #include "server/net/accept/acceptor_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ static void punish(struct acceptor *a, const struct conn_slot *slot)
 
 static void come_home(struct acceptor *a, struct conn_slot *slot)
 {
+    assert(!slot->home && slot->connection == NULL && (!slot->left || a->leaving > 0));
     punish(a, slot);
     if (slot->left)
         a->leaving--;
@@ -67,6 +69,7 @@ bool acceptor_take(struct acceptor *a)
 
 void acceptor_let_go(struct acceptor *a)
 {
+    assert(atomic_load_explicit(&a->at_work, memory_order_relaxed)); /* its own, so no order */
     atomic_store_explicit(&a->at_work, false, memory_order_release);
 }
 

@@ -1,4 +1,5 @@
 /* Drain, abort, reload: any thread asks for them, the acceptor does them, and tells each loop. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -157,6 +158,7 @@ void acceptor_note_taken(struct reload *r)
 {
     struct reload_command *command = r->command;
 
+    assert(command->left > 0);
     reload_free(r);
     if (--command->left > 0)
         return;

@@ -1,5 +1,6 @@
 #include "server/net/accept/pending_users.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,6 +61,7 @@ static void change(struct pending_users *n, struct name_wait *w, enum stage stag
 /* It waits no more, and is counted no more; its socket is the caller's. */
 static void leave(struct pending_users *n, struct name_wait *w)
 {
+    assert(n->count > 0 && w->listener->rules.open > 0);
     change(n, w, ASKED, NULL);
     TAILQ_REMOVE(&n->all, w, in_all);
     TAILQ_REMOVE(&w->user->members, &w->of_user, link);
@@ -229,6 +231,7 @@ static bool go_on(struct acceptor *a, struct name_wait *w, ao_time now, struct n
 {
     const char *name = w->why == NULL ? users_find(a->users, w->uid, now) : NULL;
 
+    assert(w->stage == READY);
     if (w->why != NULL) {
         refuse_wait(a, w, w->why);
     } else if (name == NULL) { /* others have come in between, or all names were forgotten */
@@ -274,5 +277,6 @@ void pending_users_drop(struct acceptor *a)
         close(w->fd);
         leave(&a->pending_users, w);
     }
+    assert(a->pending_users.count == 0);
     origins_fini(&a->pending_users.users);
 }

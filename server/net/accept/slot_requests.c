@@ -45,6 +45,7 @@ static bool may_ask(const struct loop_link *link)
 static void ask(struct acceptor *a, struct slot_request *c, uint32_t loop, enum evicted who,
                 struct conn_slot *victim)
 {
+    assert(c->slot != NULL && (victim == NULL || (!victim->asked && !victim->left)));
     c->loop = loop;
     c->victim = victim;
     c->eviction = (struct eviction){.message = {.kind = LOOP_EVICT, .fd = -1},
@@ -108,6 +109,7 @@ static bool ask_largest(struct acceptor *a, struct slot_request *c)
 
 static void end(struct acceptor *a, struct slot_request *c)
 {
+    assert(c->slot != NULL && a->slot_request_count > 0);
     c->slot = NULL;
     a->slot_request_count--;
 }
@@ -169,6 +171,7 @@ void slot_request_place(struct acceptor *a, struct conn_slot *slot)
 /* It waits for the answer no more. */
 static void let_go(struct conn_slot *victim)
 {
+    assert(victim->asked);
     victim->asked = false;
     if (victim->home)
         free(victim);
@@ -178,6 +181,7 @@ void slot_request_answered(struct acceptor *a, struct eviction *y)
 {
     struct slot_request *c = ao_of(y, struct slot_request, eviction);
 
+    assert(c->slot != NULL && a->links[c->loop].slot_requests > 0);
     a->links[c->loop].slot_requests--;
     if (y->slot != NULL && !y->slot->left) {
         slot_uncount(a, y->slot);

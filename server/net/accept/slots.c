@@ -33,6 +33,7 @@ const char *slot_over_limit(const struct listener *l, uint64_t key)
 
 bool acceptor_has_room(const struct acceptor *a)
 {
+    assert(a->kept <= a->open);
     return a->limits.connections == 0 ||
            a->open - a->kept + pending_users_places(&a->pending_users) < a->limits.connections;
 }
@@ -78,6 +79,7 @@ static uint32_t fewest(struct acceptor *a)
 {
     uint32_t best = a->turn;
 
+    assert(best < a->loop_count);
     for (uint32_t i = 1; i < a->loop_count; i++) {
         uint32_t at = (a->turn + i) % a->loop_count;
         if (is_better(&a->links[at], &a->links[best]))
@@ -92,6 +94,7 @@ void slot_send(struct acceptor *a, struct conn_slot *slot)
     uint32_t loop = fewest(a);
     struct loop_link *link = &a->links[loop];
 
+    assert(!slot->left && slot->connection == NULL && slot->message.fd >= 0);
     slot->message.loop = (uint16_t)loop;
     slot->id = ++a->next_id;
     TAILQ_INSERT_HEAD(&origin_of(a, slot)->members, &slot->of_origin, link);
@@ -130,6 +133,7 @@ void slot_refuse_peer(const struct listener_rules *rules, int fd, const char *pe
 
 void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 {
+    assert(slot->rules->open > 0);
     slot_refuse_peer(slot->rules, slot->message.fd, slot->peer, why);
     --slot->rules->open;
     origins_leave(&a->origins, origin_of(a, slot));
@@ -139,6 +143,8 @@ void slot_refuse(struct acceptor *a, struct conn_slot *slot, const char *why)
 void slot_uncount(struct acceptor *a, struct conn_slot *slot)
 {
     assert(!slot->left);
+    assert(a->open > 0 && a->links[slot->message.loop].open > 0 && slot->rules->open > 0);
+    assert(a->kept >= slot->kept && slot->rules->kept >= slot->kept);
     slot->left = true;
     a->open--;
     a->links[slot->message.loop].open--;

@@ -1,5 +1,6 @@
 #include "server/net/connection/chunk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static struct chunk *chunk_new(struct chunk_pool *pool, size_t room)
@@ -9,6 +10,7 @@ static struct chunk *chunk_new(struct chunk_pool *pool, size_t room)
     struct chunk *k = pooled ? pool->first : NULL;
 
     if (k != NULL) {
+        assert(pool->count > 0);
         pool->first = k->next;
         pool->count--;
     } else {
@@ -84,6 +86,9 @@ uint8_t *chunk_reserve(struct chunk_chain *chain, struct chunk_pool *pool, size_
 
 void chunk_commit(struct chunk_chain *chain, uint8_t *end)
 {
+    assert(chain->last != NULL &&
+           chain->last->limit != NULL); /* chunk_reserve() was the last call */
+    assert(end >= chain->last->end && end <= chain->last->limit);
     chain->bytes += (size_t)(end - chain->last->end);
     chain->last->end = end;
 }
@@ -134,6 +139,7 @@ struct span chunk_borrowed(const struct chunk_chain *chain)
 
 void chunk_adopt(const struct chunk_chain *chain, void *block, void (*release)(void *block))
 {
+    assert(chain->last != NULL && borrows(chain->last));
     chain->last->block = block;
     chain->last->release = release;
 }
@@ -170,6 +176,7 @@ static void pop(struct chunk_chain *chain, struct chunk_pool *pool)
 
 void chunk_consume(struct chunk_chain *chain, struct chunk_pool *pool, size_t bytes)
 {
+    assert(bytes <= chain->bytes); /* a stream takes no more than it is given */
     chain->bytes -= bytes;
     for (struct chunk *k; (k = first_of(chain)) != NULL;) {
         size_t have = (size_t)(k->end - k->at);

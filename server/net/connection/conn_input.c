@@ -163,6 +163,7 @@ static void deliver_long(struct connection *c, struct span message, struct scann
 {
     struct net_loop *l = c->loop;
 
+    assert(l->notes.count == 0); /* of one message at a time */
     l->notes = scanner->notes;
     l->noted = message.at;
     scanner_init(scanner);
@@ -181,6 +182,7 @@ const struct scan_notes *conn_message_notes(const struct connection *c, const ui
 /* The message that was put back has so many bytes. */
 static void keep_for_retry(struct connection *c, size_t len)
 {
+    assert(c->cold != NULL && c->cold->uses & COLD_ROOM); /* by conn_may_begin() */
     c->put_back = false;
     c->retries = true;
     c->cold->whole = (uint32_t)len;
@@ -216,6 +218,7 @@ static size_t hand_over_again(struct connection *c, struct span bytes, struct sc
 {
     uint32_t len = c->cold->whole;
 
+    assert(len <= bytes.len); /* what is kept begins with the whole message */
     if (!conn_may_read(c))
         return 0;
     c->retries = false;
@@ -284,6 +287,7 @@ static size_t take_messages(struct connection *c, struct span bytes, struct scan
             deliver(c, rest);
         }
     }
+    assert(at <= bytes.len);
     counter_add(&l->counters.messages, count);
     c->messages += count;
     return at;
@@ -350,6 +354,7 @@ static enum input_end run_fresh(struct connection *c, size_t n)
         partial_append(p, span_of(at, n));
         return run_longer(c);
     }
+    assert(kept.len <= HEADROOM && n <= READ_MANY);
     memcpy(at - kept.len, kept.at, kept.len);
     partial_copy_scanner(&l->scanner, &p->scanner);
     input_drop(c);
@@ -408,6 +413,7 @@ static bool note_read(struct connection *c, ssize_t n, size_t size, enum input_e
         *end = read_failed(c, n);
         return false;
     }
+    assert(n > 0 && (size_t)n <= size); /* the contract of stream_class.read */
     if ((size_t)n < size && !c->stream.more)
         c->ready &= (uint8_t)~STREAM_READ;
     c->since = activator_now(c->loop->activator);
@@ -428,6 +434,7 @@ static enum input_end read_longer(struct connection *c, size_t size)
     size_t room = missing < size ? missing : size;
     enum input_end end;
 
+    assert(missing > 0 && missing <= c->partial->scanner.need);
     if (!partial_budget_take(c, room))
         return not_now(c);
     struct partial_input *p = partial_reserve(&l->partials, c->partial, room);

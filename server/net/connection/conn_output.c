@@ -4,6 +4,7 @@
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/serving.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "proto/encoder.h"
@@ -196,6 +197,7 @@ static void note_unread(struct connection *c, bool less)
 
     if (c->cold == NULL || c->cold->pushed == 0 || !conn_open(c) || c->loop->limits.unread == 0)
         return;
+    assert(c->cold->uses & COLD_PUSHED);
     if (begins || less)
         c->cold->unread_since = activator_now(c->loop->activator);
     c->unread = true;

@@ -52,6 +52,7 @@ static enum listener_kind kind_of(const struct listener_rules *rules)
 void conn_count(const struct connection *c, int n)
 {
     struct loop_counters *counters = &c->loop->counters;
+    assert(n > 0 || counter_read(&counters->states[c->state]) > 0);
     counter_add(&counters->states[c->state], (uint64_t)n);
     counter_add(&counters->kinds[kind_of(c->slot->rules)], (uint64_t)n);
 }
@@ -125,6 +126,8 @@ static void enter_closed(struct connection *c, const char *why)
     counter_add(&l->counters.connections, (uint64_t)-1);
     counter_add(&l->counters.closed, 1);
     recorder_note(activator_recorder(l->activator), RECORDER_CLOSED, conn_id(c));
+    /* No list has it from which it could be evicted, or granted room. */
+    assert(!c->waits && !c->shakes && !c->unauthenticated && !c->serves);
     CONN_LOG(debug, "disconnected", c, c->cold && c->cold->why ? c->cold->why : why);
 }
 
@@ -140,6 +143,7 @@ static void note_why(struct connection *c, enum conn_state next, const char *why
 void conn_enter(struct connection *c, enum conn_state next, const char *why)
 {
     assert(legal(c->state, next));
+    assert(next != CONN_OPEN || c->tally != NULL); /* each input is counted there */
     trace_move(c, next, why);
     if (c->serves)
         serving_end(c);
@@ -191,6 +195,7 @@ bool conn_watch(struct connection *c, unsigned what)
 
 void conn_call_began(struct connection *c, bool counted)
 {
+    assert(c->state != CONN_HANDSHAKE && !c->dead);
     if (counted)
         c->in_flight++;
     else

@@ -127,6 +127,7 @@ void conn_on_event(struct poller_watch *w, unsigned what)
     struct connection *c = ao_of(w, struct connection, stream.watch);
     unsigned watched = c->stream.watched;
 
+    assert(c->state != CONN_CLOSED); /* its stream has left the poller */
     /* A connection that waits only for the peer's end gets an error as an event to write. */
     what &= watched == STREAM_CLOSED ? STREAM_CLOSED | STREAM_WRITE : watched;
     c->ready |= (uint8_t)what;
@@ -481,6 +482,7 @@ struct connection *conn_new(struct net_loop *l, struct conn_slot *slot)
 {
     struct connection *c = calloc(1, sizeof *c);
 
+    assert(slot->connection == NULL);
     if (c == NULL)
         return NULL;
     ao_init(&c->ao, &conn_class, l->activator);
@@ -516,6 +518,8 @@ void conn_free(struct connection *c)
     struct net_loop *l = c->loop;
 
     TRACE(l->activator, "conn", conn_id(c), "freed");
+    assert(c->state == CONN_CLOSED && c->gone_reported);
+    assert(l->closing || (!c->dirty && c->in_flight + c->polls == 0));
     conn_count(c, -1);
     walks_leave(l, c);
     LIST_REMOVE(c, link);
@@ -523,6 +527,7 @@ void conn_free(struct connection *c)
         ao_deactivate(&c->ao);
     c->outside = 0; /* of calls that end with the loop */
     input_drop(c);
+    assert(c->charged == 0); /* of the tally that is closed next */
     cold_free(c);
     shared_principals_release(&l->principals, c->principal);
     tally_close(c->tally);

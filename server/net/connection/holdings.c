@@ -1,5 +1,7 @@
 #include "server/net/connection/holdings.h"
 
+#include <assert.h>
+
 #include "server/runtime/object/trace.h"
 
 static uint64_t input_bytes(const struct connection *c)
@@ -75,6 +77,7 @@ static void wait(struct connection *c)
 
     if (!cold)
         return;
+    assert(!c->waits && c->tally != NULL);
     TRACE(c->loop->activator, "conn", c->slot->id, "waits for room (%lu bytes held, %lu wanted)",
           (unsigned long)conn_bytes(c), (unsigned long)cold->wanted);
     c->waits = true;
@@ -116,6 +119,7 @@ void holdings_go_on(struct room_waiter *w)
 {
     struct connection *c = ao_of(w, struct conn_cold, room)->owner;
 
+    assert(c->cold->uses & COLD_ROOM);
     c->waits = false;
     set_held(c);
 }
@@ -171,6 +175,7 @@ void holdings_settle(struct connection *c)
 {
     if (!c->tally)
         return;
+    assert(c->charged >= charged_input(c));
     uint64_t input = input_bytes(c), bytes = input + output_bytes(c) + c->outside;
     if (bytes != c->charged)
         tally_charge(c->tally, (int64_t)(bytes - c->charged));
@@ -216,12 +221,14 @@ void holdings_move(struct connection *c, struct tally *own)
 
 void conn_hold(struct connection *c, int64_t bytes)
 {
+    assert(bytes >= 0 || c->outside >= (uint64_t)-bytes); /* what was held is given back */
     c->outside += (uint64_t)bytes;
     holdings_settle(c);
 }
 
 void conn_hold_task(struct connection *c, int64_t bytes)
 {
+    assert(bytes >= 0 || c->in_tasks >= (uint64_t)-bytes);
     c->in_tasks += (uint64_t)bytes;
     if (bytes > 0 || c->heavy)
         weigh(c);

@@ -1,5 +1,6 @@
 #include "server/net/connection/loop_message.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ int message_list_init(struct message_list *list, struct ao *receiver)
 
 void message_send(struct message_list *list, struct loop_message *message)
 {
+    assert(list->handle != NULL);
     if (mpsc_push(&list->items, &message->item))
         ao_post(list->handle, AO_POST_MESSAGE);
 }
@@ -46,6 +48,8 @@ void conn_slot_offend(struct conn_slot *slot, enum offence offence)
 
 void conn_slot_return(struct conn_slot *slot, struct message_list *home)
 {
+    assert(slot->connection == NULL &&
+           slot->message.fd < 0); /* its socket is closed, or the stream's */
     if (home == NULL)
         free(slot);
     else

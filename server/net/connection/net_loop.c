@@ -1,5 +1,6 @@
 /* The connections of one loop together: made when their slots come, written to and freed at a
  * round's end; and what else the acceptor says to all of them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -56,6 +57,7 @@ static void take_slot(struct net_loop *l, struct conn_slot *slot)
 {
     struct connection *c = l->draining ? NULL : conn_new(l, slot);
 
+    assert(slot->message.loop == l->index && slot->message.fd >= 0);
     if (c == NULL) {
         refuse_slot(l, slot);
         return;
@@ -81,6 +83,7 @@ static void apply(struct net_loop *l, struct reload *r)
     l->roles = r->roles;
     r->roles = NULL;
     for (uint32_t i = 0; i < r->count; i++) {
+        assert(r->contexts[i].rules->contexts != NULL);
         struct tls_context **at = &r->contexts[i].rules->contexts[l->index];
         struct tls_context *old = *at;
         *at = r->contexts[i].context;
@@ -208,6 +211,7 @@ void net_loop_free(struct net_loop *l)
     if (l == NULL)
         return;
     loop_drop_connections(l);
+    assert(counter_read(&l->counters.connections) == 0);
     activator_forget_hook(l->activator, &l->hook);
     ao_deactivate(&l->intake);
     ao_fini(&l->intake);

@@ -1,5 +1,6 @@
 #include "server/net/connection/origins.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include <ergon/ao.h>
@@ -75,10 +76,12 @@ struct origin *origins_join(struct origins *c, uint64_t key)
 
 void origins_leave(struct origins *c, struct origin *origin)
 {
+    assert(origin->count > 0);
     if (origin->count > 1) {
         set_count(c, origin, origin->count - 1);
         return;
     }
+    assert(TAILQ_EMPTY(&origin->members)); /* each member is in its origin's count */
     pairing_remove(&c->by_count, &origin->node);
     hash_remove(&c->by_key, &origin->link);
     free(origin);

@@ -12,6 +12,7 @@ enum {
 
 void partial_copy_scanner(struct scanner *to, const struct scanner *from)
 {
+    assert(from->depth <= sizeof from->awaited / sizeof from->awaited[0]);
     memcpy(to, from, offsetof(struct scanner, awaited) + from->depth * sizeof from->awaited[0]);
 }
 
@@ -251,6 +252,7 @@ struct partial_input *partial_reserve(struct partial_list *list, struct partial_
         give_shared(list, more);
     }
     LIST_INSERT_HEAD(&list->all, p, link);
+    assert(!grown || partial_slack(p) >= bytes);
     return grown ? p : NULL;
 }
 
@@ -263,6 +265,7 @@ void partial_append(struct partial_input *p, struct span bytes)
 
 struct block partial_release(struct partial_list *list, struct partial_input *p)
 {
+    assert(p->start <= p->end && p->end <= p->capacity && list->total >= partial_size(p));
     LIST_REMOVE(p, link);
     list->total -= partial_size(p);
     give(list, partial_size(p), p->is_own);
@@ -280,5 +283,6 @@ void partial_free(struct partial_list *list, struct partial_input *p)
 void partial_list_fini(struct partial_list *list)
 {
     assert(LIST_EMPTY(&list->all));
+    assert(list->total == 0 && list->own == 0 && list->credit == 0);
     block_free(&list->spare);
 }

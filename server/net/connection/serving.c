@@ -138,6 +138,7 @@ void serving_wrote(struct connection *c)
 {
     const struct conn_port *port = &c->loop->port;
 
+    assert(c->serves && c->cold->uses & COLD_SERVICE);
     if (!c->looks && c->loop->limits.silence > 0 && c->stream.cls->unheard) {
         c->looks = true;
         c->cold->look_at = next_look(c, 0);
@@ -177,6 +178,7 @@ void serving_drains(struct connection *c)
 {
     struct net_loop *l = c->loop;
 
+    assert(c->serves && c->cold->uses & COLD_SERVICE);
     if (c->cold->stays || c->in_flight + c->polls > 0)
         return;
     c->cold->stays = true;

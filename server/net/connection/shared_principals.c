@@ -97,6 +97,7 @@ void shared_principals_release(struct shared_principals *s, const struct princip
 {
     struct shared *e = p == NULL ? NULL : entry_of(s, p);
 
+    assert(e == NULL || e->holders > 0);
     if (e != NULL && --e->holders == 0) {
         hash_remove(&s->by_name, &e->link);
         principal_unref(e->principal);

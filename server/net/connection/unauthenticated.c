@@ -1,5 +1,7 @@
 #include "server/net/connection/unauthenticated.h"
 
+#include <assert.h>
+
 static void places_init(struct places *p, const uint64_t seed[2])
 {
     TAILQ_INIT(&p->all);
@@ -19,6 +21,7 @@ void unauthenticated_init(struct net_loop *l)
 
 void unauthenticated_fini(struct net_loop *l)
 {
+    assert(l->unauthenticated.places.count == 0 && l->unauthenticated.shaking.count == 0);
     origins_fini(&l->unauthenticated.places.origins);
     origins_fini(&l->unauthenticated.shaking.origins);
 }
@@ -34,6 +37,7 @@ void places_join(struct places *p, struct place *place, uint64_t key)
 
 void places_leave(struct places *p, struct place *place)
 {
+    assert(p->count > 0 && (place->origin == NULL || place->origin->count <= p->count));
     TAILQ_REMOVE(&p->all, place, link);
     p->count--;
     if (place->origin == NULL)
@@ -62,6 +66,7 @@ static bool become_unauthenticated(struct connection *c)
 
     if (cold == NULL)
         return false;
+    assert(!c->unauthenticated && c->state != CONN_CLOSED);
     c->unauthenticated = true;
     cold->heard_out = false;
     cold->entered = activator_now(l->activator);
@@ -89,6 +94,7 @@ void unauthenticated_remove(struct connection *c)
 
     if (!c->unauthenticated)
         return;
+    assert(c->cold->uses & COLD_UNAUTHENTICATED && !c->shakes); /* one use for both lists */
     c->unauthenticated = false;
     places_leave(&l->unauthenticated.places, &c->cold->place);
     counter_add(&l->counters.newcomers, (uint64_t)-1);
@@ -99,6 +105,7 @@ void unauthenticated_shook(struct connection *c)
 {
     if (!c->shakes)
         return;
+    assert(c->cold->uses & COLD_UNAUTHENTICATED);
     c->shakes = false;
     places_leave(&c->loop->unauthenticated.shaking, &c->cold->shaking);
 }

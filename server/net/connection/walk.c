@@ -1,5 +1,7 @@
 #include "server/net/connection/walk.h"
 
+#include <assert.h>
+
 #include "server/net/connection/conn_private.h"
 
 static struct conn_walk *walk_of(struct loop_message *message)
@@ -25,6 +27,7 @@ static struct walk_turns *turns_of(struct net_loop *l, const struct conn_walk *w
 
 static void arrive(struct net_loop *l, struct conn_walk *w)
 {
+    assert(w->at < w->loop_count && w->loops[w->at] == l);
     w->next = LIST_FIRST(&l->all);
     TAILQ_INSERT_TAIL(turns_of(l, w), w, link);
 }
@@ -53,6 +56,7 @@ static void travel(struct conn_walk *w, struct net_loop *here)
 
 void conn_walk_start(struct conn_walk *w)
 {
+    assert(w->home < w->loop_count && w->at < w->loop_count && !w->enough);
     w->message.kind = LOOP_WALK;
     travel(w, w->loops[w->home]);
 }
@@ -75,6 +79,7 @@ static uint32_t look(struct conn_walk *w)
     w->next = LIST_NEXT(c, link);
     if (c->state == CONN_CLOSED || (w->below != 0 && conn_id(c) >= w->below))
         return 1;
+    assert(w->last == 0 || conn_id(c) <= w->last); /* the list has the newest first */
     w->last = conn_id(c);
     return w->visit(w, c);
 }
