@@ -161,7 +161,7 @@ static void end_in_quiet(enum sim_end how)
 {
     wait_for_quiet();
     sim_sleep_for(sim_below(SIM_DEEDS, SIM_MS(500)));
-    sim_sleep_for(4 * sim_slack()); /* until what clients left without its answer is done */
+    sim_sleep_for(20 * sim_slack()); /* until what clients left without its answer is done */
     wait_for_rows();
     sim_forget_said();
     if (!sim_node_up() || !look(NOTE))
