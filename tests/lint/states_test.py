@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Holds docs/states.md against the source: every list of states of the server stands there, each state in the
-drawing and in the table of its section, in the order of the list, and no state that is gone.
+drawing and in the list of its section, in the order of the list, and no state that is gone.
 
 Lists of states are X-macros NAME_STATES(X) and NAME_PHASES(X), and enums called x_state, x_phase or x_accepting.
 First the test expects to find what it planted in a tree of its own; then it reads ours.
@@ -45,9 +45,9 @@ def sections(page):
 
 def differences(name, states, path, text):
     drawing = " ".join(line for line in text.splitlines() if line.startswith("    "))
-    rows = re.findall(r"^\| `(\w+)` \|", text, flags=re.M)
+    rows = re.findall(r"^- `(\w+)`: ", text, flags=re.M)
     if rows != states:
-        yield f"{PAGE}: the table of {name} has {rows}, {path} has {states}"
+        yield f"{PAGE}: the list of {name} has {rows}, {path} has {states}"
     for state in states:
         if not re.search(rf"\b{state}\b", drawing):
             yield f"{PAGE}: the drawing of {name} lacks {state}"
@@ -88,16 +88,16 @@ States: `LAMP_STATES` in `server/a.c`. More.
 
     ON --> OFF
 
-| `ON` | x | x |
-| `OFF` | x | x |
+- `ON`: x
+- `OFF`: x
 
 ## Shop
 States: `shop_accepting` in `server/a.c`.
 
     OPEN --> SHUT
 
-| `OPEN` | x | x |
-| `SHUT` | x | x |
+- `OPEN`: x
+- `SHUT`: x
 """
 
 
