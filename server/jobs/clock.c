@@ -4,7 +4,7 @@
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/shared/holds.h"
+#include "server/jobs/semaphores/holds.h"
 
 static void set_back_done(struct jobs *jobs, struct store_op *write)
 {

@@ -7,8 +7,8 @@
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/spans.h"
-#include "server/jobs/service/feed_readers.h"
-#include "server/jobs/service/semaphores.h"
+#include "server/jobs/feed/feed_readers.h"
+#include "server/jobs/semaphores/operations.h"
 #include "server/jobs/service/waiters.h"
 
 static void take_back(struct jobs *jobs, struct job *job, enum store_error error)

@@ -11,6 +11,9 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
+#include "server/jobs/events/named_events.h"
+#include "server/jobs/events/operations.h"
+#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/persist/codec.h"
@@ -19,17 +22,12 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/service/audit.h"
 #include "server/jobs/service/channel.h"
-#include "server/jobs/service/event_operations.h"
-#include "server/jobs/service/feed_readers.h"
 #include "server/jobs/service/queues.h"
 #include "server/jobs/service/sweep.h"
-#include "server/jobs/service/semaphores.h"
 #include "server/jobs/service/waiters.h"
-#include "server/jobs/shared/hold_rows.h"
-#include "server/jobs/shared/hold_recover.h"
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/named_events.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/semaphores/holds.h"
+#include "server/jobs/semaphores/operations.h"
+#include "server/jobs/semaphores/semaphores.h"
 #include "server/jobs/source.h"
 
 static uint64_t system_suspended(void *arg)
@@ -124,10 +122,11 @@ static bool init_parts(struct jobs *jobs)
                                                                  .keeps_rates = o->store != NULL,
                                                                  .tracer = o->tracer}) == 0;
     jobs->crons = crons_new();
-    jobs->shared = shared_new();
-    if (jobs->shared)
-        jobs->shared->suspended = o->suspended(o->wall_arg);
-    return taken && sched && jobs->crons && jobs->shared && set_weights(jobs);
+    jobs->semaphores = semaphores_new();
+    jobs->events = events_new();
+    if (jobs->semaphores)
+        jobs->semaphores->suspended = o->suspended(o->wall_arg);
+    return taken && sched && jobs->crons && jobs->semaphores && jobs->events && set_weights(jobs);
 }
 
 /* Of the feed: the time of this start as ids have it, which is 0 for no start, and chance, since
@@ -288,7 +287,7 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
     clock_hold(jobs, true);
     clock_recover(jobs);
     r.last_fence = store_last_fence(jobs->store);
-    shared_number_past(jobs, r.last_fence);
+    stamp_past(&jobs->table.last_stamp, r.last_fence);
     if (recover_board(jobs, error, size) != 0)
         return -1;
     jobs->table.recovering = true;
@@ -376,8 +375,9 @@ void jobs_free(struct jobs *jobs)
     channels_free(jobs);
     crons_free(jobs);
     holds_free(jobs);
-    events_free(jobs);
-    shared_free(jobs->shared);
+    semaphores_free(jobs->semaphores);
+    events_drop(jobs);
+    events_free(jobs->events);
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);
@@ -472,10 +472,10 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
                               .starts = counter_read(&jobs->sched.starts),
                               .retries = counter_read(&jobs->sched.retries),
                               .fenced = counter_read(&jobs->sched.fenced)};
-    out->semaphores = counter_read(&jobs->shared->shown_semaphores);
-    out->held = counter_read(&jobs->shared->shown_held);
-    out->waiting = counter_read(&jobs->shared->shown_waiting);
-    out->events = counter_read(&jobs->shared->shown_events);
+    out->semaphores = counter_read(&jobs->semaphores->shown);
+    out->held = counter_read(&jobs->semaphores->shown_held);
+    out->waiting = counter_read(&jobs->semaphores->shown_waiting);
+    out->events = counter_read(&jobs->events->shown);
     out->feed_events = counter_read(&jobs->table.feed.shown_events);
     out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
     out->crons = counter_read(&jobs->crons->count);

@@ -5,10 +5,11 @@
  *     sched/    what is run next, and what holds a job back
  *     life/     submitted, started, returned, timed out, kept for a time, forgotten
  *     persist/  jobs as rows: to the store and back
- *     shared/   semaphores and events that clients share by name
+ *     semaphores/, events/, feed/, cron/
+ *               the subsystems: semaphores and events that clients share by name, what happened to
+ *               all jobs, and jobs by calendar
  *     effects   what follows from what has happened, in one stated order
  *     service/  the operations of the loops, and who waits for what
- *     cron/     jobs by calendar
  *     settings  what the configuration says of tasks; new_limits: those that a reload changes
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
@@ -20,7 +21,7 @@
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/service/watch.h"
-#include "server/jobs/service/feed_readers.h"
+#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/service/sync.h"
 #include "server/jobs/service/turns.h"
 #include "server/jobs/service/waiters.h"
@@ -28,7 +29,8 @@
 struct audit;
 struct board;
 struct crons;
-struct shared;
+struct event_table;
+struct semaphores;
 
 struct jobs {
     struct jobs_options options;
@@ -49,10 +51,11 @@ struct jobs {
     uint32_t work;                /* of this step, see jobs_worked() */
     struct board *board;          /* NULL: none, since there is no store */
     struct crons *crons;
-    struct shared *shared; /* semaphores and events */
-    struct audit *audit;   /* under way; NULL: none */
-    size_t wanted;         /* bytes that a new job needs, and that are made room for: room_trim() */
-    struct turns sweeps;   /* under way */
+    struct semaphores *semaphores;
+    struct event_table *events; /* that clients name */
+    struct audit *audit;        /* under way; NULL: none */
+    size_t wanted;       /* bytes that a new job needs, and that are made room for: room_trim() */
+    struct turns sweeps; /* under way */
     struct sync sync;
     struct new_limits new_limits;
 };

@@ -25,7 +25,7 @@ struct jobs_settings {
     uint32_t crashes; /* of the server, while it ran: then it is dead; 0: never */
     uint32_t losses;  /* of workers that had it: then it is dead (life/outcome.h); 0: never */
     uint32_t history; /* events that are kept of one task */
-    uint32_t events;  /* of all tasks, in the feed (core/feed.h); 0: there is none */
+    uint32_t events;  /* of all tasks, in the feed (feed/feed.h); 0: there is none */
 };
 
 #endif

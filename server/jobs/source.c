@@ -4,9 +4,10 @@
 #include "server/jobs/effects.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/sched/offers.h"
-#include "server/jobs/service/event_operations.h"
+#include "server/jobs/events/operations.h"
+#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/service/queues.h"
-#include "server/jobs/service/semaphores.h"
+#include "server/jobs/semaphores/operations.h"
 #include "server/jobs/service/waiters.h"
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)

@@ -15,6 +15,10 @@ LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "j
 # What the manager knows of a remote worker. The other side of server/workers/ reads requests and answers on the loops.
 WORKERS = [f"server/workers/{name}" for name in ("member.h", "worker_executor.h", "worker_group.h", "worker_loop.h", "worker_update.h")]
 
+# What a subsystem of the jobs may use.
+SUBSYSTEM = ["server/jobs/core/*", "server/jobs/feed/feed.h", "server/jobs/sched/*", "server/jobs/life/retention.h", "server/jobs/persist/*", "server/jobs/jobs_parts.h",
+             "server/store/store.h", "server/runtime/*", "proto/errors.h", "ergon/*"]
+
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
 # base/ knows nobody, and everybody may include it, but for what strangers compile (OUTSIDE).
 RULES = {
@@ -36,7 +40,7 @@ RULES = {
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
     "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
-    "server/jobs/core": (["server/jobs/core/*", "server/tasks/registry.h", "server/runtime/*", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
+    "server/jobs/core": (["server/jobs/core/*", "server/jobs/feed/feed.h", "server/tasks/registry.h", "server/runtime/*", "proto/errors.h", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
     "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h",
                            "ergon/*"], []),
     "server/jobs/life": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/*", "server/jobs/jobs_parts.h",
@@ -45,9 +49,10 @@ RULES = {
     "server/jobs/persist": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/persist/*", "server/jobs/jobs_parts.h",
                              "server/store/store.h", "server/tasks/registry.h", "server/runtime/*", "proto/job_options.h", "proto/scanner.h", "proto/traceparent.h", "ergon/*"],
                             []),
-    "server/jobs/shared": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/retention.h", "server/jobs/persist/*",
-                            "server/jobs/shared/*", "server/jobs/jobs_parts.h", "server/store/store.h", "server/runtime/*",
-                            "proto/errors.h", "ergon/*"], []),
+    "server/jobs/cron": ([*SUBSYSTEM, "server/jobs/cron/*", "server/jobs/life/*", "server/jobs/effects.h"], []),
+    "server/jobs/semaphores": ([*SUBSYSTEM, "server/jobs/semaphores/*"], []),
+    "server/jobs/events": ([*SUBSYSTEM, "server/jobs/events/*"], []),
+    "server/jobs/feed": (["server/jobs/core/*", "server/jobs/feed/feed.h"], []),
     "server/net": (["server/net/*", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/net/auth": (["server/net/auth/*", "server/access/*", "ergon/*"], []),
     "server/net/stream": (["server/net/stream/*", "server/net/auth/crypto.h", "ergon/*"], []),
@@ -87,9 +92,11 @@ ALSO = {
     "server/store/offline/json_row.c": ["openssl/evp.h"],  # base64
     "server/net/auth/crypto.c": ["openssl/crypto.h", "openssl/evp.h"],  # digests, and no TLS
 }
-# A room has two sides: these files read requests and answers on the loops, and may include what the folder named here may.
+# A room has two sides: these files read requests and answers on the loops, or are operations of the jobs, and may include what
+# the folder named here may.
 REQUESTS = {f"server/workers/{name}": "server/rpc" for name in (
     "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_watch.c")}
+REQUESTS |= {f"server/jobs/{name}": "server/jobs" for name in ("*/operations.[ch]", "feed/feed_readers.[ch]")}
 OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/stream/tls_private.h": "server/net/stream/tls*.c"}  # so that no OpenSSL gets out through it
 NEVER = {
@@ -178,7 +185,9 @@ FORBIDDEN = [
     ("server/jobs/sched/a.c", '"server/jobs/life/outcome.h"'),
     ("server/jobs/life/a.c", '"server/jobs/effects.h"'),
     ("server/jobs/persist/a.c", '"server/jobs/service/waiters.h"'),
-    ("server/jobs/shared/a.c", '"server/jobs/service/operation.h"'),
+    ("server/jobs/semaphores/a.c", '"server/jobs/service/operation.h"'),
+    ("server/jobs/semaphores/a.c", '"server/jobs/cron/crons.h"'),
+    ("server/jobs/feed/a.c", '"server/jobs/jobs_parts.h"'),
     ("server/config/a.c", '"server/plan.h"'),
     ("server/store/a.c", "<jansson.h>"),
     ("server/store/offline/a.c", '"server/jobs/core/states.h"'),

@@ -68,7 +68,7 @@ STATE = {
             "one_at_its_rate": "starts",
         },
     },
-    "server/jobs/shared/semaphore.h": {
+    "server/jobs/semaphores/semaphore.h": {
         "semaphore": {
             LINK: "jobs line prev next first last",
             CACHE: "held_count",
@@ -77,7 +77,7 @@ STATE = {
             "a_sem_create": "durable",
         },
     },
-    "server/jobs/shared/holds.h": {
+    "server/jobs/semaphores/holds.h": {
         "hold": {
             LINK: "by_secret by_fence timer semaphore prev next holder_prev holder_next holder next_over",
             CACHE: "lost_until is_over asked",

@@ -1,6 +1,7 @@
 #include "server/jobs/core/ids.h"
 
 #define EPOCH_MS UINT64_C(1577836800000) /* of 1 January 2020, Unix */
+#define EPOCH_US (EPOCH_MS * 1000)
 
 enum { COUNT_BITS = 22, DIGITS = 13, DIGIT_BITS = 5, TOP_DIGIT_MAX = 15 /* of 64 bits */ };
 
@@ -35,4 +36,18 @@ bool id_parse(struct span text, uint64_t *id)
     }
     *id = value;
     return value != 0;
+}
+
+uint64_t stamp_next(uint64_t *last, uint64_t unix_ns)
+{
+    uint64_t us = unix_ns / 1000;
+    us = us > EPOCH_US ? us - EPOCH_US : 0;
+    *last = us > *last ? us : *last + 1;
+    return *last;
+}
+
+void stamp_past(uint64_t *last, uint64_t stamp)
+{
+    if (*last < stamp)
+        *last = stamp;
 }

@@ -1,4 +1,4 @@
-/* The ids of jobs: numbers inside, text outside.
+/* The ids of jobs: numbers inside, text outside; and stamps.
  *
  * A number is (milliseconds since 2020 at the server's start << 22) plus a count, so those of a
  * later start are higher unless the wall clock was set back; with a store the start goes on above
@@ -18,5 +18,12 @@ uint64_t id_first(uint64_t unix_ns, uint64_t last);
 const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
 /* False: the text is no id's, and `id` is as it was.  Each id has exactly one text. */
 bool id_parse(struct span text, uint64_t *id);
+
+/* A stamp is a number above all before it: the microseconds since 2020, or the last one plus 1.
+ * So the stamps of a later start are higher, too, unless the clock was set back.  It stays below
+ * 2^53, so that programs without larger whole numbers have it exactly. */
+uint64_t stamp_next(uint64_t *last, uint64_t unix_ns);
+/* An earlier start gave out this stamp. */
+void stamp_past(uint64_t *last, uint64_t stamp);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/hash_table.h"
 #include "base/pairing_heap.h"
 #include "base/slab.h"
-#include "server/jobs/core/feed.h"
+#include "server/jobs/feed/feed.h"
 #include "server/jobs/core/job.h"
 #include "server/jobs/core/kept.h"
 #include "server/jobs/core/open_jobs.h"
@@ -68,7 +68,7 @@ struct job_queue {
     const struct job_queue *shown_next;
 };
 
-/* That clients of the tenant name; see shared/named_events.h. */
+/* That clients of the tenant name; see events/named_events.h. */
 struct named_events {
     struct pairing_heap idle; /* for which nobody waits: that was set longest ago goes first */
     uint32_t count;
@@ -122,6 +122,7 @@ struct job_table {
     struct job *first, *last;      /* all, by id */
     struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
     uint64_t next_id;
+    uint64_t last_stamp; /* of fences of holds and numbers of events: ids.h */
     uint64_t count, bytes;
     uint64_t open, open_bytes; /* of these, of jobs that do not count as ended, and of rates */
     struct kept_table kept;    /* the others */

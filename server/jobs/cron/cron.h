@@ -1,7 +1,7 @@
 /* Crons: job specs that are submitted again and again, by calendar.
  *
  * A cron sleeps until its time has come, submits its job, and writes where it stands into the
- * store.  The operations on crons (service/cron_operations.c) make them, link them, and let them
+ * store.  The operations on crons (operations.c) make them, link them, and let them
  * go; a cron is freed with its last reference.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_CRON_H
 #define ERGON_JOBS_CRON_H

@@ -1,4 +1,4 @@
-/* What holds of clients (shared/holds.h) do in the lines of limits.
+/* What holds of clients (semaphores/holds.h) do in the lines of limits.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_HOLD_CLAIMS_H

@@ -16,7 +16,7 @@
  * other gate of its line closed, the whole line moves there, by one step, however long it is.
  *
  * The permits of a limit are those of the semaphore of its name, too: what clients hold and wait
- * for stands in a line of its own (shared/holds.h), under the same order.  lines.h says what
+ * for stands in a line of its own (semaphores/holds.h), under the same order.  lines.h says what
  * happens in lines. */
 #ifndef ERGON_JOBS_LIMITS_H
 #define ERGON_JOBS_LIMITS_H

@@ -9,9 +9,9 @@
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/cron_walk.h"
 #include "server/jobs/life/change.h"
-#include "server/jobs/service/feed_readers.h"
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/named_events.h"
+#include "server/jobs/feed/feed_readers.h"
+#include "server/jobs/semaphores/holds.h"
+#include "server/jobs/events/named_events.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
 

@@ -5,7 +5,7 @@
 
 #include "proto/reader.h"
 #include "server/access/rights.h"
-#include "server/jobs/core/feed.h"
+#include "server/jobs/feed/feed.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "tests/support/cmocka_env.h"

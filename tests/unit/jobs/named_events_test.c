@@ -5,13 +5,12 @@
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/shared/named_events.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/events/named_events.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/random.h"
 
-enum { NAME = 16, TEXT = 200 };
+enum { NAME = 16 };
 
 struct names {
     char text[NAME];
@@ -33,24 +32,21 @@ static struct named_event *find(struct jobs_world *w, const char *tenant, uint32
 static struct named_event *make(struct jobs_world *w, const char *tenant, uint32_t number)
 {
     struct names n;
-    char text[TEXT] = "";
-    enum ergon_error error = ERGON_OK;
-    struct named_event *e =
-        event_make(w->jobs, span_text(tenant), name_of(number, &n), &error, text, sizeof text);
+    struct refusal why = {.error = ERGON_OK};
+    struct named_event *e = event_make(w->jobs, span_text(tenant), name_of(number, &n), &why);
     if (e)
         return e;
-    assert_int_equal(error, ERGON_E_BUSY);
-    assert_string_equal(text, "there are too many events");
+    assert_int_equal(why.error, ERGON_E_BUSY);
+    assert_string_equal(why.text, "there are too many events");
     return NULL;
 }
 
 static struct named_event *set(struct jobs_world *w, const char *tenant, uint32_t number)
 {
-    char text[TEXT];
-    enum ergon_error error;
+    struct refusal why;
     struct named_event *e = make(w, tenant, number);
     assert_non_null(e);
-    assert_true(event_set(w->jobs, e, span_text("\x2a"), &error, text, sizeof text));
+    assert_true(event_set(w->jobs, e, span_text("\x2a"), &why));
     return e;
 }
 
@@ -68,7 +64,7 @@ JOBS_TEST(the_one_set_longest_ago_is_forgotten)
     set(w, "ada", NAMED_EVENTS_OF_TENANT);
     assert_null(find(w, "ada", 1));
     assert_non_null(find(w, "ada", 0));
-    assert_int_equal(w->jobs->shared->events.count, NAMED_EVENTS_OF_TENANT);
+    assert_int_equal(w->jobs->events->by_name.count, NAMED_EVENTS_OF_TENANT);
     set(w, "ada", 1); /* as if it had never been set */
     assert_null(find(w, "ada", 2));
     set(w, "ada", 1); /* one that is there needs no room */
@@ -123,7 +119,7 @@ JOBS_TEST(all_tenants_together_have_so_many)
         snprintf(name, sizeof name, "t%u", t);
         fill(w, name);
     }
-    assert_int_equal(w->jobs->shared->events.count, NAMED_EVENTS_MAX);
+    assert_int_equal(w->jobs->events->by_name.count, NAMED_EVENTS_MAX);
     assert_null(make(w, "late", 0)); /* it has none that could go */
     set(w, "t3", NAMED_EVENTS_OF_TENANT);
     assert_null(find(w, "t3", 0));
@@ -143,7 +139,7 @@ JOBS_TEST(a_tenant_has_its_share)
         set(w, "late", n);
     assert_null(find(w, "late", 0));
     assert_non_null(find(w, "late", 5999));
-    assert_int_equal(w->jobs->shared->events.count, 9 * NAMED_EVENTS_OF_TENANT + 5000);
+    assert_int_equal(w->jobs->events->by_name.count, 9 * NAMED_EVENTS_OF_TENANT + 5000);
 }
 
 /* Against the plainest search: half of the names that change have room at a time, and the others
@@ -168,7 +164,7 @@ JOBS_TEST(whatever_happens_the_oldest_idle_one_goes)
             }
         }
         bool there = find(w, "ada", n) != NULL,
-             full = w->jobs->shared->events.count == NAMED_EVENTS_OF_TENANT;
+             full = w->jobs->events->by_name.count == NAMED_EVENTS_OF_TENANT;
         if (there && waited[n]) {
             struct named_event *e = find(w, "ada", n);
             event_leave(e, &waits[n]);

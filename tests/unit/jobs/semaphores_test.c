@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/semaphores/holds.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/jobs_world_lives.h"
@@ -710,7 +709,7 @@ static void crash(struct chaos *c)
         c->begun_fence = fences[i] > c->begun_fence ? fences[i] : c->begun_fence;
     }
     c->recovered += count;
-    assert_true(c->w->jobs->shared->last_number >= c->begun_fence);
+    assert_true(c->w->jobs->table.last_stamp >= c->begun_fence);
     assert_null(gpu(c->w) && gpu(c->w)->semaphore ? gpu(c->w)->semaphore->waiting : NULL);
     for (int i = 0; i < CONNECTIONS; i++)
         c->conns[i] = connection(c->w);
@@ -792,5 +791,5 @@ JOBS_TEST(free_and_held_are_all_and_all_goes_in_order, .stored = true, .room = 3
         lose(w, c.conns[i]);
     jobs_world_pass(w, AO_S(60));
     assert_int_equal(taken(w), 0);
-    assert_int_equal(w->jobs->shared->hold_count, 0);
+    assert_int_equal(w->jobs->semaphores->hold_count, 0);
 }

@@ -1,11 +1,31 @@
-#include "server/jobs/shared/semaphore.h"
+#include "server/jobs/semaphores/semaphore.h"
 
 #include <stdlib.h>
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
-#include "server/jobs/shared/shared.h"
+
+struct semaphores *semaphores_new(void)
+{
+    struct semaphores *all = calloc(1, sizeof *all);
+    if (!all)
+        return NULL;
+    hash_table_init(&all->secrets);
+    hash_table_init(&all->fences);
+    hash_table_init(&all->holders);
+    return all;
+}
+
+void semaphores_free(struct semaphores *all)
+{
+    if (!all)
+        return;
+    hash_table_fini(&all->secrets);
+    hash_table_fini(&all->fences);
+    hash_table_fini(&all->holders);
+    free(all);
+}
 
 struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name)
 {
@@ -20,39 +40,38 @@ static size_t semaphore_bytes(const struct semaphore *s)
            semaphore_limit(s)->key.name.len;
 }
 
-static bool may_be_made(struct jobs *jobs, struct span tenant, size_t bytes,
-                        enum ergon_error *error, char *text, size_t size)
+static bool may_be_made(struct jobs *jobs, struct span tenant, size_t bytes, struct refusal *why)
 {
-    const struct shared *all = jobs->shared;
+    const struct semaphores *all = jobs->semaphores;
     const struct tenant *t = table_tenant_find(&jobs->table, tenant);
-    uint32_t left = SEMAPHORES_MAX - all->semaphore_count;
+    uint32_t left = SEMAPHORES_MAX - all->count;
     if (left == 0)
-        return shared_refuse(error, ERGON_E_BUSY, text, size, "there are too many semaphores");
+        return refusal_set(why, ERGON_E_BUSY, "there are too many semaphores");
     if (!room_is_shared(jobs, (uint64_t)(t ? t->semaphores : 0) + 1, left - 1))
-        return shared_refuse(error, ERGON_E_BUSY, text, size,
-                             "the tenant has its share of the semaphores that there may be "
-                             "(tasks.tenant_share)");
-    *error = room_make_bytes(jobs, tenant, bytes, text, size);
-    return *error == ERGON_OK;
+        return refusal_set(why, ERGON_E_BUSY,
+                           "the tenant has its share of the semaphores that there may be "
+                           "(tasks.tenant_share)");
+    why->error = room_make_bytes(jobs, tenant, bytes, why->text, sizeof why->text);
+    return why->error == ERGON_OK;
 }
 
-static void link_semaphore(struct shared *all, struct semaphore *s)
+static void link_semaphore(struct semaphores *all, struct semaphore *s)
 {
-    s->prev = all->semaphores_last;
-    *(s->prev ? &s->prev->next : &all->semaphores) = s;
-    all->semaphores_last = s;
-    counter_set(&all->shown_semaphores, ++all->semaphore_count);
+    s->prev = all->last;
+    *(s->prev ? &s->prev->next : &all->first) = s;
+    all->last = s;
+    counter_set(&all->shown, ++all->count);
 }
 
 /* What walks stand at goes on behind it. */
-static void unlink_semaphore(struct shared *all, const struct semaphore *s)
+static void unlink_semaphore(struct semaphores *all, const struct semaphore *s)
 {
     for (struct semaphore_walk *w = all->walks; w; w = w->next)
         if (w->at == s)
             w->at = s->next;
-    *(s->prev ? &s->prev->next : &all->semaphores) = s->next;
-    *(s->next ? &s->next->prev : &all->semaphores_last) = s->prev;
-    counter_set(&all->shown_semaphores, --all->semaphore_count);
+    *(s->prev ? &s->prev->next : &all->first) = s->next;
+    *(s->next ? &s->next->prev : &all->last) = s->prev;
+    counter_set(&all->shown, --all->count);
 }
 
 /* Counted for its tenant, who cannot go before it. */
@@ -62,7 +81,7 @@ static void adopt(struct jobs *jobs, struct semaphore *s, struct tenant *t)
     t->jobs++;
     table_weigh_other(&jobs->table, t, 0, semaphore_bytes(s));
     semaphore_limit(s)->semaphore = s;
-    link_semaphore(jobs->shared, s);
+    link_semaphore(jobs->semaphores, s);
 }
 
 static struct semaphore *make(struct jobs *jobs, struct tenant *t, struct span name, uint32_t max)
@@ -81,7 +100,7 @@ static struct semaphore *make(struct jobs *jobs, struct tenant *t, struct span n
 }
 
 struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct span name,
-                                 uint32_t max, enum ergon_error *error, char *text, size_t size)
+                                 uint32_t max, struct refusal *why)
 {
     struct tenant *t = table_tenant_find(&jobs->table, tenant);
     const struct limit *limit = t ? limit_find(jobs->sched.limits, t, name) : NULL;
@@ -89,16 +108,16 @@ struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct s
     if (limit && limit->semaphore)
         return limit->semaphore;
     if (!limit && max == 0) {
-        shared_refuse(error, ERGON_E_NOT_FOUND, text, size,
-                      "there is no semaphore of this name; `of` makes one, as sem.create does");
+        refusal_set(why, ERGON_E_NOT_FOUND,
+                    "there is no semaphore of this name; `of` makes one, as sem.create does");
         return NULL;
     }
-    if (!may_be_made(jobs, tenant, bytes, error, text, size))
+    if (!may_be_made(jobs, tenant, bytes, why))
         return NULL;
     t = t ? t : table_tenant(&jobs->table, tenant);
     struct semaphore *s = t ? make(jobs, t, name, limit ? limit->max : max) : NULL;
     if (!s)
-        shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+        refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     return s;
 }
 
@@ -122,7 +141,7 @@ void semaphore_settle(struct jobs *jobs, struct semaphore *s)
     struct tenant *t = semaphore_limit(s)->key.tenant;
     if (semaphore_limit(s)->kept || s->held_count + s->waiting_count > 0)
         return;
-    unlink_semaphore(jobs->shared, s);
+    unlink_semaphore(jobs->semaphores, s);
     semaphore_limit(s)->semaphore = NULL;
     table_weigh_other(&jobs->table, t, semaphore_bytes(s), 0);
     t->semaphores--;
@@ -133,8 +152,8 @@ void semaphore_settle(struct jobs *jobs, struct semaphore *s)
 
 void semaphore_walk_begin(struct jobs *jobs, struct semaphore_walk *walk)
 {
-    *walk = (struct semaphore_walk){.next = jobs->shared->walks, .at = jobs->shared->semaphores};
-    jobs->shared->walks = walk;
+    *walk = (struct semaphore_walk){.next = jobs->semaphores->walks, .at = jobs->semaphores->first};
+    jobs->semaphores->walks = walk;
 }
 
 struct semaphore *semaphore_walk_next(struct semaphore_walk *walk)
@@ -147,7 +166,7 @@ struct semaphore *semaphore_walk_next(struct semaphore_walk *walk)
 
 void semaphore_walk_end(struct jobs *jobs, struct semaphore_walk *walk)
 {
-    struct semaphore_walk **at = &jobs->shared->walks;
+    struct semaphore_walk **at = &jobs->semaphores->walks;
     while (*at != walk)
         at = &(*at)->next;
     *at = walk->next;

@@ -1,16 +1,20 @@
-/* Semaphores that clients name: each is a limit (sched/limits.h) whose permits they may have, too.
+/* Semaphores that clients name: each is a limit (sched/limits.h) whose permits clients may hold,
+ * too.
  *
  * They and their bytes are counted, and bounded in all and by tenant.
  *
  * Thread: the jobs'.  Nothing here blocks. */
-#ifndef ERGON_JOBS_SHARED_SEMAPHORE_H
-#define ERGON_JOBS_SHARED_SEMAPHORE_H
+#ifndef ERGON_JOBS_SEMAPHORE_H
+#define ERGON_JOBS_SEMAPHORE_H
 
-#include "proto/errors.h"
+#include "base/counter.h"
+#include "base/hash_table.h"
+#include "server/jobs/core/refusal.h"
 #include "server/jobs/sched/limits.h"
 
 struct hold;
 struct jobs;
+struct semaphore_walk;
 
 enum { SEMAPHORES_MAX = 10000 /* in all */ };
 
@@ -21,9 +25,24 @@ struct semaphore {
     struct hold *first, *last;     /* held, in the order in which they began */
     struct hold *waiting;          /* in no order */
     uint32_t held_count, waiting_count;
-    bool durable; /* what is held of it has rows: hold_rows.h */
+    bool durable; /* what is held of it has rows: rows.h */
     uint64_t row; /* of one whose limit is kept; 0: it has none */
 };
+
+/* All semaphores, with what clients hold of them (holds.h). */
+struct semaphores {
+    struct hash_table secrets, fences, holders;
+    struct semaphore *first, *last;
+    struct semaphore_walk *walks;
+    struct hold *over; /* holds whose time is over, by next_over */
+    struct hold *gone; /* holds that have ended while a write still points to them */
+    uint32_t count, hold_count;
+    uint64_t suspended; /* ns that the machine was suspended by the last holds_look() */
+    counter shown, shown_held, shown_waiting;
+};
+
+struct semaphores *semaphores_new(void);      /* NULL without memory */
+void semaphores_free(struct semaphores *all); /* no semaphore is left; NULL is fine */
 
 /* NULL: there is none; there may be a limit. */
 struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name);
@@ -31,7 +50,7 @@ struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, st
  * is such a limit.  NULL: ERGON_E_NOT_FOUND, ERGON_E_BUSY (there are too many, in all or of the
  * tenant), ERGON_E_MEMORY, and a text. */
 struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct span name,
-                                 uint32_t max, enum ergon_error *error, char *text, size_t size);
+                                 uint32_t max, struct refusal *why);
 /* The same, of the file, without a look at how many there are.  NULL without memory. */
 struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struct span name,
                                     uint32_t max);

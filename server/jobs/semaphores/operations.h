@@ -1,7 +1,7 @@
 /* Operations of semaphores that wait for others: sem.*; the rest of them needs no header but
  * operation.h.  Thread: the jobs'. */
-#ifndef ERGON_JOBS_SEMAPHORES_H
-#define ERGON_JOBS_SEMAPHORES_H
+#ifndef ERGON_JOBS_SEMAPHORE_OPERATIONS_H
+#define ERGON_JOBS_SEMAPHORE_OPERATIONS_H
 
 struct jobs;
 

@@ -1,10 +1,9 @@
 /* event.set, event.wait. */
-#include "server/jobs/service/event_operations.h"
+#include "server/jobs/events/operations.h"
 
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/operation.h"
-#include "server/jobs/shared/named_events.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/events/named_events.h"
 
 enum { SERVE_WORK = 10, TOLD_WORK = 1 /* see jobs_worked() */ };
 
@@ -22,11 +21,10 @@ static bool admit(struct operation *op)
 
 static struct named_event *find_or_make(struct jobs *jobs, struct operation *op)
 {
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
-    struct named_event *e = event_make(jobs, op->tenant, op->event.name, &error, text, sizeof text);
+    struct refusal why;
+    struct named_event *e = event_make(jobs, op->tenant, op->event.name, &why);
     if (!e)
-        operation_refuse(op, error, "%s", text);
+        operation_refuse(op, why.error, "%s", why.text);
     return e;
 }
 
@@ -45,15 +43,14 @@ static void tell(struct jobs *jobs, const struct named_event *e)
 
 static void serve_set(struct jobs *jobs, struct operation *op)
 {
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
+    struct refusal why;
     jobs_worked(jobs, SERVE_WORK);
     struct named_event *e = admit(op) ? find_or_make(jobs, op) : NULL;
     if (!e)
         return;
-    if (!event_set(jobs, e, op->event.value, &error, text, sizeof text)) {
+    if (!event_set(jobs, e, op->event.value, &why)) {
         event_settle(jobs, e);
-        operation_refuse(op, error, "%s", text);
+        operation_refuse(op, why.error, "%s", why.text);
         return;
     }
     pack_init(&op->reply.result);
@@ -134,7 +131,7 @@ static void finish_all(struct jobs *jobs, struct named_event *e)
 void event_operations_stop(struct jobs *jobs)
 {
     struct hash_link *next;
-    const struct hash_table *all = jobs->shared ? &jobs->shared->events : NULL;
+    const struct hash_table *all = jobs->events ? &jobs->events->by_name : NULL;
     for (uint32_t at = 0; all && at < all->size; at++)
         for (struct hash_link *link = all->buckets[at]; link; link = next) {
             next = link->next;

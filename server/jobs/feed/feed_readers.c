@@ -1,4 +1,4 @@
-#include "server/jobs/service/feed_readers.h"
+#include "server/jobs/feed/feed_readers.h"
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"

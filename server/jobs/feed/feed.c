@@ -1,4 +1,4 @@
-#include "server/jobs/core/feed.h"
+#include "server/jobs/feed/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* Durable semaphores and holds: to the store.
  *
- * A hold has a row from before its acquire is answered until it ends, so permits that somebody
- * holds are held after a restart, too, and after a crash.  A semaphore has one only if it stays
- * though nobody needs it.
+ * A hold has a row from before its acquire is answered until it ends, so permits that a client
+ * holds are held after a restart, too, and after a crash.  A semaphore has a row only if it stays
+ * without holds.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_HOLD_ROWS_H
 #define ERGON_JOBS_HOLD_ROWS_H
 
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/shared/holds.h"
+#include "server/jobs/semaphores/holds.h"
 
 /* Writes what it is; `done` is called with the hold as owner, which stays until then
  * (hold_returned()).  False without memory: nothing is written. */

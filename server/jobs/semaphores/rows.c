@@ -1,4 +1,4 @@
-#include "server/jobs/shared/hold_rows.h"
+#include "server/jobs/semaphores/rows.h"
 
 #include "server/jobs/jobs_parts.h"
 

@@ -1,13 +1,29 @@
-#include "server/jobs/shared/named_events.h"
+#include "server/jobs/events/named_events.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/siphash.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
-#include "server/jobs/shared/shared.h"
+
+struct event_table *events_new(void)
+{
+    struct event_table *all = calloc(1, sizeof *all);
+    if (all)
+        hash_table_init(&all->by_name);
+    return all;
+}
+
+void events_free(struct event_table *all)
+{
+    if (!all)
+        return;
+    hash_table_fini(&all->by_name);
+    free(all);
+}
 
 static uint64_t hash_of(const struct job_table *table, const struct tenant *t, struct span name)
 {
@@ -15,10 +31,10 @@ static uint64_t hash_of(const struct job_table *table, const struct tenant *t, s
     return siphash(seed, name);
 }
 
-static struct named_event *find(const struct shared *all, const struct tenant *t, struct span name,
-                                uint64_t hash)
+static struct named_event *find(const struct event_table *all, const struct tenant *t,
+                                struct span name, uint64_t hash)
 {
-    for (struct hash_link *link = hash_first(&all->events, hash); link; link = hash_next(link)) {
+    for (struct hash_link *link = hash_first(&all->by_name, hash); link; link = hash_next(link)) {
         struct named_event *e = (struct named_event *)link;
         if (e->tenant == t && span_equal(e->name, name))
             return e;
@@ -29,7 +45,7 @@ static struct named_event *find(const struct shared *all, const struct tenant *t
 struct named_event *event_find(const struct jobs *jobs, struct span tenant, struct span name)
 {
     const struct tenant *t = table_tenant_find(&jobs->table, tenant);
-    return t ? find(jobs->shared, t, name, hash_of(&jobs->table, t, name)) : NULL;
+    return t ? find(jobs->events, t, name, hash_of(&jobs->table, t, name)) : NULL;
 }
 
 /* --- Among those that may go --- */
@@ -75,8 +91,8 @@ static void drop(struct jobs *jobs, struct named_event *e)
     struct tenant *t = e->tenant;
     assert(!e->waiters);
     leave_idle(e);
-    hash_remove(&jobs->shared->events, &e->by_name);
-    counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
+    hash_remove(&jobs->events->by_name, &e->by_name);
+    counter_set(&jobs->events->shown, jobs->events->by_name.count);
     t->events.count--;
     table_weigh_other(&jobs->table, t, bytes_of(e), 0);
     table_tenant_unref(&jobs->table, t);
@@ -99,17 +115,16 @@ static bool drop_oldest(struct jobs *jobs, const struct tenant *t)
 }
 
 /* Is there room for one more of the tenant, which another one may have had to go for? */
-static bool make_room(struct jobs *jobs, struct span tenant, size_t bytes, enum ergon_error *error,
-                      char *text, size_t size)
+static bool make_room(struct jobs *jobs, struct span tenant, size_t bytes, struct refusal *why)
 {
     struct tenant *t = table_tenant_find(&jobs->table, tenant);
-    uint32_t own = t ? t->events.count : 0, left = NAMED_EVENTS_MAX - jobs->shared->events.count;
+    uint32_t own = t ? t->events.count : 0, left = NAMED_EVENTS_MAX - jobs->events->by_name.count;
     bool full = own >= NAMED_EVENTS_OF_TENANT || left == 0 ||
                 !room_is_shared(jobs, (uint64_t)own + 1, left - 1);
     if (full && (own == 0 || !drop_oldest(jobs, t)))
-        return shared_refuse(error, ERGON_E_BUSY, text, size, "there are too many events");
-    *error = room_make_bytes(jobs, tenant, bytes, text, size);
-    return *error == ERGON_OK;
+        return refusal_set(why, ERGON_E_BUSY, "there are too many events");
+    why->error = room_make_bytes(jobs, tenant, bytes, why->text, sizeof why->text);
+    return why->error == ERGON_OK;
 }
 
 static struct named_event *make(struct jobs *jobs, struct tenant *t, struct span name)
@@ -121,8 +136,8 @@ static struct named_event *make(struct jobs *jobs, struct tenant *t, struct span
     e->name = span_of(e + 1, name.len);
     e->tenant = t;
     e->by_name.hash = hash_of(&jobs->table, t, name);
-    hash_add(&jobs->shared->events, &e->by_name);
-    counter_set(&jobs->shared->shown_events, jobs->shared->events.count);
+    hash_add(&jobs->events->by_name, &e->by_name);
+    counter_set(&jobs->events->shown, jobs->events->by_name.count);
     t->events.count++;
     t->jobs++;
     table_weigh_other(&jobs->table, t, 0, bytes_of(e));
@@ -130,39 +145,38 @@ static struct named_event *make(struct jobs *jobs, struct tenant *t, struct span
 }
 
 struct named_event *event_make(struct jobs *jobs, struct span tenant, struct span name,
-                               enum ergon_error *error, char *text, size_t size)
+                               struct refusal *why)
 {
     struct named_event *e = event_find(jobs, tenant, name);
     if (e)
         return e;
-    if (!make_room(jobs, tenant, sizeof *e + name.len, error, text, size))
+    if (!make_room(jobs, tenant, sizeof *e + name.len, why))
         return NULL;
     struct tenant *t = table_tenant(&jobs->table, tenant);
     e = t ? make(jobs, t, name) : NULL;
     if (!e)
-        shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+        refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     return e;
 }
 
 /* --- Set --- */
 
-bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum ergon_error *error,
-               char *text, size_t size)
+bool event_set(struct jobs *jobs, struct named_event *e, struct span value, struct refusal *why)
 {
     size_t more = value.len > e->value_len ? value.len - e->value_len : 0, was = bytes_of(e);
-    *error = room_make_bytes(jobs, e->tenant->name, more, text, size);
-    if (*error != ERGON_OK)
+    why->error = room_make_bytes(jobs, e->tenant->name, more, why->text, sizeof why->text);
+    if (why->error != ERGON_OK)
         return false;
     uint8_t *copy = malloc(value.len > 0 ? value.len : 1);
     if (!copy)
-        return shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+        return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     if (value.len > 0)
         memcpy(copy, value.at, value.len);
     leave_idle(e); /* its number changes */
     free(e->value);
     e->value = copy;
     e->value_len = (uint32_t)value.len;
-    e->seq = shared_number(jobs);
+    e->seq = stamp_next(&jobs->table.last_stamp, table_wall(&jobs->table));
     table_weigh_other(&jobs->table, e->tenant, was, bytes_of(e));
     see_whether_idle(e);
     return true;
@@ -188,11 +202,11 @@ void event_leave(struct named_event *e, struct event_waiter *w)
     see_whether_idle(e);
 }
 
-void events_free(struct jobs *jobs)
+void events_drop(struct jobs *jobs)
 {
-    while (jobs->shared && jobs->shared->events.count > 0) {
-        struct hash_link *link = hash_pop(&jobs->shared->events);
-        hash_add(&jobs->shared->events, link);
+    while (jobs->events && jobs->events->by_name.count > 0) {
+        struct hash_link *link = hash_pop(&jobs->events->by_name);
+        hash_add(&jobs->events->by_name, link);
         drop(jobs, (struct named_event *)link);
     }
 }

@@ -11,20 +11,28 @@
  * long it can be bound to another one.  A time to live takes it back in any case.
  *
  * Holds and their bytes are counted, and bounded in all and by tenant.  Those of a durable
- * semaphore have rows (hold_rows.h).
+ * semaphore have rows (rows.h).
  *
  * Thread: the jobs'.  Nothing here blocks. */
-#ifndef ERGON_JOBS_SHARED_HOLDS_H
-#define ERGON_JOBS_SHARED_HOLDS_H
+#ifndef ERGON_JOBS_HOLDS_H
+#define ERGON_JOBS_HOLDS_H
 
-#include "proto/errors.h"
-#include "server/jobs/shared/holder.h"
-#include "server/jobs/shared/semaphore.h"
+#include "base/hash_table.h"
+#include "server/jobs/semaphores/semaphore.h"
 
 struct jobs;
 struct operation;
 
 enum { HOLDS_MAX = 100000 /* in all, with those that wait */ };
+
+enum { HOLD_SECRET = 16 /* bytes; whoever shows them owns the hold */ };
+
+/* A connection that may hold permits: part of an operation that the jobs keep as long as the
+ * connection exists. */
+struct holder {
+    struct hash_link by_conn; /* first; the id of the connection is its hash */
+    struct hold *first;       /* holds that it has, or waits for */
+};
 
 enum hold_state { HOLD_WAITS, HOLD_SAVES, HOLD_HELD, HOLD_GONE };
 
@@ -53,6 +61,15 @@ struct hold {
     struct span who; /* the principal, behind the hold in its memory */
 };
 
+/* --- Connections --- */
+
+void holder_enter(struct jobs *jobs, struct holder *holder);
+struct holder *holder_find(const struct jobs *jobs, uint64_t conn); /* NULL: it is gone */
+/* The connection is lost: what it holds stays for its grace. */
+void holder_leave(struct jobs *jobs, struct holder *holder);
+
+/* --- All holds --- */
+
 void holds_start(struct jobs *jobs); /* what was read back waits for its connections from now on */
 bool holds_go_on(struct jobs *jobs); /* ends what is over.  True: nothing is left */
 /* If the machine was suspended since the last look, by more than a second, that time has passed for
@@ -75,7 +92,7 @@ struct hold_wish {
 /* Asks for permits; it may be called at once (hold_claim_next_called()).  NULL: ERGON_E_BUSY,
  * ERGON_E_MEMORY, and a text. */
 struct hold *hold_ask(struct jobs *jobs, struct semaphore *s, const struct hold_wish *wish,
-                      enum ergon_error *error, char *text, size_t size);
+                      struct refusal *why);
 /* One that the file has; it is held, and has no connection.  NULL without memory. */
 struct hold *hold_recover(struct jobs *jobs, struct semaphore *s, const struct hold_wish *wish,
                           uint64_t fence);

@@ -1,4 +1,4 @@
-#include "server/jobs/service/semaphores.h"
+#include "server/jobs/semaphores/operations.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +12,8 @@
 #include "server/jobs/sched/wait_position.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
-#include "server/jobs/shared/hold_rows.h"
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/semaphores/rows.h"
+#include "server/jobs/semaphores/holds.h"
 
 enum { SERVE_WORK = 20 /* see jobs_worked() */ };
 
@@ -123,15 +122,13 @@ static bool wants_durable(struct jobs *jobs, struct operation *op, bool *durable
 static struct semaphore *find_or_make(struct jobs *jobs, struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
+    struct refusal why;
     bool durable = false, is_new = !semaphore_find(jobs, op->tenant, a->name);
     if (is_new && !wants_durable(jobs, op, &durable))
         return NULL;
-    struct semaphore *s =
-        semaphore_make(jobs, op->tenant, a->name, a->of, &error, text, sizeof text);
+    struct semaphore *s = semaphore_make(jobs, op->tenant, a->name, a->of, &why);
     if (!s) {
-        operation_refuse(op, error, "%s", text);
+        operation_refuse(op, why.error, "%s", why.text);
         return NULL;
     }
     uint32_t max = semaphore_limit(s)->max;
@@ -149,8 +146,7 @@ static struct hold *ask(struct jobs *jobs, struct operation *op, struct holder *
 {
     const struct semaphore_arguments *a = &op->semaphore;
     struct semaphore *s = find_or_make(jobs, op);
-    enum ergon_error error;
-    char text[JOB_TEXT_MAX];
+    struct refusal why;
     if (!s)
         return NULL;
     const struct hold_wish wish = {.secret = a->secret,
@@ -160,11 +156,11 @@ static struct hold *ask(struct jobs *jobs, struct operation *op, struct holder *
                                    .who = principal_of(op),
                                    .holder = holder,
                                    .op = op};
-    struct hold *h = hold_ask(jobs, s, &wish, &error, text, sizeof text);
+    struct hold *h = hold_ask(jobs, s, &wish, &why);
     if (h)
         return h;
     semaphore_settle(jobs, s);
-    operation_refuse(op, error, "%s", text);
+    operation_refuse(op, why.error, "%s", why.text);
     return NULL;
 }
 
@@ -384,7 +380,8 @@ static void serve_revoke(struct jobs *jobs, struct operation *op)
 static bool keep(struct jobs *jobs, struct semaphore *s, bool durable)
 {
     uint64_t row = s->row;
-    s->row = durable && row == 0 ? shared_number(jobs) : row;
+    s->row =
+        durable && row == 0 ? stamp_next(&jobs->table.last_stamp, table_wall(&jobs->table)) : row;
     if (durable && !semaphore_rows_put(jobs, s)) {
         s->row = row;
         return false;
@@ -462,14 +459,14 @@ void semaphores_stop(struct jobs *jobs)
     struct semaphore_walk walk;
     struct semaphore *s;
     struct hash_link *link;
-    if (!jobs->shared)
+    if (!jobs->semaphores)
         return;
     semaphores_settle(jobs);
     semaphore_walk_begin(jobs, &walk);
     while ((s = semaphore_walk_next(&walk)))
         refuse_all(jobs, s);
     semaphore_walk_end(jobs, &walk);
-    while ((link = hash_pop(&jobs->shared->holders)))
+    while ((link = hash_pop(&jobs->semaphores->holders)))
         holder_gone(jobs, ao_of(link, struct operation, holder.by_conn));
 }
 
@@ -488,7 +485,7 @@ static void dismiss(struct semaphore *s)
 void semaphores_dismiss(struct jobs *jobs)
 {
     semaphores_stop(jobs);
-    for (struct semaphore *s = jobs->shared ? jobs->shared->semaphores : NULL; s; s = s->next)
+    for (struct semaphore *s = jobs->semaphores ? jobs->semaphores->first : NULL; s; s = s->next)
         dismiss(s);
 }
 

@@ -6,13 +6,14 @@
  * have all that there may be, a further one is refused.  They are in memory only.
  *
  * Thread: the jobs'.  Nothing here blocks. */
-#ifndef ERGON_JOBS_SHARED_NAMED_EVENTS_H
-#define ERGON_JOBS_SHARED_NAMED_EVENTS_H
+#ifndef ERGON_JOBS_NAMED_EVENTS_H
+#define ERGON_JOBS_NAMED_EVENTS_H
 
+#include "base/counter.h"
 #include "base/hash_table.h"
 #include "base/pairing_heap.h"
 #include "base/span.h"
-#include "proto/errors.h"
+#include "server/jobs/core/refusal.h"
 
 struct jobs;
 struct tenant;
@@ -41,21 +42,29 @@ struct named_event {
     struct span name; /* behind it, in its memory */
 };
 
+/* All events. */
+struct event_table {
+    struct hash_table by_name;
+    counter shown;
+};
+
+struct event_table *events_new(void);      /* NULL without memory */
+void events_free(struct event_table *all); /* no event is left; NULL is fine */
+
 /* NULL: there is none. */
 struct named_event *event_find(const struct jobs *jobs, struct span tenant, struct span name);
 /* Found, or made; one that is not set and for which nobody waits goes by event_settle().  NULL:
  * ERGON_E_BUSY (there are too many, or no room), ERGON_E_MEMORY, and a text. */
 struct named_event *event_make(struct jobs *jobs, struct span tenant, struct span name,
-                               enum ergon_error *error, char *text, size_t size);
+                               struct refusal *why);
 void event_settle(struct jobs *jobs, struct named_event *e);
 /* Sets it, to a copy of the value.  False: ERGON_E_BUSY, ERGON_E_MEMORY and a text; it is as it
  * was. */
-bool event_set(struct jobs *jobs, struct named_event *e, struct span value, enum ergon_error *error,
-               char *text, size_t size);
+bool event_set(struct jobs *jobs, struct named_event *e, struct span value, struct refusal *why);
 
 void event_join(struct named_event *e, struct event_waiter *w);
 void event_leave(struct named_event *e, struct event_waiter *w); /* event_settle() is to follow */
 
-void events_free(struct jobs *jobs); /* nobody waits any more */
+void events_drop(struct jobs *jobs); /* all of them; no client waits any more */
 
 #endif

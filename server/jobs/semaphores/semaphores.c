@@ -1,9 +1,11 @@
-#include "server/jobs/shared/hold_recover.h"
+#include "server/jobs/semaphores/semaphores.h"
 
+#include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/shared/holds.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/semaphores/holds.h"
+
+/* --- Read back --- */
 
 /* A limit or a semaphore that has a row is as large as that says.  Else there are so many permits,
  * whatever tasks say that came before `at`. */
@@ -31,7 +33,7 @@ bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row
         return false;
     semaphore_limit(s)->kept = true;
     s->row = row->id;
-    shared_number_past(jobs, row->id);
+    stamp_past(&jobs->table.last_stamp, row->id);
     return true;
 }
 
@@ -48,6 +50,6 @@ bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
         return false;
     h->since = row->since_at;
     h->ends = row->ends_at > 0 ? table_time_of(&jobs->table, row->ends_at) : AO_NEVER;
-    shared_number_past(jobs, row->id);
+    stamp_past(&jobs->table.last_stamp, row->id);
     return true;
 }

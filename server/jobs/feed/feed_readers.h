@@ -1,4 +1,4 @@
-/* task.events: who reads the feed (core/feed.h).
+/* task.events: who reads the feed (feed.h).
  *
  * A reader is an operation that waits, with a filter and the number that it has come to.  What is
  * appended wakes no reader: at the end of the effects the object of the readers is activated, if
@@ -13,7 +13,7 @@
 
 #include <ergon/ao.h>
 
-#include "server/jobs/core/feed.h"
+#include "server/jobs/feed/feed.h"
 
 struct jobs;
 struct operation;

@@ -1,16 +1,16 @@
-#include "server/jobs/shared/holds.h"
+#include "server/jobs/semaphores/holds.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/siphash.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/hold_claims.h"
 #include "server/jobs/sched/lines.h"
-#include "server/jobs/shared/hold_rows.h"
-#include "server/jobs/shared/shared.h"
+#include "server/jobs/semaphores/rows.h"
 
 enum { END_WORK = 20 /* of one that is ended; see jobs_worked() */ };
 
@@ -36,8 +36,8 @@ static enum ao_verdict is_due(struct ao *self)
     struct hold *h = ao_of(self, struct hold, timer);
     struct jobs *jobs = h->semaphore->jobs;
     h->is_over = true;
-    h->next_over = jobs->shared->over;
-    jobs->shared->over = h;
+    h->next_over = jobs->semaphores->over;
+    jobs->semaphores->over = h;
     ao_activate(&jobs->ao);
     return AO_DONE;
 }
@@ -47,7 +47,7 @@ static const struct ao_class timer_class = {.name = "hold", .step = is_due};
 bool holds_go_on(struct jobs *jobs)
 {
     struct hold *h;
-    while ((h = jobs->shared->over) && jobs_have_time(jobs)) {
+    while ((h = jobs->semaphores->over) && jobs_have_time(jobs)) {
         jobs_worked(jobs, END_WORK);
         hold_end(jobs, h);
     }
@@ -73,11 +73,11 @@ void holds_look(struct jobs *jobs)
 {
     ao_time now = table_now(&jobs->table);
     uint64_t suspended = jobs->options.suspended(jobs->options.wall_arg);
-    if (suspended < jobs->shared->suspended + AO_S(1))
+    if (suspended < jobs->semaphores->suspended + AO_S(1))
         return;
-    ao_time by = suspended - jobs->shared->suspended;
-    jobs->shared->suspended = suspended;
-    for (struct semaphore *s = jobs->shared->semaphores; s; s = s->next)
+    ao_time by = suspended - jobs->semaphores->suspended;
+    jobs->semaphores->suspended = suspended;
+    for (struct semaphore *s = jobs->semaphores->first; s; s = s->next)
         for (struct hold *h = s->first; h; h = h->next)
             advance(h, now, by);
 }
@@ -91,7 +91,7 @@ static ao_time time_after(struct jobs *jobs, ao_time duration)
 
 bool holds_follow_wall(const struct jobs *jobs)
 {
-    return jobs->shared->hold_count > 0;
+    return jobs->semaphores->hold_count > 0;
 }
 
 /* --- Where a hold stands --- */
@@ -104,7 +104,7 @@ static void link_waiting(struct semaphore *s, struct hold *h)
         h->next->prev = h;
     s->waiting = h;
     s->waiting_count++;
-    counter_add(&s->jobs->shared->shown_waiting, 1);
+    counter_add(&s->jobs->semaphores->shown_waiting, 1);
 }
 
 static void unlink_waiting(struct semaphore *s, const struct hold *h)
@@ -113,7 +113,7 @@ static void unlink_waiting(struct semaphore *s, const struct hold *h)
     if (h->next)
         h->next->prev = h->prev;
     s->waiting_count--;
-    counter_add(&s->jobs->shared->shown_waiting, (uint64_t)-1);
+    counter_add(&s->jobs->semaphores->shown_waiting, (uint64_t)-1);
 }
 
 static void link_held(struct semaphore *s, struct hold *h)
@@ -123,21 +123,21 @@ static void link_held(struct semaphore *s, struct hold *h)
     *(h->prev ? &h->prev->next : &s->first) = h;
     s->last = h;
     h->by_fence.hash = h->fence;
-    hash_add(&s->jobs->shared->fences, &h->by_fence);
+    hash_add(&s->jobs->semaphores->fences, &h->by_fence);
     s->held_count++;
-    counter_add(&s->jobs->shared->shown_held, 1);
+    counter_add(&s->jobs->semaphores->shown_held, 1);
 }
 
 static void unlink_held(struct semaphore *s, struct hold *h)
 {
-    hash_remove(&s->jobs->shared->fences, &h->by_fence);
+    hash_remove(&s->jobs->semaphores->fences, &h->by_fence);
     *(h->prev ? &h->prev->next : &s->first) = h->next;
     *(h->next ? &h->next->prev : &s->last) = h->prev;
     s->held_count--;
-    counter_add(&s->jobs->shared->shown_held, (uint64_t)-1);
+    counter_add(&s->jobs->semaphores->shown_held, (uint64_t)-1);
 }
 
-static void link_gone(struct shared *all, struct hold *h)
+static void link_gone(struct semaphores *all, struct hold *h)
 {
     h->prev = NULL;
     h->next = all->gone;
@@ -146,7 +146,7 @@ static void link_gone(struct shared *all, struct hold *h)
     all->gone = h;
 }
 
-static void unlink_gone(struct shared *all, const struct hold *h)
+static void unlink_gone(struct semaphores *all, const struct hold *h)
 {
     *(h->prev ? &h->prev->next : &all->gone) = h->next;
     if (h->next)
@@ -173,7 +173,7 @@ static void unlink_holder(struct hold *h)
     h->holder = NULL;
 }
 
-static void unlink_over(struct shared *all, struct hold *h)
+static void unlink_over(struct semaphores *all, struct hold *h)
 {
     struct hold **at = &all->over;
     while (h->is_over && *at != h)
@@ -190,20 +190,19 @@ static size_t hold_bytes(const struct hold *h)
     return sizeof *h + h->who.len;
 }
 
-static bool may_ask(struct jobs *jobs, const struct tenant *t, size_t bytes,
-                    enum ergon_error *error, char *text, size_t size)
+static bool may_ask(struct jobs *jobs, const struct tenant *t, size_t bytes, struct refusal *why)
 {
-    uint32_t left = HOLDS_MAX - jobs->shared->hold_count;
+    uint32_t left = HOLDS_MAX - jobs->semaphores->hold_count;
     if (left == 0)
-        return shared_refuse(error, ERGON_E_BUSY, text, size,
-                             "too many hold permits of semaphores, or wait for some");
+        return refusal_set(why, ERGON_E_BUSY,
+                           "too many hold permits of semaphores, or wait for some");
     if (!room_is_shared(jobs, (uint64_t)t->holds + 1, left - 1))
-        return shared_refuse(
-            error, ERGON_E_BUSY, text, size,
+        return refusal_set(
+            why, ERGON_E_BUSY,
             "the tenant has its share of what may be held and waited for at semaphores "
             "(tasks.tenant_share)");
-    *error = room_make_bytes(jobs, t->name, bytes, text, size);
-    return *error == ERGON_OK;
+    why->error = room_make_bytes(jobs, t->name, bytes, why->text, sizeof why->text);
+    return why->error == ERGON_OK;
 }
 
 static uint64_t hash_of_secret(const struct jobs *jobs, const uint8_t *secret)
@@ -242,22 +241,22 @@ static struct hold *new_hold(struct jobs *jobs, struct semaphore *s, const struc
 static void enter(struct jobs *jobs, struct hold *h)
 {
     struct tenant *t = semaphore_limit(h->semaphore)->key.tenant;
-    hash_add(&jobs->shared->secrets, &h->by_secret);
-    jobs->shared->hold_count++;
+    hash_add(&jobs->semaphores->secrets, &h->by_secret);
+    jobs->semaphores->hold_count++;
     t->holds++;
     table_weigh_other(&jobs->table, t, 0, hold_bytes(h));
     jobs_watch_clock(jobs);
 }
 
 struct hold *hold_ask(struct jobs *jobs, struct semaphore *s, const struct hold_wish *wish,
-                      enum ergon_error *error, char *text, size_t size)
+                      struct refusal *why)
 {
     const struct tenant *t = semaphore_limit(s)->key.tenant;
-    if (!may_ask(jobs, t, sizeof(struct hold) + wish->who.len, error, text, size))
+    if (!may_ask(jobs, t, sizeof(struct hold) + wish->who.len, why))
         return NULL;
     struct hold *h = new_hold(jobs, s, wish);
     if (!h) {
-        shared_refuse(error, ERGON_E_MEMORY, text, size, error_meaning(ERGON_E_MEMORY));
+        refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
         return NULL;
     }
     enter(jobs, h);
@@ -272,7 +271,7 @@ void hold_begin(struct jobs *jobs, struct hold *h)
     assert(h->state == HOLD_WAITS && h->claim.stands == STANDS_NOWHERE);
     unlink_waiting(h->semaphore, h);
     h->state = h->durable ? HOLD_SAVES : HOLD_HELD;
-    h->fence = shared_number(jobs);
+    h->fence = stamp_next(&jobs->table.last_stamp, table_wall(&jobs->table));
     h->since = table_wall(&jobs->table);
     link_held(h->semaphore, h);
     hold_renew(jobs, h, h->ttl);
@@ -294,7 +293,7 @@ bool hold_returned(struct jobs *jobs, struct hold *h)
     if (h->state != HOLD_GONE)
         return true;
     if (h->writes == 0) {
-        unlink_gone(jobs->shared, h);
+        unlink_gone(jobs->semaphores, h);
         free(h);
     }
     return false;
@@ -318,7 +317,7 @@ struct hold *hold_recover(struct jobs *jobs, struct semaphore *s, const struct h
 /* Their grace begins with the server. */
 void holds_start(struct jobs *jobs)
 {
-    for (struct semaphore *s = jobs->shared->semaphores; s; s = s->next)
+    for (struct semaphore *s = jobs->semaphores->first; s; s = s->next)
         for (struct hold *h = s->first; h; h = h->next)
             hold_lose(jobs, h);
 }
@@ -328,7 +327,7 @@ struct hold *hold_find(const struct jobs *jobs, struct span tenant, struct span 
 {
     const struct semaphore *s = semaphore_find(jobs, tenant, name);
     struct hash_link *link =
-        s ? hash_first(&jobs->shared->secrets, hash_of_secret(jobs, secret)) : NULL;
+        s ? hash_first(&jobs->semaphores->secrets, hash_of_secret(jobs, secret)) : NULL;
     for (; link; link = hash_next(link)) {
         struct hold *h = ao_of(link, struct hold, by_secret);
         if (h->semaphore == s && h->state == HOLD_HELD && !h->is_over &&
@@ -342,7 +341,7 @@ struct hold *hold_find_fence(const struct jobs *jobs, struct span tenant, struct
                              uint64_t fence)
 {
     const struct semaphore *s = semaphore_find(jobs, tenant, name);
-    struct hash_link *link = s ? hash_first(&jobs->shared->fences, fence) : NULL;
+    struct hash_link *link = s ? hash_first(&jobs->semaphores->fences, fence) : NULL;
     for (; link; link = hash_next(link)) {
         struct hold *h = ao_of(link, struct hold, by_fence);
         if (h->semaphore == s && h->state == HOLD_HELD && !h->is_over)
@@ -372,8 +371,8 @@ void hold_bind(struct jobs *jobs, struct hold *h, struct holder *to)
 static void forget(struct jobs *jobs, struct hold *h)
 {
     struct tenant *t = semaphore_limit(h->semaphore)->key.tenant;
-    hash_remove(&jobs->shared->secrets, &h->by_secret);
-    jobs->shared->hold_count--;
+    hash_remove(&jobs->semaphores->secrets, &h->by_secret);
+    jobs->semaphores->hold_count--;
     t->holds--;
     table_weigh_other(&jobs->table, t, hold_bytes(h), 0);
     ao_deactivate(&h->timer);
@@ -383,7 +382,7 @@ static void forget(struct jobs *jobs, struct hold *h)
     if (h->writes == 0)
         free(h);
     else
-        link_gone(jobs->shared, h);
+        link_gone(jobs->semaphores, h);
 }
 
 void hold_end(struct jobs *jobs, struct hold *h)
@@ -392,7 +391,7 @@ void hold_end(struct jobs *jobs, struct hold *h)
     bool waits = h->state == HOLD_WAITS;
     uint32_t permits = waits ? 0 : h->claim.want;
     assert(!h->op); /* it would never be answered, and still name the hold */
-    unlink_over(jobs->shared, h);
+    unlink_over(jobs->semaphores, h);
     unlink_holder(h);
     if (waits)
         unlink_waiting(s, h);
@@ -416,6 +415,27 @@ void hold_lose(struct jobs *jobs, struct hold *h)
     arm(h);
 }
 
+/* --- Connections --- */
+
+void holder_enter(struct jobs *jobs, struct holder *holder)
+{
+    hash_add(&jobs->semaphores->holders, &holder->by_conn);
+}
+
+struct holder *holder_find(const struct jobs *jobs, uint64_t conn)
+{
+    return (struct holder *)hash_first(&jobs->semaphores->holders, conn);
+}
+
+void holder_leave(struct jobs *jobs, struct holder *holder)
+{
+    hash_remove(&jobs->semaphores->holders, &holder->by_conn);
+    while (holder->first)
+        hold_lose(jobs, holder->first);
+}
+
+/* --- The end --- */
+
 /* The server ends: what has a row keeps it. */
 static void drop(struct jobs *jobs, struct hold *h)
 {
@@ -429,15 +449,15 @@ void holds_free(struct jobs *jobs)
 {
     struct semaphore *s;
     struct hold *h;
-    while (jobs->shared && (s = jobs->shared->semaphores)) {
+    while (jobs->semaphores && (s = jobs->semaphores->first)) {
         semaphore_limit(s)->kept = true; /* until its holds are gone */
         while (s->first || s->waiting)
             drop(jobs, s->first ? s->first : s->waiting);
         semaphore_limit(s)->kept = false;
         semaphore_settle(jobs, s);
     }
-    while (jobs->shared && (h = jobs->shared->gone)) {
-        unlink_gone(jobs->shared, h);
+    while (jobs->semaphores && (h = jobs->semaphores->gone)) {
+        unlink_gone(jobs->semaphores, h);
         free(h);
     }
 }
