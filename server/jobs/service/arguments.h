@@ -1,7 +1,7 @@
-/* What the kinds of operations are given: a struct each, filled in by who reads the request.
+/* The arguments of each kind of operation, which the rpc layer fills in from the request.
  *
- * Pure data.  Spans, specs and ids are borrowed: they lie in the operation's memory, or stand until
- * it came back.  All but those of submissions are zeroed by operation_new(). */
+ * Pure data.  Spans, specs and ids are borrowed: they lie in the operation's memory, or are valid
+ * until the operation is back.  operation_new() zeroes all arguments but those of submissions. */
 #ifndef ERGON_JOBS_ARGUMENTS_H
 #define ERGON_JOBS_ARGUMENTS_H
 
@@ -13,17 +13,17 @@
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/events/named_events.h"
 
-enum { OPERATION_IDS_MAX = 1024 /* that one operation waits for */ };
+enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 
-/* What became of one task of a submission. */
+/* The outcome of one spec of a submission. */
 struct submission_outcome {
     uint64_t id;
-    enum ergon_error error; /* ERGON_OK: it was taken */
+    enum ergon_error error; /* ERGON_OK: it became a job, or joined one */
     char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
-    uint8_t durable;        /* enum job_durable: what was reached */
+    uint8_t durable;        /* enum job_durable: that of the job */
     bool duplicate, coalesced;
-    bool hardens;    /* it joined a job, and is answered when that is as durable as it wants */
-    uint32_t before; /* the outcome before that names the same job, plus 1; 0: none */
+    bool hardens;    /* it joined a job, and is answered when that job is as durable as the spec */
+    uint32_t before; /* the previous outcome that names the same job, plus 1; 0: none */
 };
 
 /* operation_task_submit: one -> {id, state, durable, duplicate, coalesced}
@@ -35,10 +35,10 @@ struct submission_arguments {
     struct submission_outcome *outcomes; /* of the jobs: `count`, `outcome` or malloc'ed; NULL */
     struct submission_outcome outcome;   /* of one */
     struct job_spec spec;                /* room for `specs`, of one */
-    uint32_t taken;                      /* the jobs': of them, so far; they are taken in parts */
-    bool joins;    /* one of these is looked at again: what it wants of a job that was there */
-    bool numbers;  /* one of these changed numbers that are to be on disk before the answer */
-    void *reading; /* the loop's, as long as it reads them; the jobs do not look */
+    uint32_t taken;                      /* the jobs': specs submitted so far, in parts */
+    bool joins;    /* the jobs': some spec joined a job and is read again after its commit */
+    bool numbers;  /* the jobs': some job changed numbers that must be on disk before the answer */
+    void *reading; /* the loop's, while it reads the specs; the jobs never read it */
 };
 
 /* operation_task_get -> the task; operation_task_forget -> {id, forgotten}; operation_task_cancel
@@ -47,9 +47,8 @@ struct submission_arguments {
 struct job_arguments {
     uint64_t id;
     bool with_result, with_history; /* operation_task_get */
-    /* operation_task_cancel, the jobs': its end is being committed; others share the run, which
-     * goes on
-     */
+    /* operation_task_cancel, the jobs': the end of the job is being committed; the run goes on for
+     * other callers that share it. */
     bool ends, leaves;
 };
 
@@ -76,42 +75,42 @@ struct watch_arguments {
     ao_time timeout;    /* of the long poll; 0: none */
 };
 
-/* Which tasks are meant: all conditions hold. */
+/* The tasks for which all of these conditions hold. */
 struct task_filter {
     int state;                       /* enum job_state; -1 any */
     struct span method, tenant, key; /* empty: any */
     ao_time older, newer;            /* age at least, at most; 0: not given */
 };
 
-enum { LIST_BYTES_MAX = 256 * 1024 /* of a page, which ends behind the task that goes beyond */ };
+enum { LIST_BYTES_MAX = 256 * 1024 /* a page ends after the task with which it exceeds this */ };
 
-/* operation_task_list -> {tasks, next}; operation_queue_tenants -> {tenants, next}: of which the
- * cursor alone counts, a number that the page before told, 0 for the first */
+/* operation_task_list -> {tasks, next}; operation_queue_tenants -> {tenants, next}: it reads only
+ * the cursor, a number that the previous page returned; 0: the first page */
 struct list_arguments {
     struct task_filter filter;
-    uint64_t cursor; /* id: goes on behind it; 0: from the newest */
+    uint64_t cursor; /* an id: the page begins after it; 0: with the newest task */
     uint32_t max;
     /* --- The jobs', of operation_task_list */
     struct job_walk walk, up; /* to the next job of the page; upwards, to where it begins */
     uint32_t found, visits;   /* so far */
-    bool seeks;               /* where the page begins is looked for */
-    uint64_t now;             /* Unix ns, of when it began */
+    bool seeks;               /* the begin of the page is not found yet */
+    uint64_t now;             /* Unix ns, when the page was begun */
 };
 
 /* operation_task_cancel_matching -> {matched, cancelled, dry_run}; operation_task_retry_matching ->
  * {matched, retried, dry_run}; operation_task_forget_matching -> {matched, forgotten, dry_run,
- * limits, rates}: the names of these that are left then */
+ * limits, rates}: how many limits and rates remain afterwards */
 struct sweep_arguments {
     struct task_filter filter;
-    bool dry_run; /* nothing is done, and counted as if it were */
+    bool dry_run; /* counts, and changes nothing */
     /* --- The jobs' */
     const struct sweep_kind *kind;
     struct job_walk walk;
-    uint64_t upto, now; /* the last id that is meant; Unix ns, of when it began */
+    uint64_t upto, now; /* the last id that it visits; Unix ns, when it began */
     uint64_t matched, done;
-    bool durable;           /* an fsync task was among them */
-    bool visited;           /* it has been through all jobs */
-    uint64_t bucket;        /* of the tenants, whose limits and rates are counted behind all jobs */
+    bool durable;           /* it changed an fsync task */
+    bool visited;           /* it has visited all jobs */
+    uint64_t bucket;        /* of the tenants, whose limits and rates are counted after all jobs */
     uint64_t limits, rates; /* so far */
 };
 
@@ -127,7 +126,7 @@ struct cron_list_arguments {
 enum semaphore_durable { SEMAPHORE_UNSAID, SEMAPHORE_FLEETING, SEMAPHORE_DURABLE };
 struct semaphore_arguments {
     struct span name;
-    struct span tenant;          /* explain, revoke: whose; empty: of who asks */
+    struct span tenant;          /* explain, revoke: whose; empty: the caller's */
     uint64_t fence;              /* revoke */
     uint64_t conn;               /* its id: acquire, resume */
     uint8_t secret[HOLD_SECRET]; /* acquire: of the new hold, by chance */

@@ -1,10 +1,10 @@
-/* server.audit: do the accounts balance?  Submitted = what has ended, by how, + what is open.
+/* server.audit: checks that the accounts balance: submitted = ended, in all ways, + open.
  *
- * The accounts are held against a census of all jobs, the store's counters against a count of its
- * rows in steps, which the changes of rows behind it are added to (journal.h): writes come back in
- * the order in which they were applied, so those that come back behind a count of rows were not
- * seen by it.  An operation that comes while an audit is under way is answered with it: it is about
- * the moment at which it ends. */
+ * The audit compares the accounts with a census of all jobs, and the store's counters with a count
+ * of its rows, which is made in steps.  Changes of rows that a step has already counted are added
+ * to the count (journal.h): the store applies operations in the order in which they come back, so a
+ * write that comes back after a step was not seen by it.  An operation that comes while an audit is
+ * under way is answered with it, since its answer holds for the moment at which it ends. */
 #include "server/jobs/service/audit.h"
 
 #include <inttypes.h>
@@ -19,14 +19,14 @@
 
 enum {
     DIFFERENCES = 8,
-    WALK_BUDGET = 2000 /* jobs, a step */
+    WALK_BUDGET = 2000 /* jobs visited in a step */
 };
 
 struct audit {
-    struct operation *operations; /* that are answered with it, by `next` */
+    struct operation *operations; /* are answered with it; linked by `next` */
     struct job_census census;
     uint64_t rows_open;
-    struct store_counts counters; /* of when the last rows were counted */
+    struct store_counts counters; /* as they were when the last rows were counted */
     bool rows_done;
     enum store_error rows_error;
 };
@@ -69,7 +69,7 @@ static void check_account(struct differences *d, const char *name, const struct 
                account->submitted, ended, open);
 }
 
-/* Every queue counts its own; together they are the jobs that there are. */
+/* Every queue counts its own jobs; the sum is the number of all jobs. */
 static void check_queues(const struct jobs *jobs, const struct audit *au, struct differences *d)
 {
     for (unsigned s = 0; s < JOB_STATE_COUNT; s++) {
@@ -203,7 +203,7 @@ static void rows_counted(struct jobs *jobs, struct store_op *write)
         end_rows(jobs, au, write->error);
 }
 
-/* --- The whole --- */
+/* --- The audit --- */
 
 static void serve(struct jobs *jobs, struct operation *op)
 {
@@ -234,7 +234,7 @@ bool audit_go_on(struct jobs *jobs)
         return true;
     bool walked = job_census_walk(&au->census, WALK_BUDGET);
     if (!walked || !au->rows_done)
-        return walked; /* the rows come by themselves */
+        return walked; /* rows_counted() goes on with the rows */
     jobs->audit = NULL;
     jobs->table.census = NULL;
     while ((op = au->operations)) {

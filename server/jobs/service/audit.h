@@ -1,4 +1,4 @@
-/* server.audit, under way in small steps.  Thread: the jobs'. */
+/* server.audit, done in small steps.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_AUDIT_H
 #define ERGON_JOBS_AUDIT_H
 
@@ -6,9 +6,9 @@
 
 struct jobs;
 
-/* A small step.  True: there is nothing to do, or the store has it. */
+/* Does a small step.  True: nothing is left to do, or nothing before the store has counted rows. */
 bool audit_go_on(struct jobs *jobs);
-/* The operations that wait for the audit are answered DRAINING. */
+/* Answers the operations that wait for the audit DRAINING. */
 void audit_stop(struct jobs *jobs);
 
 #endif

@@ -8,10 +8,10 @@
 
 enum {
     LANE = 1024,
-    BUDGET = 64,        /* items that come back, a step */
-    ITEM_WORK = 10,     /* of each one that is served, beside what it counts; see jobs_worked() */
-    SERVED_WORK = 2500, /* of all that are served in a step */
-    BYTES_A_PIECE = 64  /* of an answer: it was packed, and is copied by the loop */
+    BUDGET = 64,        /* items that a loop takes back in a step */
+    ITEM_WORK = 10,     /* for each item, beside what its class counts; see jobs_worked() */
+    SERVED_WORK = 2500, /* for all items of a step */
+    BYTES_A_PIECE = 64  /* of an answer, which was packed and is copied by the loop */
 };
 
 struct jobs_channel {
@@ -22,7 +22,7 @@ struct jobs_channel {
     struct ao ao;      /* the loop's */
     struct slab cells; /* the loop's */
     struct channel_port port;
-    bool over; /* the loop does not run any more */
+    bool over; /* the loop has stopped for good */
 };
 
 static struct operation_item *item_of(struct lane_item *item)
@@ -46,7 +46,7 @@ static void came_back(struct jobs_channel *ch, struct operation *op)
         ch->port.answered(ch->port.arg, op);
 }
 
-/* Who was dropped gets no push any more, and does not wait for this one to be taken. */
+/* A dropped operation gets no push any more, and its class does not wait for this one. */
 static void take_push(struct jobs_channel *ch, struct operation *op)
 {
     if (!op->gone)
@@ -136,7 +136,7 @@ void channel_drop(struct jobs_channel *ch, struct operation *op)
 
 /* --- The jobs' side --- */
 
-/* False: it is not done yet.  Else the operation may be gone. */
+/* False: it is not done yet.  True: the operation may have been returned. */
 static bool serve_item(struct jobs *jobs, struct operation_item *item)
 {
     struct operation *op = operation_of(item);
@@ -150,7 +150,7 @@ static bool serve_item(struct jobs *jobs, struct operation_item *item)
         op->cls->push_taken(jobs, op);
         return true;
     }
-    if (op->waiting.held) /* else it is on its way back, or waits for a row, and comes by itself */
+    if (op->waiting.held) /* else it is on its way back, or will be when a write has come back */
         op->cls->dropped(jobs, op);
     else if (op->cls->answer_dropped)
         op->cls->answer_dropped(jobs, op);
@@ -158,8 +158,9 @@ static bool serve_item(struct jobs *jobs, struct operation_item *item)
     return true;
 }
 
-/* Into the lines.  What belongs to an operation stands in its line, and so comes behind it.  True:
- * nothing is left. */
+/* Moves all items of a channel into the queues of their principals.  The drop and the pushes of an
+ * operation use the operation's own queue, so they are served after it.  True: the lane is empty.
+ */
 static bool line_up(struct jobs *jobs, struct jobs_channel *ch)
 {
     struct lane_item *item = NULL;
@@ -222,8 +223,8 @@ void channel_push(struct operation *op)
     lane_push(&op->channel->out, &op->push.item.item);
 }
 
-/* An operation that has its answer, and only waits until its last push was taken, is answered when
- * nothing of that is on its way any more. */
+/* A watcher that has its answer and only waits for its last push to be taken is answered when that
+ * push is no longer under way. */
 static void flush_item(struct jobs_channel *ch, struct operation_item *item, bool in)
 {
     struct operation *op = operation_of(item);
@@ -242,7 +243,8 @@ static void flush_item(struct jobs_channel *ch, struct operation_item *item, boo
         receive(ch, item);
 }
 
-/* What is on its way belongs to the loops, which get it as ever; `in`: the lane from the loop. */
+/* Hands each item of the lane to its loop, as if the loop had taken it.  `in`: it is the lane from
+ * the loop. */
 static void flush_lane(struct jobs_channel *ch, struct lane *lane, bool in)
 {
     struct lane_item *item;

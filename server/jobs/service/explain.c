@@ -1,5 +1,5 @@
-/* task.explain: the reason was recorded when the job came to where it is; what belongs to it, in
- * words and in figures, is looked up now. */
+/* task.explain: the scheduler recorded the reason when the job's state changed; the words and the
+ * figures that belong to it are looked up now. */
 #include "server/jobs/service/explain.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 enum {
     NAMED_MAX = 16,
-    PLACE_MAX = 10000 /* jobs that are looked at: what is not counted to its end is "at least" */
+    PLACE_MAX = 10000 /* jobs visited to count a position; where that is too few: "at least" */
 };
 
 static uint64_t ms_of(struct jobs *jobs, ao_time when)
@@ -55,15 +55,16 @@ static struct until until(const struct jobs *jobs, ao_time when)
     return span_of_time(when > now ? when - now : 0);
 }
 
-/* --- It stands in the queue. --- */
+/* --- The job is queued --- */
 
-/* Who asks, of whom, and what was counted for that: once, since it takes time. */
+/* A request for an explanation, and the job's position, which is counted once, since it takes time.
+ */
 struct question {
     struct jobs *jobs;
-    const struct operation *op; /* what it may see stands there */
-    struct fair_place place;    /* of one that stands in the queue and waits for its turn */
-    uint32_t before;            /* of one that waits at a gate */
-    bool before_is_least;       /* not all were looked at */
+    const struct operation *op; /* jobs that its caller may not know of are not named */
+    struct fair_place place;    /* of a job that is queued and waits for its turn */
+    uint32_t before;            /* jobs before one that waits for a limit or a rate */
+    bool before_is_least;       /* not all of these jobs were counted */
 };
 
 static void count_before(struct question *q, const struct job *job)
@@ -185,7 +186,7 @@ static void say_paused(const struct question *q, struct job *job, char *text, si
              (int)job->queue->name.len, (const char *)job->queue->name.at);
 }
 
-/* --- Something holds it back. --- */
+/* --- The job waits for a limit, a rate, or other jobs --- */
 
 static bool may_name(const struct question *q, const struct job *job, const struct job *other)
 {
@@ -200,7 +201,7 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
-/* Those that have permits of its limit. */
+/* Packs the jobs that have permits of its limit. */
 static void pack_running(const struct question *q, const struct job *of, struct pack *p)
 {
     const struct job *found[NAMED_MAX];
@@ -219,7 +220,7 @@ static void pack_running(const struct question *q, const struct job *of, struct 
             pack_str(p, id_text(found[i]->id, id));
 }
 
-/* Clients that have permits of it, too. */
+/* Packs the clients that hold permits of the limit. */
 static void pack_held(const struct limit *limit, struct pack *p)
 {
     const struct semaphore *s = limit->semaphore;
@@ -386,7 +387,7 @@ static void say_suspect(const struct question *q, struct job *job, char *text, s
                  may_name(q, job, out) ? id_text(out->id, id) : "one that you may not see");
 }
 
-/* --- Its time has not come. --- */
+/* --- The job waits for a time --- */
 
 static void pack_next(const struct question *q, struct job *job, struct pack *p)
 {
@@ -457,7 +458,7 @@ static void say_lost(const struct question *q, struct job *job, char *text, size
              most);
 }
 
-/* --- The store has it. --- */
+/* --- The job waits for the store --- */
 
 static void pack_store(const struct question *q, struct job *job, struct pack *p)
 {
@@ -482,15 +483,15 @@ static void say_store(const struct question *q, struct job *job, char *text, siz
     snprintf(text, size, "%s", store_error_text(jobs->journal.error));
 }
 
-/* --- An attempt is out. --- */
+/* --- An attempt is in flight, or the job has ended --- */
 
-/* Of the attempt that is out. */
+/* The number of the attempt that is in flight. */
 static uint32_t number_of(const struct jobs *jobs, const struct job *job)
 {
     return job->attempt + out_is_assigned(&jobs->sched, job);
 }
 
-/* The timeout of one that has not begun runs not yet. */
+/* The timeout runs only from the begin of the attempt. */
 static void pack_out(const struct question *q, struct job *job, struct pack *p)
 {
     struct jobs *jobs = q->jobs;
@@ -538,9 +539,9 @@ static void say_end(const struct question *q, struct job *job, char *text, size_
 }
 
 struct detail {
-    unsigned pairs; /* of the answer's map, that `pack` adds */
+    unsigned pairs; /* that `pack` adds to the answer's map */
     void (*pack)(const struct question *q, struct job *job, struct pack *p); /* NULL: none */
-    /* One sentence; NULL: the meaning of the reason says it. */
+    /* Writes one sentence; NULL: the sentence is the meaning of the reason. */
     void (*say)(const struct question *q, struct job *job, char *text, size_t size);
 };
 
@@ -568,8 +569,8 @@ static const struct detail details[JOB_REASON_COUNT] = {
 
 /* --- The answer --- */
 
-/* What stands in the queue has one reason more than was recorded with it: those that count for the
- * whole queue were recorded there. */
+/* The reason that was recorded with the job; for a queued job, a reason that applies to its whole
+ * queue takes precedence. */
 static enum job_reason reason_of(const struct question *q, const struct job *job)
 {
     const struct scheduler *s = &q->jobs->sched;

@@ -10,7 +10,8 @@ struct jobs;
 
 enum { EXPLAIN_TEXT_MAX = 400 /* bytes of a sentence */ };
 
-/* False: the pool of the queue does not rest, and nothing is written. */
+/* Writes that the workers of the queue keep dying.  False: its pool does not rest, and nothing is
+ * written. */
 bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size);
 void explain_no_executor(const struct jobs *jobs, const struct job_queue *q, char *text,
                          size_t size);

@@ -1,16 +1,16 @@
-/* task.list: newest first, a page at a time, and that in turns with other operations. */
+/* task.list: packs one page of tasks, newest first, in turns with other operations. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum {
-    VISITS = 10000,               /* jobs looked at for one page, so that it comes soon */
-    LIST_HEAD = 5,                /* bytes of an array's head that tells any number */
-    HEAD_AT = sizeof "tasks" + 1, /* behind the head of the map and its first key */
+    VISITS = 10000,               /* jobs visited for one page at most, so that it comes soon */
+    LIST_HEAD = 5,                /* bytes of the head of an array of any length */
+    HEAD_AT = sizeof "tasks" + 1, /* after the head of the map and its first key */
 };
 
-/* How many there will be is known at the end: the array's head is written then. */
+/* Packs the head of the array without its length, which end() writes. */
 static void begin(struct jobs *jobs, struct operation *op)
 {
     static const uint8_t head[LIST_HEAD] = {0xdd};
@@ -28,8 +28,8 @@ static void begin(struct jobs *jobs, struct operation *op)
     pack_raw(&op->reply.result, span_of(head, sizeof head));
 }
 
-/* The task of the cursor is not known any more: the page begins with the last of a lower id.  From
- * both ends, since what is forgotten first is old. */
+/* The task of the cursor is forgotten: finds the task with the next lower id, with which the page
+ * begins.  It seeks from both ends of the table, since old tasks are forgotten first. */
 static void seek(struct list_arguments *l)
 {
     const struct job *down = l->walk.at, *up = l->up.at;

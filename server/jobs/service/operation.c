@@ -36,7 +36,7 @@ void operation_free(struct operation *op)
 {
     if (!op)
         return;
-    assert(!op->act); /* whoever got it back has recorded it */
+    assert(!op->act); /* the rpc layer has recorded it */
     if (op->cls->fini)
         op->cls->fini(op);
     pack_fini(&op->reply.result);

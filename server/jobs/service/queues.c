@@ -1,4 +1,4 @@
-/* queue.*: what is in the queues, one per method, and who stops them. */
+/* queue.*: shows, pauses, drains and resumes the queues, one per method. */
 #include "server/jobs/service/queues.h"
 
 #include <inttypes.h>
@@ -15,12 +15,12 @@
 #include "server/jobs/service/view.h"
 
 enum {
-    PAIRS = 14,    /* of a queue, shown */
+    PAIRS = 14,    /* in the map of a queue */
     SHOW_WORK = 10 /* see jobs_worked() */
 };
 
-/* The queue that the operation names, made if a module offers the method.  NULL: answered
- * DENIED, NOT_FOUND, or MEMORY. */
+/* Finds the queue that the operation names, or makes it if a module offers the method.  NULL: the
+ * operation was answered DENIED, NOT_FOUND, or MEMORY. */
 static struct job_queue *find(struct jobs *jobs, struct operation *op)
 {
     if (!operation_may_queue(op, op->named.name)) {
@@ -76,7 +76,7 @@ static void begin_list(struct jobs *jobs, struct operation *op)
     view_list_begin(&op->reply.result);
 }
 
-/* Queues stay as long as the jobs, and new ones come behind. */
+/* Queues live as long as the jobs, and new queues are appended, so `next` stays valid. */
 static bool serve_list(struct jobs *jobs, struct operation *op)
 {
     uint32_t begun = jobs->work;
@@ -109,11 +109,12 @@ static void answer(struct jobs *jobs, struct operation *op, const struct job_que
     operation_finish(op);
 }
 
-/* --- Paused, drained, or offered by workers, also after a restart --- */
+/* --- Whether it is paused, drained, or offered by workers is kept in the store --- */
 
 static void saved(struct jobs *jobs, struct store_op *write);
 
-/* The file need not know it to the minute, and workers may come and go each second. */
+/* The store has the time of the last offer to the hour only, since workers may come and go each
+ * second. */
 static bool offer_is_saved(const struct job_queue *q)
 {
     const ao_time hour = AO_S(3600);
@@ -126,7 +127,7 @@ static bool is_saved(const struct job_queue *q)
     return q->saved_paused == q->paused && q->saved_draining == q->draining && offer_is_saved(q);
 }
 
-/* False without memory: it is written later. */
+/* False: no memory; it is written later. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
     struct store_op *write = q->saving ? NULL : codec_write_new(jobs, STORE_QUEUE, 0, saved);
@@ -204,7 +205,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
     settle(jobs, q, error);
 }
 
-/* True: the answer comes when it is on disk. */
+/* True: the operation is answered when the state is on disk. */
 static bool waits_for_store(struct jobs *jobs, struct job_queue *q, struct operation *op)
 {
     if (!jobs->store || (is_saved(q) && !q->saving))
@@ -234,7 +235,7 @@ void queues_stop(struct jobs *jobs)
     }
 }
 
-/* What does not change the queue is no event. */
+/* Adds an event to the feed, unless the queue is in that state already. */
 static void feed_queue(struct jobs *jobs, const struct job_queue *q, enum feed_kind kind,
                        bool is_so)
 {
@@ -249,7 +250,7 @@ static void serve_pause(struct jobs *jobs, struct operation *op)
         return;
     feed_queue(jobs, q, FEED_QUEUE_PAUSED, q->paused);
     q->paused = true;
-    out_recall_queue(&jobs->sched, q); /* nothing of it begins from here on */
+    out_recall_queue(&jobs->sched, q); /* from here on none of its jobs begins */
     scheduler_admit(&jobs->sched);
     answer_when_saved(jobs, op, q);
 }
@@ -272,7 +273,7 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     feed_queue(jobs, q, FEED_QUEUE_RESUMED, !q->paused && !q->draining);
     q->paused = q->draining = false;
     scheduler_move(&jobs->sched, q);
-    /* At once: of those that were held some may go before all that still stand in the queue. */
+    /* At once, since some of the jobs that were held may precede all jobs of the queue. */
     if (!scheduler_go_on(&jobs->sched))
         ao_activate(&jobs->ao);
     answer_when_saved(jobs, op, q);
@@ -345,11 +346,9 @@ const struct operation_class operation_queue_drain = {.method = method_queue_dra
 
 /* --- queue.tenants --- */
 
-/* queue.tenants: what each tenant holds, a page at a time. */
+enum { VISITS = 10000 /* tenants visited for one page at most, so that it comes soon */ };
 
-enum { VISITS = 10000 /* tenants looked at for one page, so that the loop goes on */ };
-
-/* Whoever sees several tenants by its role sees what each holds in all. */
+/* A caller whose role covers a tenant sees all that the tenant holds. */
 static bool may_see(const struct operation *op, const struct tenant *t)
 {
     return t->jobs > 0 && operation_may_object(op, &(struct rights_object){.tenant = t->name});
@@ -369,8 +368,9 @@ static void pack_tenant(struct pack *p, const struct tenant *t)
     pack_key_uint(p, "rates", t->rates);
 }
 
-/* The cursor is the number of a bucket.  The table of tenants only grows, and what moves when it
- * does moves to a later bucket: so who is there all the time is told once at least. */
+/* Packs what each tenant holds, a page at a time.  The cursor is the number of a bucket.  When the
+ * table grows, tenants move only to later buckets: so a tenant that exists all the time is on some
+ * page, and may be on two. */
 static void serve(struct jobs *jobs, struct operation *op)
 {
     const struct hash_table *all = &jobs->table.tenants;

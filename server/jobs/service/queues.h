@@ -1,4 +1,5 @@
-/* The queues, one per method, as queue.* stops them and lets them go on.  Thread: the jobs'. */
+/* The queues, one per method: whether they are paused, drained or offered, kept in the store.
+ * Thread: the jobs'. */
 #ifndef ERGON_JOBS_QUEUES_H
 #define ERGON_JOBS_QUEUES_H
 
@@ -7,14 +8,14 @@
 struct job_queue;
 struct jobs;
 
-/* Writes which queues are paused, drained or offered, where the file does not say so yet, and no
- * write does.  False: the file says all of it. */
+/* Writes the state of each queue that differs from the store's, unless a write of that queue is
+ * under way.  False: no state differs. */
 bool queues_save(struct jobs *jobs);
 
-/* The same of one. */
+/* The same for one queue. */
 void queues_remember(struct jobs *jobs, struct job_queue *q);
 
-/* No write comes back any more: whoever waits for one is answered DRAINING. */
+/* Answers the operations that wait for a write DRAINING, since none comes back any more. */
 void queues_stop(struct jobs *jobs);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum {
     WORKERS_SHOWN = 64,
-    JOBS_SHOWN = 16, /* of each */
-    LOOKS_MAX = 1000 /* jobs that are looked at for that */
+    JOBS_SHOWN = 16, /* of each worker */
+    LOOKS_MAX = 1000 /* jobs visited to find them */
 };
 
 struct shown {
@@ -31,14 +31,14 @@ static void pack_one(struct pack *p, const struct shown *x, unsigned pairs)
     pack_key_uint(p, "turning", x->turning);
 }
 
-/* --- Of this process --- */
+/* --- Executors of this process --- */
 
 static bool runs(const struct executor_info *x, const struct job_queue *q)
 {
     return queue_is_local(q) && x->kind == q->method->handler->kind;
 }
 
-/* Of the first `reach` executors. */
+/* Counts those of the first `reach` executors that run the queue's method. */
 static uint32_t count_local(struct jobs *jobs, const struct job_queue *q, uint32_t reach)
 {
     struct executor_info x;
@@ -101,7 +101,7 @@ static bool may_see(const struct beholder *who, const struct job *job)
     return (!who->tenant || who->tenant == job->tenant) && operation_may_know(who->op, job);
 }
 
-/* The last that began first. */
+/* Notes running jobs with their workers, beginning with the job that started last. */
 static void note_jobs(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
                       struct workers *all)
 {

@@ -1,4 +1,4 @@
-/* The executors that run the jobs of a queue, as explanations show them.  Thread: the jobs'. */
+/* Packs the executors that run the jobs of a queue, for explanations.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_SHOW_EXECUTORS_H
 #define ERGON_JOBS_SHOW_EXECUTORS_H
 
@@ -9,14 +9,14 @@ struct jobs;
 struct operation;
 struct tenant;
 
-/* To whom they are shown. */
+/* The client that an explanation is for. */
 struct beholder {
-    const struct operation *op;  /* what it may know stands there */
-    const struct tenant *tenant; /* and of that only jobs of this one; NULL: of any */
+    const struct operation *op;  /* jobs that its caller may not know of are left out */
+    const struct tenant *tenant; /* jobs of other tenants are left out, too; NULL: none is */
 };
 
-/* One pair of a map: what they do.  Of workers the first 64, each with some of the jobs that it
- * has, as far as the beholder may know of them. */
+/* Packs one pair of a map: the executors and what they do.  It shows at most 64 workers, each with
+ * some of its jobs, as far as the beholder may know of them. */
 void show_executors(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
                     struct pack *p);
 

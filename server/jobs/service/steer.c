@@ -1,4 +1,5 @@
-/* What is done to one task by its id: it is cancelled, tried again, forgotten, changed. */
+/* task.cancel, task.retry, task.forget, task.change, task.run_now: what is done to one task by its
+ * id. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/change.h"
@@ -11,9 +12,8 @@
 
 /* --- task.cancel --- */
 
-/* A job of which every start is on disk has its cancel on disk, too, before the answer goes out.
- * Whose end is being committed has ended when that is on disk, and is answered then: a crash before
- * that runs it again. */
+/* The cancel of an fsync job is on disk before it is answered.  If the end of the job is being
+ * committed, the answer waits until it is on disk, since a crash before that runs the job again. */
 
 static void answer_cancel(struct operation *op, const struct job *job, bool cancelled)
 {
@@ -83,8 +83,8 @@ const struct operation_class operation_task_cancel = {.method = method_task_canc
 
 /* --- task.retry --- */
 
-/* A job that ended otherwise than done is queued again; for an fsync job that is on disk before it
- * is answered. */
+/* Queues a job again that failed, died, expired or was cancelled.  The retry of an fsync job is on
+ * disk before it is answered. */
 
 static void serve_retry(struct jobs *jobs, struct operation *op)
 {
@@ -114,8 +114,6 @@ const struct operation_class operation_task_retry = {.method = method_task_retry
                                                      .serve = serve_retry};
 
 /* --- task.forget --- */
-
-/* A job that has ended is forgotten before its time. */
 
 /* False: the operation was answered. */
 static bool may_forget(struct jobs *jobs, struct operation *op, struct job *job)
@@ -168,8 +166,8 @@ const struct operation_class operation_task_forget = {.method = method_task_forg
 
 /* --- task.change, task.run_now --- */
 
-/* The priority and the time of a job that waits; for an fsync job that is on disk before it is
- * answered. */
+/* They change the priority and the time of a job that waits.  The change of an fsync job is on disk
+ * before it is answered. */
 
 static void answer_change(struct jobs *jobs, struct operation *op, const struct job *job,
                           bool changed)
@@ -194,8 +192,8 @@ static bool may_change(struct jobs *jobs, struct operation *op, const struct job
     return job->durable != DURABLE_FSYNC || sync_possible(jobs, op);
 }
 
-/* What has been given to an executor and has not begun is taken back, and waits as before.  False:
- * it does not wait. */
+/* Takes back a job that was given to an executor and has not begun, so that it waits as before.
+ * False: the job does not wait. */
 static bool take_back(struct jobs *jobs, struct job *job)
 {
     view_stage(jobs, job);

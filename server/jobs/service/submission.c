@@ -1,5 +1,5 @@
-/* task.submit, task.submit_many: each spec becomes an outcome, and the operation is answered when
- * all that is to be on disk first is there. */
+/* task.submit, task.submit_many: each spec gets an outcome, and the operation is answered when all
+ * rows that the answer promises are on disk. */
 #include "server/jobs/service/submission.h"
 
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include "server/jobs/service/operation.h"
 
 enum {
-    OUTCOME_MAX = 128, /* bytes of the answer about one that was taken */
-    TASK_WORK = 10,    /* to take one; see jobs_worked() */
-    NAME_WORK = 10     /* to find each name that it shares with others, or to make it */
+    OUTCOME_MAX = 128, /* bytes of the answer about a spec that was taken */
+    TASK_WORK = 10,    /* to take a spec; see jobs_worked() */
+    NAME_WORK = 10     /* to find or make each name that a task may share with others */
 };
 
 /* --- One spec --- */
@@ -145,7 +145,7 @@ static uint8_t *put(uint8_t *p, const char *bytes, size_t len)
     return p + len;
 }
 
-/* What is the same in every answer, packed beforehand. */
+/* Appends a string literal: the parts of an answer that never change, packed beforehand. */
 #define PUT(p, literal) put((p), (literal), sizeof(literal) - 1)
 
 static uint8_t *enc_id(uint8_t *p, uint64_t id)
@@ -154,7 +154,7 @@ static uint8_t *enc_id(uint8_t *p, uint64_t id)
     return enc_str(p, span_of(id_text(id, text), ID_TEXT_LEN));
 }
 
-/* By hand, for this is what the server answers most; returns the end. */
+/* Encodes by hand, since no answer is more frequent; returns the end. */
 static uint8_t *enc_outcome(struct jobs *jobs, const struct submission_outcome *outcome, uint8_t *p)
 {
     const struct job *job =
@@ -247,7 +247,7 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
         fail(outcome, ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
         return;
     }
-    struct waiter *w = job->waits; /* who joined last is the first */
+    struct waiter *w = job->waits; /* the one that joined last is the first */
     if (w->told)
         op->waiting.open++;
     w->told = false;
@@ -260,7 +260,7 @@ static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
     struct operation *op = w->op;
     const struct submission_outcome *outcomes = op->submission.outcomes;
     if (w->outcome == 0)
-        return; /* it was told of these, and a later task of the batch may join it again */
+        return; /* nothing since the last time; a later task of the batch may join the job again */
     for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
         submission_saved(jobs, op, at - 1, w->job, error);
     w->outcome = 0;
@@ -280,8 +280,8 @@ static void take_next(struct jobs *jobs, struct operation *op)
     op->submission.joins |= op->submission.outcomes[i].hardens;
 }
 
-/* A batch of thousands takes many turns; a row of its first tasks may be on disk before the last
- * one is taken. */
+/* A batch of thousands takes many turns, so the rows of its first tasks may be on disk before its
+ * last task is taken. */
 static bool serve_part(struct jobs *jobs, struct operation *op)
 {
     const struct submission_arguments *s = &op->submission;

@@ -1,8 +1,9 @@
 /* task.cancel, task.retry, task.forget with a filter.
  *
- * What is cancelled goes from the newest to the oldest, so that those behind it in the queue do not
- * begin in its place meanwhile, and what waits for it is cancelled as well, and does not fail.  The
- * others go in the order of their submission, which is that of the queue afterwards. */
+ * A cancel visits the newest jobs first: so the jobs that are next in the queue do not start in
+ * place of cancelled ones, and dependants are cancelled before the jobs whose end would fail them.
+ * A retry and a forget visit the oldest first, so retried jobs are queued in the order of their
+ * submission. */
 #include "server/jobs/service/sweep.h"
 
 #include "base/log.h"
@@ -14,15 +15,15 @@
 #include "server/jobs/service/view.h"
 
 enum {
-    VISITS = 2000,      /* jobs looked at, a step */
-    CHANGES = 128,      /* of which so many are changed */
-    AFTER_CHANGE = 16,  /* tasks that one waits for, whose end takes as long as a change */
-    WRITES_AHEAD = 4096 /* on their way to the store: what is more waits, since it takes memory */
+    VISITS = 2000,      /* jobs visited in a step, at most */
+    CHANGES = 128,      /* jobs changed in a step, at most */
+    AFTER_CHANGE = 16,  /* open dependencies of a job that take as long to drop as a change */
+    WRITES_AHEAD = 4096 /* writes under way above which sweeps pause, since each takes memory */
 };
 
 struct sweep_kind {
     bool down;
-    const char *did;   /* in the answer */
+    const char *did;   /* the key of its count in the answer */
     const char *event; /* in the log */
     bool (*may)(const struct operation *op, const struct job *job);
     void (*change)(struct jobs *jobs, struct job *job);
@@ -36,7 +37,7 @@ static bool may_cancel(const struct operation *op, const struct job *job)
     return job_is_open(job);
 }
 
-/* For all who share the run: it is the task that is meant, and not a wish for it. */
+/* Cancels the run for all callers that share it, since the filter selects the task itself. */
 static void cancel(struct jobs *jobs, struct job *job)
 {
     if (job->more)
@@ -75,14 +76,14 @@ static const struct sweep_kind cancels = {true, "cancelled", "tasks were cancell
 
 /* --- A step --- */
 
-/* The dependants of one that is forgotten were released before, or are now. */
+/* Releases the dependants that are left; false: the job must not be forgotten yet. */
 static bool is_free(struct jobs *jobs, struct job *job)
 {
     dependencies_finish(&jobs->sched, job);
     return retention_may_forget(job);
 }
 
-/* How many changes it counts as. */
+/* Returns how many changes it counts as. */
 static int visit(struct jobs *jobs, struct operation *op, struct job *job)
 {
     struct sweep_arguments *sweep = &op->sweep;
@@ -101,7 +102,7 @@ static int visit(struct jobs *jobs, struct operation *op, struct job *job)
     return changes;
 }
 
-/* True: it has been through all. */
+/* True: it has visited all jobs. */
 static bool visit_jobs(struct jobs *jobs, struct operation *op)
 {
     struct sweep_arguments *sweep = &op->sweep;
@@ -115,9 +116,9 @@ static bool visit_jobs(struct jobs *jobs, struct operation *op)
     return false;
 }
 
-/* Of the tenants that the filter names, and the operation may know of.  A table that grows
- * meanwhile moves some of them behind: those may be counted twice.  True: it has been through all.
- */
+/* Counts the limits and rates of tenants that the filter selects and the caller may know of.  A
+ * tenant that a growing table moves to a later bucket may be counted twice.  True: it has visited
+ * all buckets. */
 static bool count_names(struct jobs *jobs, struct operation *op)
 {
     const struct hash_table *all = &jobs->table.tenants;
@@ -179,7 +180,7 @@ static struct operation *next_of(struct jobs *jobs)
 bool sweep_go_on(struct jobs *jobs)
 {
     if (is_full(jobs))
-        return true; /* whoever takes what comes back goes on here */
+        return true; /* the jobs' next step, when writes have come back, calls this again */
     struct operation *op = next_of(jobs);
     if (!op)
         return true;

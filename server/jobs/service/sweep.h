@@ -1,6 +1,7 @@
-/* Operations on all jobs that a filter means, in small steps: a million of them hold up nobody.
+/* Operations on all jobs that a filter selects, done in small steps, so that a million jobs do not
+ * delay other operations.
  *
- * Thread: the jobs'.  The operations are the jobs' until they are answered. */
+ * Thread: the jobs'.  The jobs own the operations until they are answered. */
 #ifndef ERGON_JOBS_SWEEP_H
 #define ERGON_JOBS_SWEEP_H
 
@@ -8,10 +9,10 @@
 
 struct jobs;
 
-/* A step of one of those that are under way, of which principals take turns; effects_apply()
- * follows.  True: nothing is left to do before more of the writes come back. */
+/* Does a step of one sweep that is under way; principals take turns.  The caller then applies the
+ * effects.  True: nothing is left to do, or nothing before more writes have come back. */
 bool sweep_go_on(struct jobs *jobs);
-/* Those that are under way are answered DRAINING; once, when the jobs stop. */
+/* Answers the sweeps that are under way DRAINING; called once, when the jobs stop. */
 void sweep_stop(struct jobs *jobs);
 
 #endif

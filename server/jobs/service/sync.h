@@ -1,10 +1,11 @@
-/* Answers that wait for the disk: they go out when all that was changed before is there.
+/* Answers that wait for the disk: each goes out when everything that changed before it is there.
  *
- * A write of a job may have to wait for the one before it (journal.h), and is pushed when that
- * comes back.  So two operations of the store are sent one after the other: when the first is back,
- * the last writes are on their way, and when the second is, they are on disk.
+ * The write of a job may have to wait for the job's previous write (journal.h), and is pushed when
+ * that one comes back.  So two rounds, each an empty operation of the store, follow one another:
+ * when the first round is back, the last writes are under way; when the second is back, they are on
+ * disk.
  *
- * Thread: the jobs'.  The operations are the jobs' until they are answered. */
+ * Thread: the jobs'.  The jobs own the operations until they are answered. */
 #ifndef ERGON_JOBS_SYNC_H
 #define ERGON_JOBS_SYNC_H
 
@@ -14,28 +15,28 @@
 struct jobs;
 struct operation;
 
-/* The part of an operation that waits so. */
+/* The part of an operation that waits for the disk. */
 struct sync_wait {
-    uint8_t rounds;    /* that are left */
+    uint8_t rounds;    /* that it still waits for */
     uint64_t failures; /* of the journal, when it began to wait */
 };
 
-/* All of them; zeroed. */
+/* All operations that wait for the disk; begins zeroed. */
 struct sync {
-    struct operation *riding, *next; /* that wait for the round that is under way, for another */
+    struct operation *riding, *next; /* wait for the round under way; for the one after it */
     bool under_way;
 };
 
-/* Can what an operation changes be written, as far as is known?  False: it was refused with STORE,
- * and is to change nothing. */
+/* True if the store works, as far as is known.  False: the operation was refused with STORE, and
+ * must change nothing. */
 bool sync_possible(struct jobs *jobs, struct operation *op);
 
-/* Answers with the reply as it stands, when all that has changed by the end of this piece of work
- * is on disk; without a store at once.  If that cannot be written the answer is STORE: it is so
- * now, and is written later. */
+/* Answers with the reply that was filled in, when everything that has changed by the end of this
+ * piece of work is on disk; without a store at once.  If it cannot be written, the answer is STORE:
+ * the change is in effect, and is written later. */
 void sync_answer(struct jobs *jobs, struct operation *op);
 
-/* Nothing comes back from the store any more: who still waits is answered DRAINING. */
+/* Answers all operations that still wait DRAINING, since the store has stopped. */
 void sync_stop(struct jobs *jobs);
 
 #endif

@@ -1,4 +1,4 @@
-/* task.call: a job is submitted, and its end is the answer. */
+/* task.call: submits a job, and answers with the job's end. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static void answer(struct jobs *jobs, struct operation *op, struct job *job)
     operation_finish(op);
 }
 
-/* --- Nobody wants it any more --- */
+/* --- The caller dropped it --- */
 
 static bool is_called(const struct job *job)
 {
@@ -60,8 +60,9 @@ static bool shares_run(const struct operation *op, const struct job *job)
     return !op->submission.outcomes[0].duplicate && job->more && job->more->coalesce.name.len > 0;
 }
 
-/* Of calls that share a job by its key the last one takes it along; a job that was submitted
- * stays.  Calls that share a run by `coalesce` are counted. */
+/* True if the job is to be cancelled with the call.  Of calls that share a job by its key, only the
+ * last one cancels it, and none cancels a job that task.submit made.  Calls that share a run by
+ * `coalesce` are counted, and job_cancel() cancels it with the last one. */
 static bool takes_along(const struct operation *op, struct job *job)
 {
     if (shares_run(op, job)) {
@@ -80,7 +81,7 @@ static void dropped(struct jobs *jobs, struct operation *op)
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 
-/* --- It joined a job that is to be as durable as it wants --- */
+/* --- It joined a job that becomes as durable as the call wants --- */
 
 static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
 {
@@ -124,7 +125,7 @@ static void serve(struct jobs *jobs, struct operation *op)
         return;
     }
     bool waits = waiters_join(op, job);
-    assert(waits); /* for one job alone: that takes no memory */
+    assert(waits); /* to join the first job takes no memory */
     (void)waits;
     if (!outcome->hardens)
         operation_drop_arguments(op);

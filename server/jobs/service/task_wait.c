@@ -1,12 +1,12 @@
-/* task.wait: until tasks have ended, all of them or any. */
+/* task.wait: answers when tasks have ended, all of them or any. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/service/operation.h"
 #include "server/jobs/service/view.h"
 
 enum {
-    RESULTS_MAX = 8 << 20, /* bytes of an answer, beyond which results are left out */
-    ID_WORK = 3            /* to find one and to wait for it; see jobs_worked() */
+    RESULTS_MAX = 8 << 20, /* bytes of an answer after which results are left out */
+    ID_WORK = 3            /* to find a job and to join it; see jobs_worked() */
 };
 
 static bool has_ended(const struct job *job)
@@ -55,7 +55,8 @@ static uint32_t count_open(const struct operation *op)
     return open;
 }
 
-/* A job that had ended may have been tried again since. */
+/* `open` may be too low, since a job that had ended may have been retried: when it reaches 0, the
+ * jobs are counted again. */
 static void job_ended(struct jobs *jobs, struct operation *op, struct job *job)
 {
     uint32_t *open = &op->waiting.open;
@@ -80,14 +81,14 @@ static void serve(struct jobs *jobs, struct operation *op)
     jobs_worked(jobs, ID_WORK * (size_t)op->wait.count);
     if (!knows_all(jobs, op))
         return;
-    for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended ones too: they are to stay */
+    for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended jobs, too: so they are kept */
         memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
     if (!memory) {
         waiters_leave(op);
         operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
-    uint32_t all = op->waiting.open, open = count_open(op); /* an id may be given twice */
+    uint32_t all = op->waiting.open, open = count_open(op); /* `all` counts a repeated id once */
     op->waiting.open = open;
     if (open == 0 || (op->wait.any && open < all) || !waiters_poll(jobs, op, op->wait.timeout))
         finish(jobs, op);

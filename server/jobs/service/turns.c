@@ -25,7 +25,7 @@ bool turns_empty(const struct turns *t)
     return t->waiting == 0;
 }
 
-/* Room for this line.  False without memory. */
+/* Makes room for this queue.  False: no memory. */
 static bool reach(struct turns *t, uint32_t line)
 {
     if (line <= t->room)
@@ -37,7 +37,7 @@ static bool reach(struct turns *t, uint32_t line)
     return true;
 }
 
-/* Behind all others, with one turn more. */
+/* Appends a queue to those that take turns, and grants it one turn's work. */
 static void stand_last(struct turns *t, uint32_t line)
 {
     struct turn_line *l = line_of(t, line);
@@ -72,7 +72,8 @@ uint32_t turns_push(struct turns *t, uint32_t line, struct operation_item *item)
     return line;
 }
 
-/* Who is alone owes nobody anything. */
+/* Queues in debt go to the end until one has work left.  A queue that is alone owes no other, so
+ * its debt is forgiven. */
 static struct turn_line *whose_turn(struct turns *t)
 {
     struct turn_line *l;
@@ -106,7 +107,7 @@ void turns_put_back(struct turns *t, struct operation_item *item)
     l->first = item;
 }
 
-/* Nor does who has nothing more to do: the debt would be that of one operation. */
+/* A queue that is empty now leaves without its debt, which is at most that of one operation. */
 void turns_charge(struct turns *t, uint32_t work)
 {
     struct turn_line *l = line_of(t, t->first);

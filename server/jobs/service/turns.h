@@ -1,11 +1,12 @@
-/* Operations that are to be served, in lines by principal, first in, first out; the lines take
- * turns.
+/* Operations that wait to be served: a first-in, first-out queue for each principal.  The queues
+ * take turns.
  *
- * A turn is so much work and not so many operations (deficit round robin; Shreedhar and Varghese,
- * "Efficient fair queuing using deficit round-robin", 1996): so who comes with one operation waits
- * for one turn of each other principal, however many those have here and whatever these cost.
+ * A turn is a quantum of work, not a number of operations (deficit round robin; Shreedhar and
+ * Varghese, "Efficient fair queuing using deficit round-robin", 1996).  So a principal with a
+ * single operation waits for at most one turn of each other principal, however many operations
+ * those have and whatever they cost.
  *
- * Thread: the jobs'.  An item that is put in is the line's until it is taken. */
+ * Thread: the jobs'.  A queue owns an item from turns_push() until turns_take(). */
 #ifndef ERGON_JOBS_TURNS_H
 #define ERGON_JOBS_TURNS_H
 
@@ -18,34 +19,35 @@ enum { TURN_WORK = 500 /* pieces as jobs_worked() counts: some 50 us */ };
 
 struct turn_line {
     struct operation_item *first, *last; /* linked by next */
-    uint32_t next;                       /* in the row of those that are not empty */
-    int32_t left;                        /* work of its turn; less than 0: of the next one, too */
-    bool waits;                          /* it stands in the row */
+    uint32_t next;                       /* the queue whose turn follows; while `waits` */
+    int32_t left;                        /* work left of its turn; below 0: a debt */
+    bool waits;                          /* it has items, and so it takes turns */
 };
 
-/* Zeroed to begin with.  Line 0 is there without memory. */
+/* Begins zeroed.  Queue 0 needs no memory. */
 struct turns {
     struct turn_line nobody;
-    struct turn_line *lines; /* those from 1 */
+    struct turn_line *lines; /* the queues from 1 on */
     uint32_t room;
-    uint32_t first, last; /* of the row; while it is not empty */
-    uint32_t waiting;     /* lines in the row */
+    uint32_t first, last; /* queues that take turns; valid while there are any */
+    uint32_t waiting;     /* number of queues that take turns */
 };
 
-void turns_fini(struct turns *t); /* it is empty */
+void turns_fini(struct turns *t); /* all queues are empty */
 
-/* At the end of a line.  Returns which that was: the one that was asked for, or 0 where there is no
- * memory for it. */
+/* Appends an item to queue `line`, or to queue 0 where there is no memory for that one.  Returns
+ * which of the two it was. */
 uint32_t turns_push(struct turns *t, uint32_t line, struct operation_item *item);
 
-/* The first item of the line whose turn it is; NULL: there is none.  Before the next one is taken,
- * turns_charge() says what it cost. */
+/* Takes the first item of the queue whose turn it is; NULL: all are empty.  After each item the
+ * caller charges its cost, before it takes the next. */
 struct operation_item *turns_take(struct turns *t);
-/* What was taken last is not done: it is the first of its line again.  Before it is charged. */
+/* Makes the item that was taken last the first of its queue again, since it is not done; before it
+ * is charged. */
 void turns_put_back(struct turns *t, struct operation_item *item);
-void turns_charge(struct turns *t, uint32_t work); /* in the same pieces */
+void turns_charge(struct turns *t, uint32_t work); /* in pieces, as TURN_WORK */
 
-/* The first item of each line is given to `takes`, and those for which that is true are out. */
+/* Offers the first item of each queue to `takes`, and removes those for which it returns true. */
 void turns_sift(struct turns *t, bool (*takes)(void *arg, struct operation_item *item), void *arg);
 
 bool turns_empty(const struct turns *t);

@@ -10,7 +10,7 @@
 
 enum { VIEW_WORK = 16, BYTES_A_PIECE = 64 /* see jobs_worked() */ };
 
-enum { LIST_HEAD = 5 /* bytes of an array's head that tells any number */ };
+enum { LIST_HEAD = 5 /* bytes of the head of an array of any length */ };
 
 void view_list_begin(struct pack *p)
 {
@@ -122,14 +122,14 @@ bool view_may_name(const struct operation *op, const struct job *job, const stru
     return job->tenant == other->tenant && operation_may_know(op, other);
 }
 
-/* An id of a task that it had to come after, and why it failed; 0: it did not fail so. */
+/* The id of the task that it had to run after and whose failure made it fail; 0: there is none. */
 static uint64_t after_failed(const struct jobs *jobs, const struct job *job)
 {
     const struct job_more *more = job->more;
     bool failed = more && job->end && job->end->code && strcmp(job->end->code, "AFTER") == 0;
     if (!failed || more->after_failed > 0)
         return failed ? more->after_failed : 0;
-    for (uint32_t i = 0; i < more->after_count; i++) { /* it was read back after its end */
+    for (uint32_t i = 0; i < more->after_count; i++) { /* read from the store after its end */
         const struct job *on = table_find(&jobs->table, more->after_ids[i]);
         if (on && !job_state_open((enum job_state)on->state) && on->state != JOB_DONE)
             return on->id;
@@ -199,7 +199,7 @@ static void serve(struct jobs *jobs, struct operation *op)
 
 const struct operation_class operation_task_get = {.method = method_task_get, .serve = serve};
 
-/* --- What a filter means --- */
+/* --- Filters --- */
 
 static bool fits_names(const struct task_filter *f, const struct job *job)
 {

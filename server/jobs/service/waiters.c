@@ -7,14 +7,14 @@
 #include "server/jobs/service/operation.h"
 
 enum {
-    DUE_WORK = 30,   /* of each, beside what its class and its answer count; see jobs_worked() */
-    GROWTH_WORK = 10 /* of each that learns that a history grew */
+    DUE_WORK = 30,   /* for each, beside what its class and its answer count; see jobs_worked() */
+    GROWTH_WORK = 10 /* for each waiter that is notified of a history */
 };
 
 /* --- Joining and leaving --- */
 
-/* An operation joins all that it waits for in one go, or in parts: where it did not come last, it
- * stands there twice. */
+/* True if the operation was the last to join the job.  A batch that is taken in parts may join a
+ * job again after another operation has: then it is in the job's list twice. */
 static bool stands_at(const struct operation *op, const struct job *job)
 {
     return job->waits && job->waits->op == op;
@@ -38,7 +38,7 @@ bool waiters_join(struct operation *op, struct job *job)
     return true;
 }
 
-/* The job of a pass has waiters: it is not forgotten before the pass is over. */
+/* A pass ends with the last waiter of its job, so the job is not forgotten during the pass. */
 static void leave_pass(struct waiters_pass *pass, const struct waiter *w)
 {
     if (pass->next == w)
@@ -76,7 +76,7 @@ static void unlink_due(struct waiters_due *due)
     *due = (struct waiters_due){0};
 }
 
-/* Returns how many it has left. */
+/* Returns how many jobs it has left. */
 static size_t leave_all(struct operation *op)
 {
     struct waiter *next;
@@ -106,7 +106,7 @@ void waiters_drop(struct jobs *jobs, struct operation *op)
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 
-/* --- What is to be answered --- */
+/* --- Calling `due` --- */
 
 void waiters_init(struct jobs *jobs)
 {
@@ -129,7 +129,7 @@ static void call_due(struct jobs *jobs, struct operation *op)
     op->cls->due(jobs, op);
 }
 
-/* Who is put off already stands before those who come. */
+/* An operation that was put off keeps its place in the list. */
 void waiters_due(struct jobs *jobs, struct operation *op)
 {
     if (op->waiting.due.next || !jobs_have_time(jobs))
@@ -138,7 +138,7 @@ void waiters_due(struct jobs *jobs, struct operation *op)
         call_due(jobs, op);
 }
 
-/* Of thousands that wait none is in the caches. */
+/* Prefetches the next waiter, since of thousands that wait none is in the caches. */
 static struct waiter *behind(const struct waiter *w)
 {
     struct waiter *next = w->next_of_job;
@@ -153,7 +153,7 @@ static void tell_growth(struct jobs *jobs, struct waiter *w)
         w->op->cls->history_grew(jobs, w->op, w->job);
 }
 
-/* True: no pass is under way any more. */
+/* True: the pass is complete, or there was none. */
 static bool pass_go_on(struct jobs *jobs)
 {
     struct waiters_pass *pass = &jobs->pass;
@@ -188,7 +188,7 @@ bool waiters_go_on(struct jobs *jobs)
 
 /* --- The time of a long poll --- */
 
-/* The timer is let go as the operation is answered, which is never in this step. */
+/* The operation is answered in a later step, which frees this timer. */
 static enum ao_verdict time_is_over(struct ao *self)
 {
     struct operation *op = ao_of(self, struct operation, poll.timer);
@@ -211,9 +211,9 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
     return true;
 }
 
-/* --- What has happened --- */
+/* --- Events of jobs --- */
 
-/* Each that stands at the job; having heard, it may leave. */
+/* Visits each waiter of the job; the visited one may leave. */
 #define EACH_WAITER(w, job)                                                                        \
     struct waiter *w = (job)->waits, *next;                                                        \
     w && (next = behind(w), true);                                                                 \

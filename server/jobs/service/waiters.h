@@ -1,10 +1,10 @@
-/* Who waits for which job: operations that stand at jobs until something happens to these.
+/* Operations that wait for jobs, and the events of the jobs that they wait for.
  *
- * An operation that waits stands in the list of each job that it waits for, once, until it leaves
- * all of them to be answered; so none of these jobs is forgotten before.  What an event means to
- * an operation its class says (operation.h): nothing here knows the kinds.
+ * A waiting operation is in the list of each job that it waits for, until it leaves all of them to
+ * be answered; no job is forgotten while its list has an operation.  The class of an operation
+ * decides what an event means to it (operation.h): no code here knows the kinds.
  *
- * All on the jobs' thread.  The operation that is waiting is owned by the jobs. */
+ * Thread: the jobs'.  The jobs own a waiting operation. */
 #ifndef ERGON_JOBS_WAITERS_H
 #define ERGON_JOBS_WAITERS_H
 
@@ -23,32 +23,32 @@ struct waiter {
     struct waiter *prev_of_job, *next_of_job;
     struct waiter *next_of_op;
     uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1; 0: none */
-    bool told;        /* of a submission: its outcomes know how the row of the job was written */
+    bool told;        /* of a submission: job_saved() has set its outcomes */
 };
 
-/* A place in the list of operations that are to be answered; zeroed: it stands in none. */
+/* A link in the list of operations whose `due` is to be called; zeroed: it is in no list. */
 struct waiters_due {
     struct waiters_due *prev, *next;
 };
 
-/* The part of an operation that waits; zeroed. */
+/* What an operation waits for; begins zeroed. */
 struct waiting {
     struct waiters_due due;
-    struct waiter *at; /* the operation's list; the first is its `first_waiter` */
-    uint32_t open;     /* how many of what it waits for have not come */
+    struct waiter *at; /* the operation's list; its last element is `first_waiter` */
+    uint32_t open;     /* how many of the awaited events have not happened */
     bool held;         /* the operation waits for something */
     bool over;         /* its time is over, or the server stops */
 };
 
-/* The waiters of a job learn that its history grew, in as many steps as it takes: thousands may
- * follow one job.  Zeroed: no pass is under way. */
+/* A pass notifies the waiters of a job that its history grew, in as many steps as that takes, since
+ * thousands may follow one job.  Zeroed: no pass is under way. */
 struct waiters_pass {
     struct job *job;
-    struct waiter *next; /* the first that has not learned of it */
-    bool again;          /* it grew again meanwhile: another pass follows */
+    struct waiter *next; /* the first that was not notified yet */
+    bool again;          /* the history grew again meanwhile: another pass follows */
 };
 
-/* The part of one that waits for a limited time; zeroed. */
+/* The part of a long poll that limits its time; begins zeroed. */
 struct long_poll {
     struct jobs *jobs;
     struct ao timer;
@@ -56,54 +56,56 @@ struct long_poll {
 
 /* --- For operations --- */
 
-/* Makes the operation stand at the job, if it does not yet.  It joins all that it waits for in one
- * go; the first takes no memory.  False without memory: it stands where it stood before. */
+/* Adds the operation to the job's list, unless it was the last to join it.  Its first job takes no
+ * memory.  False: no memory, and nothing changed. */
 bool waiters_join(struct operation *op, struct job *job);
 
-/* The operation stands at no job any more, and its time does not run. */
+/* Removes the operation from the lists of all its jobs, and stops its timer. */
 void waiters_leave(struct operation *op);
 
-/* Starts the time of a long poll that has joined; AO_NEVER: it has no end.  False: the time is 0 or
- * the server stops, and the operation is to be answered now. */
+/* Starts the timer of a long poll that has joined; AO_NEVER: it has no limit.  False: the time is 0
+ * or the server stops, and the caller has to answer the operation now. */
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout);
 
-/* Has the `due` of a long poll called: now, if there is time in this step, and otherwise in one of
- * the next; in between, it may be told more that has happened.  So a thousand that wait for the
- * same job hold nobody else up. */
+/* Calls the `due` of a long poll: now, if this step has time, and otherwise in a later step, before
+ * which more events may be passed to it.  So a thousand operations that wait for the same job do
+ * not delay the others. */
 void waiters_due(struct jobs *jobs, struct operation *op);
 
-/* A `dropped` of operation classes: leaves, and answers CANCELLED. */
+/* The usual `dropped` of an operation class: leaves, and answers CANCELLED. */
 void waiters_drop(struct jobs *jobs, struct operation *op);
 
 /* --- For the jobs' object --- */
 
 void waiters_init(struct jobs *jobs);
-/* Goes on with the pass, and calls `due`, while there is time in this step.  True: nothing is left.
- */
+/* Continues the pass, and calls `due` of the listed operations, while this step has time.  True:
+ * nothing is left. */
 bool waiters_go_on(struct jobs *jobs);
 
-/* --- What has happened: the operations that it concerns learn it, and most are answered --- */
+/* --- Events of jobs: each is passed to the operations that wait for the job --- */
 
-/* The job has ended, and everybody may see it. */
+/* The job has ended, and its end may be shown to clients. */
 void waiters_job_ended(struct jobs *jobs, struct job *job);
 
-/* The first row of the job came back.  With an error the caller drops the job itself. */
+/* The first row of the job was written, or failed.  On an error the caller drops the job itself. */
 void waiters_job_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
-/* The row that says that it is cancelled came back, or could not be made. */
+/* The job's cancellation was written, or failed. */
 void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error error);
 
-/* In this step and the next ones, where many wait; at once, if another job's pass is under way. */
+/* The job's history grew.  Its waiters are notified in this step and the next ones; all at once, if
+ * the pass of another job is under way. */
 void waiters_history_grew(struct jobs *jobs, struct job *job);
 
-/* The job is forgotten now: who still waits for it in a long poll is answered as things stand. */
+/* The job is about to be forgotten: long polls that still wait for it are answered with what is
+ * known. */
 void waiters_job_goes(struct jobs *jobs, struct job *job);
 
-/* The server stops: long polls are answered as things stand; with `cancel` operations that wait
- * for what is being cancelled are refused. */
+/* The server stops: long polls are answered with what is known.  `cancel`: operations whose jobs
+ * are being cancelled are refused. */
 void waiters_server_stops(struct jobs *jobs, bool cancel);
 
-/* Nothing happens any more: whoever still waits is answered DRAINING. */
+/* Answers all operations that still wait DRAINING, since no more events will come. */
 void waiters_dismiss(struct jobs *jobs);
 
 #endif

@@ -1,5 +1,5 @@
-/* task.watch: follows the history of a job.  It is answered as soon as there is something to see;
- * or, with `push`, events are sent as they come, and it is answered at the job's end. */
+/* task.watch: follows the history of a job.  It is answered as soon as there are new events; with
+ * `push`, events are sent as they are recorded, and it is answered at the job's end. */
 #include "server/jobs/service/watch.h"
 
 #include "server/jobs/core/history.h"
@@ -27,7 +27,7 @@ static void pack_notification(struct pack *p, const struct job *job,
     view_event(event, p);
 }
 
-/* What an event takes at most. */
+/* Bytes that an event takes at most. */
 static size_t bound_of(const struct history_event *event)
 {
     enum { AROUND = 192 };
@@ -81,7 +81,7 @@ static bool is_over(const struct job *job)
     return !job_state_open((enum job_state)job->state);
 }
 
-/* At most `max` events from `from` on, which is what comes next afterwards. */
+/* Packs at most `max` events from `from` on, and moves `from` past them. */
 static void pack_events(struct operation *op, const struct job *job, struct pack *p)
 {
     struct history_event event;
@@ -93,13 +93,13 @@ static void pack_events(struct operation *op, const struct job *job, struct pack
     pack_str(p, "events");
     pack_array(p, count);
     if (count == 0 && op->watch.max > 0 && op->watch.from < history_next(job))
-        op->watch.from = history_next(job); /* what was there is lost */
+        op->watch.from = history_next(job); /* the events in between were dropped */
     for (; count > 0 && history_get(job, op->watch.from, &event);
          count--, op->watch.from = event.seq + 1)
         view_event(&event, p);
 }
 
-/* Events behind the submission that were dropped before they were seen. */
+/* Counts events after the submission that the history dropped before the client got them. */
 static uint32_t missed(const struct operation *op, const struct job *job)
 {
     struct history_event event;
@@ -128,7 +128,7 @@ static void answer(struct jobs *jobs, struct operation *op)
     pack_key_bool(p, "ended", !job || (is_over(job) && op->watch.from >= history_next(job)));
 }
 
-/* While a push is under way, it waits for that and for no job. */
+/* While a push is under way, the operation leaves the job and waits for that push alone. */
 static void finish(struct jobs *jobs, struct operation *op)
 {
     answer(jobs, op);
@@ -156,7 +156,7 @@ static bool push_some(struct jobs *jobs, struct operation *op, struct job *job)
     return true;
 }
 
-/* A watcher of events that are still to come is not woken by those before them. */
+/* A watcher may ask for events that are not recorded yet; earlier ones are no news to it. */
 static bool has_news(const struct operation *op, const struct job *job)
 {
     return history_next(job) > op->watch.from;
@@ -166,7 +166,7 @@ static void due(struct jobs *jobs, struct operation *op)
 {
     struct job *job = op->waiting.at->job;
     if (op->watch.pushing && !op->waiting.over)
-        return; /* it goes on when that was taken */
+        return; /* push_taken() calls it again */
     if (op->watch.push && !op->waiting.over && has_news(op, job) && push_some(jobs, op, job))
         return;
     if (op->waiting.over || is_over(job) || has_news(op, job))

@@ -1,9 +1,9 @@
-/* Events as notifications, packed once for all watchers that stand at the same place of a history.
+/* Batches of events, packed as notifications once for all watchers that have read equally far.
  *
  * A watcher that falls behind gets more events in a batch, and never more than one batch at a time:
- * what it has not got stands in the history alone, which is bounded.
+ * the history, which is bounded, is the only buffer of the events that it has not got.
  *
- * Thread: the jobs'; a batch itself is shared with the loops. */
+ * Thread: the jobs'; the bytes of a batch are shared with the loops. */
 #ifndef ERGON_JOBS_WATCH_H
 #define ERGON_JOBS_WATCH_H
 
@@ -15,22 +15,22 @@ struct jobs;
 
 enum {
     EVENT_BATCH_BYTES = 16 * 1024, /* a batch is not longer, unless it holds a single event */
-    EVENT_BATCHES = 8              /* that are remembered */
+    EVENT_BATCHES = 8              /* batches that are cached */
 };
 
 struct event_batch {
     uint64_t id;         /* of the job */
-    uint32_t from, next; /* numbers: of the first event, of what comes behind the last */
+    uint32_t from, next; /* the number of the first event; the last one's plus 1 */
     struct blob *events; /* a reference; NULL: none */
 };
 
-/* Zeroed. */
+/* The cache; begins zeroed. */
 struct event_batches {
     struct event_batch batches[EVENT_BATCHES];
 };
 
-/* Notifications [2, "task.event", [id, event]] of the events from `from` on, borrowed until the
- * next call; `next` is where the next batch begins.  NULL: there are none, or no memory. */
+/* Returns notifications [2, "task.event", [id, event]] of the events from `from` on, borrowed until
+ * the next call, and sets `next` to where the next batch begins.  NULL: no events, or no memory. */
 struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, uint32_t *next);
 
 void event_batches_fini(struct event_batches *all);
