@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINE_MAX_BYTES = 4096, EXAMPLES_MIN = 10 };
+enum { LINE_MAX_BYTES = 4096, EXAMPLES_MAX = 1000 };
 
 struct examples {
     const char *path;
     bool fenced; /* examples stand in ```hex fences, else in paragraphs */
     bool inside;
     bool first; /* the next line of bytes is the first of its example */
+    int least;  /* fewer examples were read: the reading is broken */
     int count;
     int line; /* number of the current one */
 };
@@ -94,19 +95,20 @@ static void check_all(struct examples *x)
         }
     }
     fclose(f);
-    assert_in_range(x->count, EXAMPLES_MIN, 1000);
+    assert_in_range(x->count, x->least, EXAMPLES_MAX);
 }
 
 TEST(the_document_has_good_examples)
 {
-    struct examples x = {.path = PROTO_PATH "/PROTOCOL.md", .fenced = true};
+    struct examples x = {.path = PROTO_PATH "/PROTOCOL.md", .fenced = true, .least = 2};
 
     check_all(&x);
 }
 
 TEST(the_vectors_are_good)
 {
-    struct examples x = {.path = PROTO_PATH "/vectors.txt", .inside = true, .first = true};
+    struct examples x = {
+        .path = PROTO_PATH "/vectors.txt", .inside = true, .first = true, .least = 110};
 
     check_all(&x);
 }
