@@ -71,6 +71,8 @@ enum job_option_type {
       0, "tracestate", "TEXT", "what others say of that trace; $TRACESTATE")
 
 #define JOB_OPTIONS_EACH(X) \
+    X(durable, LEVEL, 0, 0, "\"none\", \"async\" or \"fsync\"", \
+      0, "durable", "LEVEL", "none, async or fsync") \
     X(priority, NUMBER, 0, 9, "a number from 0 to 9; 9 goes first", \
       'p', "priority", "N", "0 to 9, higher goes first; 5") \
     X(timeout, DURATION, 1, UINT64_MAX, JOB_EXPECTS_DURATION ", more than 0", \
@@ -100,9 +102,7 @@ enum job_option_type {
     X(keep, DURATION, 0, UINT64_MAX, JOB_EXPECTS_DURATION, \
       0, "keep", "TIME", "how long it is kept after its end; 1h, failed: 7d") \
     X(keep_size, SIZE, 0, UINT64_MAX, "a size: bytes, or text such as \"64k\"", \
-      0, "keep-size", "SIZE", "a larger result is not kept; 1m") \
-    X(durable, LEVEL, 0, 0, "\"none\", \"async\" or \"fsync\"", \
-      0, "durable", "LEVEL", "none, async or fsync")
+      0, "keep-size", "SIZE", "a larger result is not kept; 1m")
 
 #define JOB_OPTIONS(X) JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X)
 

@@ -21,10 +21,10 @@
 #ifndef ERGON_PROTO_METHODS_H
 #define ERGON_PROTO_METHODS_H
 
-#define METHOD_OPTIONS                                                                             \
-    "{priority, delay, at, timeout, deadline, retries, backoff, backoff_max, backoff_jitter, "     \
-    "key, coalesce, limit, rate, tenant, after, after_any, keep, keep_size, durable, "             \
-    "traceparent, tracestate}"
+#include "proto/job_options.h"
+
+#define METHOD_OPTION(name, ...) #name " "
+#define METHOD_OPTIONS           "{ " JOB_OPTIONS(METHOD_OPTION) "}"
 
 #define METHOD_FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
 

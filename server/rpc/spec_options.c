@@ -161,16 +161,6 @@ struct place {
 static const struct place places[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 #undef X
 
-/* The search follows this order: the most common options are first. */
-static const uint8_t looked_for[] = {
-    JOB_OPTION_durable,     JOB_OPTION_priority,       JOB_OPTION_delay,     JOB_OPTION_at,
-    JOB_OPTION_timeout,     JOB_OPTION_deadline,       JOB_OPTION_retries,   JOB_OPTION_backoff,
-    JOB_OPTION_backoff_max, JOB_OPTION_backoff_jitter, JOB_OPTION_key,       JOB_OPTION_coalesce,
-    JOB_OPTION_limit,       JOB_OPTION_rate,           JOB_OPTION_tenant,    JOB_OPTION_after,
-    JOB_OPTION_after_any,   JOB_OPTION_keep,           JOB_OPTION_keep_size, JOB_OPTION_traceparent,
-    JOB_OPTION_tracestate};
-_Static_assert(sizeof looked_for == JOB_OPTION_COUNT, "each option once");
-
 struct reading {
     struct job_spec *spec;
     uint64_t **ids; /* room that is left */
@@ -242,11 +232,13 @@ static int find_extra(const struct spec_extra *extra, struct span name, struct o
 static int find_option(void *arg, struct span name, struct option *out)
 {
     struct reading *reading = arg;
-    for (unsigned i = 0; i < sizeof looked_for; i++) {
-        const struct job_option *o = &job_options[looked_for[i]];
+    /* The most common ones first: those that any task may have. */
+    for (unsigned n = 0; n < JOB_OPTION_COUNT; n++) {
+        unsigned i = (JOB_OPTION_durable + n) % JOB_OPTION_COUNT;
+        const struct job_option *o = &job_options[i];
         if (!is_named(name, o->name))
             continue;
-        reading->option = looked_for[i];
+        reading->option = i;
         *out = (struct option){
             .name = o->name, .read = read_option, .out = reading, .expects = o->expects};
         return (int)i;

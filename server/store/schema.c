@@ -31,8 +31,11 @@ static int not_ours(sqlite3 *db, int rc, char *error, size_t size)
     return -1;
 }
 
-/* What a file of that version lacks to be one of the next. */
-static const char *const upgrades[SCHEMA_VERSION] = {
+enum { VERSION_OF_TABLES = 9 /* of schema.sql */ };
+
+/* What a file of that version lacks to be one of the next.  A new file begins as schema.sql has it,
+ * and takes the steps behind that: so a new column is a step here, and nowhere else. */
+static const char *const upgrades[] = {
     [3] = "CREATE TABLE queues (method TEXT PRIMARY KEY NOT NULL, paused INTEGER, draining INTEGER)"
           " WITHOUT ROWID;"
           "INSERT INTO queues (method, paused) SELECT method, 1 FROM paused_queues;"
@@ -63,6 +66,8 @@ static const char *const upgrades[SCHEMA_VERSION] = {
     [8] = "ALTER TABLE options ADD COLUMN traceparent TEXT;"
           "ALTER TABLE options ADD COLUMN tracestate TEXT;"};
 
+const int schema_version = sizeof upgrades / sizeof *upgrades;
+
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"
                                  "DROP VIEW IF EXISTS tasks;";
@@ -74,7 +79,7 @@ static bool run(sqlite3 *db, const char *sql)
 
 static bool upgrade(sqlite3 *db, int version)
 {
-    for (; version < SCHEMA_VERSION; version++)
+    for (; version < schema_version; version++)
         if (!run(db, upgrades[version]))
             return false;
     return run(db, drop_views);
@@ -85,9 +90,9 @@ static int make_tables(sqlite3 *db, int version)
 {
     char mark[128];
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-             SCHEMA_APPLICATION, SCHEMA_VERSION);
-    return run(db, "BEGIN IMMEDIATE") &&
-                   (version > 0 ? upgrade(db, version) : run(db, schema_tables)) &&
+             SCHEMA_APPLICATION, schema_version);
+    return run(db, "BEGIN IMMEDIATE") && (version > 0 || run(db, schema_tables)) &&
+                   upgrade(db, version > 0 ? version : VERSION_OF_TABLES) &&
                    run(db, schema_views) && run(db, mark)
                ? 0
                : -1;
@@ -103,13 +108,13 @@ int schema_prepare(sqlite3 *db, char *error, size_t size)
         rc = ask(db, "SELECT count(*) FROM sqlite_master", &tables);
     if (rc != SQLITE_OK || (application != SCHEMA_APPLICATION && tables > 0) || version < 0)
         return not_ours(db, rc, error, size);
-    if (version == SCHEMA_VERSION)
+    if (version == schema_version)
         return 0;
-    if (version > SCHEMA_VERSION) {
+    if (version > schema_version) {
         snprintf(error, size,
                  "it was written by a newer ergond (its version is %d, this one knows %d); run "
                  "that one",
-                 version, SCHEMA_VERSION);
+                 version, schema_version);
         return -1;
     }
     if (tables > 0 && version < SCHEMA_OLDEST) {

@@ -10,10 +10,10 @@
 
 enum {
     SCHEMA_APPLICATION = 0x4572676e, /* "Ergn": marks the file as ours */
-    SCHEMA_VERSION = 9,              /* what a file has in PRAGMA user_version */
-    SCHEMA_OLDEST = 3                /* the oldest that is taken over */
+    SCHEMA_OLDEST = 3                /* the oldest version that is taken over */
 };
 
+extern const int schema_version;     /* what a file has in PRAGMA user_version */
 extern const char schema_tables[];   /* schema.sql */
 extern const char schema_views[];    /* views.sql */
 extern const char schema_not_ours[]; /* text: what the file is not, and what to do */

@@ -1,4 +1,5 @@
--- What ergond keeps.  Look into it while the server runs, with `sqlite3 FILE`; change it only while it does not.
+-- What ergond keeps, as of version 9 of the file; schema.c has the steps to later versions.  Look into it while the
+-- server runs, with `sqlite3 FILE`; change it only while it does not.
 --
 -- Times (…_at) are Unix nanoseconds, durations (…_ns) nanoseconds; NULL is none, or zero.  Parameters, results and
 -- options are MessagePack.  The views of views.sql are for people: `tasks` shows the up to three rows of a task as one.

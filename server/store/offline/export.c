@@ -72,7 +72,7 @@ enum store_offline_end store_export(const struct store_offline *o, FILE *out, FI
     struct export e = {
         .out = out, .errors = errors, .names = row_names_of(o->states, o->state_count)};
     const struct salvage_taker taker = {&e, on_plain, on_task, on_event, on_counters, on_finding};
-    if (!write_line(&e, "store", json_pack("{s:i}", "version", SCHEMA_VERSION)))
+    if (!write_line(&e, "store", json_pack("{s:i}", "version", schema_version)))
         goto unwritten;
     enum store_offline_end end = salvage(o, &taker);
     if (!e.failed && fflush(out) == 0)

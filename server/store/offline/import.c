@@ -133,10 +133,10 @@ static bool take_store(struct import *im, json_t *value)
 {
     json_int_t version = json_integer_value(json_object_get(value, "version"));
     im->headed = true;
-    if (version == SCHEMA_VERSION)
+    if (version == schema_version)
         return true;
     snprintf(im->why, sizeof im->why, "it is of version %lld, and this ergond reads %d",
-             (long long)version, SCHEMA_VERSION);
+             (long long)version, schema_version);
     return false;
 }
 

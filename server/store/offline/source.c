@@ -53,12 +53,12 @@ static int check_version(struct source *s, const char *path, char *error, size_t
         return fail(error, size, path, sqlite3_errmsg(s->db));
     if (application != SCHEMA_APPLICATION)
         return fail(error, size, path, "it is not a store of ergond, or its first page is damaged");
-    if (version == SCHEMA_VERSION)
+    if (version == schema_version)
         return 0;
     snprintf(why, sizeof why,
              "it is of version %d, and this ergond reads %d; let the one run that wrote it, or "
              "start a server on a copy, which takes an older file over",
-             version, SCHEMA_VERSION);
+             version, schema_version);
     return fail(error, size, path, why);
 }
 

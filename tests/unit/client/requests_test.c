@@ -51,10 +51,11 @@ TEST(every_option_has_its_name)
            "task.submit",
            "[\"x\",[],{\"delay\":1,\"at\":2,\"key\":\"k\",\"after\":[\"t1\",\"t2\"],"
            "\"after_any\":[\"t2\"],\"traceparent\":\"00-p\",\"tracestate\":\"a=b\","
-           "\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,\"backoff\":6,"
+           "\"durable\":\"fsync\",\"priority\":9,\"timeout\":3,\"deadline\":4,\"retries\":5,"
+           "\"backoff\":6,"
            "\"backoff_max\":7,\"backoff_jitter\":8,\"coalesce\":\"c\","
            "\"limit\":{\"key\":\"l\",\"max\":9},\"rate\":{\"key\":\"r\",\"max\":10,\"per\":11},"
-           "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13,\"durable\":\"fsync\"}]");
+           "\"tenant\":\"n\",\"keep\":12,\"keep_size\":13}]");
 }
 
 TEST(further_options_go_as_they_are)

@@ -97,7 +97,7 @@ STORE_TEST(a_newer_version)
     snprintf(why, sizeof why,
              "it was written by a newer ergond (its version is 77, this one knows %d); run that "
              "one",
-             SCHEMA_VERSION);
+             schema_version);
     refused(w->path, why);
 }
 
