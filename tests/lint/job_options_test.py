@@ -22,7 +22,7 @@ def rows(header):
 
 def wanted(name, letter, flag):
     """What has to stand in which document, as patterns."""
-    yield "proto/PROTOCOL.md", rf"^\|[^|]*`{name}`"
+    yield "proto/PROTOCOL.md", rf"^- [^:]*`{name}`"
     yield "docs/tasks.md", rf"`{name}[`:]"
     short = f"\\fB\\-{letter}\\fR, " if letter else ""
     long = flag.replace("-", "\\-")
@@ -39,7 +39,7 @@ def prove():
     X(due_by, MOMENT, 0, 1, "a, (b)", \\
       'd', "due-by", "WHEN", "when")
 #define JOB_OPTIONS(X) JOB_OPTIONS_ONCE(X)"""
-    good = {"proto/PROTOCOL.md": "| `a`, `due_by` | x |", "docs/tasks.md": "`due_by`",
+    good = {"proto/PROTOCOL.md": "- `a`, `due_by`: x", "docs/tasks.md": "`due_by`",
             "docs/man/ergon.1": "\\fB\\-d\\fR, \\fB\\-\\-due\\-by\\fR"}
     assert rows(planted) == [("due_by", "d", "due-by")]
     assert not findings(rows(planted), good.get)
