@@ -7,6 +7,7 @@
 #include "proto/reader.h"
 #include "proto/scanner.h"
 #include "server/net/auth/peer.h"
+#include "server/net/connection/evict.h"
 #include "server/net/connection/unauthenticated.h"
 
 struct net_world net;

@@ -1,12 +1,117 @@
-/* The identity of a peer before its first message: by certificate, by the credentials of its
- * socket, or, where the listener asks for no authentication, by its address. */
+/* The identity of a connection's peer, and its rights: before its first message, by certificate, by
+ * the credentials of its socket, or, where the listener asks for no authentication, by its address;
+ * and again whenever tokens, roles or certificates change. */
+#include "server/net/connection/admit.h"
+
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "server/net/auth/peer.h"
+#include "server/net/auth/principal.h"
 #include "server/net/auth/token.h"
-#include "server/net/connection/admit.h"
 #include "server/net/connection/conn_output.h"
+#include "server/net/connection/oversight.h"
 #include "server/net/connection/unauthenticated.h"
+#include "server/net/connection_rights.h"
+#include "server/net/stream/tls.h"
+
+/* --- What its port asks, and sets --- */
+
+#define LOOK_AT_WALL_CLOCK AO_S(60)
+
+const struct token_table *conn_tokens(const struct connection *c)
+{
+    return c->loop->tokens;
+}
+
+const struct principal *conn_principal(const struct connection *c)
+{
+    return c->principal;
+}
+
+bool conn_may(const struct connection *c, struct span method)
+{
+    const char *here = c->slot->rules->methods;
+
+    return principal_may(c->principal, method) && (here == NULL || patterns_fit(here, method));
+}
+
+uint64_t conn_rights(const struct connection *c)
+{
+    return rights_id(principal_rights(c->principal)) << 8 | c->slot->rules->index;
+}
+
+const char *conn_allow(const struct connection *c)
+{
+    return c->slot->rules->methods;
+}
+
+bool conn_unlimited(const struct connection *c)
+{
+    return c->unlimited;
+}
+
+bool conn_was_shut_out(const struct connection *c)
+{
+    return c->shut_out;
+}
+
+/* Far ahead the wall clock may be set meanwhile, so it is looked at again now and then. */
+static void note_end(struct connection *c)
+{
+    uint64_t now = clock_wall(), end = principal_expires(c->principal);
+    uint64_t left = end > now ? end - now : 0;
+
+    c->mortal = end > 0;
+    c->expires =
+        activator_now(c->loop->activator) + (left < LOOK_AT_WALL_CLOCK ? left : LOOK_AT_WALL_CLOCK);
+}
+
+static void note_rights(struct connection *c)
+{
+    const char *here = c->slot->rules->methods;
+
+    c->unlimited = c->mortal = false;
+    if (c->principal == NULL)
+        return;
+    c->unlimited = rights_all_methods(principal_rights(c->principal)) &&
+                   (here == NULL || strcmp(here, "*") == 0);
+    note_end(c);
+}
+
+void conn_set_principal(struct connection *c, const struct principal *p)
+{
+    const struct principal *old = c->principal;
+
+    c->principal = shared_principals_hold(&c->loop->principals, p);
+    shared_principals_release(&c->loop->principals, old);
+    note_rights(c);
+    if (c->state != CONN_OPEN || !conn_open_tally(c))
+        return;
+    if (p)
+        unauthenticated_remove(c);
+}
+
+bool conn_auth_failed(struct connection *c)
+{
+    uint32_t limit = c->loop->limits.auth_failures;
+    struct conn_cold *cold = cold_begin(c, COLD_FAILURES);
+
+    if (cold == NULL) {
+        conn_out_of_memory(c);
+        return false;
+    }
+    cold->failures++;
+    conn_slot_offend(c->slot, OFFENCE_TOKEN);
+    log_warn("authentication failed", LOG_UINT("conn", conn_id(c)), LOG_PEER("peer", conn_peer(c)),
+             LOG_UINT("failures", cold->failures));
+    if (limit == 0 || cold->failures < limit)
+        return true;
+    conn_close(c, "too many failed authentications");
+    return false;
+}
+
+/* --- Before its first message --- */
 
 static const char names_nobody[] =
     "the client certificate has no usable subjectAltName (a DNS name, a URI or an e-mail address); "
@@ -179,4 +284,84 @@ void admit_again(struct connection *c)
         c->loop->port.lowered(c->loop->port.arg, c);
     shared_principals_release(shared, p);
     shared_principals_release(shared, was);
+}
+
+/* --- After a reload --- */
+
+/* In the units of a walk, of a few hundred nanoseconds each: signatures cost the most. */
+enum { COST_OF_LOOK = 1, COST_OF_RENEWAL = 16, COST_OF_CLOSE = 64, COST_OF_VERIFYING = 256 };
+
+static enum tls_trusted look_at_certificate(struct connection *c, const char **why)
+{
+    struct tls_context **contexts = c->slot->rules->contexts;
+
+    return contexts == NULL ? TLS_TRUST_STANDS
+                            : tls_trusts(&c->stream, contexts[c->loop->index], why);
+}
+
+/* Returns what it has cost. */
+static uint32_t renew(struct connection *c)
+{
+    bool answerable = conn_answerable(c);
+    const char *why;
+
+    c->generation = c->loop->generation;
+    enum tls_trusted trusted = look_at_certificate(c, &why);
+    if (trusted == TLS_TRUST_LOST)
+        conn_kill(c, why);
+    else if (c->principal != NULL && answerable)
+        admit_again(c);
+    return trusted != TLS_TRUST_STANDS        ? COST_OF_VERIFYING
+           : conn_answerable(c) == answerable ? COST_OF_RENEWAL
+                                              : COST_OF_CLOSE;
+}
+
+void renewal_of(struct connection *c)
+{
+    renew(c);
+}
+
+static uint32_t visit(struct conn_walk *w, struct connection *c)
+{
+    (void)w;
+    return renewal_due(c) ? renew(c) : COST_OF_LOOK;
+}
+
+static void walk(struct net_loop *l);
+
+/* A reload that came meanwhile has not reached those that were passed before. */
+static void ended(struct conn_walk *w)
+{
+    struct net_loop *l = ao_of(w, struct net_loop, renewal);
+
+    l->renewing = false;
+    if (l->walked != l->generation)
+        walk(l);
+}
+
+/* It is a part of its loop. */
+static void dropped(struct conn_walk *w)
+{
+    (void)w;
+}
+
+static void walk(struct net_loop *l)
+{
+    l->renewing = true;
+    l->walked = l->generation;
+    l->self = l;
+    l->renewal = (struct conn_walk){.loops = &l->self,
+                                    .loop_count = 1,
+                                    .closes = true,
+                                    .visit = visit,
+                                    .end = ended,
+                                    .drop = dropped};
+    conn_walk_start(&l->renewal);
+}
+
+void renewal_start(struct net_loop *l)
+{
+    l->generation++;
+    if (!l->renewing)
+        walk(l);
 }

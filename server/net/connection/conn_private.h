@@ -47,7 +47,7 @@ struct connection {
     uint32_t in_flight;  /* calls that count */
     uint32_t polls;      /* calls that do not */
     uint16_t turn;       /* of its tally, in which it was read last; wraps */
-    uint16_t generation; /* of its loop, by which its rights were found: renewal.h; wraps */
+    uint16_t generation; /* of its loop, by which its rights were found: admit.h; wraps */
     struct conn_mode mode;
     uint8_t state;          /* enum conn_state */
     uint8_t ready;          /* bits of enum stream_ready: known to hold */

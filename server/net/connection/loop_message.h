@@ -100,14 +100,15 @@ static inline const char *conn_slot_user(const struct conn_slot *slot)
 /* LOOP_EVICT: one connection is to close, so that another may have its place; it goes back to the
  * acceptor.  The acceptor's own (accept/slot_requests.h). */
 enum evicted {
-    EVICT_UNAUTHENTICATED, /* an unauthenticated connection: unauthenticated_evict() */
+    EVICT_UNAUTHENTICATED, /* an unauthenticated connection: evict.c */
     EVICT_IDLE,            /* that of `slot`, if it has nothing at work */
     EVICT_ANYHOW           /* that of `slot` */
 };
 struct eviction {
     struct loop_message message;
     enum evicted who;
-    uint32_t spared; /* of unauthenticated connections: as unauthenticated_evict() takes it */
+    uint32_t
+        spared; /* so many unauthenticated ones of one address are spared if they had no second */
     /* On its way to the loop: the one that is asked, NULL for unauthenticated connections.  On its
      * way back: the one whose place is free by that, NULL: none.  Borrowed: it cannot have come
      * home before this. */

@@ -11,7 +11,7 @@
 #include "server/net/connection/holdings.h"
 #include "server/net/connection/unauthenticated.h"
 #include "server/net/connection/partial_budget.h"
-#include "server/net/connection/renewal.h"
+#include "server/net/connection/admit.h"
 #include "server/net/connection/evict.h"
 #include "server/net/stream/tls.h"
 #include "server/runtime/activator.h"

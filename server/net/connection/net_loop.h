@@ -75,7 +75,7 @@ struct net_loop {
 
     LIST_HEAD(, connection) all; /* whose memory exists; the newest first, so by id */
     struct walks walks;
-    struct conn_walk renewal;    /* renewal.h */
+    struct conn_walk renewal;    /* admit.h */
     struct net_loop *self;       /* the one loop of that walk */
     uint16_t generation, walked; /* of rights; that for which the walk was begun */
     bool renewing;               /* it is under way */

@@ -47,19 +47,4 @@ void places_leave(struct places *p, struct place *place);
 struct place *places_first(const struct places *p, const struct origin *origin);
 struct place *places_last(const struct places *p, const struct origin *origin);
 
-/* --- unauthenticated_evict.c --- */
-
-/* Closes one if there are too many; within no step of a connection. */
-void unauthenticated_make_room(struct net_loop *l);
-
-/* Closes one by the same choice, however many there are, for `why`, which is constant; where
- * the address that has the most has no more than `spared` here, only one that had its second.
- * Returns it; NULL: there is none.  Within no step of a
- * connection. */
-struct connection *unauthenticated_evict(struct net_loop *l, uint32_t spared, const char *why);
-
-/* Within its step in HANDSHAKE: if its handshake takes memory by now it is one of those.  When they
- * are too many, one is closed by the same choice: it may be this one, which then is CLOSED. */
-void unauthenticated_shakes(struct connection *c);
-
 #endif

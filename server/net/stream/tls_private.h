@@ -38,9 +38,9 @@ struct tls_trust {
 };
 const struct tls_trust *tls_context_trust(const SSL_CTX *ctx); /* as long as it; tls_context.c */
 
-int64_t tls_lists_end(SSL_CTX *ctx); /* as above; tls_crl.c */
+/* --- tls_certificate.c --- */
 
-/* --- tls_verify.c --- */
+int64_t tls_lists_end(SSL_CTX *ctx); /* as lists_end above, of its lists */
 
 /* What a peer has shown. */
 struct tls_shown {
@@ -59,8 +59,6 @@ bool tls_lacks_a_list(long verdict);
 const char *tls_verify_again(const struct tls_shown *shown, SSL_CTX *ctx);
 /* The certificate that the session began with, if any, has not ended since, nor have the lists. */
 bool tls_may_resume(SSL_SESSION *session, int64_t lists_end);
-
-/* --- tls_name.c --- */
 
 /* As tls_peer_name(), of a certificate; NULL: there is none. */
 enum tls_name tls_name_of(const X509 *cert, char *buf, size_t size);

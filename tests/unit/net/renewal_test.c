@@ -1,6 +1,6 @@
 /* After a reload each connection's rights are found again: before its next message, and of the
  * silent ones in bounded steps. */
-#include "server/net/connection/renewal.h"
+#include "server/net/connection/admit.h"
 
 #include <stdlib.h>
 
