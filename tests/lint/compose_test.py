@@ -51,10 +51,10 @@ def of_service(top, name, service, compose):
 
 
 def settings(top, service):
-    known = tree.text(top, "docs/configuration.md")
+    known = tree.text(top, "docs/man/ergond.8").replace("\\-", "-")
     for variable in service.get("environment", {}):
         flag = "--" + variable.removeprefix("ERGON_").lower().replace("_", "-")
-        if variable.startswith("ERGON_") and f"`{flag}`" not in known:
+        if variable.startswith("ERGON_") and f"\\fB{flag}\\fR" not in known:
             yield f"server: {variable} is no setting of ergond"
 
 
@@ -130,7 +130,7 @@ def promtool(top):
 
 
 GOOD = {
-    "docs/configuration.md": "`--admin`",
+    "docs/man/ergond.8": "\\fB\\-\\-admin\\fR",
     "rules/a.rules.yml": "",
     "boards/board.json": '{"panels": [{"datasource": {"uid": "p"}}]}',
     "docker/prometheus.yml": "rule_files: [/r/*.rules.yml]\nscrape_configs: [{scheme: https, static_configs: [{targets: ['server:1']}]}]\n",
@@ -151,7 +151,7 @@ def prove():
                            ("docker/compose.yaml", "[server]", "[serve]"), ("docker/compose.yaml", "../rules", "../rule"),
                            ("docker/compose.yaml", ":/r:", ":/s:"), ("docker/compose.yaml", "0.0.0.0:1", "0.0.0.0:2"),
                            ("docker/compose.yaml", ":/b", ":/c"), ("docker/compose.yaml", "ports", "port"),
-                           ("docs/configuration.md", "admin", "other"), ("boards/board.json", '"p"', '"q"'), ("docker/prometheus.yml", "/r/", "/s/")):
+                           ("docs/man/ergond.8", "admin", "other"), ("boards/board.json", '"p"', '"q"'), ("docker/prometheus.yml", "/r/", "/s/")):
         assert was in GOOD[path]
         assert tree.planted(findings, {**GOOD, path: GOOD[path].replace(was, bad)}), (path, bad)
 

@@ -21,25 +21,46 @@ static char *read_all(const char *path)
     return text;
 }
 
+static bool is_word_of(const char *word, const struct config_key *key)
+{
+    for (size_t i = 0; word && key->words && key->words[i]; i++)
+        if (strcmp(key->words[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* The words to choose from, or the type and a word beside it.  A default says its own word. */
 static void put_type(const struct config_key *key, FILE *out)
 {
-    fprintf(out, " (%s", key->type->name);
-    for (size_t i = 0; key->words && key->words[i]; i++)
-        fprintf(out, "%s`%s`", key->type == &config_word ? (i ? ", " : ": ") : " or ",
-                key->words[i]);
+    bool chosen = key->type == &config_word;
+
+    fprintf(out, " (%s", chosen ? "" : key->type->name);
+    if (chosen || !is_word_of(key->normal, key))
+        for (size_t i = 0; key->words && key->words[i]; i++)
+            fprintf(out, "%s`%s`", !chosen ? " or " : i ? ", " : "", key->words[i]);
     fprintf(out, key->normal ? "; `%s`)" : ")", key->normal);
+}
+
+/* Does the path give the flag, with hyphens for dots and underscores? */
+static bool is_regular(const struct config_key *key)
+{
+    const char *path = key->path, *name = key->name;
+
+    while (*path && *name && (*path == *name || (strchr("._", *path) && *name == '-'))) {
+        path++;
+        name++;
+    }
+    return !*path && !*name;
 }
 
 static void put_names(const struct config_key *key, FILE *out)
 {
     char variable[80];
 
-    if (!key->name)
-        return;
-    config_env_name(key, variable, sizeof variable);
-    if (key->type == &config_secret)
+    if (key->type == &config_secret) {
+        config_env_name(key, variable, sizeof variable);
         fprintf(out, " `%s` `%s_FILE`", variable, variable);
-    else
+    } else if (key->name && !is_regular(key))
         fprintf(out, " `--%s`", key->name);
 }
 
