@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Holds docs/threads.md against the source: every atomic, every fence and every lock of the product stands in its
-table, and nothing stands there that is gone.
+list, and nothing stands there that is gone.
 
 First the test expects to find what it planted in a tree of its own; then it reads ours.
 """
@@ -12,7 +12,10 @@ import tree
 
 PAGE = "docs/threads.md"
 FOLDERS = ("base", "include", "proto", "server", "client")
-RELAXED = "### Atomics that order nothing"  # name, file, and why that is enough
+BARE = ("### Reference counts", "### Counters")  # the section says why, for all of them
+ORDERED = ("### Other orders", "## Fences")  # what it orders; pairs with what. Else what
+NEEDS = {**dict.fromkeys(BARE, "has no text"), **dict.fromkeys(ORDERED, "says: …; pairs with …. Else …")}
+ITEM = re.compile(r"- (`[^`]+`(?:, `[^`]+`)*) \(`([^`]+)`\)(?:: (\S.*))?$")
 
 TYPE_OF_ATOMIC = r"(?:_Atomic\s*\([^;{}]*?\)|_Atomic\s+(?:(?:struct|enum|unsigned|long)\s+)*\w+|\batomic_(?:bool|flag|\w*(?:char|short|int|long|size_t|ptr_t|\d+_t)))"
 TYPE_OF_LOCK = r"\b(?:pthread_(?:mutex|rwlock|spinlock|cond)_t|pthread_once_t|sem_t|mtx_t|cnd_t|once_flag)"
@@ -58,22 +61,30 @@ def in_source(top):
     return found
 
 
+def is_said(section, text):
+    if section in BARE:
+        return text is None
+    return bool(text) and (section not in ORDERED or bool(re.match(r".+; pairs with .+\. Else .+", text)))
+
+
 def in_page(page):
-    """Heading -> [(name, file)]; a row may name several of one file, a name may carry its structure before a dot.
-    Every cell must say something."""
-    found, bad, heading, width = {"Atomics": [], "Fences": [], "Locks": []}, [], None, 5
+    """Heading -> [(name, file)]; an item may name several of one file, a name may carry its structure before a dot."""
+    found, bad, heading, section = {"Atomics": [], "Fences": [], "Locks": []}, [], None, None
     for number, line in enumerate(page.splitlines(), 1):
+        if line.startswith("#"):
+            section = line.strip()
         if line.startswith("## "):
             heading = line[3:].strip()
-        if line.startswith("#"):
-            width = 3 if line.strip() == RELAXED and heading == "Atomics" else 5
-        if heading not in found or not re.match(r"\|\s*`", line):
+        if heading not in found or not line.startswith(("- ", "|")):
             continue
-        cells = [c.strip() for c in line.strip().strip("|").split("|")]
-        if "" in cells or len(cells) != width:
-            bad.append(f"{PAGE}:{number}: a row has {width} cells here, and each says something")
-        for name in re.findall(r"`([^`]+)`", cells[0]):
-            found[heading].append((name.split(".")[-1], cells[1].strip("`")))
+        item = ITEM.match(line)
+        if not item:
+            bad.append(f"{PAGE}:{number}: an item is: - `name`, `name` (`file`): text")
+            continue
+        names, path, text = item.groups()
+        if not is_said(section, text):
+            bad.append(f"{PAGE}:{number}: in this section an item {NEEDS.get(section, 'has a text')}")
+        found[heading] += [(name.split(".")[-1], path) for name in re.findall(r"`([^`]+)`", names)]
     return found, bad
 
 
@@ -109,22 +120,22 @@ static int f(_Atomic uint32_t *p)
     return 0;
 }
 """
-PAGE_OF_SOURCE = """
+ORDER = "x; pairs with x. Else x"
+PAGE_OF_SOURCE = f"""
 ## Atomics
-| name | file | orders | pairs with | why not weaker |
-| --- | --- | --- | --- | --- |
-| `a.tail` | `server/a.c` | x | x | x |
-| `a.head` | `server/a.c` | x | x | x |
-| `a.next` | `server/a.c` | x | x | x |
-| `a.stop` | `server/a.c` | x | x | x |
-### Atomics that order nothing
-| name | file | why that is enough |
-| --- | --- | --- |
-| `a.rounds`, `steps` | `server/a.c` | y |
+### Publications
+- `a.tail` (`server/a.c`): y
+- `a.next` (`server/a.c`): y
+### Reference counts
+- `a.head` (`server/a.c`)
+### Other orders
+- `a.stop` (`server/a.c`): {ORDER}
+### Counters
+- `a.rounds`, `steps` (`server/a.c`)
 ## Fences
-| `f` | `server/a.c` | x | x | x |
+- `f` (`server/a.c`): {ORDER}
 ## Locks
-| `a.lock` | `server/a.c` | x | x | x |
+- `a.lock` (`server/a.c`): y
 """
 
 
@@ -134,13 +145,14 @@ def found_in(source, page):
 
 def prove():
     assert not found_in(SOURCE, PAGE_OF_SOURCE), found_in(SOURCE, PAGE_OF_SOURCE)
-    for row in re.findall(r"^\| `.*\n", PAGE_OF_SOURCE, flags=re.M):
+    for row in re.findall(r"^- `.*\n", PAGE_OF_SOURCE, flags=re.M):
         assert found_in(SOURCE, PAGE_OF_SOURCE.replace(row, "")), f"passes without {row}"
         assert found_in(SOURCE, PAGE_OF_SOURCE.replace(row, row + row)), f"passes with {row} twice"
-    assert found_in(SOURCE, PAGE_OF_SOURCE.replace("| x | x | x |", "| x |  | x |", 1))
-    for cells in ("|  |", "| y | x | x |"):  # no reason; what orders something stands in the table above
-        assert found_in(SOURCE, PAGE_OF_SOURCE.replace("| y |", cells)), cells
-    assert found_in(SOURCE, PAGE_OF_SOURCE.replace("| x | x | x |", "| y |", 1))
+        other = row.replace("\n", ": y\n") if row.endswith("(`server/a.c`)\n") else re.sub(r": .*", "", row)
+        assert found_in(SOURCE, PAGE_OF_SOURCE.replace(row, other)), f"passes with {other}"
+        assert found_in(SOURCE, PAGE_OF_SOURCE.replace(row, row.replace("- ", "| "))), f"passes with a table's {row}"
+    for order in ("x", "x; pairs with x.", "x. Else x"):
+        assert found_in(SOURCE, PAGE_OF_SOURCE.replace(ORDER, order, 1)), order
     assert found_in(SOURCE.replace("atomic_bool stop;", ""), PAGE_OF_SOURCE)
 
 
