@@ -13,7 +13,7 @@
  *          would hold is served beyond them; HARMLESS_BARE, so if it has no parameters
  * shape    of its parameters, where they are read as those of others are: BARE, none; ID, of a
  *          task; ID_OR_FILTER, or all tasks that a map means; NAME; NAME_OF_TENANT, with whose it
- *          is.  Then operation_ID (server/jobs/service/operation.h) answers it.  OWN: a function
+ *          is.  Then operation_ID (server/jobs/operations/operation.h) answers it.  OWN: a function
  *          serve_ID of server/rpc/ reads them.
  * params, summary: for server.describe, and for who gives others.
  *

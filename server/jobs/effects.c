@@ -1,15 +1,15 @@
 #include "server/jobs/effects.h"
 
 #include "base/tracepoint.h"
+#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/life/timers.h"
+#include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/spans.h"
-#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/semaphores/operations.h"
-#include "server/jobs/service/waiters.h"
 
 static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {

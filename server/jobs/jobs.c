@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/jobs/new_limits.h"
-#include "server/jobs/clock.h"
 #include "base/log.h"
+#include "server/jobs/clock.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/crons.h"
@@ -16,19 +15,20 @@
 #include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
+#include "server/jobs/new_limits.h"
+#include "server/jobs/operations/channel.h"
+#include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/sched/board.h"
-#include "server/jobs/service/audit.h"
-#include "server/jobs/service/channel.h"
-#include "server/jobs/service/queues.h"
-#include "server/jobs/service/sweep.h"
-#include "server/jobs/service/waiters.h"
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/semaphores/operations.h"
 #include "server/jobs/semaphores/semaphores.h"
 #include "server/jobs/source.h"
+#include "server/jobs/verbs/audit.h"
+#include "server/jobs/verbs/queues.h"
+#include "server/jobs/verbs/steer.h"
 
 static uint64_t system_suspended(void *arg)
 {

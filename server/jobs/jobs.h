@@ -3,8 +3,8 @@
  *
  * They are one active object on the manager's activator, which never blocks: a disk is the affair
  * of the store, executors are that of the manager (server/tasks/job_source.h), and connections that
- * of the loops (server/jobs/service/channel.h).  Thread: that activator's, or the one that builds,
- * as each function says. */
+ * of the loops (server/jobs/operations/channel.h).  Thread: that activator's, or the one that
+ * builds, as each function says. */
 #ifndef ERGON_JOBS_H
 #define ERGON_JOBS_H
 

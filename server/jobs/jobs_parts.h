@@ -9,22 +9,23 @@
  *               the subsystems: semaphores and events that clients share by name, what happened to
  *               all jobs, and jobs by calendar
  *     effects   what follows from what has happened, in one stated order
- *     service/  the operations of the loops, and who waits for what
+ *     operations/, verbs/
+ *               requests of the loops, the clients that wait for jobs; what each method does
  *     settings  what the configuration says of tasks; new_limits: those that a reload changes
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
+#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/new_limits.h"
+#include "server/jobs/operations/sync.h"
+#include "server/jobs/operations/turns.h"
+#include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
-#include "server/jobs/service/watch.h"
-#include "server/jobs/feed/feed_readers.h"
-#include "server/jobs/service/sync.h"
-#include "server/jobs/service/turns.h"
-#include "server/jobs/service/waiters.h"
+#include "server/jobs/verbs/watch.h"
 
 struct audit;
 struct board;

@@ -2,13 +2,13 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
-#include "server/jobs/life/attempts.h"
-#include "server/jobs/sched/offers.h"
 #include "server/jobs/events/operations.h"
 #include "server/jobs/feed/feed_readers.h"
-#include "server/jobs/service/queues.h"
+#include "server/jobs/life/attempts.h"
+#include "server/jobs/operations/waiters.h"
+#include "server/jobs/sched/offers.h"
 #include "server/jobs/semaphores/operations.h"
-#include "server/jobs/service/waiters.h"
+#include "server/jobs/verbs/queues.h"
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)
 {

@@ -6,7 +6,7 @@
 #ifndef ERGON_RPC_JOB_REQUESTS_H
 #define ERGON_RPC_JOB_REQUESTS_H
 
-#include "server/jobs/service/channel.h"
+#include "server/jobs/operations/channel.h"
 #include "server/rpc/method.h"
 
 enum { JOB_REQUEST_SPANS = 4 };

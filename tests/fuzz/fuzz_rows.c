@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 #include "server/store/rows.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_rest.h"

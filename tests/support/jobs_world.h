@@ -22,7 +22,7 @@
 #include "server/tasks/job_source.h"
 #include "server/tasks/manager/pool.h"
 #include "server/tasks/tasks.h"
-#include "server/jobs/service/channel.h"
+#include "server/jobs/operations/channel.h"
 #include "tests/support/played_manager.h"
 #include "tests/support/virtual.h"
 #include "tests/support/world_store.h"

@@ -3,9 +3,9 @@
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/view.h"
+#include "server/jobs/verbs/view.h"
 
 enum {
     PUT_WORK = 100,   /* see jobs_worked() */

@@ -1,9 +1,9 @@
 /* event.set, event.wait. */
 #include "server/jobs/events/operations.h"
 
-#include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
 #include "server/jobs/events/named_events.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
 
 enum { SERVE_WORK = 10, TOLD_WORK = 1 /* see jobs_worked() */ };
 

@@ -2,8 +2,8 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/view.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/verbs/view.h"
 
 /* See jobs_worked(). */
 enum { LOOK_WORK = 1, READER_WORK = 1, EVENT_WORK = 5, ANSWER_WORK = 20 };

@@ -7,13 +7,13 @@
 #include "base/hex.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/hold_claims.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/wait_position.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/view.h"
-#include "server/jobs/semaphores/rows.h"
 #include "server/jobs/semaphores/holds.h"
+#include "server/jobs/semaphores/rows.h"
+#include "server/jobs/verbs/view.h"
 
 enum { SERVE_WORK = 20 /* see jobs_worked() */ };
 

@@ -6,7 +6,7 @@
 #define ERGON_BENCH_JOBS_SUBMITTER_H
 
 #include "server/jobs/jobs.h"
-#include "server/jobs/service/channel.h"
+#include "server/jobs/operations/channel.h"
 #include "server/tasks/tasks.h"
 
 enum { BATCH = 64, PARAMS = 64 };

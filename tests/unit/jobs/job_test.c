@@ -1,7 +1,7 @@
 /* The lists that a job can stand in, and what a job takes. */
 #include <stdlib.h>
 
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/core/job.h"
 #include "tests/support/cmocka_env.h"
 

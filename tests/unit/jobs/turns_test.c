@@ -1,11 +1,10 @@
 /* Principals take turns in what they ask of the jobs. */
-#include "server/jobs/service/turns.h"
+#include "server/jobs/operations/turns.h"
 
 #include "proto/reader.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/submission.h"
+#include "server/jobs/operations/operation.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 

@@ -3,7 +3,7 @@
 
 #include "proto/pack.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 #include "tests/support/rpc_stage.h"
 
 enum { KEPT = 100000, ASKED = 16 };

@@ -8,10 +8,10 @@
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/cron/cron_walk.h"
-#include "server/jobs/life/change.h"
-#include "server/jobs/feed/feed_readers.h"
-#include "server/jobs/semaphores/holds.h"
 #include "server/jobs/events/named_events.h"
+#include "server/jobs/feed/feed_readers.h"
+#include "server/jobs/life/change.h"
+#include "server/jobs/semaphores/holds.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 

@@ -1,10 +1,10 @@
-#include "server/jobs/service/turns.h"
+#include "server/jobs/operations/turns.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 
 enum { WORK_MAX = 1 << 20 };
 

@@ -1,4 +1,4 @@
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/channel.h"
+#include "server/jobs/operations/channel.h"
 
 enum {
     ZEROED = offsetof(struct operation, reply.code),

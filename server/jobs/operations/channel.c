@@ -1,10 +1,10 @@
-#include "server/jobs/service/channel.h"
+#include "server/jobs/operations/channel.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 
 enum {
     LANE = 1024,

@@ -2,8 +2,8 @@
  * delay other operations.
  *
  * Thread: the jobs'.  The jobs own the operations until they are answered. */
-#ifndef ERGON_JOBS_SWEEP_H
-#define ERGON_JOBS_SWEEP_H
+#ifndef ERGON_JOBS_STEER_H
+#define ERGON_JOBS_STEER_H
 
 #include <stdbool.h>
 

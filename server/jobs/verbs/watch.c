@@ -1,19 +1,118 @@
-/* task.watch: follows the history of a job.  It is answered as soon as there are new events; with
- * `push`, events are sent as they are recorded, and it is answered at the job's end. */
-#include "server/jobs/service/watch.h"
+/* task.wait, task.watch: long polls on tasks.  task.wait is answered when tasks have ended, all of
+ * them or any.  task.watch follows the history of one: it is answered as soon as there are new
+ * events; with `push`, events are sent as they are recorded, and it is answered at the job's end.
+ */
+#include "server/jobs/verbs/watch.h"
 
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/channel.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/view.h"
+#include "server/jobs/operations/channel.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/verbs/view.h"
 
 enum {
-    NOTIFICATION = 2, /* of MessagePack-RPC */
-    EVENT_WORK = 4    /* see jobs_worked() */
+    RESULTS_MAX = 8 << 20, /* bytes of an answer after which results are left out */
+    NOTIFICATION = 2,      /* of MessagePack-RPC */
+    ID_WORK = 3,           /* to find a job and to join it; see jobs_worked() */
+    EVENT_WORK = 4         /* to look up a batch, or to pack an event */
 };
+
+static bool has_ended(const struct job *job)
+{
+    return job && !job_state_open((enum job_state)job->state);
+}
+
+/* --- task.wait --- */
+
+static void answer_wait(struct jobs *jobs, struct operation *op)
+{
+    const struct wait_arguments *wait = &op->wait;
+    struct pack *p = &op->reply.result;
+    char text[ID_TEXT_SIZE];
+    uint32_t ended = 0;
+    jobs_worked(jobs, wait->count);
+    for (uint32_t i = 0; i < wait->count; i++)
+        ended += has_ended(table_find(&jobs->table, wait->ids[i]));
+    pack_init(p);
+    pack_map(p, 2);
+    pack_str(p, "ended");
+    pack_array(p, ended);
+    for (uint32_t i = 0; i < wait->count; i++) {
+        struct job *job = table_find(&jobs->table, wait->ids[i]);
+        bool whole = wait->with_result && pack_size(p) < RESULTS_MAX;
+        if (has_ended(job))
+            view_job(jobs, op, job, whole ? VIEW_RESULT : 0, p);
+    }
+    pack_str(p, "open");
+    pack_array(p, wait->count - ended);
+    for (uint32_t i = 0; i < wait->count; i++)
+        if (!has_ended(table_find(&jobs->table, wait->ids[i])))
+            pack_str(p, id_text(wait->ids[i], text));
+}
+
+static void finish_wait(struct jobs *jobs, struct operation *op)
+{
+    answer_wait(jobs, op);
+    waiters_leave(op);
+    operation_finish(op);
+}
+
+static uint32_t count_open(const struct operation *op)
+{
+    uint32_t open = 0;
+    for (const struct waiter *w = op->waiting.at; w; w = w->next_of_op)
+        open += !has_ended(w->job);
+    return open;
+}
+
+/* `open` may be too low, since a job that had ended may have been retried: when it reaches 0, the
+ * jobs are counted again. */
+static void wait_job_ended(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    uint32_t *open = &op->waiting.open;
+    (void)job;
+    if (*open > 0 && --*open == 0)
+        *open = count_open(op);
+    if (*open == 0 || op->wait.any)
+        waiters_due(jobs, op);
+}
+
+static bool knows_all(struct jobs *jobs, struct operation *op)
+{
+    for (uint32_t i = 0; i < op->wait.count; i++)
+        if (!operation_find_job(jobs, op, op->wait.ids[i]))
+            return false;
+    return true;
+}
+
+static void serve_wait(struct jobs *jobs, struct operation *op)
+{
+    bool memory = true;
+    jobs_worked(jobs, ID_WORK * (size_t)op->wait.count);
+    if (!knows_all(jobs, op))
+        return;
+    for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended jobs, too: so they are kept */
+        memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
+    if (!memory) {
+        waiters_leave(op);
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return;
+    }
+    uint32_t all = op->waiting.open, open = count_open(op); /* `all` counts a repeated id once */
+    op->waiting.open = open;
+    if (open == 0 || (op->wait.any && open < all) || !waiters_poll(jobs, op, op->wait.timeout))
+        finish_wait(jobs, op);
+}
+
+const struct operation_class operation_task_wait = {.method = method_task_wait,
+                                                    .serve = serve_wait,
+                                                    .dropped = waiters_drop,
+                                                    .due = finish_wait,
+                                                    .job_ended = wait_job_ended};
+
+/* --- Batches of events --- */
 
 static void pack_notification(struct pack *p, const struct job *job,
                               const struct history_event *event)
@@ -34,7 +133,8 @@ static size_t bound_of(const struct history_event *event)
     return AROUND + event->text.len + event->data.len;
 }
 
-static struct blob *make(struct jobs *jobs, const struct job *job, uint32_t from, uint32_t *next)
+static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_t from,
+                               uint32_t *next)
 {
     struct pack p;
     struct history_event event;
@@ -61,7 +161,7 @@ struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from
     if (!b->events || b->id != job->id || b->from != from) {
         blob_unref(b->events);
         *b = (struct event_batch){.id = job->id, .from = from};
-        b->events = make(jobs, job, from, &b->next);
+        b->events = make_batch(jobs, job, from, &b->next);
     }
     *next = b->next;
     return b->events;
@@ -74,12 +174,7 @@ void event_batches_fini(struct event_batches *all)
     *all = (struct event_batches){0};
 }
 
-/* --- Watch --- */
-
-static bool is_over(const struct job *job)
-{
-    return !job_state_open((enum job_state)job->state);
-}
+/* --- task.watch --- */
 
 /* Packs at most `max` events from `from` on, and moves `from` past them. */
 static void pack_events(struct operation *op, const struct job *job, struct pack *p)
@@ -108,7 +203,7 @@ static uint32_t missed(const struct operation *op, const struct job *job)
     return is > from ? is - from : 0;
 }
 
-static void answer(struct jobs *jobs, struct operation *op)
+static void answer_watch(struct jobs *jobs, struct operation *op)
 {
     struct job *job = table_find(&jobs->table, op->watch.id);
     struct pack *p = &op->reply.result;
@@ -125,13 +220,13 @@ static void answer(struct jobs *jobs, struct operation *op)
         pack_array(p, 0);
     }
     pack_key_uint(p, "next", op->watch.from);
-    pack_key_bool(p, "ended", !job || (is_over(job) && op->watch.from >= history_next(job)));
+    pack_key_bool(p, "ended", !job || (has_ended(job) && op->watch.from >= history_next(job)));
 }
 
 /* While a push is under way, the operation leaves the job and waits for that push alone. */
-static void finish(struct jobs *jobs, struct operation *op)
+static void finish_watch(struct jobs *jobs, struct operation *op)
 {
-    answer(jobs, op);
+    answer_watch(jobs, op);
     waiters_leave(op);
     if (op->watch.pushing)
         op->waiting.held = true;
@@ -139,7 +234,8 @@ static void finish(struct jobs *jobs, struct operation *op)
         operation_finish(op);
 }
 
-/* --- Pushed: a batch of events at a time, the next when the loop has taken it --- */
+/* --- task.watch with `push`: a batch of events at a time, the next when the loop has taken it ---
+ */
 
 /* False: there is nothing to push, or no memory. */
 static bool push_some(struct jobs *jobs, struct operation *op, struct job *job)
@@ -162,15 +258,15 @@ static bool has_news(const struct operation *op, const struct job *job)
     return history_next(job) > op->watch.from;
 }
 
-static void due(struct jobs *jobs, struct operation *op)
+static void watch_due(struct jobs *jobs, struct operation *op)
 {
     struct job *job = op->waiting.at->job;
     if (op->watch.pushing && !op->waiting.over)
         return; /* push_taken() calls it again */
     if (op->watch.push && !op->waiting.over && has_news(op, job) && push_some(jobs, op, job))
         return;
-    if (op->waiting.over || is_over(job) || has_news(op, job))
-        finish(jobs, op);
+    if (op->waiting.over || has_ended(job) || has_news(op, job))
+        finish_watch(jobs, op);
 }
 
 static void push_taken(struct jobs *jobs, struct operation *op)
@@ -186,11 +282,11 @@ static void push_taken(struct jobs *jobs, struct operation *op)
 
 static void follow(struct jobs *jobs, struct operation *op, struct job *job)
 {
-    if (has_news(op, job) || is_over(job))
+    if (has_news(op, job) || has_ended(job))
         waiters_due(jobs, op);
 }
 
-static void serve(struct jobs *jobs, struct operation *op)
+static void serve_watch(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->watch.id);
     if (!job)
@@ -199,8 +295,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     history_complete(&jobs->table, job);
     if (op->watch.from == 0)
         op->watch.from = 1;
-    if (!op->watch.push && (is_over(job) || has_news(op, job))) {
-        finish(jobs, op);
+    if (!op->watch.push && (has_ended(job) || has_news(op, job))) {
+        finish_watch(jobs, op);
         return;
     }
     if (!waiters_join(op, job)) {
@@ -208,12 +304,12 @@ static void serve(struct jobs *jobs, struct operation *op)
         return;
     }
     op->waiting.over = !waiters_poll(jobs, op, op->watch.timeout);
-    due(jobs, op);
+    watch_due(jobs, op);
 }
 
 const struct operation_class operation_task_watch = {.method = method_task_watch,
-                                                     .serve = serve,
+                                                     .serve = serve_watch,
                                                      .dropped = waiters_drop,
-                                                     .due = due,
+                                                     .due = watch_due,
                                                      .push_taken = push_taken,
                                                      .history_grew = follow};

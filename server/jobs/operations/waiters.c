@@ -1,10 +1,10 @@
-#include "server/jobs/service/waiters.h"
+#include "server/jobs/operations/waiters.h"
 
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/service/channel.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/channel.h"
+#include "server/jobs/operations/operation.h"
 
 enum {
     DUE_WORK = 30,   /* for each, beside what its class and its answer count; see jobs_worked() */

@@ -9,7 +9,7 @@
 #ifndef ERGON_JOBS_CHANNEL_H
 #define ERGON_JOBS_CHANNEL_H
 
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 
 /* The channel calls these on the loop's thread for what comes back.  `answered`: the operation is
  * the loop's again; for a dropped operation this is called once, when nothing refers to it any

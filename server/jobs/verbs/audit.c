@@ -5,7 +5,7 @@
  * to the count (journal.h): the store applies operations in the order in which they come back, so a
  * write that comes back after a step was not seen by it.  An operation that comes while an audit is
  * under way is answered with it, since its answer holds for the moment at which it ends. */
-#include "server/jobs/service/audit.h"
+#include "server/jobs/verbs/audit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 
 #include "server/jobs/core/walk.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/service/operation.h"
 
 enum {
     DIFFERENCES = 8,

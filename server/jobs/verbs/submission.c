@@ -1,7 +1,7 @@
-/* task.submit, task.submit_many: each spec gets an outcome, and the operation is answered when all
- * rows that the answer promises are on disk. */
-#include "server/jobs/service/submission.h"
-
+/* task.submit, task.submit_many, task.call: operations that submit.  Each spec becomes a job and
+ * gets an outcome.  A submission is answered when all rows that its answer promises are on disk, a
+ * call when its job has ended. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/operations/operation.h"
 
 enum {
     OUTCOME_MAX = 128, /* bytes of the answer about a spec that was taken */
@@ -22,7 +22,7 @@ enum {
 
 /* --- One spec --- */
 
-bool submission_begin(struct operation *op)
+static bool submission_begin(struct operation *op)
 {
     struct submission_arguments *s = &op->submission;
     s->outcome = (struct submission_outcome){0};
@@ -69,7 +69,7 @@ static size_t names_of(const struct job_spec *spec)
            (spec->rate_key.len > 0);
 }
 
-struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
+static struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     struct job_spec *spec = &op->submission.specs[i];
@@ -102,8 +102,8 @@ struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
     return done.job;
 }
 
-void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i, struct job *job,
-                      enum store_error error)
+static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i, struct job *job,
+                             enum store_error error)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     bool joins = outcome->hardens;
@@ -122,13 +122,13 @@ static const char *text_of(const struct submission_outcome *outcome)
     return outcome->text ? outcome->text : error_meaning(outcome->error);
 }
 
-void submission_refuse(struct operation *op)
+static void submission_refuse(struct operation *op)
 {
     const struct submission_outcome *outcome = &op->submission.outcomes[0];
     operation_refuse(op, outcome->error, "%s", text_of(outcome));
 }
 
-void submission_fini(struct operation *op)
+static void submission_fini(struct operation *op)
 {
     struct submission_arguments *s = &op->submission;
     for (uint32_t i = 0; s->outcomes && i < s->count; i++)
@@ -137,7 +137,7 @@ void submission_fini(struct operation *op)
         free(s->outcomes);
 }
 
-/* --- The answer --- */
+/* --- task.submit, task.submit_many: the answer --- */
 
 static uint8_t *put(uint8_t *p, const char *bytes, size_t len)
 {
@@ -232,7 +232,7 @@ static void answer(struct jobs *jobs, struct operation *op)
         answer_one(jobs, op);
 }
 
-/* --- The commit --- */
+/* --- task.submit, task.submit_many: the commit --- */
 
 static bool waits_for_commit(const struct operation *op, uint32_t i, const struct job *job)
 {
@@ -309,3 +309,136 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
     }
 const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
 const struct operation_class operation_task_submit_many = SUBMITS(method_task_submit_many);
+
+/* --- task.call: the end of the job is the answer --- */
+
+static enum ergon_error error_of(const struct job *job)
+{
+    if (job->state == JOB_CANCELLED)
+        return ERGON_E_CANCELLED;
+    return job->state == JOB_EXPIRED ? ERGON_E_DEADLINE : ERGON_E_FAILED;
+}
+
+static void fail_call(struct operation_reply *reply, const struct job *job)
+{
+    const struct job_result *end = job->end;
+    reply->error = error_of(job);
+    if (end && end->code && reply->error == ERGON_E_FAILED)
+        snprintf(reply->code, sizeof reply->code, "%s", end->code);
+    snprintf(reply->text, sizeof reply->text, "%s",
+             end && end->text ? end->text : error_meaning(reply->error));
+}
+
+static void answer_call(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    const struct job_result *end = job->end;
+    struct operation_reply *reply = &op->reply;
+    (void)jobs;
+    waiters_leave(op);
+    if (job->state != JOB_DONE) {
+        fail_call(reply, job);
+    } else if (end && end->cut) {
+        reply->error = ERGON_E_TOO_LARGE;
+        snprintf(reply->text, sizeof reply->text,
+                 "the result is larger than keep_size and was not kept");
+    } else if (end && end->result) {
+        pack_init(&reply->result);
+        pack_blob(&reply->result, end->result);
+    }
+    operation_finish(op);
+}
+
+/* --- task.call: the caller dropped it --- */
+
+static bool is_called(const struct job *job)
+{
+    for (const struct waiter *w = job->waits; w; w = w->next_of_job)
+        if (w->op->cls == &operation_task_call)
+            return true;
+    return false;
+}
+
+static bool shares_run(const struct operation *op, const struct job *job)
+{
+    return !op->submission.outcomes[0].duplicate && job->more && job->more->coalesce.name.len > 0;
+}
+
+/* True if the job is to be cancelled with the call.  Of calls that share a job by its key, only the
+ * last one cancels it, and none cancels a job that task.submit made.  Calls that share a run by
+ * `coalesce` are counted, and job_cancel() cancels it with the last one. */
+static bool takes_along(const struct operation *op, struct job *job)
+{
+    if (shares_run(op, job)) {
+        job->more->calls--;
+        return true;
+    }
+    return job_is(job, JOB_FOREGROUND) && !is_called(job);
+}
+
+static void drop_call(struct jobs *jobs, struct operation *op)
+{
+    struct job *called = op->waiting.at->job;
+    waiters_leave(op);
+    if (takes_along(op, called))
+        job_cancel(&jobs->sched, called);
+    operation_refuse_plain(op, ERGON_E_CANCELLED);
+}
+
+/* --- task.call: serving it --- */
+
+static void call_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
+{
+    struct operation *op = w->op;
+    struct job *job = w->job;
+    if (!op->submission.outcomes[0].hardens)
+        return;
+    if (error != STORE_OK && shares_run(op, job))
+        job->more->calls--;
+    submission_saved(jobs, op, 0, job, error);
+    if (error != STORE_OK) {
+        waiters_leave(op);
+        submission_refuse(op);
+    } else if (!job_state_open((enum job_state)job->state)) {
+        answer_call(jobs, op, job);
+    }
+}
+
+static void call_ended(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    if (!op->submission.outcomes[0].hardens)
+        answer_call(jobs, op, job);
+}
+
+static void serve_call(struct jobs *jobs, struct operation *op)
+{
+    if (!submission_begin(op))
+        return;
+    struct job *job = submission_take(jobs, op, 0);
+    const struct submission_outcome *outcome = &op->submission.outcomes[0];
+    if (!job) {
+        submission_refuse(op);
+        return;
+    }
+    if (!outcome->duplicate && !outcome->coalesced)
+        job_mark(job, JOB_FOREGROUND);
+    if (shares_run(op, job))
+        job->more->calls++;
+    if (!job_state_open((enum job_state)job->state) && !outcome->hardens) {
+        answer_call(jobs, op, job);
+        return;
+    }
+    bool waits = waiters_join(op, job);
+    assert(waits); /* to join the first job takes no memory */
+    (void)waits;
+    if (!outcome->hardens)
+        operation_drop_arguments(op);
+}
+
+const struct operation_class operation_task_call = {.method = method_task_call,
+                                                    .is_submission = true,
+                                                    .serve = serve_call,
+                                                    .fini = submission_fini,
+                                                    .dropped = drop_call,
+                                                    .refused_at_stop = true,
+                                                    .job_saved = call_saved,
+                                                    .job_ended = call_ended};

@@ -1,18 +1,18 @@
 /* queue.*: shows, pauses, drains and resumes the queues, one per method. */
-#include "server/jobs/service/queues.h"
+#include "server/jobs/verbs/queues.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
-#include "server/jobs/service/explain.h"
-#include "server/jobs/service/operation.h"
-#include "server/jobs/service/show_executors.h"
-#include "server/jobs/service/view.h"
+#include "server/jobs/verbs/explain.h"
+#include "server/jobs/verbs/explain.h"
+#include "server/jobs/verbs/view.h"
 
 enum {
     PAIRS = 14,    /* in the map of a queue */
@@ -329,7 +329,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     pack_queue(q, &op->reply.result);
     pack_key_str(&op->reply.result, "reason", job_reason_name(reason));
     pack_key_str(&op->reply.result, "text", text);
-    show_executors(jobs, q, &(struct beholder){.op = op}, &op->reply.result);
+    explain_executors(jobs, q, &(struct beholder){.op = op}, &op->reply.result);
     operation_finish(op);
 }
 

@@ -1,28 +1,44 @@
-#include "server/jobs/service/view.h"
+/* task.get, task.list, and the packing and filtering of tasks that other operations use. */
+#include "server/jobs/verbs/view.h"
 
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
-#include "server/jobs/sched/wait_position.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/out.h"
-#include "server/jobs/service/operation.h"
+#include "server/jobs/sched/wait_position.h"
 
-enum { VIEW_WORK = 16, BYTES_A_PIECE = 64 /* see jobs_worked() */ };
+enum {
+    VISITS = 10000,               /* jobs visited for one page at most, so that it comes soon */
+    VIEW_WORK = 16,               /* to pack a job; see jobs_worked() */
+    BYTES_A_PIECE = 64,           /* of a history */
+    LIST_HEAD = 5,                /* bytes of the head of an array of any length */
+    HEAD_AT = sizeof "tasks" + 1, /* after the head of the map and its first key */
+};
 
-enum { LIST_HEAD = 5 /* bytes of the head of an array of any length */ };
+static void pack_head(struct pack *p)
+{
+    static const uint8_t head[LIST_HEAD] = {0xdd};
+    pack_raw(p, span_of(head, sizeof head));
+}
+
+/* Writes the length into the head of an array, which is at this offset. */
+static void set_length(struct pack *p, size_t at, uint32_t count)
+{
+    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
+        p->buffer.data[at + i] = (char)(count >> (8 * (LIST_HEAD - 1 - i)));
+}
 
 void view_list_begin(struct pack *p)
 {
-    static const uint8_t head[LIST_HEAD] = {0xdd};
     pack_init(p);
-    pack_raw(p, span_of(head, sizeof head));
+    pack_head(p);
 }
 
 void view_list_end(struct pack *p, uint32_t count)
 {
-    for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
-        p->buffer.data[i] = (char)(count >> (8 * (LIST_HEAD - 1 - i)));
+    set_length(p, 0, count);
 }
 
 void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
@@ -185,7 +201,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 
 /* --- task.get --- */
 
-static void serve(struct jobs *jobs, struct operation *op)
+static void serve_get(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->job.id);
     if (!job)
@@ -197,7 +213,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_task_get = {.method = method_task_get, .serve = serve};
+const struct operation_class operation_task_get = {.method = method_task_get, .serve = serve_get};
 
 /* --- Filters --- */
 
@@ -220,3 +236,95 @@ bool filter_fits(struct jobs *jobs, const struct operation *op, const struct tas
     view_stage(jobs, job);
     return filter->state == job->state;
 }
+
+/* --- task.list: one page of tasks, newest first, in turns with other operations --- */
+
+/* Packs the head of the array without its length, which end_page() writes. */
+static void begin_page(struct jobs *jobs, struct operation *op)
+{
+    struct list_arguments *l = &op->list;
+    const struct job *before = l->cursor > 0 ? table_find(&jobs->table, l->cursor) : NULL;
+
+    op->begun = true;
+    l->now = table_wall(&jobs->table);
+    l->seeks = l->cursor > 0 && !before;
+    walk_begin(&jobs->table.walks, &l->walk, before ? before->all_prev : jobs->table.last, true);
+    walk_begin(&jobs->table.walks, &l->up, l->seeks ? jobs->table.first : NULL, false);
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 2);
+    pack_str(&op->reply.result, "tasks");
+    pack_head(&op->reply.result);
+}
+
+/* The task of the cursor is forgotten: finds the task with the next lower id, with which the page
+ * begins.  It seeks from both ends of the table, since old tasks are forgotten first. */
+static void seek(struct list_arguments *l)
+{
+    const struct job *down = l->walk.at, *up = l->up.at;
+
+    if (!down || down->id < l->cursor) {
+        l->seeks = false;
+    } else if (!up || up->id >= l->cursor) {
+        l->walk.at = up ? up->all_prev : NULL;
+        l->seeks = false;
+    } else {
+        walk_next(&l->walk);
+        walk_next(&l->up);
+    }
+}
+
+static void visit(struct jobs *jobs, struct operation *op)
+{
+    struct list_arguments *l = &op->list;
+    struct job *job = walk_next(&l->walk);
+
+    l->cursor = job->id;
+    l->visits++;
+    if (!filter_fits(jobs, op, &l->filter, job, l->now))
+        return;
+    view_job(jobs, op, job, 0, &op->reply.result);
+    l->found++;
+}
+
+static bool page_is_full(const struct operation *op)
+{
+    const struct list_arguments *l = &op->list;
+
+    return !l->walk.at || l->found >= l->max || l->visits >= VISITS ||
+           op->reply.result.buffer.size >= LIST_BYTES_MAX;
+}
+
+static void end_page(struct jobs *jobs, struct operation *op)
+{
+    struct list_arguments *l = &op->list;
+    struct pack *p = &op->reply.result;
+    char id[ID_TEXT_SIZE];
+
+    set_length(p, HEAD_AT, l->found);
+    pack_key_str(p, "next", l->walk.at ? id_text(l->cursor, id) : NULL);
+    walk_end(&jobs->table.walks, &l->walk);
+    walk_end(&jobs->table.walks, &l->up);
+    operation_finish(op);
+}
+
+static bool serve_list(struct jobs *jobs, struct operation *op)
+{
+    uint32_t begun = jobs->work;
+
+    if (!op->begun)
+        begin_page(jobs, op);
+    while (jobs->work - begun < TURN_WORK && (op->list.seeks || !page_is_full(op))) {
+        jobs_worked(jobs, 1);
+        if (op->list.seeks)
+            seek(&op->list);
+        else
+            visit(jobs, op);
+    }
+    if (op->list.seeks || !page_is_full(op))
+        return false;
+    end_page(jobs, op);
+    return true;
+}
+
+const struct operation_class operation_task_list = {.method = method_task_list,
+                                                    .serve_part = serve_list};

@@ -1,8 +1,8 @@
-#include "server/jobs/service/sync.h"
+#include "server/jobs/operations/sync.h"
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/service/operation.h"
 
 enum { ROUNDS = 2 };
 

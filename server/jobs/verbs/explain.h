@@ -1,0 +1,34 @@
+/* The parts that explanations of tasks and of queues share.  Thread: the jobs'. */
+#ifndef ERGON_JOBS_EXPLAIN_H
+#define ERGON_JOBS_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/pack.h"
+
+struct job_queue;
+struct jobs;
+struct operation;
+struct tenant;
+
+enum { EXPLAIN_TEXT_MAX = 400 /* bytes of a sentence */ };
+
+/* The client that an explanation is for. */
+struct beholder {
+    const struct operation *op;  /* jobs that its caller may not know of are left out */
+    const struct tenant *tenant; /* jobs of other tenants are left out, too; NULL: none is */
+};
+
+/* Packs one pair of a map: the executors that run the jobs of the queue, and what they do.  It
+ * shows at most 64 workers, each with some of its jobs, as far as the beholder may know of them. */
+void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
+                       struct pack *p);
+
+/* Writes that the workers of the queue keep dying.  False: its pool does not rest, and nothing is
+ * written. */
+bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size);
+void explain_no_executor(const struct jobs *jobs, const struct job_queue *q, char *text,
+                         size_t size);
+
+#endif
