@@ -1,6 +1,6 @@
 """Every example of proto/PROTOCOL.md and proto/vectors.txt is what the server really does.
 
-The notation is stated in PROTOCOL.md under "How to read the examples".  Each example is one connection.
+The notation is stated at the top of vectors.txt.  Each example is one connection.
 First a server that answers wrongly has to be caught (TheReplay); then the real one is asked.
 """
 import os
