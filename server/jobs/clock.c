@@ -1,10 +1,8 @@
 #include "server/jobs/clock.h"
 
 #include "base/log.h"
-#include "server/jobs/cron/crons.h"
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/codec.h"
-#include "server/jobs/semaphores/holds.h"
 
 static void set_back_done(struct jobs *jobs, struct store_op *write)
 {
@@ -40,8 +38,7 @@ void clock_leapt(struct job_table *table, int64_t by)
         timers_advance(&jobs->sched, length);
     else
         set_back(jobs, length);
-    crons_leapt(jobs, by);
-    holds_look(jobs);
+    subsystems_clock_leapt(jobs, by);
 }
 
 void clock_hold(struct jobs *jobs, bool held)
@@ -75,14 +72,14 @@ static bool anything_waits(const struct jobs *jobs)
     for (unsigned state = 0; state < JOB_STATE_COUNT; state++)
         if (job_state_open((enum job_state)state))
             open += counter_read(&jobs->table.by_state[state]);
-    return open > 0 || counter_read(&jobs->crons->count) > 0 || holds_follow_wall(jobs);
+    return open > 0 || subsystems_follow_wall(jobs);
 }
 
 static enum ao_verdict watch_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, clock_watch);
     table_look_at_clock(&jobs->table);
-    holds_look(jobs);
+    subsystems_clock_watched(jobs);
     if (!anything_waits(jobs))
         return AO_DONE;
     ao_sleep_for(self, AO_MS(CLOCK_WATCH_MS));

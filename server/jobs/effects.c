@@ -15,7 +15,7 @@ static void take_back(struct jobs *jobs, struct job *job, enum store_error error
 {
     job_take_back(jobs, job, error);
     if (job_is(job, JOB_CRON))
-        jobs->table.cron_task_lost(&jobs->table, job);
+        jobs->task_lost(jobs, job);
 }
 
 /* Its first row came back: who submitted it is answered, and then it goes on. */
@@ -123,7 +123,7 @@ void effects_apply(struct jobs *jobs)
         if (!job && jobs->sched.notes.any)
             rates_write(jobs); /* without memory somebody may go on at once */
     } while (job || jobs->sched.granted.first || jobs->sched.called.first);
-    if (jobs->readers.first)
+    if (jobs->feed_readers->first)
         feed_readers_wake(jobs);
 }
 

@@ -10,9 +10,6 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
-#include "server/jobs/events/named_events.h"
-#include "server/jobs/events/operations.h"
-#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/new_limits.h"
@@ -22,8 +19,6 @@
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/sched/board.h"
-#include "server/jobs/semaphores/holds.h"
-#include "server/jobs/semaphores/operations.h"
 #include "server/jobs/semaphores/semaphores.h"
 #include "server/jobs/source.h"
 #include "server/jobs/verbs/audit.h"
@@ -59,7 +54,7 @@ static enum ao_verdict jobs_step(struct ao *self)
     idle &= sweep_go_on(jobs);
     effects_apply(jobs);
     idle &= audit_go_on(jobs);
-    idle &= holds_go_on(jobs);
+    idle &= subsystems_step(jobs);
     idle &= room_trim(jobs);
     effects_apply(jobs);
     return idle ? AO_DONE : AO_AGAIN;
@@ -72,8 +67,8 @@ enum { RETRY_MS = 1000 };
 static enum ao_verdict retry_step(struct ao *self)
 {
     struct jobs *jobs = ao_of(self, struct jobs, journal.retry);
-    bool queues = queues_save(jobs), crons = crons_save(jobs);
-    bool others = queues || crons;
+    bool queues = queues_save(jobs), subsystems = subsystems_save(jobs);
+    bool others = queues || subsystems;
     ao_time again = others && jobs->journal.unsaved == 0 ? AO_MS(RETRY_MS) : journal_resave(jobs);
     effects_apply(jobs);
     if (again == AO_NEVER)
@@ -110,7 +105,6 @@ static bool init_parts(struct jobs *jobs)
                                            .wall = o->wall ? o->wall : system_wall,
                                            .wall_arg = o->wall_arg,
                                            .leapt = clock_leapt,
-                                           .cron_task_lost = crons_task_lost,
                                            .history_max = o->settings.history,
                                            .kept_least = limits->kept_bytes /
                                                          (limits->max ? limits->max : 1)});
@@ -121,20 +115,7 @@ static bool init_parts(struct jobs *jobs)
                                                                  .settings = &o->settings,
                                                                  .keeps_rates = o->store != NULL,
                                                                  .tracer = o->tracer}) == 0;
-    jobs->crons = crons_new();
-    jobs->semaphores = semaphores_new();
-    jobs->events = events_new();
-    if (jobs->semaphores)
-        jobs->semaphores->suspended = o->suspended(o->wall_arg);
-    return taken && sched && jobs->crons && jobs->semaphores && jobs->events && set_weights(jobs);
-}
-
-/* Of the feed: the time of this start as ids have it, which is 0 for no start, and chance, since
- * the clock may have been set back. */
-static uint64_t epoch_of(const struct jobs *jobs)
-{
-    const uint64_t counted = (1 << 22) - 1; /* ids.h */
-    return (jobs->table.next_id & ~counted) | (activator_random(jobs->activator) & counted) | 1;
+    return taken && sched && set_weights(jobs);
 }
 
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
@@ -154,19 +135,14 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     ao_init(&jobs->ao, &jobs_class, jobs->activator);
     ao_init(&jobs->clock_watch, &clock_watch_class, jobs->activator);
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
-    feed_readers_init(jobs);
+    jobs->task_lost = subsystems_task_lost;
     codec_init(jobs);
-    if (!init_parts(jobs)) {
-        snprintf(error, size, "no memory for the tables of the tasks that are kept");
-        jobs_free(jobs);
-        return NULL;
-    }
+    snprintf(error, size, "no memory for the tables of the tasks that are kept");
+    bool made = init_parts(jobs);
     /* The file is read before the clock, whatever the compiler's order of arguments. */
     uint64_t last = jobs->store ? store_last_id(jobs->store) : 0;
     jobs->table.next_id = id_first(table_wall(&jobs->table), last);
-    if (!feed_init(&jobs->table.feed, options->settings.events, epoch_of(jobs))) {
-        snprintf(error, size, "no memory for the last %u events of tasks",
-                 options->settings.events);
+    if (!made || !subsystems_init(jobs, error, size)) {
         jobs_free(jobs);
         return NULL;
     }
@@ -312,8 +288,7 @@ int jobs_start(struct jobs *jobs)
     recover_go_on(jobs);
     queues_save(jobs);
     effects_apply(jobs);
-    crons_start(jobs);
-    holds_start(jobs);
+    subsystems_start(jobs);
     return 0;
 }
 
@@ -327,15 +302,13 @@ static void answer_all(struct jobs *jobs)
     sync_stop(jobs);
     queues_stop(jobs);
     waiters_dismiss(jobs);
-    semaphores_dismiss(jobs);
-    event_operations_stop(jobs);
-    feed_readers_stop(jobs);
+    subsystems_dismiss(jobs);
 }
 
 static void commit_all(struct jobs *jobs)
 {
     journal_flush(jobs);
-    crons_flush(jobs);
+    subsystems_flush(jobs);
     rates_flush(jobs);
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
@@ -373,11 +346,7 @@ void jobs_free(struct jobs *jobs)
     answer_all(jobs);
     channels_flush(jobs);
     channels_free(jobs);
-    crons_free(jobs);
-    holds_free(jobs);
-    semaphores_free(jobs->semaphores);
-    events_drop(jobs);
-    events_free(jobs->events);
+    subsystems_fini(jobs);
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);
@@ -385,7 +354,6 @@ void jobs_free(struct jobs *jobs)
     ao_fini(&jobs->clock_watch);
     ao_deactivate(&jobs->journal.retry);
     ao_fini(&jobs->journal.retry);
-    feed_readers_fini(jobs);
     new_limits_fini(jobs);
     scheduler_fini(&jobs->sched);
     event_batches_fini(&jobs->batches);
@@ -400,7 +368,7 @@ void jobs_free(struct jobs *jobs)
 #define AT(member) FIGURE_AT(struct jobs_info, member)
 
 /* clang-format off */
-const struct figure jobs_figures[] = {
+static const struct figure figures[] = {
     {"kept", AT(tasks), "held", NULL, false, NULL, NULL},
     {"kept", AT(limits.max), "limit",
      "ergon_tasks_limit", false, NULL, "The most that are kept."},
@@ -420,24 +388,14 @@ const struct figure jobs_figures[] = {
      "ergon_retries", true, NULL, "Attempts beyond the first of a task."},
     {"kept", AT(fenced), "fenced",
      "ergon_fenced", true, NULL, "Answers of attempts that did not count any more."},
-    {"feed", AT(feed_events), "events",
-     "ergon_feed_events", true, NULL, "Events of the server-wide feed since the start."},
-    {"feed", AT(feed_bytes), "bytes",
-     "ergon_feed_bytes", false, "bytes", "Memory that the feed takes."},
-    {"crons", AT(crons), NULL,
-     "ergon_crons", false, NULL, "Crons."},
-    {"shared", AT(semaphores), "semaphores",
-     "ergon_semaphores", false, NULL, "Semaphores."},
-    {"shared", AT(held), "held",
-     "ergon_semaphore_holds", false, NULL, "Holds of semaphores by clients."},
-    {"shared", AT(waiting), "waiting",
-     "ergon_semaphore_waiting", false, NULL, "Clients that wait for a permit."},
-    {"shared", AT(events), "events",
-     "ergon_events", false, NULL, "Named events."},
 };
 /* clang-format on */
 
-const size_t jobs_figure_count = sizeof jobs_figures / sizeof jobs_figures[0];
+const struct figure *jobs_figure(size_t n)
+{
+    const size_t own = sizeof figures / sizeof *figures;
+    return n < own ? &figures[n] : subsystems_figure(n - own);
+}
 
 static void show_store(const struct store *s, struct jobs_info *out)
 {
@@ -472,14 +430,7 @@ void jobs_info(const struct jobs *jobs, struct jobs_info *out)
                               .starts = counter_read(&jobs->sched.starts),
                               .retries = counter_read(&jobs->sched.retries),
                               .fenced = counter_read(&jobs->sched.fenced)};
-    out->semaphores = counter_read(&jobs->semaphores->shown);
-    out->held = counter_read(&jobs->semaphores->shown_held);
-    out->waiting = counter_read(&jobs->semaphores->shown_waiting);
-    out->events = counter_read(&jobs->events->shown);
-    out->feed_events = counter_read(&jobs->table.feed.shown_events);
-    out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
-    out->crons = counter_read(&jobs->crons->count);
-    histogram_read(&jobs->crons->late, &out->cron_late);
+    subsystems_show(jobs, out);
     new_limits_show(jobs, out);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         out->by_state[i] = counter_read(&jobs->table.by_state[i]);

@@ -98,9 +98,8 @@ struct jobs_info {
     struct histogram_sum cron_late; /* how long after its time a cron's task was submitted */
 };
 void jobs_info(const struct jobs *jobs, struct jobs_info *out);
-/* How the plain ones of struct jobs_info are shown. */
-extern const struct figure jobs_figures[];
-extern const size_t jobs_figure_count;
+/* How the plain ones of struct jobs_info are shown: the n-th; NULL: there are no more. */
+const struct figure *jobs_figure(size_t n);
 /* Has the store look at its file system, as store_look() says: any thread; nothing without one. */
 void jobs_look(struct jobs *jobs);
 

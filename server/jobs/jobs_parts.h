@@ -5,9 +5,9 @@
  *     sched/    what is run next, and what holds a job back
  *     life/     submitted, started, returned, timed out, kept for a time, forgotten
  *     persist/  jobs as rows: to the store and back
- *     semaphores/, events/, feed/, cron/
- *               the subsystems: semaphores and events that clients share by name, what happened to
- *               all jobs, and jobs by calendar
+ *     cron/, semaphores/, events/, feed/
+ *               the subsystems (subsystem.h): jobs by calendar, semaphores and events that clients
+ *               share by name, what happened to all jobs
  *     effects   what follows from what has happened, in one stated order
  *     operations/, verbs/
  *               requests of the loops, the clients that wait for jobs; what each method does
@@ -17,7 +17,6 @@
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
-#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/new_limits.h"
 #include "server/jobs/operations/sync.h"
@@ -25,13 +24,14 @@
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
+#include "server/jobs/subsystem.h"
 #include "server/jobs/verbs/watch.h"
 
 struct audit;
 struct board;
-struct crons;
-struct event_table;
-struct semaphores;
+#define X(name) struct name;
+JOBS_SUBSYSTEMS(X)
+#undef X
 
 struct jobs {
     struct jobs_options options;
@@ -48,13 +48,15 @@ struct jobs {
     struct waiters_due due;       /* operations that are to be answered */
     struct waiters_pass pass;     /* through the waiters of a job */
     struct event_batches batches; /* of watchers that are pushed to */
-    struct feed_readers readers;  /* of the feed, who wait */
     uint32_t work;                /* of this step, see jobs_worked() */
     struct board *board;          /* NULL: none, since there is no store */
-    struct crons *crons;
-    struct semaphores *semaphores;
-    struct event_table *events; /* that clients name */
-    struct audit *audit;        /* under way; NULL: none */
+/* The states of the subsystems. */
+#define X(name) struct name *name;
+    JOBS_SUBSYSTEMS(X)
+#undef X
+    /* subsystems_task_lost(): effects.c, which the subsystems use, must not use them. */
+    void (*task_lost)(struct jobs *jobs, const struct job *job);
+    struct audit *audit; /* under way; NULL: none */
     size_t wanted;       /* bytes that a new job needs, and that are made room for: room_trim() */
     struct turns sweeps; /* under way */
     struct sync sync;

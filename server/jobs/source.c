@@ -2,12 +2,9 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
-#include "server/jobs/events/operations.h"
-#include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/sched/offers.h"
-#include "server/jobs/semaphores/operations.h"
 #include "server/jobs/verbs/queues.h"
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)
@@ -71,9 +68,7 @@ static void stop(void *arg, bool cancel)
     attempts_stop(&jobs->sched, cancel);
     effects_apply(jobs);
     waiters_server_stops(jobs, cancel);
-    semaphores_stop(jobs);
-    event_operations_stop(jobs);
-    feed_readers_stop(jobs);
+    subsystems_stop(jobs);
 }
 
 static const char *name(uint64_t id, char *buf)

@@ -4,7 +4,6 @@
 #ifndef ERGON_METRICS_FAMILIES_H
 #define ERGON_METRICS_FAMILIES_H
 
-#include "base/figure.h"
 #include "server/metrics/text.h"
 #include "server/rpc/rpc.h"
 
@@ -35,8 +34,5 @@ void write_one(struct metrics_text *t, const char *name, enum metrics_type type,
 /* The same of ns, in seconds. */
 void write_one_ns(struct metrics_text *t, const char *name, enum metrics_type type, uint64_t ns,
                   const char *help);
-/* Those of a group, each a family of one sample. */
-void write_figures(struct metrics_text *t, const char *group, const struct figure *figures,
-                   size_t count, const void *published);
 
 #endif

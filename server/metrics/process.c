@@ -22,15 +22,6 @@ void write_one(struct metrics_text *t, const char *name, enum metrics_type type,
     metrics_count(t, &f, "", value);
 }
 
-void write_figures(struct metrics_text *t, const char *group, const struct figure *figures,
-                   size_t count, const void *published)
-{
-    for (const struct figure *f = figures; f < figures + count; f++)
-        if (f->family && figure_is_of(f, group))
-            write_one(t, f->family, f->counts ? METRICS_COUNTER : METRICS_GAUGE, f->unit,
-                      figure_value(f, published), f->help);
-}
-
 void write_one_ns(struct metrics_text *t, const char *name, enum metrics_type type, uint64_t ns,
                   const char *help)
 {

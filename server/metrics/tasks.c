@@ -130,6 +130,17 @@ static void write_store(struct metrics_text *t, const struct jobs_info *j)
               "1 while the store cannot write, else 0.");
 }
 
+/* Those of the jobs and their subsystems, each a family of one sample. */
+static void write_figures(struct metrics_text *t, const struct jobs_info *j)
+{
+    const struct figure *f;
+
+    for (size_t n = 0; (f = jobs_figure(n)); n++)
+        if (f->family)
+            write_one(t, f->family, f->counts ? METRICS_COUNTER : METRICS_GAUGE, f->unit,
+                      figure_value(f, j), f->help);
+}
+
 void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
 {
     static const struct metrics_family states = {"ergon_tasks", METRICS_GAUGE, NULL,
@@ -148,11 +159,8 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
         metrics_count(t, &states, metrics_label(labels, sizeof labels, "state", job_state_names[i]),
                       j.by_state[i]);
     }
-    write_figures(t, "kept", jobs_figures, jobs_figure_count, &j);
+    write_figures(t, &j);
     metrics_begin(t, &late);
     metrics_histogram(t, &late, "", &j.cron_late);
-    write_figures(t, "feed", jobs_figures, jobs_figure_count, &j);
-    write_figures(t, "crons", jobs_figures, jobs_figure_count, &j);
-    write_figures(t, "shared", jobs_figures, jobs_figure_count, &j);
     write_store(t, &j);
 }

@@ -88,30 +88,30 @@ static void pack_tasks(struct pack *p, const struct tasks_info *t)
     pack_key_uint(p, "refused", t->busy_refused);
 }
 
-/* A map of these figures, and of `more` pairs that follow by hand. */
-static void pack_figures(struct pack *p, const char *map, const struct figure *figures,
-                         size_t count, const void *published, uint32_t more)
+/* A map of the jobs' figures of this group, and of `more` pairs that follow by hand. */
+static void pack_figures(struct pack *p, const char *map, const struct jobs_info *l, uint32_t more)
 {
+    const struct figure *f;
     uint32_t shown = 0;
 
-    for (const struct figure *f = figures; f < figures + count; f++)
+    for (size_t n = 0; (f = jobs_figure(n)); n++)
         shown += f->key && figure_is_of(f, map);
     pack_str(p, map);
     pack_map(p, shown + more);
-    for (const struct figure *f = figures; f < figures + count; f++)
+    for (size_t n = 0; (f = jobs_figure(n)); n++)
         if (f->key && figure_is_of(f, map))
-            pack_key_uint(p, f->key, figure_value(f, published));
+            pack_key_uint(p, f->key, figure_value(f, l));
 }
 
 static void pack_jobs(struct pack *p, const struct jobs_info *l)
 {
-    pack_figures(p, "kept", jobs_figures, jobs_figure_count, l, 1);
+    pack_figures(p, "kept", l, 1);
     pack_str(p, "states");
     pack_map(p, JOB_STATE_COUNT);
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         pack_key_uint(p, job_state_names[i], l->by_state[i]);
-    pack_figures(p, "shared", jobs_figures, jobs_figure_count, l, 0);
-    pack_figures(p, "feed", jobs_figures, jobs_figure_count, l, 0);
+    pack_figures(p, "shared", l, 0);
+    pack_figures(p, "feed", l, 0);
 }
 
 static void pack_store(struct pack *p, const struct jobs_info *l)

@@ -411,7 +411,6 @@ void table_init(struct job_table *table, const struct job_table_options *options
                                 .wall = options->wall,
                                 .wall_arg = options->wall_arg,
                                 .leapt = options->leapt,
-                                .cron_task_lost = options->cron_task_lost,
                                 .history_max = options->history_max};
     struct clocks c = look(table);
     table->wall_ahead = c.wall - c.now;

@@ -112,10 +112,8 @@ struct job_table {
     bool clock_held;     /* see clock_hold() */
     uint64_t created;    /* Unix ns: the latest of all jobs there were */
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
-    /* A task of a cron is none, since its row could not be written: called before it goes. */
-    void (*cron_task_lost)(struct job_table *table, const struct job *job);
-    uint32_t history_max; /* events that are kept of one job */
-    bool recovering;      /* jobs come from the store: nothing is counted or noted */
+    uint32_t history_max;                               /* events that are kept of one job */
+    bool recovering; /* jobs come from the store: nothing is counted or noted */
 
     struct hash_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */
@@ -156,7 +154,6 @@ struct job_table_options {
     uint64_t (*wall)(void *arg);
     void *wall_arg;
     void (*leapt)(struct job_table *table, int64_t by);
-    void (*cron_task_lost)(struct job_table *table, const struct job *job);
     uint32_t history_max;
     uint64_t kept_least; /* bytes that a job counts for at least, among those that are kept */
 };

@@ -183,7 +183,7 @@ void crons_walk_end(struct crons *all, struct cron_walk *walk)
 
 /* --- The clock --- */
 
-void crons_leapt(struct jobs *jobs, int64_t by)
+static void leapt(struct jobs *jobs, int64_t by)
 {
     uint64_t now = table_wall(&jobs->table);
     for (struct cron *c = jobs->crons->first; c; c = c->next) {
@@ -202,7 +202,7 @@ void crons_leapt(struct jobs *jobs, int64_t by)
 /* --- Written once more --- */
 
 /* While the store fails only one is tried. */
-bool crons_save(struct jobs *jobs)
+static bool save(struct jobs *jobs)
 {
     struct crons *all = jobs->crons;
     bool any = !LIST_EMPTY(&all->unsaved);
@@ -212,7 +212,7 @@ bool crons_save(struct jobs *jobs)
     return any;
 }
 
-void crons_flush(struct jobs *jobs)
+static void flush(struct jobs *jobs)
 {
     struct cron *next;
     for (struct cron *c = LIST_FIRST(&jobs->crons->unsaved); c; c = next) {
@@ -221,15 +221,14 @@ void crons_flush(struct jobs *jobs)
     }
 }
 
-void crons_task_lost(struct job_table *table, const struct job *job)
+static void task_lost(struct jobs *jobs, const struct job *job)
 {
-    struct jobs *jobs = ao_of(table, struct jobs, table);
     struct span name;
     uint64_t at;
     if (!cron_read_key(job->more->key.name, &name, &at))
         return;
     const struct cron_name *n =
-        find(jobs->crons, job->tenant, name, hash_of(table, job->tenant, name));
+        find(jobs->crons, job->tenant, name, hash_of(&jobs->table, job->tenant, name));
     if (n && n->placed && n->placed->state.fired > 0)
         cron_take_back(jobs, n->placed, at, (enum store_error)job->save_error);
 }
@@ -293,7 +292,7 @@ static void catch_up(struct jobs *jobs, struct cron *c)
     cron_save(jobs, c);
 }
 
-void crons_start(struct jobs *jobs)
+static void start(struct jobs *jobs)
 {
     for (struct cron *c = jobs->crons->first; c; c = c->next) {
         catch_up(jobs, c);
@@ -301,15 +300,19 @@ void crons_start(struct jobs *jobs)
     }
 }
 
-struct crons *crons_new(void)
+/* --- The subsystem --- */
+
+static bool init(struct jobs *jobs, char *error, size_t size)
 {
-    struct crons *all = calloc(1, sizeof *all);
-    if (all)
-        hash_table_init(&all->names);
-    return all;
+    (void)error;
+    (void)size;
+    jobs->crons = calloc(1, sizeof *jobs->crons);
+    if (jobs->crons)
+        hash_table_init(&jobs->crons->names);
+    return jobs->crons != NULL;
 }
 
-void crons_free(struct jobs *jobs)
+static void fini(struct jobs *jobs)
 {
     struct crons *all = jobs->crons;
     struct cron *c;
@@ -325,3 +328,30 @@ void crons_free(struct jobs *jobs)
         hash_table_fini(&all->names);
     free(all);
 }
+
+static bool follows_wall(const struct jobs *jobs)
+{
+    return counter_read(&jobs->crons->count) > 0;
+}
+
+static void show(const struct jobs *jobs, struct jobs_info *out)
+{
+    out->crons = counter_read(&jobs->crons->count);
+    histogram_read(&jobs->crons->late, &out->cron_late);
+}
+
+static const struct figure figures[] = {
+    {"crons", FIGURE_AT(struct jobs_info, crons), NULL, "ergon_crons", false, NULL, "Crons."},
+};
+
+const struct subsystem subsystem_crons = {.init = init,
+                                          .fini = fini,
+                                          .start = start,
+                                          .save = save,
+                                          .flush = flush,
+                                          .follows_wall = follows_wall,
+                                          .clock_leapt = leapt,
+                                          .task_lost = task_lost,
+                                          .show = show,
+                                          .figures = figures,
+                                          .figure_count = sizeof figures / sizeof *figures};

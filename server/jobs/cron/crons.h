@@ -10,7 +10,6 @@
 #include "base/hash_table.h"
 #include "base/histogram.h"
 #include "server/jobs/cron/cron.h"
-#include "server/jobs/cron/cron_walk.h"
 
 enum { CRONS_MAX = 10000 };
 
@@ -32,9 +31,6 @@ struct crons {
     counter count;         /* names; others show it */
     struct histogram late; /* how long after its time a task was submitted; others read it */
 };
-
-struct crons *crons_new(void);      /* none yet; NULL without memory */
-void crons_free(struct jobs *jobs); /* with all that are in place; none arrives any more */
 
 /* NULL: there is none. */
 struct cron_name *crons_find(const struct jobs *jobs, struct span tenant, struct span name);
@@ -60,13 +56,5 @@ void crons_walk_end(struct crons *all, struct cron_walk *walk);
  * and the log says why, unless a newer server wrote it.  False without memory, and for no other
  * reason. */
 bool crons_recover(struct jobs *jobs, const struct store_cron *row);
-/* As table.h says: the time of that task comes again. */
-void crons_task_lost(struct job_table *table, const struct job *job);
-/* The wall clock leapt, by so many ns. */
-void crons_leapt(struct jobs *jobs, int64_t by);
-/* Writes some of those whose state could not be written.  False: there are none. */
-bool crons_save(struct jobs *jobs);
-void crons_flush(struct jobs *jobs); /* all of them, before the store stops */
-void crons_start(struct jobs *jobs); /* after the recovery: what was missed is caught up */
 
 #endif

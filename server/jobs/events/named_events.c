@@ -9,30 +9,14 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
 
-struct event_table *events_new(void)
-{
-    struct event_table *all = calloc(1, sizeof *all);
-    if (all)
-        hash_table_init(&all->by_name);
-    return all;
-}
-
-void events_free(struct event_table *all)
-{
-    if (!all)
-        return;
-    hash_table_fini(&all->by_name);
-    free(all);
-}
-
 static uint64_t hash_of(const struct job_table *table, const struct tenant *t, struct span name)
 {
     const uint64_t seed[2] = {table->seed[0] ^ (uintptr_t)t, table->seed[1]};
     return siphash(seed, name);
 }
 
-static struct named_event *find(const struct event_table *all, const struct tenant *t,
-                                struct span name, uint64_t hash)
+static struct named_event *find(const struct events *all, const struct tenant *t, struct span name,
+                                uint64_t hash)
 {
     for (struct hash_link *link = hash_first(&all->by_name, hash); link; link = hash_next(link)) {
         struct named_event *e = (struct named_event *)link;
@@ -202,9 +186,9 @@ void event_leave(struct named_event *e, struct event_waiter *w)
     see_whether_idle(e);
 }
 
-void events_drop(struct jobs *jobs)
+void events_free(struct jobs *jobs)
 {
-    while (jobs->events && jobs->events->by_name.count > 0) {
+    while (jobs->events->by_name.count > 0) {
         struct hash_link *link = hash_pop(&jobs->events->by_name);
         hash_add(&jobs->events->by_name, link);
         drop(jobs, (struct named_event *)link);

@@ -43,13 +43,10 @@ struct named_event {
 };
 
 /* All events. */
-struct event_table {
+struct events {
     struct hash_table by_name;
     counter shown;
 };
-
-struct event_table *events_new(void);      /* NULL without memory */
-void events_free(struct event_table *all); /* no event is left; NULL is fine */
 
 /* NULL: there is none. */
 struct named_event *event_find(const struct jobs *jobs, struct span tenant, struct span name);
@@ -65,6 +62,6 @@ bool event_set(struct jobs *jobs, struct named_event *e, struct span value, stru
 void event_join(struct named_event *e, struct event_waiter *w);
 void event_leave(struct named_event *e, struct event_waiter *w); /* event_settle() is to follow */
 
-void events_drop(struct jobs *jobs); /* all of them; no client waits any more */
+void events_free(struct jobs *jobs); /* all of them; no client waits any more */
 
 #endif

@@ -1,5 +1,5 @@
-/* event.set, event.wait. */
-#include "server/jobs/events/operations.h"
+/* event.set, event.wait; and the subsystem of events. */
+#include <stdlib.h>
 
 #include "server/jobs/events/named_events.h"
 #include "server/jobs/jobs_parts.h"
@@ -128,7 +128,7 @@ static void finish_all(struct jobs *jobs, struct named_event *e)
     }
 }
 
-void event_operations_stop(struct jobs *jobs)
+static void stop(struct jobs *jobs)
 {
     struct hash_link *next;
     const struct hash_table *all = jobs->events ? &jobs->events->by_name : NULL;
@@ -142,3 +142,43 @@ void event_operations_stop(struct jobs *jobs)
 const struct operation_class operation_event_set = {.method = method_event_set, .serve = serve_set};
 const struct operation_class operation_event_wait = {
     .method = method_event_wait, .serve = serve_wait, .dropped = dropped, .due = finish};
+
+/* --- The subsystem --- */
+
+static bool init(struct jobs *jobs, char *error, size_t size)
+{
+    (void)error;
+    (void)size;
+    jobs->events = calloc(1, sizeof *jobs->events);
+    if (jobs->events)
+        hash_table_init(&jobs->events->by_name);
+    return jobs->events != NULL;
+}
+
+static void fini(struct jobs *jobs)
+{
+    if (!jobs->events)
+        return;
+    events_free(jobs);
+    hash_table_fini(&jobs->events->by_name);
+    free(jobs->events);
+}
+
+static void show(const struct jobs *jobs, struct jobs_info *out)
+{
+    out->events = counter_read(&jobs->events->shown);
+}
+
+/* clang-format off */
+static const struct figure figures[] = {
+    {"shared", FIGURE_AT(struct jobs_info, events), "events",
+     "ergon_events", false, NULL, "Named events."},
+};
+/* clang-format on */
+
+const struct subsystem subsystem_events = {.init = init,
+                                           .fini = fini,
+                                           .stop = stop,
+                                           .show = show,
+                                           .figures = figures,
+                                           .figure_count = sizeof figures / sizeof *figures};

@@ -1,5 +1,8 @@
 #include "server/jobs/feed/feed_readers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
@@ -156,7 +159,7 @@ static void answer(struct jobs *jobs, struct operation *op, uint32_t *work)
 
 static void finish(struct jobs *jobs, struct operation *op, uint32_t *work)
 {
-    leave(&jobs->readers, op);
+    leave(jobs->feed_readers, op);
     waiters_leave(op);
     answer(jobs, op, work);
 }
@@ -171,7 +174,7 @@ static void due(struct jobs *jobs, struct operation *op)
 
 static void dropped(struct jobs *jobs, struct operation *op)
 {
-    leave(&jobs->readers, op);
+    leave(jobs->feed_readers, op);
     waiters_drop(jobs, op);
 }
 
@@ -186,14 +189,14 @@ static void serve_reader(struct jobs *jobs, struct operation *op, uint32_t *work
         finish(jobs, op, work);
         return;
     }
-    leave(&jobs->readers, op);
-    join(&jobs->readers, op);
+    leave(jobs->feed_readers, op);
+    join(jobs->feed_readers, op);
 }
 
 static enum ao_verdict readers_step(struct ao *self)
 {
-    struct jobs *jobs = ao_of(self, struct jobs, readers.ao);
-    struct feed_readers *readers = &jobs->readers;
+    struct feed_readers *readers = ao_of(self, struct feed_readers, ao);
+    struct jobs *jobs = readers->jobs;
     uint64_t upto = jobs->table.feed.next;
     uint32_t work = 0, left = readers->count;
     if (readers->seen == upto || left == 0)
@@ -210,7 +213,7 @@ static const struct ao_class readers_class = {.name = "feed", .step = readers_st
 
 void feed_readers_wake(struct jobs *jobs)
 {
-    struct feed_readers *readers = &jobs->readers;
+    struct feed_readers *readers = jobs->feed_readers;
     if (readers->first && readers->seen != jobs->table.feed.next &&
         ao_state(&readers->ao) == AO_STATE_INACTIVE && ao_current() != &readers->ao)
         ao_activate(&readers->ao);
@@ -244,7 +247,7 @@ static bool begin(const struct feed *feed, struct operation *op)
  * time: a thousand who ask again and again take no more of the jobs' than a thousand who wait. */
 static void serve(struct jobs *jobs, struct operation *op)
 {
-    struct feed_readers *readers = &jobs->readers;
+    struct feed_readers *readers = jobs->feed_readers;
     if (!begin(&jobs->table.feed, op))
         return;
     join(readers, op);
@@ -260,24 +263,67 @@ static void serve(struct jobs *jobs, struct operation *op)
     feed_readers_wake(jobs);
 }
 
-/* --- The whole --- */
+/* --- The subsystem --- */
 
-void feed_readers_init(struct jobs *jobs)
+/* Of the feed: the time of this start as ids have it, which is 0 for no start, and chance, since
+ * the clock may have been set back. */
+static uint64_t epoch_of(const struct jobs *jobs)
 {
-    ao_init(&jobs->readers.ao, &readers_class, jobs->activator);
+    const uint64_t counted = (1 << 22) - 1; /* ids.h */
+    return (jobs->table.next_id & ~counted) | (activator_random(jobs->activator) & counted) | 1;
 }
 
-void feed_readers_fini(struct jobs *jobs)
+static bool init(struct jobs *jobs, char *error, size_t size)
 {
-    ao_deactivate(&jobs->readers.ao);
-    ao_fini(&jobs->readers.ao);
+    uint32_t count = jobs->options.settings.events;
+    struct feed_readers *readers = calloc(1, sizeof *readers);
+    jobs->feed_readers = readers;
+    if (!readers)
+        return false;
+    readers->jobs = jobs;
+    ao_init(&readers->ao, &readers_class, jobs->activator);
+    if (feed_init(&jobs->table.feed, count, epoch_of(jobs)))
+        return true;
+    snprintf(error, size, "no memory for the last %u events of tasks", count);
+    return false;
 }
 
-void feed_readers_stop(struct jobs *jobs)
+static void fini(struct jobs *jobs)
 {
-    while (jobs->readers.first)
-        due(jobs, jobs->readers.first);
+    if (!jobs->feed_readers)
+        return;
+    ao_deactivate(&jobs->feed_readers->ao);
+    ao_fini(&jobs->feed_readers->ao);
+    free(jobs->feed_readers);
 }
+
+static void stop(struct jobs *jobs)
+{
+    while (jobs->feed_readers && jobs->feed_readers->first)
+        due(jobs, jobs->feed_readers->first);
+}
+
+static void show(const struct jobs *jobs, struct jobs_info *out)
+{
+    out->feed_events = counter_read(&jobs->table.feed.shown_events);
+    out->feed_bytes = counter_read(&jobs->table.feed.shown_bytes);
+}
+
+/* clang-format off */
+static const struct figure figures[] = {
+    {"feed", FIGURE_AT(struct jobs_info, feed_events), "events",
+     "ergon_feed_events", true, NULL, "Events of the server-wide feed since the start."},
+    {"feed", FIGURE_AT(struct jobs_info, feed_bytes), "bytes",
+     "ergon_feed_bytes", false, "bytes", "Memory that the feed takes."},
+};
+/* clang-format on */
+
+const struct subsystem subsystem_feed_readers = {.init = init,
+                                                 .fini = fini,
+                                                 .stop = stop,
+                                                 .show = show,
+                                                 .figures = figures,
+                                                 .figure_count = sizeof figures / sizeof *figures};
 
 const struct operation_class operation_task_events = {
     .method = method_task_events, .serve = serve, .dropped = dropped, .due = due};

@@ -24,6 +24,7 @@ enum { FEED_REST_MS = 5, FEED_STEP_WORK = 5000, FEED_PAGE_BYTES = 64 * 1024 };
 enum { FEED_IDS = 32 /* that one reader may name */ };
 
 struct feed_readers {
+    struct jobs *jobs;
     struct ao ao;
     struct operation *first, *last; /* who waits, in turns; by `feed.prev`, `feed.next` */
     uint32_t count;
@@ -54,13 +55,7 @@ struct feed_arguments {
     uint64_t missed; /* events that were dropped, its own or not */
 };
 
-void feed_readers_init(struct jobs *jobs);
-void feed_readers_fini(struct jobs *jobs);
-
 /* For effects_apply(): something was appended, perhaps. */
 void feed_readers_wake(struct jobs *jobs);
-
-/* The server stops: who waits is answered as things stand. */
-void feed_readers_stop(struct jobs *jobs);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
-#include "server/jobs/cron/cron_walk.h"
 #include "server/jobs/events/named_events.h"
 #include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/change.h"

@@ -449,14 +449,14 @@ void holds_free(struct jobs *jobs)
 {
     struct semaphore *s;
     struct hold *h;
-    while (jobs->semaphores && (s = jobs->semaphores->first)) {
+    while ((s = jobs->semaphores->first)) {
         semaphore_limit(s)->kept = true; /* until its holds are gone */
         while (s->first || s->waiting)
             drop(jobs, s->first ? s->first : s->waiting);
         semaphore_limit(s)->kept = false;
         semaphore_settle(jobs, s);
     }
-    while (jobs->semaphores && (h = jobs->semaphores->gone)) {
+    while ((h = jobs->semaphores->gone)) {
         unlink_gone(jobs->semaphores, h);
         free(h);
     }

@@ -6,27 +6,6 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
 
-struct semaphores *semaphores_new(void)
-{
-    struct semaphores *all = calloc(1, sizeof *all);
-    if (!all)
-        return NULL;
-    hash_table_init(&all->secrets);
-    hash_table_init(&all->fences);
-    hash_table_init(&all->holders);
-    return all;
-}
-
-void semaphores_free(struct semaphores *all)
-{
-    if (!all)
-        return;
-    hash_table_fini(&all->secrets);
-    hash_table_fini(&all->fences);
-    hash_table_fini(&all->holders);
-    free(all);
-}
-
 struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name)
 {
     const struct tenant *t = table_tenant_find(&jobs->table, tenant);

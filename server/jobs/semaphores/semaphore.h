@@ -41,9 +41,6 @@ struct semaphores {
     counter shown, shown_held, shown_waiting;
 };
 
-struct semaphores *semaphores_new(void);      /* NULL without memory */
-void semaphores_free(struct semaphores *all); /* no semaphore is left; NULL is fine */
-
 /* NULL: there is none; there may be a limit. */
 struct semaphore *semaphore_find(const struct jobs *jobs, struct span tenant, struct span name);
 /* Of the limit of this name, or with one of so many permits, which is made; `max` 0: only if there

@@ -1,9 +1,12 @@
 #include "server/jobs/semaphores/semaphores.h"
 
+#include <stdlib.h>
+
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/semaphores/holds.h"
+#include "server/jobs/semaphores/operations.h"
 
 /* --- Read back --- */
 
@@ -53,3 +56,71 @@ bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
     stamp_past(&jobs->table.last_stamp, row->id);
     return true;
 }
+
+/* --- The subsystem --- */
+
+static bool init(struct jobs *jobs, char *error, size_t size)
+{
+    struct semaphores *all = calloc(1, sizeof *all);
+    (void)error;
+    (void)size;
+    jobs->semaphores = all;
+    if (!all)
+        return false;
+    hash_table_init(&all->secrets);
+    hash_table_init(&all->fences);
+    hash_table_init(&all->holders);
+    all->suspended = jobs->options.suspended(jobs->options.wall_arg);
+    return true;
+}
+
+static void fini(struct jobs *jobs)
+{
+    struct semaphores *all = jobs->semaphores;
+    if (!all)
+        return;
+    holds_free(jobs);
+    hash_table_fini(&all->secrets);
+    hash_table_fini(&all->fences);
+    hash_table_fini(&all->holders);
+    free(all);
+}
+
+static void clock_leapt(struct jobs *jobs, int64_t by)
+{
+    (void)by;
+    holds_look(jobs);
+}
+
+static void show(const struct jobs *jobs, struct jobs_info *out)
+{
+    out->semaphores = counter_read(&jobs->semaphores->shown);
+    out->held = counter_read(&jobs->semaphores->shown_held);
+    out->waiting = counter_read(&jobs->semaphores->shown_waiting);
+}
+
+#define AT(member) FIGURE_AT(struct jobs_info, member)
+
+/* clang-format off */
+static const struct figure figures[] = {
+    {"shared", AT(semaphores), "semaphores",
+     "ergon_semaphores", false, NULL, "Semaphores."},
+    {"shared", AT(held), "held",
+     "ergon_semaphore_holds", false, NULL, "Holds of semaphores by clients."},
+    {"shared", AT(waiting), "waiting",
+     "ergon_semaphore_waiting", false, NULL, "Clients that wait for a permit."},
+};
+/* clang-format on */
+
+const struct subsystem subsystem_semaphores = {.init = init,
+                                               .fini = fini,
+                                               .start = holds_start,
+                                               .step = holds_go_on,
+                                               .follows_wall = holds_follow_wall,
+                                               .clock_leapt = clock_leapt,
+                                               .clock_watched = holds_look,
+                                               .stop = semaphores_stop,
+                                               .dismiss = semaphores_dismiss,
+                                               .show = show,
+                                               .figures = figures,
+                                               .figure_count = sizeof figures / sizeof *figures};
