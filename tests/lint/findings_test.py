@@ -16,7 +16,7 @@ def main():
     top = tree.root()
     checks = [row for path in tree.files(top, [FOLDER], (".c",)) for row in ROW.findall(tree.text(top, path))]
     listed = [(name, severity.lower()) for severity, lines in PART.findall(tree.text(top, PAGE))
-              for name in re.findall(r"^- `(\w+)`: ", lines, re.M)]
+              for names in re.findall(r"^- (`\w+`(?:, `\w+`)*): ", lines, re.M) for name in re.findall(r"\w+", names)]
     found = []
     if len(checks) < 40:
         found.append(f"{FOLDER}: the tables of checks were not understood")
