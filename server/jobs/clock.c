@@ -1,6 +1,7 @@
 #include "server/jobs/clock.h"
 
 #include "base/log.h"
+#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/timers.h"
 #include "server/jobs/persist/codec.h"
 

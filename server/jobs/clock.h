@@ -14,7 +14,11 @@
 #ifndef ERGON_JOBS_CLOCK_H
 #define ERGON_JOBS_CLOCK_H
 
-#include "server/jobs/jobs_parts.h"
+#include <ergon/ao.h>
+
+#include "server/jobs/core/table.h"
+
+struct jobs;
 
 extern const struct ao_class clock_watch_class; /* of jobs->clock_watch */
 

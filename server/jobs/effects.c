@@ -2,6 +2,7 @@
 
 #include "base/tracepoint.h"
 #include "server/jobs/feed/feed_readers.h"
+#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/life/timers.h"
@@ -13,7 +14,7 @@
 
 static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    job_take_back(jobs, job, error);
+    job_take_back(jobs, job, store_error_text(error));
     if (job_is(job, JOB_CRON))
         jobs->task_lost(jobs, job);
 }

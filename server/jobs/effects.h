@@ -16,7 +16,9 @@
 #ifndef ERGON_JOBS_EFFECTS_H
 #define ERGON_JOBS_EFFECTS_H
 
-#include "server/jobs/jobs_parts.h"
+#include <ergon/ao.h>
+
+struct jobs;
 
 /* Applies all effects, and those that come of them.  Not from within itself. */
 void effects_apply(struct jobs *jobs);

@@ -10,6 +10,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
+#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/new_limits.h"
@@ -313,7 +314,7 @@ static void commit_all(struct jobs *jobs)
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
         effects_apply(jobs);
-    if (jobs->board && jobs->journal.unsaved == 0 && jobs_store_usable(jobs))
+    if (jobs->sched.board && jobs->journal.unsaved == 0 && jobs_store_usable(jobs))
         store_board_close(jobs->store); /* the file knows of all that ran */
 }
 
@@ -357,7 +358,7 @@ void jobs_free(struct jobs *jobs)
     new_limits_fini(jobs);
     scheduler_fini(&jobs->sched);
     event_batches_fini(&jobs->batches);
-    board_free(jobs->board);
+    board_free(jobs->sched.board);
     table_fini(&jobs->table);
     codec_fini(jobs);
     free(jobs);

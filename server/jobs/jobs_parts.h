@@ -1,5 +1,5 @@
-/* The inside of struct jobs: one part for each room.  Whoever works on a single room takes its part
- * (the table, the scheduler) and not the whole.
+/* The inside of struct jobs: one part for each room.  A file that works on a single room asks for
+ * its part (accessors.h) and does not include this.
  *
  *     core/     what a job is, its table, its transitions and their effects; its history
  *     sched/    what is run next, and what holds a job back
@@ -17,6 +17,7 @@
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/new_limits.h"
 #include "server/jobs/operations/sync.h"
@@ -28,7 +29,6 @@
 #include "server/jobs/verbs/watch.h"
 
 struct audit;
-struct board;
 #define X(name) struct name;
 JOBS_SUBSYSTEMS(X)
 #undef X
@@ -49,7 +49,6 @@ struct jobs {
     struct waiters_pass pass;     /* through the waiters of a job */
     struct event_batches batches; /* of watchers that are pushed to */
     uint32_t work;                /* of this step, see jobs_worked() */
-    struct board *board;          /* NULL: none, since there is no store */
 /* The states of the subsystems. */
 #define X(name) struct name *name;
     JOBS_SUBSYSTEMS(X)
@@ -57,42 +56,9 @@ struct jobs {
     /* subsystems_task_lost(): effects.c, which the subsystems use, must not use them. */
     void (*task_lost)(struct jobs *jobs, const struct job *job);
     struct audit *audit; /* under way; NULL: none */
-    size_t wanted;       /* bytes that a new job needs, and that are made room for: room_trim() */
     struct turns sweeps; /* under way */
     struct sync sync;
     struct new_limits new_limits;
 };
-
-enum {
-    CLOCK_WATCH_MS = 500,
-    STEP_WORK =
-        10000,    /* of a step, in pieces of about 100 ns: a millisecond; then the next round */
-    EDGE_WORK = 3 /* of what one waits for: made, or dropped */
-};
-
-/* Something was done: so much work, in the order of magnitude.  What can be put off is done while
- * there is time, and otherwise in the next step. */
-static inline void jobs_worked(struct jobs *jobs, size_t work)
-{
-    jobs->work += work < STEP_WORK ? (uint32_t)work : STEP_WORK;
-}
-
-static inline bool jobs_have_time(const struct jobs *jobs)
-{
-    return jobs->work < STEP_WORK;
-}
-
-/* Something waits for a time of the wall clock. */
-static inline void jobs_watch_clock(struct jobs *jobs)
-{
-    if (ao_state(&jobs->clock_watch) == AO_STATE_INACTIVE && ao_current() != &jobs->clock_watch)
-        ao_sleep_for(&jobs->clock_watch, AO_MS(CLOCK_WATCH_MS));
-}
-
-/* Can a durable job be taken now? */
-static inline bool jobs_store_usable(const struct jobs *jobs)
-{
-    return jobs->store && jobs->journal.error == STORE_OK;
-}
 
 #endif

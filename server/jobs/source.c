@@ -2,6 +2,7 @@
 
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
+#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/sched/offers.h"

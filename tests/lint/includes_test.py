@@ -15,8 +15,11 @@ LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "j
 # What the manager knows of a remote worker. The other side of server/workers/ reads requests and answers on the loops.
 WORKERS = [f"server/workers/{name}" for name in ("member.h", "worker_executor.h", "worker_group.h", "worker_loop.h", "worker_update.h")]
 
+# What is known of struct jobs by a room that is part of it.
+ACCESSORS = ["server/jobs/accessors.h", "server/jobs/jobs.h", "server/jobs/jobs_parts.h"]
+
 # What a subsystem of the jobs may use.
-SUBSYSTEM = ["server/jobs/core/*", "server/jobs/feed/feed.h", "server/jobs/sched/*", "server/jobs/life/retention.h", "server/jobs/persist/*", "server/jobs/jobs_parts.h",
+SUBSYSTEM = ["server/jobs/core/*", "server/jobs/feed/feed.h", "server/jobs/sched/*", "server/jobs/life/retention.h", "server/jobs/persist/*", *ACCESSORS,
              "server/store/store.h", "server/runtime/*", "proto/errors.h", "ergon/*"]
 
 # folder: (what of the tree its files may include, which libraries); the longest folder that fits counts.
@@ -43,10 +46,10 @@ RULES = {
     "server/jobs/core": (["server/jobs/core/*", "server/jobs/feed/feed.h", "server/tasks/registry.h", "server/runtime/*", "proto/errors.h", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
     "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h",
                            "ergon/*"], []),
-    "server/jobs/life": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/*", "server/jobs/jobs_parts.h",
+    "server/jobs/life": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/*", *ACCESSORS,
                           "server/access/rights.h", "server/tasks/*", "server/runtime/*", "proto/errors.h", "proto/pack.h",
                           "ergon/*"], []),
-    "server/jobs/persist": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/persist/*", "server/jobs/jobs_parts.h",
+    "server/jobs/persist": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/persist/*", *ACCESSORS,
                              "server/store/store.h", "server/tasks/registry.h", "server/runtime/*", "proto/job_options.h", "proto/scanner.h", "proto/traceparent.h", "ergon/*"],
                             []),
     "server/jobs/cron": ([*SUBSYSTEM, "server/jobs/cron/*", "server/jobs/life/*", "server/jobs/effects.h"], []),

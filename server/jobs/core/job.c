@@ -78,7 +78,7 @@ static size_t more_bytes(const struct job_more *more)
     size_t sum = held(sizeof *more) + held(ids * sizeof *more->after_ids) +
                  held(text_bytes(more->progress_text)) + more->message.size;
     if (more->trace)
-        sum += held(job_trace_bytes(more->trace));
+        sum += held(sizeof *more->trace + more->trace->link.state.len);
     if (more->after)
         sum += held(sizeof *more->after + more->after->room * sizeof more->after->of[0]);
     return sum;

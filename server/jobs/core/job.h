@@ -12,9 +12,9 @@
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/span.h"
+#include "proto/traceparent.h"
 #include "server/jobs/core/claim.h"
 #include "server/jobs/core/job_spec.h"
-#include "server/jobs/core/job_trace.h"
 
 struct board_place;
 struct job;
@@ -69,6 +69,18 @@ struct job_result {
     bool cut;
     char *code; /* malloc'ed, together with the text; NULL: no error */
     char *text;
+};
+
+/* The trace that a job belongs to, as it was submitted with it: it is passed on to what runs its
+ * attempts, shown to clients, and written with its options.  What a running attempt was given of it
+ * stays as it is until that has returned. */
+struct job_trace {
+    struct trace_link link;
+    struct trace_link passed;    /* what the current attempt was given */
+    uint64_t queued;             /* Unix ns: when it joined its queue; 0: that wait was traced */
+    bool ended;                  /* the span of its end was made, or an earlier process did */
+    char text[TRACEPARENT_SIZE]; /* its context */
+    char state[];                /* its tracestate */
 };
 
 /* What few tasks have.  Spans lie in the job's body, or in its message. */

@@ -188,11 +188,26 @@ static bool keep_after(struct job_more *more, const struct job_spec *spec)
     return true;
 }
 
+/* One malloc'ed block; NULL without memory. */
+static struct job_trace *trace_new(const struct trace_link *link)
+{
+    struct job_trace *trace = malloc(sizeof *trace + link->state.len);
+    if (!trace)
+        return NULL;
+    if (link->state.len > 0)
+        memcpy(trace->state, link->state.at, link->state.len);
+    trace->link = (struct trace_link){link->context, span_of(trace->state, link->state.len)};
+    trace->queued = 0;
+    trace->ended = false;
+    traceparent_text(&link->context, trace->text);
+    return trace;
+}
+
 static bool keep_trace(struct job_more *more, const struct job_spec *spec)
 {
     if (!trace_context_is(&spec->traceparent))
         return true;
-    more->trace = job_trace_new(&(struct trace_link){spec->traceparent, spec->tracestate});
+    more->trace = trace_new(&(struct trace_link){spec->traceparent, spec->tracestate});
     return more->trace != NULL;
 }
 

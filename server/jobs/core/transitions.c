@@ -135,7 +135,7 @@ static void note_trace(struct job_table *table, struct job_trace *trace, enum jo
     if (state == JOB_QUEUED && was != JOB_QUEUED)
         trace->queued = table_wall(table);
     else if (!job_state_open(state) && table->recovering)
-        trace->told = true;
+        trace->ended = true;
 }
 
 /* --- The transition --- */

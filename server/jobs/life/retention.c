@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/jobs.h"
 
 enum {
     TRIM_BUDGET = 64,      /* jobs, a step */
@@ -155,16 +157,16 @@ static size_t weight_of(const struct job_spec *spec)
 
 static uint64_t open_bytes_max(const struct jobs *jobs)
 {
-    uint64_t most = jobs->options.settings.limits.bytes;
-    return most - retention_reserve(&jobs->sched, most);
+    uint64_t most = jobs_options(jobs)->settings.limits.bytes;
+    return most - retention_reserve(jobs_scheduler(jobs), most);
 }
 
 /* In the same proportion, rounded up. */
 static uint64_t open_max(const struct jobs *jobs)
 {
     unsigned __int128 part =
-        (unsigned __int128)jobs->options.settings.limits.max * open_bytes_max(jobs);
-    uint64_t most = jobs->options.settings.limits.bytes;
+        (unsigned __int128)jobs_options(jobs)->settings.limits.max * open_bytes_max(jobs);
+    uint64_t most = jobs_options(jobs)->settings.limits.bytes;
     return most > 0 ? (uint64_t)((part + most - 1) / most) : 0;
 }
 
@@ -177,7 +179,7 @@ static uint64_t left_of(uint64_t most, uint64_t taken)
 
 bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
 {
-    uint32_t share = jobs->options.settings.limits.tenant_share;
+    uint32_t share = jobs_options(jobs)->settings.limits.tenant_share;
     return share == 0 || share >= 100 ||
            (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
 }
@@ -187,8 +189,8 @@ bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
 static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint32_t tasks,
                                     size_t weight, char *text, size_t size)
 {
-    const struct job_table *table = &jobs->table;
-    const struct tenant *t = table_tenant_find(&jobs->table, tenant);
+    const struct job_table *table = jobs_table(jobs);
+    const struct tenant *t = table_tenant_find(jobs_table(jobs), tenant);
     uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
     uint64_t free = left_of(open_max(jobs), table->open + tasks),
              free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
@@ -204,7 +206,7 @@ static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint3
              " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
              " %%); let some end, or cancel some",
              (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
-             jobs->options.settings.limits.tenant_share);
+             jobs_options(jobs)->settings.limits.tenant_share);
     return ERGON_E_BUSY;
 }
 
@@ -234,14 +236,14 @@ static enum ergon_error too_much(const char *which, uint64_t bytes, uint64_t mos
 static enum ergon_error make_room(struct jobs *jobs, uint32_t tasks, size_t weight, char *text,
                                   size_t size)
 {
-    const struct job_table *table = &jobs->table;
-    uint64_t most = jobs->options.settings.limits.max,
-             bytes_most = jobs->options.settings.limits.bytes;
+    struct scheduler *s = jobs_scheduler(jobs);
+    const struct job_table *table = s->table;
+    uint64_t most = s->settings->limits.max, bytes_most = s->settings->limits.bytes;
     for (uint32_t gone = 0;
          (tasks > 0 && table->count >= most) || table->bytes + weight > bytes_most; gone++) {
         jobs_worked(jobs, EVICT_WORK);
-        jobs->wanted = gone == EVICT_MAX ? weight : jobs->wanted;
-        if (gone == EVICT_MAX || !retention_evict(&jobs->sched))
+        s->wanted = gone == EVICT_MAX ? weight : s->wanted;
+        if (gone == EVICT_MAX || !retention_evict(s))
             return tasks > 0 && table->count >= most
                        ? too_many(table->count, text, size)
                        : too_much("", table->bytes, bytes_most, text, size);
@@ -252,7 +254,7 @@ static enum ergon_error make_room(struct jobs *jobs, uint32_t tasks, size_t weig
 static enum ergon_error make(struct jobs *jobs, struct span tenant, uint32_t tasks, size_t weight,
                              char *text, size_t size)
 {
-    const struct job_table *table = &jobs->table;
+    const struct job_table *table = jobs_table(jobs);
     uint64_t bytes_most = open_bytes_max(jobs);
     if (weight > bytes_most) {
         snprintf(text, size,
@@ -284,10 +286,11 @@ enum ergon_error room_make_bytes(struct jobs *jobs, struct span tenant, size_t b
 
 bool room_trim(struct jobs *jobs)
 {
-    const struct jobs_limits *limits = &jobs->options.settings.limits;
-    uint64_t bytes = limits->bytes > jobs->wanted ? limits->bytes - jobs->wanted : 0;
-    bool done = retention_trim(&jobs->sched, limits->max, bytes);
+    struct scheduler *s = jobs_scheduler(jobs);
+    const struct jobs_limits *limits = &s->settings->limits;
+    uint64_t bytes = limits->bytes > s->wanted ? limits->bytes - s->wanted : 0;
+    bool done = retention_trim(s, limits->max, bytes);
     if (done)
-        jobs->wanted = 0;
+        s->wanted = 0;
     return done;
 }

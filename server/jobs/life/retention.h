@@ -16,8 +16,9 @@
 #define ERGON_JOBS_RETENTION_H
 
 #include "proto/errors.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/scheduler.h"
+
+struct jobs;
 
 /* The job has ended, and everybody may see that. */
 void retention_add(struct scheduler *s, struct job *job);

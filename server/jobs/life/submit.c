@@ -7,8 +7,10 @@
 
 #include "base/tracepoint.h"
 #include "server/access/rights.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/jobs.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
@@ -41,10 +43,10 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
 {
     const struct span everywhere = {0};
     if (spec->key.len > 0)
-        out->job = key_find(&jobs->table.keys, spec->tenant, everywhere, spec->key);
+        out->job = key_find(&jobs_table(jobs)->keys, spec->tenant, everywhere, spec->key);
     out->duplicate = out->job != NULL;
     if (!out->job && spec->coalesce.len > 0) {
-        out->job = key_find(&jobs->table.shared, spec->tenant, spec->method, spec->coalesce);
+        out->job = key_find(&jobs_table(jobs)->shared, spec->tenant, spec->method, spec->coalesce);
         out->coalesced = out->job != NULL;
     }
     return out->job != NULL;
@@ -55,18 +57,18 @@ static enum ergon_error check_store(const struct jobs *jobs, uint8_t durable, ch
 {
     if (durable == DURABLE_NONE || jobs_store_usable(jobs))
         return ERGON_OK;
-    if (!jobs->store)
+    if (!jobs_store(jobs))
         return refuse(ERGON_E_STORE, text, size,
                       "this server has no store, so no task can be durable; configure `store`, or "
                       "submit with durable: none");
-    return refuse(ERGON_E_STORE, text, size, "%s", store_error_text(jobs->journal.error));
+    return refuse(ERGON_E_STORE, text, size, "%s", jobs_store_trouble(jobs));
 }
 
 static void leave_memory(struct jobs *jobs, struct job *job, const struct job_spec *spec)
 {
-    table_set_durable(&jobs->table, job, DURABLE_ASYNC);
+    table_set_durable(jobs_table(jobs), job, DURABLE_ASYNC);
     job_mark(job, JOB_SUBMITTING | (spec->durable == DURABLE_FSYNC ? JOB_FROM_MEMORY : 0));
-    job_effect(&jobs->table, job, EFFECT_HISTORY);
+    job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
 }
 
 /* Makes the job as durable as the submission that joins it, and what that changes of it as durable
@@ -90,7 +92,7 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
     if (level == DURABLE_FSYNC)
         job_mark(job, JOB_HARDENING);
     job_rewrite(job);
-    job_effect(&jobs->table, job, EFFECT_WRITE);
+    job_effect(jobs_table(jobs), job, EFFECT_WRITE);
     return ERGON_OK;
 }
 
@@ -124,7 +126,7 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
     if (wrong != ERGON_OK)
         return wrong;
     if (out->coalesced)
-        share(&jobs->table, job);
+        share(jobs_table(jobs), job);
     out->hardens = job_is(job, JOB_HARDENING) &&
                    (spec->durable == DURABLE_FSYNC || (changes && job->durable == DURABLE_FSYNC));
     if (!out->hardens)
@@ -141,15 +143,15 @@ enum { QUEUES_MAX = 2 * METHODS_OFFERED };
 
 static bool is_expected(const struct jobs *jobs, struct span method)
 {
-    const char *patterns = jobs->options.worker_methods;
+    const char *patterns = jobs_options(jobs)->worker_methods;
     return patterns && registry_may_name(method) && patterns_fit(patterns, method);
 }
 
 static enum ergon_error check_method(struct jobs *jobs, struct span method, char *text, size_t size)
 {
-    const struct job_queue *q = table_queue_find(&jobs->table, method);
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), method);
     const struct method *m =
-        q && q->method ? q->method : registry_find(jobs->options.registry, method);
+        q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, method);
     if (m && !method_of_workers(m) && m->no_executor)
         return refuse(ERGON_E_NO_EXECUTOR, text, size,
                       "\"%s\" needs a %s executor, and the server has none", method_name(m),
@@ -159,7 +161,7 @@ static enum ergon_error check_method(struct jobs *jobs, struct span method, char
     if (!is_expected(jobs, method))
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"",
                       (int)(method.len < 64 ? method.len : 64), (const char *)method.at);
-    if (q || jobs->table.queue_names.count < QUEUES_MAX)
+    if (q || jobs_table(jobs)->queue_names.count < QUEUES_MAX)
         return ERGON_OK;
     return refuse(ERGON_E_BUSY, text, size, "there are tasks of %d methods already", QUEUES_MAX);
 }
@@ -168,8 +170,9 @@ static enum ergon_error check_limit(const struct jobs *jobs, const struct job_sp
                                     char *text, size_t size)
 {
     const struct span name = spec->limit_key;
-    const struct tenant *t = name.len > 0 ? table_tenant_find(&jobs->table, spec->tenant) : NULL;
-    const struct limit *limit = t ? limit_find(jobs->sched.limits, t, name) : NULL;
+    const struct tenant *t =
+        name.len > 0 ? table_tenant_find(jobs_table(jobs), spec->tenant) : NULL;
+    const struct limit *limit = t ? limit_find(jobs_scheduler(jobs)->limits, t, name) : NULL;
     if (!limit || !limit->kept || limit->max == spec->limit)
         return ERGON_OK;
     return refuse(ERGON_E_BAD_PARAMS, text, size,
@@ -181,14 +184,14 @@ static enum ergon_error check_limit(const struct jobs *jobs, const struct job_sp
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
-    if (jobs->sched.stopping)
+    if (jobs_scheduler(jobs)->stopping)
         return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
     enum ergon_error wrong = check_method(jobs, spec->method, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong != ERGON_OK)
         return wrong;
-    const struct job_queue *q = table_queue_find(&jobs->table, spec->method);
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
     if (q && q->draining)
         return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "
@@ -215,8 +218,8 @@ static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const stru
 {
     const struct dependent any = {0};
     enum ergon_error wrong =
-        dependencies_join(&jobs->sched, job, spec, who ? &who->waits : &any, text, size);
-    if (wrong == ERGON_OK && !admission_join(&jobs->sched, job, spec))
+        dependencies_join(jobs_scheduler(jobs), job, spec, who ? &who->waits : &any, text, size);
+    if (wrong == ERGON_OK && !admission_join(jobs_scheduler(jobs), job, spec))
         return ERGON_E_MEMORY;
     out->numbers = numbers_wait(job);
     return wrong;
@@ -226,9 +229,9 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
                                  const struct submitter *who, struct submitted *out, char *text,
                                  size_t size)
 {
-    struct job_table *table = &jobs->table;
+    struct job_table *table = jobs_table(jobs);
     struct job_spec sampled;
-    if (spans_begin(&jobs->sched, spec, table->next_id, &sampled))
+    if (spans_begin(jobs_scheduler(jobs), spec, table->next_id, &sampled))
         spec = &sampled;
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
@@ -236,7 +239,7 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     enum ergon_error wrong =
         job->more ? hold_back(jobs, job, spec, who, out, text, size) : ERGON_OK;
     if (wrong != ERGON_OK) {
-        scheduler_forget(&jobs->sched, job);
+        scheduler_forget(jobs_scheduler(jobs), job);
         job_free(table, job);
         return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;
     }
@@ -247,7 +250,7 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     feed_add(&table->feed, job, JOB_EVENT_SUBMITTED, job->created, 0, (struct span){0});
     if (job->durable != DURABLE_NONE)
         job_mark(job, JOB_SUBMITTING);
-    job_schedule(&jobs->sched, job, false);
+    job_schedule(jobs_scheduler(jobs), job, false);
     out->job = job;
     return ERGON_OK;
 }
@@ -271,14 +274,14 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 
 /* --- Taken back --- */
 
-void job_take_back(struct jobs *jobs, struct job *job, enum store_error error)
+void job_take_back(struct jobs *jobs, struct job *job, const char *why)
 {
-    struct job_table *table = &jobs->table;
+    struct job_table *table = jobs_table(jobs);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
-    job_end(&jobs->sched, job, JOB_FAILED, "STORE", store_error_text(error));
+    job_end(jobs_scheduler(jobs), job, JOB_FAILED, "STORE", why);
     table->in_memory.ended[JOB_FAILED]--;
     counter_add(&job->queue->failed, (uint64_t)-1);
     count_in(table, job, (uint64_t)-1);

@@ -3,8 +3,9 @@
 #define ERGON_JOBS_SUBMIT_H
 
 #include "proto/errors.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/sched/dependencies.h"
+
+struct jobs;
 
 struct submitted {
     struct job *job;
@@ -54,8 +55,8 @@ void job_trace_submit(const struct job *job, uint64_t conn);
 /* Who joined a job that was there already has it now, as durable as wanted. */
 void job_joined(struct job *job, const struct job_spec *spec);
 
-/* The first row of an fsync job was not taken, and its submitters have been answered: it is as if
- * the job had never been. */
-void job_take_back(struct jobs *jobs, struct job *job, enum store_error error);
+/* The store did not take the first row of an fsync job, and its submitters have been answered: now
+ * it is as if the job had never been.  `why` is copied. */
+void job_take_back(struct jobs *jobs, struct job *job, const char *why);
 
 #endif

@@ -6,12 +6,16 @@
 #include "proto/job_options.h"
 #include "proto/scanner.h"
 #include "proto/traceparent.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/job_spec.h"
 #include "server/jobs/core/states.h"
+#include "server/jobs/core/table.h"
+#include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/lines.h"
 
 static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
 {
-    return when == AO_NEVER || when == 0 ? 0 : table_wall_of(&jobs->table, when);
+    return when == AO_NEVER || when == 0 ? 0 : table_wall_of(jobs_table(jobs), when);
 }
 
 static void fill_more(const struct job_more *more, struct store_task *out)
@@ -175,23 +179,23 @@ struct record {
 
 void codec_init(struct jobs *jobs)
 {
-    slab_init(&jobs->journal.writes, sizeof(struct record) + MORE, SLAB_KEPT);
+    slab_init(&jobs_journal(jobs)->writes, sizeof(struct record) + MORE, SLAB_KEPT);
 }
 
 void codec_fini(struct jobs *jobs)
 {
-    assert(slab_taken(&jobs->journal.writes) == 0);
-    slab_fini(&jobs->journal.writes);
+    assert(slab_taken(&jobs_journal(jobs)->writes) == 0);
+    slab_fini(&jobs_journal(jobs)->writes);
 }
 
 struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,
                                  write_done *done)
 {
     bool alone = more > MORE;
-    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs->journal.writes);
+    struct record *r = alone ? malloc(sizeof *r + more) : slab_take(&jobs_journal(jobs)->writes);
     if (!r)
         return NULL;
-    jobs->journal.under_way++;
+    jobs_journal(jobs)->under_way++;
     r->done = done;
     r->alone = alone;
     memset(&r->write, 0, sizeof r->write);
@@ -202,11 +206,11 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
 void codec_write_free(struct jobs *jobs, struct store_op *write)
 {
     struct record *r = ao_of(write, struct record, write);
-    jobs->journal.under_way--;
+    jobs_journal(jobs)->under_way--;
     if (r->alone)
         free(r);
     else
-        slab_give(&jobs->journal.writes, r);
+        slab_give(&jobs_journal(jobs)->writes, r);
 }
 
 void codec_write_back(struct jobs *jobs, struct store_op *write)
@@ -222,7 +226,8 @@ bool codec_is_anew(const struct job *job)
 
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
-    table_look_at_clock(&jobs->table); /* a leap changes what is written: not in the midst of it */
+    table_look_at_clock(
+        jobs_table(jobs)); /* a leap changes what is written: not in the midst of it */
     bool put = job_is(job, JOB_SUBMITTING), anew = codec_is_anew(job);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =

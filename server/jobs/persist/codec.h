@@ -5,8 +5,10 @@
 #ifndef ERGON_JOBS_CODEC_H
 #define ERGON_JOBS_CODEC_H
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/core/job.h"
 #include "server/store/store.h"
+
+struct jobs;
 
 /* As the file has it: 0 stands for none. */
 static inline uint64_t codec_duration(ao_time duration)

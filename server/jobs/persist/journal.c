@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
@@ -18,24 +19,25 @@ enum {
 
 void journal_try_later(struct jobs *jobs)
 {
-    if (ao_state(&jobs->journal.retry) == AO_STATE_INACTIVE)
-        ao_sleep_until(&jobs->journal.retry, table_time_after(&jobs->table, AO_MS(RETRY_MS)));
+    if (ao_state(&jobs_journal(jobs)->retry) == AO_STATE_INACTIVE)
+        ao_sleep_until(&jobs_journal(jobs)->retry,
+                       table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
 void journal_notice(struct jobs *jobs, struct store_op *write)
 {
     if (write->error != STORE_REFUSED)
-        jobs->journal.error = write->error;
+        jobs_journal(jobs)->error = write->error;
     if (write->error == STORE_OK)
         return;
-    jobs->journal.failures += write->error != STORE_REFUSED;
+    jobs_journal(jobs)->failures += write->error != STORE_REFUSED;
     journal_try_later(jobs);
 }
 
 static void mark_unsaved(struct jobs *jobs, struct job *job)
 {
     if (!job_is(job, JOB_UNSAVED))
-        jobs->journal.unsaved++;
+        jobs_journal(jobs)->unsaved++;
     job_mark(job, JOB_UNSAVED);
     journal_try_later(jobs);
 }
@@ -43,7 +45,7 @@ static void mark_unsaved(struct jobs *jobs, struct job *job)
 static void clear_unsaved(struct jobs *jobs, struct job *job)
 {
     if (job_is(job, JOB_UNSAVED))
-        jobs->journal.unsaved--;
+        jobs_journal(jobs)->unsaved--;
     job_unmark(job, JOB_UNSAVED);
 }
 
@@ -84,7 +86,7 @@ static bool has_past(const struct job *job)
 static void push(struct jobs *jobs, struct job *job, struct store_op *write)
 {
     bool first = write->kind == STORE_PUT;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
     if (first && ((is_shared(job) && job->more->waiters > 1) || has_past(job)))
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
 }
@@ -105,7 +107,7 @@ static bool push_row(struct jobs *jobs, struct job *job)
     job_unmark(job, JOB_DIRTY);
     job->pending++;
     if (shares)
-        store_push(jobs->store, shares);
+        store_push(jobs_store(jobs), shares);
     push(jobs, job, write);
     return true;
 }
@@ -118,14 +120,14 @@ void journal_write(struct jobs *jobs, struct job *job)
         job_mark(job, JOB_DIRTY);
     } else if (!push_row(jobs, job)) {
         job->save_error = STORE_MEMORY;
-        job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED);
+        job_effect(jobs_table(jobs), job, EFFECT_CANCEL_SAVED);
     }
 }
 
 /* Operations stay in order, so the write that is on its way may be taken for done. */
 void journal_flush(struct jobs *jobs)
 {
-    for (struct job *job = jobs->table.first; job; job = job->all_next)
+    for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         if (job_is(job, JOB_UNSAVED)) {
             push_row(jobs, job);
         } else if (job->pending > 0 && job_is(job, JOB_DIRTY)) {
@@ -137,16 +139,17 @@ void journal_flush(struct jobs *jobs)
 void journal_remove(struct jobs *jobs, struct job *job)
 {
     clear_unsaved(jobs, job);
-    board_forget(jobs->sched.board, job);
-    if (jobs->journal.unsaved_at == job)
-        jobs->journal.unsaved_at = NULL; /* the search begins anew: what stood behind may be gone */
+    board_forget(jobs_scheduler(jobs)->board, job);
+    if (jobs_journal(jobs)->unsaved_at == job)
+        jobs_journal(jobs)->unsaved_at =
+            NULL; /* the search begins anew: what stood behind may be gone */
     if (job->durable == DURABLE_NONE)
         return;
     struct store_op *write = codec_write_new(jobs, STORE_REMOVE, 0, journal_notice);
     if (!write)
         return; /* the next start finds it too old, and removes it */
     write->task.id = job->id;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 /* --- Events --- */
@@ -222,7 +225,7 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
                              .what = span_text(job_event_name((enum job_event)event->what))};
     if (said.len > 0)
         write->event.text = span_of(memcpy(text, said.at, said.len), said.len);
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 /* When a job is tried again by hand, or begins another attempt, its row says something else from
@@ -261,7 +264,7 @@ static void store_told_before(struct jobs *jobs, struct job *job, const struct h
 void journal_events(struct jobs *jobs, struct job *job)
 {
     struct history_event event;
-    if (job->durable == DURABLE_NONE || jobs->table.history_max == 0)
+    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0)
         return;
     for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
         store_told_before(jobs, job, &event);
@@ -277,7 +280,7 @@ void journal_events(struct jobs *jobs, struct job *job)
 static void go_on(struct jobs *jobs, struct job *job)
 {
     job_unmark(job, JOB_AWAITS_ROW);
-    job_schedule(&jobs->sched, job, job->due == 0);
+    job_schedule(jobs_scheduler(jobs), job, job->due == 0);
 }
 
 /* An attempt that was under way as the row was written may end later. */
@@ -285,7 +288,7 @@ static void note_attempt(struct jobs *jobs, struct job *job, const struct store_
 {
     job->saved = row->state;
     job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
-    board_saved(jobs->sched.board, job);
+    board_saved(jobs_scheduler(jobs)->board, job);
 }
 
 /* Rows that are counted: see `rows_below`. */
@@ -315,13 +318,13 @@ static void end_hardening(struct job *job)
 static void harden(struct jobs *jobs, struct job *job)
 {
     end_hardening(job);
-    table_set_durable(&jobs->table, job, DURABLE_FSYNC);
+    table_set_durable(jobs_table(jobs), job, DURABLE_FSYNC);
 }
 
 static void row_saved(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
     unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
-    count_row(&jobs->journal, write);
+    count_row(jobs_journal(jobs), write);
     note_attempt(jobs, job, &write->task);
     if (write->kind == STORE_PUT)
         job_unmark(job, JOB_SUBMITTING);
@@ -335,25 +338,25 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
         push_row(jobs, job);
     if (job->pending == 0 && !job_is(job, JOB_UNSAVED)) {
         if (job_is(job, JOB_ENDING))
-            job_end_saved(&jobs->sched, job);
+            job_end_saved(jobs_scheduler(jobs), job);
         else if (job_is(job, JOB_AWAITS_ROW) && job_may_begin(job))
             go_on(jobs, job);
         effects |= EFFECT_CANCEL_SAVED;
     }
     job->save_error = STORE_OK;
     if (effects && (job->waits || (effects & EFFECT_SAVED && job->durable == DURABLE_FSYNC)))
-        job_effect(&jobs->table, job, effects);
+        job_effect(jobs_table(jobs), job, effects);
 }
 
 static void go_on_in_memory(struct jobs *jobs, struct job *job)
 {
-    table_set_durable(&jobs->table, job, DURABLE_NONE);
+    table_set_durable(jobs_table(jobs), job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
     if (job_is(job, JOB_ENDING))
-        job_end_saved(&jobs->sched, job);
+        job_end_saved(jobs_scheduler(jobs), job);
     else if (job_is(job, JOB_AWAITS_ROW))
         go_on(jobs, job);
-    board_saved(jobs->sched.board, job);
+    board_saved(jobs_scheduler(jobs)->board, job);
 }
 
 /* The file will never take its row. */
@@ -371,7 +374,7 @@ static bool soften(struct jobs *jobs, struct job *job)
 {
     bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_NEW;
     end_hardening(job);
-    job_effect(&jobs->table, job, EFFECT_SAVED);
+    job_effect(jobs_table(jobs), job, EFFECT_SAVED);
     if (!memory) {
         if (job_is(job, JOB_AWAITS_ROW) && job_may_begin(job))
             go_on(jobs, job);
@@ -389,7 +392,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     if (write->task.anew)
         job_mark(job, JOB_REWRITE);
     job->save_error = (uint8_t)write->error;
-    job_effect(&jobs->table, job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
+    job_effect(jobs_table(jobs), job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
     if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))
         return;
     if (write->error == STORE_REFUSED) {
@@ -398,7 +401,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     }
     mark_unsaved(jobs, job);
     if (job_state_open((enum job_state)job->state) && job_is(job, JOB_ENDING | JOB_AWAITS_ROW))
-        job_set_state(&jobs->table, job, (enum job_state)job->state, JOB_WHY_STORE);
+        job_set_state(jobs_table(jobs), job, (enum job_state)job->state, JOB_WHY_STORE);
 }
 
 static void row_back(struct jobs *jobs, struct store_op *write)
@@ -416,11 +419,11 @@ uint32_t journal_take(struct jobs *jobs)
 {
     uint32_t taken = 0;
     struct store_op *write;
-    if (!jobs->store)
+    if (!jobs_store(jobs))
         return 0;
-    for (; taken < JOURNAL_BATCH && (write = store_take(jobs->store)); taken++)
+    for (; taken < JOURNAL_BATCH && (write = store_take(jobs_store(jobs))); taken++)
         codec_write_back(jobs, write);
-    store_release(jobs->store);
+    store_release(jobs_store(jobs));
     return taken;
 }
 
@@ -429,9 +432,9 @@ uint32_t journal_take(struct jobs *jobs)
 /* While the store fails, only one is tried; when it has come back written, the others follow. */
 ao_time journal_resave(struct jobs *jobs)
 {
-    struct journal *journal = &jobs->journal;
+    struct journal *journal = jobs_journal(jobs);
     int budget = jobs_store_usable(jobs) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
-    struct job *job = journal->unsaved_at ? journal->unsaved_at : jobs->table.first;
+    struct job *job = journal->unsaved_at ? journal->unsaved_at : jobs_table(jobs)->first;
     if (journal->unsaved == 0) {
         journal->error = STORE_OK; /* whoever submits next finds out */
         return AO_NEVER;

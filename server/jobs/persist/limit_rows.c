@@ -1,18 +1,21 @@
 #include "server/jobs/persist/limit_rows.h"
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/numbers.h"
 
 /* What could not be written is written when the store works again. */
 static void told(struct jobs *jobs, struct store_op *write)
 {
-    const struct tenant *tenant = table_tenant_find(&jobs->table, write->rate.tenant);
-    struct limit *limit = tenant ? limit_find(jobs->sched.limits, tenant, write->rate.key) : NULL;
+    const struct tenant *tenant = table_tenant_find(jobs_table(jobs), write->rate.tenant);
+    struct limit *limit =
+        tenant ? limit_find(jobs_scheduler(jobs)->limits, tenant, write->rate.key) : NULL;
     journal_notice(jobs, write);
     if (write->error != STORE_OK && write->error != STORE_REFUSED && limit &&
         limit->row == write->rate.id)
-        limit_note(jobs->sched.limits, limit);
+        limit_note(jobs_scheduler(jobs)->limits, limit);
 }
 
 /* Without memory the row stays: the next start finds that nothing uses it. */
@@ -22,13 +25,13 @@ static void remove_row(struct jobs *jobs, const struct limit *limit)
     if (!write)
         return;
     write->rate.id = limit->row;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 uint64_t limit_rows_time(const struct jobs *jobs)
 {
-    uint64_t now = table_wall(&jobs->table);
-    return now > jobs->table.created ? now : jobs->table.created;
+    uint64_t now = table_wall(jobs_table(jobs));
+    return now > jobs_table(jobs)->created ? now : jobs_table(jobs)->created;
 }
 
 /* Without memory the row says the old size until the next change. */
@@ -40,7 +43,7 @@ static void put(struct jobs *jobs, struct limit *limit)
     if (!write)
         return;
     if (limit->row == 0) {
-        limit->row = ++jobs->journal.last_rate;
+        limit->row = ++jobs_journal(jobs)->last_rate;
         limit->key.tenant->jobs++; /* as a rate: it counts as one of its tenant */
     }
     uint8_t *at = (uint8_t *)(write + 1);
@@ -50,25 +53,26 @@ static void put(struct jobs *jobs, struct limit *limit)
                                       .max = limit->max,
                                       .per = LIMIT_ROW_PER,
                                       .noted_at = limit_rows_time(jobs)};
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 void limit_rows_write(struct jobs *jobs)
 {
     struct limit *limit;
-    while (jobs_store_usable(jobs) && (limit = limit_next_to_note(&jobs->sched.notes)))
+    while (jobs_store_usable(jobs) && (limit = limit_next_to_note(&jobs_scheduler(jobs)->notes)))
         if (limit->refs > 0) {
             put(jobs, limit);
         } else {
             remove_row(jobs, limit);
-            numbers_drop_limit(&jobs->sched, limit);
+            numbers_drop_limit(jobs_scheduler(jobs), limit);
         }
 }
 
 bool limit_rows_recover(struct jobs *jobs, const struct store_rate *row)
 {
-    struct tenant *tenant = table_tenant(&jobs->table, row->tenant);
-    struct limit *limit = tenant ? limit_get(jobs->sched.limits, tenant, row->key, row->max) : NULL;
+    struct tenant *tenant = table_tenant(jobs_table(jobs), row->tenant);
+    struct limit *limit =
+        tenant ? limit_get(jobs_scheduler(jobs)->limits, tenant, row->key, row->max) : NULL;
     if (!limit)
         return false;
     if (limit->row == 0)
@@ -77,6 +81,6 @@ bool limit_rows_recover(struct jobs *jobs, const struct store_rate *row)
     limit->row_at = row->noted_at;
     limit->moved = true;
     limit->durable = DURABLE_ASYNC; /* at least */
-    limit_note(jobs->sched.limits, limit);
+    limit_note(jobs_scheduler(jobs)->limits, limit);
     return true;
 }

@@ -9,7 +9,11 @@
 #ifndef ERGON_JOBS_LIMIT_ROWS_H
 #define ERGON_JOBS_LIMIT_ROWS_H
 
-#include "server/jobs/jobs_parts.h"
+#include <stdbool.h>
+
+#include "server/store/store.h"
+
+struct jobs;
 
 #define LIMIT_ROW_PER AO_NEVER
 

@@ -1,8 +1,10 @@
 #include "server/jobs/persist/rates.h"
 
 #include "base/clock.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/persist/limit_rows.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/lines.h"
@@ -52,7 +54,7 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
     row->max = r->of.max;
     row->per = r->of.per;
     row->promised = promised;
-    row->starts = put_starts(&r->starts, activator_clock(jobs->activator), more);
+    row->starts = put_starts(&r->starts, activator_clock(jobs_activator(jobs)), more);
     row->key = put_name(r->key.name, more + row->starts.len);
     row->tenant = put_name(tenant, more + row->starts.len + r->key.name.len);
     row->noted_at = limit_rows_time(jobs);
@@ -65,9 +67,9 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
 static void set_row(struct jobs *jobs, struct rate *r, uint64_t row)
 {
     if (r->note.row > 0)
-        TAILQ_REMOVE(&jobs->sched.notes.rows, r, note.by_row);
+        TAILQ_REMOVE(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);
     r->note.row = row;
-    TAILQ_INSERT_TAIL(&jobs->sched.notes.rows, r, note.by_row);
+    TAILQ_INSERT_TAIL(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);
 }
 
 static void told(struct jobs *jobs, struct store_op *write)
@@ -78,7 +80,7 @@ static void told(struct jobs *jobs, struct store_op *write)
     r->note.stale |= write->error != STORE_OK;
     if (r->note.writes == 0)
         r->note.promised = r->note.asked;
-    admission_noted(&jobs->sched, r);
+    admission_noted(jobs_scheduler(jobs), r);
 }
 
 static void forgotten(struct jobs *jobs, struct store_op *write)
@@ -99,7 +101,7 @@ static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
 {
     size_t more = r->starts.length * PAIR + r->key.name.len + r->key.tenant->name.len;
     struct store_op *write = codec_write_new(jobs, STORE_RATE_PUT, more, told);
-    r->note.told_at = table_now(&jobs->table);
+    r->note.told_at = table_now(jobs_table(jobs));
     r->note.asked = promised;
     r->note.stale = !write;
     r->untold = false;
@@ -108,11 +110,11 @@ static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
         return;
     }
     if (r->note.row == 0)
-        set_row(jobs, r, ++jobs->journal.last_rate);
+        set_row(jobs, r, ++jobs_journal(jobs)->last_rate);
     fill(jobs, r, promised, write);
     write->owner = r;
     r->note.writes++;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 /* Without memory the row stays, and the next start finds that it is past. */
@@ -123,9 +125,9 @@ static void remove_row(struct jobs *jobs, struct rate *r)
     struct store_op *write = codec_write_new(jobs, STORE_RATE_REMOVE, 0, forgotten);
     if (write) {
         write->rate.id = r->note.row;
-        store_push(jobs->store, write);
+        store_push(jobs_store(jobs), write);
     }
-    TAILQ_REMOVE(&jobs->sched.notes.rows, r, note.by_row);
+    TAILQ_REMOVE(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);
     r->note.row = 0;
 }
 
@@ -133,23 +135,24 @@ static void tell(struct jobs *jobs, struct rate *r)
 {
     if (rate_is_past(r)) {
         remove_row(jobs, r);
-        admission_noted(&jobs->sched, r);
+        admission_noted(jobs_scheduler(jobs), r);
     } else if (r->note.writes == 0 || r->untold) { /* else it is looked at when that is back */
-        put(jobs, r, r->note.writes > 0 ? r->note.asked : to_promise(r, table_now(&jobs->table)));
+        put(jobs, r,
+            r->note.writes > 0 ? r->note.asked : to_promise(r, table_now(jobs_table(jobs))));
         if (r->note.writes == 0)
-            admission_noted(&jobs->sched, r);
+            admission_noted(jobs_scheduler(jobs), r);
     }
 }
 
 void rates_write(struct jobs *jobs)
 {
     struct rate *r;
-    if (jobs->table.recovering)
+    if (jobs_table(jobs)->recovering)
         return;
     limit_rows_write(jobs);
-    jobs->sched.notes.any = !LIST_EMPTY(&jobs->sched.notes.limits);
-    while ((r = jobs->sched.notes.rates)) {
-        jobs->sched.notes.rates = r->note.next;
+    jobs_scheduler(jobs)->notes.any = !LIST_EMPTY(&jobs_scheduler(jobs)->notes.limits);
+    while ((r = jobs_scheduler(jobs)->notes.rates)) {
+        jobs_scheduler(jobs)->notes.rates = r->note.next;
         r->note.listed = false;
         tell(jobs, r);
     }
@@ -157,7 +160,7 @@ void rates_write(struct jobs *jobs)
 
 static void flush(struct jobs *jobs, struct rate *r)
 {
-    start_window_pass(&r->starts, r->of, table_now(&jobs->table));
+    start_window_pass(&r->starts, r->of, table_now(jobs_table(jobs)));
     if (r->starts.length > 0 || (r->refs > 0 && r->moved))
         put(jobs, r, 0);
     else
@@ -168,12 +171,12 @@ void rates_flush(struct jobs *jobs)
 {
     struct rate *r, *next;
     limit_rows_write(jobs);
-    for (r = TAILQ_FIRST(&jobs->sched.notes.rows); r; r = next) {
+    for (r = TAILQ_FIRST(&jobs_scheduler(jobs)->notes.rows); r; r = next) {
         next = TAILQ_NEXT(r, note.by_row);
         flush(jobs, r);
     }
-    for (r = limit_table_rate(jobs->sched.limits, NULL); r; r = next) {
-        next = limit_table_rate(jobs->sched.limits, r);
+    for (r = limit_table_rate(jobs_scheduler(jobs)->limits, NULL); r; r = next) {
+        next = limit_table_rate(jobs_scheduler(jobs)->limits, r);
         if (r->note.row == 0)
             flush(jobs, r);
     }
@@ -183,15 +186,15 @@ void rates_flush(struct jobs *jobs)
 
 bool rates_recover(struct jobs *jobs, const struct store_rate *row)
 {
-    if (jobs->journal.last_rate < row->id)
-        jobs->journal.last_rate = row->id;
+    if (jobs_journal(jobs)->last_rate < row->id)
+        jobs_journal(jobs)->last_rate = row->id;
     if (row->per == LIMIT_ROW_PER)
         return limit_rows_recover(jobs, row);
     const struct start_rate of = {row->max, row->per};
-    struct tenant *tenant = table_tenant(&jobs->table, row->tenant);
-    struct rate *r = tenant ? admission_rate(&jobs->sched, tenant, row->key, of) : NULL;
-    ao_time now = activator_clock(jobs->activator);
-    uint64_t wall = table_wall(&jobs->table);
+    struct tenant *tenant = table_tenant(jobs_table(jobs), row->tenant);
+    struct rate *r = tenant ? admission_rate(jobs_scheduler(jobs), tenant, row->key, of) : NULL;
+    ao_time now = activator_clock(jobs_activator(jobs));
+    uint64_t wall = table_wall(jobs_table(jobs));
     ao_time since = wall > row->noted_at ? wall - row->noted_at : 0;
     if (!r)
         return false;
@@ -205,10 +208,10 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     set_row(jobs, r, row->id);
     r->note.row_at = row->noted_at;
     r->moved = true;
-    r->note.told_at = table_now(&jobs->table);
+    r->note.told_at = table_now(jobs_table(jobs));
     r->note.stale = true; /* nothing is promised any more */
     start_window_pass(&r->starts, r->of, now);
-    admission_weigh(&jobs->sched, r);
-    admission_noted(&jobs->sched, r);
+    admission_weigh(jobs_scheduler(jobs), r);
+    admission_noted(jobs_scheduler(jobs), r);
     return true;
 }

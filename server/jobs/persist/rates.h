@@ -10,7 +10,11 @@
 #ifndef ERGON_JOBS_RATES_H
 #define ERGON_JOBS_RATES_H
 
-#include "server/jobs/jobs_parts.h"
+#include <stdbool.h>
+
+#include "server/store/store.h"
+
+struct jobs;
 
 /* Tells the store of those limits and rates that are listed for it. */
 void rates_write(struct jobs *jobs);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/jobs.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
@@ -53,7 +55,7 @@ static void read_text(struct history_event *event, struct span text)
 void replay_crash(struct jobs *jobs, struct job *job)
 {
     struct history_event last;
-    history_remember_start(&jobs->table, job);
+    history_remember_start(jobs_table(jobs), job);
     if (history_get(job, history_next(job) - 1, &last) && is_said(last.what)) {
         history_skip(job, (last.seq / HISTORY_SAID_STEP + 1) * HISTORY_SAID_STEP);
         history_mark_stored(job);
@@ -70,7 +72,7 @@ static void start_before(struct jobs *jobs, struct job *job, const struct store_
                                   .what = JOB_EVENT_STARTED,
                                   .attempt = next->attempt - (what == JOB_EVENT_STARTED),
                                   .at = job->started < next->at ? job->started : next->at};
-    history_remember(&jobs->table, job, &start);
+    history_remember(jobs_table(jobs), job, &start);
 }
 
 /* The event of the submission: how many share the run. */
@@ -85,7 +87,7 @@ static void read_shares(struct job *job, struct span text)
 
 void replay_event(struct jobs *jobs, const struct store_event *row)
 {
-    struct job *job = table_find(&jobs->table, row->id);
+    struct job *job = table_find(jobs_table(jobs), row->id);
     int what = event_of_name(row->what);
     if (!job || what < 0)
         return;
@@ -96,14 +98,14 @@ void replay_event(struct jobs *jobs, const struct store_event *row)
     if (row->seq > 2)
         start_before(jobs, job, row, (enum job_event)what);
     if (what == JOB_EVENT_FENCED && job_is(job, JOB_NOT_REPLAYED) && row->seq > history_next(job))
-        history_remember_end(&jobs->table, job); /* of an attempt that came back after it */
+        history_remember_end(jobs_table(jobs), job); /* of an attempt that came back after it */
     struct history_event event = {.seq = row->seq,
                                   .what = (uint8_t)what,
                                   .attempt = row->attempt,
                                   .at = row->at,
                                   .data = row->data};
     read_text(&event, row->text);
-    history_remember(&jobs->table, job, &event);
+    history_remember(jobs_table(jobs), job, &event);
 }
 
 enum { INTERNED_MOST = METHODS_OFFERED / 10 };
@@ -112,7 +114,7 @@ enum { INTERNED_MOST = METHODS_OFFERED / 10 };
 
 void recover_counts(struct jobs *jobs, const struct store_counts *counts)
 {
-    struct job_sums *durable = &jobs->table.durable;
+    struct job_sums *durable = &jobs_table(jobs)->durable;
     durable->submitted = (uint64_t)counts->submitted;
     durable->ended[JOB_DONE] = (uint64_t)counts->done;
     durable->ended[JOB_FAILED] = (uint64_t)counts->failed;
@@ -125,7 +127,7 @@ void recover_counts(struct jobs *jobs, const struct store_counts *counts)
 static bool is_remembered(const struct jobs *jobs, const struct store_queue *row)
 {
     const uint64_t month = AO_S(30 * 86400);
-    uint64_t now = table_wall(&jobs->table);
+    uint64_t now = table_wall(jobs_table(jobs));
     return row->offered_at > 0 && (now < row->offered_at || now - row->offered_at < month);
 }
 
@@ -134,8 +136,8 @@ bool recover_queue(struct jobs *jobs, const struct store_queue *row)
     bool offered = is_remembered(jobs, row);
     struct method *m;
     enum ergon_error error =
-        offered ? registry_intern(jobs->options.registry, row->method, &m) : ERGON_OK;
-    struct job_queue *q = table_queue(&jobs->table, row->method);
+        offered ? registry_intern(jobs_options(jobs)->registry, row->method, &m) : ERGON_OK;
+    struct job_queue *q = table_queue(jobs_table(jobs), row->method);
     if (!q)
         return false;
     if (error != ERGON_OK) /* there are as many as there may be: it waits for who registers it */
@@ -261,8 +263,8 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     bool open = job_state_open((enum job_state)row->state);
     job->deadline_at = row->deadline_at;
     if (open && row->deadline_at)
-        job->deadline = table_time_of(&jobs->table, row->deadline_at);
-    job->due = row->due_at ? table_time_of(&jobs->table, row->due_at) : 0;
+        job->deadline = table_time_of(jobs_table(jobs), row->deadline_at);
+    job->due = row->due_at ? table_time_of(jobs_table(jobs), row->due_at) : 0;
     job->arrival = open ? row->due_at : 0;
     job->attempt = row->attempt;
     job->failures = row->failures;
@@ -282,12 +284,12 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
 static void enter(struct jobs *jobs, struct job *job, enum job_state state)
 {
     bool open = job_state_open(state);
-    table_enter(&jobs->table, job);
-    table_enter_keys(&jobs->table, job, open && !job_is(job, JOB_CANCEL));
+    table_enter(jobs_table(jobs), job);
+    table_enter_keys(jobs_table(jobs), job, open && !job_is(job, JOB_CANCEL));
     if (open)
         return;
     job_mark(job, JOB_NOT_REPLAYED);
-    job_set_state(&jobs->table, job, state, JOB_WHY_ENDED);
+    job_set_state(jobs_table(jobs), job, state, JOB_WHY_ENDED);
 }
 
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure)
@@ -299,20 +301,20 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     *failure = "no memory for the tasks in the store";
     if (!spec_of(row, &spec))
         return false;
-    struct job *job = job_new(&jobs->table, &spec, row->id);
+    struct job *job = job_new(jobs_table(jobs), &spec, row->id);
     if (job)
         job->created = row->created;
-    if (jobs->table.created < row->created)
-        jobs->table.created = row->created;
-    bool whole = job && admission_join(&jobs->sched, job, &spec) && take_end(job, row) &&
+    if (jobs_table(jobs)->created < row->created)
+        jobs_table(jobs)->created = row->created;
+    bool whole = job && admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
                  take_losses(job, row);
     free((void *)spec.after);
     if (whole) {
         take_life(jobs, job, row);
         enter(jobs, job, (enum job_state)row->state);
     } else if (job) {
-        scheduler_forget(&jobs->sched, job);
-        job_free(&jobs->table, job);
+        scheduler_forget(jobs_scheduler(jobs), job);
+        job_free(jobs_table(jobs), job);
     }
     return whole;
 }
@@ -329,12 +331,12 @@ static bool begun(void *arg, struct board_place *place)
 {
     struct jobs *jobs = arg;
     const struct board_slot *slot = place->slot;
-    struct job *job = table_find(&jobs->table, slot->id);
+    struct job *job = table_find(jobs_table(jobs), slot->id);
     if (!job || slot->attempt <= job->saved_attempt || slot->attempt > JOB_COUNT_MAX)
         return false;
     if (slot->attempt >= job->attempt) {
         job->attempt = slot->attempt;
-        job->started = table_wall_of(&jobs->table,
+        job->started = table_wall_of(jobs_table(jobs),
                                      atomic_load_explicit(&slot->mark.began, memory_order_relaxed));
     }
     place->next = job->places;
@@ -344,29 +346,28 @@ static bool begun(void *arg, struct board_place *place)
 
 int recover_board(struct jobs *jobs, char *error, size_t size)
 {
-    const struct board_memory memory = {.arg = jobs->store, .segment = segment};
+    const struct board_memory memory = {.arg = jobs_store(jobs), .segment = segment};
     enum store_board was;
-    if (store_board_open(jobs->store, &was, error, size) != 0)
+    if (store_board_open(jobs_store(jobs), &was, error, size) != 0)
         return -1;
-    jobs->board = board_new(&memory);
-    if (!jobs->board) {
+    struct board *board = jobs_scheduler(jobs)->board = board_new(&memory);
+    if (!board) {
         snprintf(error, size, "no memory for the board");
         return -1;
     }
-    if (was == STORE_BOARD_KEPT && !board_is_sound(jobs->board)) {
+    if (was == STORE_BOARD_KEPT && !board_is_sound(board)) {
         log_warn("the file that tells what ran at the last crash is damaged");
         was = STORE_BOARD_LOST;
     }
     if (was != STORE_BOARD_KEPT &&
-        store_board_renew(jobs->store, was == STORE_BOARD_LOST, error, size) != 0)
+        store_board_renew(jobs_store(jobs), was == STORE_BOARD_LOST, error, size) != 0)
         return -1;
-    jobs->sched.board = jobs->board;
     return 0;
 }
 
 int recover_begins(struct jobs *jobs, char *error, size_t size)
 {
-    if (board_read(jobs->board, begun, jobs))
+    if (board_read(jobs_scheduler(jobs)->board, begun, jobs))
         return 0;
     snprintf(error, size, "no memory for the board");
     return -1;
@@ -380,7 +381,7 @@ static void relink_one(struct jobs *jobs, struct job *job, const struct job *on,
     char text[JOB_TEXT_MAX];
     if (on->state != JOB_NEW && on->ended > job->created && on->ended > job->arrival)
         job->arrival = on->ended;
-    dependencies_link(&jobs->sched, job, on->id, any, text, sizeof text);
+    dependencies_link(jobs_scheduler(jobs), job, on->id, any, text, sizeof text);
 }
 
 static void relink(struct jobs *jobs, struct job *job)
@@ -389,18 +390,18 @@ static void relink(struct jobs *jobs, struct job *job)
     uint32_t all = more ? more->after_count + more->after_any_count : 0;
     size_t was = job_bytes(job);
     for (uint32_t i = 0; i < all; i++) {
-        const struct job *on = table_find(&jobs->table, more->after_ids[i]);
+        const struct job *on = table_find(jobs_table(jobs), more->after_ids[i]);
         if (on) /* else it ended well, and is forgotten */
             relink_one(jobs, job, on, i >= more->after_count);
     }
-    table_weigh(&jobs->table, job, was); /* the other ends are weighed where they are linked */
+    table_weigh(jobs_table(jobs), job, was); /* the other ends are weighed where they are linked */
 }
 
 /* One that is to be cancelled does not run again, but it is not to blame either. */
 static bool may_go_on(const struct jobs *jobs, const struct job *job)
 {
-    return jobs->options.settings.crashes == 0 || job->crashes < jobs->options.settings.crashes ||
-           job_is(job, JOB_CANCEL);
+    return jobs_options(jobs)->settings.crashes == 0 ||
+           job->crashes < jobs_options(jobs)->settings.crashes || job_is(job, JOB_CANCEL);
 }
 
 /* Handlers of it that had begun and not returned: each another crash of the server, but for those
@@ -421,16 +422,16 @@ static void interrupted(struct jobs *jobs, struct job *job)
     replay_crash(jobs, job);
     job->crashes = at_most_255(crashes);
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
-    job_note(&jobs->table, job, JOB_EVENT_INTERRUPTED, text);
-    spans_interrupted(&jobs->sched, job, text);
+    job_note(jobs_table(jobs), job, JOB_EVENT_INTERRUPTED, text);
+    spans_interrupted(jobs_scheduler(jobs), job, text);
     if (may_go_on(jobs, job)) {
         job->due = 0;
-        job_schedule(&jobs->sched, job, true);
+        job_schedule(jobs_scheduler(jobs), job, true);
         return;
     }
     snprintf(text, sizeof text,
              "it ran in %u crashes of the server, and is not run again by itself", job->crashes);
-    job_end(&jobs->sched, job, JOB_DEAD, "QUARANTINED", text);
+    job_end(jobs_scheduler(jobs), job, JOB_DEAD, "QUARANTINED", text);
 }
 
 /* Tasks of methods that neither a module nor a worker has wait for who registers them: so these are
@@ -439,10 +440,10 @@ static void interrupted(struct jobs *jobs, struct job *job)
 static void intern_open(struct jobs *jobs)
 {
     uint32_t left = INTERNED_MOST;
-    for (struct job_queue *q = jobs->table.queues; q && left > 0; q = q->next)
+    for (struct job_queue *q = jobs_table(jobs)->queues; q && left > 0; q = q->next)
         if (!q->method && queue_is_open(q) &&
-            registry_intern(jobs->options.registry, q->name, &q->method) == ERGON_OK) {
-            scheduler_move(&jobs->sched, q);
+            registry_intern(jobs_options(jobs)->registry, q->name, &q->method) == ERGON_OK) {
+            scheduler_move(jobs_scheduler(jobs), q);
             left--;
         }
 }
@@ -479,10 +480,10 @@ static struct late find_late(const struct jobs *jobs, ao_time now)
 {
     struct late late = {0};
     uint32_t count = 0;
-    for (const struct job *job = jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         count += is_late(job, now);
     late.jobs = count > 0 ? malloc(count * sizeof(struct job *)) : NULL;
-    for (struct job *job = jobs->table.first; late.jobs && job; job = job->all_next)
+    for (struct job *job = jobs_table(jobs)->first; late.jobs && job; job = job->all_next)
         if (is_late(job, now))
             late.jobs[late.count++] = job;
     if (late.jobs)
@@ -496,7 +497,7 @@ static void go_on(struct jobs *jobs, struct job *job)
     if (has_run(job))
         interrupted(jobs, job);
     else
-        job_schedule(&jobs->sched, job, false);
+        job_schedule(jobs_scheduler(jobs), job, false);
 }
 
 /* Those that were due until then, in Unix ns. */
@@ -508,12 +509,12 @@ static void late_go_on(struct jobs *jobs, struct late *late, uint64_t until)
 
 void recover_go_on(struct jobs *jobs)
 {
-    for (struct job *job = jobs->table.first; job; job = job->all_next)
+    for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         if (job->state == JOB_NEW)
             relink(jobs, job);
-    ao_time now = table_now(&jobs->table);
+    ao_time now = table_now(jobs_table(jobs));
     struct late late = find_late(jobs, now);
-    for (struct job *job = jobs->table.first; job; job = job->all_next) {
+    for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next) {
         if (job->state != JOB_NEW || (late.jobs && is_late(job, now)))
             continue;
         late_go_on(jobs, &late, job->created);

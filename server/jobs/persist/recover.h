@@ -13,7 +13,13 @@
 #ifndef ERGON_JOBS_RECOVER_H
 #define ERGON_JOBS_RECOVER_H
 
-#include "server/jobs/jobs_parts.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/store/store.h"
+
+struct job;
+struct jobs;
 
 /* --- Histories --- */
 

@@ -39,7 +39,7 @@ struct scheduler {
     struct pool_table pools; /* what is queued and what is assigned */
     struct job_list running; /* their current attempt has begun, in the order in which that was
                               * learned */
-    struct board *board;     /* borrowed; NULL: no job is durable */
+    struct board *board;     /* the jobs'; NULL: no job is durable */
 
     struct limit_table *limits;
     struct row_notes notes;
@@ -55,6 +55,7 @@ struct scheduler {
 
     uint64_t arrivals; /* the number of the last job that joined a queue */
     counter starts, retries, fenced;
+    size_t wanted; /* bytes that a new job needs, and that room_trim() makes room for; 0: none */
 };
 
 struct scheduler_options {

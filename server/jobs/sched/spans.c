@@ -169,9 +169,9 @@ void spans_ended(struct scheduler *s, struct job *job)
 {
     struct job_trace *trace = told_trace_of(s, job);
     struct told t;
-    if (!trace || trace->told)
+    if (!trace || trace->ended)
         return;
-    trace->told = true;
+    trace->ended = true;
     begin(&t, job, trace, "task");
     set_parent(&t.span, trace);
     t.span.start = job->created;

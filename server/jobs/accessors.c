@@ -1,0 +1,79 @@
+#include "server/jobs/accessors.h"
+
+#include "server/jobs/jobs_parts.h"
+
+struct job_table *jobs_table(const struct jobs *jobs)
+{
+    return (struct job_table *)&jobs->table;
+}
+
+struct scheduler *jobs_scheduler(const struct jobs *jobs)
+{
+    return (struct scheduler *)&jobs->sched;
+}
+
+struct journal *jobs_journal(const struct jobs *jobs)
+{
+    return (struct journal *)&jobs->journal;
+}
+
+struct store *jobs_store(const struct jobs *jobs)
+{
+    return jobs->store;
+}
+
+struct tasks *jobs_tasks(const struct jobs *jobs)
+{
+    return jobs->tasks;
+}
+
+struct activator *jobs_activator(const struct jobs *jobs)
+{
+    return jobs->activator;
+}
+
+const struct jobs_options *jobs_options(const struct jobs *jobs)
+{
+    return &jobs->options;
+}
+
+struct jobs *jobs_of(struct job_table *table)
+{
+    return ao_of(table, struct jobs, table);
+}
+
+void jobs_activate(struct jobs *jobs)
+{
+    ao_activate(&jobs->ao);
+}
+
+void jobs_worked(struct jobs *jobs, size_t work)
+{
+    jobs->work += work < STEP_WORK ? (uint32_t)work : STEP_WORK;
+}
+
+uint32_t jobs_work(const struct jobs *jobs)
+{
+    return jobs->work;
+}
+
+bool jobs_have_time(const struct jobs *jobs)
+{
+    return jobs->work < STEP_WORK;
+}
+
+bool jobs_store_usable(const struct jobs *jobs)
+{
+    return jobs->store && jobs->journal.error == STORE_OK;
+}
+
+const char *jobs_store_trouble(const struct jobs *jobs)
+{
+    return store_error_text(jobs->journal.error);
+}
+
+void jobs_watch_clock(struct jobs *jobs)
+{
+    if (ao_state(&jobs->clock_watch) == AO_STATE_INACTIVE && ao_current() != &jobs->clock_watch)
+        ao_sleep_for(&jobs->clock_watch, AO_MS(CLOCK_WATCH_MS));
+}
