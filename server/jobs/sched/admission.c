@@ -5,7 +5,7 @@
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/numbers.h"
 
-/* How long after it was told last the file is told of further starts, if nothing else is. */
+/* How long after its last write a rate is written again for further starts alone. */
 static const ao_time tell_after = AO_S(1);
 
 /* --- The timer of a rate --- */
@@ -36,7 +36,7 @@ void admission_note(struct scheduler *s, struct rate *r)
     ao_activate(s->ao);
 }
 
-/* Does it go?  Before it does, the file forgets it. */
+/* May it be dropped?  Its row is removed before. */
 static bool goes(struct scheduler *s, struct rate *r)
 {
     if (!rate_is_past(r) || r->note.listed)
@@ -69,8 +69,8 @@ static void drop_rate(struct scheduler *s, struct rate *r)
     rate_free(r);
 }
 
-/* Who stands first is called when a start leaves the window; when the last has left it, and nobody
- * names the rate any more, it goes. */
+/* The first claim is called when a start leaves the window.  When the last start has left it, and
+ * no job names the rate any more, the rate is dropped. */
 static void await(struct scheduler *s, struct rate *r)
 {
     if (ao_current() == &r->timer)
@@ -88,7 +88,7 @@ static void await(struct scheduler *s, struct rate *r)
         ao_sleep_until(&r->timer, next);
 }
 
-/* Somebody may stand at the gate of the rate: the file is asked for the starts that this takes. */
+/* Claims may wait at the gate of the rate: the starts that they need are to be promised. */
 static void ask(struct scheduler *s, struct rate *r, ao_time now)
 {
     if (r->note.writes == 0 && rate_wants(r, now) > 0)
@@ -108,7 +108,7 @@ static void grant(struct scheduler *s, struct claim *c)
     ao_activate(s->ao);
 }
 
-/* Calls whoever may go on at this gate. */
+/* Calls all claims that may go on at this gate. */
 static void call(struct scheduler *s, struct gate *g)
 {
     ao_time now = table_now(s->table);

@@ -192,7 +192,7 @@ void board_returned(struct board *b, struct job *job, const struct attempt_mark 
     if (!at || !*at)
         return;
     (*at)->returned = true;
-    set_stage((*at)->slot, MARK_OVER); /* that of a lost worker was never told to be */
+    set_stage((*at)->slot, MARK_OVER); /* a lost worker never set it */
     board_saved(b, job);
 }
 

@@ -15,7 +15,7 @@
 #include "server/jobs/core/job.h"
 #include "server/tasks/job_source.h"
 
-/* As it stands in the memory.  A slot whose stage is not FREE and whose `check` is wrong is
+/* As it is in the memory.  A slot whose stage is not FREE and whose `check` is wrong is
  * damaged.
  */
 struct board_slot {

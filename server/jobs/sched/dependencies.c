@@ -114,14 +114,14 @@ enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_
 }
 
 static enum ergon_error join(struct scheduler *s, struct job *job, const struct job_spec *spec,
-                             const struct dependent *who, bool any, char *text, size_t size)
+                             const struct dependent *rights, bool any, char *text, size_t size)
 {
     const uint64_t *ids = any ? spec->after_any : spec->after;
     uint32_t count = any ? spec->after_any_count : spec->after_count;
     enum ergon_error wrong = ERGON_OK;
     for (uint32_t i = 0; i < count && wrong == ERGON_OK; i++) {
         const struct job *on = table_find(s->table, ids[i]);
-        bool hidden = on && who->may_wait && !who->may_wait(who->arg, job, on);
+        bool hidden = on && rights->may_wait && !rights->may_wait(rights->arg, job, on);
         wrong = hidden ? unknown(ids[i], any, text, size)
                        : dependencies_link(s, job, ids[i], any, text, size);
     }
@@ -129,11 +129,11 @@ static enum ergon_error join(struct scheduler *s, struct job *job, const struct 
 }
 
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
-                                   const struct job_spec *spec, const struct dependent *who,
+                                   const struct job_spec *spec, const struct dependent *rights,
                                    char *text, size_t size)
 {
-    enum ergon_error wrong = join(s, job, spec, who, false, text, size);
-    return wrong == ERGON_OK ? join(s, job, spec, who, true, text, size) : wrong;
+    enum ergon_error wrong = join(s, job, spec, rights, false, text, size);
+    return wrong == ERGON_OK ? join(s, job, spec, rights, true, text, size) : wrong;
 }
 
 static struct span key_of(const struct job *job)
@@ -141,8 +141,8 @@ static struct span key_of(const struct job *job)
     return job->more ? job->more->key.name : (struct span){0};
 }
 
-/* Rights go by tenant, queue and key: whoever may know the one may know the other.  What is said of
- * a job is kept with it, for all who read it, so only then does it name another. */
+/* Rights go by tenant, queue and key: a principal that may know the one job may know the other.
+ * The text is kept with the job, for all its readers, so only then does it name another. */
 static bool may_name(const struct job *job, const struct job *on)
 {
     return on && on->tenant == job->tenant && on->queue == job->queue &&
@@ -215,8 +215,8 @@ static void leave_releasing(struct scheduler *s, struct job *job)
     job->more->releasing = false;
 }
 
-/* At once: it is about to be open again, and who waits for that must not be mixed up with these, or
- * is to be gone. */
+/* At once: the job is about to be open again, and jobs that will wait for it then must not be mixed
+ * up with these; or it is about to be forgotten. */
 void dependencies_finish(struct scheduler *s, struct job *job)
 {
     if (!job->more || !job->more->releasing)
@@ -254,7 +254,7 @@ void dependencies_unlink(struct scheduler *s, struct job *job)
     table_weigh(s->table, job, was);
 }
 
-/* It does not count any more, or never did: nothing is weighed. */
+/* The bytes of the job do not count any more, or never did: nothing is weighed. */
 void dependencies_forget(struct job *job)
 {
     struct dependency *edge;
@@ -275,7 +275,7 @@ static const char *how_it_ended(const struct job *on)
     return on && !is_open(on) ? job_state_names[on->state] : "ended otherwise";
 }
 
-/* Nobody who runs it again by hand wants it to fail for the same reason, now or after a restart. */
+/* A job that is run again by hand must not fail for the same reason, now or after a restart. */
 void dependencies_settle(struct scheduler *s, struct job *job)
 {
     struct job_more *more = job->more;

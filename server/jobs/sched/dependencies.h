@@ -13,17 +13,17 @@
 enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_t id, bool any,
                                    char *text, size_t size);
 
-/* Who submits: jobs that it may not wait for do not exist for it. */
+/* The rights of the submitter: for it, jobs that it may not wait for do not exist. */
 struct dependent {
     bool (*may_wait)(const void *arg, const struct job *job,
                      const struct job *on); /* NULL: for any */
     const void *arg;
 };
 
-/* The same for all that a spec names; those that `who` may not wait for are NOT_FOUND.  Edges that
- * were made before the error go with the job. */
+/* The same for all jobs that a spec names; those that the submitter may not wait for are NOT_FOUND.
+ * Edges that were made before the error are freed with the job. */
 enum ergon_error dependencies_join(struct scheduler *s, struct job *job,
-                                   const struct job_spec *spec, const struct dependent *who,
+                                   const struct job_spec *spec, const struct dependent *rights,
                                    char *text, size_t size);
 
 /* May the job become durable?  BAD_PARAMS and a text: it waits for one that is kept in memory only.
@@ -46,14 +46,14 @@ void dependencies_settle(struct scheduler *s, struct job *job);
  */
 struct dependency *dependency_behind(const struct job *job, const struct dependency *behind);
 
-/* How many these are.  As long does it take to end the job. */
+/* How many these are.  The time to end the job grows with it. */
 static inline uint32_t dependencies_open(const struct job *job)
 {
     return job->more && job->more->after ? job->more->after->open : 0;
 }
 
-/* Why a job fails whose `after_failed` is set.  It names that one where whoever may know the job
- * may know it, too; task.explain asks who reads. */
+/* Why a job fails whose `after_failed` is set.  It names that one only if every reader of the job
+ * may know it, too; task.explain asks for the rights of its reader. */
 void dependencies_say(const struct scheduler *s, const struct job *job, char *text, size_t size);
 
 #endif

@@ -63,7 +63,7 @@ static bool make_shares(struct tenant *t, uint32_t pool)
     return shares[pool] != NULL;
 }
 
-/* It has something now.  Where there is nobody to overtake there are no newcomers. */
+/* The tenant has a job now.  It is fresh only where it can overtake another. */
 static void share_enter(struct fair_level *level, struct fair_share *s)
 {
     if (s->ring)
@@ -119,7 +119,7 @@ bool fair_queue_add(struct fair_queue *p, struct job *job, ao_time now)
     return true;
 }
 
-/* Its share may be empty then. */
+/* The share may be empty then. */
 static void leave(struct fair_queue *p, struct fair_share *s, struct job *job)
 {
     if (s->put == job)
@@ -139,7 +139,7 @@ void fair_queue_remove(struct fair_queue *p, struct job *job)
 
 /* --- Taken --- */
 
-/* A newcomer has had its first: it goes on as everybody does. */
+/* A fresh tenant has had its first job: from now on it is in the ring. */
 static void served_fresh(struct fair_level *level, struct fair_share *s)
 {
     ring_remove(s);
@@ -211,9 +211,9 @@ void fair_queue_served(struct fair_queue *p, struct job *job, ao_time now)
         job->level = (uint8_t)top;
 }
 
-/* --- Where one stands --- */
+/* --- The place of a job --- */
 
-/* Those that stand before it in its own list. */
+/* How many jobs are before it in its own list, at most `max`. */
 static uint32_t own_before(const struct job *job, uint32_t max)
 {
     uint32_t n = 0;

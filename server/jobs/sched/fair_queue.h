@@ -12,11 +12,11 @@
  * have jobs, a backlog begins job by job, each after such a wait.  Between tenants of one priority
  * age does not count.
  *
- * A tenant that comes to a level where it was not served for a whole round does not queue up behind
- * the others' turns: it is a newcomer, and newcomers and the ring are served by turns, so its first
- * job is the next or the next but one.  After that job it stands in the ring as everybody does.
- * Who comes back within a round goes to the end of the ring; so nobody gains by leaving.  (The new
- * flows of FQ-CoDel, RFC 8290, but alternating, so that newcomers never shut out the others.)
+ * A tenant that was not served by a level for a whole round is *fresh* there when it comes back:
+ * fresh tenants and the ring are served alternately, so its first job is the next or the next but
+ * one.  After that job the tenant is in the ring as the others are.  A tenant that comes back
+ * within a round goes to the end of the ring; so no tenant gains by leaving.  (These are the new
+ * flows of FQ-CoDel, RFC 8290, but alternating, so that fresh tenants never shut out the others.)
  *
  * Every operation is O(1), except to put a job back: it is searched for its place from where the
  * last one was put.  Pure: the time is passed in. */
@@ -31,21 +31,21 @@ enum { FAIR_LEVELS = 10 };
 struct fair_share {
     struct tenant *tenant;
     struct fair_share *prev, *next; /* in `ring` */
-    struct fair_share **ring;       /* the level's `turn` or `fresh`; NULL: has nothing there */
+    struct fair_share **ring;       /* the level's `turn` or `fresh`; NULL: no job there */
     struct job_list jobs;           /* by arrival */
     struct job *put; /* the last one put before others, or the next; NULL: look from the first */
     uint32_t left;   /* of its turn; 0: its turn has not begun */
-    uint64_t fresh_from; /* a newcomer, when the level has served so many */
+    uint64_t fresh_from; /* it is fresh when the level has served so many */
 };
 
 struct fair_level {
-    struct fair_share *turn;  /* ring; whose turn it is; NULL: empty */
-    struct fair_share *fresh; /* ring of newcomers; who came first; NULL: none */
+    struct fair_share *turn;  /* ring: the tenant whose turn it is; NULL: empty */
+    struct fair_share *fresh; /* ring of fresh tenants: the first that came; NULL: none */
     uint32_t count, shares;   /* jobs; tenants that have some */
     uint64_t weights;         /* of those tenants: the jobs of a round */
     ao_time since;            /* it has waited since then: it was served, or its first job came */
     uint64_t served;
-    bool was_fresh; /* the last one served was a newcomer's */
+    bool was_fresh; /* the last job served was that of a fresh tenant */
 };
 
 struct fair_queue {
@@ -73,7 +73,7 @@ struct job *fair_queue_take(struct fair_queue *p);
  * of the level is not used up. */
 void fair_queue_served(struct fair_queue *p, struct job *job, ao_time now);
 
-/* How many stand before it, for task.explain: those in higher levels, its own tenant's
+/* How many jobs are before it, for task.explain: those in higher levels, those of its own tenant
  * before it in its level (counted to `max`), and those of other tenants in its level. */
 struct fair_place {
     uint32_t higher, own, others;

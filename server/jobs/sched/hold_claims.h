@@ -6,7 +6,7 @@
 
 #include "server/jobs/sched/scheduler.h"
 
-/* It stands in its line; it may be called at once. */
+/* Puts the claim into its line; it may be called at once. */
 void hold_claim_wait(struct scheduler *s, struct claim *c);
 /* The next that was called: it has what it wants.  NULL: none. */
 struct claim *hold_claim_next_called(struct scheduler *s);

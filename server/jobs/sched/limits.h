@@ -5,19 +5,18 @@
  * A job takes the permits of its limit and a token of its rate in one, when it is picked to begin;
  * before, it has neither.  One that finds its limit or its rate closed waits in a *line*, with all
  * that have the same limit, rate and pool of executors.  A line is a heap: priority first, which
- * rises with the time as it does in the queue, then arrival.  It stands at one *gate*: of its
- * limit, when that is closed, else of its rate.
+ * rises with the time as it does in the queue, then arrival.  It waits at one *gate*: at that of
+ * its limit while the limit is closed, else at that of its rate.
  *
  * When a gate opens, the best of all lines there is *called*: it goes back into the queue, and
  * takes permit and token when it is picked.  A call reserves nothing.  Another job that is picked
  * earlier, since it has the higher priority, or since executors of its pool are free, may begin in
- * its place; then the called one waits again, where it stood.  For each pool as many are called as
- * may begin; so no limit is idle while somebody waits for it.  If the best of a gate finds the
- * other gate of its line closed, the whole line moves there, by one step, however long it is.
+ * its place; then the called one waits again, at its former place.  For each pool as many are
+ * called as may begin; so no limit is idle while a job waits for it.  If the best of a gate finds
+ * the other gate of its line closed, the whole line moves there, by one step, however long it is.
  *
- * The permits of a limit are those of the semaphore of its name, too: what clients hold and wait
- * for stands in a line of its own (semaphores/holds.h), under the same order.  lines.h says what
- * happens in lines. */
+ * A limit and the semaphore of its name share their permits: the claims of clients wait in a line
+ * of their own (semaphores/holds.h), under the same order.  lines.h says what happens in lines. */
 #ifndef ERGON_JOBS_LIMITS_H
 #define ERGON_JOBS_LIMITS_H
 
@@ -28,19 +27,19 @@
 struct scheduler;
 struct semaphore;
 
-/* Stands where pools have their index. */
+/* In place of the index of a pool, for the line of the claims of holds. */
 enum { POOL_OF_HOLDS = UINT32_MAX };
 
 struct limit_table; /* of limits, rates and lines */
 
-/* Limits and rates of which the file is to be told: persist/ does it. */
+/* Limits and rates that are to be written to the file: persist/ does it. */
 struct row_notes {
     LIST_HEAD(, limit) limits;
     struct rate *rates;
-    /* The rates that have a row, the oldest row first: in this order a stop writes them, so that
+    /* The rates that have a row, the oldest row first: a stop writes them in this order, so that
      * few pages of the file change in each commit. */
     TAILQ_HEAD(rate_rows, rate) rows;
-    bool any; /* looked at all the time: without it both are empty */
+    bool any; /* false: both are empty.  It is looked at again and again */
 };
 
 /* What a limit, or a rate, is found by. */
@@ -50,8 +49,8 @@ struct limit_key {
     struct tenant *tenant; /* of a rate: counted by admission.c */
 };
 
-/* Of one pool: its lines out of which jobs were called that have not been picked.  While
- * nobody takes jobs of it, what they were called for is not kept for them. */
+/* The lines of one pool out of which jobs were called that have not been picked.  While no executor
+ * takes jobs of the pool, what they were called for is not kept for them. */
 struct pool_calls {
     bool idle;  /* no worker is there */
     bool rests; /* pool_rest.h */
@@ -62,13 +61,13 @@ struct pool_calls {
 struct gate_side {
     uint32_t pool; /* its index; POOL_OF_HOLDS */
     const struct pool_calls *calls;
-    /* What those want who were called out of its lines and have not taken it: permits, or tokens.
-     * They stand in the queue, or go there. */
+    /* Permits, or tokens, that the jobs want which were called out of its lines and have not taken
+     * them.  These jobs are in the queue, or on their way to it. */
     uint32_t called;
     struct pairing_heap lines;
 };
 
-/* Where lines stand.  It has a side for each pool of which there was a line, in no order. */
+/* Where lines wait.  It has a side for each pool of which there was a line, in no order. */
 struct gate {
     struct limit *limit; /* whose gate it is: one of the two */
     struct rate *rate;
@@ -83,13 +82,13 @@ struct limit {
     struct gate gate;
     struct semaphore *semaphore; /* of its name; NULL: there is none */
     uint32_t max;                /* as the newest spec of this key says, or sem.create */
-    bool kept; /* by sem.create, which alone says `max`: its semaphore stays when nobody needs it */
+    bool kept; /* sem.create made it, and alone sets `max`: its semaphore stays without holds */
     uint8_t durable; /* enum job_durable: of the most durable of the jobs and holds that named it */
     bool moved;      /* `max` was another once: the newest job that is left may say the old one */
-    bool listed;     /* in the table's list of those of which the file is to be told */
+    bool listed;     /* in `limits` of the notes: its row is to be written, or removed */
     uint64_t row;    /* that says `max`: persist/limit_rows.h; 0: none.  The limit stays for it */
-    /* Unix ns, while rows are read back: so old is `max`, and jobs that came before do not change
-     * it.  0: no row said it. */
+    /* Unix ns, while rows are read back: the time of `max`, which older jobs do not change.  0: no
+     * row said it. */
     uint64_t row_at;
     LIST_ENTRY(limit) to_note;
     LIST_HEAD(, job_more) late; /* jobs whose attempts were given up, and have not returned */
@@ -97,18 +96,19 @@ struct limit {
     uint32_t refs;  /* lines */
 };
 
-/* A start that the file does not know of would be forgotten by a crash.  So the file is promised
- * starts before they come about: as many as wait, and where many start, some more.  After a crash
- * those that were promised count as of the restart, and the others as of their time. */
+/* A crash would forget a start that the file does not know of.  So starts are promised to the file
+ * before they happen: as many as jobs wait, and where many start, some more.  After a crash the
+ * promised starts count as of the restart, and the others as of their time. */
 struct rate_note {
-    bool kept;         /* there is a file */
-    uint32_t writes;   /* on their way; the rate does not go meanwhile */
-    bool stale;        /* there were starts since it was told last */
-    bool listed;       /* in the scheduler's list of those that are to be told */
-    uint32_t promised; /* starts to come that it knows of; tokens that are held are among them */
-    uint32_t asked;    /* while a write is on its way: what `promised` is when it is back */
-    uint64_t row;      /* 0: it has never been told */
-    TAILQ_ENTRY(rate) by_row; /* with a row: in the scheduler's list of those */
+    bool kept;       /* there is a file */
+    uint32_t writes; /* on their way; the rate does not go meanwhile */
+    bool stale;      /* there were starts since the last write */
+    bool listed;     /* in `rates` of the notes: it is to be written */
+    uint32_t
+        promised;   /* starts to come that the file knows of, the tokens that are held included */
+    uint32_t asked; /* while a write is on its way: what `promised` is when it is back */
+    uint64_t row;   /* 0: it was never written */
+    TAILQ_ENTRY(rate) by_row; /* with a row: in `rows` of the notes */
     uint64_t row_at;          /* Unix ns, while rows are read back: as that of a limit */
     ao_time told_at;
     struct rate *next; /* in that list */
@@ -124,7 +124,7 @@ struct rate {
     uint32_t refs;              /* lines; without any it stays until its last start is past */
     uint8_t durable;       /* enum job_durable: of the most durable of the jobs that named it */
     bool moved;            /* `of` was another once, as that of a limit */
-    bool untold;           /* of which the file has not been told yet */
+    bool untold;           /* and that has not been written yet */
     struct rate_note note; /* what the file knows of it */
     struct ao timer;       /* sleeps until the next start leaves the window */
     struct scheduler *scheduler; /* whose timer it is; NULL: not made yet */
@@ -136,22 +136,21 @@ struct line {
     struct limit *limit;            /* NULL: none */
     struct rate *rate;              /* NULL: none */
     uint32_t pool;                  /* its index */
-    uint32_t limit_side, rate_side; /* which are those of its pool, at both gates */
+    uint32_t limit_side, rate_side; /* the sides of its pool, at both gates */
     uint32_t refs;                  /* jobs that name it, and its semaphore */
     uint32_t count;                 /* of `claims` */
     uint32_t called;                /* jobs out of it that have not been picked */
     struct pool_calls *calls;       /* of its pool */
     LIST_ENTRY(line) by_calls;      /* there, while some are called */
     struct pairing_heap claims;     /* that wait */
-    struct pairing_node place;      /* at `at`, while somebody waits */
-    struct gate *at;                /* NULL: nobody waits */
+    struct pairing_node place;      /* at `at`, while a claim waits */
+    struct gate *at;                /* NULL: no claim waits */
     ao_time step;                   /* of a priority, in time that was waited */
 };
 
 /* The seed is secret, since keys come from strangers.  `ageing`: so long a wait counts as one step
- * of priority; 0: never.  Pools from `workers_from` on are idle until it is said that they are not.
- * The
- * notes are borrowed.  NULL without memory. */
+ * of priority; 0: never.  Pools from `workers_from` on are idle until admission_set_idle() says
+ * otherwise.  The notes are borrowed.  NULL without memory. */
 struct limit_table *limit_table_new(const uint64_t seed[2], ao_time ageing, uint32_t workers_from,
                                     struct row_notes *notes);
 /* All lines and rates were dropped; NULL is fine. */
@@ -161,9 +160,9 @@ void limit_table_free(struct limit_table *t);
 struct rate *limit_table_rate(const struct limit_table *t, const struct rate *behind);
 
 /* The line of these, made if there is none; the caller has a reference.  An empty name: no limit,
- * or no rate; one has a name.  What the newest spec names counts from now on for all of its key:
- * the caller calls who may go on now.  The timer and scheduler of a new rate are zero: admission.c
- * makes them.  NULL without memory. */
+ * or no rate; one has a name.  The numbers of the newest spec count from now on for all of its
+ * key: the caller calls the claims that may go on now.  The timer and scheduler of a new rate are
+ * zero: admission.c makes them.  NULL without memory. */
 struct line *line_get(struct limit_table *t, struct tenant *tenant, const struct job_spec *spec,
                       uint32_t pool, ao_time now);
 /* Made if there is none; stays as long as the table.  NULL without memory. */
@@ -171,9 +170,9 @@ struct pool_calls *limits_pool_calls(struct limit_table *t, uint32_t pool);
 /* A limit without lines whose row is read back, or the one of this name; NULL without memory. */
 struct limit *limit_get(struct limit_table *t, struct tenant *tenant, struct span name,
                         uint32_t max);
-/* The file is to be told of it: the row is not what it is, or is not needed any more. */
+/* Lists the limit for the file: its row says something else, or is not needed any more. */
 void limit_note(struct limit_table *t, struct limit *limit);
-/* Takes the next such limit out of the list; NULL: there is none. */
+/* Takes the next limit out of that list; NULL: there is none. */
 struct limit *limit_next_to_note(struct row_notes *notes);
 /* Frees a limit without lines whose row is gone. */
 void limit_drop(struct limit_table *t, struct limit *limit);

@@ -38,14 +38,14 @@ bool line_goes_before(const struct pairing_node *a, const struct pairing_node *b
     return goes_before(first_of(line_of_place(a)), first_of(line_of_place(b)));
 }
 
-/* As if it had come earlier by a step for each priority: so the order of two that wait stands
- * still while both grow older. */
+/* As if it had arrived earlier by a step for each priority: so the order of two claims does not
+ * change while both wait. */
 static void set_rank(struct claim *c)
 {
     c->rank = c->arrived + (SPEC_PRIORITY_MAX - c->priority) * c->line->step;
 }
 
-/* What a job is in the line by. */
+/* The claim of a job, with its id and its present priority. */
 static struct claim *claim_of(struct job *job)
 {
     struct claim *c = &job->more->claim;
@@ -69,7 +69,7 @@ static bool rate_has_room(struct rate *r, uint32_t called, ao_time now)
     return start_window_free(&r->starts, r->of, (uint64_t)r->held + called) > 0;
 }
 
-/* What is kept from holds, since jobs were called for it that will be picked. */
+/* Permits that holds must leave to jobs that were called and will be picked. */
 static uint64_t kept_for_jobs(const struct gate *g)
 {
     uint64_t kept = g->called;
@@ -79,7 +79,7 @@ static uint64_t kept_for_jobs(const struct gate *g)
     return kept;
 }
 
-/* May this claim be called, too? */
+/* May this claim be called? */
 static bool is_open(const struct gate *g, const struct gate_side *side, const struct claim *c,
                     ao_time now)
 {
@@ -89,13 +89,13 @@ static bool is_open(const struct gate *g, const struct gate_side *side, const st
                           c->want);
 }
 
-/* Does nobody behind it go before it goes? */
+/* Must the claims behind it wait until it goes? */
 static bool bars(const struct gate *g, const struct claim *c)
 {
     return g->limit && (c->kind != CLAIM_OF_JOB || c->want > 1);
 }
 
-/* Is somebody before this claim whom nobody passes? */
+/* Is there a claim before this one that bars it? */
 static bool is_barred(const struct gate *g, const struct claim *c)
 {
     for (uint32_t i = 0; i < g->side_count; i++) {
@@ -131,7 +131,8 @@ static struct gate *other_gate(const struct line *line, const struct gate *g)
     return line->limit ? &line->limit->gate : NULL;
 }
 
-/* Around a change of who is first: a heap's order must stand still while the line is inside. */
+/* The line leaves its gate while its first claim may change: the order of a heap must not change
+ * under a line that is inside. */
 static void put_in(struct claim *c, struct gate *g)
 {
     struct line *line = c->line;
@@ -162,7 +163,7 @@ static void count_at(struct line *line, struct gate *g, uint32_t count, bool cal
     g->called = called ? g->called + count : g->called - count;
 }
 
-/* It is called, or is so no more.  A hold has what it was called for. */
+/* Counts a call, or takes it back.  A hold takes its permits with the call. */
 static void count_call(const struct claim *c, bool called)
 {
     struct line *line = c->line;
@@ -206,7 +207,7 @@ void line_wait(struct claim *c)
 
 /* --- Taken and given --- */
 
-/* Who was called has waited for its turn, and needs room alone. */
+/* A claim that was called has waited for its turn: it needs room only, and is not barred. */
 static bool may_take(const struct limit *limit, struct claim *c, bool called)
 {
     set_rank(c);
@@ -289,7 +290,7 @@ void rate_use(struct job *job, ao_time at)
         r->note.asked--;
 }
 
-/* --- What the file is told --- */
+/* --- What is promised to the file --- */
 
 /* At its gate, counted to `max`. */
 static uint32_t waiting_at(const struct gate *g, uint32_t max)
@@ -333,7 +334,7 @@ static bool is_before(const struct line *a, const struct line *b)
 
 struct line *gate_next(struct gate *g, ao_time now)
 {
-    struct line *next = NULL, *bar = NULL; /* the first that may go; and that nobody passes */
+    struct line *next = NULL, *bar = NULL; /* the first that may go; and that bars others */
     for (uint32_t i = 0; i < g->side_count; i++) {
         struct pairing_node *first = g->sides[i].lines.root;
         struct line *line = first ? line_of_place(first) : NULL;

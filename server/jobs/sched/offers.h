@@ -1,7 +1,7 @@
 /* Methods that workers offer, and stop to offer.
  *
- * Jobs of a method for which no worker is there stand in the queue of its pool, in their order, and
- * nobody takes them; those of a method that has no pool at all wait in `held`.
+ * Jobs of a method for which no worker is there stay in the queue of its pool, in their order;
+ * those of a method that has no pool at all wait in `held`.
  *
  * Thread: the jobs'.  Nothing here blocks or fails; without memory a method whose jobs were never
  * heard of is not remembered. */

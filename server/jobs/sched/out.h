@@ -5,9 +5,9 @@
  *        +-- out_recall(): it never begins       +-- out_disown(): it counts no more (an orphan)
  *
  * What counts, counts from the begin: the number of the attempt, its start in the history, its
- * timeout, the token of its bucket.  Nobody tells of a begin, since for most attempts that would
- * cost more than the attempt; it is looked for: when the attempt returns or says something, when
- * somebody asks, and otherwise after a while (`until`).
+ * timeout, the token of its bucket.  No message comes of a begin, since for most attempts that
+ * would cost more than the attempt; the jobs look for it: when the attempt returns or says
+ * something, when a client asks, and otherwise after a while (`until`).
  *
  * Thread: the jobs'.  Nothing here blocks or fails. */
 #ifndef ERGON_JOBS_OUT_H
@@ -31,8 +31,8 @@ static inline struct job *out_first_assigned(const struct scheduler *s, uint32_t
 
 /* Picked: its next attempt is about to be given. */
 void out_add(struct scheduler *s, struct job *job);
-/* It was not given, or has not begun and never will: it stands in no list, and has given back all
- * that it took to run.  `mark`: of the attempt; NULL. */
+/* Its attempt was not given, or has not begun and never will: the job leaves its list, and gives
+ * back all that it took to run.  `mark`: of the attempt; NULL. */
 void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *mark);
 
 /* The handler of an assigned job has begun, at this time of the activators' clock. */

@@ -6,8 +6,8 @@
  * too
  *      +--- any task of the pool is answered ------------------------------------- trying
  *
- * Who rests is given nothing; who tries is given one task at a time.  A try that goes on for longer
- * than a minute shows little, and another is begun beside it.
+ * A pool that rests gets no task; a pool that tries gets one at a time.  A try that goes on for
+ * longer than a minute shows little, and another is begun beside it.
  *
  * Thread: the jobs'.  Nothing here blocks or fails; without memory a pool does not rest. */
 #ifndef ERGON_JOBS_POOL_REST_H

@@ -2,7 +2,8 @@
 
 #include "server/jobs/sched/admission.h"
 
-/* With a single crash allowed nobody ran in one and may still run: then all are alike. */
+/* If a single crash makes a job dead, no job is left that ran in one: then there are no suspects.
+ */
 static bool is_suspect(const struct scheduler *s, const struct job *job)
 {
     return job->crashes > 0 && job->crashes + 1u >= s->settings->crashes &&
@@ -44,7 +45,7 @@ void quarantine_returned(struct scheduler *s, const struct job *job)
         ao_activate(s->ao);
 }
 
-/* The place stands reserved for whom it was granted to until that one has been out, or has gone
+/* The place stays reserved for the job that it was granted to until that has been out, or has gone
  * somewhere else. */
 void quarantine_grant(struct scheduler *s)
 {

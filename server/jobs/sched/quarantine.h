@@ -21,7 +21,7 @@ bool quarantine_take(struct scheduler *s, struct job *job);
 void quarantine_leave(struct scheduler *s, struct job *job);
 void quarantine_returned(struct scheduler *s, const struct job *job);
 
-/* Grants the place to who waits first, if it is free. */
+/* Grants the place, if it is free, to the job that has waited for it longest. */
 void quarantine_grant(struct scheduler *s);
 
 #endif

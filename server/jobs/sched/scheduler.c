@@ -92,7 +92,7 @@ void scheduler_move(struct scheduler *s, struct job_queue *q)
     ao_activate(s->ao);
 }
 
-/* They stand in the queue by their arrival. */
+/* The queue takes them by their arrival. */
 static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;

@@ -6,9 +6,9 @@
  *         |                 +------------+ taken back before it has begun
  *         +--> a wait: its time, a limit, a rate, a pause, quarantine, other jobs
  *
- * Whoever gives something back that another job waits for (a permit, a token, the place for
- * suspects) puts that job into `granted`; scheduler_admit() queues what stands there.  So giving
- * back never calls queueing, and may happen anywhere.
+ * Code that gives something back which another job waits for (a permit, a token, the place for
+ * suspects) puts that job into `granted`; scheduler_admit() queues the jobs that are there.  So
+ * giving back never calls queueing, and may happen anywhere.
  *
  * Thread: the jobs', which is the manager's activator.  Nothing here blocks. */
 #ifndef ERGON_JOBS_SCHEDULER_H
@@ -34,7 +34,7 @@ struct scheduler {
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
     const struct jobs_settings *settings; /* borrowed; its limits change between two steps */
     bool stopping;                        /* nothing is started any more */
-    struct tracer *tracer;                /* borrowed: that is told of spans; NULL: nobody is */
+    struct tracer *tracer;                /* borrowed: it gets the spans; NULL: there is none */
 
     struct pool_table pools; /* what is queued and what is assigned */
     struct job_list running; /* their current attempt has begun, in the order in which that was
@@ -46,9 +46,9 @@ struct scheduler {
     bool keeps_rates;         /* there is a file */
     struct job_queue *moving; /* queues of which what is held goes on, by `next_moving` */
     struct job_list granted;  /* what they waited for is theirs: to be queued again */
-    struct claims called;     /* of holds: they have what they waited for, and are to be told */
-    struct job *suspect;      /* who has the place for suspects; NULL: it is free */
-    struct job_list suspects; /* who wait for it */
+    struct claims called;     /* of holds: they have their permits, and are to be answered */
+    struct job *suspect;      /* it has the place for suspects; NULL: that is free */
+    struct job_list suspects; /* they wait for it */
 
     struct job *releasing, *releasing_last; /* ended: dependants are released in small steps */
     struct job_list released; /* what they waited for has ended: looked at in small steps */
@@ -63,7 +63,7 @@ struct scheduler_options {
     struct tasks *tasks;
     struct ao *ao;
     const struct jobs_settings *settings;
-    bool keeps_rates; /* there is a file that is told of the starts of rates */
+    bool keeps_rates; /* there is a file to which the starts of rates are written */
     struct tracer *tracer;
 };
 
@@ -79,7 +79,7 @@ void job_schedule(struct scheduler *s, struct job *job, bool front);
 /* Queues the jobs that were granted what they waited for. */
 void scheduler_admit(struct scheduler *s);
 
-/* What is held of this queue may go on, in small steps. */
+/* The jobs that are held of this queue may go on, in small steps. */
 void scheduler_move(struct scheduler *s, struct job_queue *q);
 
 /* A small step: dependants of what has ended, jobs of queues that go on.  True: nothing is left. */

@@ -11,7 +11,7 @@ static struct job_trace *trace_of(const struct job *job)
     return job->more ? job->more->trace : NULL;
 }
 
-/* NULL: nobody is told. */
+/* NULL: no span is made of the job. */
 static struct job_trace *told_trace_of(const struct scheduler *s, const struct job *job)
 {
     struct job_trace *trace = trace_of(job);

@@ -21,8 +21,8 @@
 bool spans_begin(struct scheduler *s, const struct job_spec *spec, uint64_t id,
                  struct job_spec *out);
 
-/* What the next attempt passes on: its span; or, where none is told, what came.  NULL: nothing. It
- * is valid until the next call of this for the job. */
+/* What the next attempt passes on: its own span, or, if none is traced, what the job was submitted
+ * with.  NULL: nothing.  It is valid until the next call of this for the job. */
 const struct trace_link *spans_link(const struct scheduler *s, struct job *job);
 
 /* The attempt `job->attempt` has begun: it waits no more. */

@@ -42,7 +42,7 @@ struct start_window {
 void start_window_init(struct start_window *w);
 void start_window_fini(struct start_window *w);
 
-/* A start at `now`; of one that is told after a later one, at the time of that. */
+/* A start at `now`; if a later start was added before it, it counts at the time of that. */
 void start_window_add(struct start_window *w, struct start_rate rate, ao_time now);
 /* Starts that were `age` before now, or longer: read back from a file, the oldest first. */
 void start_window_add_past(struct start_window *w, struct start_rate rate, ao_time age,
@@ -50,17 +50,17 @@ void start_window_add_past(struct start_window *w, struct start_rate rate, ao_ti
 /* Forgets the starts that have left the window. */
 void start_window_pass(struct start_window *w, struct start_rate rate, ao_time now);
 
-/* After start_window_pass(): so many more may start, while `promised` of them are spoken for. */
+/* After start_window_pass(): so many more may start, beside `promised` starts to come. */
 uint32_t start_window_free(const struct start_window *w, struct start_rate rate, uint64_t promised);
 /* When the next start leaves it; AO_NEVER: it is empty. */
 ao_time start_window_moves(const struct start_window *w, struct start_rate rate);
-/* When the n-th who waits (from 0) may start, if those before it, and the promised ones, start as
- * early as they may. */
+/* When the n-th job that waits (from 0) may start, if those before it, and the promised ones, start
+ * as early as they may. */
 ao_time start_window_opens(const struct start_window *w, struct start_rate rate, uint64_t promised,
                            uint32_t n, ao_time now);
 
 /* A start may have been before the clock's zero, since a clock begins with the machine: so what
- * stands in a mark is later than the clock's time by this. */
+ * a mark holds is later than the clock's time by this. */
 #define START_EPOCH ((ao_time)1 << 62)
 
 /* The i-th mark from the oldest; i < length. */
