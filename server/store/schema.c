@@ -85,14 +85,19 @@ static bool upgrade(sqlite3 *db, int version)
     return run(db, drop_views);
 }
 
+bool schema_make_tables(sqlite3 *db)
+{
+    return run(db, schema_tables) && upgrade(db, VERSION_OF_TABLES);
+}
+
 /* `version` 0: the file is empty. */
 static int make_tables(sqlite3 *db, int version)
 {
     char mark[128];
     snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
              SCHEMA_APPLICATION, schema_version);
-    return run(db, "BEGIN IMMEDIATE") && (version > 0 || run(db, schema_tables)) &&
-                   upgrade(db, version > 0 ? version : VERSION_OF_TABLES) &&
+    return run(db, "BEGIN IMMEDIATE") &&
+                   (version > 0 ? upgrade(db, version) : schema_make_tables(db)) &&
                    run(db, schema_views) && run(db, mark)
                ? 0
                : -1;

@@ -4,6 +4,7 @@
 #ifndef ERGON_STORE_SCHEMA_H
 #define ERGON_STORE_SCHEMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sqlite3.h>
@@ -14,9 +15,13 @@ enum {
 };
 
 extern const int schema_version;     /* what a file has in PRAGMA user_version */
-extern const char schema_tables[];   /* schema.sql */
+extern const char schema_tables[];   /* schema.sql; schema.c has the steps behind it */
 extern const char schema_views[];    /* views.sql */
 extern const char schema_not_ours[]; /* text: what the file is not, and what to do */
+
+/* Makes the tables of the present version, without views, in a database that has none.  False:
+ * sqlite3_errcode() says why. */
+bool schema_make_tables(sqlite3 *db);
 
 /* Makes the tables in an empty file, or takes an older one over, in one transaction; leaves one
  * that has them as it is.  0, or -1 and a text: no store of ours, of a newer version or one that is

@@ -89,8 +89,8 @@ int sound_tables(sqlite3 *db, const struct sound_report *report)
 {
     sqlite3 *model = NULL;
     int rc = sqlite3_open(":memory:", &model);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(model, schema_tables, NULL, NULL, NULL);
+    if (rc == SQLITE_OK && !schema_make_tables(model))
+        rc = sqlite3_errcode(model);
     if (rc == SQLITE_OK)
         rc = compare_all(model, db, report);
     sqlite3_close(model);
