@@ -17,7 +17,7 @@
     X(BUSY, 2, true, "a limit is reached; try again later")                                        \
     X(DEADLINE, 3, false, "the deadline passed before the result was there")                       \
     X(CANCELLED, 4, false, "the call was cancelled")                                               \
-    X(AUTH, 5, false, "say who you are first: server.auth, or a client certificate")               \
+    X(AUTH, 5, false, "authentication required: server.auth, or a client certificate")             \
     X(DENIED, 6, false, "this principal may not call this method")                                 \
     X(NOT_FOUND, 7, false, "there is no such thing")                                               \
     X(TOO_LARGE, 8, false, "a size limit is exceeded")                                             \

@@ -34,7 +34,7 @@
       "[{errors: text|pair|map, raw: bool, push: bool, half_close: bool}]", \
       "choose how this connection is answered; tells version and limits") \
     X(server_auth, "server.auth", OPEN, USES, COUNTED, OWN, \
-      "[token: str]", "say who you are; answers the principal") \
+      "[token: str]", "authenticate with a token; returns the principal") \
     X(server_ping, "server.ping", OPEN, USES, HARMLESS, OWN, \
       "[]", "answers \"pong\"") \
     X(server_cancel, "server.cancel", OPEN, USES, HARMLESS, OWN, \

@@ -29,7 +29,7 @@
       "limit or a second signal")                                                                  \
     X(CANCELLING,                                                                                  \
       "what still ran was cancelled; answers go out; the last connection or the limit")            \
-    X(STOPPING, "the threads are being joined; nobody waits any more")
+    X(STOPPING, "the threads are being joined; no client waits any more")
 
 enum lifecycle_phase {
 #define X(name, text) PHASE_##name,

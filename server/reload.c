@@ -24,8 +24,8 @@ static bool allows_any(const struct config *c, size_t listener)
 static void note_vain_patterns(const struct config *c, const struct token_table *tokens)
 {
     static const char event[] = "this pattern grants no right over others, as it once did";
-    static const char hint[] = "who is to act on tasks of other tenants needs task.any by its own "
-                               "name: docs/running.md, Upgrade";
+    static const char hint[] = "to act on tasks of other tenants, a principal needs the right "
+                               "task.any by its own name: docs/running.md, Upgrade";
 
     if (tokens && token_table_vain_line(tokens) > 0)
         log_warn(event, LOG_STR("file", c->tokens_file),

@@ -39,7 +39,7 @@ static const char *doubt_of(const struct framing *f, bool has_body)
     if (f->hosts > 1)
         return "there is more than one Host";
     if (f->lengths + f->codings > 1)
-        return "the length of the body is told more than once";
+        return "the length of the body is given more than once";
     if (f->length && !is_number(f->length))
         return "Content-Length is no number";
     if (f->codings > 0)

@@ -278,7 +278,7 @@ static void check_patterns(const struct subject *s, const char *path,
         if (strpbrk(text, ", \t"))
             wrong(s, path, "\"%.100s\": a pattern has neither a comma nor a blank", text);
         else if (star && star[1] != '\0')
-            wrong(s, path, "\"%.100s\": '*' stands only at the end of a pattern", text);
+            wrong(s, path, "\"%.100s\": '*' is allowed only at the end of a pattern", text);
     }
 }
 

@@ -221,7 +221,7 @@ static void walk_map(struct walk *w, const struct config_target *t, yaml_node_t 
         if (name->type != YAML_SCALAR_NODE)
             problem_at(w, name, NULL, "a key is a single word");
         else if ((twin = earlier(w, map, pair, scalar_text(name))))
-            problem_at(w, name, NULL, "\"%s\" stands here a second time (first in line %u)",
+            problem_at(w, name, NULL, "\"%s\" is set a second time (first in line %u)",
                        scalar_text(name), line_of(twin));
         else
             take_pair(w, t, group, name, yaml_document_get_node(w->document, pair->value));

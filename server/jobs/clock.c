@@ -57,8 +57,9 @@ void clock_recover(struct jobs *jobs)
     uint64_t now = table_wall_of(&jobs->table, activator_clock(jobs->activator));
     if (last <= now)
         return;
-    log_warn("the clock stands before the store's last commit: what is left of delays stays",
-             LOG_UINT("seconds", (last - now) / AO_S(1)));
+    log_warn(
+        "the clock is behind the store's last commit: delays go on with the time that was left",
+        LOG_UINT("seconds", (last - now) / AO_S(1)));
     enum store_error error = store_set_back(jobs->store, last - now);
     if (error != STORE_OK)
         log_error("times in the store could not be set back",

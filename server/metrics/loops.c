@@ -174,7 +174,7 @@ static void write_workers(struct metrics_text *t, const struct rpc_shared *s)
     write_one(t, "ergon_worker_slots", METRICS_GAUGE, NULL, slots, "Tasks that they take at once.");
     write_one(t, "ergon_workers_gone", METRICS_COUNTER, NULL, gone, "Workers that have left.");
     write_one(t, "ergon_worker_strange_answers", METRICS_COUNTER, NULL, strange,
-              "Answers of workers that nobody asked for.");
+              "Answers of workers to calls that they do not have.");
 }
 
 void write_connections(struct metrics_text *t, const struct rpc_shared *s)
@@ -191,7 +191,7 @@ void write_connections(struct metrics_text *t, const struct rpc_shared *s)
     write_one(t, "ergon_connections_gave_way", METRICS_COUNTER, NULL, n.gave_way,
               "Connections that were closed for another, since a limit was reached.");
     write_one(t, "ergon_newcomers", METRICS_GAUGE, NULL, n.newcomers,
-              "Connections that have not said who they are.");
+              "Connections that are not authenticated.");
     write_one(t, "ergon_messages", METRICS_COUNTER, NULL, n.messages, "Messages that were read.");
     write_one(t, "ergon_received_bytes", METRICS_COUNTER, "bytes", n.bytes_in,
               "Bytes that were read from connections.");

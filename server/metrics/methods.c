@@ -181,7 +181,7 @@ static void write_processor(struct metrics_text *t, const struct method_board *b
         "ergon_method_processor_seconds", METRICS_COUNTER, "seconds",
         "Processor time that handlers of the method have used in this process: of a stepped one "
         "the "
-        "time of its steps. Of brief ones a sample is measured, and stands for the others."};
+        "time of its steps. Of brief ones a sample is measured and counted for all."};
     char labels[LABELS_MAX];
 
     metrics_begin(t, &f);
@@ -226,7 +226,7 @@ static void write_rows(struct metrics_text *t, const struct method_board *b)
     static const struct metrics_family run = {
         "ergon_method_run_seconds", METRICS_HISTOGRAM, "seconds",
         "How long tasks took from their begin to their end, sleeps and other waits included. Of "
-        "brief methods (below 2 us) one in 64 is measured, and stands for the others."};
+        "brief methods (below 2 us) one in 64 is measured and counted for all."};
 
     write_field(t, b, &running, offsetof(struct row, running));
     write_field(t, b, &parked, offsetof(struct row, parked));
@@ -247,7 +247,7 @@ static void write_registry(struct metrics_text *t, const struct rpc_shared *s, u
     }
     write_one(t, "ergon_methods", METRICS_GAUGE, NULL, methods, "Methods that are known.");
     write_one(t, "ergon_methods_without_executor", METRICS_GAUGE, NULL, nobody,
-              "Of these, those that nobody runs now.");
+              "Of these, those that no executor runs now.");
 }
 
 bool write_methods(struct metrics_text *t, const struct rpc_shared *s, struct method_board *b)

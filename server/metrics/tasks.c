@@ -79,8 +79,7 @@ void write_executors(struct metrics_text *t, const struct rpc_shared *s)
         [DONE] = {"ergon_executor_done", METRICS_COUNTER, NULL, "Tasks that were done."},
         [FAILED] = {"ergon_executor_failed", METRICS_COUNTER, NULL, "Tasks that failed."},
         [BUSY] = {"ergon_executor_busy_seconds", METRICS_COUNTER, "seconds",
-                  "Time in handlers; of brief ones one in 16 is measured, and stands for the "
-                  "others."}};
+                  "Time in handlers; of brief ones one in 16 is measured and counted for all."}};
     struct tasks_info all;
 
     tasks_info(s->tasks, &all);
@@ -147,8 +146,8 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s)
                                                  "Submitted tasks that are kept, by state."};
     static const struct metrics_family late = {
         "ergon_cron_late_seconds", METRICS_HISTOGRAM, "seconds",
-        "How long after its time a cron's task was submitted: for want of room, or since nobody's "
-        "clock ran."};
+        "How long after its time a cron's task was submitted: for want of room, or since no server "
+        "ran."};
     struct jobs_info j;
 
     jobs_look(s->jobs); /* for the next scrape */

@@ -196,7 +196,7 @@ static bool read_options(struct rpc_request *rq, struct reader *r, struct look_t
         return false;
     if (n->kill && !all && connection_filter_is_empty(f)) {
         rpc_refuse(rq, ERGON_E_BAD_PARAMS,
-                   "the filter is empty; whoever means all connections says all: true");
+                   "the filter is empty; to select all connections, pass all: true");
         return false;
     }
     if (n->limit > PAGE_MOST)

@@ -295,7 +295,8 @@ void job_request_name(struct rpc_request *rq)
 
 static bool read_name_of_tenant(struct job_request *jr, struct name_arguments *named)
 {
-    const struct option own[] = {{"tenant", option_name, &named->tenant, "whose it is: a name"}};
+    const struct option own[] = {
+        {"tenant", option_name, &named->tenant, "its owner: the name of a tenant"}};
 
     if (jr->count < 1 || jr->count > 2 || !option_name(&jr->r, &named->name)) {
         rpc_refuse_params(jr->rq, "");

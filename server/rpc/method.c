@@ -123,7 +123,7 @@ static bool admit(struct rpc_request *rq, struct span method, const void *lastin
     int len = (int)(method.len < 256 ? method.len : 256);
 
     if (!p) {
-        rpc_refuse(rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
+        rpc_refuse(rq, ERGON_E_AUTH, "authentication required: call server.auth with a token");
         return false;
     }
     if (access == RPC_KNOWN || may_call(rq, method, lasting))

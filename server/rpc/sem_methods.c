@@ -210,7 +210,8 @@ void serve_sem_delete(struct rpc_request *rq)
 static bool read_whose(struct job_request *jr, uint32_t count)
 {
     struct span *tenant = &jr->op->semaphore.tenant;
-    const struct option options[] = {{"tenant", option_name, tenant, "whose it is: a name"}};
+    const struct option options[] = {
+        {"tenant", option_name, tenant, "its owner: the name of a tenant"}};
     bool good = read_options(jr, count, options, 1);
     job_request_keep(jr, tenant);
     return good;
@@ -232,7 +233,7 @@ void serve_sem_revoke(struct rpc_request *rq)
         return;
     bool good = jr.count > 1 && read_uint(&jr.r, &jr.op->semaphore.fence);
     if (!good)
-        rpc_refuse_params(rq, "; a fence is the number that sem.explain tells");
+        rpc_refuse_params(rq, "; a fence is the number that sem.explain shows");
     finish(&jr, good && read_whose(&jr, 2), false);
 }
 

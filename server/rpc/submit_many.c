@@ -126,7 +126,8 @@ static bool still_may(struct reading *g)
         (who && rights_within(op->rights, principal_rights(who), span_text(op->cls->method))))
         return true;
     if (!who)
-        rpc_refuse(g->jr.rq, ERGON_E_AUTH, "say who you are first: call server.auth with a token");
+        rpc_refuse(g->jr.rq, ERGON_E_AUTH,
+                   "authentication required: call server.auth with a token");
     else
         rpc_refuse(g->jr.rq, ERGON_E_DENIED,
                    "the rights for this were reduced while it was read; send it again");

@@ -84,7 +84,7 @@ static bool read_all(struct job_request *jr)
     if (all || means_something(&sweep->filter))
         return true;
     rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS,
-               "the filter is empty; whoever means all tasks says all: true");
+               "the filter is empty; to select all tasks, pass all: true");
     return false;
 }
 

@@ -115,7 +115,7 @@ static void require_sense(const struct activator_options *o)
     require(o->core == -1 || (o->core < CPU_SETSIZE && core_exists(o->core)),
             "the core does not exist");
     require(!o->poller || (o->poller->poll && o->poller->wake), "the poller lacks a function");
-    require(!o->clock || o->clock->now, "the clock tells no time");
+    require(!o->clock || o->clock->now, "the clock lacks its function");
 }
 
 struct activator *activator_open(const struct activator_options *options)

@@ -54,16 +54,15 @@ static bool bad_column(struct reading *r, const char *table, uint64_t id,
                        const struct row_column *column)
 {
     store_damaged(r->error, r->size, path_of(r->store),
-                  "row %lld of `%s` has something in the column %s that cannot stand there",
-                  (long long)id, table, column->name);
+                  "row %lld of `%s` has an impossible value in the column %s", (long long)id, table,
+                  column->name);
     return false;
 }
 
 static bool out_of_order(struct reading *r, const char *table, uint64_t id)
 {
     store_damaged(r->error, r->size, path_of(r->store),
-                  "row %lld of `%s` stands where none of that number can stand", (long long)id,
-                  table);
+                  "row %lld of `%s` has a number that no row can have", (long long)id, table);
     return false;
 }
 
@@ -83,8 +82,8 @@ static bool bad_name(struct reading *r, const char *table, struct span name,
                      const struct row_column *column)
 {
     store_damaged(r->error, r->size, path_of(r->store),
-                  "row \"%.*s\" of `%s` has something in the column %s that cannot stand there",
-                  (int)name.len, (const char *)name.at, table, column->name);
+                  "row \"%.*s\" of `%s` has an impossible value in the column %s", (int)name.len,
+                  (const char *)name.at, table, column->name);
     return false;
 }
 

@@ -406,8 +406,8 @@ void log_check_text(const struct log_look *look, char *text, size_t size)
                  look->log_size);
     else if (look->lost == 0)
         snprintf(text, size,
-                 "its log (-wal, %" PRIu64 " bytes) is none: something was written over it, and "
-                 "what it had cannot be told",
+                 "its log (-wal, %" PRIu64
+                 " bytes) is damaged: something was written over it, and its commits are unknown",
                  look->log_size);
     else
         snprintf(text, size,

@@ -47,7 +47,7 @@ int store_raise_attempts(struct store *s, char *error, size_t size)
         return -1;
     }
     if (changed > 0)
-        log_info("nothing tells which tasks ran when the last server ended: the numbers of their "
+        log_info("it is unknown which tasks ran when the last server ended: the numbers of their "
                  "attempts skip one",
                  LOG_UINT("tasks", changed));
     return 0;

@@ -86,10 +86,10 @@ uint32_t file_rights_count(const struct config *c)
 /* ---- listeners that anybody may use ---- */
 
 static const char unguarded_event[] =
-    "whoever reaches this listener may do everything, to tasks of all "
+    "anyone who reaches this listener may do everything, to tasks of all "
     "tenants too";
 static const char unguarded_hint[] =
-    "say who may do what: roles, an allow of the listener, or a tokens_file";
+    "restrict access by roles, an allow of the listener, or a tokens_file";
 
 /* The same rule as nobody_says() in server/net/connection/admit.c. */
 static bool is_unguarded(const struct config *c, const struct config_listener *l)

@@ -71,11 +71,11 @@ static const char *add_line(struct collector_headers *h, char *line, size_t len)
         return "write \"Name: value\"";
     *colon = 0;
     if (!is_name(line))
-        return "in front of the colon stands no name of a header";
+        return "there is no valid header name before the colon";
     if (is_reserved(line))
         return "this header is the server's own to say";
     if (is_there(h, line))
-        return "this header stands there twice";
+        return "this header is given twice";
     if (h->count == COLLECTOR_HEADERS_MAX)
         return "more than 32 headers";
     h->names[h->count] = line;

@@ -148,7 +148,7 @@ static const char *text_of(enum ergon_error outcome)
         return "no worker has this id";
     if (outcome == ERGON_E_DENIED)
         return "it is a worker of another principal: that needs worker.any, by its own name";
-    return "it was told, and the manager does not answer: worker.list shows when it does";
+    return "the worker was notified, but the manager has not answered yet: see worker.list";
 }
 
 static enum ergon_error end_of_search(struct census *n, struct span msgid)

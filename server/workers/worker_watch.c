@@ -119,7 +119,7 @@ static enum ao_verdict look_for_late(struct ao *self)
     if (first == AO_NEVER || link->why)
         return AO_DONE;
     if (now - first >= limit) {
-        worker_close(link, "it went on with what nobody waits for, longer than workers.give_up");
+        worker_close(link, "it kept running an abandoned task for longer than workers.give_up");
         return AO_DONE;
     }
     ao_time end = first + limit, soonest = now + limit / LOOKS;

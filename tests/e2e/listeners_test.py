@@ -578,7 +578,7 @@ class Unguarded(Folder):
         everywhere = ("--listen", "ergon://0.0.0.0:0", "--insecure")
         here = ("--listen", "ergon://127.0.0.1:0", "--listen", f"unix://{self.folder}/socket")
         said = self.said(*everywhere, *here)
-        self.assertIn("ergon://0.0.0.0:0: whoever reaches this listener may do everything", said)
+        self.assertIn("ergon://0.0.0.0:0: anyone who reaches this listener may do everything", said)
         self.assertEqual(len(said.splitlines()), 1)
         self.assertEqual(self.said(*here), "")
         cert, key = self_signed(self.folder)

@@ -211,7 +211,7 @@ class OtherSides(PipesTest):
         folder = scratch(self.addCleanup)
         with Server("--tokens", write_tokens(folder, {"ann": "*"})) as guarded:
             status, _, err = run_ergon(guarded.urls[0], "call", "echo", "x")
-            self.assertEqual((status, err), (AUTH, "ergon call: AUTH: say who you are first; give a token with --token-file, or a context that has one\n"))
+            self.assertEqual((status, err), (AUTH, "ergon call: AUTH: authentication required; give a token with --token-file, or a context that has one\n"))
             self.says(AUTH, "no such token", "--token-file", url=guarded.urls[0], env={"ERGON_TOKEN": "wrong"})
             self.assertEqual(run_ergon(guarded.urls[0], "call", "echo", "x", env={"ERGON_TOKEN": token_of("ann")})[:2], (OK, b"x"))
 

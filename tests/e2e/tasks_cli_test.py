@@ -177,7 +177,7 @@ class TasksTest(KeptTest):
         self.assertEqual((task["priority"], task["state"]), (9, "delayed"))
         self.assertEqual(self.json("task", "run-now", id)["due"], None)
         self.assertEqual(self.ergon("task", "wait", id), f"{id} done\n")
-        self.assertIn("only one that waits", self.complaint("task", "change", "--priority", "1", id, status=REMOTE))
+        self.assertIn("only a task that waits", self.complaint("task", "change", "--priority", "1", id, status=REMOTE))
         self.assertIn("nothing is to change", self.complaint("task", "change", id, status=USAGE))
 
     def test_steering_by_a_filter(self):

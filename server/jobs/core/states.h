@@ -65,7 +65,7 @@ static inline bool job_state_runs(enum job_state s)
 
 /* Why it is where it is: X(NAME, "name", "what it means").  Each has a test of task.explain. */
 #define JOB_REASONS(X)                                                                             \
-    X(TURN, "turn", "it stands in the queue, and its turn has not come")                           \
+    X(TURN, "turn", "it is queued, and its turn has not come")                                     \
     X(EXECUTORS, "executors", "it is the next, and every executor of its kind is full")            \
     X(NO_EXECUTOR, "no_executor", "no executor runs its method")                                   \
     X(PAUSED, "paused", "its queue is paused")                                                     \
@@ -80,7 +80,7 @@ static inline bool job_state_runs(enum job_state s)
     X(LOST, "lost", "the worker that had it was lost, and the next attempt has a time")            \
     X(COMMIT, "commit", "its submission, or how its last attempt ended, is being written to disk") \
     X(STORE, "store", "the store cannot write; it is tried again")                                 \
-    X(ASSIGNED, "assigned", "it stands in the queue of an executor")                               \
+    X(ASSIGNED, "assigned", "it is queued at an executor")                                         \
     X(RUNNING, "running", "its handler runs")                                                      \
     X(PARKED, "parked", "its handler waits for something")                                         \
     X(ENDED, "ended", "it has ended")

@@ -13,9 +13,8 @@ static bool admit(struct operation *op)
     struct span name = op->event.name;
     if (operation_may_object(op, &(struct rights_object){.tenant = op->tenant, .key = name}))
         return true;
-    operation_refuse(op, ERGON_E_DENIED,
-                     "a role's `keys` have to name \"%.*s\" for who uses an event", (int)name.len,
-                     (const char *)name.at);
+    operation_refuse(op, ERGON_E_DENIED, "to use the event, a role's `keys` have to name \"%.*s\"",
+                     (int)name.len, (const char *)name.at);
     return false;
 }
 

@@ -136,8 +136,8 @@ bool operation_admit_run(struct operation *op, const struct job *job)
     if (operation_may_run(op, job))
         return true;
     operation_refuse(op, ERGON_E_DENIED,
-                     "who has a task run must be allowed to call its method, which \"%.*s\" is; a "
-                     "role, or the line in the token file, has to name it",
+                     "to have the task run, a principal needs the right to call its method "
+                     "\"%.*s\"; a role, or the line in the token file, has to name it",
                      (int)job->queue->name.len, (const char *)job->queue->name.at);
     return false;
 }
@@ -168,7 +168,7 @@ struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t
         operation_meet(op, job);
         return job;
     }
-    operation_refuse(op, ERGON_E_NOT_FOUND, "no task %s: it never was, or was forgotten",
+    operation_refuse(op, ERGON_E_NOT_FOUND, "no task %s: it never existed, or was forgotten",
                      id_text(id, text));
     return NULL;
 }

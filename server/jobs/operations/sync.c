@@ -16,9 +16,10 @@ bool sync_possible(struct jobs *jobs, struct operation *op)
 
 static void refuse(struct operation *op, enum store_error error)
 {
-    operation_refuse(op, ERGON_E_STORE,
-                     "it is so now, but until that can be written, a restart forgets it: %s",
-                     store_error_text(error));
+    operation_refuse(
+        op, ERGON_E_STORE,
+        "the change is in effect, but until it can be written, a restart forgets it: %s",
+        store_error_text(error));
 }
 
 static void answer(const struct jobs *jobs, struct operation *op)

@@ -356,7 +356,7 @@ int recover_board(struct jobs *jobs, char *error, size_t size)
         return -1;
     }
     if (was == STORE_BOARD_KEPT && !board_is_sound(board)) {
-        log_warn("the file that tells what ran at the last crash is damaged");
+        log_warn("the file that lists the tasks that ran at the last crash is damaged");
         was = STORE_BOARD_LOST;
     }
     if (was != STORE_BOARD_KEPT &&

@@ -82,7 +82,7 @@ static bool is_open(const struct job *job)
 static enum ergon_error unknown(uint64_t id, bool any, char *text, size_t size)
 {
     char name[ID_TEXT_SIZE];
-    snprintf(text, size, "%s: no task %s: it never was, or was forgotten",
+    snprintf(text, size, "%s: no task %s: it never existed, or was forgotten",
              any ? "after_any" : "after", id_text(id, name));
     return ERGON_E_NOT_FOUND;
 }

@@ -31,7 +31,7 @@ static bool admit(struct operation *op)
     if (operation_may_object(op, &(struct rights_object){.tenant = tenant_of(op), .key = a->name}))
         return true;
     operation_refuse(op, ERGON_E_DENIED,
-                     "a role's `keys` have to name \"%.*s\" for who uses a semaphore",
+                     "to use the semaphore, a role's `keys` have to name \"%.*s\"",
                      (int)a->name.len, (const char *)a->name.at);
     return false;
 }

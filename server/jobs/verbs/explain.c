@@ -531,7 +531,7 @@ static void say_suspect(const struct question *q, struct job *job, char *text, s
 
     const struct job *out = jobs->sched.suspect;
     if (out && len > 0 && (size_t)len < size)
-        snprintf(text + len, size - (size_t)len, "; %s is out",
+        snprintf(text + len, size - (size_t)len, "; %s is running",
                  may_name(q, job, out) ? id_text(out->id, id) : "one that you may not see");
 }
 

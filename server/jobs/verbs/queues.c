@@ -166,7 +166,7 @@ bool queues_save(struct jobs *jobs)
 static void refuse(struct operation *op, const struct job_queue *q, enum store_error error)
 {
     operation_refuse(op, ERGON_E_STORE,
-                     "the queue is %s now, but until that can be written, a restart forgets it: %s",
+                     "the queue is %s now, but until it can be written, a restart forgets it: %s",
                      q->paused     ? "paused"
                      : q->draining ? "draining"
                                    : "open",
@@ -303,7 +303,8 @@ static void say_queue(const struct jobs *jobs, const struct job_queue *q, enum j
 
     if (reason == JOB_WHY_TURN)
         snprintf(text, size,
-                 "it flows: %" PRIu64 " queued, %" PRIu64 " held back by something of their own",
+                 "it is served: %" PRIu64 " queued, %" PRIu64
+                 " held back by something of their own",
                  queued, waiting);
     else if (reason == JOB_WHY_NO_EXECUTOR)
         explain_no_executor(jobs, q, text, size);

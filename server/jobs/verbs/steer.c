@@ -98,9 +98,10 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
         (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
         return;
     if (!job_retry(&jobs->sched, job)) {
-        operation_refuse(op, ERGON_E_BAD_PARAMS,
-                         "task %s is %s: only one that ended otherwise than done is tried again",
-                         id_text(job->id, id), job_state_names[job->state]);
+        operation_refuse(
+            op, ERGON_E_BAD_PARAMS,
+            "task %s is %s: only a failed, dead, expired or cancelled task can be retried",
+            id_text(job->id, id), job_state_names[job->state]);
         return;
     }
     pack_init(p);
@@ -129,9 +130,10 @@ static bool may_forget(struct jobs *jobs, struct operation *op, struct job *job)
         return false;
     }
     if (job_state_open((enum job_state)job->state)) {
-        operation_refuse(op, ERGON_E_BAD_PARAMS,
-                         "task %s is %s: only one that has ended is forgotten; task.cancel ends it",
-                         id_text(job->id, id), job_state_names[job->state]);
+        operation_refuse(
+            op, ERGON_E_BAD_PARAMS,
+            "task %s is %s: only a task that has ended can be forgotten; task.cancel ends it",
+            id_text(job->id, id), job_state_names[job->state]);
         return false;
     }
     dependencies_finish(&jobs->sched, job);
@@ -213,8 +215,8 @@ static void serve_change(struct jobs *jobs, struct operation *op)
         return;
     if (!take_back(jobs, job)) {
         operation_refuse(op, ERGON_E_BAD_PARAMS,
-                         "task %s is %s: only one that waits can be changed", id_text(job->id, id),
-                         job_state_names[job->state]);
+                         "task %s is %s: only a task that waits can be changed",
+                         id_text(job->id, id), job_state_names[job->state]);
     } else if (may_change(jobs, op, job)) {
         job_change(&jobs->sched, job, &op->change.change);
         answer_change(jobs, op, job, true);

@@ -200,7 +200,7 @@ static void finish(struct jobs *jobs, struct operation *op)
 static void answer_one(struct jobs *jobs, struct operation *op)
 {
     struct operation_reply *reply = &op->reply;
-    _Static_assert((size_t)OUTCOME_MAX <= sizeof reply->text, "the answer stands in the text");
+    _Static_assert((size_t)OUTCOME_MAX <= sizeof reply->text, "the text has room for the answer");
     uint8_t *at = (uint8_t *)reply->text;
     if (op->submission.outcomes[0].error != ERGON_OK) {
         submission_refuse(op);

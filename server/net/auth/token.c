@@ -89,7 +89,7 @@ static bool parse_methods(const struct parse *p, const char *methods)
             return bad(p, "a method is empty: write \"echo,server.*\", or \"*\" for all");
         const char *star = memchr(at, '*', len);
         if (star != NULL && star != at + len - 1)
-            return bad(p, "'*' stands only at the end of a method pattern");
+            return bad(p, "'*' is allowed only at the end of a method pattern");
         at += len;
         if (*at == '\0')
             return true;
@@ -119,8 +119,8 @@ static bool parse_end(const struct parse *p, const char *text, struct token_line
     if (text == NULL)
         return true;
     if (strncmp(text, prefix, sizeof prefix - 1) != 0)
-        return bad(p, "behind the methods, which are separated by commas without blanks, stands "
-                      "nothing but expires=TIME");
+        return bad(p, "only expires=TIME may follow the methods, which are separated by commas "
+                      "without blanks");
     if (instant_parse(span_text(text + sizeof prefix - 1), &line->expires) && line->expires > 0)
         return true;
     return bad(p, "the end of a token is a moment such as expires=2027-01-01T00:00:00Z");
@@ -164,8 +164,8 @@ static bool parse_line(const struct parse *p, struct token_table *t, char *text)
     if (strtok_r(NULL, blank, &rest) != NULL)
         return bad(p, "methods are separated by commas, without blanks");
     if (principal_is_full_name(name))
-        return bad(p, "the name of a principal does not begin with token:, cert:, unix: or "
-                      "address:, which stand for how it says who it is");
+        return bad(p, "the name of a principal cannot begin with token:, cert:, unix: or address:, "
+                      "the prefixes of ways to authenticate");
     return parse_end(p, end, &line) && parse_methods(p, methods) &&
            take_line(p, t, &line, name, methods);
 }

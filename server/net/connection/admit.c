@@ -207,7 +207,7 @@ static bool admit_by_socket(struct connection *c)
     const char *name = conn_slot_user(c->slot);
 
     if (name == NULL)
-        return refuse(c, "the system does not say who the peer is");
+        return refuse(c, "the system gives no name for the user of the peer");
     return become(c, PRINCIPAL_UNIX, name);
 }
 

@@ -35,7 +35,7 @@ static const char *time_out_text(const struct connection *c)
            : c->state == CONN_FLUSHING  ? "peer does not read"
            : !conn_answerable(c)        ? "peer does not close"
            : activator_now(c->loop->activator) >= unauthenticated_deadline(c)
-               ? "it did not say who it is in time (limits.auth_timeout)"
+               ? "not authenticated in time (limits.auth_timeout)"
                : "idle for too long";
 }
 

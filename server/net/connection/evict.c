@@ -72,7 +72,7 @@ void unauthenticated_make_room(struct net_loop *l)
     const struct places *p = &l->unauthenticated.places;
 
     if (l->limits.newcomers > 0 && p->count > l->limits.newcomers)
-        evict(p, unauthenticated_of, 0, "too many have not said who they are (limits.newcomers)");
+        evict(p, unauthenticated_of, 0, "too many unauthenticated connections (limits.newcomers)");
 }
 
 void unauthenticated_shakes(struct connection *c)
@@ -90,8 +90,8 @@ void unauthenticated_shakes(struct connection *c)
 
 /* --- For the acceptor: no place is left --- */
 
-static const char is_full[] = "all places are taken, and who has few or none comes before who has "
-                              "many (limits.connections)";
+static const char is_full[] = "all connection slots are in use: principals with few connections "
+                              "take precedence over those with many (limits.connections)";
 
 static bool is_at_work(const struct connection *c)
 {

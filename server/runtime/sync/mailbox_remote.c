@@ -22,7 +22,7 @@ struct ao_mailbox_remote *ao_mailbox_remote_ref(struct ao_mailbox_remote *r)
 {
     /* Relaxed: the caller has a reference. */
     uint32_t refs = atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
-    require(refs > 0 && refs < UINT32_MAX, "nobody holds a reference, or too many do");
+    require(refs > 0 && refs < UINT32_MAX, "there is no reference, or there are too many");
     return r;
 }
 
@@ -140,7 +140,7 @@ void ao_mailbox_remote_close(struct ao_mailbox_remote *r)
 struct ao_mailbox_remote *ao_mailbox_share(struct ao_mailbox *m, struct ao_port *port,
                                            uint32_t share, void (*orphan)(struct ao_mail *mail))
 {
-    require(orphan, "nobody takes what cannot be delivered");
+    require(orphan, "no function takes what cannot be delivered");
     if ((int64_t)m->room <= (int64_t)share)
         return NULL;
     struct ao_mailbox_remote *r = calloc(1, sizeof(*r));

@@ -146,7 +146,7 @@ struct ao_sem_remote *ao_sem_remote_ref(struct ao_sem_remote *r)
 {
     /* Relaxed: the caller has a reference. */
     uint32_t refs = atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
-    require(refs > 0 && refs < UINT32_MAX, "nobody holds a reference, or too many do");
+    require(refs > 0 && refs < UINT32_MAX, "there is no reference, or there are too many");
     return r;
 }
 

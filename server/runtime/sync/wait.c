@@ -79,7 +79,7 @@ static void consume(struct ao *self, struct ao_wait *w)
 
 void ao_wait_prepare(struct ao *self, struct ao_wait *w)
 {
-    require(w->kept || !w->held, "nobody has looked at what the record was granted");
+    require(w->kept || !w->held, "the owner has not looked at what the record was granted");
     require(w->outcome != AO_WAIT_PENDING, "the record waits for something already");
     if (w->kept)
         ao_wait_cancel(w); /* a permit that it still holds from an earlier wait */
@@ -178,7 +178,7 @@ void ao_wait_grant(struct ao_wait *w, const struct ao_wait_class *cls, void *on,
 void ao_wait_push(struct ao_wait_queue *q, struct ao_wait *w)
 {
     struct ao_wait *first = q->first;
-    require(!w->next, "the record stands in a queue already");
+    require(!w->next, "the record is in a queue already");
     if (!first) {
         q->first = w->prev = w->next = w;
         return;
@@ -191,7 +191,7 @@ void ao_wait_push(struct ao_wait_queue *q, struct ao_wait *w)
 
 void ao_wait_remove(struct ao_wait_queue *q, struct ao_wait *w)
 {
-    require(q->first && w->next, "the record stands in no queue");
+    require(q->first && w->next, "the record is in no queue");
     if (q->first == w)
         q->first = w->next == w ? NULL : w->next;
     w->prev->next = w->next;

@@ -100,7 +100,7 @@ struct ao_handle *ao_handle_ref(struct ao_handle *handle)
 {
     /* Relaxed: the caller has a reference; nothing is published. */
     uint32_t holders = atomic_fetch_add_explicit(&handle->holders, 1, memory_order_relaxed);
-    require(holders > 0 && holders < UINT32_MAX, "nobody holds the handle");
+    require(holders > 0 && holders < UINT32_MAX, "no caller holds the handle");
     return handle;
 }
 

@@ -205,7 +205,7 @@ static bool take_counters(struct import *im, json_t *value)
 static bool stands_right(struct import *im, bool is_head)
 {
     return (im->headed != is_head && !im->ended) ||
-           refuse(im, "it stands in the wrong place: {\"store\": ...} is the first line, "
+           refuse(im, "it is in the wrong place: {\"store\": ...} is the first line, "
                       "{\"counters\": ...} the last");
 }
 

@@ -54,17 +54,17 @@ static void on_gap(void *arg, int64_t from, int64_t to)
     if (from == INT64_MIN && to == INT64_MAX)
         FOUND(s, "nothing of `%s` can be read", s->table);
     else if (to == INT64_MAX)
-        FOUND(s, "`%s`: what stands behind number %" PRId64 " cannot be read", s->table, from - 1);
+        FOUND(s, "`%s`: rows after number %" PRId64 " cannot be read", s->table, from - 1);
     else
-        FOUND(s, "`%s`: what stands from number %" PRId64 " to %" PRId64 " cannot be read",
-              s->table, from, to - 1);
+        FOUND(s, "`%s`: rows from number %" PRId64 " to %" PRId64 " cannot be read", s->table, from,
+              to - 1);
 }
 
 static void bad_column(struct salvage *s, const struct row_map *m, uint64_t id,
                        const struct row_column *c)
 {
-    FOUND(s, "row %" PRId64 " of `%s` has something in the column %s that cannot stand there",
-          (int64_t)id, m->table, c->name);
+    FOUND(s, "row %" PRId64 " of `%s` has an impossible value in the column %s", (int64_t)id,
+          m->table, c->name);
 }
 
 /* --- Tasks --- */
@@ -267,8 +267,8 @@ static void give_plain(struct salvage *s, sqlite3_stmt *st)
     const char *fault = bad ? NULL : salvage_fault(s->o, s->plain, &row);
     struct span key = key_of(st);
     if (bad)
-        FOUND(s, "row \"%.*s\" of `%s` has something in the column %s that cannot stand there",
-              (int)key.len, (const char *)key.at, m->table, bad->name);
+        FOUND(s, "row \"%.*s\" of `%s` has an impossible value in the column %s", (int)key.len,
+              (const char *)key.at, m->table, bad->name);
     else if (fault)
         FOUND(s, "row \"%.*s\" of `%s`: %s", (int)key.len, (const char *)key.at, m->table, fault);
     else

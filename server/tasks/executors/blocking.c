@@ -610,7 +610,7 @@ bool blocking_want(struct blocking *b, bool wanted)
 {
     atomic_store_explicit(&b->wanted, wanted, memory_order_release);
     if (wanted && !b->started && blocking_start(b) != 0)
-        log_error("no thread for a blocking executor that is to stand in", LOG_INT("errno", errno));
+        log_error("cannot start the thread of a spare blocking executor", LOG_INT("errno", errno));
     if (!b->started)
         return !wanted;
     if (is_present(b) != wanted)

@@ -42,7 +42,7 @@ static void name_it(const struct executor *e, const struct outlived *o)
 {
     char executor[24];
     executor_name(e, executor, sizeof executor);
-    log_warn("blocking handler has outlived its task: nobody waits for its result",
+    log_warn("a blocking handler has outlived its task: its result will be dropped",
              LOG_STR("executor", executor), LOG_STR("module", o->method ? o->method->module : NULL),
              LOG_STR("method", o->method ? method_name(o->method) : NULL), LOG_STR("task", o->name),
              LOG_NS("running", executor_clock(e) - o->since));
@@ -123,7 +123,8 @@ static void say_at_the_most(struct spares *s, uint32_t outlived)
 {
     bool at_the_most = outlived > s->shared->spares;
     if (at_the_most && !s->at_the_most)
-        log_error("no further blocking thread stands in: all that may are at work",
+        log_error("all spare blocking threads are in use: no further one replaces a handler that "
+                  "outlives its task",
                   LOG_UINT("outlived", outlived), LOG_UINT("threads", group_of(s)->count),
                   LOG_STR("hint", "executors.blocking.max"));
     s->at_the_most = at_the_most;

@@ -59,7 +59,7 @@ SCRATCH_TEST(a_wrong_shape_is_told)
                     "ergond.yaml:3: listen: is a map (write a list: - ...)\n"
                     "ergond.yaml:4: modules[0]: an element of this list is a single value\n"
                     "ergond.yaml:5: measure: has no value (write one, or leave the key out)\n"
-                    "ergond.yaml:6: \"drain\" stands here a second time (first in line 1)\n"
+                    "ergond.yaml:6: \"drain\" is set a second time (first in line 1)\n"
                     "ergond.yaml:8: executors.list[0]: \"blocking\" is not a map (write - kind: "
                     "stepped)\n"
                     "ergond.yaml:9: tenants[0]: \"ada\" is not a map (write - name: ada)\n"

@@ -367,7 +367,7 @@ STORED_TEST(numbers_are_written_when_the_store_works_again)
     world_give(w, op);
     jobs_world_pass(w, AO_MS(5));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
-    stage_holds(op->reply.text, "it is so now");
+    stage_holds(op->reply.text, "the change is in effect");
     expect_numbers(w, id, 2);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(5));

@@ -186,7 +186,7 @@ JOBS_TEST(what_runs_or_has_ended_is_not_changed)
     uint64_t id = stage_submit(w);
     struct operation *op = set_priority(w, id, 9);
     assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
-    stage_holds(op->reply.text, "only one that waits can be changed");
+    stage_holds(op->reply.text, "only a task that waits can be changed");
     end_run(w, id);
     assert_int_equal(delay(w, id, AO_S(1))->reply.error, ERGON_E_BAD_PARAMS);
     assert_int_equal(run_now(w, id)->reply.error, ERGON_E_BAD_PARAMS);

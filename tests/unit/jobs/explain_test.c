@@ -183,7 +183,7 @@ STORED_TEST(explains_suspect)
     stage_holds(explain(w, id), "it was running in 2 crashes of the server");
     snprintf(wanted, sizeof wanted, "'before': 0, 'running': '%s'", id_text(first, text));
     stage_holds(explain(w, id), wanted);
-    snprintf(wanted, sizeof wanted, "and 0 wait before it; %s is out", id_text(first, text));
+    snprintf(wanted, sizeof wanted, "and 0 wait before it; %s is running", id_text(first, text));
     stage_holds(explain(w, id), wanted);
 }
 
@@ -208,7 +208,7 @@ STORED_TEST(a_suspect_names_no_task_of_another_tenant)
     assert_non_null(world_run_of(w, first));
     gives(w, id, "waiting", "suspect");
     stage_holds(explain(w, id), "'running': nil");
-    stage_holds(explain(w, id), "one that you may not see is out");
+    stage_holds(explain(w, id), "one that you may not see is running");
     assert_null(strstr(explain(w, id), id_text(first, text)));
 }
 

@@ -290,7 +290,7 @@ STORED_TEST(a_store_that_fails_is_said)
     struct operation *op = sweep(w, &operation_task_cancel_matching, ALL);
     jobs_world_pass(w, AO_MS(20));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
-    stage_holds(op->reply.text, "until that can be written");
+    stage_holds(op->reply.text, "until it can be written");
     op = sweep(w, &operation_task_retry_matching, ALL);
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     w->store->error = STORE_OK;

@@ -174,13 +174,13 @@ TEST(what_is_wrong_is_said_with_its_line)
         {"sha256:2bb80d alice *\n", ":1: the hash has 6 characters instead of 64"},
         {"sha256:zzb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b a *\n",
          "no hex digit"},
-        {SECRET " alice a, b\n", ":1: behind the methods, which are separated by commas"},
+        {SECRET " alice a, b\n", ":1: only expires=TIME may follow the methods"},
         {SECRET " alice a,,b\n", ":1: a method is empty"},
         {SECRET " alice a,\n", ":1: a method is empty"},
-        {SECRET " alice a*b\n", ":1: '*' stands only at the end"},
+        {SECRET " alice a*b\n", ":1: '*' is allowed only at the end"},
         {SECRET " alice a expires=soon\n", ":1: the end of a token is a moment"},
         {SECRET " alice a expires=2027-01-01T00:00:00Z more\n", ":1: methods are separated"},
-        {SECRET " cert:alice a\n", ":1: the name of a principal does not begin with token:"},
+        {SECRET " cert:alice a\n", ":1: the name of a principal cannot begin with token:"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

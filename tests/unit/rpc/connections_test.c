@@ -112,8 +112,8 @@ RPC_TEST(what_is_no_filter_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         after(stage_answer("connection.list", wrong[i]), "BAD_PARAMS");
     after(stage_answer("connection.kill", "[]"), "connection.kill takes [id: int] or ");
-    after(stage_answer("connection.kill", "[{}]"), "says all: true");
-    after(stage_answer("connection.kill", "[{'dry_run': true}]"), "says all: true");
+    after(stage_answer("connection.kill", "[{}]"), "pass all: true");
+    after(stage_answer("connection.kill", "[{'dry_run': true}]"), "pass all: true");
     after(stage_answer("connection.kill", "['x']"), "BAD_PARAMS");
     after(stage_answer("connection.kill", "[{'limit': 1, 'id': 1}]"), "BAD_PARAMS");
     after(stage_answer("connection.kill", "[9]"), "NOT_FOUND: no connection has the id 9");

@@ -141,9 +141,9 @@ RPC_TEST_GUARDED(before_a_token_only_four_methods_are_open)
 
     for (size_t i = 0; i < sizeof guarded / sizeof guarded[0]; i++)
         answers(guarded[i], "[]",
-                "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
+                "1 failed: 'AUTH: authentication required: call server.auth with a token'\n");
     answers("task.call", "['echo']",
-            "1 failed: 'AUTH: say who you are first: call server.auth with a token'\n");
+            "1 failed: 'AUTH: authentication required: call server.auth with a token'\n");
     answers("server.ping", "[]", "1: 'pong'\n");
     answers("server.cancel", "[1]", "1: false\n");
     stage_notify(&peer, "nvim_set_client_info", "[]");

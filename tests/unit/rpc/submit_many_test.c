@@ -300,7 +300,7 @@ RPC_TEST_GUARDED(who_loses_its_rights_meanwhile_is_refused)
     read_first_part();
     conn_set_principal(stage.conn, NULL);
     run();
-    assert_memory_equal(stage_said_to(&peer), "1 failed: 'AUTH: say who you are first", 38);
+    assert_memory_equal(stage_said_to(&peer), "1 failed: 'AUTH: authentication required", 38);
     expect_nothing();
 }
 

@@ -186,7 +186,7 @@ RPC_TEST(a_filter_says_which_tasks_it_means)
     static const struct {
         const char *method, *params, *error;
     } wrong[] = {
-        {"task.cancel", "[{}]", "BAD_PARAMS: the filter is empty; whoever means all tasks says"},
+        {"task.cancel", "[{}]", "BAD_PARAMS: the filter is empty; to select all tasks, pass"},
         {"task.cancel", "[{'all': false}]", "BAD_PARAMS: the filter is empty"},
         {"task.cancel", "[{'dry_run': true}]", "BAD_PARAMS: the filter is empty"},
         {"task.cancel", "[{'state': 'lost'}]", "BAD_PARAMS: option \"state\""},

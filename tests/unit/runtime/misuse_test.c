@@ -416,9 +416,9 @@ static const struct {
     {settle_twice, "ao_wait_settle(): the record is settled already"},
     {settle_as_pending, "ao_wait_settle(): the outcome is none that can be given"},
     {park_of_another, "ao_wait_park(): the record is another object's"},
-    {grant_unseen, "ao_wait_prepare(): nobody has looked at what the record was granted"},
-    {queued_twice, "ao_wait_push(): the record stands in a queue already"},
-    {in_no_queue, "ao_wait_remove(): the record stands in no queue"},
+    {grant_unseen, "ao_wait_prepare(): the owner has not looked at what the record was granted"},
+    {queued_twice, "ao_wait_push(): the record is in a queue already"},
+    {in_no_queue, "ao_wait_remove(): the record is in no queue"},
     {select_of_nothing, "ao_select_await(): no record is armed"},
     {select_twice, "ao_select_await(): it is awaited already"},
     {post_of_nothing, "ao_post(): nothing is asked for, or something unknown"},
@@ -434,7 +434,7 @@ static const struct {
     {share_through_two_ports, "ao_sem_share(): the semaphore is shared through another port"},
     {remote_given_up_twice, "ao_sem_remote_unref(): the last reference is the semaphore's own"},
     {mailbox_remote_given_up_twice, "unref(): the last reference is the mailbox's own"},
-    {mail_for_nobody, "ao_mailbox_share(): nobody takes what cannot be delivered"},
+    {mail_for_nobody, "ao_mailbox_share(): no function takes what cannot be delivered"},
     {mail_sent_twice, "ao_mailbox_try_send(): the mail is inside already"},
     {event_of_no_mode, "ao_event_init(): there is no such mode"},
     {child_started_twice, "ao_group_start(): the child runs already"},
@@ -498,7 +498,7 @@ TEST(an_activator_is_opened_with_sense)
     expect_misuse(open_with, &beyond, "the core does not exist");
     expect_misuse(open_with, &below, "the core does not exist");
     expect_misuse(open_with, &deaf, "the poller lacks a function");
-    expect_misuse(open_with, &timeless, "the clock tells no time");
+    expect_misuse(open_with, &timeless, "the clock lacks its function");
 }
 
 static struct activator *open_one(void)

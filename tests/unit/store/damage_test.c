@@ -181,19 +181,19 @@ static void is_damaged_by(struct store_world *w, const char *sql, const char *wh
 STORE_TEST(a_number_that_is_none)
 {
     is_damaged_by(w, "UPDATE submissions SET created_at = 1.5 WHERE id = 1003",
-                  "row 1003 of `submissions` has something in the column created_at");
+                  "row 1003 of `submissions` has an impossible value in the column created_at");
 }
 
 STORE_TEST(a_number_that_is_too_large)
 {
     is_damaged_by(w, "INSERT INTO lives (id, state, attempt) VALUES (1003, 'done', 4294967296)",
-                  "row 1003 of `lives` has something in the column attempt");
+                  "row 1003 of `lives` has an impossible value in the column attempt");
 }
 
 STORE_TEST(a_state_that_is_none)
 {
     is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (1003, 'dane')",
-                  "row 1003 of `lives` has something in the column state");
+                  "row 1003 of `lives` has an impossible value in the column state");
 }
 
 STORE_TEST(a_life_whose_task_is_gone)
@@ -351,7 +351,7 @@ STORE_TEST(what_is_no_log_is_not_taken_for_an_empty_one)
     char error[TEXT];
     for (size_t at = 0; at < log->len; at++)
         log->at[at] = (uint8_t) "what is this? "[at % 14];
-    is_damaged(written(w, &files), "is none: something was written over it");
+    is_damaged(written(w, &files), "is damaged: something was written over it");
     memset(log->at, 0, log->len); /* a power cut leaves this of a log that was just made */
     assert_true(try(written(w, &files), error) >= 0);
     store_files_free(&files);

@@ -57,14 +57,14 @@ TEST(nothing_is_no_header)
 TEST(what_is_no_header_is_refused_and_not_quoted)
 {
     is_refused(span_text("A: b\nsecret\n"), "line 2: write");
-    is_refused(span_text(": secret"), "line 1: in front of the colon");
-    is_refused(span_text("A B: secret"), "no name of a header");
-    is_refused(span_text("A : secret"), "no name of a header");
+    is_refused(span_text(": secret"), "line 1: there is no valid header name");
+    is_refused(span_text("A B: secret"), "no valid header name");
+    is_refused(span_text("A : secret"), "no valid header name");
     is_refused(span_text("A:\n"), "no value");
     is_refused(span_text("A: secret\r\nB: c"), "line 1: a control character");
     is_refused(span_of("A: secret\0B: c", 14), "a control character");
     is_refused(span_text("A: secret\x7f"), "a control character");
-    is_refused(span_text("A: b\na: secret"), "line 2: this header stands there twice");
+    is_refused(span_text("A: b\na: secret"), "line 2: this header is given twice");
 }
 
 TEST(what_the_server_says_itself_is_refused)
