@@ -22,6 +22,7 @@
 #include "server/tasks/tasks_rings.h"
 #include "server/tracing/exporter.h"
 #include "server/tracing/tracer.h"
+#include "server/workers/worker_executor.h"
 
 /* ==== building ==== */
 
@@ -161,6 +162,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.ended = rpc_call_ended;
     plan.accounts = t->accounts;
     plan.tracer = t->tracer;
+    plan.workers = &worker_executors;
     plan.opened = rpc_call_opened;
     t->tasks = tasks_new(&plan, error, size);
     free(executors);
@@ -170,7 +172,7 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
         t->loops[i].rpc.home = tasks_home(t->tasks, i);
         t->loops[i].rpc.sampler = c->trace.sample > 0 ? t->tracer : NULL;
         tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
-        rpc_serve_workers(&t->loops[i].rpc, tasks_worker_loop(t->tasks, i));
+        rpc_serve_workers(&t->loops[i].rpc, worker_loop_at(t->tasks, i));
     }
     return 0;
 }

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "server/accounts/tally.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/held_bytes.h"
+#include "server/tasks/task_result.h"
 
 /* Heads what a handler allocated. */
 struct task_chunk {
@@ -137,4 +139,54 @@ void task_discard(struct task *t)
     task_end(t);
     if (task_is(t, TASK_ALONE))
         free(t);
+}
+
+/* --- Attempts of jobs --- */
+
+bool attempt_claim(struct task *t, ao_time now)
+{
+    struct attempt *a = t->attempt;
+    uint8_t stage = ATTEMPT_ASSIGNED;
+    atomic_store_explicit(&a->began, now, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&a->stage, &stage, ATTEMPT_RUNNING,
+                                                 memory_order_release, memory_order_relaxed))
+        return false;
+    if (a->timeout < t->deadline && now < t->deadline - a->timeout)
+        t->deadline = now + a->timeout;
+    if (a->mark) {
+        atomic_store_explicit(&a->mark->began, now, memory_order_relaxed);
+        atomic_store_explicit(&a->mark->stage, MARK_BEGUN, memory_order_release);
+    }
+    return true;
+}
+
+/* --- Lanes --- */
+
+struct lane *task_lanes_new(uint32_t count)
+{
+    struct lane *lanes = aligned_alloc(alignof(struct lane), count * sizeof(struct lane));
+    return lanes ? memset(lanes, 0, count * sizeof(struct lane)) : NULL;
+}
+
+void task_lane_close(struct lane *l)
+{
+    bool all;
+    if (!l->ring.slots)
+        return;
+    lane_threads_ended(l);
+    do {
+        struct lane_item *item;
+        all = lane_flush(l);
+        while ((item = lane_claim(l)))
+            task_discard(ao_of(item, struct task, item));
+        lane_release(l);
+    } while (!all);
+    lane_fini(l);
+}
+
+void task_lanes_free(struct lane *lanes, uint32_t count)
+{
+    for (uint32_t i = 0; lanes && i < count; i++)
+        task_lane_close(&lanes[i]);
+    free(lanes);
 }

@@ -196,12 +196,6 @@ static inline void task_end(struct task *t)
         task_free_blocks(t);
 }
 
-/* Its result is bytes of its parameters, and was not copied. */
-static inline bool task_borrows_result(const struct task *t)
-{
-    return t->result_room == 0 && t->result_len > 0;
-}
-
 /* Memory of the task's own, undefined, or NULL where it is used up. */
 void *task_own_memory(struct task *t, size_t size);
 
@@ -219,5 +213,16 @@ struct task *task_new_alone(struct method *m, struct span params, ao_time deadli
 /* Frees a task wherever it is: one in memory of its own, or, after all threads have ended, one that
  * never came home, whose cell goes with the slab. */
 void task_discard(struct task *t);
+
+/* --- Lanes in which tasks travel, made in a row, one for each receiver --- */
+
+/* Set-up and tear-down, while no other thread touches them. */
+/* Zeroed lanes, none of them open: lane_init() opens one.  The caller's; NULL without memory. */
+struct lane *task_lanes_new(uint32_t count);
+
+/* Frees the tasks inside.  Of a lane that is not open a no-op. */
+void task_lane_close(struct lane *l);
+
+void task_lanes_free(struct lane *lanes, uint32_t count); /* closes them; NULL: a no-op */
 
 #endif

@@ -42,4 +42,10 @@ static inline void task_take_back(struct task *t, const struct outcome *out)
 /* The outcome of an error that is no task's own. */
 void outcome_of(enum ergon_error error, struct outcome *out);
 
+/* Its result is bytes of its parameters, and was not copied. */
+static inline bool task_borrows_result(const struct task *t)
+{
+    return t->result_room == 0 && t->result_len > 0;
+}
+
 #endif

@@ -7,8 +7,7 @@
 #include "server/tasks/handlers/dev_checks.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/tasks_parts.h"
-#include "server/workers/worker_group.h"
-#include "server/workers/worker_update.h"
+#include "server/tasks/worker_system.h"
 
 enum { LANE_HOME = 256 /* tasks on their way from an executor to a home; more overflow */ };
 
@@ -44,8 +43,8 @@ static int mark_methods(struct tasks *t)
             continue;
         m->pool = local_pool(&t->shared, m->handler->kind);
         m->no_executor = m->pool->group.count == 0;
-        m->joined &= !m->no_executor; /* there is nothing to join */
-        if (m->joined && !(m->pool = worker_pool_new_joined(&t->manager, m, m->pool)))
+        m->joined &= !m->no_executor && plan->workers; /* else there is nothing to join */
+        if (m->joined && !(m->pool = plan->workers->join(&t->manager, m, m->pool)))
             return -1;
         atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)
@@ -152,16 +151,16 @@ static int make_executors(struct tasks *t)
 static int make_worker_loops(struct tasks *t)
 {
     const struct tasks_plan *plan = &t->shared.plan;
+    if (!plan->workers)
+        return 0;
     t->worker_loops = calloc(plan->loop_count, sizeof(struct executor *));
     if (!t->worker_loops)
         return -1;
     t->shared.worker_loops = (struct executor_group){t->worker_loops, plan->loop_count};
     for (uint32_t i = 0; i < plan->loop_count; i++) {
-        struct worker_loop *d = new_aligned(alignof(struct worker_loop), sizeof *d);
-        if (!d)
-            return -1;
-        t->worker_loops[i] = &d->base;
-        if (worker_loop_init(d, &t->shared, i, t->homes) != 0 || connect_executor(t, &d->base) != 0)
+        struct executor *e = plan->workers->loop_new(&t->shared, i, t->homes);
+        t->worker_loops[i] = e;
+        if (!e || connect_executor(t, e) != 0)
             return -1;
     }
     return 0;
@@ -214,7 +213,8 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
     t->shared.clock = plan->clock ? plan->clock : &ao_clock_monotonic;
     t->dev = plan->dev ? dev_checks_new(plan->registry) : NULL;
     if (plan->dev == (t->dev != NULL) && assemble(t) == 0 && mark_methods(t) == 0) {
-        registry_on_intern(plan->registry, worker_updates_method_made, &t->manager);
+        if (plan->workers)
+            registry_on_intern(plan->registry, plan->workers->method_made, &t->manager);
         return t;
     }
     fail(error, size, "no memory for the task system");
@@ -257,9 +257,10 @@ bool tasks_spare_called(struct tasks *t)
     return spares_called(&t->spares);
 }
 
-struct worker_loop *tasks_worker_loop(struct tasks *t, uint32_t loop)
+struct executor *tasks_worker_loop(struct tasks *t, uint32_t loop)
 {
-    return worker_loop_of(t->worker_loops[loop]);
+    assert(loop < t->shared.worker_loops.count);
+    return t->worker_loops[loop];
 }
 
 void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
@@ -268,7 +269,8 @@ void tasks_set_away(struct tasks *t, uint32_t loop, bool away)
     for (uint32_t i = 0; i < g->count; i++)
         if (g->list[i]->plan.loop == loop)
             atomic_store_explicit(&g->list[i]->away, away, memory_order_relaxed);
-    atomic_store_explicit(&t->worker_loops[loop]->away, away, memory_order_relaxed);
+    if (t->worker_loops)
+        atomic_store_explicit(&t->worker_loops[loop]->away, away, memory_order_relaxed);
     manager_ask(&t->shared.inbox); /* there may be room again */
 }
 
@@ -384,8 +386,7 @@ static void free_executor(struct executor *e)
         e->cls->fini(e);
     free(e); /* the base stands first in all */
 }
-_Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0 &&
-                   offsetof(struct worker_loop, base) == 0,
+_Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
                "an executor is freed by its base");
 
 /* In this order: handlers let go of what they hold, lanes give up the tasks inside, then the memory

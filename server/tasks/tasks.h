@@ -13,9 +13,10 @@
 #include "server/tasks/method_times.h"
 #include "server/tasks/registry.h"
 
-struct worker_loop;
+struct executor;
 struct tasks;
 struct tracer; /* server/tracing/tracer.h */
+struct worker_system;
 
 enum { WORKERS_MAX = 10000 };
 
@@ -50,16 +51,17 @@ struct tasks_plan {
     uint32_t executor_count;
     enum placement_policy policy;
     bool short_cut;
-    uint32_t queue_max;           /* tasks in the common queue, all kinds together */
-    uint32_t workers_max;         /* registrations of workers; 0: WORKERS_MAX */
-    uint64_t message_max;         /* bytes of a result */
-    ao_time step_limit;           /* of a handler's step; 0 none */
-    bool dev;                     /* handlers are checked for more: see dev_checks.h */
-    call_ended_fn *ended;         /* of the loops' homes */
-    call_opened_fn *opened;       /* the same; NULL: nobody asks */
-    const struct ao_clock *clock; /* the activators'; NULL: ao_clock_monotonic */
-    struct accounts *accounts;    /* of all principals; NULL: none are kept */
-    struct tracer *tracer;        /* that is told of spans; NULL: nobody is */
+    uint32_t queue_max;                  /* tasks in the common queue, all kinds together */
+    uint32_t workers_max;                /* registrations of workers; 0: WORKERS_MAX */
+    uint64_t message_max;                /* bytes of a result */
+    ao_time step_limit;                  /* of a handler's step; 0 none */
+    bool dev;                            /* handlers are checked for more: see dev_checks.h */
+    call_ended_fn *ended;                /* of the loops' homes */
+    call_opened_fn *opened;              /* the same; NULL: nobody asks */
+    const struct ao_clock *clock;        /* the activators'; NULL: ao_clock_monotonic */
+    struct accounts *accounts;           /* of all principals; NULL: none are kept */
+    struct tracer *tracer;               /* it is notified of spans; NULL: nothing is */
+    const struct worker_system *workers; /* worker_system.h; NULL: there are none */
 };
 
 /* NULL, and a text in `error`: a plan without a loop or without room in the queue, an executor
@@ -70,8 +72,8 @@ struct tasks *tasks_new(const struct tasks_plan *plan, char *error, size_t size)
 /* What `ended` and `opened` are given for calls of this loop's home. */
 void tasks_set_owner(struct tasks *t, uint32_t loop, void *arg);
 struct home *tasks_home(struct tasks *t, uint32_t loop);
-struct worker_loop *tasks_worker_loop(struct tasks *t,
-                                      uint32_t loop); /* its workers' (worker_executor.h) */
+/* The executor by which tasks go to the workers of this loop. */
+struct executor *tasks_worker_loop(struct tasks *t, uint32_t loop);
 
 /* Starts the threads of blocking executors, but for the spares.  0, or -1 and errno of
  * pthread_create(). */

@@ -5,7 +5,6 @@
 #include "server/tasks/executors/blocking.h"
 #include "server/tasks/tasks_parts.h"
 #include "server/tasks/tasks_rings.h"
-#include "server/workers/worker_group.h"
 
 static void add_home(struct tasks_info *out, const struct home *h)
 {
@@ -83,7 +82,7 @@ static void add_running(struct method_info *out, const struct executor *e, const
 /* Where workers run it. */
 static void add_worker_loops(struct method_info *out, const struct tasks *t, const struct method *m)
 {
-    const struct offer_figures *figures = m->pool->workers->figures;
+    const struct offer_figures *figures = m->pool->offers;
     for (uint32_t i = 0; i < t->shared.worker_loops.count; i++) {
         out->running += counter_read(&figures[i].running);
         out->done += counter_read(&figures[i].done);
@@ -121,7 +120,7 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         add_running(out, e, m);
     }
     out->cpu_ns += out->cpu_ended_ns;
-    if (m->pool->workers)
+    if (m->pool->offers)
         add_worker_loops(out, t, m);
 }
 
@@ -129,8 +128,8 @@ void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum 
 {
     const struct method *m = registry_at(t->shared.plan.registry, index);
     *out = (struct times_sum){0};
-    for (uint32_t i = 0; m->pool->workers && i < t->shared.worker_loops.count; i++)
-        times_read(&m->pool->workers->figures[i].times, out);
+    for (uint32_t i = 0; m->pool->offers && i < t->shared.worker_loops.count; i++)
+        times_read(&m->pool->offers[i].times, out);
     for (uint32_t i = 0; !method_of_workers(m) && i < t->shared.plan.executor_count; i++)
         times_read(&t->executors[i]->figures[index].times, out);
 }

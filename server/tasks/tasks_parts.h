@@ -9,7 +9,6 @@
 #include "server/tasks/executors/spare.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/manager/manager.h"
-#include "server/workers/worker_loop.h"
 
 struct dev_checks;
 

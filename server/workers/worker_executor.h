@@ -30,6 +30,8 @@
 
 struct worker_loop;
 struct worker_executor;
+struct worker_system;
+struct tasks;
 
 enum {
     WORKER_SLOTS_MAX = 4096,   /* tasks at a time */
@@ -78,6 +80,12 @@ struct worker_executor_spec {
      */
     struct tally *tally;
 };
+
+/* For the plan of the tasks: how they give tasks to workers. */
+extern const struct worker_system worker_executors;
+
+/* That of a loop, where the plan has this. */
+struct worker_loop *worker_loop_at(struct tasks *t, uint32_t loop);
 
 /* Before the loop runs: `port` is copied. */
 void worker_loop_set_port(struct worker_loop *d, const struct worker_port *port);

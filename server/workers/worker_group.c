@@ -58,12 +58,13 @@ static bool goes_before(const struct pairing_node *a, const struct pairing_node 
 
 /* --- Pools --- */
 
-static struct pool *new_pool(struct manager *m, struct method *method, uint32_t most)
+struct pool *worker_pool_new(struct manager *m, const struct pool_class *cls, struct method *method,
+                             uint32_t most)
 {
     uint32_t worker_loops = m->shared->worker_loops.count;
     size_t size = sizeof(struct worker_pool) + worker_loops * sizeof(struct offer_figures);
     struct worker_pool *s = aligned_alloc(alignof(struct worker_pool), size);
-    struct pool *p = s ? pools_add(m, most) : NULL;
+    struct pool *p = s ? pools_add(m, cls, most) : NULL;
     if (!p) {
         free(s);
         return NULL;
@@ -74,35 +75,9 @@ static struct pool *new_pool(struct manager *m, struct method *method, uint32_t 
     s->worker_loops = worker_loops;
     LIST_INIT(&s->entries);
     LIST_INIT(&s->versions);
+    s->line = &m->roster->waiting;
     p->workers = s;
-    return p;
-}
-
-struct pool *worker_pool_new(struct manager *m, struct method *method)
-{
-    struct pool *p = new_pool(m, method, 0);
-    if (p)
-        p->group = m->shared->worker_loops;
-    return p;
-}
-
-static void add_group(struct executor_group *to, const struct executor_group *from)
-{
-    for (uint32_t i = 0; i < from->count; i++)
-        to->list[to->count++] = from->list[i];
-}
-
-struct pool *worker_pool_new_joined(struct manager *m, struct method *method, struct pool *local)
-{
-    const struct executor_group *worker_loops = &m->shared->worker_loops;
-    struct pool *p = new_pool(m, method, local->group.count + worker_loops->count);
-    if (!p)
-        return NULL;
-    p->local = local;
-    p->stepped = local->stepped;
-    add_group(&p->group, &local->group);
-    add_group(&p->group, worker_loops);
-    m->joined++;
+    p->offers = s->figures;
     return p;
 }
 
@@ -136,7 +111,7 @@ static void set_offered(struct manager *m, struct worker_pool *s,
 {
     char who[sizeof last->why] = "";
     const struct tasks_shared *shared = m->shared;
-    if (s->pool->local) /* its handler is always there */
+    if (s->local) /* its handler is always there */
         return;
     atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
                           memory_order_relaxed);
@@ -147,11 +122,11 @@ static void set_offered(struct manager *m, struct worker_pool *s,
 }
 
 /* It may have something to do. */
-static void look_at(struct manager *m, struct pool *p)
+static void look_at(struct pool *p)
 {
-    worker_groups_wait_no_more(m, p);
+    worker_groups_wait_no_more(p);
     if (pool_has_work(p))
-        manager_stir(m, p);
+        pool_mark_ready(p);
 }
 
 /* Shares count from now on: each version has had its own, whatever it was given before. */
@@ -181,7 +156,7 @@ static void set_entry_there(struct manager *m, struct group_entry *e,
         if (--s->groups_there == 0)
             set_offered(m, s, r);
     }
-    look_at(m, e->pool);
+    look_at(e->pool);
 }
 
 static void set_all_there(struct manager *m, const struct worker_executor *r, bool there)
@@ -335,7 +310,7 @@ static struct worker_group *new_group(const struct label *label, struct pool **p
     return g;
 }
 
-static void take_share(struct manager *m, struct worker_group *g, uint32_t share)
+static void take_share(struct worker_group *g, uint32_t share)
 {
     for (uint32_t i = 0; i < g->entry_count; i++) {
         struct group_entry *e = &g->entries[i];
@@ -343,7 +318,7 @@ static void take_share(struct manager *m, struct worker_group *g, uint32_t share
             continue;
         e->version->share = share;
         begin_shares(e->pool->workers);
-        look_at(m, e->pool);
+        look_at(e->pool);
     }
 }
 
@@ -358,8 +333,8 @@ int worker_group_join(struct manager *m, struct worker_executor *r, struct pool 
         return -1;
     g->members++;
     r->member.group = g;
-    r->member.load = (struct worker_load){.turn = ++m->turns};
-    take_share(m, g, r->share);
+    r->member.load = (struct worker_load){.turn = ++m->roster->turns};
+    take_share(g, r->share);
     return 0;
 }
 
@@ -386,14 +361,14 @@ static void set_load(struct member *mb, uint32_t outstanding, uint32_t slots, ui
 }
 
 /* Before all others: it has waited.  A joined one has its turn among those of local executors. */
-static void stir_first(struct manager *m, struct pool *p)
+static void mark_ready_first(struct manager *m, struct pool *p)
 {
-    if (p->local) {
-        p->workers->called = m->called = true;
-        manager_stir(m, p);
-    } else if (!p->stirs) {
-        p->stirs = true;
-        STAILQ_INSERT_HEAD(&m->serving, p, next);
+    if (p->workers->local) {
+        p->workers->called = m->roster->called = true;
+        pool_mark_ready(p);
+    } else if (!p->ready) {
+        p->ready = true;
+        STAILQ_INSERT_HEAD(p->turn, p, next);
     }
 }
 
@@ -402,8 +377,8 @@ static void call_first(struct manager *m, struct worker_group *g)
     struct group_entry *e = TAILQ_FIRST(&g->line);
     if (!e || g->room == 0)
         return;
-    worker_groups_wait_no_more(m, e->pool);
-    stir_first(m, e->pool);
+    worker_groups_wait_no_more(e->pool);
+    mark_ready_first(m, e->pool);
 }
 
 void worker_group_set_there(struct manager *m, struct worker_executor *r, bool there)
@@ -523,7 +498,7 @@ void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_e
     struct worker_pool *s = p->workers;
     struct member *mb = &r->member;
     struct group_entry *e = entry_at(p, mb->group);
-    set_load(mb, mb->load.outstanding + 1, mb->load.slots, ++m->turns);
+    set_load(mb, mb->load.outstanding + 1, mb->load.slots, ++m->roster->turns);
     e->version->given++;
     if (++s->given == GIVEN_MAX)
         halve(s);
@@ -545,26 +520,27 @@ static void stand_in_line(struct group_entry *e, bool first)
         TAILQ_INSERT_TAIL(&e->group->line, e, line);
 }
 
-void worker_groups_wait(struct manager *m, struct pool *p, bool first)
+void worker_groups_wait(struct pool *p, bool first)
 {
     struct worker_pool *s = p->workers;
     struct group_entry *e;
     bool shares = shares_count(s);
-    s->waits = true;
-    TAILQ_INSERT_TAIL(&m->waiting, s, link);
+    assert(!p->in_line);
+    p->in_line = true;
+    TAILQ_INSERT_TAIL(s->line, s, link);
     LIST_FOREACH(e, &s->entries, link)
     if (!shares || !had_share(s, e->version))
         stand_in_line(e, first);
 }
 
-void worker_groups_wait_no_more(struct manager *m, struct pool *p)
+void worker_groups_wait_no_more(struct pool *p)
 {
     struct worker_pool *s = p->workers;
     struct group_entry *e;
-    if (!s->waits)
+    if (!p->in_line)
         return;
-    s->waits = false;
-    TAILQ_REMOVE(&m->waiting, s, link);
+    p->in_line = false;
+    TAILQ_REMOVE(s->line, s, link);
     LIST_FOREACH(e, &s->entries, link)
     if (e->in_line) {
         e->in_line = false;

@@ -29,13 +29,7 @@ struct group_entry;
 struct version_group;
 LIST_HEAD(group_entry_list, group_entry);
 LIST_HEAD(version_list, version_group);
-
-/* Of one method, at one worker loop; for people.  The worker loop writes them. */
-struct offer_figures {
-    alignas(CACHE_LINE) counter running;
-    counter done, failed, busy_ns;
-    struct times_slot times;
-};
+TAILQ_HEAD(worker_pool_queue, worker_pool);
 
 /* What a pool of workers has beside its queue. */
 struct worker_pool {
@@ -47,18 +41,35 @@ struct worker_pool {
     uint32_t versions_there;           /* with a worker that is open */
     uint32_t given;                    /* tasks; halved now and then, with those of the versions */
     uint32_t groups_there;             /* with a worker that is open */
-    bool waits;                        /* in line at its groups */
-    bool called;                       /* by one of them, and not looked at since; `pool->local` */
-    TAILQ_ENTRY(worker_pool) link;     /* of all that wait */
+    /* Of a joined pool: the pool whose executors it shares, else NULL. */
+    struct pool *local;
+    bool called;     /* of a joined pool: by one of its groups, and not looked at since */
+    bool was_called; /* of a joined pool: it was, as the manager began to look at it */
+    bool rather;     /* of a joined pool: a worker was chosen, and no executor of `local` */
+    struct worker_pool_queue *line; /* of the roster, in which it is listed while it is in line */
+    TAILQ_ENTRY(worker_pool) link;
     uint32_t worker_loops;
     struct offer_figures figures[]; /* by index of the worker loop */
 };
 
-/* The pool of a method of workers, made anew; the manager's.  NULL without memory. */
-struct pool *worker_pool_new(struct manager *m, struct method *method);
-/* Set-up: the same of one that is joined, whose handler is run by the executors of `local`, which
- * are all there. */
-struct pool *worker_pool_new_joined(struct manager *m, struct method *method, struct pool *local);
+/* What the manager keeps of workers. */
+struct worker_roster {
+    /* Pools that are in line for room.  They need not be listed as ready, but for joined ones. */
+    struct worker_pool_queue waiting, waiting_joined;
+    struct member_list members; /* all that have joined */
+    uint32_t member_count;
+    struct mpsc_item *news;                   /* taken from the inbox, not looked at yet */
+    struct mpsc_item *updates, *updates_last; /* looked at: they join or leave in turn */
+    uint32_t workers;  /* that have joined since the start: the number of the last */
+    uint64_t turns;    /* tasks that workers were given, and workers that joined */
+    bool called;       /* a joined pool was called by a group since the manager looked at it */
+    bool loops_away[]; /* by index, as it has seen them last */
+};
+
+/* A pool that workers serve, made anew; the manager's.  Its class has room for `most` local
+ * executors in its group.  NULL without memory. */
+struct pool *worker_pool_new(struct manager *m, const struct pool_class *cls, struct method *method,
+                             uint32_t most);
 void worker_pool_free(struct worker_pool *s);
 
 /* The pool that has no place for this worker, since its version would be one too many; or NULL. */
@@ -104,8 +115,8 @@ bool worker_groups_there(const struct pool *p);
 bool worker_group_awaited(const struct worker_executor *r);
 /* The pool is queued for room, at all groups that could give it some, as the last or the first; or
  * not any more. */
-void worker_groups_wait(struct manager *m, struct pool *p, bool first);
-void worker_groups_wait_no_more(struct manager *m, struct pool *p);
+void worker_groups_wait(struct pool *p, bool first);
+void worker_groups_wait_no_more(struct pool *p);
 /* Where the groups of a pool have room, they call the first pool of their queue. */
 void worker_groups_call(struct manager *m, const struct pool *p);
 

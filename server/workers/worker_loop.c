@@ -10,9 +10,10 @@
 #include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_lanes.h"
+#include "server/tasks/task.h"
 #include "server/tasks/task_result.h"
 #include "server/workers/worker_group.h"
+#include "server/workers/worker_update.h"
 
 enum {
     LANE_TASKS = 1024,   /* tasks on their way from the manager; more overflow there */
@@ -52,7 +53,7 @@ static void leave(struct worker_executor *r)
 static struct offer_figures *figures_of(const struct task *t)
 {
     const struct worker_executor *r = worker_executor_of(t->executor);
-    return &t->method->pool->workers->figures[r->worker_loop->base.index];
+    return &t->method->pool->offers[r->worker_loop->base.index];
 }
 
 static void take_in(struct worker_executor *r, struct task *t)
@@ -320,8 +321,11 @@ static uint64_t expects(const struct executor *e)
     return counter_read(&e->service_ns);
 }
 
-static const struct executor_class worker_executor_class = {
-    .name = "worker", .remote = true, .turns_after = AO_NEVER, .expects = expects};
+static const struct executor_class worker_executor_class = {.name = "worker",
+                                                            .turns_after = AO_NEVER,
+                                                            .expects = expects,
+                                                            .attempt_back =
+                                                                worker_updates_attempt_back};
 
 static void stand_beside(struct worker_executor *r, struct worker_executor *other)
 {
@@ -578,26 +582,54 @@ static enum ao_verdict worker_loop_step(struct ao *self)
 
 static const struct ao_class worker_loop_class = {.name = "dock", .step = worker_loop_step};
 
+static void discard(struct task_list *list)
+{
+    struct task *t;
+    while ((t = LIST_POP(list, living)))
+        task_discard(t);
+}
+
+/* Tasks first: what a worker has lies in lists of the worker loop, too. */
 static void clear_all(struct executor *e)
 {
-    worker_loop_clear(worker_loop_of(e));
+    struct worker_loop *d = worker_loop_of(e);
+    struct worker_executor *r;
+    discard(&d->sent);
+    discard(&d->checked);
+    while ((r = LIST_POP(&d->executors, link))) {
+        drop_tally(r);
+        free(r);
+    }
 }
 
 static void fini(struct executor *e)
 {
-    worker_loop_fini(worker_loop_of(e));
+    struct worker_loop *d = worker_loop_of(e);
+    clear_all(e);
+    task_lanes_free(d->out, d->base.home_count);
+    task_lane_close(&d->in);
+    if (ao_state(&d->ao) == AO_STATE_ACTIVE)
+        ao_deactivate(&d->ao);
+    ao_fini(&d->ao);
+    if (d->base.handle)
+        ao_handle_unref(d->base.handle);
 }
 
 static const struct executor_class worker_loop_executor = {
     .name = "dock", .turns_after = AO_NEVER, .expects = expects, .clear = clear_all, .fini = fini};
+
+struct worker_loop *worker_loop_at(struct tasks *t, uint32_t loop)
+{
+    return worker_loop_of(tasks_worker_loop(t, loop));
+}
 
 void worker_loop_set_port(struct worker_loop *d, const struct worker_port *port)
 {
     d->port = *port;
 }
 
-int worker_loop_init(struct worker_loop *d, struct tasks_shared *shared, uint32_t index,
-                     struct home **homes)
+static int init(struct worker_loop *d, struct tasks_shared *shared, uint32_t index,
+                struct home **homes)
 {
     struct executor *e = &d->base;
     e->cls = &worker_loop_executor;
@@ -617,33 +649,16 @@ int worker_loop_init(struct worker_loop *d, struct tasks_shared *shared, uint32_
     return -1;
 }
 
-static void discard(struct task_list *list)
+struct executor *worker_loop_new(struct tasks_shared *shared, uint32_t index, struct home **homes)
 {
-    struct task *t;
-    while ((t = LIST_POP(list, living)))
-        task_discard(t);
+    struct worker_loop *d = aligned_alloc(alignof(struct worker_loop), sizeof *d);
+    if (!d)
+        return NULL;
+    memset(d, 0, sizeof *d);
+    if (init(d, shared, index, homes) == 0)
+        return &d->base;
+    fini(&d->base);
+    free(d);
+    return NULL;
 }
-
-/* Tasks first: what a worker has lies in lists of the worker loop, too. */
-void worker_loop_clear(struct worker_loop *d)
-{
-    struct worker_executor *r;
-    discard(&d->sent);
-    discard(&d->checked);
-    while ((r = LIST_POP(&d->executors, link))) {
-        drop_tally(r);
-        free(r);
-    }
-}
-
-void worker_loop_fini(struct worker_loop *d)
-{
-    worker_loop_clear(d);
-    task_lanes_free(d->out, d->base.home_count);
-    task_lane_close(&d->in);
-    if (ao_state(&d->ao) == AO_STATE_ACTIVE)
-        ao_deactivate(&d->ao);
-    ao_fini(&d->ao);
-    if (d->base.handle)
-        ao_handle_unref(d->base.handle);
-}
+_Static_assert(offsetof(struct worker_loop, base) == 0, "an executor is freed by its base");

@@ -18,8 +18,9 @@
 #define ERGON_WORKERS_LOOP_H
 
 #include "base/list.h"
+#include "base/pairing_heap.h"
 #include "server/tasks/executors/executor.h"
-#include "server/workers/member.h"
+#include "server/tasks/manager/placement.h"
 #include "server/workers/worker_executor.h"
 
 struct home;
@@ -33,6 +34,22 @@ enum worker_update {
 };
 /* What the manager answers. */
 enum worker_update_answer { UPDATE_JOINED = 1, UPDATE_SETTLED = 2, UPDATE_LEFT = 4 };
+
+/* The manager's record of one worker, a part of the worker's memory. */
+struct worker_group;
+
+struct member {
+    struct pairing_node node;   /* in its group's heap, while it is open */
+    LIST_ENTRY(member) link;    /* of all that have joined */
+    struct worker_group *group; /* NULL: it has not joined, or has left */
+    struct worker_load load;    /* as of the last look */
+    uint32_t attempts;          /* of jobs, that it was given and that have not returned */
+    bool there;                 /* it takes tasks: it is not quiet */
+    bool open;                  /* it is in the heap: it may be given some now */
+    bool away;                  /* as the manager has seen its worker loop last */
+    bool leaves;                /* it is let go of once no attempt is out */
+};
+LIST_HEAD(member_list, member);
 
 LIST_HEAD(worker_executor_list, worker_executor);
 
@@ -95,12 +112,9 @@ struct worker_loop {
     bool check_again;         /* and, since one was flagged meanwhile, once more */
 };
 
-/* Set-up, on loop `index`.  0, or -1 without memory: then too worker_loop_fini() must follow. */
-int worker_loop_init(struct worker_loop *d, struct tasks_shared *shared, uint32_t index,
-                     struct home **homes);
-/* After all threads have ended: its workers are freed with the tasks that they have. */
-void worker_loop_clear(struct worker_loop *d);
-void worker_loop_fini(struct worker_loop *d);
+/* Set-up, on loop `index`.  NULL without memory.  Its class frees what it has, after all threads
+ * have ended: its workers, with the tasks that they have. */
+struct executor *worker_loop_new(struct tasks_shared *shared, uint32_t index, struct home **homes);
 
 static inline struct worker_loop *worker_loop_of(struct executor *e)
 {

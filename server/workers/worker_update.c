@@ -35,14 +35,6 @@ refuse(struct worker_executor *r, enum ergon_error error, const char *format, ..
     return false;
 }
 
-bool worker_updates_method_made(void *arg, struct method *method)
-{
-    struct manager *m = arg;
-    atomic_init(&method->refuses, ERGON_E_NO_WORKER);
-    method->pool = worker_pool_new(m, method);
-    return method->pool != NULL;
-}
-
 /* What a module brings no worker can take from it, but what `workers.join` names both may run. */
 static bool find_method(const struct manager *m, struct worker_executor *r, struct span name,
                         struct method **out)
@@ -117,7 +109,7 @@ static void look(struct manager *m, struct worker_executor *r)
 
 static bool join(struct manager *m, struct worker_executor *r)
 {
-    if (m->member_count >= m->shared->plan.workers_max)
+    if (m->roster->member_count >= m->shared->plan.workers_max)
         return refuse(r, ERGON_E_BUSY, "as many workers are registered as there may be");
     struct pool **pools = malloc(r->method_count * sizeof *pools);
     bool joined =
@@ -125,9 +117,9 @@ static bool join(struct manager *m, struct worker_executor *r)
     free(pools);
     if (!joined)
         return false;
-    LIST_INSERT_HEAD(&m->members, &r->member, link);
-    m->member_count++;
-    r->base.index = ++m->workers;
+    LIST_INSERT_HEAD(&m->roster->members, &r->member, link);
+    m->roster->member_count++;
+    r->base.index = ++m->roster->workers;
     r->member.away = is_away(r);
     worker_group_set_there(m, r, true);
     look(m, r);
@@ -149,16 +141,15 @@ static void leave(struct manager *m, struct worker_executor *r)
     if (r->member.group) {
         TRACE(m->activator, "manager", 0, "worker %u leaves", r->base.index);
         LIST_REMOVE(&r->member, link);
-        m->member_count--;
+        m->roster->member_count--;
         worker_group_leave(m, r);
     }
     if (r->member.attempts == 0)
         say_last_word(r);
 }
 
-void worker_updates_attempt_back(struct manager *m, struct executor *e)
+void worker_updates_attempt_back(struct executor *e)
 {
-    (void)m;
     struct worker_executor *r = worker_executor_of(e);
     assert(r->member.attempts > 0);
     if (--r->member.attempts == 0 && r->member.leaves)
@@ -202,15 +193,15 @@ static void look_who_is_away(struct manager *m)
     for (uint32_t i = 0; i < m->shared->worker_loops.count; i++) {
         const struct executor *e = m->shared->worker_loops.list[i];
         bool away = atomic_load_explicit(&e->away, memory_order_relaxed);
-        changed |= away != m->loops_away[i];
-        m->loops_away[i] = away;
+        changed |= away != m->roster->loops_away[i];
+        m->roster->loops_away[i] = away;
     }
     if (!changed)
         return;
-    LIST_FOREACH(mb, &m->members, link)
+    LIST_FOREACH(mb, &m->roster->members, link)
     {
         struct worker_executor *r = ao_of(mb, struct worker_executor, member);
-        mb->away = m->loops_away[r->worker_loop->base.index];
+        mb->away = m->roster->loops_away[r->worker_loop->base.index];
         look(m, r);
     }
 }
@@ -218,11 +209,11 @@ static void look_who_is_away(struct manager *m)
 static void put_off(struct manager *m, struct mpsc_item *item)
 {
     item->next = NULL;
-    if (m->updates)
-        m->updates_last->next = item;
+    if (m->roster->updates)
+        m->roster->updates_last->next = item;
     else
-        m->updates = item;
-    m->updates_last = item;
+        m->roster->updates = item;
+    m->roster->updates_last = item;
 }
 
 /* Room is seen to at once: that takes the same time for each worker.  The rest waits in line,
@@ -230,8 +221,8 @@ static void put_off(struct manager *m, struct mpsc_item *item)
 static void take_news(struct manager *m)
 {
     struct mpsc_item *item;
-    for (int n = 0; n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.updates, &m->news));
-         n++) {
+    for (int n = 0;
+         n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.updates, &m->roster->news)); n++) {
         struct worker_executor *r = ao_of(item, struct worker_executor, update);
         uint32_t told = UPDATE_ROOM;
         bool room = atomic_compare_exchange_strong_explicit(
@@ -248,12 +239,12 @@ static void take_news(struct manager *m)
 static void take_in_line(struct manager *m)
 {
     uint32_t names = 0;
-    while (m->updates) {
-        struct worker_executor *r = ao_of(m->updates, struct worker_executor, update);
+    while (m->roster->updates) {
+        struct worker_executor *r = ao_of(m->roster->updates, struct worker_executor, update);
         names += r->method_count;
         if (names > NAMES_A_STEP && names > r->method_count)
             break;
-        m->updates = m->updates->next; /* before it may be pushed again */
+        m->roster->updates = m->roster->updates->next; /* before it may be pushed again */
         take(m, r, atomic_exchange_explicit(&r->told, 0, memory_order_acq_rel));
     }
 }
@@ -263,7 +254,7 @@ bool worker_updates_take(struct manager *m)
     look_who_is_away(m);
     take_news(m);
     take_in_line(m);
-    return !m->news && !m->updates;
+    return !m->roster->news && !m->roster->updates;
 }
 
 bool worker_updates_wait(struct manager *m)

@@ -22,7 +22,7 @@
 #ifndef ERGON_WORKERS_UPDATE_H
 #define ERGON_WORKERS_UPDATE_H
 
-#include "server/tasks/manager/manager.h"
+#include "server/workers/worker_group.h"
 
 /* What has come since the last look, as far as a step may take it: 500 methods of workers that
  * join, leave, become quiet or open again.  False: some is left for the next step.  After the
@@ -33,7 +33,7 @@ bool worker_updates_take(struct manager *m);
 
 static inline bool worker_updates_any(const struct manager *m)
 {
-    return m->news || m->updates || !mpsc_empty(&m->shared->inbox.updates);
+    return m->roster->news || m->roster->updates || !mpsc_empty(&m->shared->inbox.updates);
 }
 
 /* At the end of a step in which pools wait for room at workers: worker loops are to notify the
@@ -42,9 +42,6 @@ static inline bool worker_updates_any(const struct manager *m)
 bool worker_updates_wait(struct manager *m);
 
 /* An attempt has returned from this executor, or never will. */
-void worker_updates_attempt_back(struct manager *m, struct executor *e);
-
-/* Its group's methods are made as they are named: a pool for each.  For registry_on_intern(). */
-bool worker_updates_method_made(void *arg, struct method *method);
+void worker_updates_attempt_back(struct executor *e);
 
 #endif

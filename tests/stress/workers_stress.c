@@ -279,6 +279,7 @@ static void build(struct world *w)
                                     .manager = manager,
                                     .queue_max = 1 + chance(&w->random, 200),
                                     .message_max = 1 << 20,
+                                    .workers = &worker_executors,
                                     .ended = on_ended};
     w->tasks = tasks_new(&plan, error, sizeof error);
     check(w->tasks != NULL, error);
@@ -287,7 +288,7 @@ static void build(struct world *w)
         struct player *c = &w->players[i];
         c->world = w;
         c->home = tasks_home(w->tasks, i);
-        c->worker_loop = tasks_worker_loop(w->tasks, i);
+        c->worker_loop = worker_loop_at(w->tasks, i);
         worker_loop_set_port(c->worker_loop, &port);
         ao_init(&c->ao, &player_class, w->activators[i]);
         ao_activate(&c->ao);

@@ -53,7 +53,7 @@ void played_workers_open(void)
 {
     static const struct worker_port port = {on_send, on_unwanted, on_joined, on_settled};
     for (uint32_t i = 0; i < w.plan.loop_count; i++)
-        worker_loop_set_port(tasks_worker_loop(w.tasks, i), &port);
+        worker_loop_set_port(worker_loop_at(w.tasks, i), &port);
 }
 
 void played_join_as(struct played_worker *p, uint32_t loop, const char *methods,
@@ -70,7 +70,7 @@ void played_join_as(struct played_worker *p, uint32_t loop, const char *methods,
         at += len;
     }
     *p = (struct played_worker){0};
-    p->executor = worker_executor_register(tasks_worker_loop(w.tasks, loop), &spec, p);
+    p->executor = worker_executor_register(worker_loop_at(w.tasks, loop), &spec, p);
     assert_non_null(p->executor);
 }
 

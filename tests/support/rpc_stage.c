@@ -12,6 +12,7 @@
 #include "server/runtime/activator.h"
 #include "server/tasks/calls/home.h"
 #include "server/tasks/handlers/host.h"
+#include "server/workers/worker_executor.h"
 #include "tests/support/notation.h"
 #include "tests/support/tasks_handlers.h"
 
@@ -84,6 +85,7 @@ static void open_tasks(void)
                                     .short_cut = true,
                                     .queue_max = 1000,
                                     .message_max = MESSAGE_MAX,
+                                    .workers = &worker_executors,
                                     .ended = rpc_call_ended,
                                     .opened = rpc_call_opened,
                                     .clock = &net.v.clock};
@@ -94,7 +96,7 @@ static void open_tasks(void)
         fail_msg("%s", error);
     stage.rpc.home = tasks_home(stage.tasks, 0);
     tasks_set_owner(stage.tasks, 0, &stage.rpc);
-    rpc_serve_workers(&stage.rpc, tasks_worker_loop(stage.tasks, 0));
+    rpc_serve_workers(&stage.rpc, worker_loop_at(stage.tasks, 0));
 }
 
 static void open_jobs(void)

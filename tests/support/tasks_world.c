@@ -63,6 +63,7 @@ void tasks_world_init(uint32_t loops, uint32_t blocking)
                                  .short_cut = true,
                                  .queue_max = 1000,
                                  .message_max = 1 << 20,
+                                 .workers = &worker_executors,
                                  .ended = call_ended};
 }
 
@@ -231,7 +232,8 @@ void tasks_expect_at_rest(const struct tasks *t)
         expect_executor_at_rest(t->executors[i]);
     for (uint32_t i = 0; i < t->shared.worker_loops.count; i++)
         expect_worker_loop_at_rest(t->worker_loops[i]);
-    assert_true(TAILQ_EMPTY(&t->manager.waiting));
+    assert_true(TAILQ_EMPTY(&t->manager.roster->waiting));
+    assert_true(TAILQ_EMPTY(&t->manager.roster->waiting_joined));
     for (uint32_t i = 0; i < t->manager.pool_count; i++)
         assert_int_equal(t->manager.pools[i]->queue.length, 0);
     assert_int_equal(manager_queued(&t->shared.inbox), 0);

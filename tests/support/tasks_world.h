@@ -10,6 +10,7 @@
 
 #include "server/accounts/tally.h"
 #include "server/tasks/tasks_parts.h"
+#include "server/workers/worker_group.h"
 #include "tests/support/tasks_handlers.h"
 #include "tests/support/virtual.h"
 

@@ -12,7 +12,7 @@
 #include "server/runtime/object/object.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_lanes.h"
+#include "server/tasks/task.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 

@@ -15,7 +15,7 @@
 #include "server/tasks/executors/booking.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_lanes.h"
+#include "server/tasks/task.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 

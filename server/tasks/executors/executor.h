@@ -49,13 +49,15 @@ struct executor;
 /* In what executors differ, for who has any of them. */
 struct executor_class {
     const char *name;    /* "blocking" */
-    bool remote;         /* it is a worker (worker_executor.h) */
     ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
     /* Any thread: ns that the next task that it is given is expected to take; 0: not known. */
     uint64_t (*expects)(const struct executor *e);
     /* Any thread: the task of that number, which this one may run, was flagged.  NULL: the object
      * that it is looks at all its tasks. */
     void (*notify)(struct executor *e, uint64_t number);
+    /* The manager's thread: an attempt that it was given has returned, or never will.  NULL: it
+     * need not know. */
+    void (*attempt_back)(struct executor *e);
     /* The thread that takes apart, in this order.  It is to begin nothing more; NULL: it runs on an
      * activator, whose run has ended. */
     void (*stop)(struct executor *e);

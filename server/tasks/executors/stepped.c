@@ -30,7 +30,7 @@
 #include "server/tasks/executors/booking.h"
 #include "server/tasks/executors/parking.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_lanes.h"
+#include "server/tasks/task.h"
 #include "server/tasks/task_name.h"
 #include "server/tasks/task_result.h"
 

@@ -77,9 +77,8 @@ void executor_owner_serve(struct manager *m, struct pool *p)
     atomic_store_explicit(&m->shared->blocking_crowded, false, memory_order_relaxed);
 }
 
-ao_time executor_owner_wait(struct manager *m, struct pool *p)
+ao_time executor_owner_wait(struct manager *m, struct pool *p, const struct pool *x)
 {
-    const struct pool *x = p->local ? p->local : p;
     ao_time now = activator_now(m->activator);
     if (!somebody_holds_none(p, x)) {
         executor_owner_serve(m, p);

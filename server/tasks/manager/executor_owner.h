@@ -34,10 +34,10 @@ bool executor_owner_allow_nested(const struct pool *p, uint32_t i, const struct 
 
 void executor_owner_note(struct manager *m, struct pool *p, int chosen, const struct task *t);
 
-/* At the end of a pass: nobody waits; or tasks are left, or some of the source, and nobody has
- * room.  The latter asks for a spare when it is time to, and returns when to look again; AO_NEVER:
- * no need to. */
+/* At the end of a pass of `p` over the executors of `x`: no task waits; or tasks are left, or jobs
+ * of the source, and no executor has room.  The latter asks for a spare when it is time to, and
+ * returns when to look again; AO_NEVER: no need to. */
 void executor_owner_serve(struct manager *m, struct pool *p);
-ao_time executor_owner_wait(struct manager *m, struct pool *p);
+ao_time executor_owner_wait(struct manager *m, struct pool *p, const struct pool *x);
 
 #endif

@@ -7,8 +7,7 @@
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"
-#include "server/workers/worker_group.h"
-#include "server/workers/worker_update.h"
+#include "server/tasks/worker_system.h"
 
 enum {
     NOTES_MAX = 1 << 20, /* bytes of one attempt that nobody has taken yet */
@@ -128,7 +127,7 @@ static void expect_work(struct manager *m, struct pool *p)
     if (m->jobs_stopped)
         return;
     p->source_has_work = true;
-    manager_stir(m, p);
+    pool_mark_ready(p);
 }
 
 void job_source_wake(struct tasks *t, uint32_t pool)
@@ -196,12 +195,11 @@ void job_source_tell_full(struct manager *m, struct pool *p, bool full)
 
 void job_source_stop(struct manager *m, bool cancel)
 {
-    struct pool *p;
     if (!m->shared->has_source)
         return;
     m->jobs_stopped = true;
-    STAILQ_FOREACH(p, &m->stirring, next)
-    p->source_has_work = false;
+    for (uint32_t i = 0; i < m->pool_count; i++)
+        m->pools[i]->source_has_work = false;
     m->shared->source.stop(m->shared->source.arg, cancel);
 }
 
@@ -231,8 +229,8 @@ static void end_attempt(struct manager *m, struct task *t)
 {
     m->attempts_out--;
     return_attempt(m, t);
-    if (t->executor && t->executor->cls->remote)
-        worker_updates_attempt_back(m, t->executor);
+    if (t->executor && t->executor->cls->attempt_back)
+        t->executor->cls->attempt_back(t->executor);
     expect_work(m, t->method->pool);
 }
 
@@ -292,20 +290,6 @@ void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, si
 uint32_t job_source_workers(struct tasks *t, const struct method *m, struct source_worker *out,
                             uint32_t most)
 {
-    const struct member *mb;
-    uint32_t count = 0;
-    LIST_FOREACH(mb, &t->manager.members, link)
-    {
-        const struct worker_executor *r =
-            ao_of((struct member *)(uintptr_t)mb, struct worker_executor, member);
-        if (!worker_group_offers(r, m->pool))
-            continue;
-        if (count < most) {
-            out[count] = (struct source_worker){.outstanding = executor_outstanding(&r->base),
-                                                .slots = r->slots};
-            executor_name(&r->base, out[count].name, sizeof out[count].name);
-        }
-        count++;
-    }
-    return count;
+    const struct worker_system *workers = t->manager.workers;
+    return workers ? workers->offering(&t->manager, m->pool, out, most) : 0;
 }

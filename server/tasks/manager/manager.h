@@ -10,10 +10,9 @@
 #include "server/tasks/calls/home.h"
 #include "server/tasks/manager/pool.h"
 #include "server/tasks/shared.h"
-#include "server/workers/member.h"
 
-struct worker_pool;
-TAILQ_HEAD(worker_pool_queue, worker_pool);
+struct worker_roster;
+struct worker_system;
 
 struct manager {
     struct tasks_shared *shared; /* borrowed */
@@ -31,22 +30,15 @@ struct manager {
     struct lane *out;    /* by index of home: tasks that need not run */
     struct pool **pools; /* by index; its own */
     uint32_t pool_count, pool_room;
-    struct pool_list stirring; /* those of local executors that have something to do */
-    uint32_t joined;           /* so many pools have workers beside their local executors */
-    bool called;               /* one of them was called by a group since it was looked at */
-    uint32_t stop_requests;    /* that it has seen to */
-    bool sweeps;               /* queues of pools are swept */
+    struct pool_list ready;   /* pools that have something to do: a step looks at each once */
+    struct pool_list in_turn; /* such pools that want the same executors: a step serves them in
+                               * turn */
+    uint32_t joined;          /* so many pools share the local executors of another */
+    uint32_t stop_requests;   /* that it has seen to */
+    bool sweeps;              /* queues of pools are swept */
 
-    /* Of workers: worker_group.h, worker_update.h. */
-    struct worker_pool_queue waiting; /* pools of workers that wait for room; they need not stir */
-    struct member_list members;       /* all that have joined */
-    uint32_t member_count;
-    struct mpsc_item *news;                   /* taken from the inbox, not looked at yet */
-    struct mpsc_item *updates, *updates_last; /* looked at: they join or leave in turn */
-    uint32_t workers;         /* that have joined since the start: the number of the last */
-    uint64_t turns;           /* tasks that workers were given, and workers that joined */
-    struct pool_list serving; /* of workers, that have something to do: they take turns */
-    bool *loops_away;         /* by index, as it has seen them last */
+    const struct worker_system *workers; /* that of the plan; NULL: there are none */
+    struct worker_roster *roster;        /* its own */
 
     /* Of jobs. */
     bool source_woken;               /* the source said so since the last look */
@@ -63,13 +55,28 @@ int manager_init(struct manager *m, struct tasks_shared *shared);
 int manager_connect(struct manager *m, struct home **homes, uint32_t count);
 void manager_fini(struct manager *m); /* tasks that are left in its queues are freed */
 
-/* The pool has something to do: the manager's next step looks at it. */
-static inline void manager_stir(struct manager *m, struct pool *p)
+/* --- For pool classes --- */
+
+/* The manager looks again at this moment, at the latest; AO_NEVER: it need not. */
+static inline void manager_look_at(struct manager *m, ao_time until)
 {
-    if (p->stirs)
+    if (until == AO_NEVER)
         return;
-    p->stirs = true;
-    STAILQ_INSERT_TAIL(p->workers && !p->local ? &m->serving : &m->stirring, p, next);
+    ao_deactivate(&m->max_wait);
+    ao_sleep_until(&m->max_wait, until);
+}
+
+/* A task of a queue ends unwanted or failed: it is counted out, and goes home. */
+void manager_drop(struct manager *m, struct task *t);
+
+/* The task belongs to the executor from here on. */
+static inline void manager_hand_over(struct executor *e, struct task *t)
+{
+    uint32_t given = atomic_load_explicit(&e->given, memory_order_relaxed) + 1;
+    atomic_store_explicit(&e->given, given, memory_order_relaxed);
+    t->executor = e;
+    task_pass(t, TASK_OF_MANAGER, TASK_OF_EXECUTOR);
+    lane_push(e->in, &t->item);
 }
 
 #endif

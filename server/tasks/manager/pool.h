@@ -1,15 +1,16 @@
 /* A pool: the executors that can run a method, and the queue of the tasks that wait for them.
  *
- * Each method belongs to one pool, and tasks of different pools never wait for each other.  There
- * is one of all stepped executors and one of all blocking ones; they come first.  Each method that
- * workers offer has one of its own, made when it is first named, and kept: worker_group.h.  So has
- * each that workers may offer beside a handler of this process: its tasks go to the workers and to
- * the executors of the handler's kind, which that kind's own pool lends it (`local`: the fields
- * about executors, from `snapshots` to `passed_over`, are used there, and the manager announces
- * there that it waits for them).  The manager steps a pool only while that has something to do, so
- * one that rests costs memory and nothing else.
+ * Each method belongs to one pool, and tasks of different pools never wait for each other.  One
+ * pool has all stepped executors, one all blocking ones; they come first.  Each method that workers
+ * offer has a pool of its own, which is made when the method is first named, and kept
+ * (server/workers/). A pool may be joined: it gives its tasks to workers and to the executors of
+ * another pool.
  *
- * Thread: the manager's, but for what says otherwise. */
+ * A pool class says how a pool finds executors.  The manager's pass (manager.c) asks the class, and
+ * does not know what executors there are.  The manager looks at a pool only while that has
+ * something to do, so an idle pool costs memory and nothing else.
+ *
+ * Thread: the manager's, except where a field says otherwise. */
 #ifndef ERGON_TASKS_POOL_H
 #define ERGON_TASKS_POOL_H
 
@@ -19,73 +20,132 @@
 #include "server/tasks/manager/task_queue.h"
 
 struct manager;
+struct pool;
 struct weight;
 struct worker_pool;
+STAILQ_HEAD(pool_list, pool);
 
 /* Indexes of the pools of local executors. */
 enum { POOL_STEPPED, POOL_BLOCKING, POOLS_LOCAL };
 
-/* What is given: executors have room for the one where they have none for the other. */
-/* GIVE_PLACE: a call that is likely to park or to take turns, where somewhere the places for such
- * are scarce. */
+/* What is given: executors may have room for one kind and not for another.  GIVE_PLACE is a call
+ * that is likely to park or to take turns, while places for such calls are scarce. */
 enum giving { GIVE_CALL, GIVE_NESTED, GIVE_JOB, GIVE_PLACE };
+
+/* How the pools of one kind find executors.  A joined pool passes most of this on to the class of
+ * the other pool, with that pool as `x`: the pool that has the executors. */
+struct pool_class {
+    bool owned; /* it keeps whose task each executor has: executor_owner.h */
+    /* A pass begins: reads the state of the executors.  `cut`: it goes on with a pass that was cut.
+     * May take tasks off the queue, each for 1 of the budget. */
+    void (*look)(struct manager *m, struct pool *x, bool cut, int *budget);
+    /* How many jobs the executors have room for. */
+    uint32_t (*room)(struct manager *m, struct pool *x);
+    /* The executor for this task, or for a job (`t` NULL); NULL: none has room. */
+    struct executor *(*choose)(struct manager *m, struct pool *x, const struct task *t);
+    /* Gives the task to the executor that was just chosen, and takes the cost off the budget.
+     * False: other pools want the same executors, and the turn of this pool ends. */
+    bool (*give)(struct manager *m, struct pool *x, struct executor *e, struct task *t,
+                 int *budget);
+    /* No executor has room for this task, or for a job (NULL).  True: there may be room for what
+     * comes behind it. */
+    bool (*pass_over)(struct pool *x, const struct task *t);
+    /* A pass of `p` ends; `full`: it found a task without room.  Returns whether tasks of `p` wait
+     * for room. */
+    bool (*waits)(struct manager *m, struct pool *x, struct pool *p, bool full);
+    /* The manager has looked at the pool, in one pass or two.  NULL: nothing is to be done. */
+    void (*looked)(struct manager *m, struct pool *p);
+};
+
+/* Of one method, at one worker loop; for people.  The worker loop writes them. */
+struct offer_figures {
+    alignas(CACHE_LINE) counter running;
+    counter done, failed, busy_ns;
+    struct times_slot times;
+};
 
 struct pool {
     /* Read-only once started; any thread. */
-    uint32_t index;              /* dense, from 0 */
-    struct executor_group group; /* notified of flagged tasks; the executors are borrowed */
-    struct executor **list;      /* that of the group; NULL: it is not the pool's own */
-    struct worker_pool *workers; /* of a pool of workers, else NULL; the manager's */
-    struct pool *local;          /* of one that workers have joined: that of its handler's kind */
-    bool stepped;                /* stepped executors run its tasks */
+    const struct pool_class *cls;
+    uint32_t index;               /* dense, from 0 */
+    struct executor_group group;  /* notified of flagged tasks; the executors are borrowed */
+    struct executor **list;       /* that of the group; NULL: it is not the pool's own */
+    struct worker_pool *workers;  /* of a pool that workers serve, else NULL; its class's */
+    struct offer_figures *offers; /* of such a pool: by index of the worker loop */
+    struct pool_list *turn;       /* the manager's list in which it is listed while it is ready */
+    bool stepped;                 /* stepped executors run its tasks */
+    /* The announcement by which the manager waits for room at the pool's executors: this pool's
+     * own, or that of the pool whose executors it shares.  NULL: they report to the inbox, so the
+     * manager knows all that there is to know, and needs no second look. */
+    struct waker *waiting;
 
     struct task_queue queue;
-    struct snapshot *snapshots; /* one for each executor, of the current pass */
+    ao_time crowded_since; /* since when a principal without an executor waits; 0: none does */
+    bool source_has_work;  /* the source of jobs may have one */
+    bool job_next;         /* its turn, when both have tasks */
+    bool full;             /* what the source's full() was called with last */
+    bool cut;              /* a pass goes on in the next step: it has set lines aside */
+    bool second_look;      /* which began behind the announcement */
+    bool short_of_room;    /* its last pass ended for want of room */
+    bool in_line;          /* it is queued for executors, which will call it */
+    bool ready;            /* it has something to do: it is listed in `turn` */
+    STAILQ_ENTRY(pool) next;
+
+    /* Of local executors, of the current pass. */
+    struct snapshot *snapshots; /* one for each */
     struct weight *weights;     /* one each; PLACEMENT_WEIGHT, else NULL */
-    uint32_t *owners;           /* whose task each was given last; of blocking ones, else NULL */
-    ao_time crowded_since;      /* since when a principal without one waits; 0: none does */
+    uint32_t *owners;           /* whose task each was given last; of an `owned` class, else NULL */
     uint32_t count;             /* so many of the executors, the first ones, are looked at */
     uint32_t common;            /* so many of them take anybody's; the rest: executor_owner.h */
     uint32_t shared;            /* so many of `weights` were looked at last */
-    int last;                   /* the executor chosen last */
-    bool source_has_work;       /* the source of jobs may have one */
-    bool job_next;              /* its turn, when both have tasks */
-    bool full;                  /* what the source's full() was called with last */
-    bool places_full;   /* somewhere there is no place to park or to take turns but the reserve; or
-                         * executor_owner.h has a say */
-    bool passed_over;   /* of blocking ones: a task that found no room is before the next */
-    bool turns_full;    /* somewhere so many jobs take turns that no more are to begin there */
-    bool cut;           /* a pass goes on in the next step: it has set lines aside */
-    bool second_look;   /* which began behind the announcement */
-    bool stirs;         /* it is in the manager's list of pools that have something to do */
-    bool short_of_room; /* of a joined one: as its last pass ended */
-    enum giving bounds_for;  /* for what the bounds in `snapshots` are */
-    STAILQ_ENTRY(pool) next; /* in that list */
+    int chosen;                 /* the executor that choose() has returned */
+    int last;                   /* the executor that was given a task last */
+    bool places_full;       /* an executor has no place to park or to take turns but the reserve;
+                             * or executor_owner.h has a say */
+    bool turns_full;        /* at an executor so many jobs take turns that no more may begin */
+    bool passed_over;       /* of blocking ones: a task that found no room is before the next */
+    enum giving bounds_for; /* what the bounds in `snapshots` are for */
 
     /* The manager waits for room: announced by it, notified by executors from which a task has
      * left, on any thread.  See the argument in manager.c. */
     alignas(CACHE_LINE) struct waker waiting_for_room;
 };
-STAILQ_HEAD(pool_list, pool);
+/* The executors of loops, and of threads: local_pools.c. */
+extern const struct pool_class pool_of_loops, pool_of_threads;
 
 /* A pool without executors.  The caller puts them into the group, whose list has room for `most`,
  * or, where that is 0, gives it another group.  The thread that notifies a manager that waits calls
  * `wake`.  NULL without memory. */
-struct pool *pool_new(uint32_t index, uint32_t most, void (*wake)(void *arg), void *arg);
+struct pool *pool_new(const struct pool_class *cls, uint32_t index, uint32_t most,
+                      void (*wake)(void *arg), void *arg);
 /* Tasks that are left in its queue are freed; NULL is fine. */
 void pool_free(struct pool *p);
 
 /* One more pool of the manager, at the next index, with a group for at most `most` executors; 0:
  * the group is given to it.  NULL without memory. */
-struct pool *pools_add(struct manager *m, uint32_t most);
+struct pool *pools_add(struct manager *m, const struct pool_class *cls, uint32_t most);
 
-/* Once the group has its executors: the choice is by `policy`, and whose tasks they hold counts if
- * `owners` is true.  0, or -1 without memory. */
-int pool_connect(struct pool *p, enum placement_policy policy, bool owners);
+/* Of local executors, once the group has them: the choice is by `policy`.  0, or -1 without memory.
+ */
+int pool_connect(struct pool *p, enum placement_policy policy);
+
+/* The pool has something to do: the manager's next step looks at it. */
+static inline void pool_mark_ready(struct pool *p)
+{
+    if (p->ready)
+        return;
+    p->ready = true;
+    STAILQ_INSERT_TAIL(p->turn, p, next);
+}
+
+static inline bool pool_has_tasks(const struct pool *p)
+{
+    return p->queue.length > 0 || p->source_has_work;
+}
 
 static inline bool pool_has_work(const struct pool *p)
 {
-    return p->queue.length > 0 || p->source_has_work || task_queue_sweeping(&p->queue);
+    return pool_has_tasks(p) || task_queue_sweeping(&p->queue);
 }
 
 #endif

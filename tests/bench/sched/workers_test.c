@@ -100,7 +100,7 @@ static void open_world(void)
     w.quiet = true;
     w.plan.queue_max = COUNT;
     tasks_world_open();
-    worker_loop_set_port(tasks_worker_loop(w.tasks, 0), &port);
+    worker_loop_set_port(worker_loop_at(w.tasks, 0), &port);
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){.slowness = i == 0 ? SLOW : 1};
         played_join(&workers[i].played, 0, "thumb", 1);

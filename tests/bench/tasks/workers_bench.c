@@ -114,7 +114,7 @@ static void join(uint32_t workers, uint32_t slots)
     const struct worker_executor_spec spec = {
         .methods = &name, .count = 1, .slots = slots, .share = WORKER_SHARE_ALL};
     for (uint32_t i = 0; i < workers; i++)
-        if (!worker_executor_register(tasks_worker_loop(w.tasks, 0), &spec, &w))
+        if (!worker_executor_register(worker_loop_at(w.tasks, 0), &spec, &w))
             abort();
     while (w.joined < workers)
         activator_round(w.loop, false);
@@ -134,6 +134,7 @@ static void open_world(uint32_t workers, uint32_t slots)
                                     .manager = w.loop,
                                     .queue_max = 100000,
                                     .message_max = 1 << 20,
+                                    .workers = &worker_executors,
                                     .ended = on_ended};
     w.tasks = tasks_new(&plan, error, sizeof error);
     if (!w.tasks)
@@ -141,7 +142,7 @@ static void open_world(uint32_t workers, uint32_t slots)
     w.home = tasks_home(w.tasks, 0);
     ao_init(&w.caller, &caller_class, w.loop);
     ao_init(&w.peers, &peers_class, w.loop);
-    worker_loop_set_port(tasks_worker_loop(w.tasks, 0), &port);
+    worker_loop_set_port(worker_loop_at(w.tasks, 0), &port);
     join(workers, slots);
 }
 

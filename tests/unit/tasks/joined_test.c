@@ -269,7 +269,7 @@ TASKS_TEST(who_shares_workers_takes_turns)
     unsigned joined = 0;
     for (unsigned i = 0; i < 6; i++) {
         assert_int_equal(a.count, 1);
-        joined += a.has[0]->method->pool->local != NULL;
+        joined += a.has[0]->method->pool->workers->local != NULL;
         played_answer(&a, 0);
         settle();
     }

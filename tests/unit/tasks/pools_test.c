@@ -1,34 +1,33 @@
 /* Any number of pools: those that have nothing to do are not looked at, and one that is full holds
- * up no other.  The linker gives us executor_owner_serve(), with which each look ends at a pool
- * whose executors know no holders. */
+ * up no other.  The pools of the loop's executor have a class of the test's own, which counts the
+ * passes. */
 #include "tests/support/cmocka_env.h"
-#include "server/tasks/manager/executor_owner.h"
 #include "server/tasks/manager/manager.h"
 #include "tests/support/heap.h"
 #include "tests/support/tasks_world.h"
-
-void __real_executor_owner_serve(struct manager *m, struct pool *p);
-void __wrap_executor_owner_serve(struct manager *m, struct pool *p);
 
 enum { POOLS = 300, CALLS = 20, FLOOD = 3000, FEW = 10 };
 
 static uint32_t looks[POOLS + POOLS_LOCAL]; /* by the pool's index */
 static struct method methods[POOLS];        /* each with a pool of its own */
 
-void __wrap_executor_owner_serve(struct manager *m, struct pool *p)
+static struct pool_class counted;
+
+static bool count_pass(struct manager *m, struct pool *x, struct pool *p, bool full)
 {
     looks[p->index]++;
-    __real_executor_owner_serve(m, p);
+    return pool_of_loops.waits(m, x, p, full);
 }
 
 /* A pool for methods of this name, run by one executor, which is in others, too. */
 static void make_pool(unsigned i, const char *like, uint32_t executor)
 {
-    struct pool *p = pools_add(&w.tasks->manager, 1);
+    bool blocking = !w.tasks->executors[executor]->activator;
+    struct pool *p = pools_add(&w.tasks->manager, blocking ? &pool_of_threads : &counted, 1);
     assert_non_null(p);
     assert_int_equal(p->index, i + POOLS_LOCAL);
     p->group.list[p->group.count++] = w.tasks->executors[executor];
-    assert_int_equal(pool_connect(p, w.plan.policy, false), 0);
+    assert_int_equal(pool_connect(p, w.plan.policy), 0);
     methods[i] = *registry_find(w.registry, span_text(like));
     methods[i].pool = p;
 }
@@ -36,6 +35,8 @@ static void make_pool(unsigned i, const char *like, uint32_t executor)
 static void open_world(uint32_t blocking)
 {
     memset(looks, 0, sizeof looks);
+    counted = pool_of_loops;
+    counted.waits = count_pass;
     tasks_world_init(1, blocking);
     w.quiet = true;
     w.plan.queue_max = 2 * FLOOD;
@@ -63,7 +64,7 @@ TEST(pools_with_nothing_to_do_are_not_looked_at)
     assert_int_equal(w.ended, 2 * CALLS);
     for (uint32_t i = 0; i < POOLS + POOLS_LOCAL; i++)
         assert_int_equal(looks[i], i == 7 + POOLS_LOCAL || i == 200 + POOLS_LOCAL ? CALLS : 0);
-    assert_true(STAILQ_EMPTY(&w.tasks->manager.stirring));
+    assert_true(STAILQ_EMPTY(&w.tasks->manager.ready));
     tasks_expect_at_rest(w.tasks);
     tasks_world_fini();
 }
@@ -140,8 +141,8 @@ TEST(a_flood_in_one_pool_takes_turns_with_the_others)
 
 static int make_one(void *arg)
 {
-    struct pool *p = pool_new(2, 1, NULL, NULL);
-    int made = p ? pool_connect(p, PLACEMENT_WEIGHT, true) : -1;
+    struct pool *p = pool_new(&pool_of_threads, 2, 1, NULL, NULL);
+    int made = p ? pool_connect(p, PLACEMENT_WEIGHT) : -1;
     pool_free(p);
     return made;
 }

@@ -22,7 +22,7 @@ static void give_it(void *arg)
     struct pool *p = w.tasks->shared.local[POOL_BLOCKING];
     p->queue.again = (struct task_row){.rest = {arg, arg}, .length = 1};
     p->queue.length = 1;
-    manager_stir(&w.tasks->manager, p);
+    pool_mark_ready(p);
     ao_activate(&w.tasks->manager.ao);
     virtual_run(&w.v);
 }

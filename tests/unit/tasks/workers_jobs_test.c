@@ -336,12 +336,12 @@ TASKS_TEST(a_lost_worker_lives_until_its_attempts_have_returned)
     virtual_round(&w.v, w.loops[1]);
     worker_updates_take(&w.tasks->manager); /* the manager hears of the loss first */
     virtual_round(&w.v, w.loops[1]);
-    assert_false(LIST_EMPTY(&tasks_worker_loop(w.tasks, 1)->executors));
+    assert_false(LIST_EMPTY(&worker_loop_at(w.tasks, 1)->executors));
     attempt_executor(w.tasks, s.items[0].task, name, sizeof name);
     assert_string_equal(name, "worker 1");
     tasks_world_run();
     assert_int_equal(s.items[0].returned, 1);
-    assert_true(LIST_EMPTY(&tasks_worker_loop(w.tasks, 1)->executors));
+    assert_true(LIST_EMPTY(&worker_loop_at(w.tasks, 1)->executors));
 }
 
 TASKS_TEST(calls_and_attempts_take_turns_at_a_worker)

@@ -273,13 +273,14 @@ static void check_waits(void)
     const struct manager *m = &w.tasks->manager;
     for (uint32_t i = POOLS_LOCAL; i < m->pool_count; i++) {
         const struct pool *p = m->pools[i];
-        assert_int_equal(p->queue.length > 0 && !p->workers->waits && worker_groups_there(p), 0);
-        if (p->local && p->queue.length > 0)
-            check_local(p->local);
+        assert_int_equal(p->queue.length > 0 && !p->in_line && worker_groups_there(p), 0);
+        if (p->workers->local && p->queue.length > 0)
+            check_local(p->workers->local);
         assert_true(p->queue.length == 0 || worker_groups_room(p) == 0);
-        assert_true(!p->workers->waits || worker_groups_room(p) == 0);
+        assert_true(!p->in_line || worker_groups_room(p) == 0);
     }
-    assert_true(TAILQ_EMPTY(&m->waiting) || waker_announced(&m->shared->inbox.waiting_for_workers));
+    assert_true((TAILQ_EMPTY(&m->roster->waiting) && TAILQ_EMPTY(&m->roster->waiting_joined)) ||
+                waker_announced(&m->shared->inbox.waiting_for_workers));
 }
 
 static void random_rounds(void)
@@ -346,9 +347,9 @@ static void check_ends(void)
     for (unsigned i = 0; i < kept; i++)
         assert_int_equal(items[i].given, items[i].ended);
     tasks_expect_at_rest(w.tasks);
-    assert_int_equal(w.tasks->manager.member_count, 0);
+    assert_int_equal(w.tasks->manager.roster->member_count, 0);
     for (uint32_t i = 0; i < 2; i++)
-        assert_true(LIST_EMPTY(&tasks_worker_loop(w.tasks, i)->executors));
+        assert_true(LIST_EMPTY(&worker_loop_at(w.tasks, i)->executors));
 }
 
 /* How many calls were answered with a result. */

@@ -73,7 +73,7 @@ static uint32_t executors_at(uint32_t loop)
 {
     const struct worker_executor *r;
     uint32_t count = 0;
-    LIST_FOREACH(r, &tasks_worker_loop(w.tasks, loop)->executors, link)
+    LIST_FOREACH(r, &worker_loop_at(w.tasks, loop)->executors, link)
     count++;
     return count;
 }
@@ -486,7 +486,7 @@ TASKS_TEST(who_is_lost_before_it_has_joined_was_never_there)
     tasks_world_run();
     assert_int_equal(a.joined, 0);
     assert_int_equal(executors_at(0), 0);
-    assert_int_equal(w.tasks->manager.member_count, 0);
+    assert_int_equal(w.tasks->manager.roster->member_count, 0);
 }
 
 TASKS_TEST(registrations_of_one_peer_are_lost_together)
@@ -894,7 +894,7 @@ static int register_one(void *arg)
         .methods = (struct span[]){span_text("one"), span_text("two")}, .count = 2};
     spec.slots = spec.share = 1;
     a = (struct played_worker){0};
-    a.executor = worker_executor_register(tasks_worker_loop(w.tasks, 0), &spec, &a);
+    a.executor = worker_executor_register(worker_loop_at(w.tasks, 0), &spec, &a);
     if (!a.executor)
         return -1;
     tasks_world_run();
