@@ -1,4 +1,6 @@
 /* Applies one batch of operations to the tables, and keeps the counts of the store. */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "server/store/store_parts.h"
 
@@ -7,7 +9,7 @@ enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
 #define SET_BACK_LEAST AO_S(1) /* the jobs do not notice less */
 
-static int run(struct store *s, enum statement which, const struct row_map *m, const void *row)
+static int run(struct store *s, enum statement which, const struct store_table *m, const void *row)
 {
     sqlite3_stmt *st = s->statements.all[which];
     int rc = row_bind(st, m, row, &s->names);
@@ -51,27 +53,33 @@ static int add_event(struct store *s, const struct store_event *event)
     return statement_run_id(&s->statements, STATEMENT_TRIM_EVENTS, event->id);
 }
 
-static int bind_name(sqlite3_stmt *st, int index, struct span name)
+/* --- Rows of any table --- */
+
+static int put_row(struct store *s, const struct store_op *op)
 {
-    return name.len == 0 ? sqlite3_bind_null(st, index)
-                         : sqlite3_bind_text64(st, index, (const char *)name.at, name.len,
-                                               SQLITE_STATIC, SQLITE_UTF8);
+    int rc = SQLITE_OK;
+    const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
+    if (of)
+        rc = row_bind(of->put, op->table, op->row, &s->names);
+    return rc == SQLITE_OK ? statement_run(of->put) : rc;
 }
 
-static int remove_queue(struct store *s, struct span name)
+static int remove_row(struct store *s, const struct store_op *op)
 {
-    sqlite3_stmt *st = s->statements.all[STATEMENT_QUEUE_REMOVE];
-    int rc = bind_name(st, 1, name);
-    return rc == SQLITE_OK ? statement_run(st) : rc;
+    int rc = SQLITE_OK;
+    const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
+    if (of)
+        rc = row_bind_key(of->remove, op->table, op->row, &s->names);
+    return rc == SQLITE_OK ? statement_run(of->remove) : rc;
 }
 
-static int remove_cron(struct store *s, const struct store_cron *cron)
+/* The number that a row of a table of fences has. */
+static uint64_t fence_of(const struct store_op *op)
 {
-    sqlite3_stmt *st = s->statements.all[STATEMENT_CRON_REMOVE];
-    int rc = bind_name(st, 1, cron->name);
-    if (rc == SQLITE_OK)
-        rc = bind_name(st, 2, cron->tenant);
-    return rc == SQLITE_OK ? statement_run(st) : rc;
+    uint64_t fence;
+    assert(op->table->columns[0].kind == COLUMN_U64);
+    memcpy(&fence, op->row + op->table->columns[0].at, sizeof fence);
+    return fence;
 }
 
 /* What were before 1970 is due at once. */
@@ -220,28 +228,10 @@ static int apply(struct store *s, struct store_op *op)
         return put_take_out(s, op->task.id);
     case STORE_EVENT:
         return add_event(s, &op->event);
-    case STORE_CRON_PUT:
-        return run(s, STATEMENT_CRON_PUT, &row_crons, &op->cron);
-    case STORE_CRON_STATE:
-        return run(s, STATEMENT_CRON_STATE, &row_cron_states, &op->cron);
-    case STORE_CRON_REMOVE:
-        return remove_cron(s, &op->cron);
-    case STORE_QUEUE:
-        return op->queue.paused || op->queue.draining || op->queue.offered_at
-                   ? run(s, STATEMENT_QUEUE_PUT, &row_queues, &op->queue)
-                   : remove_queue(s, op->queue.method);
-    case STORE_RATE_PUT:
-        return run(s, STATEMENT_RATE_PUT, &row_rates, &op->rate);
-    case STORE_RATE_REMOVE:
-        return statement_run_id(&s->statements, STATEMENT_RATE_REMOVE, op->rate.id);
-    case STORE_SEMAPHORE_PUT:
-        return run(s, STATEMENT_SEMAPHORE_PUT, &row_semaphores, &op->semaphore);
-    case STORE_SEMAPHORE_REMOVE:
-        return statement_run_id(&s->statements, STATEMENT_SEMAPHORE_REMOVE, op->semaphore.id);
-    case STORE_HOLD_PUT:
-        return run(s, STATEMENT_HOLD_PUT, &row_holds, &op->hold);
-    case STORE_HOLD_REMOVE:
-        return statement_run_id(&s->statements, STATEMENT_HOLD_REMOVE, op->hold.id);
+    case STORE_ROW_PUT:
+        return put_row(s, op);
+    case STORE_ROW_REMOVE:
+        return remove_row(s, op);
     case STORE_SYNC:
         return SQLITE_OK;
     case STORE_SET_BACK:
@@ -268,8 +258,8 @@ static void account(struct store *s, const struct store_op *op)
     add_up(&s->add, &op->add);
     if (op->kind == STORE_PUT && op->task.id > s->last_id)
         s->last_id = op->task.id;
-    if (op->kind == STORE_HOLD_PUT && op->hold.id > s->last_fence)
-        s->last_fence = op->hold.id;
+    if (op->kind == STORE_ROW_PUT && op->table->fences && fence_of(op) > s->last_fence)
+        s->last_fence = fence_of(op);
 }
 
 int store_apply(struct store *s, uint32_t count)

@@ -51,7 +51,7 @@ static bool stopped(struct reading *r)
 /* --- What cannot be: then the row is no row of ours any more --- */
 
 static bool bad_column(struct reading *r, const char *table, uint64_t id,
-                       const struct row_column *column)
+                       const struct store_column *column)
 {
     store_damaged(r->error, r->size, path_of(r->store),
                   "row %lld of `%s` has an impossible value in the column %s", (long long)id, table,
@@ -79,7 +79,7 @@ static bool refused(struct reading *r, const char *what, uint64_t id)
 /* --- Rows --- */
 
 static bool bad_name(struct reading *r, const char *table, struct span name,
-                     const struct row_column *column)
+                     const struct store_column *column)
 {
     store_damaged(r->error, r->size, path_of(r->store),
                   "row \"%.*s\" of `%s` has an impossible value in the column %s", (int)name.len,
@@ -91,11 +91,11 @@ static bool queue_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_queue queue = {0};
-    const struct row_column *bad = row_read(st, 0, &row_queues, &queue, &r->store->names);
+    const struct store_column *bad = row_read(st, 0, &store_queues, &queue, &r->store->names);
     if (!bad && queue.method.len == 0)
-        bad = &row_queues.columns[0];
+        bad = &store_queues.columns[0];
     if (bad)
-        return bad_name(r, row_queues.table, queue.method, bad);
+        return bad_name(r, store_queues.table, queue.method, bad);
     return r->reader->queue(r->reader->arg, &queue) || stopped(r);
 }
 
@@ -103,9 +103,9 @@ static bool rate_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_rate rate = {0};
-    const struct row_column *bad = row_read(st, 0, &row_rates, &rate, &r->store->names);
+    const struct store_column *bad = row_read(st, 0, &store_rates, &rate, &r->store->names);
     if (bad)
-        return bad_name(r, row_rates.table, rate.key, bad);
+        return bad_name(r, store_rates.table, rate.key, bad);
     return r->reader->rate(r->reader->arg, &rate) || refused(r, "rate", rate.id);
 }
 
@@ -113,9 +113,10 @@ static bool semaphore_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_semaphore semaphore = {0};
-    const struct row_column *bad = row_read(st, 0, &row_semaphores, &semaphore, &r->store->names);
+    const struct store_column *bad =
+        row_read(st, 0, &store_semaphores, &semaphore, &r->store->names);
     if (bad)
-        return bad_name(r, row_semaphores.table, semaphore.name, bad);
+        return bad_name(r, store_semaphores.table, semaphore.name, bad);
     return r->reader->semaphore(r->reader->arg, &semaphore) ||
            refused(r, "semaphore", semaphore.id);
 }
@@ -124,9 +125,9 @@ static bool hold_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_hold hold = {0};
-    const struct row_column *bad = row_read(st, 0, &row_holds, &hold, &r->store->names);
+    const struct store_column *bad = row_read(st, 0, &store_holds, &hold, &r->store->names);
     if (bad)
-        return bad_name(r, row_holds.table, hold.name, bad);
+        return bad_name(r, store_holds.table, hold.name, bad);
     return r->reader->hold(r->reader->arg, &hold) || refused(r, "hold", hold.id);
 }
 
@@ -134,11 +135,11 @@ static bool cron_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_cron cron = {0};
-    const struct row_column *bad = row_read(st, 0, &row_crons, &cron, &r->store->names);
+    const struct store_column *bad = row_read(st, 0, &store_crons, &cron, &r->store->names);
     if (!bad && cron.name.len == 0)
-        bad = &row_crons.columns[2];
+        bad = &store_crons.columns[2];
     if (bad)
-        return bad_name(r, row_crons.table, cron.name, bad);
+        return bad_name(r, store_crons.table, cron.name, bad);
     return r->reader->cron(r->reader->arg, &cron) || stopped(r);
 }
 
@@ -148,10 +149,10 @@ static bool is_there(sqlite3_stmt *st, uint32_t id)
 }
 
 /* The columns of the map `m`, from the column `first` on, into the task. */
-static bool read_part(struct reading *r, sqlite3_stmt *st, uint32_t first, const struct row_map *m,
-                      struct store_task *task)
+static bool read_part(struct reading *r, sqlite3_stmt *st, uint32_t first,
+                      const struct store_table *m, struct store_task *task)
 {
-    const struct row_column *bad = row_read(st, first, m, task, &r->store->names);
+    const struct store_column *bad = row_read(st, first, m, task, &r->store->names);
     return !bad || bad_column(r, m->table, task->id, bad);
 }
 
@@ -183,7 +184,7 @@ static bool event_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     struct store_event event = {0};
-    const struct row_column *bad = row_read(st, 0, &row_events, &event, &r->store->names);
+    const struct store_column *bad = row_read(st, 0, &row_events, &event, &r->store->names);
     if (bad)
         return bad_column(r, row_events.table, event.id, bad);
     if (event.id < r->last || (event.id == r->last && event.seq <= r->seq))
@@ -195,7 +196,7 @@ static bool event_row(void *arg, sqlite3_stmt *st)
 
 /* --- Tables --- */
 
-static int table(struct reading *r, const struct row_map *m,
+static int table(struct reading *r, const struct store_table *m,
                  bool (*row)(void *arg, sqlite3_stmt *st))
 {
     char sql[ROW_SQL_MAX];
@@ -215,7 +216,7 @@ static bool count_row(void *arg, sqlite3_stmt *st)
 }
 
 /* Options and a life belong to a task, or the task that had them has lost its own row. */
-static int none_left(struct reading *r, const struct row_map *m, uint64_t belonged)
+static int none_left(struct reading *r, const struct store_table *m, uint64_t belonged)
 {
     char sql[ROW_SQL_MAX];
     struct count count = {0};
@@ -271,9 +272,10 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     int sound = sound_pages(s->db, &report);
     if (sound != SQLITE_OK)
         return sound == SOUND_NOT ? -1 : fail(s, error, size);
-    if (counts(&r) != 0 || table(&r, &row_queues, queue_row) || table(&r, &row_rates, rate_row) ||
-        (reader->semaphore && table(&r, &row_semaphores, semaphore_row)) ||
-        (reader->hold && table(&r, &row_holds, hold_row)) || table(&r, &row_crons, cron_row) ||
+    if (counts(&r) != 0 || table(&r, &store_queues, queue_row) ||
+        table(&r, &store_rates, rate_row) ||
+        (reader->semaphore && table(&r, &store_semaphores, semaphore_row)) ||
+        (reader->hold && table(&r, &store_holds, hold_row)) || table(&r, &store_crons, cron_row) ||
         tasks(&r) || table(&r, &row_events, event_row))
         return -1;
     return 0;

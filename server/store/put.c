@@ -18,7 +18,7 @@ static bool has_options(const struct store_task *task)
 
 struct put_part {
     enum statement statement;
-    const struct row_map *map;
+    const struct store_table *map;
     const char *verb;   /* of the statement */
     const char *source; /* the table that it reads */
     bool (*has)(const struct store_task *task);

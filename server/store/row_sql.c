@@ -20,26 +20,26 @@ static void __attribute__((format(printf, 2, 3))) add(struct sql *s, const char 
     assert(s->len < ROW_SQL_MAX); /* the lists in rows.c are constant */
 }
 
-static void add_names(struct sql *s, const struct row_map *m)
+static void add_names(struct sql *s, const struct store_table *m)
 {
     for (uint32_t n = 0; n < m->count; n++)
         add(s, "%s%s", n ? ", " : "", m->columns[n].name);
 }
 
-static void add_values(struct sql *s, const struct row_map *m)
+static void add_values(struct sql *s, const struct store_table *m)
 {
     for (uint32_t n = 0; n < m->count; n++)
         add(s, "%s?%u", n ? ", " : "", n + 1);
 }
 
-static void add_into(struct sql *s, const struct row_map *m, const char *verb)
+static void add_into(struct sql *s, const struct store_table *m, const char *verb)
 {
     add(s, "%s INTO %s (", verb, m->table);
     add_names(s, m);
     add(s, ")");
 }
 
-void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX])
+void row_insert_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add_into(&s, m, verb);
@@ -48,7 +48,48 @@ void row_insert_sql(const struct row_map *m, const char *verb, char sql[static R
     add(&s, ")");
 }
 
-void row_put_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX])
+/* The condition that names a row by its key.  `apart`: its parameters are numbered among
+ * themselves, else as the columns are. */
+static void add_key(struct sql *s, const struct store_table *t, bool apart)
+{
+    unsigned number = 0;
+    const char *before = " WHERE ";
+    for (uint32_t n = 0; n < t->count; n++) {
+        const struct store_column *c = &t->columns[n];
+        if (c->key == KEY_NONE)
+            continue;
+        number = apart ? number + 1 : n + 1;
+        if (c->key == KEY_PART_OR_NULL)
+            add(s, "%sifnull(%s, '') = ifnull(?%u, '')", before, c->name, number);
+        else
+            add(s, "%s%s = ?%u", before, c->name, number);
+        before = " AND ";
+    }
+    assert(number > 0); /* else the statement is about all rows */
+}
+
+void row_update_sql(const struct store_table *t, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    const char *before = " SET ";
+    add(&s, "UPDATE %s", t->table);
+    for (uint32_t n = 0; n < t->count; n++) {
+        if (t->columns[n].key != KEY_NONE)
+            continue;
+        add(&s, "%s%s = ?%u", before, t->columns[n].name, n + 1);
+        before = ", ";
+    }
+    add_key(&s, t, false);
+}
+
+void row_remove_sql(const struct store_table *t, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    add(&s, "DELETE FROM %s", t->table);
+    add_key(&s, t, true);
+}
+
+void row_put_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add_into(&s, m, verb);
@@ -57,7 +98,7 @@ void row_put_sql(const struct row_map *m, const char *verb, char sql[static ROW_
     add(&s, " FROM " ROW_BATCH "%s", m->table);
 }
 
-void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
+void row_batch_sql(const struct store_table *m, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "CREATE TABLE " ROW_BATCH "%s (", m->table);
@@ -65,7 +106,8 @@ void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
     add(&s, ")");
 }
 
-void row_upsert_sql(const struct row_map *m, const struct row_map *of, char sql[static ROW_SQL_MAX])
+void row_upsert_sql(const struct store_table *m, const struct store_table *of,
+                    char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add_into(&s, m, "INSERT");
@@ -83,7 +125,7 @@ void row_upsert_sql(const struct row_map *m, const struct row_map *of, char sql[
     }
 }
 
-void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
+void row_select_sql(const struct store_table *m, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "SELECT ");
@@ -91,7 +133,7 @@ void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
     add(&s, " FROM %s ORDER BY %s", m->table, m->order);
 }
 
-void row_select_from_sql(const struct row_map *m, const char *key, char sql[static ROW_SQL_MAX])
+void row_select_from_sql(const struct store_table *m, const char *key, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "SELECT ");
@@ -99,7 +141,7 @@ void row_select_from_sql(const struct row_map *m, const char *key, char sql[stat
     add(&s, " FROM %s WHERE %s >= ?1 ORDER BY %s", m->table, key, m->order);
 }
 
-void row_select_one_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
+void row_select_one_sql(const struct store_table *m, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "SELECT ");
@@ -107,13 +149,13 @@ void row_select_one_sql(const struct row_map *m, char sql[static ROW_SQL_MAX])
     add(&s, " FROM %s WHERE id = ?1", m->table);
 }
 
-static void add_columns(struct sql *s, const char *before, const struct row_map *m)
+static void add_columns(struct sql *s, const char *before, const struct store_table *m)
 {
     for (uint32_t n = 0; n < m->count; n++)
         add(s, "%s%s.%s", n ? ", " : before, m->table, m->columns[n].name);
 }
 
-static void add_join(struct sql *s, const struct row_map *m)
+static void add_join(struct sql *s, const struct store_table *m)
 {
     add(s, " LEFT JOIN %s ON %s.id = %s.id", m->table, m->table, row_submissions.table);
 }

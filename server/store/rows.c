@@ -2,21 +2,24 @@
 
 #include <assert.h>
 
-#define TASK(kind, f)  COLUMN_##kind, offsetof(struct store_task, f), 0, false
-#define QUEUE(kind, f) COLUMN_##kind, offsetof(struct store_queue, f), 0, false
-#define RATE(kind, f)  COLUMN_##kind, offsetof(struct store_rate, f), 0, false
-#define CRON(kind, f)  COLUMN_##kind, offsetof(struct store_cron, f), 0, false
-#define SEM(kind, f)   COLUMN_##kind, offsetof(struct store_semaphore, f), 0, false
-#define HOLD(kind, f)  COLUMN_##kind, offsetof(struct store_hold, f), 0, false
-#define EVENT(kind, f) COLUMN_##kind, offsetof(struct store_event, f), 0, false
-#define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false
+#define TASK(kind, f)      COLUMN_##kind, offsetof(struct store_task, f), 0, false, KEY_NONE
+#define QUEUE(kind, f)     COLUMN_##kind, offsetof(struct store_queue, f), 0, false, KEY_NONE
+#define RATE(kind, f)      COLUMN_##kind, offsetof(struct store_rate, f), 0, false, KEY_NONE
+#define CRON(kind, f)      COLUMN_##kind, offsetof(struct store_cron, f), 0, false, KEY_NONE
+#define SEM(kind, f)       COLUMN_##kind, offsetof(struct store_semaphore, f), 0, false, KEY_NONE
+#define HOLD(kind, f)      COLUMN_##kind, offsetof(struct store_hold, f), 0, false, KEY_NONE
+#define EVENT(kind, f)     COLUMN_##kind, offsetof(struct store_event, f), 0, false, KEY_NONE
+#define KEY(type, kind, f) COLUMN_##kind, offsetof(struct type, f), 0, false, KEY_PART
+#define KEY_OR_NULL(type, kind, f)                                                                 \
+    COLUMN_##kind, offsetof(struct type, f), 0, false, KEY_PART_OR_NULL
+#define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false, KEY_NONE
 #define MAP(t, o, c)                                                                               \
     {                                                                                              \
         .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
     }
 
 /* The columns are in the order of the tables, which spares PUT a copy. */
-static const struct row_column submission_columns[] = {
+static const struct store_column submission_columns[] = {
     {"id", TASK(U64, id)},
     {"method", TASK(TEXT, method)},
     {"tenant", TASK(TEXT, tenant)},
@@ -24,9 +27,9 @@ static const struct row_column submission_columns[] = {
     {"created_at", TASK(U64, created)},
     {"params", TASK(BLOB, params)},
 };
-const struct row_map row_submissions = MAP("submissions", "id", submission_columns);
+const struct store_table row_submissions = MAP("submissions", "id", submission_columns);
 
-static const struct row_column option_columns[] = {
+static const struct store_column option_columns[] = {
     {"id", TASK(U64, id)},
     {"key", TASK(TEXT, key)},
     {"coalesce_key", TASK(TEXT, coalesce)},
@@ -48,9 +51,9 @@ static const struct row_column option_columns[] = {
     {"traceparent", TASK(TEXT, traceparent)},
     {"tracestate", TASK(TEXT, tracestate)},
 };
-const struct row_map row_options = MAP("options", "id", option_columns);
+const struct store_table row_options = MAP("options", "id", option_columns);
 
-static const struct row_column life_columns[] = {
+static const struct store_column life_columns[] = {
     {"id", TASK(U64, id)},
     {"state", NAMED(NAMES_STATE, state)},
     {"attempt", TASK(U32, attempt)},
@@ -62,59 +65,54 @@ static const struct row_column life_columns[] = {
     {"ended_at", TASK(U64, ended_at)},
     {"error_code", TASK(TEXT, error_code)},
     {"error_text", TASK(TEXT, error_text)},
-    {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true},
+    {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true, KEY_NONE},
     {"losses", TASK(U32, losses)},
     {"lost", TASK(U32, lost)},
 };
-const struct row_map row_lives = MAP("lives", "id", life_columns);
+const struct store_table row_lives = MAP("lives", "id", life_columns);
 
-static const struct row_column queue_columns[] = {
-    {"method", QUEUE(TEXT, method)},
+static const struct store_column queue_columns[] = {
+    {"method", KEY(store_queue, TEXT, method)},
     {"paused", QUEUE(U8, paused)},
     {"draining", QUEUE(U8, draining)},
     {"offered_at", QUEUE(U64, offered_at)},
 };
-const struct row_map row_queues = MAP("queues", "method", queue_columns);
+const struct store_table store_queues = MAP("queues", "method", queue_columns);
 
-static const struct row_column rate_columns[] = {
-    {"id", RATE(U64, id)},
-    {"tenant", RATE(TEXT, tenant)},
-    {"key", RATE(TEXT, key)},
-    {"rate_max", RATE(U32, max)},
-    {"per_ns", RATE(U64, per)},
-    {"noted_at", RATE(U64, noted_at)},
-    {"promised", RATE(U32, promised)},
-    {"starts", RATE(BLOB, starts)},
+static const struct store_column rate_columns[] = {
+    {"id", KEY(store_rate, U64, id)},  {"tenant", RATE(TEXT, tenant)},
+    {"key", RATE(TEXT, key)},          {"rate_max", RATE(U32, max)},
+    {"per_ns", RATE(U64, per)},        {"noted_at", RATE(U64, noted_at)},
+    {"promised", RATE(U32, promised)}, {"starts", RATE(BLOB, starts)},
 };
-const struct row_map row_rates = MAP("rates", "id", rate_columns);
+const struct store_table store_rates = MAP("rates", "id", rate_columns);
 
-static const struct row_column semaphore_columns[] = {
-    {"id", SEM(U64, id)},
+static const struct store_column semaphore_columns[] = {
+    {"id", KEY(store_semaphore, U64, id)},
     {"tenant", SEM(TEXT, tenant)},
     {"name", SEM(TEXT, name)},
     {"permits", SEM(U32, permits)},
 };
-const struct row_map row_semaphores = MAP("semaphores", "id", semaphore_columns);
+const struct store_table store_semaphores = MAP("semaphores", "id", semaphore_columns);
 
-static const struct row_column hold_columns[] = {
-    {"id", HOLD(U64, id)},
-    {"tenant", HOLD(TEXT, tenant)},
-    {"name", HOLD(TEXT, name)},
-    {"secret", HOLD(BLOB, secret)},
-    {"principal", HOLD(TEXT, principal)},
-    {"permits", HOLD(U32, permits)},
-    {"of_permits", HOLD(U32, of)},
-    {"since_at", HOLD(U64, since_at)},
-    {"ends_at", HOLD(U64, ends_at)},
-    {"ttl_ns", HOLD(U64, ttl)},
+static const struct store_column hold_columns[] = {
+    {"id", KEY(store_hold, U64, id)},     {"tenant", HOLD(TEXT, tenant)},
+    {"name", HOLD(TEXT, name)},           {"secret", HOLD(BLOB, secret)},
+    {"principal", HOLD(TEXT, principal)}, {"permits", HOLD(U32, permits)},
+    {"of_permits", HOLD(U32, of)},        {"since_at", HOLD(U64, since_at)},
+    {"ends_at", HOLD(U64, ends_at)},      {"ttl_ns", HOLD(U64, ttl)},
     {"grace_ns", HOLD(U64, grace)},
 };
-const struct row_map row_holds = MAP("holds", "id", hold_columns);
+const struct store_table store_holds = {.table = "holds",
+                                        .order = "id",
+                                        .columns = hold_columns,
+                                        .count = sizeof hold_columns / sizeof *hold_columns,
+                                        .fences = true};
 
-static const struct row_column cron_columns[] = {
+static const struct store_column cron_columns[] = {
     {"id", CRON(U64, id)},
-    {"tenant", CRON(TEXT, tenant)},
-    {"name", CRON(TEXT, name)},
+    {"tenant", KEY_OR_NULL(store_cron, TEXT, tenant)},
+    {"name", KEY(store_cron, TEXT, name)},
     {"schedule", CRON(TEXT, schedule)},
     {"zone", CRON(TEXT, zone)},
     {"method", CRON(TEXT, method)},
@@ -126,31 +124,43 @@ static const struct row_column cron_columns[] = {
     {"options", CRON(BLOB, options)},
     {"paused", CRON(U8, paused)},
 };
-const struct row_map row_crons = MAP("crons", "id", cron_columns);
+const struct store_table store_crons = MAP("crons", "id", cron_columns);
 
-static const struct row_column cron_state_columns[] = {
-    {"next_at", CRON(U64, next_at)},     {"last_at", CRON(U64, last_at)},
-    {"last_task", CRON(U64, last_task)}, {"paused", CRON(U8, paused)},
-    {"name", CRON(TEXT, name)},          {"tenant", CRON(TEXT, tenant)},
+static const struct store_column cron_state_columns[] = {
+    {"next_at", CRON(U64, next_at)},       {"last_at", CRON(U64, last_at)},
+    {"last_task", CRON(U64, last_task)},   {"paused", CRON(U8, paused)},
+    {"name", KEY(store_cron, TEXT, name)}, {"tenant", KEY_OR_NULL(store_cron, TEXT, tenant)},
 };
-const struct row_map row_cron_states = MAP("crons", "id", cron_state_columns);
+const struct store_table store_cron_states = {.table = "crons",
+                                              .order = "id",
+                                              .columns = cron_state_columns,
+                                              .count = sizeof cron_state_columns /
+                                                       sizeof *cron_state_columns,
+                                              .updates = true};
 
-static const struct row_column event_columns[] = {
+_Static_assert(sizeof(struct store_cron) <= STORE_ROW_MAX &&
+                   sizeof(struct store_hold) <= STORE_ROW_MAX &&
+                   sizeof(struct store_rate) <= STORE_ROW_MAX &&
+                   sizeof(struct store_semaphore) <= STORE_ROW_MAX &&
+                   sizeof(struct store_queue) <= STORE_ROW_MAX,
+               "an operation has room for each row");
+
+static const struct store_column event_columns[] = {
     {"task", EVENT(U64, id)},         {"seq", EVENT(U32, seq)},    {"at", EVENT(U64, at)},
     {"attempt", EVENT(U32, attempt)}, {"what", EVENT(TEXT, what)}, {"text", EVENT(TEXT, text)},
     {"data", EVENT(BLOB, data)},
 };
-const struct row_map row_events = MAP("events", "task, seq", event_columns);
+const struct store_table row_events = MAP("events", "task, seq", event_columns);
 
 #define COUNTER(f)                                                                                 \
     {                                                                                              \
-#f, COLUMN_U64, offsetof(struct row_counters, f), 0, false                                 \
+#f, COLUMN_U64, offsetof(struct row_counters, f), 0, false, KEY_NONE                       \
     }
-static const struct row_column counter_columns[] = {
+static const struct store_column counter_columns[] = {
     COUNTER(submitted),    COUNTER(done),      COUNTER(failed),  COUNTER(cancelled),
     COUNTER(expired),      COUNTER(dead),      COUNTER(last_id), COUNTER(commits),
     COUNTER(committed_at), COUNTER(last_fence)};
-const struct row_map row_counters = MAP("counters", "submitted", counter_columns);
+const struct store_table row_counters = MAP("counters", "submitted", counter_columns);
 
 /* By enum job_durable. */
 static const char *const durable_names[] = {"none", "async", "fsync"};
@@ -188,14 +198,14 @@ static int bind_span(sqlite3_stmt *st, int index, const struct span *s, bool tex
     return sqlite3_bind_blob64(st, index, s->at, s->len, SQLITE_STATIC);
 }
 
-static int bind_name(sqlite3_stmt *st, int index, uint8_t value, const struct row_column *c,
+static int bind_name(sqlite3_stmt *st, int index, uint8_t value, const struct store_column *c,
                      const struct row_names *names)
 {
     assert(value < names->lists[c->names].count);
     return sqlite3_bind_text(st, index, names->lists[c->names].names[value], -1, SQLITE_STATIC);
 }
 
-static int bind(sqlite3_stmt *st, int index, const void *field, const struct row_column *c,
+static int bind(sqlite3_stmt *st, int index, const void *field, const struct store_column *c,
                 const struct row_names *names)
 {
     switch (c->kind) {
@@ -215,17 +225,31 @@ static int bind(sqlite3_stmt *st, int index, const void *field, const struct row
     return SQLITE_INTERNAL;
 }
 
-int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row,
+int row_bind(sqlite3_stmt *st, const struct store_table *m, const void *row,
              const struct row_names *names)
 {
     sqlite3_clear_bindings(st);
     for (uint32_t n = 0; n < m->count; n++) {
-        const struct row_column *c = &m->columns[n];
+        const struct store_column *c = &m->columns[n];
         int rc = bind(st, (int)n + 1, (const char *)row + c->at, c, names);
         if (rc != SQLITE_OK)
             return rc;
     }
     return SQLITE_OK;
+}
+
+int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
+                 const struct row_names *names)
+{
+    int index = 0, rc = SQLITE_OK;
+    sqlite3_clear_bindings(st);
+    for (uint32_t n = 0; n < t->count && rc == SQLITE_OK; n++) {
+        const struct store_column *c = &t->columns[n];
+        if (c->key != KEY_NONE)
+            rc = bind(st, ++index, (const char *)row + c->at, c, names);
+    }
+    assert(index > 0); /* else the statement is about all rows */
+    return rc;
 }
 
 /* --- Structures as rows of a table that SQLite reads --- */
@@ -246,10 +270,10 @@ static void give_number(sqlite3_context *to, uint64_t value)
         sqlite3_result_int64(to, (sqlite3_int64)value);
 }
 
-void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, const void *row,
+void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column, const void *row,
               const struct row_names *names)
 {
-    const struct row_column *c = &m->columns[column];
+    const struct store_column *c = &m->columns[column];
     const void *field = (const char *)row + c->at;
     switch (c->kind) {
     case COLUMN_U64:
@@ -283,7 +307,7 @@ static struct span read_span(sqlite3_stmt *st, int index)
     return span_of(at, (size_t)sqlite3_column_bytes(st, index));
 }
 
-static bool read_name(struct span name, uint8_t *value, const struct row_column *c,
+static bool read_name(struct span name, uint8_t *value, const struct store_column *c,
                       const struct row_names *names)
 {
     for (uint32_t n = 0; n < names->lists[c->names].count; n++)
@@ -309,7 +333,7 @@ static bool is_bytes(sqlite3_stmt *st, int index)
     return type == SQLITE_NULL || type == SQLITE_TEXT || type == SQLITE_BLOB;
 }
 
-static bool read(sqlite3_stmt *st, int index, void *field, const struct row_column *c,
+static bool read(sqlite3_stmt *st, int index, void *field, const struct store_column *c,
                  const struct row_names *names)
 {
     uint64_t number = 0;
@@ -337,8 +361,8 @@ static bool read(sqlite3_stmt *st, int index, void *field, const struct row_colu
     return false;
 }
 
-const struct row_column *row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m,
-                                  void *row, const struct row_names *names)
+const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const struct store_table *m,
+                                    void *row, const struct row_names *names)
 {
     for (uint32_t n = 0; n < m->count; n++)
         if (!read(st, (int)(first + n), (char *)row + m->columns[n].at, &m->columns[n], names))

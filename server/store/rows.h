@@ -8,23 +8,6 @@
 
 #include "server/store/store.h"
 
-enum column_kind {
-    COLUMN_U64,
-    COLUMN_U32,
-    COLUMN_U8,
-    COLUMN_TEXT, /* a span */
-    COLUMN_BLOB, /* a span */
-    COLUMN_NAME  /* a U8 that is stored as its name */
-};
-
-struct row_column {
-    const char *name;
-    enum column_kind kind;
-    size_t at;     /* offset of the field */
-    uint8_t names; /* COLUMN_NAME: which list */
-    bool stays;    /* an empty one leaves what is there */
-};
-
 /* Lists of names; the values are their indices. */
 enum { NAMES_STATE, NAMES_DURABLE, NAMES_LISTS };
 struct row_names {
@@ -37,26 +20,17 @@ struct row_names {
 /* Of states, and of the levels of durability. */
 struct row_names row_names_of(const char *const *states, uint32_t state_count);
 
-struct row_map {
-    const char *table;
-    const char *order; /* columns */
-    const struct row_column *columns;
-    uint32_t count;
-};
-
 /* A task is a row of the first, one of the second if it has options, and one of the third if it has
  * been anything but queued: most have neither when they come. */
-extern const struct row_map row_submissions, row_options, row_lives;
-extern const struct row_map row_queues, row_rates, row_crons, row_events, row_semaphores, row_holds;
-/* What changes of a cron, and which it is: bound to the statement that changes it. */
-extern const struct row_map row_cron_states;
+extern const struct store_table row_submissions, row_options, row_lives;
+extern const struct store_table row_events;
 
 /* The one row of `counters`, for who reads all of it. */
 struct row_counters {
     uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at,
         last_fence;
 };
-extern const struct row_map row_counters;
+extern const struct store_table row_counters;
 static inline uint64_t row_counters_ended(const struct row_counters *c)
 {
     return c->done + c->failed + c->cancelled + c->expired + c->dead;
@@ -66,19 +40,23 @@ static inline uint64_t row_counters_ended(const struct row_counters *c)
 bool row_has_life(const struct store_task *task);
 
 /* Binds a structure; its spans stay as they are until the statement has run.  An SQLite code. */
-int row_bind(sqlite3_stmt *st, const struct row_map *m, const void *row,
+int row_bind(sqlite3_stmt *st, const struct store_table *m, const void *row,
              const struct row_names *names);
+
+/* Binds the columns of the key alone, to the statement of row_remove_sql(). */
+int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
+                 const struct row_names *names);
 
 /* One column of a structure, to a statement that reads it.  Spans stay as they are until that has
  * run.  An empty field is not given: to SQLite it is NULL. */
-void row_give(sqlite3_context *to, const struct row_map *m, uint32_t column, const void *row,
+void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column, const void *row,
               const struct row_names *names);
 
 /* Fields from the row that a SELECT stands on, whose column `first` is the map's first.  Spans are
  * valid until its next step.  NULL, or the first column that holds what none of its fields can: no
  * number, or one that is too large, or a name that is in no list. */
-const struct row_column *row_read(sqlite3_stmt *st, uint32_t first, const struct row_map *m,
-                                  void *row, const struct row_names *names);
+const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const struct store_table *m,
+                                    void *row, const struct row_names *names);
 
 /* --- row_sql.c: the texts of the statements --- */
 
@@ -86,17 +64,22 @@ const struct row_column *row_read(sqlite3_stmt *st, uint32_t first, const struct
 
 enum { ROW_SQL_MAX = 2048 };
 /* INSERT of bound values; `verb` may be REPLACE. */
-void row_insert_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX]);
+void row_insert_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX]);
+/* UPDATE of a row's columns by its key; bound as an INSERT. */
+void row_update_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]);
+void row_remove_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]); /* by its key */
 /* INSERT of all that the batch has. */
-void row_put_sql(const struct row_map *m, const char *verb, char sql[static ROW_SQL_MAX]);
-void row_batch_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* CREATE TABLE of it */
+void row_put_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX]);
+void row_batch_sql(const struct store_table *m,
+                   char sql[static ROW_SQL_MAX]); /* CREATE TABLE of it */
 /* A row of `m`, new or in place of the old one, if `of` has one of that id; bound as an INSERT. */
-void row_upsert_sql(const struct row_map *m, const struct row_map *of,
+void row_upsert_sql(const struct store_table *m, const struct store_table *of,
                     char sql[static ROW_SQL_MAX]);
-void row_select_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* in order */
+void row_select_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* in order */
 /* In order, from the number ?1 on, which stands in the column `key`. */
-void row_select_from_sql(const struct row_map *m, const char *key, char sql[static ROW_SQL_MAX]);
-void row_select_one_sql(const struct row_map *m, char sql[static ROW_SQL_MAX]); /* of id ?1 */
+void row_select_from_sql(const struct store_table *m, const char *key,
+                         char sql[static ROW_SQL_MAX]);
+void row_select_one_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* of id ?1 */
 /* Whole tasks by id: the columns of the three maps, one after another. */
 void row_select_tasks_sql(char sql[static ROW_SQL_MAX]);
 

@@ -1,6 +1,12 @@
 #include "server/store/statements.h"
 
+#include <assert.h>
+
 #include "server/store/rows.h"
+
+/* Prepared at once, so that a server that runs lacks no memory for them. */
+static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
+                                                   &store_holds,  &store_crons, &store_cron_states};
 
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
@@ -19,16 +25,7 @@ static const char *const texts[STATEMENTS] = {
         "UPDATE options SET deadline_at = max(deadline_at - ?1, 1) WHERE deadline_at > 0 "
         "AND NOT EXISTS (SELECT 1 FROM lives WHERE lives.id = options.id AND ended_at > 0)",
     [STATEMENT_HOLDS_BACK] = "UPDATE holds SET ends_at = max(ends_at - ?1, 1) WHERE ends_at > 0",
-    [STATEMENT_SEMAPHORE_REMOVE] = "DELETE FROM semaphores WHERE id = ?1",
-    [STATEMENT_HOLD_REMOVE] = "DELETE FROM holds WHERE id = ?1",
     [STATEMENT_LAST_FENCE] = "SELECT last_fence FROM counters",
-    [STATEMENT_RATE_REMOVE] = "DELETE FROM rates WHERE id = ?1",
-    [STATEMENT_CRON_STATE] =
-        "UPDATE crons SET next_at = ?1, last_at = ?2, last_task = ?3, paused = ?4 "
-        "WHERE name = ?5 AND ifnull(tenant, '') = ifnull(?6, '')",
-    [STATEMENT_CRON_REMOVE] =
-        "DELETE FROM crons WHERE name = ?1 AND ifnull(tenant, '') = ifnull(?2, '')",
-    [STATEMENT_QUEUE_REMOVE] = "DELETE FROM queues WHERE method = ?1",
     [STATEMENT_COUNT] = "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), "
                         "sum(state = 'cancelled'), sum(state = 'expired'), sum(state = 'dead'), "
                         "max(id) FROM "
@@ -42,9 +39,45 @@ static const char *const texts[STATEMENTS] = {
                       "dead = dead + ?6, last_id = max(last_id, ?7), commits = commits + 1, "
                       "committed_at = ?8, last_fence = nullif(max(ifnull(last_fence, 0), ?9), 0)"};
 
+static int prepare(const struct statements *s, const char *sql, sqlite3_stmt **st)
+{
+    return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, st, NULL);
+}
+
 int statement_prepare(struct statements *s, enum statement which, const char *sql)
 {
-    return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->all[which], NULL);
+    return prepare(s, sql, &s->all[which]);
+}
+
+/* The caller finalizes what was prepared. */
+static int prepare_table(const struct statements *s, struct table_statements *of)
+{
+    char sql[ROW_SQL_MAX];
+    if (of->table->updates)
+        row_update_sql(of->table, sql);
+    else
+        row_insert_sql(of->table, "REPLACE", sql);
+    int rc = prepare(s, sql, &of->put);
+    row_remove_sql(of->table, sql);
+    return rc == SQLITE_OK ? prepare(s, sql, &of->remove) : rc;
+}
+
+const struct table_statements *statements_of(struct statements *s, const struct store_table *t,
+                                             int *rc)
+{
+    for (uint32_t n = 0; n < s->table_count; n++)
+        if (s->tables[n].table == t)
+            return &s->tables[n];
+    assert(s->table_count < STATEMENT_TABLES);
+    struct table_statements of = {.table = t};
+    *rc = prepare_table(s, &of);
+    if (*rc == SQLITE_OK) {
+        s->tables[s->table_count] = of;
+        return &s->tables[s->table_count++];
+    }
+    sqlite3_finalize(of.put);
+    sqlite3_finalize(of.remove);
+    return NULL;
 }
 
 int statements_open(struct statements *s, sqlite3 *db)
@@ -59,24 +92,21 @@ int statements_open(struct statements *s, sqlite3 *db)
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CHANGE, sql);
     row_insert_sql(&row_options, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_OPTIONS, sql);
-    row_insert_sql(&row_queues, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_QUEUE_PUT, sql);
     row_insert_sql(&row_events, "REPLACE", sql);
     rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_EVENT, sql);
-    row_insert_sql(&row_rates, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_RATE_PUT, sql);
-    row_insert_sql(&row_semaphores, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_SEMAPHORE_PUT, sql);
-    row_insert_sql(&row_holds, "REPLACE", sql);
-    rc = rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_HOLD_PUT, sql);
-    row_insert_sql(&row_crons, "REPLACE", sql);
-    return rc != SQLITE_OK ? rc : statement_prepare(s, STATEMENT_CRON_PUT, sql);
+    for (unsigned n = 0; n < sizeof tables / sizeof *tables && rc == SQLITE_OK; n++)
+        statements_of(s, tables[n], &rc);
+    return rc;
 }
 
 void statements_close(struct statements *s)
 {
     for (unsigned n = 0; n < STATEMENTS; n++)
         sqlite3_finalize(s->all[n]);
+    for (uint32_t n = 0; n < s->table_count; n++) {
+        sqlite3_finalize(s->tables[n].put);
+        sqlite3_finalize(s->tables[n].remove);
+    }
 }
 
 int statement_run(sqlite3_stmt *st)

@@ -9,6 +9,8 @@
 
 #include <sqlite3.h>
 
+struct store_table;
+
 enum statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
@@ -30,27 +32,26 @@ enum statement {
     STATEMENT_DUE_BACK,
     STATEMENT_DEADLINES_BACK,
     STATEMENT_HOLDS_BACK,
-    STATEMENT_RATE_PUT,
-    STATEMENT_RATE_REMOVE,
-    STATEMENT_SEMAPHORE_PUT,
-    STATEMENT_SEMAPHORE_REMOVE,
-    STATEMENT_HOLD_PUT,
-    STATEMENT_HOLD_REMOVE,
     STATEMENT_LAST_FENCE,
-    STATEMENT_CRON_PUT,
-    STATEMENT_CRON_STATE,
-    STATEMENT_CRON_REMOVE,
-    STATEMENT_QUEUE_PUT,
-    STATEMENT_QUEUE_REMOVE,
     STATEMENT_COUNT,    /* rows by state */
     STATEMENT_COUNTERS, /* read */
     STATEMENT_ADD,      /* to the counters */
     STATEMENTS
 };
 
+/* Those that put and remove rows of a table. */
+struct table_statements {
+    const struct store_table *table;
+    sqlite3_stmt *put, *remove;
+};
+
+enum { STATEMENT_TABLES = 16 };
+
 struct statements {
     sqlite3 *db; /* borrowed */
     sqlite3_stmt *all[STATEMENTS];
+    struct table_statements tables[STATEMENT_TABLES];
+    uint32_t table_count;
 };
 
 /* Prepares all but those of put_open().  An SQLite code; statements_close() must follow. */
@@ -58,6 +59,10 @@ int statements_open(struct statements *s, sqlite3 *db);
 void statements_close(struct statements *s);
 /* An SQLite code. */
 int statement_prepare(struct statements *s, enum statement which, const char *sql);
+
+/* Of a table, prepared when it is first asked for.  NULL: an SQLite code says why. */
+const struct table_statements *statements_of(struct statements *s, const struct store_table *t,
+                                             int *rc);
 
 /* Runs a statement to its end.  SQLITE_OK, or the SQLite code of what went wrong. */
 int statement_run(sqlite3_stmt *st);

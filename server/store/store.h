@@ -12,13 +12,15 @@
  * come back at once, with the error.  (Should the process end before, it is open whether that one
  * failed commit happened: whole, or not at all.)
  *
- * The schema stands in schema.sql, with a version in the file; docs/tasks.md shows how to look into
+ * The schema is in schema.sql, with a version in the file; docs/tasks.md shows how to look into
  * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock;
  * 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
 
 #include <ergon/activator.h>
+
+#include <stdalign.h>
 
 #include "base/histogram.h"
 #include "base/span.h"
@@ -132,6 +134,45 @@ struct store_cron {
     uint8_t paused;     /* 1: it submits nothing */
 };
 
+/* --- Tables of rows: of queues, rates and the subsystems --- */
+
+enum column_kind {
+    COLUMN_U64,
+    COLUMN_U32,
+    COLUMN_U8,
+    COLUMN_TEXT, /* a span */
+    COLUMN_BLOB, /* a span */
+    COLUMN_NAME  /* a U8 that is stored as its name */
+};
+
+struct store_column {
+    const char *name;
+    enum column_kind kind;
+    size_t at;     /* offset of the field */
+    uint8_t names; /* COLUMN_NAME: which list */
+    bool stays;    /* an empty one leaves what is there */
+    enum { KEY_NONE, KEY_PART, KEY_PART_OR_NULL } key;
+};
+
+/* Which column of a table is which field of a struct.  One description serves all statements of
+ * the table, and belongs to the room whose rows these are; schema.sql makes the table. */
+struct store_table {
+    const char *table;
+    const char *order; /* columns */
+    const struct store_column *columns;
+    uint32_t count;
+    bool updates; /* a put changes these columns of the row of its key, if there is one */
+    bool fences;  /* its first column is a fence: store_last_fence() */
+};
+
+extern const struct store_table store_queues, store_rates, store_crons, store_semaphores,
+    store_holds;
+extern const struct store_table store_cron_states; /* what changes of a cron */
+
+enum { STORE_ROW_MAX = 192 /* bytes of a struct that is put as a row */ };
+
+/* --- Tasks --- */
+
 /* One event of a task's history.  That of number 1 is its submission: `text` says how many share
  * it, once it was joined. */
 struct store_event {
@@ -154,19 +195,11 @@ enum store_kind {
     STORE_CHANGE,     /* task: its life, and with `anew` more; the result only if not empty */
     STORE_REMOVE,     /* task.id: its rows and its history */
     STORE_EVENT,      /* event */
-    STORE_CRON_PUT,   /* cron: new, or in place of the one of its tenant and name */
-    STORE_CRON_STATE, /* cron: next_at, last_at, last_task and paused alone, of one that is there */
-    STORE_CRON_REMOVE,   /* cron.tenant, cron.name */
-    STORE_QUEUE,         /* queue: remembered; one of which there is nothing to say is forgotten */
-    STORE_RATE_PUT,      /* rate: new, or in place of the one of its id */
-    STORE_RATE_REMOVE,   /* rate.id */
-    STORE_SEMAPHORE_PUT, /* semaphore: new, or in place of the one of its id */
-    STORE_SEMAPHORE_REMOVE, /* semaphore.id */
-    STORE_HOLD_PUT,         /* hold: likewise */
-    STORE_HOLD_REMOVE,      /* hold.id */
-    STORE_SYNC,             /* nothing: it comes back when all before it is on disk */
-    STORE_SET_BACK,         /* back: all that is due, all deadlines and ends are so much earlier */
-    STORE_COUNT             /* fills `audit` by counting some rows */
+    STORE_ROW_PUT,    /* row of `table`: new, or in place of the one of its key */
+    STORE_ROW_REMOVE, /* the row of `table` of this key */
+    STORE_SYNC,       /* nothing: it comes back when all before it is on disk */
+    STORE_SET_BACK,   /* back: all that is due, all deadlines and ends are so much earlier */
+    STORE_COUNT       /* fills `audit` by counting some rows */
 };
 
 enum { STORE_COUNT_ROWS = 10000 /* a count: a few ms, since all others wait meanwhile */ };
@@ -191,12 +224,11 @@ struct store_op {
     struct store_counts add; /* to the counters, in the same transaction */
     union {
         struct store_task task;
-        struct store_rate rate;
-        struct store_semaphore semaphore;
-        struct store_hold hold;
-        struct store_cron cron;
         struct store_event event;
-        struct store_queue queue;
+        struct {
+            const struct store_table *table;
+            alignas(8) uint8_t row[STORE_ROW_MAX]; /* the struct that `table` describes */
+        };
         struct store_audit audit;
         uint64_t back; /* ns */
     };

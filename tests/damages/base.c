@@ -208,51 +208,53 @@ static void remove_task(struct making *m, uint32_t task)
 /* Of a semaphore that has a row, and of one that is there as long as it is held. */
 static void add_hold(struct making *m, uint32_t n)
 {
-    struct store_op *op = client_op(STORE_HOLD_PUT);
-    op->hold = (struct store_hold){.id = first_fence + n,
-                                   .tenant = n % 2 ? span_text("somebody") : span_of(NULL, 0),
-                                   .name = span_text(n % 2 ? "gpu" : "licence"),
-                                   .secret = span_of("0123456789abcdef", STORE_SECRET),
-                                   .principal = span_text("token:somebody"),
-                                   .permits = 1,
-                                   .of = 3,
-                                   .since_at = UINT64_C(1790000000000000000),
-                                   .ends_at = n % 3 ? 0 : UINT64_C(1990000000000000000),
-                                   .ttl = n % 3 ? 0 : AO_S(60),
-                                   .grace = AO_S(10)};
+    struct store_op *op = client_row(STORE_ROW_PUT, &store_holds);
+    *(struct store_hold *)op->row =
+        (struct store_hold){.id = first_fence + n,
+                            .tenant = n % 2 ? span_text("somebody") : span_of(NULL, 0),
+                            .name = span_text(n % 2 ? "gpu" : "licence"),
+                            .secret = span_of("0123456789abcdef", STORE_SECRET),
+                            .principal = span_text("token:somebody"),
+                            .permits = 1,
+                            .of = 3,
+                            .since_at = UINT64_C(1790000000000000000),
+                            .ends_at = n % 3 ? 0 : UINT64_C(1990000000000000000),
+                            .ttl = n % 3 ? 0 : AO_S(60),
+                            .grace = AO_S(10)};
     commit(m, op);
 }
 
 static void add_others(struct making *m)
 {
-    struct store_op *op = client_op(STORE_CRON_PUT);
-    op->cron = (struct store_cron){.name = span_text("nightly"),
-                                   .schedule = span_text("0 3 * * *"),
-                                   .zone = span_text("UTC"),
-                                   .method = span_text("work"),
-                                   .params = params_of(0, 3),
-                                   .next_at = UINT64_C(1990000000000000000)};
+    struct store_op *op = client_row(STORE_ROW_PUT, &store_crons);
+    *(struct store_cron *)op->row = (struct store_cron){.name = span_text("nightly"),
+                                                        .schedule = span_text("0 3 * * *"),
+                                                        .zone = span_text("UTC"),
+                                                        .method = span_text("work"),
+                                                        .params = params_of(0, 3),
+                                                        .next_at = UINT64_C(1990000000000000000)};
     commit(m, op);
-    op = client_op(STORE_RATE_PUT);
-    op->rate = (struct store_rate){.id = 7,
-                                   .key = span_text("a rate"),
-                                   .max = 5,
-                                   .per = AO_S(60),
-                                   .promised = 2,
-                                   .noted_at = UINT64_C(1790000000000000000),
-                                   .starts = span_of("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2", 16)};
+    op = client_row(STORE_ROW_PUT, &store_rates);
+    *(struct store_rate *)op->row =
+        (struct store_rate){.id = 7,
+                            .key = span_text("a rate"),
+                            .max = 5,
+                            .per = AO_S(60),
+                            .promised = 2,
+                            .noted_at = UINT64_C(1790000000000000000),
+                            .starts = span_of("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2", 16)};
     commit(m, op);
-    op = client_op(STORE_SEMAPHORE_PUT);
-    op->semaphore = (struct store_semaphore){
+    op = client_row(STORE_ROW_PUT, &store_semaphores);
+    *(struct store_semaphore *)op->row = (struct store_semaphore){
         .id = first_fence, .name = span_text("gpu"), .tenant = span_text("somebody"), .permits = 3};
     commit(m, op);
     for (uint32_t n = 1; n <= HOLDS; n++)
         add_hold(m, n);
-    op = client_op(STORE_HOLD_REMOVE);
-    op->hold.id = first_fence + HOLDS;
+    op = client_row(STORE_ROW_REMOVE, &store_holds);
+    ((struct store_hold *)op->row)->id = first_fence + HOLDS;
     commit(m, op);
-    op = client_op(STORE_QUEUE);
-    op->queue = (struct store_queue){.method = span_text("work"), .paused = 1};
+    op = client_row(STORE_ROW_PUT, &store_queues);
+    *(struct store_queue *)op->row = (struct store_queue){.method = span_text("work"), .paused = 1};
     commit(m, op);
 }
 

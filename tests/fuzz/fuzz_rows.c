@@ -120,7 +120,7 @@ union row {
     struct row_counters counters;
 };
 
-static bool same_column(const struct row_column *c, const void *a, const void *b)
+static bool same_column(const struct store_column *c, const void *a, const void *b)
 {
     switch (c->kind) {
     case COLUMN_U64:
@@ -140,17 +140,17 @@ static bool same_column(const struct row_column *c, const void *a, const void *b
 /* Two statements of as many columns: spans of the first are valid while the second is bound. */
 static void check_columns(void)
 {
-    static const struct row_map *const maps[] = {
-        &row_submissions, &row_options, &row_lives,    &row_queues,     &row_rates,
-        &row_crons,       &row_events,  &row_counters, &row_semaphores, &row_holds};
-    const struct row_map *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
+    static const struct store_table *const maps[] = {
+        &row_submissions, &row_options, &row_lives,    &store_queues,     &store_rates,
+        &store_crons,     &row_events,  &row_counters, &store_semaphores, &store_holds};
+    const struct store_table *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
     static union row one, two;
     sqlite3_stmt *st = select_of(m->count), *again;
 
     for (uint32_t i = 0; i < m->count; i++)
         bind_any(st, (int)i + 1);
     CHECK(sqlite3_step(st) == SQLITE_ROW);
-    const struct row_column *fault = row_read(st, 0, m, &one, &names);
+    const struct store_column *fault = row_read(st, 0, m, &one, &names);
     if (fault) {
         CHECK(fault >= m->columns && fault < m->columns + m->count);
         return;
@@ -168,7 +168,7 @@ static void check_columns(void)
 /* --- A store --- */
 
 /* Of each table: which fields of the next row are the input's. */
-static void spoil(const struct row_map *m, void *row, uint32_t keep)
+static void spoil(const struct store_table *m, void *row, uint32_t keep)
 {
     uint32_t which = (uint32_t)fuzz_byte() << 16 | (uint32_t)fuzz_byte() << 8 | fuzz_byte();
 
@@ -242,48 +242,50 @@ static void add_event(void)
 
 static void add_other(uint64_t id)
 {
-    struct store_op op = {.kind = STORE_QUEUE};
+    struct store_op op = {.kind = STORE_ROW_PUT, .table = &store_queues};
     char name[] = {'n', (char)('a' + (char)id), '\0'};
 
-    op.queue = (struct store_queue){.method = span_text("work"), .paused = 1};
-    spoil(&row_queues, &op.queue, 0);
-    if (op.queue.method.len > 0)
+    *(struct store_queue *)op.row = (struct store_queue){.method = span_text("work"), .paused = 1};
+    spoil(&store_queues, op.row, 0);
+    if (((struct store_queue *)op.row)->method.len > 0)
         put(op);
-    op = (struct store_op){.kind = STORE_RATE_PUT};
-    op.rate = (struct store_rate){
+    op = (struct store_op){.kind = STORE_ROW_PUT, .table = &store_rates};
+    *(struct store_rate *)op.row = (struct store_rate){
         .id = id, .key = span_text(name), .max = 1, .per = AO_S(1), .noted_at = AO_S(1600000000)};
-    spoil(&row_rates, &op.rate, 1);
+    spoil(&store_rates, op.row, 1);
     put(op);
-    op = (struct store_op){.kind = STORE_CRON_PUT};
-    op.cron = (struct store_cron){.name = span_text(name),
-                                  .method = span_text("work"),
-                                  .schedule = span_text("* * * * *"),
-                                  .tenant = span_text("ada"),
-                                  .params = span_text("\x90"),
-                                  .options = span_text("\x80"),
-                                  .next_at = AO_S(1600000000)};
-    spoil(&row_crons, &op.cron, 1);
+    op = (struct store_op){.kind = STORE_ROW_PUT, .table = &store_crons};
+    *(struct store_cron *)op.row = (struct store_cron){.name = span_text(name),
+                                                       .method = span_text("work"),
+                                                       .schedule = span_text("* * * * *"),
+                                                       .tenant = span_text("ada"),
+                                                       .params = span_text("\x90"),
+                                                       .options = span_text("\x80"),
+                                                       .next_at = AO_S(1600000000)};
+    spoil(&store_crons, op.row, 1);
     put(op);
 }
 
 /* A fence that is too high is not what was given out last: that is another column. */
 static void add_shared(uint64_t id)
 {
-    struct store_op op = {.kind = STORE_SEMAPHORE_PUT};
+    struct store_op op = {.kind = STORE_ROW_PUT, .table = &store_semaphores};
     char name[] = {'s', (char)('a' + (char)(id % 3)), '\0'};
 
-    op.semaphore = (struct store_semaphore){.id = id, .name = span_text(name), .permits = 2};
-    spoil(&row_semaphores, &op.semaphore, fuzz_byte() & 1);
+    *(struct store_semaphore *)op.row =
+        (struct store_semaphore){.id = id, .name = span_text(name), .permits = 2};
+    spoil(&store_semaphores, op.row, fuzz_byte() & 1);
     put(op);
-    op = (struct store_op){.kind = STORE_HOLD_PUT};
-    op.hold = (struct store_hold){.id = LAST_FENCE - id,
-                                  .name = span_text(name),
-                                  .secret = span_of("0123456789abcdef", STORE_SECRET),
-                                  .permits = 1,
-                                  .of = 2,
-                                  .since_at = AO_S(1600000000),
-                                  .grace = AO_MS(20)};
-    spoil(&row_holds, &op.hold, fuzz_byte() & 1);
+    op = (struct store_op){.kind = STORE_ROW_PUT, .table = &store_holds};
+    *(struct store_hold *)op.row =
+        (struct store_hold){.id = LAST_FENCE - id,
+                            .name = span_text(name),
+                            .secret = span_of("0123456789abcdef", STORE_SECRET),
+                            .permits = 1,
+                            .of = 2,
+                            .since_at = AO_S(1600000000),
+                            .grace = AO_MS(20)};
+    spoil(&store_holds, op.row, fuzz_byte() & 1);
     put(op);
     w.store->rows.last_fence = LAST_FENCE;
 }

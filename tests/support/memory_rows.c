@@ -380,6 +380,33 @@ void memory_rows_set_back(struct memory_rows *m, uint64_t by)
     }
 }
 
+/* False without memory. */
+static bool change_row(struct memory_rows *m, const struct store_table *table, const void *row,
+                       bool put)
+{
+    if (table == &store_cron_states) {
+        change_cron(m, row);
+        return true;
+    }
+    if (table == &store_queues)
+        forget_queue(m, ((const struct store_queue *)row)->method);
+    else if (table == &store_crons)
+        forget_cron(m, row);
+    else if (table == &store_rates)
+        forget_rate(m, ((const struct store_rate *)row)->id);
+    else if (table == &store_semaphores)
+        forget_semaphore(m, ((const struct store_semaphore *)row)->id);
+    else
+        forget_hold(m, ((const struct store_hold *)row)->id);
+    if (!put)
+        return true;
+    return table == &store_queues       ? keep_queue(m, row)
+           : table == &store_crons      ? keep_cron(m, row)
+           : table == &store_rates      ? keep_rate(m, row)
+           : table == &store_semaphores ? keep_semaphore(m, row)
+                                        : keep_hold(m, row);
+}
+
 static bool change_rows(struct memory_rows *m, struct store_op *op)
 {
     switch (op->kind) {
@@ -395,43 +422,15 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return take_event(m, &op->event);
     case STORE_SYNC:
         return true;
-    case STORE_QUEUE:
-        forget_queue(m, op->queue.method);
-        return !(op->queue.paused || op->queue.draining || op->queue.offered_at) ||
-               keep_queue(m, &op->queue);
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;
     case STORE_SET_BACK:
         memory_rows_set_back(m, op->back);
         return true;
-    case STORE_RATE_PUT:
-        forget_rate(m, op->rate.id);
-        return keep_rate(m, &op->rate);
-    case STORE_RATE_REMOVE:
-        forget_rate(m, op->rate.id);
-        return true;
-    case STORE_SEMAPHORE_PUT:
-        forget_semaphore(m, op->semaphore.id);
-        return keep_semaphore(m, &op->semaphore);
-    case STORE_SEMAPHORE_REMOVE:
-        forget_semaphore(m, op->semaphore.id);
-        return true;
-    case STORE_HOLD_PUT:
-        forget_hold(m, op->hold.id);
-        return keep_hold(m, &op->hold);
-    case STORE_HOLD_REMOVE:
-        forget_hold(m, op->hold.id);
-        return true;
-    case STORE_CRON_PUT:
-        forget_cron(m, &op->cron);
-        return keep_cron(m, &op->cron);
-    case STORE_CRON_STATE:
-        change_cron(m, &op->cron);
-        return true;
-    case STORE_CRON_REMOVE:
-        forget_cron(m, &op->cron);
-        return true;
+    case STORE_ROW_PUT:
+    case STORE_ROW_REMOVE:
+        return change_row(m, op->table, op->row, op->kind == STORE_ROW_PUT);
     }
     return true;
 }

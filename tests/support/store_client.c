@@ -73,6 +73,13 @@ struct store_op *client_op(enum store_kind kind)
     return op;
 }
 
+struct store_op *client_row(enum store_kind kind, const struct store_table *table)
+{
+    struct store_op *op = client_op(kind);
+    op->table = table;
+    return op;
+}
+
 struct store_op *client_put(uint64_t id, const char *method)
 {
     struct store_op *op = client_op(STORE_PUT);

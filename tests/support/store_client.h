@@ -31,6 +31,8 @@ bool client_open(struct store_client *c, const struct store_options *options, ch
 void client_close(struct store_client *c); /* takes all that comes back */
 
 struct store_op *client_op(enum store_kind kind); /* zeroed */
+/* Of a row of this table, which is zeroed. */
+struct store_op *client_row(enum store_kind kind, const struct store_table *table);
 struct store_op *client_put(uint64_t id, const char *method);
 void client_push(struct store_client *c, struct store_op *op);
 void client_wait(struct store_client *c); /* for all that was pushed */

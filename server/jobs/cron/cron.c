@@ -99,41 +99,41 @@ void cron_succeed(struct jobs *jobs, struct cron *c)
     cron_plan(jobs, c);
 }
 
-static bool write_row(struct jobs *jobs, struct cron *c, enum store_kind kind, write_done *done,
-                      void *arg)
+static bool write_row(struct jobs *jobs, struct cron *c, const struct store_table *table,
+                      write_done *done, void *arg)
 {
     struct store_op *write = jobs->store && c->spec.task.durable != DURABLE_NONE
-                                 ? codec_write_new(jobs, kind, 0, done)
+                                 ? codec_row_new(jobs, STORE_ROW_PUT, table, 0, done)
                                  : NULL;
     if (!write)
         return false;
     write->tag = (uintptr_t)arg;
     write->owner = c; /* counted, so that its bytes stand until the operation is back */
     c->refs++;
-    write->cron = (struct store_cron){.name = c->spec.name,
-                                      .method = c->spec.task.method,
-                                      .schedule = c->spec.schedule,
-                                      .zone = c->spec.zone,
-                                      .tenant = c->spec.task.tenant,
-                                      .made_by = c->spec.made_by,
-                                      .params = c->spec.task.params,
-                                      .options = c->spec.options,
-                                      .next_at = c->state.next_at,
-                                      .last_at = c->state.last_at,
-                                      .last_task = c->state.last_task,
-                                      .paused = c->state.paused};
+    *(struct store_cron *)write->row = (struct store_cron){.name = c->spec.name,
+                                                           .method = c->spec.task.method,
+                                                           .schedule = c->spec.schedule,
+                                                           .zone = c->spec.zone,
+                                                           .tenant = c->spec.task.tenant,
+                                                           .made_by = c->spec.made_by,
+                                                           .params = c->spec.task.params,
+                                                           .options = c->spec.options,
+                                                           .next_at = c->state.next_at,
+                                                           .last_at = c->state.last_at,
+                                                           .last_task = c->state.last_task,
+                                                           .paused = c->state.paused};
     store_push(jobs->store, write);
     return true;
 }
 
 bool cron_write(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
 {
-    return write_row(jobs, c, STORE_CRON_PUT, done, arg);
+    return write_row(jobs, c, &store_crons, done, arg);
 }
 
 bool cron_write_state(struct jobs *jobs, struct cron *c, write_done *done, void *arg)
 {
-    return write_row(jobs, c, STORE_CRON_STATE, done, arg);
+    return write_row(jobs, c, &store_cron_states, done, arg);
 }
 
 void cron_drop(struct cron *c)

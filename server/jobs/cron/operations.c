@@ -17,15 +17,15 @@ static void returned(struct jobs *jobs, struct store_op *write);
 /* Its row goes; `op` as of cron_save().  False without memory. */
 static bool forget(struct jobs *jobs, struct cron *c, struct operation *op)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_CRON_REMOVE, 0, returned);
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_REMOVE, &store_crons, 0, returned);
 
     if (!write)
         return false;
     write->tag = (uintptr_t)op;
     write->owner = c;
     c->refs++;
-    write->cron.tenant = c->spec.task.tenant;
-    write->cron.name = c->spec.name;
+    ((struct store_cron *)write->row)->tenant = c->spec.task.tenant;
+    ((struct store_cron *)write->row)->name = c->spec.name;
     store_push(jobs->store, write);
     return true;
 }

@@ -203,6 +203,15 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
     return &r->write;
 }
 
+struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
+                               const struct store_table *table, size_t more, write_done *done)
+{
+    struct store_op *write = codec_write_new(jobs, kind, more, done);
+    if (write)
+        write->table = table;
+    return write;
+}
+
 void codec_write_free(struct jobs *jobs, struct store_op *write)
 {
     struct record *r = ao_of(write, struct record, write);

@@ -33,6 +33,9 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
 /* An operation, zeroed, and `more` bytes behind it; NULL without memory. */
 struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,
                                  write_done *done);
+/* The same, to put or remove a row of this table: its struct at write->row, zeroed. */
+struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
+                               const struct store_table *table, size_t more, write_done *done);
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);
 void codec_write_free(struct jobs *jobs, struct store_op *write); /* it never comes back */

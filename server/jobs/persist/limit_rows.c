@@ -9,22 +9,22 @@
 /* What could not be written is written when the store works again. */
 static void told(struct jobs *jobs, struct store_op *write)
 {
-    const struct tenant *tenant = table_tenant_find(jobs_table(jobs), write->rate.tenant);
+    const struct store_rate *row = (const struct store_rate *)write->row;
+    const struct tenant *tenant = table_tenant_find(jobs_table(jobs), row->tenant);
     struct limit *limit =
-        tenant ? limit_find(jobs_scheduler(jobs)->limits, tenant, write->rate.key) : NULL;
+        tenant ? limit_find(jobs_scheduler(jobs)->limits, tenant, row->key) : NULL;
     journal_notice(jobs, write);
-    if (write->error != STORE_OK && write->error != STORE_REFUSED && limit &&
-        limit->row == write->rate.id)
+    if (write->error != STORE_OK && write->error != STORE_REFUSED && limit && limit->row == row->id)
         limit_note(jobs_scheduler(jobs)->limits, limit);
 }
 
 /* Without memory the row stays: the next start finds that nothing uses it. */
 static void remove_row(struct jobs *jobs, const struct limit *limit)
 {
-    struct store_op *write = codec_write_new(jobs, STORE_RATE_REMOVE, 0, journal_notice);
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_REMOVE, &store_rates, 0, journal_notice);
     if (!write)
         return;
-    write->rate.id = limit->row;
+    ((struct store_rate *)write->row)->id = limit->row;
     store_push(jobs_store(jobs), write);
 }
 
@@ -39,7 +39,7 @@ static void put(struct jobs *jobs, struct limit *limit)
 {
     struct span tenant = limit->key.tenant->name;
     struct store_op *write =
-        codec_write_new(jobs, STORE_RATE_PUT, tenant.len + limit->key.name.len, told);
+        codec_row_new(jobs, STORE_ROW_PUT, &store_rates, tenant.len + limit->key.name.len, told);
     if (!write)
         return;
     if (limit->row == 0) {
@@ -47,12 +47,12 @@ static void put(struct jobs *jobs, struct limit *limit)
         limit->key.tenant->jobs++; /* as a rate: it counts as one of its tenant */
     }
     uint8_t *at = (uint8_t *)(write + 1);
-    write->rate = (struct store_rate){.id = limit->row,
-                                      .tenant = span_put(tenant, &at),
-                                      .key = span_put(limit->key.name, &at),
-                                      .max = limit->max,
-                                      .per = LIMIT_ROW_PER,
-                                      .noted_at = limit_rows_time(jobs)};
+    *(struct store_rate *)write->row = (struct store_rate){.id = limit->row,
+                                                           .tenant = span_put(tenant, &at),
+                                                           .key = span_put(limit->key.name, &at),
+                                                           .max = limit->max,
+                                                           .per = LIMIT_ROW_PER,
+                                                           .noted_at = limit_rows_time(jobs)};
     store_push(jobs_store(jobs), write);
 }
 

@@ -48,7 +48,7 @@ static struct span put_name(struct span name, uint8_t *to)
 static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, struct store_op *write)
 {
     uint8_t *more = (uint8_t *)(write + 1);
-    struct store_rate *row = &write->rate;
+    struct store_rate *row = (struct store_rate *)write->row;
     struct span tenant = r->key.tenant->name;
     row->id = r->note.row;
     row->max = r->of.max;
@@ -100,7 +100,7 @@ static uint32_t to_promise(struct rate *r, ao_time now)
 static void put(struct jobs *jobs, struct rate *r, uint32_t promised)
 {
     size_t more = r->starts.length * PAIR + r->key.name.len + r->key.tenant->name.len;
-    struct store_op *write = codec_write_new(jobs, STORE_RATE_PUT, more, told);
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_PUT, &store_rates, more, told);
     r->note.told_at = table_now(jobs_table(jobs));
     r->note.asked = promised;
     r->note.stale = !write;
@@ -122,9 +122,9 @@ static void remove_row(struct jobs *jobs, struct rate *r)
 {
     if (r->note.row == 0)
         return;
-    struct store_op *write = codec_write_new(jobs, STORE_RATE_REMOVE, 0, forgotten);
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_REMOVE, &store_rates, 0, forgotten);
     if (write) {
-        write->rate.id = r->note.row;
+        ((struct store_rate *)write->row)->id = r->note.row;
         store_push(jobs_store(jobs), write);
     }
     TAILQ_REMOVE(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);

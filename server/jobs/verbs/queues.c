@@ -130,17 +130,20 @@ static bool is_saved(const struct job_queue *q)
 /* False: no memory; it is written later. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
-    struct store_op *write = q->saving ? NULL : codec_write_new(jobs, STORE_QUEUE, 0, saved);
+    bool says = q->paused || q->draining || q->offer.at > 0;
+    enum store_kind kind = says ? STORE_ROW_PUT : STORE_ROW_REMOVE;
+    struct store_op *write = q->saving ? NULL : codec_row_new(jobs, kind, &store_queues, 0, saved);
 
     if (!write && !q->saving)
         journal_try_later(jobs);
     if (!write)
         return q->saving;
     write->owner = q;
-    write->queue = (struct store_queue){.method = q->name, /* stays as long as the jobs */
-                                        .paused = q->paused,
-                                        .draining = q->draining,
-                                        .offered_at = q->offer.at};
+    *(struct store_queue *)write->row =
+        (struct store_queue){.method = q->name, /* stays as long as the jobs */
+                             .paused = q->paused,
+                             .draining = q->draining,
+                             .offered_at = q->offer.at};
     q->saving = true;
     store_push(jobs->store, write);
     return true;
@@ -195,9 +198,9 @@ static void saved(struct jobs *jobs, struct store_op *write)
     journal_notice(jobs, write);
     q->saving = false;
     if (error == STORE_OK) {
-        q->saved_paused = write->queue.paused;
-        q->saved_draining = write->queue.draining;
-        q->saved_offer = write->queue.offered_at;
+        q->saved_paused = ((struct store_queue *)write->row)->paused;
+        q->saved_draining = ((struct store_queue *)write->row)->draining;
+        q->saved_offer = ((struct store_queue *)write->row)->offered_at;
         if (!is_saved(q) && save(jobs, q))
             return;
         error = is_saved(q) ? STORE_OK : STORE_MEMORY;

@@ -27,8 +27,8 @@ static bool on_plain(void *arg, const struct salvage_plain *plain, const union s
 }
 
 /* A part stands under the task's own id. */
-static bool add_part(const struct export *e, json_t *to, const char *name, const struct row_map *m,
-                     const struct store_task *task)
+static bool add_part(const struct export *e, json_t *to, const char *name,
+                     const struct store_table *m, const struct store_task *task)
 {
     json_t *part = json_of_row(m, task, &e->names);
     if (part)

@@ -39,7 +39,7 @@ static bool refuse_sql(struct import *im)
 
 /* --- Rows --- */
 
-static bool put(struct import *im, sqlite3_stmt *st, const struct row_map *m, const void *row)
+static bool put(struct import *im, sqlite3_stmt *st, const struct store_table *m, const void *row)
 {
     int rc = row_bind(st, m, row, &im->names);
     if (rc == SQLITE_OK)
@@ -49,7 +49,8 @@ static bool put(struct import *im, sqlite3_stmt *st, const struct row_map *m, co
     return good;
 }
 
-static bool read_row(struct import *im, const json_t *object, const struct row_map *m, void *row)
+static bool read_row(struct import *im, const json_t *object, const struct store_table *m,
+                     void *row)
 {
     return json_to_row(object, m, row, &im->names, &im->decoded, im->why);
 }
@@ -60,13 +61,13 @@ static bool take_plain(struct import *im, const struct salvage_plain *plain, jso
     if (!read_row(im, value, plain->map, &row))
         return false;
     const char *fault = salvage_fault(im->o, plain, &row);
-    if (!fault && plain->map == &row_holds && row.hold.id > im->last_fence)
+    if (!fault && plain->map == &store_holds && row.hold.id > im->last_fence)
         im->last_fence = row.hold.id;
     return fault ? refuse(im, fault) : put(im, im->plain[plain - salvage_plain], plain->map, &row);
 }
 
 /* A part has the id of its task, and no other. */
-static bool read_part(struct import *im, const json_t *part, const struct row_map *m,
+static bool read_part(struct import *im, const json_t *part, const struct store_table *m,
                       struct store_task *task)
 {
     uint64_t id = task->id;
@@ -263,7 +264,7 @@ static bool take_lines(struct import *im)
 
 /* --- The file --- */
 
-static bool prepare(struct import *im, const struct row_map *m, sqlite3_stmt **st)
+static bool prepare(struct import *im, const struct store_table *m, sqlite3_stmt **st)
 {
     char sql[ROW_SQL_MAX];
     row_insert_sql(m, "INSERT", sql);

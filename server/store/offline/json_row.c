@@ -41,7 +41,7 @@ static json_t *of_text(struct span text)
                             : of_bytes(text);
 }
 
-static bool is_empty(const struct row_column *c, const void *field)
+static bool is_empty(const struct store_column *c, const void *field)
 {
     switch (c->kind) {
     case COLUMN_U64:
@@ -59,7 +59,7 @@ static bool is_empty(const struct row_column *c, const void *field)
     return true;
 }
 
-static json_t *of_field(const struct row_column *c, const void *field,
+static json_t *of_field(const struct store_column *c, const void *field,
                         const struct row_names *names)
 {
     switch (c->kind) {
@@ -79,12 +79,12 @@ static json_t *of_field(const struct row_column *c, const void *field,
     return NULL;
 }
 
-json_t *json_of_row(const struct row_map *m, const void *row, const struct row_names *names)
+json_t *json_of_row(const struct store_table *m, const void *row, const struct row_names *names)
 {
     json_t *object = json_object();
     bool good = object != NULL;
     for (uint32_t n = 0; good && n < m->count; n++) {
-        const struct row_column *c = &m->columns[n];
+        const struct store_column *c = &m->columns[n];
         const void *field = (const char *)row + c->at;
         if (!is_empty(c, field))
             good = json_object_set_new(object, c->name, of_field(c, field, names)) == 0;
@@ -144,7 +144,7 @@ static bool to_span(const json_t *value, struct span *bytes, struct json_decoded
     return json_is_string(marked) && json_object_size(value) == 1 && decode(marked, bytes, decoded);
 }
 
-static bool to_name(const json_t *value, uint8_t *field, const struct row_column *c,
+static bool to_name(const json_t *value, uint8_t *field, const struct store_column *c,
                     const struct row_names *names)
 {
     const char *name = json_string_value(value);
@@ -156,7 +156,7 @@ static bool to_name(const json_t *value, uint8_t *field, const struct row_column
     return false;
 }
 
-static bool to_field(const json_t *value, const struct row_column *c, void *field,
+static bool to_field(const json_t *value, const struct store_column *c, void *field,
                      const struct row_names *names, struct json_decoded *decoded)
 {
     uint64_t number = 0;
@@ -183,7 +183,7 @@ static bool to_field(const json_t *value, const struct row_column *c, void *fiel
     return false;
 }
 
-static const struct row_column *find(const struct row_map *m, const char *name)
+static const struct store_column *find(const struct store_table *m, const char *name)
 {
     for (uint32_t n = 0; n < m->count; n++)
         if (strcmp(m->columns[n].name, name) == 0)
@@ -191,7 +191,7 @@ static const struct row_column *find(const struct row_map *m, const char *name)
     return NULL;
 }
 
-bool json_to_row(const json_t *object, const struct row_map *m, void *row,
+bool json_to_row(const json_t *object, const struct store_table *m, void *row,
                  const struct row_names *names, struct json_decoded *decoded,
                  char why[static JSON_WHY])
 {
@@ -203,7 +203,7 @@ bool json_to_row(const json_t *object, const struct row_map *m, void *row,
     }
     json_object_foreach((json_t *)object, name, value)
     {
-        const struct row_column *c = find(m, name);
+        const struct store_column *c = find(m, name);
         if (c && to_field(value, c, (char *)row + c->at, names, decoded))
             continue;
         snprintf(why, JSON_WHY, c ? "`%s` of `%s` cannot hold that" : "no `%s` in `%s`", name,

@@ -60,8 +60,8 @@ static void on_gap(void *arg, int64_t from, int64_t to)
               to - 1);
 }
 
-static void bad_column(struct salvage *s, const struct row_map *m, uint64_t id,
-                       const struct row_column *c)
+static void bad_column(struct salvage *s, const struct store_table *m, uint64_t id,
+                       const struct store_column *c)
 {
     FOUND(s, "row %" PRId64 " of `%s` has an impossible value in the column %s", (int64_t)id,
           m->table, c->name);
@@ -89,14 +89,14 @@ static bool is_noted(struct salvage *s, uint64_t id)
 enum part { PART_NONE, PART_READ, PART_LOST };
 
 /* The other rows of a task, by its number. */
-static enum part read_part(struct salvage *s, sqlite3_stmt *st, const struct row_map *m,
+static enum part read_part(struct salvage *s, sqlite3_stmt *st, const struct store_table *m,
                            struct store_task *task)
 {
     struct store_task before = *task;
     sqlite3_reset(st);
     sqlite3_bind_int64(st, 1, (sqlite3_int64)task->id);
     int rc = sqlite3_step(st);
-    const struct row_column *bad = rc == SQLITE_ROW ? row_read(st, 0, m, task, &s->names) : NULL;
+    const struct store_column *bad = rc == SQLITE_ROW ? row_read(st, 0, m, task, &s->names) : NULL;
     if (rc == SQLITE_DONE)
         return PART_NONE;
     if (rc == SQLITE_ROW && !bad && task->id == before.id)
@@ -177,7 +177,7 @@ static enum scan_row task_row(void *arg, sqlite3_stmt *st)
 {
     struct salvage *s = arg;
     struct store_task task = {0};
-    const struct row_column *bad = row_read(st, 0, &row_submissions, &task, &s->names);
+    const struct store_column *bad = row_read(st, 0, &row_submissions, &task, &s->names);
     if (is_noted(s, task.id))
         return SCAN_KNOWN;
     if (bad) {
@@ -197,7 +197,7 @@ static enum scan_row event_row(void *arg, sqlite3_stmt *st)
 {
     struct salvage *s = arg;
     struct store_event event = {0};
-    const struct row_column *bad = row_read(st, 0, &row_events, &event, &s->names);
+    const struct store_column *bad = row_read(st, 0, &row_events, &event, &s->names);
     if (event.id == 0) { /* or it cannot be read: nobody knows whether it came before */
         bad_column(s, &row_events, 0, bad ? bad : &row_events.columns[0]);
         return SCAN_NEW;
@@ -220,7 +220,7 @@ static enum scan_row event_row(void *arg, sqlite3_stmt *st)
 
 /* --- Tables that are read by number --- */
 
-static void numbered_rows(struct salvage *s, const struct row_map *m, const char *key,
+static void numbered_rows(struct salvage *s, const struct store_table *m, const char *key,
                           enum scan_row (*row)(void *arg, sqlite3_stmt *st))
 {
     char sql[ROW_SQL_MAX];
@@ -233,22 +233,22 @@ static void numbered_rows(struct salvage *s, const struct row_map *m, const char
 
 /* --- Tables of which each row stands by itself --- */
 
-const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {{"queue", &row_queues, false},
-                                                           {"rate", &row_rates, true},
-                                                           {"semaphore", &row_semaphores, true},
-                                                           {"hold", &row_holds, true},
-                                                           {"cron", &row_crons, true}};
+const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {{"queue", &store_queues, false},
+                                                           {"rate", &store_rates, true},
+                                                           {"semaphore", &store_semaphores, true},
+                                                           {"hold", &store_holds, true},
+                                                           {"cron", &store_crons, true}};
 
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row)
 {
-    if (plain->map == &row_rates)
+    if (plain->map == &store_rates)
         return o->rate_fault(&row->rate);
-    if (plain->map == &row_semaphores)
+    if (plain->map == &store_semaphores)
         return o->semaphore_fault(&row->semaphore);
-    if (plain->map == &row_holds)
+    if (plain->map == &store_holds)
         return o->hold_fault(&row->hold);
-    if (plain->map == &row_crons)
+    if (plain->map == &store_crons)
         return o->cron_fault(&row->cron);
     return row->queue.method.len > 0 ? NULL : "it has no name";
 }
@@ -262,8 +262,8 @@ static struct span key_of(sqlite3_stmt *st)
 static void give_plain(struct salvage *s, sqlite3_stmt *st)
 {
     union salvage_row row = {0};
-    const struct row_map *m = s->plain->map;
-    const struct row_column *bad = row_read(st, 0, m, &row, &s->names);
+    const struct store_table *m = s->plain->map;
+    const struct store_column *bad = row_read(st, 0, m, &row, &s->names);
     const char *fault = bad ? NULL : salvage_fault(s->o, s->plain, &row);
     struct span key = key_of(st);
     if (bad)
@@ -273,7 +273,7 @@ static void give_plain(struct salvage *s, sqlite3_stmt *st)
         FOUND(s, "row \"%.*s\" of `%s`: %s", (int)key.len, (const char *)key.at, m->table, fault);
     else
         s->stopped = !s->taker->plain(s->taker->arg, s->plain, &row);
-    if (!bad && !fault && m == &row_holds && row.hold.id > s->rows.last_fence)
+    if (!bad && !fault && m == &store_holds && row.hold.id > s->rows.last_fence)
         s->rows.last_fence = row.hold.id;
 }
 
@@ -411,7 +411,7 @@ static bool on_page(void *arg, const char *text)
 }
 
 /* Rows that stand beside no task: the task is lost, or their number is another than it was. */
-static void strays_of(struct salvage *s, const struct row_map *m)
+static void strays_of(struct salvage *s, const struct store_table *m)
 {
     char sql[ROW_SQL_MAX];
     sqlite3_stmt *st;
@@ -467,7 +467,7 @@ static bool prepare_seen(struct salvage *s)
                SQLITE_OK;
 }
 
-static bool prepare_part(struct salvage *s, const struct row_map *m, sqlite3_stmt **st)
+static bool prepare_part(struct salvage *s, const struct store_table *m, sqlite3_stmt **st)
 {
     char sql[ROW_SQL_MAX];
     row_select_one_sql(m, sql);

@@ -13,7 +13,7 @@
 /* A table of which each row stands by itself: what a row is called, and as what it is read. */
 struct salvage_plain {
     const char *name;
-    const struct row_map *map;
+    const struct store_table *map;
     bool numbered; /* the first column is a number; else a name */
 };
 enum { SALVAGE_PLAIN = 5 };

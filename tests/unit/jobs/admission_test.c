@@ -453,10 +453,10 @@ void __wrap_store_push(struct store *s, struct store_op *op);
 void __real_store_push(struct store *s, struct store_op *op);
 void __wrap_store_push(struct store *s, struct store_op *op)
 {
-    if (op->kind == STORE_RATE_PUT) {
+    if (op->kind == STORE_ROW_PUT && op->table == &store_rates) {
         rows++;
-        out_of_order += op->rate.id <= last_row && rows <= RATES;
-        last_row = op->rate.id;
+        out_of_order += ((const struct store_rate *)op->row)->id <= last_row && rows <= RATES;
+        last_row = ((const struct store_rate *)op->row)->id;
     }
     __real_store_push(s, op);
 }

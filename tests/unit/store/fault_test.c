@@ -210,8 +210,8 @@ FAULT_TEST(a_full_disk_is_said_and_room_is_enough_to_go_on)
 /* An operation that writes a row that is there already, again and again. */
 static enum store_error mark_queue(struct world *w)
 {
-    struct store_op *op = client_op(STORE_QUEUE);
-    op->queue = (struct store_queue){.method = span_text("m"), .paused = 1};
+    struct store_op *op = client_row(STORE_ROW_PUT, &store_queues);
+    *(struct store_queue *)op->row = (struct store_queue){.method = span_text("m"), .paused = 1};
     w->at.client.returned = NULL;
     return client_do(&w->at.client, op);
 }

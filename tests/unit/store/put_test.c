@@ -85,12 +85,12 @@ PUT_TEST(a_refused_one_takes_nobody_along)
 
 /* --- */
 
-static void *field_of(struct store_task *t, const struct row_column *c)
+static void *field_of(struct store_task *t, const struct store_column *c)
 {
     return (char *)t + c->at;
 }
 
-static void set_field(struct store_task *t, const struct row_column *c)
+static void set_field(struct store_task *t, const struct store_column *c)
 {
     switch (c->kind) {
     case COLUMN_U64:
@@ -110,7 +110,7 @@ static void set_field(struct store_task *t, const struct row_column *c)
     }
 }
 
-static bool is_set(const struct store_task *t, const struct row_column *c)
+static bool is_set(const struct store_task *t, const struct store_column *c)
 {
     const char *field = (const char *)t + c->at;
     switch (c->kind) {
@@ -128,10 +128,10 @@ static bool is_set(const struct store_task *t, const struct row_column *c)
     return false;
 }
 
-static const struct row_map *const maps[] = {&row_submissions, &row_options, &row_lives};
+static const struct store_table *const maps[] = {&row_submissions, &row_options, &row_lives};
 
 /* Columns are numbered through the three tables, the ids left out. */
-static const struct row_column *column_of(uint32_t number)
+static const struct store_column *column_of(uint32_t number)
 {
     for (unsigned m = 0; m < sizeof maps / sizeof *maps; m++) {
         if (number < maps[m]->count - 1)
@@ -141,7 +141,7 @@ static const struct row_column *column_of(uint32_t number)
     return NULL;
 }
 
-static bool is_in_all(const struct row_column *c)
+static bool is_in_all(const struct store_column *c)
 {
     return strcmp(c->name, "method") == 0 || strcmp(c->name, "created_at") == 0 ||
            strcmp(c->name, "durable") == 0;
@@ -151,7 +151,7 @@ static bool is_in_all(const struct row_column *c)
 static bool has_its_own(void *arg, const struct store_task *t)
 {
     struct world *w = arg;
-    const struct row_column *c;
+    const struct store_column *c;
     w->count++;
     for (uint32_t n = 0; (c = column_of(n)); n++)
         if (n + 1 == t->id || !is_in_all(c))
@@ -161,7 +161,7 @@ static bool has_its_own(void *arg, const struct store_task *t)
 
 PUT_TEST(each_column_comes_back_where_it_is_the_only_one)
 {
-    const struct row_column *c;
+    const struct store_column *c;
     uint32_t count = 0;
     open_client(w);
     for (; (c = column_of(count)); count++) {

@@ -160,29 +160,35 @@ STORE_TEST(older_events_go_with_a_newer_one)
                  "event 2.2 at=2 attempt=1 what=queued\n");
 }
 
-static struct store_op *cron(enum store_kind kind, const char *name, uint64_t next)
+static struct store_cron *row_of(struct store_op *op)
 {
-    struct store_op *op = client_op(kind);
-    op->cron = (struct store_cron){.name = span_text(name),
-                                   .method = span_text("m"),
-                                   .schedule = span_text("* * * * *"),
-                                   .zone = span_text("UTC"),
-                                   .tenant = span_text("t"),
-                                   .params = span_text("p"),
-                                   .options = span_text("o"),
-                                   .next_at = next,
-                                   .last_at = 2,
-                                   .last_task = 3};
+    return (struct store_cron *)op->row;
+}
+
+static struct store_op *cron(enum store_kind kind, const struct store_table *table,
+                             const char *name, uint64_t next)
+{
+    struct store_op *op = client_row(kind, table);
+    *(struct store_cron *)op->row = (struct store_cron){.name = span_text(name),
+                                                        .method = span_text("m"),
+                                                        .schedule = span_text("* * * * *"),
+                                                        .zone = span_text("UTC"),
+                                                        .tenant = span_text("t"),
+                                                        .params = span_text("p"),
+                                                        .options = span_text("o"),
+                                                        .next_at = next,
+                                                        .last_at = 2,
+                                                        .last_task = 3};
     return op;
 }
 
 STORE_TEST(crons_are_put_replaced_and_removed)
 {
     store_world_open(w);
-    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
-    client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
-    client_push(&w->client, cron(STORE_CRON_REMOVE, "a", 0));
-    assert_int_equal(client_do(&w->client, cron(STORE_CRON_PUT, "b", 9)), STORE_OK);
+    client_push(&w->client, cron(STORE_ROW_PUT, &store_crons, "a", 1));
+    client_push(&w->client, cron(STORE_ROW_PUT, &store_crons, "b", 1));
+    client_push(&w->client, cron(STORE_ROW_REMOVE, &store_crons, "a", 0));
+    assert_int_equal(client_do(&w->client, cron(STORE_ROW_PUT, &store_crons, "b", 9)), STORE_OK);
     client_close(&w->client);
     store_expect(
         w->path,
@@ -203,21 +209,22 @@ static bool is_of_the_definition(const char *column)
 
 STORE_TEST(the_state_of_a_cron_changes_alone)
 {
-    struct store_op *later = cron(STORE_CRON_STATE, "a", 5), *gone = cron(STORE_CRON_STATE, "c", 6);
-    for (uint32_t n = 0; n < row_crons.count; n++) {
+    struct store_op *later = cron(STORE_ROW_PUT, &store_cron_states, "a", 5),
+                    *gone = cron(STORE_ROW_PUT, &store_cron_states, "c", 6);
+    for (uint32_t n = 0; n < store_crons.count; n++) {
         bool state = false;
-        for (uint32_t i = 0; i < row_cron_states.count; i++)
-            state |= row_crons.columns[n].at == row_cron_states.columns[i].at;
-        assert_true(state || is_of_the_definition(row_crons.columns[n].name));
+        for (uint32_t i = 0; i < store_cron_states.count; i++)
+            state |= store_crons.columns[n].at == store_cron_states.columns[i].at;
+        assert_true(state || is_of_the_definition(store_crons.columns[n].name));
     }
     store_world_open(w);
-    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
-    client_push(&w->client, cron(STORE_CRON_PUT, "b", 1));
-    later->cron.schedule = later->cron.zone = later->cron.method = span_text("x");
-    later->cron.params = later->cron.options = later->cron.made_by = span_text("x");
-    later->cron.last_at = 8;
-    later->cron.last_task = 9;
-    later->cron.paused = 1;
+    client_push(&w->client, cron(STORE_ROW_PUT, &store_crons, "a", 1));
+    client_push(&w->client, cron(STORE_ROW_PUT, &store_crons, "b", 1));
+    row_of(later)->schedule = row_of(later)->zone = row_of(later)->method = span_text("x");
+    row_of(later)->params = row_of(later)->options = row_of(later)->made_by = span_text("x");
+    row_of(later)->last_at = 8;
+    row_of(later)->last_task = 9;
+    row_of(later)->paused = 1;
     client_push(&w->client, later);
     assert_int_equal(client_do(&w->client, gone), STORE_OK);
     client_close(&w->client);
@@ -231,13 +238,15 @@ STORE_TEST(the_state_of_a_cron_changes_alone)
 
 STORE_TEST(each_tenant_has_crons_of_any_name)
 {
-    struct store_op *other = cron(STORE_CRON_PUT, "a", 2), *nobody = cron(STORE_CRON_PUT, "a", 3),
-                    *again = cron(STORE_CRON_PUT, "a", 4), *gone = cron(STORE_CRON_REMOVE, "a", 0);
+    struct store_op *other = cron(STORE_ROW_PUT, &store_crons, "a", 2),
+                    *nobody = cron(STORE_ROW_PUT, &store_crons, "a", 3),
+                    *again = cron(STORE_ROW_PUT, &store_crons, "a", 4),
+                    *gone = cron(STORE_ROW_REMOVE, &store_crons, "a", 0);
     store_world_open(w);
-    other->cron.tenant = gone->cron.tenant = span_text("u");
-    nobody->cron.tenant = again->cron.tenant = (struct span){0};
-    again->cron.made_by = span_text("token:x");
-    client_push(&w->client, cron(STORE_CRON_PUT, "a", 1));
+    row_of(other)->tenant = row_of(gone)->tenant = span_text("u");
+    row_of(nobody)->tenant = row_of(again)->tenant = (struct span){0};
+    row_of(again)->made_by = span_text("token:x");
+    client_push(&w->client, cron(STORE_ROW_PUT, &store_crons, "a", 1));
     client_push(&w->client, other);
     client_push(&w->client, nobody);
     client_push(&w->client, gone);
@@ -253,8 +262,9 @@ STORE_TEST(each_tenant_has_crons_of_any_name)
 
 static struct store_op *queue(const char *method, bool paused, bool draining)
 {
-    struct store_op *op = client_op(STORE_QUEUE);
-    op->queue =
+    struct store_op *op =
+        client_row(paused || draining ? STORE_ROW_PUT : STORE_ROW_REMOVE, &store_queues);
+    *(struct store_queue *)op->row =
         (struct store_queue){.method = span_text(method), .paused = paused, .draining = draining};
     return op;
 }

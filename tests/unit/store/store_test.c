@@ -117,12 +117,12 @@ STORE_TEST(the_highest_fence_outlives_its_row)
     char error[TEXT];
     store_world_open(w);
     for (uint64_t fence = 42; fence >= 41; fence--) {
-        struct store_op *op = client_op(STORE_HOLD_PUT);
-        op->hold =
+        struct store_op *op = client_row(STORE_ROW_PUT, &store_holds);
+        *(struct store_hold *)op->row =
             (struct store_hold){.id = fence, .name = span_text("gpu"), .permits = 1, .of = 1};
         client_do(&w->client, op);
-        op = client_op(STORE_HOLD_REMOVE);
-        op->hold.id = fence;
+        op = client_row(STORE_ROW_REMOVE, &store_holds);
+        ((struct store_hold *)op->row)->id = fence;
         client_do(&w->client, op);
     }
     client_do(&w->client, client_put(3, "m"));
@@ -225,25 +225,25 @@ static bool refuse_task(void *arg, const struct store_task *t)
 
 static struct store_op *rate_op(enum store_kind kind, uint64_t id, const char *key)
 {
-    struct store_op *op = client_op(kind);
-    op->rate = (struct store_rate){.id = id,
-                                   .tenant = span_text("t"),
-                                   .key = span_text(key),
-                                   .max = 2,
-                                   .per = 5,
-                                   .noted_at = 100,
-                                   .promised = 1,
-                                   .starts = span_text("age+many")};
+    struct store_op *op = client_row(kind, &store_rates);
+    *(struct store_rate *)op->row = (struct store_rate){.id = id,
+                                                        .tenant = span_text("t"),
+                                                        .key = span_text(key),
+                                                        .max = 2,
+                                                        .per = 5,
+                                                        .noted_at = 100,
+                                                        .promised = 1,
+                                                        .starts = span_text("age+many")};
     return op;
 }
 
 STORE_TEST(a_rate_has_one_row)
 {
     store_world_open(w);
-    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 1, "gone")), STORE_OK);
-    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 2, "old")), STORE_OK);
-    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_PUT, 2, "mail")), STORE_OK);
-    assert_int_equal(client_do(&w->client, rate_op(STORE_RATE_REMOVE, 1, "")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_ROW_PUT, 1, "gone")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_ROW_PUT, 2, "old")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_ROW_PUT, 2, "mail")), STORE_OK);
+    assert_int_equal(client_do(&w->client, rate_op(STORE_ROW_REMOVE, 1, "")), STORE_OK);
     client_close(&w->client);
     store_expect(w->path, "counts 0 0 0 0 0 0\n rate=2 tenant=t key=mail max=2 per=5 "
                           "noted_at=100 promised=1 starts=age+many\n");
