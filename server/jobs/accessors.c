@@ -1,6 +1,8 @@
 #include "server/jobs/accessors.h"
 
 #include "server/jobs/jobs_parts.h"
+#include "server/jobs/verbs/audit.h"
+#include "server/jobs/verbs/steer.h"
 
 struct job_table *jobs_table(const struct jobs *jobs)
 {
@@ -76,4 +78,36 @@ void jobs_watch_clock(struct jobs *jobs)
 {
     if (ao_state(&jobs->clock_watch) == AO_STATE_INACTIVE && ao_current() != &jobs->clock_watch)
         ao_sleep_for(&jobs->clock_watch, AO_MS(CLOCK_WATCH_MS));
+}
+
+/* --- Parts of operations/ and verbs/ --- */
+
+struct waiters_due *jobs_due(struct jobs *jobs)
+{
+    return &jobs->due;
+}
+
+struct waiters_pass *jobs_pass(struct jobs *jobs)
+{
+    return &jobs->pass;
+}
+
+struct sync *jobs_sync(struct jobs *jobs)
+{
+    return &jobs->sync;
+}
+
+struct event_batches *jobs_batches(struct jobs *jobs)
+{
+    return &jobs->batches;
+}
+
+struct turns *jobs_sweeps(struct jobs *jobs)
+{
+    return &jobs->sweeps;
+}
+
+struct audit **jobs_audit(struct jobs *jobs)
+{
+    return &jobs->audit;
 }

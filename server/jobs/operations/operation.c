@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/core/ids.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/operations/channel.h"
 
 enum {
@@ -162,7 +162,7 @@ void operation_meet(struct operation *op, const struct job *job)
 
 struct job *operation_find_job(struct jobs *jobs, struct operation *op, uint64_t id)
 {
-    struct job *job = table_find(&jobs->table, id);
+    struct job *job = table_find(jobs_table(jobs), id);
     char text[ID_TEXT_SIZE];
     if (job && operation_may_know(op, job)) {
         operation_meet(op, job);

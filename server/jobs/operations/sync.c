@@ -1,16 +1,17 @@
 #include "server/jobs/operations/sync.h"
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 
 enum { ROUNDS = 2 };
 
 bool sync_possible(struct jobs *jobs, struct operation *op)
 {
-    if (!jobs->store || jobs_store_usable(jobs))
+    if (!jobs_store(jobs) || jobs_store_usable(jobs))
         return true;
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(jobs->journal.error));
+    operation_refuse(op, ERGON_E_STORE, "%s", jobs_store_trouble(jobs));
     return false;
 }
 
@@ -24,8 +25,8 @@ static void refuse(struct operation *op, enum store_error error)
 
 static void answer(const struct jobs *jobs, struct operation *op)
 {
-    enum store_error now = jobs->journal.error;
-    if (jobs->journal.failures == op->sync.failures)
+    enum store_error now = jobs_journal(jobs)->error;
+    if (jobs_journal(jobs)->failures == op->sync.failures)
         operation_finish(op);
     else
         refuse(op, now != STORE_OK ? now : STORE_IO);
@@ -35,14 +36,14 @@ static void back(struct jobs *jobs, struct store_op *write);
 
 static void begin_round(struct jobs *jobs)
 {
-    struct sync *sync = &jobs->sync;
+    struct sync *sync = jobs_sync(jobs);
     struct store_op *write = codec_write_new(jobs, STORE_SYNC, 0, back);
     struct operation *next;
     if (write) {
         sync->riding = sync->next;
         sync->next = NULL;
         sync->under_way = true;
-        store_push(jobs->store, write);
+        store_push(jobs_store(jobs), write);
         return;
     }
     for (struct operation *op = sync->next; op; op = next) {
@@ -60,7 +61,7 @@ static void push(struct operation **list, struct operation *op)
 
 static void back(struct jobs *jobs, struct store_op *write)
 {
-    struct sync *sync = &jobs->sync;
+    struct sync *sync = jobs_sync(jobs);
     struct operation *next, *op = sync->riding;
     journal_notice(jobs, write);
     sync->riding = NULL;
@@ -78,12 +79,12 @@ static void back(struct jobs *jobs, struct store_op *write)
 
 void sync_answer(struct jobs *jobs, struct operation *op)
 {
-    struct sync *sync = &jobs->sync;
-    if (!jobs->store) {
+    struct sync *sync = jobs_sync(jobs);
+    if (!jobs_store(jobs)) {
         operation_finish(op);
         return;
     }
-    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs->journal.failures};
+    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs_journal(jobs)->failures};
     push(&sync->next, op);
     if (!sync->under_way)
         begin_round(jobs);
@@ -100,7 +101,7 @@ static void dismiss(struct operation *op)
 
 void sync_stop(struct jobs *jobs)
 {
-    dismiss(jobs->sync.riding);
-    dismiss(jobs->sync.next);
-    jobs->sync = (struct sync){0};
+    dismiss(jobs_sync(jobs)->riding);
+    dismiss(jobs_sync(jobs)->next);
+    *jobs_sync(jobs) = (struct sync){0};
 }

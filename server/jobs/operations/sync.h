@@ -27,6 +27,8 @@ struct sync {
     bool under_way;
 };
 
+struct sync *jobs_sync(struct jobs *jobs);
+
 /* True if the store works, as far as is known.  False: the operation was refused with STORE, and
  * must change nothing. */
 bool sync_possible(struct jobs *jobs, struct operation *op);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/operation.h"
 
@@ -55,7 +55,7 @@ static void unlink_waiter(const struct waiter *w)
         w->job->waits = w->next_of_job;
     if (w->next_of_job)
         w->next_of_job->prev_of_job = w->prev_of_job;
-    leave_pass(&channel_jobs(w->op->channel)->pass, w);
+    leave_pass(jobs_pass(channel_jobs(w->op->channel)), w);
 }
 
 static void stop_timer(struct ao *timer)
@@ -110,7 +110,7 @@ void waiters_drop(struct jobs *jobs, struct operation *op)
 
 void waiters_init(struct jobs *jobs)
 {
-    jobs->due.prev = jobs->due.next = &jobs->due;
+    jobs_due(jobs)->prev = jobs_due(jobs)->next = jobs_due(jobs);
 }
 
 static void put_off(struct jobs *jobs, struct operation *op)
@@ -118,9 +118,9 @@ static void put_off(struct jobs *jobs, struct operation *op)
     struct waiters_due *due = &op->waiting.due;
     if (due->next)
         return;
-    *due = (struct waiters_due){.prev = jobs->due.prev, .next = &jobs->due};
+    *due = (struct waiters_due){.prev = jobs_due(jobs)->prev, .next = jobs_due(jobs)};
     due->prev->next = due->next->prev = due;
-    ao_activate(&jobs->ao);
+    jobs_activate(jobs);
 }
 
 static void call_due(struct jobs *jobs, struct operation *op)
@@ -156,10 +156,10 @@ static void tell_growth(struct jobs *jobs, struct waiter *w)
 /* True: the pass is complete, or there was none. */
 static bool pass_go_on(struct jobs *jobs)
 {
-    struct waiters_pass *pass = &jobs->pass;
+    struct waiters_pass *pass = jobs_pass(jobs);
     while (pass->next || pass->again) {
         if (!jobs_have_time(jobs)) {
-            ao_activate(&jobs->ao);
+            jobs_activate(jobs);
             return false;
         }
         if (!pass->next) {
@@ -178,12 +178,12 @@ static bool pass_go_on(struct jobs *jobs)
 bool waiters_go_on(struct jobs *jobs)
 {
     bool passed = pass_go_on(jobs);
-    while (jobs->due.next != &jobs->due && jobs_have_time(jobs)) {
-        struct operation *op = ao_of(jobs->due.next, struct operation, waiting.due);
+    while (jobs_due(jobs)->next != jobs_due(jobs) && jobs_have_time(jobs)) {
+        struct operation *op = ao_of(jobs_due(jobs)->next, struct operation, waiting.due);
         unlink_due(&op->waiting.due);
         call_due(jobs, op);
     }
-    return passed && jobs->due.next == &jobs->due;
+    return passed && jobs_due(jobs)->next == jobs_due(jobs);
 }
 
 /* --- The time of a long poll --- */
@@ -201,12 +201,12 @@ static const struct ao_class timer_class = {.name = "long poll", .step = time_is
 
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 {
-    if (timeout == 0 || jobs->sched.stopping)
+    if (timeout == 0 || jobs_scheduler(jobs)->stopping)
         return false;
     op->poll.jobs = jobs;
     if (timeout != AO_NEVER) {
-        ao_init(&op->poll.timer, &timer_class, jobs->activator);
-        ao_sleep_until(&op->poll.timer, table_time_after(&jobs->table, timeout));
+        ao_init(&op->poll.timer, &timer_class, jobs_activator(jobs));
+        ao_sleep_until(&op->poll.timer, table_time_after(jobs_table(jobs), timeout));
     }
     return true;
 }
@@ -244,7 +244,7 @@ void waiters_cancel_saved(struct jobs *jobs, struct job *job, enum store_error e
 
 void waiters_history_grew(struct jobs *jobs, struct job *job)
 {
-    struct waiters_pass *pass = &jobs->pass;
+    struct waiters_pass *pass = jobs_pass(jobs);
     if (pass->job == job) {
         pass->again = true;
     } else if (pass->job) {
@@ -273,7 +273,7 @@ static void dismiss(struct operation *op)
 
 void waiters_server_stops(struct jobs *jobs, bool cancel)
 {
-    for (const struct job *job = jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         for (EACH_WAITER(w, job)) {
             struct operation *op = w->op;
             if (op->cls->due) {
@@ -287,7 +287,7 @@ void waiters_server_stops(struct jobs *jobs, bool cancel)
 
 void waiters_dismiss(struct jobs *jobs)
 {
-    for (const struct job *job = jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         while (job->waits)
             dismiss(job->waits->op);
 }

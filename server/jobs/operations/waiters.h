@@ -77,6 +77,9 @@ void waiters_drop(struct jobs *jobs, struct operation *op);
 
 /* --- For the jobs' object --- */
 
+struct waiters_due *jobs_due(struct jobs *jobs); /* the head of the list of operations */
+struct waiters_pass *jobs_pass(struct jobs *jobs);
+
 void waiters_init(struct jobs *jobs);
 /* Continues the pass, and calls `due` of the listed operations, while this step has time.  True:
  * nothing is left. */

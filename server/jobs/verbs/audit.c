@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/walk.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 
 enum {
     DIFFERENCES = 8,
@@ -74,7 +75,7 @@ static void check_queues(const struct jobs *jobs, const struct audit *au, struct
 {
     for (unsigned s = 0; s < JOB_STATE_COUNT; s++) {
         uint64_t sum = 0;
-        for (const struct job_queue *q = jobs->table.queues; q; q = q->next)
+        for (const struct job_queue *q = jobs_table(jobs)->queues; q; q = q->next)
             sum += counter_read(&q->by_state[s]);
         if (sum != au->census.states[s])
             differ(d, "queues count %" PRIu64 " %s, but there are %" PRIu64, sum,
@@ -125,10 +126,10 @@ static void pack_rows(struct pack *p, const struct audit *au, bool known)
 /* False: the rows are not known. */
 static bool check(const struct jobs *jobs, const struct audit *au, struct differences *d)
 {
-    check_account(d, "durable tasks", &jobs->table.durable, au->census.open[1]);
-    check_account(d, "tasks in memory", &jobs->table.in_memory, au->census.open[0]);
+    check_account(d, "durable tasks", &jobs_table(jobs)->durable, au->census.open[1]);
+    check_account(d, "tasks in memory", &jobs_table(jobs)->in_memory, au->census.open[0]);
     check_queues(jobs, au, d);
-    if (!jobs->store)
+    if (!jobs_store(jobs))
         return true;
     if (au->rows_error == STORE_OK)
         check_rows(d, au);
@@ -153,9 +154,9 @@ static void answer(struct jobs *jobs, struct operation *op, const struct audit *
     pack_init(p);
     pack_map(p, 6);
     pack_verdict(p, whole, d.count == 0);
-    pack_account(p, "kept", &jobs->table.durable, au->census.open[1]);
-    pack_account(p, "fleeting", &jobs->table.in_memory, au->census.open[0]);
-    pack_rows(p, au, jobs->store && au->rows_error == STORE_OK);
+    pack_account(p, "kept", &jobs_table(jobs)->durable, au->census.open[1]);
+    pack_account(p, "fleeting", &jobs_table(jobs)->in_memory, au->census.open[0]);
+    pack_rows(p, au, jobs_store(jobs) && au->rows_error == STORE_OK);
     pack_str(p, "differences");
     pack_array(p, d.count);
     for (uint32_t i = 0; i < d.count; i++)
@@ -172,8 +173,8 @@ static void end_rows(struct jobs *jobs, struct audit *au, enum store_error error
 {
     au->rows_done = true;
     au->rows_error = error;
-    au->rows_open = jobs->journal.rows_open;
-    jobs->journal.rows_below = 0;
+    au->rows_open = jobs_journal(jobs)->rows_open;
+    jobs_journal(jobs)->rows_below = 0;
 }
 
 static void count_rows(struct jobs *jobs, struct audit *au, uint64_t from)
@@ -184,17 +185,17 @@ static void count_rows(struct jobs *jobs, struct audit *au, uint64_t from)
         return;
     }
     write->audit.from = from;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
 }
 
 static void rows_counted(struct jobs *jobs, struct store_op *write)
 {
-    struct audit *au = jobs->audit;
+    struct audit *au = *jobs_audit(jobs);
     if (!au)
         return;
     if (write->error == STORE_OK) {
-        jobs->journal.rows_open += write->audit.open;
-        jobs->journal.rows_below = write->audit.next;
+        jobs_journal(jobs)->rows_open += write->audit.open;
+        jobs_journal(jobs)->rows_below = write->audit.next;
         au->counters = write->audit.counters;
     }
     if (write->error == STORE_OK && write->audit.next > 0)
@@ -207,36 +208,36 @@ static void rows_counted(struct jobs *jobs, struct store_op *write)
 
 static void serve(struct jobs *jobs, struct operation *op)
 {
-    struct audit *au = jobs->audit ? jobs->audit : calloc(1, sizeof *au);
+    struct audit *au = *jobs_audit(jobs) ? *jobs_audit(jobs) : calloc(1, sizeof *au);
     if (!au) {
         operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
     op->next = au->operations;
     au->operations = op;
-    if (jobs->audit)
+    if (*jobs_audit(jobs))
         return;
-    jobs->audit = au;
-    job_census_begin(&au->census, jobs->table.first);
-    jobs->table.census = &au->census;
-    jobs->journal.rows_open = 0;
-    au->rows_done = !jobs->store;
-    if (jobs->store)
+    *jobs_audit(jobs) = au;
+    job_census_begin(&au->census, jobs_table(jobs)->first);
+    jobs_table(jobs)->census = &au->census;
+    jobs_journal(jobs)->rows_open = 0;
+    au->rows_done = !jobs_store(jobs);
+    if (jobs_store(jobs))
         count_rows(jobs, au, 0);
-    ao_activate(&jobs->ao);
+    jobs_activate(jobs);
 }
 
 bool audit_go_on(struct jobs *jobs)
 {
-    struct audit *au = jobs->audit;
+    struct audit *au = *jobs_audit(jobs);
     struct operation *op;
     if (!au)
         return true;
     bool walked = job_census_walk(&au->census, WALK_BUDGET);
     if (!walked || !au->rows_done)
         return walked; /* rows_counted() goes on with the rows */
-    jobs->audit = NULL;
-    jobs->table.census = NULL;
+    *jobs_audit(jobs) = NULL;
+    jobs_table(jobs)->census = NULL;
     while ((op = au->operations)) {
         au->operations = op->next;
         answer(jobs, op, au);
@@ -247,15 +248,15 @@ bool audit_go_on(struct jobs *jobs)
 
 void audit_stop(struct jobs *jobs)
 {
-    struct audit *au = jobs->audit;
+    struct audit *au = *jobs_audit(jobs);
     struct operation *op;
     while (au && (op = au->operations)) {
         au->operations = op->next;
         operation_refuse_plain(op, ERGON_E_DRAINING);
     }
     free(au);
-    jobs->audit = NULL;
-    jobs->table.census = NULL;
+    *jobs_audit(jobs) = NULL;
+    jobs_table(jobs)->census = NULL;
 }
 
 const struct operation_class operation_server_audit = {.method = method_server_audit,

@@ -4,7 +4,11 @@
 
 #include <stdbool.h>
 
+struct audit;
 struct jobs;
+
+/* The audit that is under way; NULL: none is. */
+struct audit **jobs_audit(struct jobs *jobs);
 
 /* Does a small step.  True: nothing is left to do, or nothing before the store has counted rows. */
 bool audit_go_on(struct jobs *jobs);

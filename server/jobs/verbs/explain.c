@@ -5,9 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/jobs.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/offers.h"
@@ -57,7 +58,7 @@ static uint32_t count_local(struct jobs *jobs, const struct job_queue *q, uint32
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < reach; i++) {
-        tasks_executor_info(jobs->tasks, i, &x);
+        tasks_executor_info(jobs_tasks(jobs), i, &x);
         count += runs_queue(&x, q);
     }
     return count;
@@ -68,7 +69,7 @@ static void show_local(struct jobs *jobs, const struct job_queue *q, struct pack
     struct executor_info x;
 
     for (uint32_t i = 0; i < reach; i++) {
-        tasks_executor_info(jobs->tasks, i, &x);
+        tasks_executor_info(jobs_tasks(jobs), i, &x);
         if (!runs_queue(&x, q))
             continue;
         struct shown shown = {.running = x.running,
@@ -97,7 +98,7 @@ struct workers {
 static void note_job(struct jobs *jobs, struct workers *all, const struct job *job)
 {
     char name[24];
-    attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
+    attempt_executor(jobs_tasks(jobs), job->attempt_task, name, sizeof name);
     for (uint32_t i = 0; i < all->count; i++) {
         struct worker *w = &all->at[i];
         if (strcmp(name, w->is.name) != 0)
@@ -118,7 +119,7 @@ static void note_jobs(struct jobs *jobs, const struct job_queue *q, const struct
                       struct workers *all)
 {
     uint32_t looks = 0;
-    for (const struct job *job = jobs->sched.running.last; job && looks < RUNNING_MAX;
+    for (const struct job *job = jobs_scheduler(jobs)->running.last; job && looks < RUNNING_MAX;
          job = job->prev, looks++)
         if (job->queue == q && job->attempt_task && may_see(who, job))
             note_job(jobs, all, job);
@@ -143,7 +144,7 @@ static void look_at_workers(struct jobs *jobs, const struct job_queue *q,
                             const struct beholder *who, struct workers *all)
 {
     struct source_worker is[WORKERS_SHOWN];
-    uint32_t count = job_source_workers(jobs->tasks, q->method, is, WORKERS_SHOWN);
+    uint32_t count = job_source_workers(jobs_tasks(jobs), q->method, is, WORKERS_SHOWN);
 
     jobs_worked(jobs, count);
     all->count = count < WORKERS_SHOWN ? count : WORKERS_SHOWN;
@@ -161,7 +162,7 @@ void explain_executors(struct jobs *jobs, const struct job_queue *q, const struc
 
     if (m && (method_of_workers(m) || m->joined) && queue_runs(q))
         look_at_workers(jobs, q, who, &workers);
-    tasks_info(jobs->tasks, &all);
+    tasks_info(jobs_tasks(jobs), &all);
     pack_str(p, "executors");
     pack_array(p, count_local(jobs, q, all.executors) + workers.count);
     show_local(jobs, q, p, all.executors);
@@ -173,7 +174,7 @@ void explain_executors(struct jobs *jobs, const struct job_queue *q, const struc
 
 static uint64_t ms_of(struct jobs *jobs, ao_time when)
 {
-    return table_wall_of(&jobs->table, when) / AO_MS(1);
+    return table_wall_of(jobs_table(jobs), when) / AO_MS(1);
 }
 
 struct until {
@@ -199,7 +200,7 @@ static struct until span_of_time(ao_time left)
 
 static struct until until(const struct jobs *jobs, ao_time when)
 {
-    ao_time now = table_now(&jobs->table);
+    ao_time now = table_now(jobs_table(jobs));
     return span_of_time(when > now ? when - now : 0);
 }
 
@@ -218,7 +219,8 @@ struct question {
 static void count_before(struct question *q, const struct job *job)
 {
     if (job->reason == JOB_WHY_TURN)
-        fair_place(&pool_table_of(&q->jobs->sched.pools, job)->queue, job, PLACE_MAX, &q->place);
+        fair_place(&pool_table_of(&jobs_scheduler(q->jobs)->pools, job)->queue, job, PLACE_MAX,
+                   &q->place);
     uint32_t looks = PLACE_MAX;
     q->before = limits_before(job, &looks);
     q->before_is_least = looks == 0;
@@ -260,7 +262,7 @@ static void pack_executors(const struct question *q, struct job *job, struct pac
 
 bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size)
 {
-    const struct pool_jobs *pool = pool_table_find(&jobs->sched.pools, queue_pool(q));
+    const struct pool_jobs *pool = pool_table_find(&jobs_scheduler(jobs)->pools, queue_pool(q));
     if (!pool || !pool_rests(pool))
         return false;
     if (pool->rest->trial)
@@ -286,7 +288,7 @@ static void say_executors(const struct question *q, struct job *job, char *text,
 static void say_left(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size)
 {
     const struct job_offer *offer = &q->offer;
-    uint64_t wall = table_wall(&jobs->table);
+    uint64_t wall = table_wall(jobs_table(jobs));
 
     if (offer->left == 0)
         snprintf(text, size, "workers offered \"%.*s\" once, and none has since the server started",
@@ -355,7 +357,7 @@ static void pack_running(const struct question *q, const struct job *of, struct 
     const struct job *found[NAMED_MAX];
     uint32_t looks = PLACE_MAX, named = 0;
     uint32_t count =
-        limit_jobs(&q->jobs->sched, of->more->claim.line->limit, found, NAMED_MAX, &looks);
+        limit_jobs(jobs_scheduler(q->jobs), of->more->claim.line->limit, found, NAMED_MAX, &looks);
     char id[ID_TEXT_SIZE];
 
     jobs_worked(q->jobs, PLACE_MAX - looks);
@@ -420,7 +422,7 @@ static void say_limit(const struct question *q, struct job *job, char *text, siz
 
 static ao_time refill_of(const struct question *q, const struct job *job)
 {
-    return limits_token_at(job, q->before, table_now(&q->jobs->table));
+    return limits_token_at(job, q->before, table_now(jobs_table(q->jobs)));
 }
 
 static void pack_rate(const struct question *q, struct job *job, struct pack *p)
@@ -514,8 +516,8 @@ static void pack_suspect(const struct question *q, struct job *job, struct pack 
     struct jobs *jobs = q->jobs;
     char id[ID_TEXT_SIZE];
 
-    pack_key_uint(p, "before", place_in(&jobs->sched.suspects, job));
-    const struct job *out = jobs->sched.suspect;
+    pack_key_uint(p, "before", place_in(&jobs_scheduler(jobs)->suspects, job));
+    const struct job *out = jobs_scheduler(jobs)->suspect;
     pack_key_str(p, "running", out && may_name(q, job, out) ? id_text(out->id, id) : NULL);
 }
 
@@ -527,9 +529,9 @@ static void say_suspect(const struct question *q, struct job *job, char *text, s
         snprintf(text, size,
                  "it was running in %u crashes of the server, and is dead after the next; such "
                  "tasks run one at a time, and %" PRIu32 " wait before it",
-                 job->crashes, place_in(&jobs->sched.suspects, job));
+                 job->crashes, place_in(&jobs_scheduler(jobs)->suspects, job));
 
-    const struct job *out = jobs->sched.suspect;
+    const struct job *out = jobs_scheduler(jobs)->suspect;
     if (out && len > 0 && (size_t)len < size)
         snprintf(text + len, size - (size_t)len, "; %s is running",
                  may_name(q, job, out) ? id_text(out->id, id) : "one that you may not see");
@@ -597,8 +599,8 @@ static void say_lost(const struct question *q, struct job *job, char *text, size
     char why[JOB_TEXT_MAX], most[32] = "";
     const char *error = last_error(job, why, sizeof why);
 
-    if (jobs->options.settings.losses > 0)
-        snprintf(most, sizeof most, " of %" PRIu32, jobs->options.settings.losses);
+    if (jobs_options(jobs)->settings.losses > 0)
+        snprintf(most, sizeof most, " of %" PRIu32, jobs_options(jobs)->settings.losses);
     snprintf(text, size,
              "attempt %" PRIu32 " was lost with its worker (%s); the next comes in %s; losses: "
              "%" PRIu32 "%s",
@@ -612,7 +614,7 @@ static void pack_store(const struct question *q, struct job *job, struct pack *p
 {
     struct jobs *jobs = q->jobs;
     (void)job;
-    pack_key_str(p, "store", store_error_text(jobs->journal.error));
+    pack_key_str(p, "store", jobs_store_trouble(jobs));
 }
 
 static void say_commit(const struct question *q, struct job *job, char *text, size_t size)
@@ -628,7 +630,7 @@ static void say_store(const struct question *q, struct job *job, char *text, siz
 {
     struct jobs *jobs = q->jobs;
     (void)job;
-    snprintf(text, size, "%s", store_error_text(jobs->journal.error));
+    snprintf(text, size, "%s", jobs_store_trouble(jobs));
 }
 
 /* --- An attempt is in flight, or the job has ended --- */
@@ -636,7 +638,7 @@ static void say_store(const struct question *q, struct job *job, char *text, siz
 /* The number of the attempt that is in flight. */
 static uint32_t number_of(const struct jobs *jobs, const struct job *job)
 {
-    return job->attempt + out_is_assigned(&jobs->sched, job);
+    return job->attempt + out_is_assigned(jobs_scheduler(jobs), job);
 }
 
 /* The timeout runs only from the begin of the attempt. */
@@ -646,11 +648,11 @@ static void pack_out(const struct question *q, struct job *job, struct pack *p)
     char name[24] = "";
 
     if (job->attempt_task)
-        attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
+        attempt_executor(jobs_tasks(jobs), job->attempt_task, name, sizeof name);
     pack_key_str(p, "executor", name[0] ? name : NULL);
     pack_key_uint(p, "attempt", number_of(jobs, job));
     pack_str(p, "timeout");
-    if (job->until != AO_NEVER && !out_is_assigned(&jobs->sched, job))
+    if (job->until != AO_NEVER && !out_is_assigned(jobs_scheduler(jobs), job))
         pack_uint(p, ms_of(jobs, job->until));
     else
         pack_nil(p);
@@ -662,7 +664,7 @@ static void say_out(const struct question *q, struct job *job, char *text, size_
     char name[24] = "an executor";
 
     if (job->attempt_task)
-        attempt_executor(jobs->tasks, job->attempt_task, name, sizeof name);
+        attempt_executor(jobs_tasks(jobs), job->attempt_task, name, sizeof name);
     snprintf(text, size, "attempt %" PRIu32 " is at %s: %s", number_of(jobs, job), name,
              job_reason_meaning((enum job_reason)job->reason));
 }
@@ -721,7 +723,7 @@ static const struct detail details[JOB_REASON_COUNT] = {
  * queue takes precedence. */
 static enum job_reason reason_of(const struct question *q, const struct job *job)
 {
-    const struct scheduler *s = &q->jobs->sched;
+    const struct scheduler *s = jobs_scheduler(q->jobs);
 
     if (job->reason != JOB_WHY_TURN)
         return limits_reason(job);

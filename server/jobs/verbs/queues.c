@@ -4,10 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/jobs.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/turns.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/verbs/explain.h"
@@ -31,16 +34,16 @@ static struct job_queue *find(struct jobs *jobs, struct operation *op)
             op->cls->method);
         return NULL;
     }
-    struct job_queue *q = table_queue_find(&jobs->table, op->named.name);
+    struct job_queue *q = table_queue_find(jobs_table(jobs), op->named.name);
     if (q)
         return q;
-    if (!registry_find(jobs->options.registry, op->named.name)) {
+    if (!registry_find(jobs_options(jobs)->registry, op->named.name)) {
         operation_refuse(op, ERGON_E_NOT_FOUND, "no method \"%.*s\"; queue.list shows the queues",
                          (int)(op->named.name.len < 64 ? op->named.name.len : 64),
                          (const char *)op->named.name.at);
         return NULL;
     }
-    q = table_queue(&jobs->table, op->named.name);
+    q = table_queue(jobs_table(jobs), op->named.name);
     if (!q)
         operation_refuse_plain(op, ERGON_E_MEMORY);
     return q;
@@ -71,20 +74,20 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
 static void begin_list(struct jobs *jobs, struct operation *op)
 {
     op->begun = true;
-    op->queues = (struct queue_list_arguments){.next = jobs->table.queues};
-    out_show_all(&jobs->sched);
+    op->queues = (struct queue_list_arguments){.next = jobs_table(jobs)->queues};
+    out_show_all(jobs_scheduler(jobs));
     view_list_begin(&op->reply.result);
 }
 
 /* Queues live as long as the jobs, and new queues are appended, so `next` stays valid. */
 static bool serve_list(struct jobs *jobs, struct operation *op)
 {
-    uint32_t begun = jobs->work;
+    uint32_t begun = jobs_work(jobs);
 
     if (!op->begun)
         begin_list(jobs, op);
     struct queue_list_arguments *a = &op->queues;
-    for (; a->next && jobs->work - begun < TURN_WORK; a->next = a->next->next) {
+    for (; a->next && jobs_work(jobs) - begun < TURN_WORK; a->next = a->next->next) {
         bool shown = operation_may_queue(op, a->next->name);
         jobs_worked(jobs, shown ? SHOW_WORK : 1);
         a->count += shown;
@@ -102,7 +105,7 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
 
 static void answer(struct jobs *jobs, struct operation *op, const struct job_queue *q)
 {
-    out_show_all(&jobs->sched);
+    out_show_all(jobs_scheduler(jobs));
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, PAIRS);
     pack_queue(q, &op->reply.result);
@@ -145,20 +148,20 @@ static bool save(struct jobs *jobs, struct job_queue *q)
                              .draining = q->draining,
                              .offered_at = q->offer.at};
     q->saving = true;
-    store_push(jobs->store, write);
+    store_push(jobs_store(jobs), write);
     return true;
 }
 
 void queues_remember(struct jobs *jobs, struct job_queue *q)
 {
-    if (jobs->store && !is_saved(q))
+    if (jobs_store(jobs) && !is_saved(q))
         save(jobs, q);
 }
 
 bool queues_save(struct jobs *jobs)
 {
     bool any = false;
-    for (struct job_queue *q = jobs->table.queues; jobs->store && q; q = q->next)
+    for (struct job_queue *q = jobs_table(jobs)->queues; jobs_store(jobs) && q; q = q->next)
         if (!is_saved(q)) {
             save(jobs, q);
             any = true;
@@ -211,7 +214,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
 /* True: the operation is answered when the state is on disk. */
 static bool waits_for_store(struct jobs *jobs, struct job_queue *q, struct operation *op)
 {
-    if (!jobs->store || (is_saved(q) && !q->saving))
+    if (!jobs_store(jobs) || (is_saved(q) && !q->saving))
         return false;
     op->next = q->operations;
     q->operations = op;
@@ -229,7 +232,7 @@ static void answer_when_saved(struct jobs *jobs, struct operation *op, struct jo
 void queues_stop(struct jobs *jobs)
 {
     struct operation *next;
-    for (struct job_queue *q = jobs->table.queues; q; q = q->next) {
+    for (struct job_queue *q = jobs_table(jobs)->queues; q; q = q->next) {
         for (struct operation *op = q->operations; op; op = next) {
             next = op->next;
             operation_refuse_plain(op, ERGON_E_DRAINING);
@@ -243,7 +246,7 @@ static void feed_queue(struct jobs *jobs, const struct job_queue *q, enum feed_k
                        bool is_so)
 {
     if (!is_so)
-        feed_add_queue(&jobs->table.feed, q, kind, table_wall(&jobs->table));
+        feed_add_queue(&jobs_table(jobs)->feed, q, kind, table_wall(jobs_table(jobs)));
 }
 
 static void serve_pause(struct jobs *jobs, struct operation *op)
@@ -253,8 +256,8 @@ static void serve_pause(struct jobs *jobs, struct operation *op)
         return;
     feed_queue(jobs, q, FEED_QUEUE_PAUSED, q->paused);
     q->paused = true;
-    out_recall_queue(&jobs->sched, q); /* from here on none of its jobs begins */
-    scheduler_admit(&jobs->sched);
+    out_recall_queue(jobs_scheduler(jobs), q); /* from here on none of its jobs begins */
+    scheduler_admit(jobs_scheduler(jobs));
     answer_when_saved(jobs, op, q);
 }
 
@@ -275,10 +278,10 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
         return;
     feed_queue(jobs, q, FEED_QUEUE_RESUMED, !q->paused && !q->draining);
     q->paused = q->draining = false;
-    scheduler_move(&jobs->sched, q);
+    scheduler_move(jobs_scheduler(jobs), q);
     /* At once, since some of the jobs that were held may precede all jobs of the queue. */
-    if (!scheduler_go_on(&jobs->sched))
-        ao_activate(&jobs->ao);
+    if (!scheduler_go_on(jobs_scheduler(jobs)))
+        jobs_activate(jobs);
     answer_when_saved(jobs, op, q);
 }
 
@@ -290,9 +293,9 @@ static enum job_reason reason_of_queue(const struct jobs *jobs, const struct job
         return JOB_WHY_NO_EXECUTOR;
     if (q->paused)
         return JOB_WHY_PAUSED;
-    if (jobs->sched.stopping)
+    if (jobs_scheduler(jobs)->stopping)
         return JOB_WHY_STOPPING;
-    const struct pool_jobs *pool = pool_table_find(&jobs->sched.pools, queue_pool(q));
+    const struct pool_jobs *pool = pool_table_find(&jobs_scheduler(jobs)->pools, queue_pool(q));
     if (pool && (pool->full || pool_rests(pool)))
         return JOB_WHY_EXECUTORS;
     return JOB_WHY_TURN;
@@ -325,7 +328,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
 
     if (!q)
         return;
-    out_show_all(&jobs->sched);
+    out_show_all(jobs_scheduler(jobs));
     enum job_reason reason = reason_of_queue(jobs, q);
     say_queue(jobs, q, reason, text, sizeof text);
     pack_init(&op->reply.result);
@@ -377,7 +380,7 @@ static void pack_tenant(struct pack *p, const struct tenant *t)
  * page, and may be on two. */
 static void serve(struct jobs *jobs, struct operation *op)
 {
-    const struct hash_table *all = &jobs->table.tenants;
+    const struct hash_table *all = &jobs_table(jobs)->tenants;
     struct pack tenants;
     uint32_t found = 0, visits = 0;
     uint64_t at = op->list.cursor;

@@ -3,12 +3,14 @@
 #include "server/jobs/verbs/steer.h"
 
 #include "base/log.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/change.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/turns.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/verbs/view.h"
@@ -68,12 +70,12 @@ static void serve_cancel(struct jobs *jobs, struct operation *op)
     if (!job)
         return;
     jobs_worked(jobs, EDGE_WORK * (size_t)dependencies_open(job));
-    bool open = job_is_open(job), cancelled = job_cancel(&jobs->sched, job);
+    bool open = job_is_open(job), cancelled = job_cancel(jobs_scheduler(jobs), job);
     op->job.ends = !cancelled && job_is(job, JOB_ENDING);
     op->job.leaves = open && !cancelled;
     bool awaited = (cancelled || op->job.leaves) && job->durable == DURABLE_FSYNC;
     if ((awaited || op->job.ends) && job_is(job, JOB_UNSAVED))
-        refuse_cancel(op, jobs->journal.error);
+        refuse_cancel(op, jobs_journal(jobs)->error);
     else if (!(awaited || op->job.ends) || !waiters_join(op, job))
         answer_cancel(op, job, cancelled);
 }
@@ -97,7 +99,7 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
     if (!job || !operation_admit_run(op, job) ||
         (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
         return;
-    if (!job_retry(&jobs->sched, job)) {
+    if (!job_retry(jobs_scheduler(jobs), job)) {
         operation_refuse(
             op, ERGON_E_BAD_PARAMS,
             "task %s is %s: only a failed, dead, expired or cancelled task can be retried",
@@ -136,7 +138,7 @@ static bool may_forget(struct jobs *jobs, struct operation *op, struct job *job)
             id_text(job->id, id), job_state_names[job->state]);
         return false;
     }
-    dependencies_finish(&jobs->sched, job);
+    dependencies_finish(jobs_scheduler(jobs), job);
     if (!retention_may_forget(job)) {
         operation_refuse(op, ERGON_E_BUSY,
                          "an attempt of task %s that was given up has not returned, or its last "
@@ -159,7 +161,7 @@ static void serve_forget(struct jobs *jobs, struct operation *op)
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_bool(p, "forgotten", true);
-    retention_forget(&jobs->table, job);
+    retention_forget(jobs_table(jobs), job);
     if (durable)
         sync_answer(jobs, op);
     else
@@ -179,13 +181,13 @@ static void answer_change(struct jobs *jobs, struct operation *op, const struct 
 {
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
-    bool timed = job_waits(job) && job->due > table_now(&jobs->table);
+    bool timed = job_waits(job) && job->due > table_now(jobs_table(jobs));
     pack_init(p);
     pack_map(p, 4);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_str(p, "state", job_state_names[job->state]);
     pack_key_uint(p, "priority", job->priority);
-    view_ms(p, "due", timed ? table_wall_of(&jobs->table, job->due) : 0);
+    view_ms(p, "due", timed ? table_wall_of(jobs_table(jobs), job->due) : 0);
     if (changed && job->durable == DURABLE_FSYNC)
         sync_answer(jobs, op);
     else
@@ -202,8 +204,8 @@ static bool may_change(struct jobs *jobs, struct operation *op, const struct job
 static bool take_back(struct jobs *jobs, struct job *job)
 {
     view_stage(jobs, job);
-    out_requeue(&jobs->sched, job);
-    scheduler_admit(&jobs->sched);
+    out_requeue(jobs_scheduler(jobs), job);
+    scheduler_admit(jobs_scheduler(jobs));
     return job_waits(job);
 }
 
@@ -218,7 +220,7 @@ static void serve_change(struct jobs *jobs, struct operation *op)
                          "task %s is %s: only a task that waits can be changed",
                          id_text(job->id, id), job_state_names[job->state]);
     } else if (may_change(jobs, op, job)) {
-        job_change(&jobs->sched, job, &op->change.change);
+        job_change(jobs_scheduler(jobs), job, &op->change.change);
         answer_change(jobs, op, job, true);
     }
 }
@@ -233,7 +235,7 @@ static void serve_run_now(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_BAD_PARAMS, "task %s has ended; task.retry runs it again",
                          id_text(job->id, id));
     } else if (may_change(jobs, op, job)) {
-        bool changed = job_run_now(&jobs->sched, job);
+        bool changed = job_run_now(jobs_scheduler(jobs), job);
         answer_change(jobs, op, job, changed);
     }
 }
@@ -276,7 +278,7 @@ static void sweep_cancel(struct jobs *jobs, struct job *job)
 {
     if (job->more)
         job->more->waiters = 1;
-    job_cancel(&jobs->sched, job);
+    job_cancel(jobs_scheduler(jobs), job);
 }
 
 static bool sweep_may_retry(const struct operation *op, const struct job *job)
@@ -287,7 +289,7 @@ static bool sweep_may_retry(const struct operation *op, const struct job *job)
 
 static void sweep_retry(struct jobs *jobs, struct job *job)
 {
-    job_retry(&jobs->sched, job);
+    job_retry(jobs_scheduler(jobs), job);
 }
 
 static bool sweep_may_forget(const struct operation *op, const struct job *job)
@@ -298,7 +300,7 @@ static bool sweep_may_forget(const struct operation *op, const struct job *job)
 
 static void sweep_forget(struct jobs *jobs, struct job *job)
 {
-    retention_forget(&jobs->table, job);
+    retention_forget(jobs_table(jobs), job);
 }
 
 static const struct sweep_kind cancels = {true, "cancelled", "tasks were cancelled by a filter",
@@ -313,7 +315,7 @@ static const struct sweep_kind cancels = {true, "cancelled", "tasks were cancell
 /* Releases the dependants that are left; false: the job must not be forgotten yet. */
 static bool is_free(struct jobs *jobs, struct job *job)
 {
-    dependencies_finish(&jobs->sched, job);
+    dependencies_finish(jobs_scheduler(jobs), job);
     return retention_may_forget(job);
 }
 
@@ -355,7 +357,7 @@ static bool visit_jobs(struct jobs *jobs, struct operation *op)
  * all buckets. */
 static bool count_names(struct jobs *jobs, struct operation *op)
 {
-    const struct hash_table *all = &jobs->table.tenants;
+    const struct hash_table *all = &jobs_table(jobs)->tenants;
     struct sweep_arguments *sweep = &op->sweep;
     for (int visits = VISITS; sweep->bucket < all->size && visits > 0; sweep->bucket++, visits--)
         for (struct hash_link *l = all->buckets[sweep->bucket]; l; l = l->next, visits--) {
@@ -384,7 +386,7 @@ static void sweep_end(struct jobs *jobs, struct operation *op)
     snprintf(who, sizeof who, "%.*s", (int)op->tenant.len, (const char *)op->tenant.at);
     if (!sweep->dry_run)
         log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("tenant", who));
-    walk_end(&jobs->table.walks, &op->sweep.walk);
+    walk_end(&jobs_table(jobs)->walks, &op->sweep.walk);
     pack_init(p);
     pack_map(p, sweep->kind == &forgets ? 5 : 3);
     pack_key_uint(p, "matched", sweep->matched);
@@ -402,12 +404,12 @@ static void sweep_end(struct jobs *jobs, struct operation *op)
 
 static bool store_is_busy(const struct jobs *jobs)
 {
-    return jobs->journal.under_way > WRITES_AHEAD;
+    return jobs_journal(jobs)->under_way > WRITES_AHEAD;
 }
 
 static struct operation *next_sweep(struct jobs *jobs)
 {
-    struct operation_item *item = turns_take(&jobs->sweeps);
+    struct operation_item *item = turns_take(jobs_sweeps(jobs));
     return item ? ao_of(item, struct operation, item) : NULL;
 }
 
@@ -421,20 +423,20 @@ bool sweep_go_on(struct jobs *jobs)
     if (sweep_step(jobs, op))
         sweep_end(jobs, op);
     else
-        turns_put_back(&jobs->sweeps, &op->item);
-    turns_charge(&jobs->sweeps, VISITS);
-    return turns_empty(&jobs->sweeps);
+        turns_put_back(jobs_sweeps(jobs), &op->item);
+    turns_charge(jobs_sweeps(jobs), VISITS);
+    return turns_empty(jobs_sweeps(jobs));
 }
 
 void sweep_stop(struct jobs *jobs)
 {
     struct operation *op;
     while ((op = next_sweep(jobs))) {
-        turns_charge(&jobs->sweeps, VISITS);
-        walk_end(&jobs->table.walks, &op->sweep.walk);
+        turns_charge(jobs_sweeps(jobs), VISITS);
+        walk_end(&jobs_table(jobs)->walks, &op->sweep.walk);
         operation_refuse_plain(op, ERGON_E_DRAINING);
     }
-    turns_fini(&jobs->sweeps);
+    turns_fini(jobs_sweeps(jobs));
 }
 
 /* --- The operations with a filter --- */
@@ -445,12 +447,12 @@ static void sweep_begin(struct jobs *jobs, struct operation *op, const struct sw
     if (!sweep->dry_run && !sync_possible(jobs, op))
         return;
     sweep->kind = kind;
-    sweep->now = table_wall(&jobs->table);
-    sweep->upto = jobs->table.last ? jobs->table.last->id : 0;
-    walk_begin(&jobs->table.walks, &sweep->walk, kind->down ? jobs->table.last : jobs->table.first,
-               kind->down);
-    turns_push(&jobs->sweeps, op->line, &op->item);
-    ao_activate(&jobs->ao);
+    sweep->now = table_wall(jobs_table(jobs));
+    sweep->upto = jobs_table(jobs)->last ? jobs_table(jobs)->last->id : 0;
+    walk_begin(&jobs_table(jobs)->walks, &sweep->walk,
+               kind->down ? jobs_table(jobs)->last : jobs_table(jobs)->first, kind->down);
+    turns_push(jobs_sweeps(jobs), op->line, &op->item);
+    jobs_activate(jobs);
 }
 
 static void serve_cancel_matching(struct jobs *jobs, struct operation *op)

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 
 struct jobs;
+struct turns;
+
+/* The sweeps that are under way. */
+struct turns *jobs_sweeps(struct jobs *jobs);
 
 /* Does a step of one sweep that is under way; principals take turns.  The caller then applies the
  * effects.  True: nothing is left to do, or nothing before more writes have come back. */

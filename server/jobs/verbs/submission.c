@@ -8,11 +8,12 @@
 #include "base/log.h"
 #include "base/tracepoint.h"
 #include "proto/encoder.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/turns.h"
 
 enum {
     OUTCOME_MAX = 128, /* bytes of the answer about a spec that was taken */
@@ -114,7 +115,7 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
     if (joins && error == STORE_OK)
         job_joined(job, &op->submission.specs[i]);
     else if (joins && outcome->coalesced)
-        job_cancel(&jobs->sched, job);
+        job_cancel(jobs_scheduler(jobs), job);
 }
 
 static const char *text_of(const struct submission_outcome *outcome)
@@ -158,7 +159,7 @@ static uint8_t *enc_id(uint8_t *p, uint64_t id)
 static uint8_t *enc_outcome(struct jobs *jobs, const struct submission_outcome *outcome, uint8_t *p)
 {
     const struct job *job =
-        table_find(&jobs->table, outcome->id); /* NULL: ended and forgotten meanwhile */
+        table_find(jobs_table(jobs), outcome->id); /* NULL: ended and forgotten meanwhile */
     p = enc_id(PUT(p, "\x85\xa2id"), outcome->id);
     p = PUT(p, "\xa5state");
     p = enc_str(p, span_text(job_state_names[job ? job->state : JOB_DONE]));
@@ -285,11 +286,11 @@ static void take_next(struct jobs *jobs, struct operation *op)
 static bool serve_part(struct jobs *jobs, struct operation *op)
 {
     const struct submission_arguments *s = &op->submission;
-    uint32_t begun = jobs->work;
+    uint32_t begun = jobs_work(jobs);
     if (!op->begun && !submission_begin(op))
         return true;
     op->begun = true;
-    while (s->taken < s->count && jobs->work - begun < TURN_WORK)
+    while (s->taken < s->count && jobs_work(jobs) - begun < TURN_WORK)
         take_next(jobs, op);
     if (s->taken < s->count)
         return false;
@@ -380,7 +381,7 @@ static void drop_call(struct jobs *jobs, struct operation *op)
     struct job *called = op->waiting.at->job;
     waiters_leave(op);
     if (takes_along(op, called))
-        job_cancel(&jobs->sched, called);
+        job_cancel(jobs_scheduler(jobs), called);
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }
 

@@ -1,11 +1,12 @@
 /* task.get, task.list, and the packing and filtering of tasks that other operations use. */
 #include "server/jobs/verbs/view.h"
 
+#include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
-#include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/turns.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/wait_position.h"
 
@@ -61,7 +62,7 @@ void view_name(struct pack *p, const char *key, struct span name)
 
 void view_stage(struct jobs *jobs, struct job *job)
 {
-    out_show(&jobs->sched, job);
+    out_show(jobs_scheduler(jobs), job);
 }
 
 static void pack_progress(struct pack *p, const struct job_more *more)
@@ -127,7 +128,7 @@ static void pack_history(struct pack *p, const struct job *job)
 static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
 {
     view_ms(p, "created", job->created);
-    view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(&jobs->table, job->due) : 0);
+    view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(jobs_table(jobs), job->due) : 0);
     view_ms(p, "started", job->started);
     view_ms(p, "ended", job_is_open(job) ? 0 : job->ended);
     view_ms(p, "deadline", job->deadline_at);
@@ -146,7 +147,7 @@ static uint64_t after_failed(const struct jobs *jobs, const struct job *job)
     if (!failed || more->after_failed > 0)
         return failed ? more->after_failed : 0;
     for (uint32_t i = 0; i < more->after_count; i++) { /* read from the store after its end */
-        const struct job *on = table_find(&jobs->table, more->after_ids[i]);
+        const struct job *on = table_find(jobs_table(jobs), more->after_ids[i]);
         if (on && !job_state_open((enum job_state)on->state) && on->state != JOB_DONE)
             return on->id;
     }
@@ -157,7 +158,7 @@ const struct job *view_after_failed(const struct jobs *jobs, const struct operat
                                     const struct job *job)
 {
     uint64_t id = after_failed(jobs, job);
-    const struct job *on = id ? table_find(&jobs->table, id) : NULL;
+    const struct job *on = id ? table_find(jobs_table(jobs), id) : NULL;
     return on && view_may_name(op, job, on) ? on : NULL;
 }
 
@@ -193,7 +194,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     if (parts & VIEW_RESULT)
         pack_result(p, job->end);
     if (parts & VIEW_HISTORY) {
-        history_complete(&jobs->table, job);
+        history_complete(jobs_table(jobs), job);
         pack_history(p, job);
         jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
     }
@@ -243,13 +244,14 @@ bool filter_fits(struct jobs *jobs, const struct operation *op, const struct tas
 static void begin_page(struct jobs *jobs, struct operation *op)
 {
     struct list_arguments *l = &op->list;
-    const struct job *before = l->cursor > 0 ? table_find(&jobs->table, l->cursor) : NULL;
+    const struct job *before = l->cursor > 0 ? table_find(jobs_table(jobs), l->cursor) : NULL;
 
     op->begun = true;
-    l->now = table_wall(&jobs->table);
+    l->now = table_wall(jobs_table(jobs));
     l->seeks = l->cursor > 0 && !before;
-    walk_begin(&jobs->table.walks, &l->walk, before ? before->all_prev : jobs->table.last, true);
-    walk_begin(&jobs->table.walks, &l->up, l->seeks ? jobs->table.first : NULL, false);
+    walk_begin(&jobs_table(jobs)->walks, &l->walk,
+               before ? before->all_prev : jobs_table(jobs)->last, true);
+    walk_begin(&jobs_table(jobs)->walks, &l->up, l->seeks ? jobs_table(jobs)->first : NULL, false);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_str(&op->reply.result, "tasks");
@@ -302,18 +304,18 @@ static void end_page(struct jobs *jobs, struct operation *op)
 
     set_length(p, HEAD_AT, l->found);
     pack_key_str(p, "next", l->walk.at ? id_text(l->cursor, id) : NULL);
-    walk_end(&jobs->table.walks, &l->walk);
-    walk_end(&jobs->table.walks, &l->up);
+    walk_end(&jobs_table(jobs)->walks, &l->walk);
+    walk_end(&jobs_table(jobs)->walks, &l->up);
     operation_finish(op);
 }
 
 static bool serve_list(struct jobs *jobs, struct operation *op)
 {
-    uint32_t begun = jobs->work;
+    uint32_t begun = jobs_work(jobs);
 
     if (!op->begun)
         begin_page(jobs, op);
-    while (jobs->work - begun < TURN_WORK && (op->list.seeks || !page_is_full(op))) {
+    while (jobs_work(jobs) - begun < TURN_WORK && (op->list.seeks || !page_is_full(op))) {
         jobs_worked(jobs, 1);
         if (op->list.seeks)
             seek(&op->list);

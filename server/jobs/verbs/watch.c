@@ -7,7 +7,7 @@
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
-#include "server/jobs/jobs_parts.h"
+#include "server/jobs/accessors.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/verbs/view.h"
@@ -34,13 +34,13 @@ static void answer_wait(struct jobs *jobs, struct operation *op)
     uint32_t ended = 0;
     jobs_worked(jobs, wait->count);
     for (uint32_t i = 0; i < wait->count; i++)
-        ended += has_ended(table_find(&jobs->table, wait->ids[i]));
+        ended += has_ended(table_find(jobs_table(jobs), wait->ids[i]));
     pack_init(p);
     pack_map(p, 2);
     pack_str(p, "ended");
     pack_array(p, ended);
     for (uint32_t i = 0; i < wait->count; i++) {
-        struct job *job = table_find(&jobs->table, wait->ids[i]);
+        struct job *job = table_find(jobs_table(jobs), wait->ids[i]);
         bool whole = wait->with_result && pack_size(p) < RESULTS_MAX;
         if (has_ended(job))
             view_job(jobs, op, job, whole ? VIEW_RESULT : 0, p);
@@ -48,7 +48,7 @@ static void answer_wait(struct jobs *jobs, struct operation *op)
     pack_str(p, "open");
     pack_array(p, wait->count - ended);
     for (uint32_t i = 0; i < wait->count; i++)
-        if (!has_ended(table_find(&jobs->table, wait->ids[i])))
+        if (!has_ended(table_find(jobs_table(jobs), wait->ids[i])))
             pack_str(p, id_text(wait->ids[i], text));
 }
 
@@ -94,7 +94,7 @@ static void serve_wait(struct jobs *jobs, struct operation *op)
     if (!knows_all(jobs, op))
         return;
     for (uint32_t i = 0; i < op->wait.count && memory; i++) /* ended jobs, too: so they are kept */
-        memory = waiters_join(op, table_find(&jobs->table, op->wait.ids[i]));
+        memory = waiters_join(op, table_find(jobs_table(jobs), op->wait.ids[i]));
     if (!memory) {
         waiters_leave(op);
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -156,7 +156,7 @@ static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_
 
 struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, uint32_t *next)
 {
-    struct event_batch *b = &jobs->batches.batches[(job->id ^ from) % EVENT_BATCHES];
+    struct event_batch *b = &jobs_batches(jobs)->batches[(job->id ^ from) % EVENT_BATCHES];
     jobs_worked(jobs, EVENT_WORK);
     if (!b->events || b->id != job->id || b->from != from) {
         blob_unref(b->events);
@@ -205,7 +205,7 @@ static uint32_t missed(const struct operation *op, const struct job *job)
 
 static void answer_watch(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = table_find(&jobs->table, op->watch.id);
+    struct job *job = table_find(jobs_table(jobs), op->watch.id);
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
 
@@ -292,7 +292,7 @@ static void serve_watch(struct jobs *jobs, struct operation *op)
     if (!job)
         return;
     view_stage(jobs, job);
-    history_complete(&jobs->table, job);
+    history_complete(jobs_table(jobs), job);
     if (op->watch.from == 0)
         op->watch.from = 1;
     if (!op->watch.push && (has_ended(job) || has_news(op, job))) {

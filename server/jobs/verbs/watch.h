@@ -33,6 +33,7 @@ struct event_batches {
  * the next call, and sets `next` to where the next batch begins.  NULL: no events, or no memory. */
 struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, uint32_t *next);
 
+struct event_batches *jobs_batches(struct jobs *jobs);
 void event_batches_fini(struct event_batches *all);
 
 #endif
