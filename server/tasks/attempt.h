@@ -3,9 +3,9 @@
  *                  attempt_claim()
  *     assigned ---------------------> running <--> parked --> over, on its way home
  *         |
- *         +--- attempt_withdraw() --> withdrawn: dropped where it stands
+ *         +--- attempt_withdraw() --> withdrawn: dropped where it is
  *
- * Thread: that of whoever has the task, but where a field says otherwise. */
+ * Thread: that of the owner of the task, but where a field says otherwise. */
 #ifndef ERGON_TASKS_ATTEMPT_H
 #define ERGON_TASKS_ATTEMPT_H
 
@@ -24,7 +24,7 @@ struct attempt {
     bool again;       /* the handler asked for it */
     bool cancel_seen; /* the handler knows that it is cancelled */
     uint8_t loss;     /* enum attempt_loss; of a lost one the task's text says why */
-    /* enum attempt_stage.  Its executor and who withdraws it leave ASSIGNED by compare-and-swap, so
+    /* enum attempt_stage.  Its executor and the source leave ASSIGNED by compare-and-swap, so
      * that one of them does.  Release in attempt_claim(), so that `began` is before it; acquire in
      * attempt_stage() and in a withdrawal that fails. */
     _Atomic uint8_t stage;
@@ -35,8 +35,8 @@ struct attempt {
     _Atomic uint32_t noted;
 };
 
-/* By whoever is about to run an attempt, at this time: false, it was withdrawn and does not run.
- * From then on its deadline is no later than its timeout wants. */
+/* By the executor that is about to run an attempt, at this time: false, it was withdrawn and does
+ * not run. From then on its deadline is no later than its timeout wants. */
 bool attempt_claim(struct task *t, ao_time now);
 
 /* Its handler is done with it: so it is no cause of what comes later. */
@@ -46,7 +46,7 @@ static inline void attempt_over(const struct task *t)
         atomic_store_explicit(&t->attempt->mark->stage, MARK_OVER, memory_order_release);
 }
 
-/* By whoever runs it: where it is, for people. */
+/* By the executor that runs it: where it is, for people. */
 static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
 {
     if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))

@@ -28,15 +28,15 @@ struct outcome {
     struct span result;     /* raw MessagePack; nil when a handler set none */
     const char *code;       /* the handler's own code, or the error's name */
     struct span text;       /* for people */
-    /* Of a large result: the malloc'ed block that `result` lies in.  Who wants to keep it sets this
-     * to NULL and frees it with free().  NULL: the result is valid during the call only. */
+    /* Of a large result: the malloc'ed block that `result` lies in.  A receiver that keeps it sets
+     * this to NULL and frees it with free().  NULL: the result is valid during the call only. */
     void *block;
 };
 
 /* A call in flight: the record.  The owner may read all of it and may write `tag`. */
 struct call {
     struct call *prev, *next; /* the owner's list of calls in flight */
-    struct call **list;       /* its head, the owner's; NULL: it stands in none */
+    struct call **list;       /* its head, the owner's; NULL: it is in none */
     void *owner;
     struct task *task; /* its own until call_ended_fn has returned; NULL: it never had one */
     const char *name;  /* of its method, where it never has a task: constant, the owner's */
@@ -54,7 +54,7 @@ struct call_request {
     struct span msgid;  /* copied */
     struct span params; /* raw; copied unless the task ends within home_call() */
     ao_time deadline;   /* absolute, of the home's clock; AO_NEVER */
-    /* To whom it is charged; of this loop, borrowed during the call.  NULL: to nobody. */
+    /* The account that it is charged to; of this loop, borrowed during the call.  NULL: none. */
     struct tally *tally;
     const struct trace_link *trace; /* that it belongs to, with what it calls; NULL: to none */
     uint8_t tag;
@@ -65,7 +65,7 @@ struct call_request {
 typedef void call_ended_fn(void *arg, struct call *call, struct outcome *outcome);
 
 /* Called within home_call() for a call that does not end there: call->held says what it holds until
- * it ends, of what its tally is charged.  The call stands in no list yet. */
+ * it ends, of what its tally is charged.  The call is in no list yet. */
 typedef void call_opened_fn(void *arg, struct call *call);
 
 /* ERGON_OK: the call is accepted, and `ended` has been or will be called.  Else it is refused, and

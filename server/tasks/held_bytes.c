@@ -9,7 +9,7 @@ static uint64_t result_bytes(const struct method *m)
     return atomic_load_explicit(&m->result_bytes, memory_order_relaxed);
 }
 
-/* Two who write at once leave what one of them wrote: an estimate all the same. */
+/* Of two threads that write at once one is lost: it is an estimate all the same. */
 static void set_result_bytes(struct method *m, uint64_t bytes)
 {
     uint32_t small = bytes > 0 ? 0 : SMALL_PARAMS;

@@ -25,13 +25,13 @@ uint64_t task_charge(struct task *t, struct tally *tally);
 /* At home: gives back what it was charged, but not the reference. */
 void task_discharge(struct task *t);
 
-/* Whoever runs it is about to allocate room for a result.  False: there is none on its account. */
+/* Its executor is about to allocate room for a result.  False: there is none on its account. */
 bool task_cover_result(struct task *t, size_t room);
 
-/* Whoever runs it has the result of a nested call, of so many bytes, until the next one or its end.
+/* Its executor has the result of a nested call, of so many bytes, until the next one or its end.
  * No account refuses it: it was the nested task's before. */
 void task_hold_nested(struct task *t, size_t bytes);
-/* The same of whoever may be charged for a nested call: a tally of its own.  False: no room for so
+/* The same for a nested call, which is charged to a tally of its own.  False: no room for so
  * many bytes, or no memory (*error).  *tally NULL: nobody pays. */
 bool task_open_tally(const struct task *t, uint64_t bytes, struct tally **tally,
                      enum ergon_error *error);

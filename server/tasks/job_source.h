@@ -1,4 +1,4 @@
-/* The port by which whoever keeps jobs (server/jobs) gives work to the task manager.
+/* The port by which the keeper of jobs (server/jobs) gives work to the task manager.
  *
  * A job is no struct task: it may wait for days.  When an executor of its pool has room the
  * manager asks the source for the next one to run and makes a struct task of that attempt, at home
@@ -20,10 +20,10 @@ struct task;
 struct trace_link;
 
 /* Where an attempt is.  It leaves ASSIGNED once: its executor begins it, or the source withdraws
- * it; whoever is first. */
+ * it, whichever is first. */
 enum attempt_stage { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_PARKED, ATTEMPT_WITHDRAWN };
 
-/* How far an attempt has come, for who comes after the process: memory of the source's, which may
+/* How far an attempt has come, for the next process: memory of the source's, which may
  * outlive it.  All accesses are relaxed or release; nobody but a later process reads what the
  * executor writes. */
 enum mark_stage { MARK_FREE, MARK_GIVEN, MARK_BEGUN, MARK_OVER };
@@ -31,7 +31,7 @@ struct attempt_mark {
     /* When its handler began, of the executors' clock.  Orders nothing (relaxed): `stage` publishes
      * it. */
     _Atomic uint64_t began;
-    /* enum mark_stage.  Release wherever it is written, so that what stands beside it was written
+    /* enum mark_stage.  Release wherever it is written, so that the words beside it were written
      * before; it is read by the next process. */
     _Atomic uint32_t stage;
     /* 1: it runs at a worker, in another process.  Relaxed, by the worker loop once it has begun.
@@ -101,10 +101,10 @@ struct job_source {
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
     /* The executors of this pool are full, or have room again: what explains a wait. */
     void (*full)(void *arg, uint32_t pool, bool full);
-    /* From now on there are workers that offer this method, or none any more.  `who`, for people:
-     * the last one that went, and why ("worker w17 at 10.0.0.7: connection reset"); empty: that is
-     * not known.  Before the first `true` nothing of the method's pool is asked. */
-    void (*offered)(void *arg, struct method *method, bool workers, struct span who);
+    /* From now on there are workers that offer this method, or none any more.  `last`, for people:
+     * the last worker that went, and why ("worker w17 at 10.0.0.7: connection reset"); empty: that
+     * is not known.  Before the first `true` nothing of the method's pool is asked. */
+    void (*offered)(void *arg, struct method *method, bool workers, struct span last);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.

@@ -16,7 +16,7 @@ struct method_rank {
 
 /* The first `methods` methods by their tasks, the busiest first, to `ranks`, which has room for as
  * many; of two that are equal the older one.  Methods without tasks are left out: returns how many
- * stand there.  `ended`: only tasks that have ended count; else those that run or were refused,
+ * it has written.  `ended`: only tasks that have ended count; else those that run or were refused,
  * too. */
 uint32_t method_ranks(const struct tasks *tasks, uint32_t methods, bool ended,
                       struct method_rank *ranks);

@@ -12,7 +12,7 @@
 #include "base/histogram.h"
 #include "proto/errors.h"
 
-/* What errors have in common, for who counts them: X(NAME, "name") */
+/* What errors have in common, for figures: X(NAME, "name") */
 #define FAILURES(X)                                                                                \
     X(HANDLER, "handler")     /* it failed */                                                      \
     X(PARAMS, "params")       /* it was called wrongly */                                          \
@@ -36,7 +36,7 @@ struct method_times {
 
 /* Zeroed: there is nothing yet.  Owns it. */
 struct times_slot {
-    /* Release in times_of(), acquire in times_read(): whoever finds it finds it zeroed. */
+    /* Release in times_of(), acquire in times_read(): a reader that finds it finds it zeroed. */
     _Atomic(struct method_times *) times;
 };
 
@@ -45,7 +45,7 @@ struct times_sum {
     uint64_t failed[FAILURE_COUNT];
 };
 
-/* It waited so long for its begin; it ran so long, which stands for `count` tasks. */
+/* It waited so long for its begin; it ran so long, as did `count` tasks in all. */
 void times_note_wait(struct times_slot *slot, ao_time waited, unsigned count);
 void times_note_run(struct times_slot *slot, ao_time took, unsigned count);
 void times_note_failure(struct times_slot *slot, enum ergon_error error);

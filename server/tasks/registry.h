@@ -1,8 +1,8 @@
 /* The methods that can be called, by name: those that modules bring, and those that workers offer.
  *
- * Thread: methods are added by one thread, that of who sets up, and after the start the manager's;
- * any thread finds them meanwhile.  None is ever removed, so who has found one may keep it.
- * A registry owns its methods; handlers and modules are the modules' own, for ever. */
+ * Thread: methods are added by one thread, the one that sets up, and after the start the manager's;
+ * any thread finds them meanwhile.  None is ever removed, so a pointer to one stays valid. A
+ * registry owns its methods; handlers and modules are the modules' own, for ever. */
 #ifndef ERGON_TASKS_REGISTRY_H
 #define ERGON_TASKS_REGISTRY_H
 
@@ -39,8 +39,8 @@ struct method {
     uint32_t index;             /* dense, from 0, in order of registration */
     uint64_t mark;              /* of its tasks in the flight recorder: recorder_method() */
     struct ao_class task_class; /* of its stepped tasks; names the method */
-    /* That runs it, and belongs to the manager.  Set by tasks_new(), or by who was told that the
-     * method is made: registry_on_intern(). */
+    /* That runs it, and belongs to the manager.  Set by tasks_new(), or by the function that
+     * registry_on_intern() names. */
     struct pool *pool;
     bool no_executor; /* the pool has none, and never will: it is not called.  Set by tasks_new() */
     /* Of a handler of this process: workers may offer it beside that (`workers.join`).  Set before
@@ -48,7 +48,7 @@ struct method {
     bool joined;
     bool managed; /* its calls go by the manager alone; set as `joined` */
     /* enum ergon_error: with what a call is refused now; ERGON_OK: it is not.  Orders nothing
-     * (relaxed): who sees an old value is answered by the manager. */
+     * (relaxed): a call that sees an old value is answered by the manager. */
     _Atomic uint8_t refuses;
     /* Mean time of service, ns, moving average.  Orders nothing: any executor writes it, and the
      * choice of an executor reads it (relaxed on both sides). */
@@ -57,15 +57,15 @@ struct method {
      * nothing (relaxed): the first of them may be begun without. */
     _Atomic bool wants_place;
     /* Bytes of the largest results that it gives, or 0 while these are small; and of parameters,
-     * with fewer of which a call of it is small altogether.  They order nothing: whoever makes or
-     * receives a result writes them, and the next calls go by them (relaxed on all sides). */
+     * with fewer of which a call of it is small altogether.  They order nothing: the threads that
+     * make or receive a result write them, and the next calls go by them (relaxed on all sides). */
     _Atomic uint64_t result_bytes;
     _Atomic uint32_t small_params;
     /* Calls of it that were refused BUSY.  Orders nothing (relaxed): any home adds, and others show
      * it. */
     _Atomic uint64_t busy;
-    /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out who
-     * is the first. */
+    /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out which
+     * thread is the first. */
     _Atomic uint8_t complained;
 };
 
@@ -75,7 +75,7 @@ static inline enum ergon_error method_refuses(const struct method *m)
     return (enum ergon_error)atomic_load_explicit(&m->refuses, memory_order_relaxed);
 }
 
-/* Any thread.  True for the first who says this of the method: it is to be logged. */
+/* Any thread.  True for the first caller that says this of the method: it is to be logged. */
 static inline bool method_complain(struct method *m, enum complaint what)
 {
     return !(atomic_fetch_or_explicit(&m->complained, (uint8_t)what, memory_order_relaxed) & what);
@@ -86,7 +86,7 @@ static inline const char *method_name(const struct method *m)
     return (const char *)m->name.at;
 }
 
-/* No handler of this process: whoever registers as a worker may offer it. */
+/* No handler of this process: any worker may offer it. */
 static inline bool method_of_workers(const struct method *m)
 {
     return m->handler->kind != ERGON_STEPPED && m->handler->kind != ERGON_BLOCKING;
@@ -100,8 +100,8 @@ static inline const char *method_kind(const struct method *m)
     return m->handler->kind == ERGON_STEPPED ? "stepped" : "blocking";
 }
 
-/* Set-up, before tasks_new(): workers may offer this handler's method, too, and its tasks go to
- * whoever is least occupied. */
+/* Set-up, before tasks_new(): workers may offer this handler's method, too, and each task goes to
+ * the least occupied executor or worker. */
 static inline void method_join(struct method *m)
 {
     m->joined = m->managed = true;
@@ -121,8 +121,9 @@ int registry_add(struct registry *r, const char *module, const struct ergon_hand
  * (METHODS_OFFERED, or too many whose names are put in one place), MEMORY: then *out is NULL. */
 enum ergon_error registry_intern(struct registry *r, struct span name, struct method **out);
 
-/* Set-up: `made(arg, m)` is told of each method that registry_intern() makes, on its thread, before
- * anybody can find it: it gives it what a call needs.  False: no memory, and there is no method. */
+/* Set-up: `made(arg, m)` is called for each method that registry_intern() makes, on its thread,
+ * before the method can be found: it gives it what a call needs.  False: no memory, and there is no
+ * method. */
 void registry_on_intern(struct registry *r, bool (*made)(void *arg, struct method *m), void *arg);
 
 /* --- Any thread --- */

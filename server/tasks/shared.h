@@ -29,12 +29,12 @@ struct tasks_shared {
     /* So many of the blocking group may be at work: the manager looks no further.  Orders nothing
      * (relaxed): a manager that waits for room is notified when it grows (extend() of spare.c). */
     _Atomic uint32_t blocking_reach;
-    /* So many of those take anybody's tasks; those behind them stand in because others were held
-     * for long, and take one from whoever holds none.  Orders nothing (relaxed), as above. */
+    /* So many of those take the tasks of any principal. The spares behind them take one task of a
+     * principal that holds no executor. Orders nothing (relaxed), as above. */
     _Atomic uint32_t blocking_common;
-    /* Somebody who holds no blocking executor has waited for one for long; one that stands in for
-     * such was given a task since who looks has looked.  Order nothing (relaxed): he looks again,
-     * and is called again. */
+    /* A principal that holds no blocking executor has waited for one for long; a spare for such
+     * principals was given a task since the last look. Order nothing (relaxed): the thread that
+     * starts spares looks again, and is called again. */
     _Atomic bool blocking_crowded, crowd_served;
     /* Blocking executors whose handler waits (blocking.h), and spares at rest: those that take
      * nothing.  Each change is one read-modify-

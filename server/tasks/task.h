@@ -1,7 +1,7 @@
 /* One unit of requested work, on its way from home through the manager to an executor and back.
  *
  * It has exactly one owner at a time, and pushing it into a lane is giving it away.  One thing is
- * shared: the byte `flags`, which home and manager set and whoever runs the task reads.
+ * shared: the byte `flags`, which home and manager set and the executor reads.
  *
  * Thread: the owner's, for all functions here.  What a task allocates is freed with it. */
 #ifndef ERGON_TASKS_TASK_H
@@ -29,13 +29,13 @@ enum {
     TASK_TEXT_MAX = 400, /* bytes of a failure's text */
     TASK_CODE_MAX = 32,  /* bytes of a failure's code */
     TASK_STATE_MAX = 65536,
-    CALL_NONE = UINT32_MAX /* call_index of a task for which no call record stands */
+    CALL_NONE = UINT32_MAX /* call_index of a task without a call record */
 };
 
 /* Why nobody wants the result any more. */
 enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
 
-/* What is true of it; private to who owns it. */
+/* What is true of it; private to its owner. */
 enum task_own_flag {
     TASK_IN_PLACE = 1,   /* its first step is under way within its home's call */
     TASK_PARKED = 2,     /* started, and waits for something */
@@ -52,7 +52,7 @@ enum task_own_flag {
     TASK_TRACED = 4096   /* it belongs to a trace: task_trace.h */
 };
 
-/* Who has it.  What is on its way in a lane or an inbox is the receiver's. */
+/* Its owner.  A task on its way in a lane or an inbox is the receiver's. */
 enum task_owner { TASK_OF_HOME, TASK_OF_MANAGER, TASK_OF_EXECUTOR };
 
 LIST_HEAD(task_list, task);
@@ -62,11 +62,11 @@ struct task_out {
     LIST_ENTRY(task) beside; /* of those that its worker has */
     uint32_t request;        /* of the port (worker_executor.h): the number of its request */
     bool begun;              /* the stream has a byte of its request */
-    bool unwanted;           /* the port was told that nobody wants it any more */
+    bool unwanted;           /* the port was notified that it is unwanted */
 };
 _Static_assert(sizeof(struct task_out) <= offsetof(struct ao, home), "a home says what is valid");
 
-/* Fields that one stop on the way touches stand together, line by line. */
+/* Fields that one stop on the way touches are together, in one cache line. */
 struct task {
     alignas(CACHE_LINE) union {
         struct lane_item item;  /* while it travels in a lane */
@@ -74,7 +74,7 @@ struct task {
     };
     union {
         struct task *next;       /* in a queue of its owner */
-        LIST_ENTRY(task) living; /* of a started task that lives on: which list it stands in */
+        LIST_ENTRY(task) living; /* of a started task that lives on: which list it is in */
     };
     struct method *method;
     struct executor *executor; /* that has it or had it; of an attempt NULL in the queue, of others
@@ -94,9 +94,9 @@ struct task {
 
     void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */
     void *nested_block;                              /* result of its last nested call */
-    /* To whom it is charged; its home's reference, and nobody else touches what it points to, but
-     * to read whose account it is.  Of a blocking handler's nested call it is one that is alone,
-     * and goes with the task.  NULL: it ran in place, or has nobody. */
+    /* The tally that it is charged to: its home's reference. No other thread touches what it points
+     * to, but to read whose account it is. Of a blocking handler's nested call it is one that is
+     * alone, and goes with the task. NULL: it ran in place, or has no principal. */
     struct tally *tally;
     struct task_chunk *chunks; /* what the handler allocated */
     struct nested *nested;     /* calls of a stepped handler, in flight or not yet looked at */
@@ -105,8 +105,9 @@ struct task {
     uint8_t memory_used;       /* bytes */
     uint8_t depth;             /* 0: not nested */
 
-    /* enum task_flag bits.  Orders nothing: who reads a bit late runs a task in vain.  Read by
-     * task_flagged(); set so that who then looks at what runs misses nobody: see flag_task(). */
+    /* enum task_flag bits.  Orders nothing: an executor that reads a bit late runs a task in vain.
+     * Read by task_flagged(); set so that a look at what runs, after it, misses no task: see
+     * flag_task(). */
     _Atomic uint8_t flags;
 #ifndef NDEBUG
     uint8_t owner; /* enum task_owner */
@@ -132,7 +133,7 @@ struct task {
     const char *code;        /* of a failure: constant, or in the result's memory */
     struct span text;        /* of a failure */
     struct executor *caller; /* a blocking handler's nested call: whose thread is its home */
-    /* For who called tasks_add(). */
+    /* For the caller of tasks_add(). */
     void (*added)(void *arg, const struct outcome *outcome);
     union {
         void *added_arg;

@@ -15,7 +15,7 @@ struct tasks_shared;
 void task_name(const struct tasks_shared *shared, uint64_t number, uint64_t job,
                char buf[TASK_NAME_MAX]);
 
-/* Of a task that runs, by whoever runs it. */
+/* Of a task that runs, by its executor. */
 void task_own_name(const struct task *t, char buf[TASK_NAME_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-/* The result of a task, or its failure: made by whoever runs it, read at home.
+/* The result of a task, or its failure: made by its executor, read at home.
  *
  * Thread: the owner's of the task. */
 #ifndef ERGON_TASKS_TASK_RESULT_H
@@ -24,8 +24,8 @@ static inline bool task_in_params(const struct task *t, const uint8_t *at, size_
  * and cut. */
 void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
 
-/* Who runs it wants it to be run again, `ns` from now: an attempt of a job is, and costs no retry;
- * of another the caller is told to ask again, BUSY. */
+/* It is to be run again, `ns` from now: an attempt of a job is, and costs no retry; the caller of
+ * another is asked by BUSY to call again. */
 void task_run_again(struct task *t, uint64_t ns);
 
 /* How it ended; points into the task, or what it was made of.  The block of a large result may be

@@ -173,7 +173,7 @@ static int make_short_cuts(struct tasks *t)
     for (uint32_t i = plan->executor_count; i-- > 0;)
         if (plan->executors[i].kind == ERGON_STEPPED)
             t->homes[plan->executors[i].loop]->own = stepped_of(t->executors[i]);
-    /* Shares are kept by who sees everything. */
+    /* Only the manager sees all that is given, and can keep shares. */
     bool shares =
         plan->policy == PLACEMENT_WEIGHT && t->shared.local[POOL_STEPPED]->group.count > 1;
     for (uint32_t i = 0; i < plan->loop_count; i++) {
@@ -384,7 +384,7 @@ static void free_executor(struct executor *e)
 {
     if (e)
         e->cls->fini(e);
-    free(e); /* the base stands first in all */
+    free(e); /* the base is first in all */
 }
 _Static_assert(offsetof(struct stepped, base) == 0 && offsetof(struct blocking, base) == 0,
                "an executor is freed by its base");

@@ -39,7 +39,7 @@ struct executor_plan {
     int core;        /* blocking: processor, -1 any */
     int priority;    /* blocking: nice of the thread; PLACEMENT_PRIORITY prefers the lower */
     uint32_t weight; /* PLACEMENT_WEIGHT: share */
-    bool spare;      /* blocking: at work only while it stands in for another; these stand last */
+    bool spare; /* blocking: at work only while it stands in for another; these are listed last */
 };
 
 struct tasks_plan {
@@ -80,14 +80,14 @@ struct executor *tasks_worker_loop(struct tasks *t, uint32_t loop);
 int tasks_start(struct tasks *t);
 
 /* The thread that called tasks_start(), about once a second while any activator is awake: names in
- * the log the blocking handlers that have outlived their tasks, and lets spares stand in for their
- * executors.  True: go on looking, even if all sleep. */
+ * the log the blocking handlers that have outlived their tasks, and lets spares work in place of
+ * their executors.  True: go on looking, even if all sleep. */
 bool tasks_look(struct tasks *t);
 
 /* Before the activators run: `crowded(arg)` is called on the manager's thread, at most every 20 ms,
- * while somebody who holds no blocking executor waits for one and a spare rests.  The thread that
- * called tasks_start() is then to call tasks_spare_called() at once: a spare begins to take tasks
- * of such.  True: as tasks_look(). */
+ * while a principal that holds no blocking executor waits for one and a spare rests.  The thread
+ * that called tasks_start() is then to call tasks_spare_called() at once: a spare begins to take
+ * tasks of such principals.  True: as tasks_look(). */
 void tasks_on_crowd(struct tasks *t, void (*crowded)(void *arg), void *arg);
 bool tasks_spare_called(struct tasks *t);
 
@@ -157,7 +157,7 @@ struct method_info {
     uint64_t cpu_ended_ns; /* the same of runs that have ended; it never goes down */
 };
 struct tasks_info {
-    /* Spares that were never wanted stand behind these. */
+    /* Spares that were never wanted are listed behind these. */
     uint32_t executors, queued, queue_max;
     uint64_t calls, short_cut, through_manager, done, failed, cancelled, late, busy_refused;
     enum placement_policy policy;

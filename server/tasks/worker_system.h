@@ -14,8 +14,8 @@ struct pool;
 struct tasks_shared;
 
 struct worker_system {
-    /* The executor by which tasks go to the workers of this loop.  It stands first in its memory,
-     * which the caller frees after `fini` of its class.  NULL without memory. */
+    /* The executor by which tasks go to the workers of this loop.  It is first in its memory, which
+     * the caller frees after `fini` of its class.  NULL without memory. */
     struct executor *(*loop_new)(struct tasks_shared *shared, uint32_t loop, struct home **homes);
     /* What the manager keeps of workers is made, and freed: `roster`.  0, or -1 without memory. */
     int (*open)(struct manager *m);

@@ -29,7 +29,7 @@ enum {
 static void tell(struct worker_executor *r, enum worker_update what)
 {
     struct manager_inbox *in = &r->base.shared->inbox;
-    bool first = atomic_fetch_or_explicit(&r->told, what, memory_order_acq_rel) == 0;
+    bool first = atomic_fetch_or_explicit(&r->reported, what, memory_order_acq_rel) == 0;
     if (first)
         mpsc_push(&in->updates, &r->update);
     if (what != UPDATE_ROOM)

@@ -82,10 +82,10 @@ struct worker_executor {
     /* Between the two. */
     /* Bits of enum worker_update.  Release where they are set, after what they announce; acquire in
      * the manager's exchange.  The thread that sees the edge from 0 pushes, both ways. */
-    _Atomic uint32_t told;
+    _Atomic uint32_t reported;
     /* Bits of enum worker_update_answer, the other way round. */
     _Atomic uint32_t answered;
-    /* It wants no tasks.  Orders nothing (relaxed): `told` publishes it. */
+    /* It wants no tasks.  Orders nothing (relaxed): `reported` publishes it. */
     _Atomic bool wants_quiet;
     /* As the manager has it.  Orders nothing (relaxed): `answered` publishes it. */
     _Atomic bool is_quiet;

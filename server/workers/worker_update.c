@@ -103,7 +103,7 @@ static void look(struct manager *m, struct worker_executor *r)
 {
     struct member *mb = &r->member;
     uint32_t bound = (uint32_t)counter_read(&r->base.bound);
-    bool leaves = atomic_load_explicit(&r->told, memory_order_relaxed) & UPDATE_LEAVE;
+    bool leaves = atomic_load_explicit(&r->reported, memory_order_relaxed) & UPDATE_LEAVE;
     worker_group_update(m, r, mb->away || leaves ? 0 : bound);
 }
 
@@ -168,20 +168,20 @@ static void settle(struct manager *m, struct worker_executor *r)
 }
 
 /* A worker that leaves before it was let in is not let in. */
-static void take(struct manager *m, struct worker_executor *r, unsigned told)
+static void take(struct manager *m, struct worker_executor *r, unsigned reported)
 {
-    if (told & UPDATE_LEAVE) {
+    if (reported & UPDATE_LEAVE) {
         leave(m, r);
         return;
     }
-    if (told & UPDATE_JOIN) {
+    if (reported & UPDATE_JOIN) {
         join(m, r);
         answer(r, UPDATE_JOINED);
         return;
     }
-    if (told & UPDATE_SETTLE)
+    if (reported & UPDATE_SETTLE)
         settle(m, r);
-    if (told & UPDATE_ROOM)
+    if (reported & UPDATE_ROOM)
         look(m, r);
 }
 
@@ -224,10 +224,10 @@ static void take_news(struct manager *m)
     for (int n = 0;
          n < NEWS_A_STEP && (item = mpsc_next(&m->shared->inbox.updates, &m->roster->news)); n++) {
         struct worker_executor *r = ao_of(item, struct worker_executor, update);
-        uint32_t told = UPDATE_ROOM;
+        uint32_t reported = UPDATE_ROOM;
         bool room = atomic_compare_exchange_strong_explicit(
-            &r->told, &told, 0, memory_order_acq_rel, memory_order_acquire);
-        if (room || (told & UPDATE_LEAVE && r->member.group))
+            &r->reported, &reported, 0, memory_order_acq_rel, memory_order_acquire);
+        if (room || (reported & UPDATE_LEAVE && r->member.group))
             look(m, r);
         if (!room)
             put_off(m, item);
@@ -245,7 +245,7 @@ static void take_in_line(struct manager *m)
         if (names > NAMES_A_STEP && names > r->method_count)
             break;
         m->roster->updates = m->roster->updates->next; /* before it may be pushed again */
-        take(m, r, atomic_exchange_explicit(&r->told, 0, memory_order_acq_rel));
+        take(m, r, atomic_exchange_explicit(&r->reported, 0, memory_order_acq_rel));
     }
 }
 

@@ -15,8 +15,8 @@
  * manager.c, with a list in place of the counters.  The manager announces that it waits, and looks
  * at the list again; a worker loop pushes to the list, and looks at the announcement (waker.c has
  * the fences).  So the manager sees what was pushed, or the worker loop the announcement.  A worker
- * loop pushes nothing where the word `told` is not 0 already: then the manager has still to take
- * that word, and sees with it all that was written before the bit was set.
+ * loop pushes nothing where the word `reported` is not 0 already: then the manager has still to
+ * take that word, and sees with it all that was written before the bit was set.
  *
  * Thread: the manager's. */
 #ifndef ERGON_WORKERS_UPDATE_H

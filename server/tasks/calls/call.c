@@ -89,7 +89,7 @@ static void answer_in_place(struct home *h, struct task *t, const struct call_re
 {
     struct call call = {.task = t};
     struct outcome outcome;
-    assert(t->call_index == CALL_NONE); /* no record stands that would be answered too */
+    assert(t->call_index == CALL_NONE); /* there is no record that would be answered, too */
     fill_call(&call, rq);
     task_outcome(t, &outcome);
     if (__builtin_expect(outcome.error == ERGON_OK, 1)) {

@@ -65,7 +65,7 @@ static bool add_chunk(struct calls *c, struct home *home, const struct ao_class 
     return true;
 }
 
-/* Rare: its registers are not the business of who takes a record. */
+/* Rare: not inlined, so that the common path saves no registers for it. */
 __attribute__((noinline)) static bool use_chunk(struct calls *c, struct home *home,
                                                 const struct ao_class *timer,
                                                 struct activator *activator)
@@ -111,7 +111,7 @@ static void forget_chunk(struct calls *c)
     free_chunk(chunk);
 }
 
-/* When no record is in use, none needs to stand in the list either: so nothing is looked for when
+/* When no record is in use, none needs to be in the list either: so nothing is looked for when
  * chunks go, of which there may be thousands. */
 bool calls_shrink(struct calls *c)
 {

@@ -1,7 +1,7 @@
 /* The call records of one home, and the lists that owners of calls hold: an index and a generation
- * name a record, so that a task that comes home late finds nobody instead of somebody else.
+ * name a record, so that a task that comes home late finds no record, and not one of another call.
  *
- * Thread: the home's.  The records are the home's; who takes one gives it back. */
+ * Thread: the home's.  The records are the home's; a caller that takes one gives it back. */
 #ifndef ERGON_TASKS_CALL_RECORDS_H
 #define ERGON_TASKS_CALL_RECORDS_H
 
@@ -32,7 +32,7 @@ struct call_record {
 struct calls {
     struct call_record **chunks;
     uint32_t chunk_count, chunk_room;
-    uint32_t used;  /* chunks; the records of those behind are not taken, and stand in no list */
+    uint32_t used;  /* chunks; the records of those behind are not taken, and are in no list */
     uint32_t born;  /* generation of records that are made from now on: no task has seen it */
     uint32_t taken; /* records in use */
     struct call_record *free;

@@ -56,8 +56,8 @@ struct call_plan {
     const struct trace_link *trace; /* of one that is not nested: that it belongs to; or NULL */
 };
 
-/* Set-up; `own`, `ended` and the lanes are for whoever knows the others.  0, or -1 without memory:
- * then too home_fini() must follow. */
+/* Set-up; `own`, `ended` and the lanes are for the caller, which knows the others.  0, or -1
+ * without memory: then too home_fini() must follow. */
 int home_init(struct home *h, struct tasks_shared *shared, uint32_t index,
               struct activator *activator, uint32_t inlets);
 void home_fini(struct home *h); /* tasks that are left in its lane are freed */

@@ -56,7 +56,7 @@ struct nested *nested_new(struct task *t, struct home *h)
     return n;
 }
 
-/* No record stands for its call yet. */
+/* Its call has no record yet. */
 static bool is_served_in_place(const struct task *t)
 {
     return t->call_index == CALL_NONE && !task_is(t, TASK_ALONE | TASK_ATTEMPT);

@@ -27,7 +27,7 @@ struct nested {
 /* One that has not begun; the task's.  NULL without memory. */
 struct nested *nested_new(struct task *t, struct home *h);
 
-/* It is charged to who its task is charged to.  False: there is no room for so many bytes, or no
+/* It is charged to the account of its task.  False: there is no room for so many bytes, or no
  * memory (*error). */
 bool nested_charge(struct nested *n, uint64_t bytes, enum ergon_error *error);
 

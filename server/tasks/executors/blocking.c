@@ -86,7 +86,7 @@ const struct task *blocking_running_here(void)
     return thread_locals.blocking_task;
 }
 
-/* What is seen of the task that runs, by who looks from outside. */
+/* What other threads see of the task that runs. */
 static void show(struct executor *e, const struct task *t)
 {
     counter_set(&e->running_job, t && task_is(t, TASK_ATTEMPT) ? t->attempt->id : 0);
@@ -336,15 +336,16 @@ static void ask_for_permits(struct blocking *b, struct blocking_frame *f)
     f->asked = sem_remote_wait(f->sem, f->permits, (struct thread_bell){ring_for_permits, b});
 }
 
-/* Whoever waits for permits asks no more while another's call runs on its stack: it could not go on
- * with what it is granted, and that call, or one that it waits for, might want just that.  False:
- * it has its answer already. */
+/* A handler that waits for permits withdraws its request while another's call runs on its stack: it
+ * could not go on with what it is granted, and that call, or one that it waits for, might want the
+ * same permits. False: it has its answer already. */
 static bool step_aside(struct blocking_frame *f)
 {
     return f->child || thread_wait_leave(f->asked);
 }
 
-/* What stands in the lane: nested calls are run if this one accepts them. */
+/* Takes a task from the lane: a nested call is run if this executor accepts them, any other goes
+ * back. */
 static void serve_lane(struct blocking *b, struct blocking_frame *f)
 {
     struct executor *e = &b->base;

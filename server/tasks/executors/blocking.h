@@ -33,8 +33,8 @@ struct blocking {
     struct waker waker;
     struct blocking_frame *frames; /* innermost */
     uint32_t frame_count;
-    /* It takes tasks; a spare does while it stands in.  Its own thread writes it.  Orders nothing
-     * (relaxed): who wants it otherwise asks again. */
+    /* It takes tasks; a spare does so while it is at work. Its own thread writes it. Orders nothing
+     * (relaxed): blocking_want() asks again until it is as wanted. */
     _Atomic bool present;
     /* A spare is to take tasks.  Release in blocking_want(), acquire in the thread's loop. */
     _Atomic bool wanted;
@@ -54,8 +54,9 @@ int blocking_start(struct blocking *b); /* 0, or -1 and errno of pthread_create(
 void blocking_stop(struct blocking *b); /* any thread; it ends after its current task */
 bool blocking_join(struct blocking *b, ao_time limit); /* false: it did not end within `limit` ns */
 
-/* A spare is to take tasks, or to rest; its thread is started when it is needed.  Who starts and
- * stops executors.  False: it is not so yet, ask again; without a thread the log says why. */
+/* The thread that starts and stops executors: a spare is to take tasks, or to rest; its thread is
+ * started when it is needed. False: it is not so yet, ask again; without a thread the log says
+ * why. */
 bool blocking_want(struct blocking *b, bool wanted);
 
 /* The executor's thread: a spare begins to take tasks, or rests, as it is wanted. */
@@ -70,9 +71,9 @@ const struct task *blocking_running_here(void);
 /* Any thread: a spare that takes nothing now. */
 bool blocking_at_rest(const struct executor *e);
 
-/* The executor's thread: does nobody want any more what this task does, which runs on it?  Then the
- * flags of whoever was flagged: itself, or one that waits for it below on the stack, without a call
- * between them that another thread runs; else 0. */
+/* The executor's thread: is the result of this task, which runs on it, unwanted by now? Then the
+ * flags of the task that was flagged: itself, or one that waits for it below on the stack, without
+ * a call between them that another thread runs; else 0. */
 unsigned blocking_unwanted(const struct blocking *b, const struct task *t);
 
 /* Any thread: its thread is to end. */

@@ -17,7 +17,7 @@ void executor_note_served(struct executor *e, const struct task *t);
 void executor_note_cpu(struct executor *e, const struct method *m, ao_time used);
 
 /* Books a task that has ended: counters, mean times, trace.  `first`: by its first step, so of
- * brief methods one that was measured stands for others. */
+ * brief methods one that was measured counts for others, too. */
 void executor_book(struct executor *e, struct task *t, bool first);
 
 /* Is this task to be measured?  Brief methods by sample, others always.  `cpu`: is its processor
@@ -25,7 +25,7 @@ void executor_book(struct executor *e, struct task *t, bool first);
 bool executor_measures(struct executor *e, const struct method *m, bool cpu);
 
 /* A step of `m` took so long, its first or a later one.  Of brief methods the first step is
- * measured by sample, and stands for those that were not. */
+ * measured by sample, and counts for those that were not, too. */
 void executor_note_busy(struct executor *e, const struct method *m, ao_time took, bool first);
 
 /* Learns the delay of a hand-over from a task that was given to an idle executor. */

@@ -46,7 +46,7 @@ struct method_figures {
 
 struct executor;
 
-/* In what executors differ, for who has any of them. */
+/* What differs between executors, for code that has any of them. */
 struct executor_class {
     const char *name;    /* "blocking" */
     ao_time turns_after; /* a task holds it for so long at most, and only takes turns then */
@@ -74,12 +74,12 @@ struct executor {
     struct tasks_shared *shared; /* borrowed */
     uint32_t index;              /* in the plan */
     struct executor_plan plan;
-    struct pool *pool;           /* in whose group it stands; borrowed */
+    struct pool *pool;           /* whose group lists it; borrowed */
     struct activator *activator; /* of a stepped one; NULL: a plain thread */
     struct ao_handle *handle;    /* of a stepped one's object, which owns it */
     struct waker *waker;         /* of a blocking one's thread, which owns it; else NULL */
     struct trace *trace;         /* NULL: no trace */
-    /* Whose lanes these are says who makes the executor: they need not be for this one alone. */
+    /* The lanes belong to the maker of the executor, which may use them for others, too. */
     struct lane *in;     /* from the manager */
     struct lane *out;    /* by index of home; not open where home is on the same thread */
     uint32_t home_count; /* of `out` */
@@ -109,8 +109,8 @@ struct executor {
      * once, and read for people. */
     _Atomic clockid_t cpu_clock;
     /* Number of the task whose handler runs, or 0.  Its executor stores it before it looks at the
-     * task's flags; who flags a task does so before it looks here.  All four are sequentially
-     * consistent, so at least one sees the other. */
+     * task's flags; a thread that flags a task does so before it looks here.  All four are
+     * sequentially consistent, so at least one sees the other. */
     counter running_number;
     counter running_job; /* id of the submitted task that it is an attempt of, or 0 */
     /* Number of a task that ran here as it was flagged; any thread writes it.  Orders nothing
@@ -119,7 +119,7 @@ struct executor {
     /* enum executor_accepting.  Orders nothing (relaxed): what is given to one that accepts nothing
      * is given back. */
     _Atomic uint8_t accepting;
-    /* Its loop does not finish its round, says whoever watches it: it is given nothing.  Orders
+    /* The watchdog has seen that its loop does not finish its round: it is given nothing. Orders
      * nothing (relaxed), as `accepting`. */
     _Atomic bool away;
     /* Of one that is an object: release in executors_notify(), acquire in its step: flags set
@@ -131,7 +131,7 @@ struct executor {
 };
 
 struct executor_group {
-    struct executor **list; /* borrowed by those who read it */
+    struct executor **list; /* borrowed by its readers */
     uint32_t count;
 };
 

@@ -1,10 +1,11 @@
-/* Places: where tasks of a stepped executor stand that have parked or take turns.
+/* Places: a task of a stepped executor that has parked, or takes turns, has one.
  *
- * The plan says how many there are, for one principal as for all.  Beyond them there is a reserve
- * of an eighth (at least 64), for attempts of jobs, and for a principal that has fewer places, at
- * all executors together, than are left of the reserve here, and than half of the plan's.  So one
- * that has taken all leaves half of the reserve to the next (account.h says why).  Who finds no
- * place is not begun; nobody who has begun is refused one, since what it holds is held already.
+ * The plan says how many there are, for one principal as for all. Beyond them there is a reserve of
+ * an eighth (at least 64), for attempts of jobs, and for a principal that has fewer places, at all
+ * executors together, than are left of the reserve here, and than half of the plan's. So a
+ * principal that has taken all leaves half of the reserve to the next (account.h says why). A task
+ * without a place is not begun. A task that has begun is refused none, since what it holds is held
+ * already.
  *
  * Thread: any for the questions; the executor's to take and leave. */
 #ifndef ERGON_TASKS_PARKING_H

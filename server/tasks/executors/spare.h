@@ -23,9 +23,9 @@ struct spares {
     struct tasks_shared *shared; /* borrowed */
     struct outlived *seen;       /* by place in the group of blocking executors */
     uint32_t outlived; /* executors whose handlers had outlived their tasks, at the look */
-    uint32_t crowd;    /* spares at work for those who hold no executor */
+    uint32_t crowd;    /* spares at work for principals that hold no executor */
     bool unwanted;     /* some handler ran that nobody wanted, at the look */
-    bool at_the_most;  /* it was said that no further thread stands in */
+    bool at_the_most;  /* the log has said that no further spare is left */
 };
 
 /* After the executors were made.  0, or -1 without memory: then too spares_fini() must follow.

@@ -8,15 +8,15 @@
  *   home <------- over <--------+---------+
  *
  * A started task is an active object of the loop: the dispatcher steps it as any other, and no new
- * task starts while one is active.  What ends inside its own step goes home when the activator has
+ * task starts while one is active. What ends inside its own step goes home when the activator has
  * let go of it (`retired`).
  *
- * Nobody waits for a task that goes on and on.  Once those that are active have held the executor
- * for a quantum, of their own time or the loop's, whoever asks for one more step takes turns from
- * then on: it stands behind all others of the loop (object.h), it leaves the outstanding count, and
- * the next task begins.  So brief tasks run one after the other, at most a quantum and a step after
- * what stands before them; beside any number of long ones each begins within a round, which these
- * make longer by one quantum in all; and each of these gets its step, in turn. */
+ * No task waits for one that goes on and on. Once the active tasks have held the executor for a
+ * quantum, of their own time or the loop's, each that asks for one more step takes turns from then
+ * on: it is stepped behind all other objects of the loop (object.h), it leaves the outstanding
+ * count, and the next task begins. So brief tasks run one after the other, each at most a quantum
+ * and a step after those before it. Beside any number of long ones each begins within a round,
+ * which these make longer by one quantum in all; and each of these gets its step, in turn. */
 #include "server/tasks/executors/stepped.h"
 
 #include "base/grow.h"
@@ -75,8 +75,8 @@ static void learn_place(struct method *m)
         atomic_store_explicit(&m->wants_place, true, memory_order_relaxed);
 }
 
-/* An active task makes room for the next.  Who is begun has a place, but for what was not known to
- * want one, and nested calls: where even the reserve is used up these keep their place in the
+/* An active task makes room for the next. A task that has begun has a place, except nested calls
+ * and tasks that were not known to want one. Where even the reserve is used up these stay in the
  * outstanding count, which stops the flow. */
 static void step_aside(struct stepped *s, struct task *t)
 {
@@ -90,7 +90,7 @@ static void step_aside(struct stepped *s, struct task *t)
     leave_active(s);
 }
 
-/* NULL: there is no memory for one, and it stands with all who have none. */
+/* NULL: there is no memory for one, and the task shares the party of all that have none. */
 static struct behind *new_party(struct stepped *s, uint32_t index)
 {
     struct behind **parties = grow_array(s->parties, &s->party_room, index, sizeof *parties);
@@ -103,7 +103,7 @@ static struct behind *new_party(struct stepped *s, uint32_t index)
     return s->parties[index] = party;
 }
 
-/* Of one principal, whoever that is when another has its index. */
+/* Of one principal, or of a later one that has its index. */
 static struct behind *party_of(struct stepped *s, const struct task *t)
 {
     if (!t->tally)
@@ -388,7 +388,7 @@ static bool make_ready(struct stepped *s, struct task *t)
     return true;
 }
 
-/* It needs more than one step.  `counted`: it stands in the outstanding count already. */
+/* It needs more than one step. `counted`: the outstanding count has it already. */
 static void live_on(struct stepped *s, struct task *t, bool counted)
 {
     if (!counted)
@@ -521,7 +521,7 @@ static void drop_unwanted(struct stepped *s, unsigned *budget)
     }
 }
 
-/* What many have left behind, who all went at once, is dropped a little at a time.  True: there is
+/* Unwanted tasks, of which there may be many at once, are dropped a few a step. True: there are
  * more. */
 static bool drop_some(struct stepped *s)
 {

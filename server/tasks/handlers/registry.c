@@ -30,7 +30,7 @@ struct name_table {
 struct registry {
     /* Release in grow_names(), so that the names are in it; acquire in registry_find(). */
     _Atomic(struct name_table *) names;
-    /* Release in insert(), so that the method stands in its chunk; acquire in registry_count() and
+    /* Release in insert(), so that the method is in its chunk; acquire in registry_count() and
      * registry_at(). */
     _Atomic uint32_t count;
     struct method **chunks[CHUNKS]; /* by index; NULL: not yet */
@@ -90,8 +90,8 @@ static struct name_table *table_new(uint32_t slot_count)
     return t;
 }
 
-/* FNV-1a, eight bytes at a time: names are short.  Whom strangers choose names for is protected by
- * run_at(). */
+/* FNV-1a, eight bytes at a time: names are short.  run_at() bounds what a stranger reaches by
+ * choosing names. */
 static uint64_t hash(struct span name)
 {
     uint64_t h = 0xcbf29ce484222325u ^ name.len;
@@ -147,8 +147,8 @@ static void put(struct name_table *t, struct method *m)
     atomic_store_explicit(&t->slots[slot_for(t, m->name)], m, memory_order_release);
 }
 
-/* So many slots in a row would be full, were this name put in: nobody who looks for a name in them
- * looks at more.  Strangers may choose names whose slots lie beside each other. */
+/* So many slots in a row would be full, were this name put in: a search for a name in them looks at
+ * no more.  Strangers may choose names whose slots lie beside each other. */
 static uint32_t run_at(const struct name_table *t, struct span name)
 {
     uint32_t slot = slot_for(t, name), run = 1;

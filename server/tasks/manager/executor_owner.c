@@ -62,7 +62,7 @@ static bool somebody_holds_none(const struct pool *p, const struct pool *x)
     return false;
 }
 
-/* How many of the executors are at work is the business of who starts them: it is asked. */
+/* The thread that starts executors decides how many are at work: it is asked. */
 static void ask_for_spare(const struct tasks_shared *s)
 {
     if (s->crowded)

@@ -263,8 +263,8 @@ ao_time attempt_began(const struct task *attempt)
     return atomic_load_explicit(&attempt->attempt->began, memory_order_relaxed);
 }
 
-/* The flag lets whoever has it drop it without a look at the stage; it stands in a lane, or, given
- * back, in the common queue. */
+/* The flag lets the thread that has the task drop it without a look at the stage. The task is in a
+ * lane, or, given back, in the common queue. */
 bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark)
 {
     uint8_t stage = ATTEMPT_ASSIGNED;

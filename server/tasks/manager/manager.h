@@ -49,8 +49,9 @@ struct manager {
     void *jobs_drained_arg;
 };
 
-/* Set-up, in two steps: first the object, so that the homes' lanes can lead here; then, once homes
- * and executors stand, the rest.  0, or -1 without memory: then too manager_fini() must follow. */
+/* Set-up, in two steps: first the object, so that the homes' lanes can lead here; then, once
+ * there are homes and executors, the rest.  0, or -1 without memory: then too manager_fini() must
+ * follow. */
 int manager_init(struct manager *m, struct tasks_shared *shared);
 int manager_connect(struct manager *m, struct home **homes, uint32_t count);
 void manager_fini(struct manager *m); /* tasks that are left in its queues are freed */

@@ -6,7 +6,7 @@
 
 enum {
     SWEEP_PART = 8,   /* the queue is swept when this part of its room may be flagged */
-    RESERVE_PART = 8, /* so much more than its room is there for those who have few in it */
+    RESERVE_PART = 8, /* so much more than its room is there for principals that have few in it */
     RESERVE_LEAST = 64
 };
 

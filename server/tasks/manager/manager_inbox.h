@@ -3,7 +3,7 @@
  *
  * The words here are all that other threads touch of it; its queues and choices are manager.h's.
  * Thread: any, but where a function says otherwise.  The inbox lies in struct tasks_shared and
- * borrows the manager's object, which outlives all who post. */
+ * borrows the manager's object, which outlives all threads that post. */
 #ifndef ERGON_TASKS_MANAGER_INBOX_H
 #define ERGON_TASKS_MANAGER_INBOX_H
 
@@ -52,13 +52,13 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
 /* After all threads have ended; tasks that are left inside are freed.  Of a zeroed one a no-op. */
 void manager_inbox_fini(struct manager_inbox *in);
 
-/* Counts a task in; false: the queue is full, nothing was counted.  Nested calls and what was
+/* Counts a task in; false: the queue is full, nothing was counted. Nested calls and what was
  * admitted before are always let in.
  *
  * Beyond `queue_max` a principal is let in while it has fewer tasks there than are left of the
- * reserve, and than half of `queue_max`: so it finds half of that free, however much another has
- * there, and the next half of the rest (account.h).  `whose` NULL: nobody's, for whom there is no
- * reserve. */
+ * reserve, and than half of `queue_max`. So it finds half of the reserve free, however much another
+ * principal has there, and the next finds half of the rest (account.h). `whose` NULL: the task has
+ * no principal, and no reserve. */
 bool manager_admit(struct manager_inbox *in, const struct pool *pool, const struct tally *whose,
                    bool always);
 

@@ -22,8 +22,9 @@ static uint64_t time_to_completion(const struct snapshot *s, bool home)
            (home ? 0 : s->hand_over_ns);
 }
 
-/* Weights are shares of what was given: as Webster's method gives out seats, the next goes to whom
- * the middle of one more task takes least far.  Each is within a task of its share at any time. */
+/* Weights are shares of what was given. As Webster's method gives out seats, the next task goes to
+ * the executor that the middle of one more task takes least far. Each is within a task of its share
+ * at any time. */
 static struct rank rank_of(enum placement_policy policy, const struct snapshot *s, bool home)
 {
     switch (policy) {

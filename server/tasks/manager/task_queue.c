@@ -109,7 +109,7 @@ static void heap_sink(struct task_queue *q, uint32_t at)
     }
 }
 
-/* Those that were set aside stand behind it: the first of them makes room. */
+/* Lines that were set aside are behind the heap: the first of them makes room. */
 static void heap_add(struct task_queue *q, uint32_t index)
 {
     q->heap[q->heap_count + q->aside] = q->heap[q->heap_count];
@@ -197,8 +197,8 @@ static struct task *take_from(struct task_queue *q, struct task_line *line)
     return t;
 }
 
-/* A nested call goes before all, and whoever made it pays for it: the next of his line comes later
- * by that. */
+/* A nested call goes before all, and the line of its principal pays for it: the next task of that
+ * line comes later by its cost. */
 static void charge_nested(struct task_queue *q, const struct task *t)
 {
     if (!t->tally)

@@ -1,26 +1,26 @@
-/* The waiting tasks of one pool: nested calls before the others, since somebody who holds an
- * executor waits for them; then what an executor gave back; then the plain ones, of which each
- * principal has a line, first in, first out, and the lines take turns.
+/* The waiting tasks of one pool. Nested calls are first, since a task that has an executor waits
+ * for them; then what an executor gave back; then the plain ones, of which each principal has a
+ * line, first in, first out, and the lines take turns.
  *
  * Turns are by time and not by number: a task costs its line the mean time of service of its
  * method, and the next is taken from the line to which the least has been given (start-time fair
- * queueing; Goyal, Vin and Cheng, 1996).  So who waits stands behind one task of each other
- * principal, however many those have here, and who sends long ones gets no more time than who sends
- * brief ones.  A nested call goes before the lines, and that of its principal pays for it.  A line
- * that was empty begins where the others are: nobody saves up time, and nobody
- * comes back to a debt greater than his last task.  What has no principal is one line together.
+ * queueing; Goyal, Vin and Cheng, 1996). So a task waits behind one task of each other principal,
+ * however many these have here, and a principal with long tasks gets no more time than one with
+ * brief tasks. A nested call goes before the lines, and the line of its principal pays for it. A
+ * line that was empty begins where the others are: it saves up no time, and has no debt greater
+ * than its last task. Tasks without a principal are one line together.
  *
- * A principal without a line, for want of memory, stands in the line of nobody.
+ * A principal without a line, for want of memory, shares that line.
  *
- * The lines stand in a heap of this file's own, not in base/pairing_heap.h.  It holds indexes, so
- * the array of lines may move as it grows; what is set aside stands behind it in the same memory,
- * and all can be looked at by number.  And it costs less where it matters: to take the first task
- * and give its line its next turn takes, in user instructions, own heap : pairing heap, 57 : 52
- * with one line, 142 : 183 with four, 234 : 305 with 16, 339 : 345 with 64, 561 : 487 with a
- * thousand; a call by way of the manager takes 3,643 in all, so the other would cost 1 to 2 % where
- * some principals are there at once.
+ * The lines are in a heap of this file's own, not in base/pairing_heap.h. It holds indexes, so the
+ * array of lines may move as it grows; what is set aside is behind it in the same memory, and all
+ * can be looked at by number. And it costs less where it matters: to take the first task and give
+ * its line its next turn takes, in user instructions, own heap : pairing heap, 57 : 52 with one
+ * line, 142 : 183 with four, 234 : 305 with 16, 339 : 345 with 64, 561 : 487 with a thousand. A
+ * call by way of the manager takes 3,643 in all, so the other would cost 1 to 2 % where some
+ * principals are there at once.
  *
- * Thread: the manager's.  A task that is pushed is the queue's, one that is taken out the caller's;
+ * Thread: the manager's. A task that is pushed is the queue's, one that is taken out the caller's;
  * nothing fails. */
 #ifndef ERGON_TASKS_TASK_QUEUE_H
 #define ERGON_TASKS_TASK_QUEUE_H
@@ -31,8 +31,8 @@ struct fifo {
     struct task *first, *last; /* linked by next */
 };
 
-/* One after the other.  What stands in `kept` is in front of the rest: it was put there, or a sweep
- * has looked at it. */
+/* One after the other. `kept` is in front of the rest: it was put there, or a sweep has looked at
+ * it. */
 struct task_row {
     struct fifo kept, rest;
     uint32_t length;
@@ -53,7 +53,7 @@ struct task_queue {
     struct task_row nested, again;
     struct task_line nobody;
     struct task_line *lines; /* by the account's index */
-    /* Indexes of those that are not empty: a heap by start; behind it stand those that were set
+    /* Indexes of the lines that are not empty: a heap by start; behind it are those that were set
      * aside. */
     uint32_t *heap;
     uint32_t line_room, heap_count, aside;
@@ -82,9 +82,9 @@ const struct task *task_queue_look(const struct task_queue *q, uint32_t n);
 void task_queue_set_aside(struct task_queue *q);
 void task_queue_bring_back(struct task_queue *q);
 
-/* A sweep takes out the flagged ones of those that stand here as it begins, step by step, while
- * others come and go.  A second begin does nothing while one is under way.  Lines that are set
- * aside stay so.
+/* A sweep takes out the flagged ones of the tasks that are here as it begins, step by step, while
+ * others come and go. A second begin does nothing while one is under way. Lines that are set aside
+ * stay so.
  *
  * A step looks at `most` tasks or lines and returns what it took out, in order, linked by next. */
 void task_queue_begin_sweep(struct task_queue *q);

@@ -12,7 +12,7 @@ static bool is_full(const struct snapshot *s)
     return s->outstanding >= s->bound;
 }
 
-/* A newcomer has had what its weight is worth of what the first was given. */
+/* An executor that is new here has had what its weight is worth of what the first was given. */
 static void join(struct pool *p, struct weight *share, uint32_t i)
 {
     share->known = true;
@@ -20,8 +20,8 @@ static void join(struct pool *p, struct weight *share, uint32_t i)
                      placement_weight(&p->snapshots[0]);
 }
 
-/* Stand-ins that are at work no more: what is given meanwhile is not theirs, and when they come
- * again they are newcomers. */
+/* Spares that are at work no more: what is given meanwhile is not theirs, and when they come again
+ * they are new here. */
 static void forget_the_rest(struct pool *p)
 {
     for (uint32_t i = p->count; i < p->shared; i++)
