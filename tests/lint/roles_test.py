@@ -23,11 +23,11 @@ def served():
 
 
 def documented_acts():
-    """Method: when it is an act, by the table of PROTOCOL.md."""
+    """Method: when it is an act, by the list of PROTOCOL.md."""
     section = text("proto", "PROTOCOL.md").split("### Administrative acts\n")[1].split("\n#")[0]
-    rows = re.findall(r"^\| (\w+)[^|]*\| ([^|]*)\|", section, re.M)
+    rows = re.findall(r"^- ([^:]*): (\w+)", section, re.M)
     when = {"always": roles_table.ALWAYS, "on": roles_table.REACHING, "in": roles_table.NAMED, "about": roles_table.FOREIGN}
-    return {m: when[first] for first, cell in rows if first in when for m in re.findall(r"`([a-z_.]+)`", cell)}
+    return {m: when[first] for cell, first in rows for m in re.findall(r"`([a-z_.]+)`", cell)}
 
 
 documented = set(re.findall(r"\*\*`([a-z]+\.[a-z_]+)", text("proto", "PROTOCOL.md")))
