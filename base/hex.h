@@ -24,8 +24,8 @@ static inline int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads `len` bytes from 2 * len characters.  False: they are no lower-case digits; what was read
- * before stays in `out`. */
+/* Reads `len` bytes from 2 * len characters.  False: one of them is neither a digit nor a letter
+ * from a to f in lower case; the bytes read before it stay in `out`. */
 static inline bool hex_read(const uint8_t *text, uint8_t *out, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

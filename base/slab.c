@@ -19,8 +19,8 @@ struct slab_chunk {
     LIST_ENTRY(slab_chunk) link; /* roomy or full */
     struct free_cell *free;      /* given back */
     uint32_t taken;
-    uint32_t fresh; /* where the cells begin that were never taken, from the chunk's begin */
-    uint32_t ready; /* so far it has pages */
+    uint32_t fresh; /* bytes from the chunk's begin to the first cell that was never taken */
+    uint32_t ready; /* bytes from the chunk's begin that have pages */
 };
 
 enum {

@@ -28,8 +28,8 @@ struct load_result {
     struct hdr_histogram
         accepted;             /* ns, the same up to the acceptance, of a protocol that tells it */
     struct hdr_histogram lag; /* ns, what the generator added itself; open loop */
-    /* ns, of each connection, up to its being ready for a request; with churn only of those of the
-     * churn. */
+    /* ns that each connection took from its begin until it could send a request; in a run with
+     * churn, of the connections of the churn only. */
     struct hdr_histogram opening;
     uint64_t due;  /* requests that the schedule had; open loop */
     uint64_t held; /* of them waited for a place in flight */

@@ -79,8 +79,8 @@ enum ao_post {
     AO_POST_MESSAGE = 16
 };
 
-/* What all objects of one kind have in common.  All callbacks run on the home thread; those but
- * `step` may be NULL. */
+/* What all objects of one kind have in common.  All callbacks run on the home thread.  Each
+ * of them may be NULL, except `step`. */
 struct ao_class {
     const char *name; /* constant; appears in logs, traces, the watchdog's report */
     /* What in particular, where many classes share a name and a step (tasks: the method); constant;

@@ -25,11 +25,11 @@ ERGON_API struct ergon_request *ergon_request_sem_delete(const char *name);
  * (INVALID). */
 struct ergon_sem_options {
     size_t size;         /* sizeof(struct ergon_sem_options) */
-    uint64_t permits;    /* that are wanted; 1 */
+    uint64_t permits;    /* how many are wanted; 1 */
     uint64_t of;         /* there shall be so many, if there is no semaphore of the name yet */
-    uint64_t wait_ms;    /* for them at most; ERGON_ZERO: not at all */
-    uint64_t ttl_ms;     /* after which they are taken back in any case */
-    uint64_t grace_ms;   /* for which they stay the holder's when its connection is lost */
+    uint64_t wait_ms;    /* the longest wait for them; ERGON_ZERO: none */
+    uint64_t ttl_ms;     /* after this time the server takes them back in any case */
+    uint64_t grace_ms;   /* so long they stay the holder's after its connection is lost */
     const char *durable; /* with `of`, as for ergon_request_sem_create() */
 };
 

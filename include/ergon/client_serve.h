@@ -93,9 +93,10 @@ ERGON_API bool ergon_served_gone(const struct ergon_served *served);
 ERGON_API enum ergon_end ergon_served_answer(struct ergon_served *served, struct ergon_raw result);
 
 /* Answers with an error, as the text "code: text".  `code`: 1 to 32 capital letters, digits and
- * underscores, no digit first ("NO_SPACE"); NULL, or another text: FAILED.  `text` is for people,
- * what of it is no UTF-8 is replaced, and it is cut at some 4,000 bytes; NULL or "": what the code
- * means.  Frees `served`.  As above; never INVALID but for NULL. */
+ * underscores, no digit first ("NO_SPACE"); NULL, or another text: FAILED.  `text` is for people:
+ * bytes that are no UTF-8 are replaced, and it is cut at some 4,000 bytes; NULL or "": what the
+ * code means.  Frees `served`.  Returns what ergon_served_answer() does; INVALID only if `served`
+ * is NULL. */
 ERGON_API enum ergon_end ergon_served_fail(struct ergon_served *served, const char *code,
                                            const char *text);
 

@@ -28,7 +28,8 @@ struct subsystem {
     void (*start)(struct jobs *jobs);
     /* A part of its work, as long as jobs_have_time().  True: nothing is left. */
     bool (*step)(struct jobs *jobs);
-    /* Once in a while: writes what the store did not take before.  False: there is nothing. */
+    /* Once in a while: writes what the store did not take before.  False: there was nothing to
+     * write. */
     bool (*save)(struct jobs *jobs);
     /* The store stops: as `save`, and all of it. */
     void (*flush)(struct jobs *jobs);

@@ -44,10 +44,10 @@
 enum {
     STORE_BATCH_MAX = 4096,       /* operations in a commit */
     STORE_LANE = 65536,           /* slots: what comes in during a slow commit */
-    STORE_BATCH_LAST = STORE_LANE /* operations in a commit of the stop */
+    STORE_BATCH_LAST = STORE_LANE /* operations in one commit while the store stops */
 };
 
-/* Of the writer, as the client says. */
+/* How far the writer is to stop; the client sets it. */
 enum store_stop {
     STORE_RUNS,
     STORE_ENDING, /* what comes is the last: nobody waits for some of it, so it needs few commits */
@@ -142,10 +142,10 @@ struct store {
 /* --- store_error.c --- */
 /* What an SQLite code means; any thread that has the connection. */
 enum store_error store_error_of(sqlite3 *db, int rc);
-/* Writes "store PATH: text" into `error`.  -1, always. */
+/* Writes "store PATH: text" into `error`.  Returns -1. */
 int store_fail(char *error, size_t size, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same: "store PATH: it is damaged: text", and what to do.  -1, always. */
+/* Writes "store PATH: it is damaged: text", with advice on what to do.  Returns -1. */
 int store_damaged(char *error, size_t size, const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

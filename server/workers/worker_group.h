@@ -43,9 +43,10 @@ struct worker_pool {
     uint32_t groups_there;             /* with a worker that is open */
     /* Of a joined pool: the pool whose executors it shares, else NULL. */
     struct pool *local;
-    bool called;     /* of a joined pool: by one of its groups, and not looked at since */
-    bool was_called; /* of a joined pool: it was, as the manager began to look at it */
-    bool rather;     /* of a joined pool: a worker was chosen, and no executor of `local` */
+    bool
+        called; /* joined pool: one of its groups called it, and the manager has not looked since */
+    bool was_called; /* joined pool: `called` when the manager began to look at it */
+    bool rather;     /* joined pool: a worker was chosen rather than an executor of `local` */
     struct worker_pool_queue *line; /* of the roster, in which it is listed while it is in line */
     TAILQ_ENTRY(worker_pool) link;
     uint32_t worker_loops;

@@ -153,7 +153,7 @@ void found(struct visit *v, const char *about, json_t *evidence, const char *for
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    /* A name may have been cut within a character, and is not to break the line. */
+    /* vsnprintf() may have cut a name within a character, and a name may contain line breaks. */
     plain[utf8_plain(plain, sizeof plain - 1, span_text(text))] = 0;
     json_array_append_new(v->findings,
                           json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "finding", v->check->name,

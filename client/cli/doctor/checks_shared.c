@@ -1,4 +1,4 @@
-/* Those who work for the server, and what clients and calendars leave with it. */
+/* Checks of workers, of semaphores that clients hold, and of crons. */
 #include "client/cli/doctor/checks.h"
 
 #include "client/cli/humanize.h"

@@ -37,7 +37,7 @@ struct job_offer {
 
 /* Jobs that are held, by how far they had come: so each tenant's go on in order of arrival. */
 enum held_kind {
-    HELD_CALLED, /* they were picked before: taken back, or granted what they waited for */
+    HELD_CALLED, /* picked before, and here again: taken back, or granted what they waited for */
     HELD_PICKED, /* they are picked now */
     HELD_NEW,    /* they have never been in the queue */
     HELD_KINDS

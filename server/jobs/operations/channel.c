@@ -223,8 +223,8 @@ void channel_push(struct operation *op)
     lane_push(&op->channel->out, &op->push.item.item);
 }
 
-/* A watcher that has its answer and only waits for its last push to be taken is answered when that
- * push is no longer under way. */
+/* The answer to a watcher is held while its last push is under way, and given once the loop has
+ * taken that push. */
 static void flush_item(struct jobs_channel *ch, struct operation_item *item, bool in)
 {
     struct operation *op = operation_of(item);

@@ -1,11 +1,13 @@
-/* A loop's channel to the jobs: two lanes, and on the loop an object that takes what comes back.
+/* A loop's channel to the jobs' thread: a lane each way, and on the loop an object that takes what
+ * comes back.
  *
- * Each operation goes to the jobs once and comes back once.  A dropped operation is followed by its
- * drop, which comes back too; the loop gets the operation when both are back, since nothing refers
- * to it then.
+ * Each operation goes to the jobs once and comes back once.  To drop an operation, the loop sends a
+ * second item, the drop, which comes back too.  The operation's owner on the loop gets it when both
+ * are back, since only then nothing refers to it.
  *
- * Thread: the loop's or the jobs', as the headings say.  The jobs own the channels, and own an
- * operation from channel_give() until it is back.  Only channel_open() can fail. */
+ * Thread: the heading above each group of functions says whether the loop or the jobs call them.
+ * The jobs own the channels, and own an operation from channel_give() until it is back.  Only
+ * channel_open() can fail. */
 #ifndef ERGON_JOBS_CHANNEL_H
 #define ERGON_JOBS_CHANNEL_H
 

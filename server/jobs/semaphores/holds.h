@@ -56,7 +56,7 @@ struct hold {
     ao_time lost_until; /* its connection is lost, and this is the end of its grace; AO_NEVER */
     uint32_t writes;    /* of its row, on their way: its memory stays */
     bool durable;       /* it has a row, or will have */
-    bool is_over;       /* its time is: it stands in a list, and is ended in the next step */
+    bool is_over;       /* its time has run out: the next step ends it, by a list */
     uint8_t state;
     struct span who; /* the principal, behind the hold in its memory */
 };

@@ -19,7 +19,8 @@ struct conn_figures {
     ao_time idle;              /* ns since its last byte, or the last end of a call */
     uint32_t in_flight, polls; /* calls that count; long polls and watches */
     uint64_t messages;         /* handed over so far */
-    uint64_t partial, output;  /* bytes that it keeps unfinished; bytes that wait to be written */
+    uint64_t partial;          /* bytes that it keeps of messages that are not complete */
+    uint64_t output;           /* bytes that wait to be written */
     uint64_t bytes;            /* all that it holds: server/net/holdings.h */
     uint64_t principal_bytes;  /* what its principal holds, with all its connections and tasks */
     bool stopped;              /* it is not read, for want of room or at a limit */

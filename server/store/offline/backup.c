@@ -74,8 +74,8 @@ static bool open_copy(struct backup *b)
     return say_copy(b);
 }
 
-/* By a descriptor that stays open as long as SQLite has the file: to close it drops SQLite's locks.
- */
+/* `fd` is to stay open as long as SQLite has the file: closing any descriptor of the file would
+ * drop SQLite's locks. */
 static bool sync_copy(struct backup *b, int fd)
 {
     return fdatasync(fd) == 0 || say(b, b->to, "it cannot be brought to the disk");
