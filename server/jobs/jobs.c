@@ -147,6 +147,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
         jobs_free(jobs);
         return NULL;
     }
+    snprintf(error, size, "%s", ""); /* the text was for a failure */
     source_connect(jobs);
     return jobs;
 }
