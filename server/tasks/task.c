@@ -65,6 +65,7 @@ void task_free_blocks(struct task *t)
 
 void *task_own_memory(struct task *t, size_t size)
 {
+    assert(t->memory_used <= TASK_MEMORY);
     if (size > (size_t)TASK_MEMORY - t->memory_used)
         return NULL;
     uint8_t *at = t->memory + t->memory_used;
@@ -147,6 +148,7 @@ bool attempt_claim(struct task *t, ao_time now)
 {
     struct attempt *a = t->attempt;
     uint8_t stage = ATTEMPT_ASSIGNED;
+    assert(task_is(t, TASK_ATTEMPT) && t->owner == TASK_OF_EXECUTOR);
     atomic_store_explicit(&a->began, now, memory_order_relaxed);
     if (!atomic_compare_exchange_strong_explicit(&a->stage, &stage, ATTEMPT_RUNNING,
                                                  memory_order_release, memory_order_relaxed))

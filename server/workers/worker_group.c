@@ -152,6 +152,7 @@ static void set_entry_there(struct manager *m, struct group_entry *e,
         if (s->groups_there++ == 0)
             set_offered(m, s, NULL);
     } else {
+        assert(v->groups_there > 0 && s->groups_there > 0);
         s->versions_there -= --v->groups_there == 0;
         if (--s->groups_there == 0)
             set_offered(m, s, r);
@@ -259,6 +260,7 @@ static struct version_group *join_version(struct worker_pool *s, const struct la
 
 static void leave_version(struct worker_pool *s, struct version_group *v)
 {
+    assert(v->entries > 0 && (v->entries > 1 || v->groups_there == 0));
     if (--v->entries > 0)
         return;
     LIST_REMOVE(v, link);
@@ -326,6 +328,7 @@ int worker_group_join(struct manager *m, struct worker_executor *r, struct pool 
                       uint32_t count)
 {
     const struct label label = label_of(r);
+    assert(!r->member.group && count > 0);
     struct worker_group *g = find_group(&label, pools, count);
     if (!g)
         g = new_group(&label, pools, count);
@@ -363,6 +366,7 @@ static void set_load(struct member *mb, uint32_t outstanding, uint32_t slots, ui
 /* Before all others: it has waited.  A joined one has its turn among those of local executors. */
 static void mark_ready_first(struct manager *m, struct pool *p)
 {
+    assert(!p->in_line);
     if (p->workers->local) {
         p->workers->called = m->roster->called = true;
         pool_mark_ready(p);
@@ -396,6 +400,7 @@ void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t 
 {
     struct member *mb = &r->member;
     uint32_t outstanding = executor_outstanding(&r->base);
+    assert(mb->group);
     if (!mb->there)
         bound = 0;
     if (mb->load.outstanding == outstanding && mb->load.slots == bound)
@@ -407,6 +412,7 @@ void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t 
 void worker_group_leave(struct manager *m, struct worker_executor *r)
 {
     struct worker_group *g = r->member.group;
+    assert(g && r->member.leaves);
     worker_group_set_there(m, r, false);
     set_load(&r->member, 0, 0, 0);
     r->member.group = NULL;
@@ -498,6 +504,7 @@ void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_e
     struct worker_pool *s = p->workers;
     struct member *mb = &r->member;
     struct group_entry *e = entry_at(p, mb->group);
+    assert(mb->open && mb->load.outstanding < mb->load.slots && e);
     set_load(mb, mb->load.outstanding + 1, mb->load.slots, ++m->roster->turns);
     e->version->given++;
     if (++s->given == GIVEN_MAX)

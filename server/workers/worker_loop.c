@@ -59,6 +59,7 @@ static struct offer_figures *figures_of(const struct task *t)
 static void take_in(struct worker_executor *r, struct task *t)
 {
     struct worker_loop *d = r->worker_loop;
+    assert(r->state == WORKER_OPEN && r->out_count < r->slots);
     t->out = (struct task_out){0};
     t->busy = activator_now(d->base.activator);
     LIST_INSERT_HEAD(&r->has, t, out.beside);
@@ -70,6 +71,7 @@ static void take_in(struct worker_executor *r, struct task *t)
 static void take_out(struct worker_executor *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
+    assert(r->out_count > 0 && r->unwanted >= t->out.unwanted);
     LIST_REMOVE(t, out.beside);
     LIST_REMOVE(t, living);
     r->out_count--;
@@ -176,6 +178,7 @@ static void begin(struct worker_executor *r, struct task *t)
     /* That it is let in, or open again, was pushed before the task. */
     if (r->state == WORKER_JOINING || r->state == WORKER_QUIET)
         take_answers(r->worker_loop);
+    assert(r->state != WORKER_JOINING);
     r->received++;
     t->ao.home = NULL; /* what `ao` was is overwritten: see struct task_out */
     t->given = 0;
@@ -391,6 +394,7 @@ static void drop_tally(struct worker_executor *r)
 
 static void free_executor(struct worker_executor *r)
 {
+    assert(r->out_count == 0 && LIST_EMPTY(&r->has));
     drop_tally(r);
     leave_ring(r);
     LIST_REMOVE(r, link);
@@ -400,6 +404,7 @@ static void free_executor(struct worker_executor *r)
 /* The last word: see worker_loop.h. */
 static void see_to_end(struct worker_executor *r)
 {
+    assert(!r->last_word || (int32_t)(r->final - r->received) >= 0);
     if (r->state == WORKER_LOST && r->last_word && r->received == r->final)
         free_executor(r);
 }

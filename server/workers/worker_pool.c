@@ -22,6 +22,7 @@ static void give_to(struct manager *m, struct pool *p, struct executor *e, struc
                     int *budget)
 {
     struct worker_executor *r = worker_executor_of(e);
+    assert(r->member.group && !r->member.leaves);
     TRACE(m->activator, "manager", 0, "task %llu -> worker %u (has %u of %u)",
           (unsigned long long)t->number, e->index, r->member.load.outstanding,
           r->member.load.slots);
@@ -90,6 +91,7 @@ static bool waits(struct manager *m, struct pool *x, struct pool *p, bool full)
 /* A pool that is full, or without workers, is not ready until a worker has room for it. */
 static void looked(struct manager *m, struct pool *p)
 {
+    assert(!p->cut && !p->second_look);
     if (p->short_of_room)
         worker_groups_wait(p, false);
     else if (p->queue.length > 0 || (p->source_has_work && worker_groups_there(p)))
@@ -163,6 +165,7 @@ static bool joined_give(struct manager *m, struct pool *p, struct executor *e, s
                         int *budget)
 {
     struct worker_pool *s = p->workers;
+    assert(s->rather || e->pool == s->local);
     if (!s->rather)
         return s->local->cls->give(m, s->local, e, t, budget);
     s->called = false;
@@ -213,6 +216,7 @@ static void add_group(struct executor_group *to, const struct executor_group *fr
 static struct pool *join(struct manager *m, struct method *method, struct pool *local)
 {
     const struct executor_group *worker_loops = &m->shared->worker_loops;
+    assert(local->group.count > 0 && local->waiting);
     struct pool *p =
         worker_pool_new(m, &pool_joined, method, local->group.count + worker_loops->count);
     if (!p)

@@ -161,6 +161,7 @@ void worker_updates_attempt_back(struct executor *e)
 static void settle(struct manager *m, struct worker_executor *r)
 {
     bool quiet = atomic_load_explicit(&r->wants_quiet, memory_order_relaxed);
+    assert(r->member.group);
     worker_group_set_there(m, r, !quiet);
     look(m, r);
     atomic_store_explicit(&r->is_quiet, quiet, memory_order_relaxed);
@@ -170,6 +171,7 @@ static void settle(struct manager *m, struct worker_executor *r)
 /* A worker that leaves before it was let in is not let in. */
 static void take(struct manager *m, struct worker_executor *r, unsigned reported)
 {
+    assert(reported != 0 && !r->member.leaves);
     if (reported & UPDATE_LEAVE) {
         leave(m, r);
         return;
@@ -229,6 +231,7 @@ static void take_news(struct manager *m)
             &r->reported, &reported, 0, memory_order_acq_rel, memory_order_acquire);
         if (room || (reported & UPDATE_LEAVE && r->member.group))
             look(m, r);
+        assert(reported != 0); /* the edge from 0 has pushed it */
         if (!room)
             put_off(m, item);
     }

@@ -294,6 +294,7 @@ static enum executor_accepting stop_accepting(struct blocking *b)
     if (before == ACCEPTS_ALL) {
         uint32_t waiting =
             atomic_fetch_add_explicit(&e->shared->waiting, 1, memory_order_acq_rel) + 1;
+        assert(waiting <= e->pool->group.count);
         bool last = waiting == e->pool->group.count;
         atomic_store_explicit(&e->accepting, last ? ACCEPTS_NESTED : ACCEPTS_NONE,
                               memory_order_relaxed);
@@ -414,6 +415,7 @@ static enum ergon_error await_answer(struct blocking *b, struct blocking_frame *
 
 static void enter_frame(struct blocking *b, struct blocking_frame *f)
 {
+    assert(b->frame_count < BLOCKING_FRAMES_MAX);
     f->outer = b->frames;
     b->frames = f;
     b->frame_count++;
@@ -422,6 +424,7 @@ static void enter_frame(struct blocking *b, struct blocking_frame *f)
 
 static void leave_frame(struct blocking *b, const struct blocking_frame *f)
 {
+    assert(b->frames == f && b->frame_count > 0);
     accept_again(b, f->before);
     b->frames = f->outer;
     b->frame_count--;

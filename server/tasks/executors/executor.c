@@ -91,6 +91,7 @@ void executor_trace_line(const struct executor *e, const char *what, const struc
 
 void executor_return(struct executor *caller, struct task *t)
 {
+    assert(caller->waker);
     mpsc_push(&caller->returns, &t->inbox);
     waker_notify(caller->waker);
 }
@@ -98,6 +99,7 @@ void executor_return(struct executor *caller, struct task *t)
 void executor_send_home(struct executor *e, struct task *t)
 {
     task_pass(t, TASK_OF_EXECUTOR, TASK_OF_HOME);
+    assert(t->caller || t->home < e->home_count);
     if (t->caller)
         executor_return(t->caller, t);
     else

@@ -45,6 +45,7 @@ bool executor_owner_allow(const struct pool *p, uint32_t i, const struct task *t
 
 void executor_owner_note(struct manager *m, struct pool *p, int chosen, const struct task *t)
 {
+    assert((uint32_t)chosen < p->count && p->owners);
     p->owners[chosen] = owner_of(t);
     if ((uint32_t)chosen >= p->common)
         atomic_store_explicit(&m->shared->crowd_served, true, memory_order_relaxed);
@@ -80,6 +81,7 @@ void executor_owner_serve(struct manager *m, struct pool *p)
 ao_time executor_owner_wait(struct manager *m, struct pool *p, const struct pool *x)
 {
     ao_time now = activator_now(m->activator);
+    assert(x->owners);
     if (!somebody_holds_none(p, x)) {
         executor_owner_serve(m, p);
         return AO_NEVER;

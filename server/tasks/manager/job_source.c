@@ -53,6 +53,7 @@ static bool count_in(struct attempt *attempt, uint32_t size)
 
 bool attempt_post(struct task *t, const struct attempt_note *note)
 {
+    assert(task_is(t, TASK_ATTEMPT) && t->executor);
     struct tasks_shared *shared = t->executor->shared;
     struct span bytes = note->partial ? note->data : note->text;
     if (bytes.len > shared->plan.message_max || bytes.len > UINT32_MAX / 2)
@@ -133,6 +134,7 @@ static void expect_work(struct manager *m, struct pool *p)
 void job_source_wake(struct tasks *t, uint32_t pool)
 {
     struct manager *m = &t->manager;
+    assert(pool < m->pool_count);
     expect_work(m, m->pools[pool]);
     look_again(m);
 }
@@ -140,6 +142,7 @@ void job_source_wake(struct tasks *t, uint32_t pool)
 /* `source_has_work` is cleared first: what the source says meanwhile counts. */
 bool job_source_ready(struct manager *m, struct pool *p, uint32_t room)
 {
+    assert(room > 0 && !m->jobs_stopped);
     p->source_has_work = false;
     bool ready = m->shared->source.ready(m->shared->source.arg, p->index, room);
     p->source_has_work |= ready;
@@ -170,6 +173,7 @@ _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state
 struct task *job_source_take(struct manager *m, struct pool *p)
 {
     struct attempt_spec run;
+    assert(!m->jobs_stopped);
     p->source_has_work = false;
     if (!m->shared->source.take(m->shared->source.arg, p->index, &run))
         return NULL;
@@ -207,6 +211,7 @@ void job_source_stop(struct manager *m, bool cancel)
 static void return_attempt(struct manager *m, struct task *t)
 {
     const struct attempt *attempt = t->attempt;
+    assert(t->owner == TASK_OF_HOME);
     struct outcome outcome;
     if (attempt_stage(t) == ATTEMPT_WITHDRAWN)
         return;
@@ -227,6 +232,7 @@ static void return_attempt(struct manager *m, struct task *t)
 
 static void end_attempt(struct manager *m, struct task *t)
 {
+    assert(task_is(t, TASK_ATTEMPT) && t->home == m->home.index && m->attempts_out > 0);
     m->attempts_out--;
     return_attempt(m, t);
     if (t->executor && t->executor->cls->attempt_back)
@@ -247,6 +253,7 @@ void job_source_take_returns(struct manager *m)
 
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
+    assert(task_is(attempt, TASK_ATTEMPT));
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
     atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_seq_cst);
     manager_note_flagged(&t->shared.inbox);
@@ -268,6 +275,7 @@ ao_time attempt_began(const struct task *attempt)
 bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark)
 {
     uint8_t stage = ATTEMPT_ASSIGNED;
+    assert(task_is(attempt, TASK_ATTEMPT));
     if (!atomic_compare_exchange_strong_explicit(&attempt->attempt->stage, &stage,
                                                  ATTEMPT_WITHDRAWN, memory_order_acquire,
                                                  memory_order_acquire))

@@ -52,7 +52,10 @@ static inline uint32_t places(const struct pool *p)
 static inline struct executor *choose(struct manager *m, struct pool *p, int home)
 {
     p->chosen = placement_choose(m->shared->plan.policy, p->snapshots, p->count, home, p->last);
-    return p->chosen == PLACEMENT_NONE ? NULL : p->group.list[p->chosen];
+    if (p->chosen == PLACEMENT_NONE)
+        return NULL;
+    assert(p->snapshots[p->chosen].outstanding < p->snapshots[p->chosen].bound);
+    return p->group.list[p->chosen];
 }
 
 static void trace_give(struct manager *m, const struct pool *p, const struct task *t,
@@ -79,6 +82,7 @@ static void probe_give(const struct task *t, const struct executor *e)
 static inline void note_given(struct manager *m, struct pool *p, struct executor *e, struct task *t,
                               int *budget)
 {
+    assert(p->chosen != PLACEMENT_NONE && p->group.list[p->chosen] == e);
     if (tracepoint_watched(give))
         probe_give(t, e);
     if (__builtin_expect(activator_trace(m->activator) != NULL, 0))
@@ -120,6 +124,7 @@ static uint32_t room_at_loop(const struct pool *p, uint32_t i, enum giving what,
 {
     const struct executor *e = p->group.list[i];
     bool place = true;
+    assert(what != GIVE_PLACE || t);
     if (atomic_load_explicit(&e->away, memory_order_relaxed))
         return 0;
     if (what == GIVE_NESTED)
@@ -221,6 +226,7 @@ static uint32_t room_at_thread(const struct pool *p, uint32_t i, enum giving wha
 {
     const struct executor *e = p->group.list[i];
     bool allowed = true;
+    assert(t || (what != GIVE_PLACE && what != GIVE_NESTED));
     switch ((enum executor_accepting)atomic_load_explicit(&e->accepting, memory_order_relaxed)) {
     case ACCEPTS_ALL:
         if (what == GIVE_NESTED)
@@ -242,6 +248,7 @@ static void threads_look(struct manager *m, struct pool *p, bool cut, int *budge
     p->passed_over = cut;
     p->count = atomic_load_explicit(&m->shared->blocking_reach, memory_order_relaxed);
     p->common = atomic_load_explicit(&m->shared->blocking_common, memory_order_relaxed);
+    assert(p->count <= p->group.count);
     for (uint32_t i = 0; i < p->count; i++)
         snapshot(p, i);
     stalls_bound(p);

@@ -36,6 +36,7 @@ enum {
 /* Nobody wants its result: it need not run. */
 static void send_home(struct manager *m, struct task *t)
 {
+    assert(t->home < m->home_count);
     struct home *h = m->homes[t->home];
     TRACE(m->activator, "manager", 0, "drop task %llu", (unsigned long long)t->number);
     task_pass(t, TASK_OF_MANAGER, TASK_OF_HOME);
@@ -57,6 +58,7 @@ void manager_drop(struct manager *m, struct task *t)
 static void enqueue(struct manager *m, struct task *t)
 {
     struct pool *p = t->method->pool;
+    assert(!task_is(t, TASK_RETURNED) || t->executor);
     if (task_flagged(t)) {
         manager_drop(m, t);
         return;
@@ -176,6 +178,7 @@ static enum pass give_all(struct manager *m, struct pool *p, int *budget)
     while (goes_on && aside < ASIDE_BUDGET &&
            ((t = first_wanted(m, p, budget)) || (jobs && *budget > 0))) {
         bool of_source = jobs && job_is_next(p, t);
+        assert(!of_source || !m->jobs_stopped);
         const struct task *wanted = of_source ? NULL : t;
         struct executor *e = cls->choose(m, p, wanted);
         if (!e) {
@@ -206,6 +209,7 @@ static enum pass give_all(struct manager *m, struct pool *p, int *budget)
 static void give_or_wait(struct manager *m, struct pool *p, int *budget)
 {
     struct waker *waiting = p->waiting;
+    assert(waiting || !p->cut); /* only tasks of local executors set lines aside */
     bool announced = p->second_look && waker_announced(waiting);
     enum pass pass = give_all(m, p, budget);
     if (pass == PASS_FULL && waiting && !announced) {
@@ -251,6 +255,7 @@ static bool give_in_turn(struct manager *m)
     struct pool *p;
     int budget = GIVE_BUDGET;
     while (budget > 0 && (p = STAILQ_POP(&m->in_turn, next))) {
+        assert(p->ready && p->turn == &m->in_turn);
         p->ready = false;
         if (!p->in_line)
             give_or_wait(m, p, &budget);
@@ -314,6 +319,7 @@ static void see_to_drain(struct manager *m)
 {
     if (m->jobs_drained_told || !(m->stop_requests & STOP_DRAIN_JOBS) || m->attempts_out > 0)
         return;
+    assert(m->jobs_drained);
     m->jobs_drained_told = true;
     m->jobs_drained(m->jobs_drained_arg);
 }
@@ -329,6 +335,7 @@ static bool give_of_all(struct manager *m)
     bool cut = false;
     STAILQ_CONCAT(&round, &m->ready);
     while (budget > 0 && (p = STAILQ_POP(&round, next))) {
+        assert(p->ready && p->turn == &m->ready);
         p->ready = false;
         give_or_wait(m, p, &budget);
         if (p == first && budget < GIVE_BUDGET)
@@ -416,6 +423,7 @@ static int connect_homes(struct manager *m)
 
 int manager_connect(struct manager *m, struct home **homes, uint32_t count)
 {
+    assert(count == shared_homes(m->shared));
     m->homes = homes;
     m->home_count = count;
     if (m->workers && m->workers->open(m) != 0)

@@ -20,6 +20,7 @@ int manager_inbox_init(struct manager_inbox *in, struct ao *manager, struct acti
 {
     in->activator = activator;
     in->manager = manager;
+    assert(queue_max > 0);
     in->queue_max = queue_max;
     in->reserve = queue_max / RESERVE_PART;
     if (in->reserve < RESERVE_LEAST)
@@ -73,7 +74,10 @@ bool manager_admit(struct manager_inbox *in, const struct pool *pool, const stru
 
 void manager_dismiss(struct manager_inbox *in, const struct pool *pool, uint32_t count)
 {
-    atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(pool), memory_order_relaxed);
+    uint64_t was =
+        atomic_fetch_sub_explicit(&in->admitted, count * admitted_one(pool), memory_order_relaxed);
+    assert((uint32_t)was >= count);
+    (void)was;
 }
 
 void manager_dismiss_of(const struct tally *whose)
@@ -84,6 +88,7 @@ void manager_dismiss_of(const struct tally *whose)
 
 void manager_post(struct manager_inbox *in, struct task *t)
 {
+    assert(t->owner == TASK_OF_MANAGER);
     if (mpsc_push(&in->tasks, &t->inbox))
         manager_ask(in);
 }

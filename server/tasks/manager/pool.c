@@ -29,6 +29,7 @@ void pool_free(struct pool *p)
     struct task *t;
     if (!p)
         return;
+    assert(p->queue.aside == 0 || p->cut);
     while ((t = task_queue_pop(&p->queue)))
         task_discard(t);
     task_queue_fini(&p->queue);
@@ -42,6 +43,7 @@ void pool_free(struct pool *p)
 int pool_connect(struct pool *p, enum placement_policy policy)
 {
     bool owners = p->cls->owned;
+    assert(!p->snapshots); /* once */
     p->count = p->group.count;
     p->snapshots = calloc(p->count + 1, sizeof(struct snapshot));
     p->owners = owners ? calloc(p->count + 1, sizeof *p->owners) : NULL;

@@ -132,6 +132,7 @@ int pool_connect(struct pool *p, enum placement_policy policy);
 /* The pool has something to do: the manager's next step looks at it. */
 static inline void pool_mark_ready(struct pool *p)
 {
+    assert(p->turn);
     if (p->ready)
         return;
     p->ready = true;

@@ -32,6 +32,7 @@ static uint32_t take_back(struct manager *m, struct executor *e, uint32_t most)
         requeue(m, e, ao_of(i, struct task, item));
         count++;
     }
+    assert(count <= most);
     atomic_store_explicit(&e->given, given - count, memory_order_relaxed);
     return count;
 }
@@ -74,6 +75,7 @@ static bool runs_behind(const struct pool *p, int chosen)
 
 void stalls_note(struct manager *m, const struct pool *p, int chosen)
 {
+    assert(p->snapshots[chosen].outstanding > 0);
     if (m->stalls_watched || !runs_behind(p, chosen))
         return;
     m->stalls_watched = true;

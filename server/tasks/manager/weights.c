@@ -52,6 +52,7 @@ bool weights_await(const struct pool *p, uint32_t i, ao_time now)
 
 void weights_note(struct pool *p, int chosen)
 {
+    assert(p->weights && (uint32_t)chosen < p->count);
     struct snapshot *of = &p->snapshots[chosen];
     uint64_t given = of->history = ++p->weights[chosen].history;
     for (uint32_t i = 0; i < p->count; i++) {
