@@ -1,5 +1,7 @@
 #include "server/jobs/clock.h"
 
+#include <assert.h>
+
 #include "base/log.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/timers.h"
@@ -32,6 +34,7 @@ void clock_leapt(struct job_table *table, int64_t by)
 {
     struct jobs *jobs = ao_of(table, struct jobs, table);
     uint64_t length = by > 0 ? (uint64_t)by : (uint64_t)-by;
+    assert(!table->clock_held);
     log_warn(by > 0 ? "the clock went forward: what became due is begun"
                     : "the clock was set back: what is left of delays stays",
              LOG_UINT("seconds", length / AO_S(1)));
@@ -53,6 +56,7 @@ void clock_hold(struct jobs *jobs, bool held)
 
 void clock_recover(struct jobs *jobs)
 {
+    assert(jobs->table.clock_held);
     uint64_t last = store_committed_at(jobs->store);
     uint64_t now = table_wall_of(&jobs->table, activator_clock(jobs->activator));
     if (last <= now)

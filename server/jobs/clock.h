@@ -1,6 +1,6 @@
 /* The wall clock, when it leaps.
  *
- * Delays and deadlines sleep by the activator's clock, which no one sets and which stands still
+ * Delays and deadlines sleep by the activator's clock, which no one sets and which stops
  * while the machine is suspended.  What the wall clock is set forward, or goes on in a suspended
  * machine, counts as time that has passed: what is due is moved ahead.  When it is set back, what
  * is left of a delay stays; in the store, where due times are those of the wall clock, all are

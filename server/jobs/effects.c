@@ -1,5 +1,7 @@
 #include "server/jobs/effects.h"
 
+#include <assert.h>
+
 #include "base/tracepoint.h"
 #include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/jobs_parts.h"
@@ -19,12 +21,12 @@ static void take_back(struct jobs *jobs, struct job *job, enum store_error error
         jobs->task_lost(jobs, job);
 }
 
-/* Its first row came back: who submitted it is answered, and then it goes on. */
+/* Its first row came back: its submitters are answered, and then it goes on. */
 static void saved(struct jobs *jobs, struct job *job, enum store_error error)
 {
     waiters_job_saved(jobs, job, error);
     if (job->durable != DURABLE_FSYNC)
-        return; /* it is there already: who joined it wanted more, and was refused */
+        return; /* it is there already: submissions that joined it wanted more, and were refused */
     if (error != STORE_OK && job->saved == JOB_NEW)
         take_back(jobs, job, error);
     else if (error == STORE_OK && job_is_open(job) && job->reason == JOB_WHY_COMMIT &&
@@ -55,6 +57,7 @@ static void ended(struct jobs *jobs, struct job *job)
 
 static void gone(struct jobs *jobs, struct job *job)
 {
+    assert(!job->list && !job->attempt_task && job->orphans == 0);
     journal_remove(jobs, job);
     scheduler_forget(&jobs->sched, job);
     job_free(&jobs->table, job);
@@ -114,6 +117,7 @@ void effects_apply(struct jobs *jobs)
 {
     struct job *job;
     unsigned effects;
+    assert(!activator_current() || activator_current() == jobs->activator);
     do {
         scheduler_admit(&jobs->sched);
         if (jobs->sched.called.first)

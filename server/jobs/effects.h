@@ -1,16 +1,16 @@
 /* What follows from what has happened to jobs, in one place and one order.
  *
- * The rooms above record effects (core/transitions.h); whoever has finished a piece of work on the
- * jobs' thread (an operation, an attempt that came home, a timer, a batch of writes that came back)
- * applies them, before the next piece begins.  For each job, once:
+ * The folders record effects (core/transitions.h).  After each piece of work on the jobs' thread
+ * (an operation, an attempt that returned, a timer, a batch of writes that came back)
+ * effects_apply() applies them, before the next piece begins.  For each job, once:
  *
  *   1. its new events, and then its row, go to the store; its first row goes before them;
  *   2. the operations that wait for it are answered: submissions, cancels, waits, watches;
  *   3. its dependants are released, and it is kept for its time;
  *   4. its timer is set; or it is freed.
  *
- * and before each job, those that were granted what another gave back are queued.  At last the
- * store is told of rates that are to begin something, and who reads the feed is woken.
+ * Before each job, those that were granted what another gave back are queued.  At last the rates
+ * that are to begin something are written to the store, and the readers of the feed are woken.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_EFFECTS_H

@@ -45,7 +45,7 @@ static enum ao_verdict jobs_step(struct ao *self)
     struct jobs *jobs = ao_of(self, struct jobs, ao);
     jobs->work = 0;
     bool idle = channels_take(jobs, effects_apply);
-    jobs->work = 0; /* who came before is not put off by those who come */
+    jobs->work = 0; /* earlier clients are not put off by those that come now */
     idle &= waiters_go_on(jobs);
     effects_apply(jobs);
     idle &= journal_take(jobs) < JOURNAL_BATCH;
@@ -239,7 +239,7 @@ static bool read_event(void *arg, const struct store_event *row)
     return true;
 }
 
-/* Nothing is lost but the history of what is lost; who asks for a check is told which. */
+/* Only histories of tasks that are lost are lost with them; `ergon store check` says which. */
 static void tell_strays(const struct reading *r)
 {
     if (r->strays > 0)

@@ -40,7 +40,7 @@ struct jobs_options {
     /* Patterns, as in server/access/rights.h, of methods that workers will offer: their tasks wait
      * for that.  Borrowed; NULL: none. */
     const char *worker_methods;
-    struct tracer *tracer;             /* borrowed: that is told of spans; NULL: nobody is */
+    struct tracer *tracer;             /* borrowed: it gets the spans; NULL: there is none */
     const struct jobs_tenant *tenants; /* copied; others have the weight 1 */
     uint32_t tenant_count;
     /* Reads the options of a cron, a raw map as the store has it, into a spec that has its
@@ -103,7 +103,7 @@ const struct figure *jobs_figure(size_t n);
 /* Has the store look at its file system, as store_look() says: any thread; nothing without one. */
 void jobs_look(struct jobs *jobs);
 
-/* The tenants that have most open jobs, for who shows them: any thread.  Returns how many there are
+/* The tenants that have most open jobs, to be shown: any thread.  Returns how many there are
  * in `out`; all tenants together have *open jobs.  Names are cut where they must be. */
 enum { JOBS_TENANTS = 100 };
 struct jobs_tenant_shown {
@@ -113,7 +113,7 @@ struct jobs_tenant_shown {
 uint32_t jobs_tenants(const struct jobs *jobs, struct jobs_tenant_shown out[JOBS_TENANTS],
                       uint64_t *open);
 
-/* The queues, for who shows them: any thread, while the jobs are there.  Returns the next after
+/* The queues, to be shown: any thread, while the jobs are there.  Returns the next after
  * `before`, or the first after NULL; NULL: there are no more.  Of those that are added meanwhile
  * some are left out. */
 struct job_queue;

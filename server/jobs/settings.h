@@ -1,7 +1,7 @@
 /* What the configuration says of submitted tasks: each member is the key tasks.NAME, and
  * docs/configuration.md says what it means.
  *
- * As the key is read, 0 stands for "auto" or "off"; jobs_new() and jobs_set_limits() take numbers
+ * As the key is read, 0 means "auto" or "off"; jobs_new() and jobs_set_limits() take numbers
  * in place of "auto" (plan_jobs()). */
 #ifndef ERGON_JOBS_SETTINGS_H
 #define ERGON_JOBS_SETTINGS_H

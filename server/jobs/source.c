@@ -44,7 +44,7 @@ static void noted(void *arg, const struct attempt_note *note)
     if (jobs_have_time(jobs))
         effects_apply(jobs);
     else
-        ao_activate(&jobs->ao); /* those who watch are told of all that has come by then */
+        ao_activate(&jobs->ao); /* watchers get all that has come by then */
 }
 
 static void full(void *arg, uint32_t pool, bool is_full)

@@ -20,14 +20,14 @@ DIALECT = "who|whoever|whom|stands?|told|crews?|berths?|hires?|hired|staff|docks
 # what: (the count, the aim)
 COUNTS = {
     "files of server/": (581, 410),
-    ".c files of server/ with fewer than 60 lines": (38, 30),
+    ".c files of server/ with fewer than 60 lines": (37, 30),
     "files that include jobs_parts.h": (18, 10),
     "files that name an option of a task (keep_size)": (6, 5),
     "files that name a key (keep_failed)": (3, 3),
     "files that name a method (task.run_now)": (5, 5),
     "files that name a figure (feed_bytes)": (2, 2),
     "files of server/ whose name is a word of our own": (0, 0),
-    "words of our own in comments of server/": (183, 200),
+    "words of our own in comments of server/": (102, 200),
 }
 
 

@@ -1,8 +1,9 @@
 /* One block of memory: this header and the records, each followed by its text and its data.  The
- * oldest are dropped by moving `start`; what stands before it is used again when the end is
- * reached. */
+ * oldest are dropped by moving `start`; the bytes before it are used again when the end is reached.
+ */
 #include "server/jobs/core/history.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ struct history {
     uint32_t stored;           /* number of the first that was not pushed to the store */
     uint32_t count;            /* records */
     uint32_t start, end, size; /* bytes of `records` */
-    uint32_t hint;             /* where the last one stands that was looked up */
+    uint32_t hint;             /* where the record is that was looked up last */
     alignas(struct record) uint8_t records[];
 };
 
@@ -116,6 +117,7 @@ uint32_t history_add(struct job *job, const struct history_event *event, uint32_
         drop_oldest(h);
     if (max > 0 && with_room(job, bytes))
         append(job->history, event, text, data);
+    assert(job->history->stored <= job->history->next);
     return job->history->next++;
 }
 

@@ -1,10 +1,13 @@
 #include "server/jobs/core/history_reload.h"
 
+#include <assert.h>
+
 #include "server/jobs/core/history.h"
 
 void history_remember(struct job_table *table, struct job *job, const struct history_event *event)
 {
     size_t was = history_bytes(job);
+    assert(event->seq > 1); /* 1 is the submission, which the row says */
     history_skip(job, event->seq);
     history_add(job, event, table->history_max);
     history_mark_stored(job);

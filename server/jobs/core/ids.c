@@ -1,5 +1,7 @@
 #include "server/jobs/core/ids.h"
 
+#include <assert.h>
+
 #define EPOCH_MS UINT64_C(1577836800000) /* of 1 January 2020, Unix */
 #define EPOCH_US (EPOCH_MS * 1000)
 
@@ -43,6 +45,7 @@ uint64_t stamp_next(uint64_t *last, uint64_t unix_ns)
     uint64_t us = unix_ns / 1000;
     us = us > EPOCH_US ? us - EPOCH_US : 0;
     *last = us > *last ? us : *last + 1;
+    assert(*last < UINT64_C(1) << 53);
     return *last;
 }
 

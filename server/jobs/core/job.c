@@ -25,6 +25,7 @@ void job_list_insert(struct job_list *list, struct job *job, struct job *near)
         job_list_push(list, job);
         return;
     }
+    assert(!near || near->list == list);
     struct job *next = near ? near : list->first; /* at the end some job arrived later */
     while (next->arrival <= job->arrival)
         next = next->next;
@@ -51,6 +52,7 @@ void job_list_remove(struct job *job)
     struct job_list *list = job->list;
     if (!list)
         return;
+    assert(job->prev ? job->prev->next == job : list->first == job);
     *(job->prev ? &job->prev->next : &list->first) = job->next;
     *(job->next ? &job->next->prev : &list->last) = job->prev;
     list->count--;

@@ -1,8 +1,8 @@
 /* One job: a submitted task, from its submission until it is forgotten; and the lists that it can
- * stand in.  Thread: the jobs'.  Nothing here blocks.
+ * be in.  Thread: the jobs'.  Nothing here blocks.
  *
- * A million jobs wait on a normal day.  So what most jobs do not have stands in `more`, which
- * exists only when one of its fields is needed. */
+ * A million jobs wait on a normal day.  So what most jobs do not have is in `more`, which exists
+ * only when one of its fields is needed. */
 #ifndef ERGON_JOBS_JOB_H
 #define ERGON_JOBS_JOB_H
 
@@ -38,13 +38,13 @@ void job_list_push(struct job_list *list, struct job *job); /* at the end */
 /* By arrival, behind those that arrived as early; searched from `near`, or from the first. */
 void job_list_insert(struct job_list *list, struct job *job, struct job *near);
 struct job *job_list_pop(struct job_list *list); /* NULL when empty */
-void job_list_remove(struct job *job); /* from the list that it stands in; of none a no-op */
+void job_list_remove(struct job *job);           /* from its list; in none a no-op */
 
 /* What depends on what: one edge per id of `after` and `after_any` that is still open. */
 struct dependency {
     struct job *waits;
     struct job *on;             /* NULL: it has ended */
-    struct dependency *prev_on; /* edges of who is waited for; before the first: the last */
+    struct dependency *prev_on; /* edges to the same job; before the first: the last */
     struct dependency *next_on; /* NULL: it is the last */
     bool any;                   /* however it ends */
 };
@@ -97,7 +97,7 @@ struct job_more {
     uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count, after_any_count;
-    bool is_late;     /* it stands in `late` */
+    bool is_late;     /* it is in `late` of its limit */
     bool releasing;   /* it has ended, and its dependents are being released */
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint8_t losses;   /* of workers that had it, one after another, as outcome.h counts them */
@@ -121,26 +121,26 @@ enum job_flag {
     JOB_CANCEL = 32,        /* it is to be cancelled when its attempt returns */
     JOB_CRON = 64,          /* a cron made it */
     JOB_FOREGROUND = 128,   /* task.call made it: it ends with its last waiter */
-    JOB_ENQUEUED = 256,     /* it stands in the fair queue of its pool */
+    JOB_ENQUEUED = 256,     /* it is in the fair queue of its pool */
     JOB_DIRTY = 512,        /* it has changed since the write that is on its way was made */
     JOB_UNSAVED = 1024,     /* its last write failed, and is tried again */
     JOB_QUARANTINED = 2048, /* it has the one place that there is for suspects */
     /* It was read back after its end, and its history lacks what its row tells: see
      * history_complete(). */
     JOB_NOT_REPLAYED = 4096,
-    /* A write is to make it fsync, and who joined it waits for that: see harden() in submit.c. */
+    /* A write is to make it fsync, and submissions that joined it wait for that: see harden() in
+     * submit.c. */
     JOB_HARDENING = 8192,
     JOB_FROM_MEMORY = 16384, /* while it hardens: before, it was in no file */
     JOB_REWRITE = 32768      /* its options have changed since a write of them was made */
 };
 
 /* What has happened to a job, and is still to be acted upon.  job_set_state() and its neighbours
- * record effects; effects_apply() (effects.h) applies them, in the order in which they stand here.
- */
+ * record effects; effects_apply() (effects.h) applies them, in this order. */
 enum job_effect {
     EFFECT_HISTORY = 1,      /* events were added: they are stored, and its watchers see them */
     EFFECT_WRITE = 2,        /* its row is to say something else than the last write */
-    EFFECT_SAVED = 4,        /* its first row came back: who submitted it is answered */
+    EFFECT_SAVED = 4,        /* its first row came back: its submitters are answered */
     EFFECT_CANCEL_SAVED = 8, /* a write that may hold its cancel came back: that is answered */
     EFFECT_ENDED = 16,       /* waiters are answered, dependants released, it is kept for a time */
     EFFECT_TIMER = 32,       /* its next time may be another */
@@ -151,7 +151,7 @@ enum job_effect {
 struct job {
     struct ao timer; /* sleeps until the next time that counts: due, deadline, timeout, keep */
     struct job *prev, *next;           /* in `list` */
-    struct job_list *list;             /* where it stands; NULL: nowhere */
+    struct job_list *list;             /* the list that it is in; NULL: none */
     uint64_t arrival;                  /* its number among all that joined a queue; 0: before all */
     struct job *all_prev, *all_next;   /* all jobs, by id */
     struct job *open_prev, *open_next; /* open: those of its queue, by id; open_jobs.h */
@@ -196,9 +196,9 @@ struct job {
     uint32_t failures;      /* that the retries are counted by */
     uint32_t retries;
     uint16_t orphans; /* attempts that are out and do not count any more */
-    uint16_t pending; /* writes on their way that point into it: 0 or 1 */
+    uint16_t pending; /* writes on their way that point into it: 0 or 1; 2 at a stop */
     uint16_t flags;   /* enum job_flag */
-    uint8_t effects;  /* enum job_effect; 0: it stands in no list of effects */
+    uint8_t effects;  /* enum job_effect; 0: it is in no list of effects */
     uint8_t state;    /* enum job_state, or JOB_NEW; only job_set_state() writes it */
     uint8_t reason;   /* enum job_reason; likewise */
     uint8_t priority;
@@ -213,7 +213,7 @@ struct job {
     uint8_t looks;      /* times that the attempt that is out was found not to have begun */
 };
 
-/* Bodies of up to so many bytes stand behind the job, in steps of so many. */
+/* Bodies of up to so many bytes are behind the job, in steps of so many. */
 enum {
     JOB_BODY_STEP = 32,
     JOB_BODY_IN_PLACE = 512,
@@ -261,8 +261,8 @@ static inline bool job_is_open(const struct job *job)
 }
 
 /* What its row is to say of its state: RUNNING while an attempt is out and known to have begun, the
- * end that is under way, or QUEUED for all else that is open, since where that stands is found out
- * again when it is read back. */
+ * end that is under way, or QUEUED for all else that is open, since the place of
+ * that is found again when it is read back. */
 static inline enum job_state job_row_state(const struct job *job)
 {
     if (job_is(job, JOB_ENDING))
@@ -274,9 +274,7 @@ static inline enum job_state job_row_state(const struct job *job)
                : (enum job_state)job->state;
 }
 
-/* How often workers were lost that had it, as life/outcome.h counts that, since one of them
- * answered.
- */
+/* How often workers that had it were lost since one answered, as life/outcome.h counts. */
 static inline uint32_t job_losses(const struct job *job)
 {
     return job->more ? job->more->losses : 0;
@@ -303,7 +301,7 @@ void job_result_free(struct job *job);
 /* The extras of a job, made with their defaults when it has none; NULL without memory. */
 struct job_more *job_more(struct job *job);
 
-/* The part of a spec that stands in the extras. */
+/* Sets the part of a spec that the extras hold. */
 void job_more_set(struct job_more *more, const struct job_spec *spec);
 /* What the job was submitted with, the defaults included. */
 struct job_policy job_policy(const struct job *job);

@@ -1,8 +1,8 @@
-/* What somebody wants of a task: method, parameters and options, checked, with the defaults filled
- * in.
+/* What a submission wants of a task: method, parameters and options, checked, with the defaults
+ * filled in.
  *
- * Pure data, for any thread.  What the spans and `after` point to is borrowed: it stays the
- * property of who filled the spec. */
+ * Pure data, for any thread.  What the spans and `after` point to is borrowed: it belongs to
+ * the code that filled the spec. */
 #ifndef ERGON_JOBS_JOB_SPEC_H
 #define ERGON_JOBS_JOB_SPEC_H
 
@@ -41,7 +41,7 @@ struct job_spec {
     JOB_POLICY_MEMBERS
     uint8_t priority;                 /* 9 goes first */
     uint8_t durable;                  /* enum job_durable */
-    struct trace_context traceparent; /* of who submits it, or none */
+    struct trace_context traceparent; /* of the submitter, or none */
     struct span tracestate;
     struct block *message; /* in which all spans lie: a new job takes it over; NULL: it copies */
 };

@@ -31,8 +31,8 @@ static uint64_t part_of(const struct kept_table *all, const struct kept *k)
     return bytes > least ? bytes : least;
 }
 
-/* Who goes before all others may keep more, and who goes before nobody may keep less: that changes
- * no order, so neither is taken out. */
+/* The first tenant of the order may keep more, and one without any behind it may keep less: the
+ * order does not change, so neither is taken out. */
 static void place(struct kept_table *all, struct kept *k)
 {
     uint64_t was = k->part, part = part_of(all, k);
@@ -58,6 +58,7 @@ static void weigh(struct kept_table *all, struct kept *k, enum kept_kind kind, u
 {
     k->bytes[kind] += more;
     all->bytes[kind] += more;
+    assert(k->bytes[kind] <= all->bytes[kind]);
     counter_add(&all->shown, more);
     place(all, k);
 }
@@ -101,6 +102,7 @@ struct kept *kept_most(const struct kept_table *all)
 
 void kept_set_aside(struct kept_table *all, struct kept *k)
 {
+    assert(k->part > 0); /* a tenant that keeps nothing is not in the order */
     pairing_remove(&all->most, &k->place);
 }
 

@@ -1,12 +1,12 @@
-/* What each tenant keeps: its jobs that have ended, in the order of their end, and who keeps the
- * most.  Those that failed or are dead stand apart from the others, so that neither push the others
- * out.
+/* What each tenant keeps: its jobs that have ended, in the order of their end; and the tenant that
+ * keeps the most.  Jobs that failed or are dead are kept apart from the others, so that neither
+ * kind pushes out the other.
  *
  * A tenant's part is what its kept jobs take, in bytes, each of them counted for `least` at least.
- * So whoever fills the number of jobs that there may be keeps as much as who fills their memory.
+ * So a tenant that fills the number of jobs counts for as much as one that fills their memory.
  *
- * Adding, removing and weighing cost O(1) for who keeps the most or keeps more than before, and
- * O(log n) amortised for n tenants else; nothing takes memory.  Thread: the jobs'. */
+ * Adding, removing and weighing cost O(1) for the tenant that keeps the most, or more than before,
+ * and else O(log n) amortised for n tenants; nothing takes memory.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_KEPT_H
 #define ERGON_JOBS_KEPT_H
 
@@ -33,7 +33,7 @@ struct kept_table {
 
 void kept_init(struct kept_table *all, uint64_t least);
 
-/* The job has ended, and stands in no list; it takes so many bytes. */
+/* The job has ended, and is in no list; it takes so many bytes. */
 void kept_add(struct kept_table *all, struct kept *k, enum kept_kind kind, struct job *job,
               size_t bytes);
 /* The job is kept, and takes so many bytes. */
@@ -46,7 +46,7 @@ void kept_put_off(struct kept *k, struct job *job);
 
 /* Does the tenant keep this job? */
 bool kept_has(const struct kept *k, const struct job *job);
-/* Who keeps the most; NULL: nobody keeps anything. */
+/* The tenant that keeps the most; NULL: no job is kept. */
 struct kept *kept_most(const struct kept_table *all);
 /* Takes a tenant out of the order, so that kept_most() finds the next; and puts it back. */
 void kept_set_aside(struct kept_table *all, struct kept *k);

@@ -1,5 +1,7 @@
 #include "server/jobs/core/keys.h"
 
+#include <assert.h>
+
 #include "base/siphash.h"
 
 void key_table_init(struct key_table *t, const uint64_t seed[2])
@@ -39,6 +41,7 @@ struct job *key_find(const struct key_table *t, struct span tenant, struct span 
 
 void key_add(struct key_table *t, struct key_link *link)
 {
+    assert(link->name.len > 0 && link->job);
     link->link.hash = hash_of(t, link->tenant, link->scope, link->name);
     hash_add(&t->names, &link->link);
 }

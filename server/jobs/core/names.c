@@ -1,5 +1,7 @@
 #include "server/jobs/core/names.h"
 
+#include <assert.h>
+
 #include "base/siphash.h"
 #include "server/tasks/registry.h"
 
@@ -63,8 +65,11 @@ static void tenant_free(struct job_table *table, struct tenant *t)
 /* One with a weight was named by the configuration, and stays. */
 void table_tenant_unref(struct job_table *table, struct tenant *t)
 {
+    assert(t->jobs > 0);
     if (--t->jobs > 0 || t->weight != 1 || table->tenants.count <= TENANTS_IDLE)
         return;
+    assert(t->open == 0 && t->open_bytes == 0 && kept_bytes(t->kept.bytes) == 0);
+    assert(t->limits == 0 && t->rates == 0 && t->crons == 0);
     hash_remove(&table->tenants, &t->link);
     if (table->recent_tenant == t)
         table->recent_tenant = NULL;
@@ -80,10 +85,12 @@ void tenant_show_open(struct job_table *table, struct tenant *t)
 void tenant_count_open(struct job_table *table, const struct job *job, bool open)
 {
     uint64_t sign = open ? 1 : (uint64_t)-1, bytes = sign * job_bytes(job);
+    assert(open || job->tenant->open > 0);
     job->tenant->open += (uint32_t)sign;
     job->tenant->open_bytes += bytes;
     table->open += sign;
     table->open_bytes += bytes;
+    assert(job->tenant->open <= table->open && job->tenant->open_bytes <= table->open_bytes);
     tenant_show_open(table, job->tenant);
 }
 

@@ -38,6 +38,8 @@ void open_jobs_add(struct open_jobs *open, struct job *job)
     struct job *before =
         !open->last || open->last->id < job->id ? open->last : find_before(open, job);
     struct job *next = before ? before->open_next : open->first;
+    assert(!job->open_prev && !job->open_next && open->first != job);
+    assert((!before || before->id < job->id) && (!next || job->id < next->id));
     job->open_prev = before;
     job->open_next = next;
     *(next ? &next->open_prev : &open->last) = job;

@@ -1,6 +1,5 @@
 /* The open jobs of one queue in the order of their ids, which is that of their submission.  So the
- * oldest is known at any time, however many jobs of other queues, or that have ended, stand before
- * it.
+ * oldest is known at any time, however many jobs of other queues, or that have ended, are older.
  *
  * A job joins at the end when it is placed for the first time, and leaves when it ends: some thirty
  * instructions in its life.  The links take no memory that a job had not before: it reaches its
@@ -25,9 +24,9 @@ struct open_jobs {
     counter oldest;           /* when the first was submitted, Unix ns; 0: there is none */
 };
 
-/* The job, which has come to an open state, and stands in the list of all. */
+/* Adds the job, which has come to an open state, and is in the list of all. */
 void open_jobs_add(struct open_jobs *open, struct job *job);
-/* The job, which is in no open state any more, or is about to leave the list of all. */
+/* Removes the job, which is in no open state any more, or is about to leave the list of all. */
 void open_jobs_remove(struct open_jobs *open, struct job *job);
 
 #endif

@@ -89,7 +89,7 @@ ao_time table_time_after(struct job_table *table, ao_time duration)
 
 /* --- The memory of a job --- */
 
-/* A body of a usual size stands behind the job, in one cell. */
+/* A body of a usual size is behind the job, in one cell. */
 static struct job *make(struct job_table *table, size_t body)
 {
     bool in_place = body <= JOB_BODY_IN_PLACE;
@@ -309,6 +309,7 @@ struct job *table_find(const struct job_table *table, uint64_t id)
 void table_enter(struct job_table *table, struct job *job)
 {
     assert(!table->last || table->last->id < job->id);
+    assert(job->state == JOB_NEW && !job->list);
     job->all_prev = table->last;
     *(table->last ? &table->last->all_next : &table->first) = job;
     table->last = job;
@@ -371,6 +372,7 @@ void table_leave(struct job_table *table, struct job *job)
     hash_remove(&table->ids, &job->by_id);
     table->count--;
     table->bytes -= job_bytes(job);
+    assert(table->open <= table->count && table->open_bytes <= table->bytes);
     counter_set(&table->shown_tasks, table->count);
     counter_set(&table->shown_bytes, table->bytes);
 }
@@ -389,6 +391,7 @@ void table_weigh_part(struct job_table *table, const struct job *job, size_t was
         job->tenant->open_bytes += is - was;
         table->open_bytes += is - was;
     }
+    assert(table->bytes == table->open_bytes + kept_bytes(table->kept.bytes));
     counter_set(&table->shown_bytes, table->bytes);
 }
 
@@ -397,6 +400,7 @@ void table_weigh_other(struct job_table *table, struct tenant *tenant, size_t wa
     table->bytes += is - was;
     table->open_bytes += is - was;
     tenant->open_bytes += is - was;
+    assert(tenant->open_bytes <= table->open_bytes && table->open_bytes <= table->bytes);
     counter_set(&table->shown_bytes, table->bytes);
 }
 

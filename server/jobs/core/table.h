@@ -1,5 +1,5 @@
 /* The table of jobs: all jobs, by id and by key; their queues and tenants; how many there are of
- * each state, and what they weigh.  It knows neither store nor executors nor who waits for a job:
+ * each state, and what they weigh.  It knows neither store nor executors nor the waiters of a job:
  * what has happened to a job is recorded as effects, which others apply (effects.h).
  *
  * Thread: the jobs', which is the manager's activator.  Nothing here blocks. */
@@ -77,7 +77,7 @@ struct named_events {
 /* One owner of work.  A share is made when it is first needed, and freed with the tenant. */
 struct tenant {
     struct hash_link link; /* first */
-    uint32_t weight;       /* jobs in a turn; stands still while something of it is queued */
+    uint32_t weight;       /* jobs in a turn; does not change while a job of it is queued */
     uint32_t jobs;         /* that name it; and rates, names of crons, semaphores, events */
     uint32_t crons;        /* names that it has given to crons */
     uint32_t semaphores;   /* that it has */

@@ -1,5 +1,6 @@
 #include "server/jobs/core/tenant_board.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void write_name(struct tenant_place *place, struct span name)
@@ -11,10 +12,10 @@ static void write_name(struct tenant_place *place, struct span name)
     if (len > 0)
         memcpy(words, name.at, len);
     atomic_store_explicit(&place->version, version + 1, memory_order_relaxed);
-    /* Release: who reads a word of this name finds at least that version behind it. */
+    /* Release: a thread that reads a word of this name reads at least that version after it. */
     for (unsigned i = 0; i < TENANT_NAME_WORDS; i++)
         atomic_store_explicit(&place->name[i], words[i], memory_order_release);
-    /* Release: who reads this version finds the whole name. */
+    /* Release: a thread that reads this version reads the whole name. */
     atomic_store_explicit(&place->version, version + 2, memory_order_release);
 }
 
@@ -76,6 +77,7 @@ void tenant_board_note(struct tenant_board *board, uint16_t *mark, struct span n
 {
     if (*mark == 0)
         seek_place(board, mark, name, open);
+    assert(*mark == 0 || board->owners[*mark - 1] == mark);
     if (*mark != 0)
         counter_set(&board->places[*mark - 1].open, open);
 }
@@ -84,6 +86,7 @@ void tenant_board_leave(struct tenant_board *board, uint16_t *mark)
 {
     if (*mark == 0)
         return;
+    assert(board->owners[*mark - 1] == mark);
     counter_set(&board->places[*mark - 1].open, 0);
     write_name(&board->places[*mark - 1], span_of("", 0));
     board->owners[*mark - 1] = NULL;

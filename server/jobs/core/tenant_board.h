@@ -1,7 +1,7 @@
 /* The tenants that have most open jobs, for other threads to show: a place each for at most
  * TENANT_PLACES, and how many jobs are open in all.
  *
- * Who comes first gets a place, and keeps it until another has more than twice as many; so the
+ * The first tenants get the places, and keep them until another has more than twice as many; so the
  * choice costs little, and is not quite the first hundred.
  *
  * Thread: the jobs', but for tenant_board_read(). */
@@ -17,7 +17,8 @@ enum { TENANT_PLACES = 100, TENANT_NAME_WORDS = 16, TENANT_NAME_SHOWN = 8 * TENA
 
 struct tenant_place {
     /* Even, and one more than before while the name changes: acquire and release of it, and of each
-     * word of the name, so that who finds it the same before and after has read one name. */
+     * word of the name, so that a thread that finds it the same before and after has read one name.
+     */
     _Atomic uint64_t version;
     _Atomic uint64_t name[TENANT_NAME_WORDS]; /* a text that ends in NUL, cut where it must be */
     counter open;                             /* jobs */
@@ -36,8 +37,8 @@ void tenant_board_note(struct tenant_board *board, uint16_t *mark, struct span n
 /* The tenant goes. */
 void tenant_board_leave(struct tenant_board *board, uint16_t *mark);
 
-/* Any thread: who has this place, and how many jobs of it are open; false: nobody, or its name
- * changes just now. */
+/* Any thread: the tenant of this place, and how many of its jobs are open; false: there is none, or
+ * its name changes just now. */
 bool tenant_board_read(const struct tenant_board *board, unsigned place,
                        char name[TENANT_NAME_SHOWN], uint64_t *open);
 

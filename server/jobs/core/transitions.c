@@ -54,6 +54,7 @@ static void log_move(const struct job *job, enum job_state state, enum job_reaso
 static void count(struct job_table *table, struct job *job, enum job_state state)
 {
     if (job->state != JOB_NEW) {
+        assert(counter_read(&job->queue->by_state[job->state]) > 0);
         counter_add(&job->queue->by_state[job->state], (uint64_t)-1);
         counter_add(&table->by_state[job->state], (uint64_t)-1);
     } else if (job->durable != DURABLE_NONE) {
@@ -128,7 +129,7 @@ static void note(struct job_table *table, struct job *job, enum job_state was)
     }
 }
 
-/* What its spans are told by: see sched/spans.h. */
+/* Notes what its spans are made of: see sched/spans.h. */
 static void note_trace(struct job_table *table, struct job_trace *trace, enum job_state was,
                        enum job_state state)
 {
@@ -182,6 +183,9 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
     bool open = job_state_open(state), first = is_placed_first(job) && open;
     bool was_open = job_state_open((enum job_state)was); /* JOB_NEW is no open state */
     assert(moves[was] & 1 << state || was == state);
+    assert(!activator_current() || activator_current() == table->activator);
+    assert(open || (!job->list && !job->attempt_task));
+    assert(open || !job_is(job, JOB_ENQUEUED | JOB_HAS_PERMIT | JOB_HAS_TOKEN));
     trace(table, job, state, reason);
     if (log_has(LOG_DEBUG))
         log_move(job, state, reason);

@@ -96,6 +96,8 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
         struct job *job = rests ? NULL : fair_queue_take(&jobs->queue);
         if (!job)
             return false;
+        assert(job_is(job, JOB_ENQUEUED) && queue_pool(job->queue) == pool);
+        assert(job->state == JOB_QUEUED && !job_is(job, JOB_CANCEL));
         job_unmark(job, JOB_ENQUEUED);
         if (!may_start(s, job))
             continue;
@@ -112,6 +114,7 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
 void attempts_given(struct scheduler *s, struct job *job, struct task *t,
                     const struct attempt_mark *mark)
 {
+    assert(out_is_assigned(s, job) && !job->attempt_task);
     if (t) {
         job->attempt_task = t;
         return;
@@ -132,6 +135,7 @@ static bool is_no_answer(const struct attempt_end *r)
 static void orphan_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     char text[96];
+    assert(job->orphans > 0);
     job->orphans--;
     if (!is_no_answer(r)) {
         counter_add(&s->fenced, 1);
@@ -186,6 +190,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
 {
     struct job *job = r->owner;
     bool is_assigned = out_is_assigned(s, job) && r->attempt == job->attempt + 1;
+    assert(r->attempt > 0 && r->attempt <= job->attempt + is_assigned);
     if (is_assigned && r->loss == LOSS_UNSENT) {
         unsent(s, job, r->mark);
         return;
@@ -267,7 +272,7 @@ void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 {
     struct pool_jobs *jobs = full ? pool_table_get(&s->pools, pool, s->settings->ageing)
                                   : pool_table_find(&s->pools, pool);
-    if (!jobs) /* without memory nobody is taken back for who goes first */
+    if (!jobs) /* without memory no job is taken back for one that goes before it */
         return;
     jobs->full = full;
     out_overtake(s, jobs);

@@ -5,9 +5,8 @@
  * An attempt that does not count any more is an orphan: its job is somewhere else, and only waits
  * for it to come home before it is forgotten.
  *
- * Thread: the jobs'.  Nothing here blocks or fails.  What the first seven functions mean, what
- * their arguments hold, and what false says, stands at struct job_source
- * (server/tasks/job_source.h). */
+ * Thread: the jobs'.  Nothing here blocks or fails.  struct job_source (server/tasks/job_source.h)
+ * says what the first seven functions mean, what their arguments hold, and what false says. */
 #ifndef ERGON_JOBS_ATTEMPTS_H
 #define ERGON_JOBS_ATTEMPTS_H
 

@@ -19,7 +19,7 @@ static void write(struct scheduler *s, struct job *job)
         job_effect(s->table, job, EFFECT_WRITE);
 }
 
-/* In the queue it stands behind those that have been of this priority before.  What is assigned is
+/* In the queue it goes behind the jobs that have been of this priority before.  What is assigned is
  * counted by its level (out.h), which therefore stays until it is taken back. */
 static void set_priority(struct scheduler *s, struct job *job, uint8_t priority)
 {
@@ -67,6 +67,8 @@ static void postpone(struct scheduler *s, struct job *job, const struct job_chan
 /* The priority first: where its time puts it, it goes by that. */
 void job_change(struct scheduler *s, struct job *job, const struct job_change *change)
 {
+    assert(job_waits(job));
+    assert(change->priority == CHANGE_NO_PRIORITY || change->priority <= SPEC_PRIORITY_MAX);
     if (change->priority != CHANGE_NO_PRIORITY && change->priority != job->priority)
         set_priority(s, job, change->priority);
     if (change->timed && job_waits(job))

@@ -18,8 +18,8 @@ struct job_change {
  * or is to be cancelled. */
 bool job_waits(const struct job *job);
 
-/* Of a job that waits.  It stands then where it belongs: one whose time has come in its queue, or
- * in the line of its limit or rate, behind those of its new priority. */
+/* Changes a job that waits, and sends it where it belongs: one whose time has come to its queue, or
+ * to the line of its limit or rate, behind those of its new priority. */
 void job_change(struct scheduler *s, struct job *job, const struct job_change *change);
 
 /* One that waits for a time waits for it no more.  False: it does not wait for a time, and nothing

@@ -1,5 +1,6 @@
 #include "server/jobs/life/outcome.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static bool says_something(const struct scheduler *s, const struct attempt_end *
 void loss_settle(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     char why[WHY_MAX];
+    assert(!job->attempt_task && !job->list && r->loss != LOSS_NONE);
     struct span cut = utf8_cut(r->why, sizeof why - 1);
     snprintf(why, sizeof why, "%.*s", (int)cut.len, (const char *)cut.at);
     if (job_is(job, JOB_CANCEL)) {
@@ -159,6 +161,7 @@ void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, c
                     const char *text)
 {
     char line[JOB_LINE_MAX];
+    assert(!job->attempt_task && !job->list && job_is_open(job));
     snprintf(line, sizeof line, "%s: %s", code, text);
     job->failures += job->failures < JOB_COUNT_MAX;
     job_note(s->table, job, what, line);
@@ -219,6 +222,7 @@ static void succeeded(struct scheduler *s, struct job *job, struct outcome *outc
 
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
+    assert(!job->attempt_task && !job->list && r->attempt == job->attempt);
     loss_forget(job);
     if (job_is(job, JOB_CANCEL)) {
         job_end(s, job, JOB_CANCELLED, NULL, NULL);
@@ -248,7 +252,7 @@ bool job_cancel(struct scheduler *s, struct job *job)
     }
     job_mark(job, JOB_CANCEL);
     if (more)
-        key_remove(&s->table->shared, &more->coalesce); /* who comes now wants another run */
+        key_remove(&s->table->shared, &more->coalesce); /* a later submission gets another run */
     if (!job->attempt_task || out_recall(s, job)) {
         job_end(s, job, JOB_CANCELLED, NULL, NULL);
         return true;

@@ -25,12 +25,12 @@ bool backoff_is_permanent(const char *code);
  *
  * Such an attempt says nothing of its task, so it is interrupted, as one is when the server stops:
  * it costs no retry, its permit is free, and the next attempt comes at once, before others.  But a
- * task may be the cause, and bring down whoever takes it.  So losses are counted, one after
- * another: a loss in company, of a worker that had other tasks too, counts one, and one that was
- * alone counts three, since there is nobody else to suspect; but the first counts one, for a worker
- * of a single slot that is taken away says nothing of what it ran.  At `tasks.losses` the task is
- * dead.  From the second loss on the next attempt waits, for 1 s, doubled up to a minute, half of
- * which is left to chance: that also parts the task from those that it was lost with.
+ * task may be the cause, and bring down each worker that takes it.  So losses are counted, one
+ * after another: a loss in company, of a worker that had other tasks too, counts one, and one that
+ * was alone counts three, since there is nobody else to suspect; but the first counts one, for a
+ * worker of a single slot that is taken away says nothing of what it ran.  At `tasks.losses` the
+ * task is dead.  From the second loss on the next attempt waits, for 1 s, doubled up to a minute,
+ * half of which is left to chance: that also parts the task from those that it was lost with.
  *
  * An answer, whatever it says, shows that a worker outlived the task: the losses before it count no
  * more.  So does task.retry.
@@ -59,9 +59,9 @@ void outcome_returned(struct scheduler *s, struct job *job, const struct attempt
 void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, const char *code,
                     const char *text);
 
-/* One who wanted the job wants it no more.  True: nobody is left, and the job is cancelled, or will
- * be when its attempt has returned.  False: others share the run, or the job has ended already.
- */
+/* One submitter wants the job no more.  True: no submitter is left, and the job is cancelled, or
+ * will be when its attempt has returned.  False: others share the run, or the job has ended
+ * already. */
 bool job_cancel(struct scheduler *s, struct job *job);
 
 /* Runs an ended job again, as new.  False: it is open, or done, and nothing has changed. */

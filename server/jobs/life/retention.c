@@ -1,5 +1,6 @@
 #include "server/jobs/life/retention.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -42,6 +43,7 @@ void retention_add(struct scheduler *s, struct job *job)
 {
     struct job_table *table = s->table;
     ao_time keep = keep_of(s, job);
+    assert(!job_state_open((enum job_state)job->state) && job->ended > 0);
     tenant_count_open(table, job, false);
     kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
     uint64_t now = table_wall_of(table, table_now(table)),
@@ -60,6 +62,7 @@ void retention_remove(struct job_table *table, struct job *job)
 
 void retention_forget(struct job_table *table, struct job *job)
 {
+    assert(!job_state_open((enum job_state)job->state));
     if (is_referred_to(job)) {
         job->due = table_time_after(table, AO_MS(BUSY_PAUSE_MS));
         job_effect(table, job, EFFECT_TIMER);

@@ -59,7 +59,7 @@ bool room_trim(struct jobs *jobs);
 
 /* May a tenant hold `held` of something, while so much is `free`?  With a share of 80 %, four times
  * as much as is free: alone it gets 80 % of all, of two each gets four ninths, and whatever the
- * others hold, who comes later finds room. */
+ * others hold, a later tenant finds room. */
 bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free);
 
 #endif

@@ -1,5 +1,6 @@
 #include "server/jobs/life/submit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -121,6 +122,7 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
                              char *text, size_t size)
 {
     struct job *job = out->job;
+    assert(job->more); /* it was found by a name */
     bool changes = out->coalesced || changes_keep(job, spec);
     enum ergon_error wrong = harden(jobs, job, spec, changes, text, size);
     if (wrong != ERGON_OK)
@@ -213,12 +215,12 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
 /* Its limit, its rate and what it comes after, which only a job with extras may have.  The limit
  * and the rate come last: a submission that is refused does not change their numbers. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
-                                  const struct submitter *who, struct submitted *out, char *text,
+                                  const struct submitter *rights, struct submitted *out, char *text,
                                   size_t size)
 {
     const struct dependent any = {0};
-    enum ergon_error wrong =
-        dependencies_join(jobs_scheduler(jobs), job, spec, who ? &who->waits : &any, text, size);
+    enum ergon_error wrong = dependencies_join(jobs_scheduler(jobs), job, spec,
+                                               rights ? &rights->waits : &any, text, size);
     if (wrong == ERGON_OK && !admission_join(jobs_scheduler(jobs), job, spec))
         return ERGON_E_MEMORY;
     out->numbers = numbers_wait(job);
@@ -226,18 +228,19 @@ static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const stru
 }
 
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
-                                 const struct submitter *who, struct submitted *out, char *text,
+                                 const struct submitter *rights, struct submitted *out, char *text,
                                  size_t size)
 {
     struct job_table *table = jobs_table(jobs);
     struct job_spec sampled;
+    assert(table->next_id > 0 && !table->recovering);
     if (spans_begin(jobs_scheduler(jobs), spec, table->next_id, &sampled))
         spec = &sampled;
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
     enum ergon_error wrong =
-        job->more ? hold_back(jobs, job, spec, who, out, text, size) : ERGON_OK;
+        job->more ? hold_back(jobs, job, spec, rights, out, text, size) : ERGON_OK;
     if (wrong != ERGON_OK) {
         scheduler_forget(jobs_scheduler(jobs), job);
         job_free(table, job);
@@ -256,12 +259,12 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
 }
 
 enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
-                            const struct submitter *who, struct submitted *out, char *text,
+                            const struct submitter *rights, struct submitted *out, char *text,
                             size_t size)
 {
     *out = (struct submitted){0};
     bool exists = find_existing(jobs, spec, out);
-    if (exists && who && !who->may_join(who->arg, out->job))
+    if (exists && rights && !rights->may_join(rights->arg, out->job))
         return refuse(ERGON_E_DENIED, text, size,
                       "there is a task of this %s already, and it is none that you may submit; "
                       "choose another",
@@ -269,7 +272,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
     if (exists)
         return join(jobs, spec, out, text, size);
     enum ergon_error error = check(jobs, spec, text, size);
-    return error == ERGON_OK ? take_new(jobs, spec, who, out, text, size) : error;
+    return error == ERGON_OK ? take_new(jobs, spec, rights, out, text, size) : error;
 }
 
 /* --- Taken back --- */
@@ -277,6 +280,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 void job_take_back(struct jobs *jobs, struct job *job, const char *why)
 {
     struct job_table *table = jobs_table(jobs);
+    assert(job->durable == DURABLE_FSYNC && job->saved == JOB_NEW);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)

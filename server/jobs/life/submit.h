@@ -19,21 +19,21 @@ struct submitted {
     bool numbers;
 };
 
-/* May `arg` have to do with a job that another has submitted?  Who joins one by a key reads its
- * result, whichever method gave it. */
+/* The rights of the submitter: which jobs of others it may join, and wait for.  A submitter that
+ * joins a job by a key reads its result, whichever method gave it. */
 struct submitter {
     bool (*may_join)(const void *arg, const struct job *job);
     struct dependent waits; /* for which jobs it may have its own wait */
     const void *arg;
 };
 
-/* `who` NULL: the server itself, which may join any, and wait for any.
+/* `rights` NULL: the server itself submits, and may join any job, and wait for any.
  * ERGON_OK: `out` is filled; the spec's spans were copied, or its message is a new job's.  A
  * durable job is on disk when it gets EFFECT_SAVED.  Else no job was made, and a text says what is
  * wrong and what to do; but to make room, jobs that have ended may have been forgotten:
  *
  *   DRAINING    the server stops, or the queue is drained
- *   DENIED      the spec's key is that of a job which `who` may not join
+ *   DENIED      the spec's key is that of a job that the submitter may not join
  *   NO_METHOD   neither a module nor a worker has ever offered the method, as far as it is known,
  *               and none is expected to
  *   NO_EXECUTOR  no executor of the server runs its kind
@@ -46,13 +46,13 @@ struct submitter {
  *               the job that is there already
  *   MEMORY */
 enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
-                            const struct submitter *who, struct submitted *out, char *text,
+                            const struct submitter *rights, struct submitted *out, char *text,
                             size_t size);
 
-/* It was submitted by this connection, or by none (0): for who looks (base/tracepoint.h). */
+/* For tracepoints (base/tracepoint.h): this connection, or none (0), submitted the job. */
 void job_trace_submit(const struct job *job, uint64_t conn);
 
-/* Who joined a job that was there already has it now, as durable as wanted. */
+/* The submission of this spec has joined a job, which is as durable as wanted now. */
 void job_joined(struct job *job, const struct job_spec *spec);
 
 /* The store did not take the first row of an fsync job, and its submitters have been answered: now

@@ -97,7 +97,7 @@ static void time_out(struct scheduler *s, struct job *job)
     outcome_failed(s, job, JOB_EVENT_TIMED_OUT, "DEADLINE", text);
 }
 
-/* Its handler should have begun by now.  So what it stands behind takes long: it goes back into the
+/* Its handler should have begun by now.  So the tasks before it take long: it goes back into the
  * queue, where another executor finds it, and holds nothing.  The next look comes after twice the
  * time, so that an executor that only comes slowly to what it is given does come to it. */
 static void look(struct scheduler *s, struct job *job)

@@ -215,6 +215,7 @@ struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
 void codec_write_free(struct jobs *jobs, struct store_op *write)
 {
     struct record *r = ao_of(write, struct record, write);
+    assert(jobs_journal(jobs)->under_way > 0);
     jobs_journal(jobs)->under_way--;
     if (r->alone)
         free(r);
@@ -238,6 +239,7 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     table_look_at_clock(
         jobs_table(jobs)); /* a leap changes what is written: not in the midst of it */
     bool put = job_is(job, JOB_SUBMITTING), anew = codec_is_anew(job);
+    assert(job->durable != DURABLE_NONE && job->saved_attempt <= job->attempt);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =
         codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);

@@ -10,7 +10,7 @@
 
 struct jobs;
 
-/* As the file has it: 0 stands for none. */
+/* As the file has it: 0 means none. */
 static inline uint64_t codec_duration(ao_time duration)
 {
     return duration == AO_NEVER ? 0 : duration;

@@ -1,5 +1,6 @@
 #include "server/jobs/persist/journal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -44,6 +45,7 @@ static void mark_unsaved(struct jobs *jobs, struct job *job)
 
 static void clear_unsaved(struct jobs *jobs, struct job *job)
 {
+    assert(!job_is(job, JOB_UNSAVED) || jobs_journal(jobs)->unsaved > 0);
     if (job_is(job, JOB_UNSAVED))
         jobs_journal(jobs)->unsaved--;
     job_unmark(job, JOB_UNSAVED);
@@ -138,6 +140,7 @@ void journal_flush(struct jobs *jobs)
 
 void journal_remove(struct jobs *jobs, struct job *job)
 {
+    assert(job->pending == 0); /* no write that comes back points to it */
     clear_unsaved(jobs, job);
     board_forget(jobs_scheduler(jobs)->board, job);
     if (jobs_journal(jobs)->unsaved_at == job)
@@ -198,9 +201,9 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
     return true;
 }
 
-/* A wait has no text, and a row no column for reasons: the name of the reason stands there, which
- * is what people would look for (replay_event() reads it back).  A row of an earlier version has
- * neither, and stays so. */
+/* A wait has no text, and a row no column for reasons: so the text of a wait is the name of its
+ * reason, which people would look for (replay_event() reads it back).  A row of an earlier version
+ * has neither, and stays so. */
 static struct span text_of(const struct history_event *event)
 {
     bool reason =
@@ -286,6 +289,7 @@ static void go_on(struct jobs *jobs, struct job *job)
 /* An attempt that was under way as the row was written may end later. */
 static void note_attempt(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
+    assert(row->attempt <= job->attempt);
     job->saved = row->state;
     job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
     board_saved(jobs_scheduler(jobs)->board, job);
@@ -367,9 +371,9 @@ static void give_up(struct jobs *jobs, struct job *job)
     go_on_in_memory(jobs, job);
 }
 
-/* Who joined it is refused, and it is what it was before: so it may begin, if it was not fsync.
- * True: that was in no file, and is in none now.  Where its first row was taken, and not what was
- * written behind it, it stays in the file, as async. */
+/* Submissions that joined it are refused, and it is as durable as before: so it may begin, if it
+ * was not fsync.  True: it was in no file, and is in none now.  If its first row was taken, and not
+ * what was written behind it, it stays in the file, as async. */
 static bool soften(struct jobs *jobs, struct job *job)
 {
     bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_NEW;
@@ -408,6 +412,7 @@ static void row_back(struct jobs *jobs, struct store_op *write)
 {
     struct job *job = write->owner;
     journal_notice(jobs, write);
+    assert(job->pending > 0 && table_find(jobs_table(jobs), job->id) == job);
     job->pending--;
     if (write->error == STORE_OK)
         row_saved(jobs, job, write);
@@ -436,7 +441,7 @@ ao_time journal_resave(struct jobs *jobs)
     int budget = jobs_store_usable(jobs) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
     struct job *job = journal->unsaved_at ? journal->unsaved_at : jobs_table(jobs)->first;
     if (journal->unsaved == 0) {
-        journal->error = STORE_OK; /* whoever submits next finds out */
+        journal->error = STORE_OK; /* the next submission finds out */
         return AO_NEVER;
     }
     for (; job && budget > 0 && visits > 0; job = job->all_next, visits--)

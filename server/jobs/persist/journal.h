@@ -24,7 +24,7 @@ struct journal {
     uint64_t failures;      /* writes that came back with another error than STORE_REFUSED */
     uint64_t unsaved;       /* jobs whose last write failed: it is tried again */
     struct job *unsaved_at; /* where the search for such goes on; NULL: at the first */
-    struct ao retry;        /* sleeps until the next try; who steps it calls journal_resave() */
+    struct ao retry;        /* sleeps until the next try; its step calls journal_resave() */
     uint64_t rows_below; /* id: of rows below, what changes is added to `rows_open`; 0: of none */
     uint64_t rows_open;
     uint64_t last_rate; /* the highest row of a rate */

@@ -1,5 +1,7 @@
 #include "server/jobs/persist/limit_rows.h"
 
+#include <assert.h>
+
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
@@ -77,6 +79,7 @@ bool limit_rows_recover(struct jobs *jobs, const struct store_rate *row)
         return false;
     if (limit->row == 0)
         tenant->jobs++;
+    assert(jobs_table(jobs)->recovering && row->id > 0);
     limit->row = row->id;
     limit->row_at = row->noted_at;
     limit->moved = true;

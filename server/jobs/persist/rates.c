@@ -1,5 +1,7 @@
 #include "server/jobs/persist/rates.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
@@ -60,22 +62,25 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
     row->noted_at = limit_rows_time(jobs);
 }
 
-/* --- Told --- */
+/* --- Written --- */
 
 /* Rows are numbered upwards, and read back in this order: the newest is the last of the list.  Of
  * two rows of one rate, as an import may make them, the later counts. */
 static void set_row(struct jobs *jobs, struct rate *r, uint64_t row)
 {
+    struct rate_rows *rows = &jobs_scheduler(jobs)->notes.rows;
     if (r->note.row > 0)
-        TAILQ_REMOVE(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);
+        TAILQ_REMOVE(rows, r, note.by_row);
+    assert(TAILQ_EMPTY(rows) || TAILQ_LAST(rows, rate_rows)->note.row < row);
     r->note.row = row;
-    TAILQ_INSERT_TAIL(&jobs_scheduler(jobs)->notes.rows, r, note.by_row);
+    TAILQ_INSERT_TAIL(rows, r, note.by_row);
 }
 
 static void told(struct jobs *jobs, struct store_op *write)
 {
     struct rate *r = write->owner;
     journal_notice(jobs, write);
+    assert(r->note.writes > 0);
     r->note.writes--;
     r->note.stale |= write->error != STORE_OK;
     if (r->note.writes == 0)
@@ -88,7 +93,7 @@ static void forgotten(struct jobs *jobs, struct store_op *write)
     journal_notice(jobs, write);
 }
 
-/* What nobody waits for is promised no longer. */
+/* A start that no job waits for is promised no longer. */
 static uint32_t to_promise(struct rate *r, ao_time now)
 {
     bool needed = r->held > 0 || gate_has_lines(&r->gate) || r->gate.called > 0;
@@ -196,6 +201,7 @@ bool rates_recover(struct jobs *jobs, const struct store_rate *row)
     ao_time now = activator_clock(jobs_activator(jobs));
     uint64_t wall = table_wall(jobs_table(jobs));
     ao_time since = wall > row->noted_at ? wall - row->noted_at : 0;
+    assert(jobs_table(jobs)->recovering && row->id > 0);
     if (!r)
         return false;
     for (size_t at = 0; at + PAIR <= row->starts.len; at += PAIR) {

@@ -1,5 +1,6 @@
 #include "server/jobs/persist/recover.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +41,7 @@ static bool is_said(uint8_t what)
     return what == JOB_EVENT_PROGRESS || what == JOB_EVENT_PARTIAL;
 }
 
-/* Its text, or what stands in its place. */
+/* Its text, or what the row has in place of one. */
 static void read_text(struct history_event *event, struct span text)
 {
     if (job_event_is_wait((enum job_event)event->what))
@@ -140,7 +141,8 @@ bool recover_queue(struct jobs *jobs, const struct store_queue *row)
     struct job_queue *q = table_queue(jobs_table(jobs), row->method);
     if (!q)
         return false;
-    if (error != ERGON_OK) /* there are as many as there may be: it waits for who registers it */
+    if (error !=
+        ERGON_OK) /* there are as many as there may be: it waits until a worker registers it */
         log_warn("a method that workers offered is not known until one does again",
                  LOG_STR("method", (const char *)q->name.at),
                  LOG_STR("reason", error_meaning(error)));
@@ -295,6 +297,7 @@ static void enter(struct jobs *jobs, struct job *job, enum job_state state)
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure)
 {
     struct job_spec spec;
+    assert(jobs_table(jobs)->recovering);
     *failure = "a task in the store has a state that is none";
     if (row->state >= JOB_STATE_COUNT)
         return false;
@@ -348,6 +351,7 @@ int recover_board(struct jobs *jobs, char *error, size_t size)
 {
     const struct board_memory memory = {.arg = jobs_store(jobs), .segment = segment};
     enum store_board was;
+    assert(!jobs_scheduler(jobs)->board && jobs_table(jobs)->count == 0);
     if (store_board_open(jobs_store(jobs), &was, error, size) != 0)
         return -1;
     struct board *board = jobs_scheduler(jobs)->board = board_new(&memory);
@@ -434,9 +438,9 @@ static void interrupted(struct jobs *jobs, struct job *job)
     job_end(jobs_scheduler(jobs), job, JOB_DEAD, "QUARANTINED", text);
 }
 
-/* Tasks of methods that neither a module nor a worker has wait for who registers them: so these are
- * known, and more tasks of them are taken.  But not of any number: strangers may have chosen the
- * names, and most of those that there may be are left to workers. */
+/* Tasks of methods that neither a module nor a worker offers wait until a worker registers: so
+ * these methods become known, and more tasks of them are accepted.  But only a tenth of all names,
+ * since strangers may have chosen them: the others are left to workers. */
 static void intern_open(struct jobs *jobs)
 {
     uint32_t left = INTERNED_MOST;
@@ -493,6 +497,7 @@ static struct late find_late(const struct jobs *jobs, ao_time now)
 
 static void go_on(struct jobs *jobs, struct job *job)
 {
+    assert(job->state == JOB_NEW && !job_is(job, JOB_ENDING));
     job->arrival = 0;
     if (has_run(job))
         interrupted(jobs, job);
@@ -509,6 +514,7 @@ static void late_go_on(struct jobs *jobs, struct late *late, uint64_t until)
 
 void recover_go_on(struct jobs *jobs)
 {
+    assert(!jobs_table(jobs)->recovering && !jobs_table(jobs)->clock_held);
     for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         if (job->state == JOB_NEW)
             relink(jobs, job);

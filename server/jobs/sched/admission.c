@@ -1,5 +1,7 @@
 #include "server/jobs/sched/admission.h"
 
+#include <assert.h>
+
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/lines.h"
@@ -240,6 +242,7 @@ void admission_settle(struct scheduler *s, struct job *job)
     struct line *settled = line_of_pool(s->limits, line, queue_pool(job->queue));
     if (!settled)
         return;
+    assert(job->more->claim.stands == STANDS_NOWHERE); /* without a pool no job is picked */
     job->more->claim.line = settled;
     line_unref(s->limits, line);
 }

@@ -134,6 +134,7 @@ bool board_is_crash(const struct board_place *place)
 
 struct board_place *board_take(struct board *b, struct job *job, uint32_t attempt)
 {
+    assert(attempt > job->saved_attempt); /* else board_saved() would free it too early */
     if (!b->free && !grow(b))
         return NULL;
     struct board_place *place = b->free;

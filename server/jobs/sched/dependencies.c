@@ -37,7 +37,7 @@ static bool link_one(struct job *job, struct job *on, bool any)
     struct dependencies *after = of ? edges_of(job->more) : NULL;
     if (!after)
         return false;
-    assert(after->count < after->room);
+    assert(after->count < after->room && on->id < job->id); /* so there is no circle */
     struct dependency *edge = &after->of[after->count++];
     *edge = (struct dependency){.waits = job, .on = on, .any = any};
     after->open++;
@@ -180,6 +180,7 @@ enum ergon_error dependencies_check_durable(const struct job *job, char *text, s
 static void release(struct scheduler *s, struct job *on, struct dependency *edge)
 {
     struct job *waits = edge->waits;
+    assert(waits->more->after && waits->more->after->open > 0);
     if (on->state != JOB_DONE && !edge->any && waits->more->after_failed == 0)
         waits->more->after_failed = on->id;
     unlink_on(edge);
@@ -197,6 +198,7 @@ void dependencies_ended(struct scheduler *s, struct job *job)
 {
     if (!job->more || !job->more->dependents)
         return;
+    assert(!job->more->releasing);
     job->more->releasing = true;
     job->more->next_releasing = NULL;
     *(s->releasing ? &s->releasing_last->more->next_releasing : &s->releasing) = job;

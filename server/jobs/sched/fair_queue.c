@@ -79,6 +79,7 @@ static void share_leave(struct fair_level *level, struct fair_share *s)
 {
     level->shares--;
     level->weights -= weight_of(s);
+    assert(level->shares > 0 || level->weights == 0); /* no weight changed meanwhile */
     ring_remove(s);
 }
 
@@ -132,6 +133,7 @@ static void leave(struct fair_queue *p, struct fair_share *s, struct job *job)
 void fair_queue_remove(struct fair_queue *p, struct job *job)
 {
     struct fair_share *s = share_of(p, job);
+    assert(job->list == &s->jobs); /* neither its level nor its pool has changed */
     leave(p, s, job);
     if (s->jobs.count == 0)
         share_leave(&p->levels[job->level], s);
@@ -159,6 +161,7 @@ static struct job *take_of(struct fair_queue *p, struct fair_level *level)
     bool fresh = level->fresh && (!level->was_fresh || !level->turn);
     struct fair_share *s = fresh ? level->fresh : level->turn;
     struct job *job = s->jobs.first;
+    assert(job && &p->levels[job->level] == level);
     leave(p, s, job);
     level->was_fresh = fresh;
     level->served++;
@@ -205,6 +208,7 @@ struct job *fair_queue_take(struct fair_queue *p)
 void fair_queue_served(struct fair_queue *p, struct job *job, ao_time now)
 {
     int top = fair_queue_top(p);
+    assert(!job->list && job->level == job->priority);
     p->levels[job->level].since = now;
     p->was_aged = top > job->level;
     if (p->was_aged)
@@ -227,6 +231,7 @@ void fair_place(const struct fair_queue *p, const struct job *job, uint32_t max,
 {
     const struct fair_share *s = share_of(p, job);
     const struct fair_level *level = &p->levels[job->level];
+    assert(job->list == &s->jobs);
     uint32_t own = own_before(job, max);
     *out = (struct fair_place){.own = own,
                                .own_is_least = own >= max,

@@ -186,6 +186,7 @@ static struct limit *limit_named(struct limit_table *t, struct tenant *tenant, s
 
 static void set_max(struct limit *limit, uint32_t max)
 {
+    assert(max > 0);
     limit->moved |= limit->max != 0 && limit->max != max;
     limit->max = max;
 }
@@ -248,6 +249,7 @@ struct rate *rate_get(struct limit_table *t, struct tenant *tenant, struct span 
 
 void limit_drop(struct limit_table *t, struct limit *limit)
 {
+    assert(limit->refs == 0);
     if (limit->listed)
         LIST_REMOVE(limit, to_note);
     gate_fini(&limit->gate);
@@ -399,6 +401,7 @@ struct line *line_of_pool(struct limit_table *t, const struct line *line, uint32
 
 void line_unref(struct limit_table *t, struct line *line)
 {
+    assert(line->refs > 0);
     if (--line->refs > 0)
         return;
     assert(!line->at && !line->claims.root && line->called == 0);

@@ -136,6 +136,7 @@ static struct gate *other_gate(const struct line *line, const struct gate *g)
 static void put_in(struct claim *c, struct gate *g)
 {
     struct line *line = c->line;
+    assert(c->stands == STANDS_NOWHERE);
     stand_at(line, NULL);
     set_rank(c);
     c->stands = STANDS_IN_LINE;
@@ -148,6 +149,7 @@ static void take_out(struct claim *c)
 {
     struct line *line = c->line;
     struct gate *g = line->at;
+    assert(g && line->count > 0);
     stand_at(line, NULL);
     pairing_remove(&line->claims, &c->in_line);
     line->count--;
@@ -159,6 +161,7 @@ static void take_out(struct claim *c)
 static void count_at(struct line *line, struct gate *g, uint32_t count, bool called)
 {
     struct gate_side *side = side_at(line, g);
+    assert(called || (side->called >= count && g->called >= count));
     side->called = called ? side->called + count : side->called - count;
     g->called = called ? g->called + count : g->called - count;
 }
@@ -272,6 +275,7 @@ void limit_give(struct job *job)
 
 void rate_give(struct job *job)
 {
+    assert(!job_is(job, JOB_HAS_TOKEN) || job->more->claim.line->rate->held > 0);
     if (job_is(job, JOB_HAS_TOKEN))
         job->more->claim.line->rate->held--;
     job_unmark(job, JOB_HAS_TOKEN);

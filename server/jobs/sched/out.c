@@ -18,7 +18,9 @@ enum {
 
 static void leave_assigned(struct scheduler *s, struct job *job)
 {
-    pool_table_of(&s->pools, job)->assigned_at[job->level]--;
+    struct pool_jobs *pool = pool_table_of(&s->pools, job);
+    assert(pool->assigned_at[job->level] > 0); /* its level is the one that it was picked with */
+    pool->assigned_at[job->level]--;
     job_list_remove(job);
 }
 
@@ -35,6 +37,7 @@ static void look_later(struct scheduler *s, struct job *job)
 void out_add(struct scheduler *s, struct job *job)
 {
     struct pool_jobs *pool = pool_table_of(&s->pools, job);
+    assert(!job->attempt_task);
     job_list_push(&pool->assigned, job);
     pool->assigned_at[job->level]++;
     look_later(s, job);
@@ -42,6 +45,7 @@ void out_add(struct scheduler *s, struct job *job)
 
 void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *mark)
 {
+    assert(out_is_assigned(s, job));
     leave_assigned(s, job);
     job->attempt_task = NULL;
     job->until = AO_NEVER;
@@ -54,7 +58,7 @@ void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *m
 
 void out_began(struct scheduler *s, struct job *job, ao_time at)
 {
-    assert(out_is_assigned(s, job));
+    assert(out_is_assigned(s, job) && job->attempt < JOB_COUNT_MAX);
     leave_assigned(s, job);
     job_list_push(&s->running, job);
     job->attempt++;

@@ -1,12 +1,14 @@
 #include "server/jobs/sched/queueing.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 #include "base/tracepoint.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/quarantine.h"
-#include <stdlib.h>
 
 enum { MEMORY_PAUSE_MS = 100 };
 
@@ -44,6 +46,7 @@ void job_enqueue(struct scheduler *s, struct job *job, bool front)
 {
     uint32_t pool = queue_pool(job->queue);
     enum held_kind kind = front ? HELD_CALLED : HELD_NEW;
+    assert(!job->list && !job->attempt_task && !job_is(job, JOB_ENQUEUED | JOB_ENDING));
     if (!front)
         arrive(s, job);
     if (!queue_runs(job->queue)) {
@@ -120,6 +123,7 @@ void job_set_error(struct scheduler *s, struct job *job, const char *code, const
 void job_end(struct scheduler *s, struct job *job, enum job_state state, const char *code,
              const char *text)
 {
+    assert(!job_state_open(state));
     if (!job_is_open(job))
         return;
     job_dequeue(s, job);
@@ -138,6 +142,7 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
 
 void job_end_saved(struct scheduler *s, struct job *job)
 {
+    assert(job_is(job, JOB_ENDING) && !job_state_open((enum job_state)job->ending));
     job_set_state(s->table, job, (enum job_state)job->ending, JOB_WHY_ENDED);
     job_unmark(job, JOB_ENDING);
 }

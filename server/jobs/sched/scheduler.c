@@ -134,6 +134,7 @@ int scheduler_init(struct scheduler *s, const struct scheduler_options *options)
 
 void scheduler_fini(struct scheduler *s)
 {
+    assert(!s->running.first && !s->granted.first && !s->released.first && !s->suspects.first);
     if (s->limits)
         admission_fini(s);
     limit_table_free(s->limits);

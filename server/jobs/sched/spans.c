@@ -1,5 +1,7 @@
 #include "server/jobs/sched/spans.h"
 
+#include <assert.h>
+
 #include "server/jobs/core/ids.h"
 #include "server/tracing/tracer.h"
 
@@ -54,6 +56,7 @@ struct told {
 
 static void add(struct told *t, const char *key, struct span text, int64_t number)
 {
+    assert(t->span.attribute_count < COMMON + OWN_MAX);
     t->attributes[t->span.attribute_count++] =
         (struct otlp_attribute){.key = key, .text = text, .number = number};
 }

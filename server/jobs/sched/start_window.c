@@ -89,6 +89,7 @@ void start_window_pass(struct start_window *w, struct start_rate rate, ao_time n
         w->first = (w->first + 1) & (w->room - 1);
         w->length--;
     }
+    assert(w->length > 0 || w->count == 0);
 }
 
 uint32_t start_window_free(const struct start_window *w, struct start_rate rate, uint64_t promised)
