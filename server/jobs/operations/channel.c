@@ -42,13 +42,16 @@ static struct operation *operation_of(struct operation_item *item)
 
 static void came_back(struct jobs_channel *ch, struct operation *op)
 {
-    if (op->answered && (!op->gone || op->dropped_back))
-        ch->port.answered(ch->port.arg, op);
+    if (!op->answered || (op->gone && !op->dropped_back))
+        return;
+    assert(op->channel == ch && !op->waiting.held && !op->waiting.at);
+    ch->port.answered(ch->port.arg, op);
 }
 
 /* A dropped operation gets no push any more, and its class does not wait for this one. */
 static void take_push(struct jobs_channel *ch, struct operation *op)
 {
+    assert(op->push.events);
     if (!op->gone)
         ch->port.pushed(ch->port.arg, op);
     blob_unref(op->push.events);
@@ -65,9 +68,11 @@ static void receive(struct jobs_channel *ch, struct operation_item *item)
         take_push(ch, op);
         return;
     case ITEM_DROP:
+        assert(op->gone && !op->dropped_back);
         op->dropped_back = true;
         break;
     default:
+        assert(!op->answered); /* each operation is answered once */
         op->answered = true;
         break;
     }
@@ -121,6 +126,7 @@ struct slab *channel_cells(struct jobs_channel *ch)
 
 void channel_give(struct jobs_channel *ch, struct operation *op)
 {
+    assert(!op->channel && (!op->cells || op->cells == &ch->cells));
     op->item.kind = ITEM_OPERATION;
     op->channel = ch;
     lane_push(&ch->in, &op->item.item);
@@ -147,6 +153,7 @@ static bool serve_item(struct jobs *jobs, struct operation_item *item)
         return true;
     }
     if (item->kind == ITEM_PUSH) {
+        assert(op->waiting.held); /* it is not answered before its push is back */
         op->cls->push_taken(jobs, op);
         return true;
     }
@@ -166,6 +173,7 @@ static bool line_up(struct jobs *jobs, struct jobs_channel *ch)
     struct lane_item *item = NULL;
     for (uint32_t i = 0; i < LANE && (item = lane_take(&ch->in)); i++) {
         struct operation *op = operation_of(item_of(item));
+        assert(op->channel == ch);
         op->line = turns_push(&jobs->turns, op->line, item_of(item));
     }
     lane_release(&ch->in);
@@ -219,6 +227,7 @@ void channel_return(struct operation *op)
 
 void channel_push(struct operation *op)
 {
+    assert(op->push.events && op->waiting.held && op->cls->push_taken);
     op->push.item.kind = ITEM_PUSH;
     lane_push(&op->channel->out, &op->push.item.item);
 }

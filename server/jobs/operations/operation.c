@@ -36,7 +36,8 @@ void operation_free(struct operation *op)
 {
     if (!op)
         return;
-    assert(!op->act); /* the rpc layer has recorded it */
+    assert(!op->act);                                 /* the rpc layer has recorded it */
+    assert(!op->waiting.at && !op->waiting.due.next); /* no list of the jobs has it */
     if (op->cls->fini)
         op->cls->fini(op);
     pack_fini(&op->reply.result);
@@ -52,6 +53,7 @@ void operation_free(struct operation *op)
 
 uint8_t *operation_room(struct operation *op, size_t bytes)
 {
+    assert(!op->memory.at); /* called once: there is no second room */
     if (bytes <= sizeof op->room)
         return op->room;
     op->memory = block_new(bytes);
@@ -79,6 +81,8 @@ void operation_finish(struct operation *op)
 {
     struct operation_reply *reply = &op->reply;
     assert(!op->waiting.held);
+    assert(!op->waiting.at && !op->waiting.due.next);
+    assert(!op->cls->due || !op->poll.timer.cls); /* its timer belongs to the jobs' thread */
     if (reply->result.failed && reply->error == ERGON_OK) {
         reply->error = ERGON_E_MEMORY;
         snprintf(reply->text, sizeof reply->text, "%s", error_meaning(ERGON_E_MEMORY));
@@ -89,6 +93,7 @@ void operation_finish(struct operation *op)
 void operation_refuse(struct operation *op, enum ergon_error error, const char *format, ...)
 {
     va_list args;
+    assert(error != ERGON_OK);
     op->reply.error = error;
     va_start(args, format);
     vsnprintf(op->reply.text, sizeof op->reply.text, format, args);

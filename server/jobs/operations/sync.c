@@ -1,5 +1,7 @@
 #include "server/jobs/operations/sync.h"
 
+#include <assert.h>
+
 #include "server/jobs/accessors.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
@@ -39,6 +41,7 @@ static void begin_round(struct jobs *jobs)
     struct sync *sync = jobs_sync(jobs);
     struct store_op *write = codec_write_new(jobs, STORE_SYNC, 0, back);
     struct operation *next;
+    assert(!sync->under_way && !sync->riding);
     if (write) {
         sync->riding = sync->next;
         sync->next = NULL;
@@ -63,11 +66,13 @@ static void back(struct jobs *jobs, struct store_op *write)
 {
     struct sync *sync = jobs_sync(jobs);
     struct operation *next, *op = sync->riding;
+    assert(sync->under_way && op); /* one round at a time, and none without an operation */
     journal_notice(jobs, write);
     sync->riding = NULL;
     sync->under_way = false;
     for (; op; op = next) {
         next = op->next;
+        assert(op->sync.rounds > 0 && op->sync.failures <= jobs_journal(jobs)->failures);
         if (--op->sync.rounds == 0 || write->error != STORE_OK)
             answer(jobs, op);
         else
@@ -80,6 +85,7 @@ static void back(struct jobs *jobs, struct store_op *write)
 void sync_answer(struct jobs *jobs, struct operation *op)
 {
     struct sync *sync = jobs_sync(jobs);
+    assert(!op->waiting.held); /* a drop does not find it: it comes back with its round */
     if (!jobs_store(jobs)) {
         operation_finish(op);
         return;

@@ -41,6 +41,7 @@ static bool reach(struct turns *t, uint32_t line)
 static void stand_last(struct turns *t, uint32_t line)
 {
     struct turn_line *l = line_of(t, line);
+    assert(!l->waits && l->first);
     if (t->waiting == 0)
         t->first = line;
     else
@@ -54,6 +55,7 @@ static void stand_last(struct turns *t, uint32_t line)
 static void leave(struct turns *t)
 {
     struct turn_line *l = line_of(t, t->first);
+    assert(l->waits && t->waiting > 0);
     t->first = l->next;
     t->waiting--;
     l->waits = false;
@@ -101,6 +103,7 @@ struct operation_item *turns_take(struct turns *t)
 void turns_put_back(struct turns *t, struct operation_item *item)
 {
     struct turn_line *l = line_of(t, t->first);
+    assert(l->waits); /* turns_take() leaves its queue first until it is charged */
     item->next = l->first;
     if (!l->first)
         l->last = item;
@@ -111,6 +114,7 @@ void turns_put_back(struct turns *t, struct operation_item *item)
 void turns_charge(struct turns *t, uint32_t work)
 {
     struct turn_line *l = line_of(t, t->first);
+    assert(t->waiting > 0 && l->left > 0);
     l->left -= (int32_t)(work < WORK_MAX ? work : WORK_MAX);
     if (l->first)
         return;

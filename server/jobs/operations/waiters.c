@@ -1,5 +1,6 @@
 #include "server/jobs/operations/waiters.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/jobs/accessors.h"
@@ -23,6 +24,7 @@ static bool stands_at(const struct operation *op, const struct job *job)
 bool waiters_join(struct operation *op, struct job *job)
 {
     struct waiting *waiting = &op->waiting;
+    assert(op->channel && !waiting->due.next); /* one that is due was answered, or waits on */
     if (stands_at(op, job))
         return true;
     struct waiter *w = waiting->at ? malloc(sizeof *w) : &op->first_waiter;
@@ -43,12 +45,16 @@ static void leave_pass(struct waiters_pass *pass, const struct waiter *w)
 {
     if (pass->next == w)
         pass->next = w->next_of_job;
-    if (pass->job == w->job && !w->job->waits)
-        *pass = (struct waiters_pass){0};
+    if (pass->job != w->job || w->job->waits)
+        return;
+    assert(!pass->next);
+    *pass = (struct waiters_pass){0};
 }
 
 static void unlink_waiter(const struct waiter *w)
 {
+    assert(w->prev_of_job ? w->prev_of_job->next_of_job == w : w->job->waits == w);
+    assert(!w->next_of_job || w->next_of_job->prev_of_job == w);
     if (w->prev_of_job)
         w->prev_of_job->next_of_job = w->next_of_job;
     else
@@ -125,6 +131,7 @@ static void put_off(struct jobs *jobs, struct operation *op)
 
 static void call_due(struct jobs *jobs, struct operation *op)
 {
+    assert(op->waiting.held && op->cls->due);
     jobs_worked(jobs, DUE_WORK);
     op->cls->due(jobs, op);
 }
@@ -168,6 +175,7 @@ static bool pass_go_on(struct jobs *jobs)
             continue;
         }
         struct waiter *w = pass->next;
+        assert(w->job == pass->job);
         pass->next = behind(w);
         tell_growth(jobs, w);
     }
@@ -192,6 +200,7 @@ bool waiters_go_on(struct jobs *jobs)
 static enum ao_verdict time_is_over(struct ao *self)
 {
     struct operation *op = ao_of(self, struct operation, poll.timer);
+    assert(op->waiting.held);
     op->waiting.over = true;
     put_off(op->poll.jobs, op);
     return AO_DONE;
@@ -201,6 +210,7 @@ static const struct ao_class timer_class = {.name = "long poll", .step = time_is
 
 bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 {
+    assert(op->cls->due && op->waiting.held && !op->poll.timer.cls);
     if (timeout == 0 || jobs_scheduler(jobs)->stopping)
         return false;
     op->poll.jobs = jobs;
@@ -221,6 +231,7 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 
 void waiters_job_ended(struct jobs *jobs, struct job *job)
 {
+    assert(!job_state_open((enum job_state)job->state));
     for (EACH_WAITER(w, job)) {
         jobs_worked(jobs, 1);
         if (w->op->cls->job_ended)
@@ -267,12 +278,14 @@ void waiters_job_goes(struct jobs *jobs, struct job *job)
 
 static void dismiss(struct operation *op)
 {
+    assert(op->waiting.held && op->waiting.at);
     waiters_leave(op);
     operation_refuse_plain(op, ERGON_E_DRAINING);
 }
 
 void waiters_server_stops(struct jobs *jobs, bool cancel)
 {
+    assert(jobs_scheduler(jobs)->stopping); /* no long poll begins from here on */
     for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         for (EACH_WAITER(w, job)) {
             struct operation *op = w->op;

@@ -7,6 +7,7 @@
  * under way is answered with it, since its answer holds for the moment at which it ends. */
 #include "server/jobs/verbs/audit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -171,6 +172,7 @@ static void rows_counted(struct jobs *jobs, struct store_op *write);
 
 static void end_rows(struct jobs *jobs, struct audit *au, enum store_error error)
 {
+    assert(!au->rows_done);
     au->rows_done = true;
     au->rows_error = error;
     au->rows_open = jobs_journal(jobs)->rows_open;
@@ -194,6 +196,7 @@ static void rows_counted(struct jobs *jobs, struct store_op *write)
     if (!au)
         return;
     if (write->error == STORE_OK) {
+        assert(write->audit.next == 0 || write->audit.next > write->audit.from);
         jobs_journal(jobs)->rows_open += write->audit.open;
         jobs_journal(jobs)->rows_below = write->audit.next;
         au->counters = write->audit.counters;
@@ -217,6 +220,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     au->operations = op;
     if (*jobs_audit(jobs))
         return;
+    assert(!jobs_table(jobs)->census); /* of the audit alone */
     *jobs_audit(jobs) = au;
     job_census_begin(&au->census, jobs_table(jobs)->first);
     jobs_table(jobs)->census = &au->census;
@@ -236,6 +240,7 @@ bool audit_go_on(struct jobs *jobs)
     bool walked = job_census_walk(&au->census, WALK_BUDGET);
     if (!walked || !au->rows_done)
         return walked; /* rows_counted() goes on with the rows */
+    assert(jobs_table(jobs)->census == &au->census && au->operations);
     *jobs_audit(jobs) = NULL;
     jobs_table(jobs)->census = NULL;
     while ((op = au->operations)) {

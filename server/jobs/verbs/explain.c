@@ -2,6 +2,7 @@
  * figures that belong to it are looked up now. */
 #include "server/jobs/verbs/explain.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -351,13 +352,25 @@ static uint32_t place_in(const struct job_list *list, const struct job *job)
     return before;
 }
 
+/* A job that waits for a limit or a rate is in a line, which names both that it asks for. */
+static const struct limit *limit_of(const struct job *job)
+{
+    assert(job->more && job->more->claim.line && job->more->claim.line->limit);
+    return job->more->claim.line->limit;
+}
+
+static const struct rate *rate_of(const struct job *job)
+{
+    assert(job->more && job->more->claim.line && job->more->claim.line->rate);
+    return job->more->claim.line->rate;
+}
+
 /* Packs the jobs that have permits of its limit. */
 static void pack_running(const struct question *q, const struct job *of, struct pack *p)
 {
     const struct job *found[NAMED_MAX];
     uint32_t looks = PLACE_MAX, named = 0;
-    uint32_t count =
-        limit_jobs(jobs_scheduler(q->jobs), of->more->claim.line->limit, found, NAMED_MAX, &looks);
+    uint32_t count = limit_jobs(jobs_scheduler(q->jobs), limit_of(of), found, NAMED_MAX, &looks);
     char id[ID_TEXT_SIZE];
 
     jobs_worked(q->jobs, PLACE_MAX - looks);
@@ -389,7 +402,7 @@ static void pack_held(const struct limit *limit, struct pack *p)
 
 static void pack_limit(const struct question *q, struct job *job, struct pack *p)
 {
-    const struct limit *limit = job->more->claim.line->limit;
+    const struct limit *limit = limit_of(job);
 
     pack_key_span(p, "key", limit->key.name);
     pack_key_uint(p, "limit", limit->max);
@@ -402,7 +415,7 @@ static void pack_limit(const struct question *q, struct job *job, struct pack *p
 
 static void say_limit(const struct question *q, struct job *job, char *text, size_t size)
 {
-    const struct limit *limit = job->more->claim.line->limit;
+    const struct limit *limit = limit_of(job);
     bool counts_tasks = !limit->semaphore && job->more->claim.want == 1;
 
     if (!counts_tasks)
@@ -428,7 +441,7 @@ static ao_time refill_of(const struct question *q, const struct job *job)
 static void pack_rate(const struct question *q, struct job *job, struct pack *p)
 {
     struct jobs *jobs = q->jobs;
-    const struct rate *r = job->more->claim.line->rate;
+    const struct rate *r = rate_of(job);
 
     pack_key_span(p, "key", r->key.name);
     pack_key_uint(p, "rate", r->of.max);
@@ -440,7 +453,7 @@ static void pack_rate(const struct question *q, struct job *job, struct pack *p)
 static void say_rate(const struct question *q, struct job *job, char *text, size_t size)
 {
     struct jobs *jobs = q->jobs;
-    const struct rate *r = job->more->claim.line->rate;
+    const struct rate *r = rate_of(job);
 
     snprintf(text, size,
              "%" PRIu64 " of at most %" PRIu32
@@ -748,6 +761,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     count_before(&q, job);
     jobs_worked(jobs, dependencies_open(job));
     enum job_reason reason = reason_of(&q, job);
+    assert((reason == JOB_WHY_ENDED) == !job_state_open((enum job_state)job->state));
     const struct detail *d = &details[reason];
     if (d->say)
         d->say(&q, job, text, sizeof text);

@@ -1,6 +1,7 @@
 /* queue.*: shows, pauses, drains and resumes the queues, one per method. */
 #include "server/jobs/verbs/queues.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -198,6 +199,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
     struct job_queue *q = write->owner;
     enum store_error error = write->error;
 
+    assert(q->saving); /* one write of a queue at a time */
     journal_notice(jobs, write);
     q->saving = false;
     if (error == STORE_OK) {

@@ -60,6 +60,7 @@ static void cancel_ended(struct jobs *jobs, struct operation *op, struct job *jo
     (void)jobs;
     if (!op->job.ends)
         return; /* cancel_saved() follows, or came before */
+    assert(!op->job.leaves || job->durable == DURABLE_FSYNC);
     waiters_leave(op);
     answer_cancel(op, job, false);
 }
@@ -106,6 +107,7 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
             id_text(job->id, id), job_state_names[job->state]);
         return;
     }
+    assert(job_is_open(job) && job->failures == 0);
     pack_init(p);
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
@@ -332,6 +334,7 @@ static int visit(struct jobs *jobs, struct operation *op, struct job *job)
     sweep->done++;
     if (sweep->dry_run)
         return 0;
+    assert(sweep->done <= sweep->matched);
     int changes = 1 + (int)(dependencies_open(job) / AFTER_CHANGE);
     sweep->durable |= job->durable == DURABLE_FSYNC;
     sweep->kind->change(jobs, job);
@@ -410,6 +413,7 @@ static bool store_is_busy(const struct jobs *jobs)
 static struct operation *next_sweep(struct jobs *jobs)
 {
     struct operation_item *item = turns_take(jobs_sweeps(jobs));
+    assert(!item || ao_of(item, struct operation, item)->sweep.kind);
     return item ? ao_of(item, struct operation, item) : NULL;
 }
 

@@ -76,6 +76,7 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
     struct job_spec *spec = &op->submission.specs[i];
     struct submitted done;
     char text[JOB_TEXT_MAX];
+    assert(i < op->submission.count && op->submission.specs);
     jobs_worked(jobs, TASK_WORK + EDGE_WORK * ((size_t)spec->after_count + spec->after_any_count));
     if (spec->tenant.len == 0)
         spec->tenant = op->tenant;
@@ -90,6 +91,7 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
         fail(outcome, error, text);
         return NULL;
     }
+    assert(!done.hardens || done.duplicate || done.coalesced); /* a new job has no other row */
     *outcome = (struct submission_outcome){.id = done.job->id,
                                            .durable = done.job->durable,
                                            .duplicate = done.duplicate,
@@ -108,6 +110,7 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     bool joins = outcome->hardens;
+    assert(!joins || op->submission.specs); /* its arguments were not dropped */
     outcome->hardens = false;
     outcome->durable = job->durable;
     if (error != STORE_OK)
@@ -126,6 +129,7 @@ static const char *text_of(const struct submission_outcome *outcome)
 static void submission_refuse(struct operation *op)
 {
     const struct submission_outcome *outcome = &op->submission.outcomes[0];
+    assert(op->submission.count == 1);
     operation_refuse(op, outcome->error, "%s", text_of(outcome));
 }
 
@@ -179,6 +183,7 @@ static void pack_outcome(struct jobs *jobs, const struct submission_outcome *out
 {
     uint8_t bytes[OUTCOME_MAX];
     const uint8_t *end = enc_outcome(jobs, outcome, bytes);
+    assert(end <= bytes + OUTCOME_MAX);
     pack_raw(p, span_of(bytes, (size_t)(end - bytes)));
 }
 
@@ -227,6 +232,7 @@ static void answer_many(struct jobs *jobs, struct operation *op)
 
 static void answer(struct jobs *jobs, struct operation *op)
 {
+    assert(op->submission.taken == op->submission.count);
     if (op->cls == &operation_task_submit_many)
         answer_many(jobs, op);
     else
@@ -249,6 +255,7 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
         return;
     }
     struct waiter *w = job->waits; /* the one that joined last is the first */
+    assert(w->op == op && w->outcome <= i);
     if (w->told)
         op->waiting.open++;
     w->told = false;
@@ -264,6 +271,7 @@ static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
         return; /* nothing since the last time; a later task of the batch may join the job again */
     for (uint32_t at = w->outcome; at > 0; at = outcomes[at - 1].before)
         submission_saved(jobs, op, at - 1, w->job, error);
+    assert(op->waiting.open > 0);
     w->outcome = 0;
     w->told = true;
     if (--op->waiting.open > 0 || op->submission.taken < op->submission.count)
@@ -335,6 +343,7 @@ static void answer_call(struct jobs *jobs, struct operation *op, struct job *job
     const struct job_result *end = job->end;
     struct operation_reply *reply = &op->reply;
     (void)jobs;
+    assert(!job_state_open((enum job_state)job->state));
     waiters_leave(op);
     if (job->state != JOB_DONE) {
         fail_call(reply, job);
@@ -370,6 +379,7 @@ static bool shares_run(const struct operation *op, const struct job *job)
 static bool takes_along(const struct operation *op, struct job *job)
 {
     if (shares_run(op, job)) {
+        assert(job->more->calls > 0);
         job->more->calls--;
         return true;
     }
@@ -378,6 +388,7 @@ static bool takes_along(const struct operation *op, struct job *job)
 
 static void drop_call(struct jobs *jobs, struct operation *op)
 {
+    assert(op->waiting.at && !op->waiting.at->next_of_op); /* a call waits for one job */
     struct job *called = op->waiting.at->job;
     waiters_leave(op);
     if (takes_along(op, called))

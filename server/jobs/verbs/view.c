@@ -1,6 +1,8 @@
 /* task.get, task.list, and the packing and filtering of tasks that other operations use. */
 #include "server/jobs/verbs/view.h"
 
+#include <assert.h>
+
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
@@ -27,6 +29,7 @@ static void pack_head(struct pack *p)
 /* Writes the length into the head of an array, which is at this offset. */
 static void set_length(struct pack *p, size_t at, uint32_t count)
 {
+    assert(p->failed || (uint8_t)p->buffer.data[at] == 0xdd); /* pack_head() was there */
     for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
         p->buffer.data[at + i] = (char)(count >> (8 * (LIST_HEAD - 1 - i)));
 }
@@ -280,6 +283,7 @@ static void visit(struct jobs *jobs, struct operation *op)
     struct list_arguments *l = &op->list;
     struct job *job = walk_next(&l->walk);
 
+    assert(l->cursor == 0 || job->id < l->cursor); /* the table has its jobs by their ids */
     l->cursor = job->id;
     l->visits++;
     if (!filter_fits(jobs, op, &l->filter, job, l->now))

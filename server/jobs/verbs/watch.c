@@ -4,6 +4,8 @@
  */
 #include "server/jobs/verbs/watch.h"
 
+#include <assert.h>
+
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
@@ -100,6 +102,7 @@ static void serve_wait(struct jobs *jobs, struct operation *op)
         operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
     }
+    assert(op->waiting.open <= op->wait.count);
     uint32_t all = op->waiting.open, open = count_open(op); /* `all` counts a repeated id once */
     op->waiting.open = open;
     if (open == 0 || (op->wait.any && open < all) || !waiters_poll(jobs, op, op->wait.timeout))
@@ -144,6 +147,7 @@ static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_
     while (history_get(job, *next, &event)) {
         if (p.buffer.size > 0 && p.buffer.size + bound_of(&event) > EVENT_BATCH_BYTES)
             break;
+        assert(event.seq >= *next);
         pack_notification(&p, job, &event);
         *next = event.seq + 1;
         jobs_worked(jobs, EVENT_WORK);
@@ -244,6 +248,7 @@ static bool push_some(struct jobs *jobs, struct operation *op, struct job *job)
     struct blob *events = event_batches_get(jobs, job, op->watch.from, &next);
     if (!events)
         return false;
+    assert(!op->push.events && next > op->watch.from); /* the last one is back */
     op->push.events = blob_ref(events);
     op->push.from = op->watch.from;
     op->watch.from = next;
@@ -271,6 +276,7 @@ static void watch_due(struct jobs *jobs, struct operation *op)
 
 static void push_taken(struct jobs *jobs, struct operation *op)
 {
+    assert(op->watch.pushing);
     op->watch.pushing = false;
     if (op->waiting.at) {
         waiters_due(jobs, op);
