@@ -1,5 +1,6 @@
 #include "server/jobs/jobs.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +9,6 @@
 #include "server/jobs/clock.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/cron/crons.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/attempts.h"
@@ -20,7 +20,6 @@
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/sched/board.h"
-#include "server/jobs/semaphores/semaphores.h"
 #include "server/jobs/source.h"
 #include "server/jobs/verbs/audit.h"
 #include "server/jobs/verbs/queues.h"
@@ -138,28 +137,30 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
     jobs->task_lost = subsystems_task_lost;
     codec_init(jobs);
-    snprintf(error, size, "no memory for the tables of the tasks that are kept");
     bool made = init_parts(jobs);
     /* The file is read before the clock, whatever the compiler's order of arguments. */
     uint64_t last = jobs->store ? store_last_id(jobs->store) : 0;
     jobs->table.next_id = id_first(table_wall(&jobs->table), last);
+    error[0] = '\0';
     if (!made || !subsystems_init(jobs, error, size)) {
+        if (!error[0])
+            snprintf(error, size, "no memory for the tables of the tasks that are kept");
         jobs_free(jobs);
         return NULL;
     }
-    snprintf(error, size, "%s", ""); /* the text was for a failure */
     source_connect(jobs);
     return jobs;
 }
 
 /* --- The store read back --- */
 
+enum { TABLES_MAX = 16 /* whose rows are read back */ };
+
 struct reading {
     struct jobs *jobs;
     const char *failure; /* NULL: none */
     const char *fault;   /* of the row that ends the reading; NULL: none */
     uint64_t strays;     /* events of tasks that are not there */
-    uint64_t last_fence; /* that the store ever saw */
 };
 
 static bool memory(struct reading *r, bool good)
@@ -175,39 +176,39 @@ static void read_counts(void *arg, const struct store_counts *counts)
     recover_counts(r->jobs, counts);
 }
 
-static bool read_queue(void *arg, const struct store_queue *row)
+static bool take_queue(struct jobs *jobs, const void *row, const char **fault)
 {
-    struct reading *r = arg;
-    return memory(r, recover_queue(r->jobs, row));
+    (void)fault;
+    return recover_queue(jobs, row);
 }
 
-static bool read_rate(void *arg, const struct store_rate *row)
+static bool take_rate(struct jobs *jobs, const void *row, const char **fault)
 {
-    struct reading *r = arg;
-    r->fault = row_check_rate(row);
-    return !r->fault && memory(r, rates_recover(r->jobs, row));
+    *fault = row_check_rate(row);
+    return !*fault && rates_recover(jobs, row);
 }
 
-static bool read_semaphore(void *arg, const struct store_semaphore *row)
+static const struct subsystem_rows own_rows[] = {{&store_queues, take_queue},
+                                                 {&store_rates, take_rate}};
+
+/* The n-th of those of the jobs and of the subsystems; NULL: there are no more. */
+static const struct subsystem_rows *rows_at(size_t n)
 {
-    struct reading *r = arg;
-    r->fault = row_check_semaphore(row);
-    return !r->fault && memory(r, semaphore_rows_recover(r->jobs, row));
+    const size_t own = sizeof own_rows / sizeof *own_rows;
+    return n < own ? &own_rows[n] : subsystems_rows(n - own);
 }
 
-static bool read_hold(void *arg, const struct store_hold *row)
+static bool read_row(void *arg, const struct store_table *table, const void *row)
 {
     struct reading *r = arg;
-    r->fault = row->id <= r->last_fence ? row_check_hold(row)
-                                        : "its fence is higher than any that was given out";
-    return !r->fault && memory(r, hold_rows_recover(r->jobs, row));
-}
-
-static bool read_cron(void *arg, const struct store_cron *row)
-{
-    struct reading *r = arg;
-    r->fault = row_check_cron(row);
-    return !r->fault && memory(r, crons_recover(r->jobs, row));
+    const struct subsystem_rows *of = NULL;
+    for (size_t n = 0; !of || of->table != table; n++) {
+        of = rows_at(n);
+        assert(of); /* the table is one that jobs_recover() named */
+    }
+    r->fault = NULL;
+    bool good = of->recover(r->jobs, row, &r->fault);
+    return good || (!r->fault && memory(r, false));
 }
 
 static bool read_task(void *arg, const struct store_task *row)
@@ -250,22 +251,22 @@ static void tell_strays(const struct reading *r)
 int jobs_recover(struct jobs *jobs, char *error, size_t size)
 {
     struct reading r = {.jobs = jobs};
-    const struct store_reader reader = {.arg = &r,
-                                        .counts = read_counts,
-                                        .queue = read_queue,
-                                        .rate = read_rate,
-                                        .cron = read_cron,
-                                        .task = read_task,
-                                        .event = read_event,
-                                        .fault = &r.fault,
-                                        .semaphore = read_semaphore,
-                                        .hold = read_hold};
+    const struct store_table *tables[TABLES_MAX];
+    struct store_reader reader = {.arg = &r,
+                                  .counts = read_counts,
+                                  .task = read_task,
+                                  .event = read_event,
+                                  .tables = tables,
+                                  .row = read_row,
+                                  .fault = &r.fault};
     if (!jobs->store)
         return 0;
     clock_hold(jobs, true);
     clock_recover(jobs);
-    r.last_fence = store_last_fence(jobs->store);
-    stamp_past(&jobs->table.last_stamp, r.last_fence);
+    for (const struct subsystem_rows *rows; (rows = rows_at(reader.table_count));) {
+        assert(reader.table_count < TABLES_MAX);
+        tables[reader.table_count++] = rows->table;
+    }
     if (recover_board(jobs, error, size) != 0)
         return -1;
     jobs->table.recovering = true;

@@ -116,3 +116,13 @@ const struct figure *subsystems_figure(size_t n)
     }
     return NULL;
 }
+
+const struct subsystem_rows *subsystems_rows(size_t n)
+{
+    for (unsigned i = 0; i < COUNT; i++) {
+        if (n < all[i]->row_tables)
+            return &all[i]->rows[n];
+        n -= all[i]->row_tables;
+    }
+    return NULL;
+}

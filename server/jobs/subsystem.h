@@ -14,16 +14,27 @@ struct figure;
 struct job;
 struct jobs;
 struct jobs_info;
+struct store_table;
 
 /* All of them, in the order in which they take their turns: `struct NAME`, `jobs->NAME`,
  * `subsystem_NAME`. */
 #define JOBS_SUBSYSTEMS(X) X(crons) X(semaphores) X(events) X(feed_readers)
+
+/* Rows of the store that belong to one room. */
+struct subsystem_rows {
+    const struct store_table *table;
+    /* Takes one up, before the store starts; it is a struct as the table describes it.  False:
+     * `fault` is a constant text that says in which way it is damaged; or there is no memory. */
+    bool (*recover)(struct jobs *jobs, const void *row, const char **fault);
+};
 
 struct subsystem {
     /* Makes its state.  False, and perhaps a text: without memory; `fini` follows. */
     bool (*init)(struct jobs *jobs, char *error, size_t size);
     void (*fini)(struct jobs *jobs); /* also where its state was not made */
 
+    const struct subsystem_rows *rows; /* in the order in which they are read back */
+    size_t row_tables;
     /* After the recovery, when the store takes writes. */
     void (*start)(struct jobs *jobs);
     /* A part of its work, as long as jobs_have_time().  True: nothing is left. */
@@ -74,6 +85,8 @@ void subsystems_task_lost(struct jobs *jobs, const struct job *job);
 void subsystems_stop(struct jobs *jobs);
 void subsystems_dismiss(struct jobs *jobs);
 void subsystems_show(const struct jobs *jobs, struct jobs_info *out);
+/* The n-th of the rows of all of them; NULL: there are no more. */
+const struct subsystem_rows *subsystems_rows(size_t n);
 /* The n-th figure of all of them; NULL: there are no more. */
 const struct figure *subsystems_figure(size_t n);
 

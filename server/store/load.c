@@ -37,9 +37,10 @@ struct reading {
     const struct store_reader *reader;
     char *error;
     size_t size;
-    uint64_t last;           /* id: of the task, or of the event's, that was read last */
-    uint32_t seq;            /* of that event */
-    uint64_t options, lives; /* rows that belonged to a task */
+    const struct store_table *table; /* whose rows are read */
+    uint64_t last;                   /* id: of the task, or of the event's, that was read last */
+    uint32_t seq;                    /* of that event */
+    uint64_t options, lives;         /* rows that belonged to a task */
 };
 
 static bool stopped(struct reading *r)
@@ -87,60 +88,36 @@ static bool bad_name(struct reading *r, const char *table, struct span name,
     return false;
 }
 
-static bool queue_row(void *arg, sqlite3_stmt *st)
+/* A part of the key that is text is never empty; NULL: it is not. */
+static const struct store_column *empty_key(const struct store_table *t, const uint8_t *row)
 {
-    struct reading *r = arg;
-    struct store_queue queue = {0};
-    const struct store_column *bad = row_read(st, 0, &store_queues, &queue, &r->store->names);
-    if (!bad && queue.method.len == 0)
-        bad = &store_queues.columns[0];
-    if (bad)
-        return bad_name(r, store_queues.table, queue.method, bad);
-    return r->reader->queue(r->reader->arg, &queue) || stopped(r);
+    for (uint32_t n = 0; n < t->count; n++) {
+        const struct store_column *c = &t->columns[n];
+        if (c->key == KEY_PART && c->kind == COLUMN_TEXT &&
+            ((const struct span *)(row + c->at))->len == 0)
+            return c;
+    }
+    return NULL;
 }
 
-static bool rate_row(void *arg, sqlite3_stmt *st)
+/* 0: the rows of the table have no numbers. */
+static uint64_t number_of(const struct store_table *t, const uint8_t *row)
 {
-    struct reading *r = arg;
-    struct store_rate rate = {0};
-    const struct store_column *bad = row_read(st, 0, &store_rates, &rate, &r->store->names);
-    if (bad)
-        return bad_name(r, store_rates.table, rate.key, bad);
-    return r->reader->rate(r->reader->arg, &rate) || refused(r, "rate", rate.id);
+    const struct store_column *c = &t->columns[0];
+    return c->kind == COLUMN_U64 ? *(const uint64_t *)(row + c->at) : 0;
 }
 
-static bool semaphore_row(void *arg, sqlite3_stmt *st)
+static bool table_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
-    struct store_semaphore semaphore = {0};
-    const struct store_column *bad =
-        row_read(st, 0, &store_semaphores, &semaphore, &r->store->names);
+    const struct store_table *t = r->table;
+    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
+    const struct store_column *bad = row_read(st, 0, t, row, &r->store->names);
+    if (!bad)
+        bad = empty_key(t, row);
     if (bad)
-        return bad_name(r, store_semaphores.table, semaphore.name, bad);
-    return r->reader->semaphore(r->reader->arg, &semaphore) ||
-           refused(r, "semaphore", semaphore.id);
-}
-
-static bool hold_row(void *arg, sqlite3_stmt *st)
-{
-    struct reading *r = arg;
-    struct store_hold hold = {0};
-    const struct store_column *bad = row_read(st, 0, &store_holds, &hold, &r->store->names);
-    if (bad)
-        return bad_name(r, store_holds.table, hold.name, bad);
-    return r->reader->hold(r->reader->arg, &hold) || refused(r, "hold", hold.id);
-}
-
-static bool cron_row(void *arg, sqlite3_stmt *st)
-{
-    struct reading *r = arg;
-    struct store_cron cron = {0};
-    const struct store_column *bad = row_read(st, 0, &store_crons, &cron, &r->store->names);
-    if (!bad && cron.name.len == 0)
-        bad = &store_crons.columns[2];
-    if (bad)
-        return bad_name(r, store_crons.table, cron.name, bad);
-    return r->reader->cron(r->reader->arg, &cron) || stopped(r);
+        return bad_name(r, t->table, *(const struct span *)(row + t->named), bad);
+    return r->reader->row(r->reader->arg, t, row) || refused(r, t->one, number_of(t, row));
 }
 
 static bool is_there(sqlite3_stmt *st, uint32_t id)
@@ -200,6 +177,7 @@ static int table(struct reading *r, const struct store_table *m,
                  bool (*row)(void *arg, sqlite3_stmt *st))
 {
     char sql[ROW_SQL_MAX];
+    r->table = m;
     r->last = r->seq = 0;
     row_select_sql(m, sql);
     return each(r->store, sql, row, r, r->error, r->size);
@@ -272,13 +250,12 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
     int sound = sound_pages(s->db, &report);
     if (sound != SQLITE_OK)
         return sound == SOUND_NOT ? -1 : fail(s, error, size);
-    if (counts(&r) != 0 || table(&r, &store_queues, queue_row) ||
-        table(&r, &store_rates, rate_row) ||
-        (reader->semaphore && table(&r, &store_semaphores, semaphore_row)) ||
-        (reader->hold && table(&r, &store_holds, hold_row)) || table(&r, &store_crons, cron_row) ||
-        tasks(&r) || table(&r, &row_events, event_row))
+    if (counts(&r) != 0)
         return -1;
-    return 0;
+    for (uint32_t n = 0; n < reader->table_count; n++)
+        if (table(&r, reader->tables[n], table_row) != 0)
+            return -1;
+    return tasks(&r) || table(&r, &row_events, event_row) ? -1 : 0;
 }
 
 uint64_t store_last_id(struct store *s)

@@ -18,6 +18,11 @@
         .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
     }
 
+#define ROWS(t, o, c, a, n)                                                                        \
+    {                                                                                              \
+        .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c, .one = a, .named = n  \
+    }
+
 /* The columns are in the order of the tables, which spares PUT a copy. */
 static const struct store_column submission_columns[] = {
     {"id", TASK(U64, id)},
@@ -77,7 +82,8 @@ static const struct store_column queue_columns[] = {
     {"draining", QUEUE(U8, draining)},
     {"offered_at", QUEUE(U64, offered_at)},
 };
-const struct store_table store_queues = MAP("queues", "method", queue_columns);
+const struct store_table store_queues =
+    ROWS("queues", "method", queue_columns, "queue", offsetof(struct store_queue, method));
 
 static const struct store_column rate_columns[] = {
     {"id", KEY(store_rate, U64, id)},  {"tenant", RATE(TEXT, tenant)},
@@ -85,7 +91,8 @@ static const struct store_column rate_columns[] = {
     {"per_ns", RATE(U64, per)},        {"noted_at", RATE(U64, noted_at)},
     {"promised", RATE(U32, promised)}, {"starts", RATE(BLOB, starts)},
 };
-const struct store_table store_rates = MAP("rates", "id", rate_columns);
+const struct store_table store_rates =
+    ROWS("rates", "id", rate_columns, "rate", offsetof(struct store_rate, key));
 
 static const struct store_column semaphore_columns[] = {
     {"id", KEY(store_semaphore, U64, id)},
@@ -93,7 +100,8 @@ static const struct store_column semaphore_columns[] = {
     {"name", SEM(TEXT, name)},
     {"permits", SEM(U32, permits)},
 };
-const struct store_table store_semaphores = MAP("semaphores", "id", semaphore_columns);
+const struct store_table store_semaphores = ROWS("semaphores", "id", semaphore_columns, "semaphore",
+                                                 offsetof(struct store_semaphore, name));
 
 static const struct store_column hold_columns[] = {
     {"id", KEY(store_hold, U64, id)},     {"tenant", HOLD(TEXT, tenant)},
@@ -107,6 +115,8 @@ const struct store_table store_holds = {.table = "holds",
                                         .order = "id",
                                         .columns = hold_columns,
                                         .count = sizeof hold_columns / sizeof *hold_columns,
+                                        .one = "hold",
+                                        .named = offsetof(struct store_hold, name),
                                         .fences = true};
 
 static const struct store_column cron_columns[] = {
@@ -124,7 +134,8 @@ static const struct store_column cron_columns[] = {
     {"options", CRON(BLOB, options)},
     {"paused", CRON(U8, paused)},
 };
-const struct store_table store_crons = MAP("crons", "id", cron_columns);
+const struct store_table store_crons =
+    ROWS("crons", "id", cron_columns, "cron", offsetof(struct store_cron, name));
 
 static const struct store_column cron_state_columns[] = {
     {"next_at", CRON(U64, next_at)},       {"last_at", CRON(U64, last_at)},

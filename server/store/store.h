@@ -161,6 +161,9 @@ struct store_table {
     const char *order; /* columns */
     const struct store_column *columns;
     uint32_t count;
+    /* For errors: what a row is called, and which span names it to people. */
+    const char *one;
+    size_t named;
     bool updates; /* a put changes these columns of the row of its key, if there is one */
     bool fences;  /* its first column is a fence: store_last_fence() */
 };
@@ -289,23 +292,19 @@ bool store_board_mend(const void *at);
 /* After store_stop(): the process stops in order, and the file tells all that the board does. */
 void store_board_close(struct store *s);
 
-/* What reads the whole file, in this order: counters, queues, rates, semaphores, holds, crons,
- * tasks by id, events by id and seq.  Spans are valid during the call.  A callback that returns
- * false ends the reading. */
+/* What reads the whole file, in this order: counters, rows of `tables`, tasks by id, events by id
+ * and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
 struct store_reader {
     void *arg;
     void (*counts)(void *arg, const struct store_counts *counts);
-    bool (*queue)(void *arg, const struct store_queue *queue);
-    bool (*rate)(void *arg, const struct store_rate *rate);
-    bool (*cron)(void *arg, const struct store_cron *cron);
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);
+    const struct store_table *const *tables; /* `table_count`, one after the other */
+    uint32_t table_count;
+    bool (*row)(void *arg, const struct store_table *table, const void *row); /* of one of them */
     /* NULL, or where a callback that returns false may say, as a constant text, in which way the
      * row is damaged: it goes into the text of the error. */
     const char *const *fault;
-    /* NULL: those are not read. */
-    bool (*semaphore)(void *arg, const struct store_semaphore *semaphore);
-    bool (*hold)(void *arg, const struct store_hold *hold);
 };
 
 /* Before store_start(), on the thread that opened; looks at every page of the file first.  0, or -1

@@ -105,37 +105,15 @@ static bool take_event(void *arg, const struct store_event *event)
     return !told->fault;
 }
 
-static bool take_cron(void *arg, const struct store_cron *cron)
+static bool take_row(void *arg, const struct store_table *table, const void *row)
 {
     struct told *told = arg;
-    told->fault = row_check_cron(cron);
+    told->fault = table == &store_crons        ? row_check_cron(row)
+                  : table == &store_rates      ? row_check_rate(row)
+                  : table == &store_semaphores ? row_check_semaphore(row)
+                  : table == &store_holds      ? row_check_hold(row)
+                                               : NULL;
     return !told->fault;
-}
-
-static bool take_rate(void *arg, const struct store_rate *rate)
-{
-    struct told *told = arg;
-    told->fault = row_check_rate(rate);
-    return !told->fault;
-}
-
-static bool take_semaphore(void *arg, const struct store_semaphore *semaphore)
-{
-    struct told *told = arg;
-    told->fault = row_check_semaphore(semaphore);
-    return !told->fault;
-}
-
-static bool take_hold(void *arg, const struct store_hold *hold)
-{
-    struct told *told = arg;
-    told->fault = row_check_hold(hold);
-    return !told->fault;
-}
-
-static bool take_queue(void *arg, const struct store_queue *queue)
-{
-    return true;
 }
 
 static void take_counts(void *arg, const struct store_counts *counts)
@@ -148,9 +126,16 @@ static bool is_read(const char *path, struct told *told)
     char error[TEXT] = "";
     const struct store_options options = {
         .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
-    const struct store_reader reader = {told,           take_counts, take_queue, take_rate,
-                                        take_cron,      take_task,   take_event, &told->fault,
-                                        take_semaphore, take_hold};
+    static const struct store_table *const tables[] = {
+        &store_queues, &store_rates, &store_semaphores, &store_holds, &store_crons};
+    const struct store_reader reader = {.arg = told,
+                                        .counts = take_counts,
+                                        .task = take_task,
+                                        .event = take_event,
+                                        .tables = tables,
+                                        .table_count = sizeof tables / sizeof *tables,
+                                        .row = take_row,
+                                        .fault = &told->fault};
     struct store *s = store_open(&options, error, sizeof error);
     bool read = s && store_load(s, &reader, error, sizeof error) == 0;
     store_close(s);

@@ -448,22 +448,28 @@ uint64_t memory_rows_last_id(const struct memory_rows *m)
     return m->row_count ? m->rows[m->row_count - 1].task.id : 0;
 }
 
+static bool read_table(const struct memory_rows *m, const struct store_reader *reader,
+                       const struct store_table *table)
+{
+    bool good = true;
+    for (uint32_t i = 0; table == &store_queues && good && i < m->queue_count; i++)
+        good = reader->row(reader->arg, table, &m->queues[i]);
+    for (uint32_t i = 0; table == &store_rates && good && i < m->rate_count; i++)
+        good = reader->row(reader->arg, table, &m->rates[i]);
+    for (uint32_t i = 0; table == &store_semaphores && good && i < m->semaphore_count; i++)
+        good = reader->row(reader->arg, table, &m->semaphores[i]);
+    for (uint32_t i = 0; table == &store_holds && good && i < m->hold_count; i++)
+        good = reader->row(reader->arg, table, &m->holds[i]);
+    for (uint32_t i = 0; table == &store_crons && good && i < m->cron_count; i++)
+        good = reader->row(reader->arg, table, &m->crons[i].cron);
+    return good;
+}
+
 bool memory_rows_read(const struct memory_rows *m, const struct store_reader *reader)
 {
     reader->counts(reader->arg, &m->counts);
-    for (uint32_t i = 0; i < m->queue_count; i++)
-        reader->queue(reader->arg, &m->queues[i]);
-    for (uint32_t i = 0; i < m->rate_count; i++)
-        if (!reader->rate(reader->arg, &m->rates[i]))
-            return false;
-    for (uint32_t i = 0; reader->semaphore && i < m->semaphore_count; i++)
-        if (!reader->semaphore(reader->arg, &m->semaphores[i]))
-            return false;
-    for (uint32_t i = 0; reader->hold && i < m->hold_count; i++)
-        if (!reader->hold(reader->arg, &m->holds[i]))
-            return false;
-    for (uint32_t i = 0; i < m->cron_count; i++)
-        if (!reader->cron(reader->arg, &m->crons[i].cron))
+    for (uint32_t i = 0; i < reader->table_count; i++)
+        if (!read_table(m, reader, reader->tables[i]))
             return false;
     for (uint32_t i = 0; i < m->row_count; i++)
         if (m->rows[i].there && !reader->task(reader->arg, &m->rows[i].task))

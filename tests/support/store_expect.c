@@ -142,16 +142,24 @@ static bool see_event(void *arg, const struct store_event *e)
     return true;
 }
 
+static bool see_row(void *arg, const struct store_table *table, const void *row)
+{
+    return table == &store_queues  ? see_queue(arg, row)
+           : table == &store_rates ? see_rate(arg, row)
+                                   : see_cron(arg, row);
+}
+
 void store_expect(const char *path, const char *expected)
 {
     char error[ERROR_TEXT] = "";
     struct content content = {""};
     const struct store_options options = client_options(path);
+    static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_crons};
     const struct store_reader reader = {.arg = &content,
                                         .counts = see_counts,
-                                        .queue = see_queue,
-                                        .rate = see_rate,
-                                        .cron = see_cron,
+                                        .tables = tables,
+                                        .table_count = sizeof tables / sizeof *tables,
+                                        .row = see_row,
                                         .task = see_task,
                                         .event = see_event};
     struct store *s = store_open(&options, error, sizeof error);

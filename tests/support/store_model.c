@@ -129,17 +129,7 @@ static void read_counts(void *arg, const struct store_counts *counts)
     ((struct reading *)arg)->model->counts = *counts;
 }
 
-static bool none_paused(void *arg, const struct store_queue *queue)
-{
-    return false;
-}
-
-static bool no_rate(void *arg, const struct store_rate *rate)
-{
-    return false;
-}
-
-static bool no_cron(void *arg, const struct store_cron *cron)
+static bool no_row(void *arg, const struct store_table *table, const void *row)
 {
     return false;
 }
@@ -175,11 +165,12 @@ static bool view_event(void *arg, const struct store_event *e)
 bool model_read(struct model *m, const struct store_options *options, char *error, size_t size)
 {
     struct reading r = {.model = m};
+    static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_crons};
     const struct store_reader reader = {.arg = &r,
                                         .counts = read_counts,
-                                        .queue = none_paused,
-                                        .rate = no_rate,
-                                        .cron = no_cron,
+                                        .tables = tables,
+                                        .table_count = sizeof tables / sizeof *tables,
+                                        .row = no_row,
                                         .task = read_task,
                                         .event = view_event};
     *m = (struct model){0};

@@ -235,7 +235,9 @@ static void task_lost(struct jobs *jobs, const struct job *job)
 
 /* --- After a start --- */
 
-bool crons_recover(struct jobs *jobs, const struct store_cron *row)
+/* A row that cannot be used stays in the store as it is, and the log says why, unless a newer
+ * server wrote it. */
+static bool take_up(struct jobs *jobs, const struct store_cron *row)
 {
     struct cron_spec spec = {
         .name = row->name, .schedule = row->schedule, .zone = row->zone, .made_by = row->made_by};
@@ -329,6 +331,14 @@ static void fini(struct jobs *jobs)
     free(all);
 }
 
+static bool recover(struct jobs *jobs, const void *row, const char **fault)
+{
+    *fault = row_check_cron(row);
+    return !*fault && take_up(jobs, row);
+}
+
+static const struct subsystem_rows rows[] = {{&store_crons, recover}};
+
 static bool follows_wall(const struct jobs *jobs)
 {
     return counter_read(&jobs->crons->count) > 0;
@@ -346,6 +356,8 @@ static const struct figure figures[] = {
 
 const struct subsystem subsystem_crons = {.init = init,
                                           .fini = fini,
+                                          .rows = rows,
+                                          .row_tables = sizeof rows / sizeof *rows,
                                           .start = start,
                                           .save = save,
                                           .flush = flush,

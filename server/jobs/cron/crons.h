@@ -52,9 +52,4 @@ void crons_walk_begin(struct crons *all, struct cron_walk *walk);
 struct cron *crons_walk_next(struct cron_walk *walk); /* NULL: that was all */
 void crons_walk_end(struct crons *all, struct cron_walk *walk);
 
-/* A row of the store becomes a cron; one that cannot be used stays in the store as it is,
- * and the log says why, unless a newer server wrote it.  False without memory, and for no other
- * reason. */
-bool crons_recover(struct jobs *jobs, const struct store_cron *row);
-
 #endif

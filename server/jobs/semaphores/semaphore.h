@@ -37,7 +37,8 @@ struct semaphores {
     struct hold *over; /* holds whose time is over, by next_over */
     struct hold *gone; /* holds that have ended while a write still points to them */
     uint32_t count, hold_count;
-    uint64_t suspended; /* ns that the machine was suspended by the last holds_look() */
+    uint64_t last_fence; /* that the store ever saw */
+    uint64_t suspended;  /* ns that the machine was suspended by the last holds_look() */
     counter shown, shown_held, shown_waiting;
 };
 

@@ -1,5 +1,4 @@
-#include "server/jobs/semaphores/semaphores.h"
-
+/* The subsystem of semaphores: its rows read back, its figures, what it does at which moment. */
 #include <stdlib.h>
 
 #include "server/jobs/core/ids.h"
@@ -7,6 +6,7 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/semaphores/operations.h"
+#include "server/jobs/persist/codec.h"
 
 /* --- Read back --- */
 
@@ -29,8 +29,12 @@ static struct semaphore *recover(struct jobs *jobs, struct span tenant, struct s
     return s;
 }
 
-bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row)
+static bool recover_semaphore(struct jobs *jobs, const void *from, const char **fault)
 {
+    const struct store_semaphore *row = from;
+    *fault = row_check_semaphore(row);
+    if (*fault)
+        return false;
     struct semaphore *s = recover(jobs, row->tenant, row->name, row->permits, UINT64_MAX);
     if (!s)
         return false;
@@ -40,8 +44,15 @@ bool semaphore_rows_recover(struct jobs *jobs, const struct store_semaphore *row
     return true;
 }
 
-bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
+/* Becomes a hold without a connection. */
+static bool recover_hold(struct jobs *jobs, const void *from, const char **fault)
 {
+    const struct store_hold *row = from;
+    *fault = row->id <= jobs->semaphores->last_fence
+                 ? row_check_hold(row)
+                 : "its fence is higher than any that was given out";
+    if (*fault)
+        return false;
     struct semaphore *s = recover(jobs, row->tenant, row->name, row->of, row->since_at);
     const struct hold_wish wish = {.secret = row->secret.at,
                                    .permits = row->permits,
@@ -57,6 +68,9 @@ bool hold_rows_recover(struct jobs *jobs, const struct store_hold *row)
     return true;
 }
 
+static const struct subsystem_rows rows[] = {{&store_semaphores, recover_semaphore},
+                                             {&store_holds, recover_hold}};
+
 /* --- The subsystem --- */
 
 static bool init(struct jobs *jobs, char *error, size_t size)
@@ -71,6 +85,8 @@ static bool init(struct jobs *jobs, char *error, size_t size)
     hash_table_init(&all->fences);
     hash_table_init(&all->holders);
     all->suspended = jobs->options.suspended(jobs->options.wall_arg);
+    all->last_fence = jobs->store ? store_last_fence(jobs->store) : 0;
+    stamp_past(&jobs->table.last_stamp, all->last_fence);
     return true;
 }
 
@@ -114,6 +130,8 @@ static const struct figure figures[] = {
 
 const struct subsystem subsystem_semaphores = {.init = init,
                                                .fini = fini,
+                                               .rows = rows,
+                                               .row_tables = sizeof rows / sizeof *rows,
                                                .start = holds_start,
                                                .step = holds_go_on,
                                                .follows_wall = holds_follow_wall,

@@ -22,31 +22,7 @@ static bool yes(void *arg, const struct store_task *task)
     return true;
 }
 
-static bool yes_semaphore(void *arg, const struct store_semaphore *semaphore)
-{
-    (void)arg;
-    (void)semaphore;
-    return true;
-}
-
-static bool yes_hold(void *arg, const struct store_hold *hold)
-{
-    (void)arg;
-    (void)hold;
-    return true;
-}
-
-static bool yes_rate(void *arg, const struct store_rate *rate)
-{
-    return true;
-}
-
-static bool yes_cron(void *arg, const struct store_cron *cron)
-{
-    return true;
-}
-
-static bool yes_queue(void *arg, const struct store_queue *queue)
+static bool yes_row(void *arg, const struct store_table *table, const void *row)
 {
     return true;
 }
@@ -65,8 +41,15 @@ static int try(const char *path, char error[static TEXT])
 {
     uint32_t tasks = 0;
     const struct store_options options = client_options(path);
-    const struct store_reader reader = {&tasks, no_counts, yes_queue, yes_rate,      yes_cron,
-                                        yes,    yes_event, 0,         yes_semaphore, yes_hold};
+    static const struct store_table *const tables[] = {
+        &store_queues, &store_rates, &store_semaphores, &store_holds, &store_crons};
+    const struct store_reader reader = {.arg = &tasks,
+                                        .counts = no_counts,
+                                        .task = yes,
+                                        .event = yes_event,
+                                        .tables = tables,
+                                        .table_count = sizeof tables / sizeof *tables,
+                                        .row = yes_row};
     error[0] = '\0';
     struct store *s = store_open(&options, error, TEXT);
     int end = s ? store_load(s, &reader, error, TEXT) : -1;
