@@ -144,8 +144,8 @@ struct method_info {
     uint64_t running; /* tasks that have begun and do not wait, but for those in their first step */
     uint64_t parked;  /* tasks that wait for something */
     uint64_t steps; /* of brief stepped handlers an estimate; of blocking ones, and workers, runs */
-    uint64_t busy_ns; /* in its handler, the run under way included; the same.  At workers: until
-                       * they answered */
+    uint64_t busy_ns; /* in its handler, the runs under way included; the same.  At workers: from
+                       * the request until the answer, of all slots together */
     uint64_t done, failed;
     uint64_t busy_refused; /* calls that were answered BUSY */
     bool at_workers;       /* they alone run it: */

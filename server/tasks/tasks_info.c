@@ -83,8 +83,11 @@ static void add_running(struct method_info *out, const struct executor *e, const
 static void add_worker_loops(struct method_info *out, const struct tasks *t, const struct method *m)
 {
     const struct offer_figures *figures = m->pool->offers;
+    ao_time now = t->shared.clock->now(t->shared.clock->arg);
     for (uint32_t i = 0; i < t->shared.worker_loops.count; i++) {
-        out->running += counter_read(&figures[i].running);
+        uint64_t under_way;
+        out->running += offer_running(&figures[i], now, &under_way);
+        out->busy_ns += under_way;
         out->done += counter_read(&figures[i].done);
         out->failed += counter_read(&figures[i].failed);
         out->busy_ns += counter_read(&figures[i].busy_ns);

@@ -65,7 +65,7 @@ static void take_in(struct worker_executor *r, struct task *t)
     LIST_INSERT_HEAD(&r->has, t, out.beside);
     LIST_INSERT_HEAD(&d->sent, t, living);
     r->out_count++;
-    counter_add(&figures_of(t)->running, 1);
+    offer_note_running(figures_of(t), t->busy, true);
 }
 
 static void take_out(struct worker_executor *r, struct task *t)
@@ -76,7 +76,7 @@ static void take_out(struct worker_executor *r, struct task *t)
     LIST_REMOVE(t, living);
     r->out_count--;
     r->unwanted -= t->out.unwanted;
-    counter_set(&f->running, counter_read(&f->running) - 1);
+    offer_note_running(f, t->busy, false);
     t->busy = activator_now(r->base.activator) - t->busy;
 }
 

@@ -136,7 +136,8 @@ static const char *const HELP[] = {
     "?             this help, and back",
     "q, Ctrl-C     end",
     "",
-    "busy%: of one thread. A red row is stuck, late, or not read.",
+    "busy%: of one thread; above 100 where several run at once.",
+    "A red row is stuck, late, or not read.",
     NULL};
 
 static void say_bar(struct frame *f, const struct screen_state *s)

@@ -59,10 +59,35 @@ struct pool_class {
 
 /* Of one method, at one worker loop; for people.  The worker loop writes them. */
 struct offer_figures {
+    /* Tasks that workers have, and the sum of the times at which they were sent, in units of 2^20
+     * ns and modulo 2^40.  It is one word, so that a reader sees both of the same moment. */
     alignas(CACHE_LINE) counter running;
-    counter done, failed, busy_ns;
+    counter done, failed, busy_ns; /* of tasks that have ended */
     struct times_slot times;
 };
+enum { OFFER_SINCE_UNIT = 20, OFFER_SINCE_BITS = 40 };
+
+/* The worker loop: a task was sent at this time, or one that was sent then has come back. */
+static inline void offer_note_running(struct offer_figures *f, ao_time since, bool begins)
+{
+    const uint64_t one = UINT64_C(1) << OFFER_SINCE_BITS;
+    uint64_t word = counter_read(&f->running), sum = since >> OFFER_SINCE_UNIT;
+    assert(begins || word >= one);
+    sum = (begins ? word + sum : word - sum) & (one - 1);
+    word &= ~(one - 1);
+    counter_set(&f->running, (begins ? word + one : word - one) | sum);
+}
+
+/* How many tasks are at workers, and for how long they have been, in ns, all together.  One that
+ * was sent after `now` counts as sent now. */
+static inline uint64_t offer_running(const struct offer_figures *f, ao_time now, uint64_t *busy)
+{
+    uint64_t word = counter_read(&f->running), count = word >> OFFER_SINCE_BITS;
+    uint64_t sum = (count * (now >> OFFER_SINCE_UNIT) - word) << (64 - OFFER_SINCE_BITS);
+    bool before = sum >> 63;
+    *busy = before ? 0 : sum >> (64 - OFFER_SINCE_BITS) << OFFER_SINCE_UNIT;
+    return count;
+}
 
 struct pool {
     /* Read-only once started; any thread. */

@@ -111,6 +111,32 @@ TASKS_TEST(a_call_goes_through_a_worker_and_back)
     assert_true(of_method.no_worker);
 }
 
+/* The time that a worker takes counts while it takes it, and not all at once when it answers. */
+TASKS_TEST(what_runs_at_workers_is_busy_meanwhile)
+{
+    struct method_info info;
+    open_world(1);
+    join(&a, "thumb", 2);
+    uint32_t index = registry_find(w.registry, span_text("thumb"))->index;
+    uint64_t began = w.v.now / AO_MS(1);
+    call("thumb");
+    tasks_world_run_ms(began + 60000);
+    tasks_method_info(w.tasks, index, &info);
+    assert_int_equal(info.running, 1);
+    assert_in_range(info.busy_ns, AO_S(60) - AO_MS(2), AO_S(60) + AO_MS(2));
+    call("thumb");
+    tasks_world_run_ms(began + 90000);
+    tasks_method_info(w.tasks, index, &info);
+    assert_int_equal(info.running, 2);
+    assert_in_range(info.busy_ns, AO_S(120) - AO_MS(4), AO_S(120) + AO_MS(4));
+    virtual_round(&w.v, w.loops[0]); /* it knows what time it is */
+    played_answer_all(&a);
+    tasks_world_run();
+    tasks_method_info(w.tasks, index, &info);
+    assert_int_equal(info.running, 0);
+    assert_in_range(info.busy_ns, AO_S(120) - AO_MS(4), AO_S(120) + AO_MS(4));
+}
+
 TASKS_TEST(what_the_server_runs_itself_no_worker_can_offer)
 {
     open_world(1);
