@@ -26,7 +26,7 @@ static void note_rights(struct operation *op, const struct connection *c)
 {
     const struct principal *who = conn_principal(c);
 
-    op->line = conn_tally(c) ? conn_tally(c)->account->index + 1 : 0;
+    op->turn_queue = conn_tally(c) ? conn_tally(c)->account->index + 1 : 0;
     if (!who)
         return;
     op->rights = rights_ref(principal_rights(who));

@@ -168,13 +168,13 @@ static bool serve_item(struct jobs *jobs, struct operation_item *item)
 /* Moves all items of a channel into the queues of their principals.  The drop and the pushes of an
  * operation use the operation's own queue, so they are served after it.  True: the lane is empty.
  */
-static bool line_up(struct jobs *jobs, struct jobs_channel *ch)
+static bool sort_items(struct jobs *jobs, struct jobs_channel *ch)
 {
     struct lane_item *item = NULL;
     for (uint32_t i = 0; i < LANE && (item = lane_take(&ch->in)); i++) {
         struct operation *op = operation_of(item_of(item));
         assert(op->channel == ch);
-        op->line = turns_push(&jobs->turns, op->line, item_of(item));
+        op->turn_queue = turns_push(&jobs->turns, op->turn_queue, item_of(item));
     }
     lane_release(&ch->in);
     return !item;
@@ -185,7 +185,7 @@ bool channels_take(struct jobs *jobs, served_fn *served)
     struct operation_item *item;
     bool all = true;
     for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
-        all &= line_up(jobs, ch);
+        all &= sort_items(jobs, ch);
     while (jobs->work < SERVED_WORK && (item = turns_take(&jobs->turns))) {
         uint32_t before = jobs->work;
         jobs_worked(jobs, ITEM_WORK);

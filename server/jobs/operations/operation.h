@@ -168,7 +168,7 @@ struct operation {
     bool met_own;         /* it concerned a job of its own tenant, see operation_meet() */
     bool met_others;      /* it concerned a job of another tenant */
     struct span tenant;   /* of the rights; empty: none */
-    uint32_t line;        /* the principal's queue in `turns`; 0: the one without a principal */
+    uint32_t turn_queue;  /* the principal's queue in `turns`; 0: the one without a principal */
     struct block memory;  /* of the arguments; none: they fit into `room` */
     struct block message; /* in which arguments lie; a job may take it; none: they were copied */
 

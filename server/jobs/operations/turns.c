@@ -8,15 +8,15 @@
 
 enum { WORK_MAX = 1 << 20 };
 
-static struct turn_line *line_of(struct turns *t, uint32_t line)
+static struct turn_queue *queue_of(struct turns *t, uint32_t queue)
 {
-    return line == 0 ? &t->nobody : &t->lines[line - 1];
+    return queue == 0 ? &t->shared : &t->queues[queue - 1];
 }
 
 void turns_fini(struct turns *t)
 {
     assert(turns_empty(t));
-    free(t->lines);
+    free(t->queues);
     *t = (struct turns){0};
 }
 
@@ -26,114 +26,114 @@ bool turns_empty(const struct turns *t)
 }
 
 /* Makes room for this queue.  False: no memory. */
-static bool reach(struct turns *t, uint32_t line)
+static bool reach(struct turns *t, uint32_t queue)
 {
-    if (line <= t->room)
+    if (queue <= t->room)
         return true;
-    struct turn_line *lines = grow_array(t->lines, &t->room, line - 1, sizeof *lines);
-    if (!lines)
+    struct turn_queue *queues = grow_array(t->queues, &t->room, queue - 1, sizeof *queues);
+    if (!queues)
         return false;
-    t->lines = lines;
+    t->queues = queues;
     return true;
 }
 
 /* Appends a queue to those that take turns, and grants it one turn's work. */
-static void stand_last(struct turns *t, uint32_t line)
+static void append_queue(struct turns *t, uint32_t queue)
 {
-    struct turn_line *l = line_of(t, line);
-    assert(!l->waits && l->first);
+    struct turn_queue *q = queue_of(t, queue);
+    assert(!q->waits && q->first);
     if (t->waiting == 0)
-        t->first = line;
+        t->first = queue;
     else
-        line_of(t, t->last)->next = line;
-    t->last = line;
+        queue_of(t, t->last)->next = queue;
+    t->last = queue;
     t->waiting++;
-    l->waits = true;
-    l->left += TURN_WORK;
+    q->waits = true;
+    q->left += TURN_WORK;
 }
 
 static void leave(struct turns *t)
 {
-    struct turn_line *l = line_of(t, t->first);
-    assert(l->waits && t->waiting > 0);
-    t->first = l->next;
+    struct turn_queue *q = queue_of(t, t->first);
+    assert(q->waits && t->waiting > 0);
+    t->first = q->next;
     t->waiting--;
-    l->waits = false;
+    q->waits = false;
 }
 
-uint32_t turns_push(struct turns *t, uint32_t line, struct operation_item *item)
+uint32_t turns_push(struct turns *t, uint32_t queue, struct operation_item *item)
 {
-    if (!reach(t, line))
-        line = 0;
-    struct turn_line *l = line_of(t, line);
+    if (!reach(t, queue))
+        queue = 0;
+    struct turn_queue *q = queue_of(t, queue);
     item->next = NULL;
-    *(l->first ? &l->last->next : &l->first) = item;
-    l->last = item;
-    if (!l->waits)
-        stand_last(t, line);
-    return line;
+    *(q->first ? &q->last->next : &q->first) = item;
+    q->last = item;
+    if (!q->waits)
+        append_queue(t, queue);
+    return queue;
 }
 
 /* Queues in debt go to the end until one has work left.  A queue that is alone owes no other, so
  * its debt is forgiven. */
-static struct turn_line *whose_turn(struct turns *t)
+static struct turn_queue *next_queue(struct turns *t)
 {
-    struct turn_line *l;
-    while ((l = line_of(t, t->first))->left <= 0 && t->waiting > 1) {
-        uint32_t line = t->first;
+    struct turn_queue *q;
+    while ((q = queue_of(t, t->first))->left <= 0 && t->waiting > 1) {
+        uint32_t queue = t->first;
         leave(t);
-        stand_last(t, line);
+        append_queue(t, queue);
     }
-    if (l->left <= 0)
-        l->left = TURN_WORK;
-    return l;
+    if (q->left <= 0)
+        q->left = TURN_WORK;
+    return q;
 }
 
 struct operation_item *turns_take(struct turns *t)
 {
     if (t->waiting == 0)
         return NULL;
-    struct turn_line *l = whose_turn(t);
-    struct operation_item *item = l->first;
+    struct turn_queue *q = next_queue(t);
+    struct operation_item *item = q->first;
     assert(item);
-    l->first = item->next;
+    q->first = item->next;
     return item;
 }
 
 void turns_put_back(struct turns *t, struct operation_item *item)
 {
-    struct turn_line *l = line_of(t, t->first);
-    assert(l->waits); /* turns_take() leaves its queue first until it is charged */
-    item->next = l->first;
-    if (!l->first)
-        l->last = item;
-    l->first = item;
+    struct turn_queue *q = queue_of(t, t->first);
+    assert(q->waits); /* turns_take() leaves its queue first until it is charged */
+    item->next = q->first;
+    if (!q->first)
+        q->last = item;
+    q->first = item;
 }
 
 /* A queue that is empty now leaves without its debt, which is at most that of one operation. */
 void turns_charge(struct turns *t, uint32_t work)
 {
-    struct turn_line *l = line_of(t, t->first);
-    assert(t->waiting > 0 && l->left > 0);
-    l->left -= (int32_t)(work < WORK_MAX ? work : WORK_MAX);
-    if (l->first)
+    struct turn_queue *q = queue_of(t, t->first);
+    assert(t->waiting > 0 && q->left > 0);
+    q->left -= (int32_t)(work < WORK_MAX ? work : WORK_MAX);
+    if (q->first)
         return;
     leave(t);
-    l->left = 0;
+    q->left = 0;
 }
 
 void turns_sift(struct turns *t, bool (*takes)(void *arg, struct operation_item *item), void *arg)
 {
     for (uint32_t n = t->waiting; n > 0; n--) {
-        uint32_t line = t->first;
-        struct turn_line *l = line_of(t, line);
-        struct operation_item *item = l->first, *next = item->next;
+        uint32_t queue = t->first;
+        struct turn_queue *q = queue_of(t, queue);
+        struct operation_item *item = q->first, *next = item->next;
         if (takes(arg, item))
-            l->first = next;
+            q->first = next;
         leave(t);
-        if (l->first)
-            stand_last(t, line);
+        if (q->first)
+            append_queue(t, queue);
         else
-            l->left = 0;
+            q->left = 0;
     }
 }

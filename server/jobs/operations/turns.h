@@ -17,7 +17,7 @@ struct operation_item;
 
 enum { TURN_WORK = 500 /* pieces as jobs_worked() counts: some 50 us */ };
 
-struct turn_line {
+struct turn_queue {
     struct operation_item *first, *last; /* linked by next */
     uint32_t next;                       /* the queue whose turn follows; while `waits` */
     int32_t left;                        /* work left of its turn; below 0: a debt */
@@ -26,8 +26,8 @@ struct turn_line {
 
 /* Begins zeroed.  Queue 0 needs no memory. */
 struct turns {
-    struct turn_line nobody;
-    struct turn_line *lines; /* the queues from 1 on */
+    struct turn_queue shared;  /* queue 0 */
+    struct turn_queue *queues; /* the queues from 1 on */
     uint32_t room;
     uint32_t first, last; /* queues that take turns; valid while there are any */
     uint32_t waiting;     /* number of queues that take turns */
@@ -35,9 +35,9 @@ struct turns {
 
 void turns_fini(struct turns *t); /* all queues are empty */
 
-/* Appends an item to queue `line`, or to queue 0 where there is no memory for that one.  Returns
+/* Appends an item to a queue, or to queue 0 where there is no memory for that one.  Returns
  * which of the two it was. */
-uint32_t turns_push(struct turns *t, uint32_t line, struct operation_item *item);
+uint32_t turns_push(struct turns *t, uint32_t queue, struct operation_item *item);
 
 /* Takes the first item of the queue whose turn it is; NULL: all are empty.  After each item the
  * caller charges its cost, before it takes the next. */

@@ -16,7 +16,7 @@ enum {
 
 /* True if the operation was the last to join the job.  A batch that is taken in parts may join a
  * job again after another operation has: then it is in the job's list twice. */
-static bool stands_at(const struct operation *op, const struct job *job)
+static bool joined_last(const struct operation *op, const struct job *job)
 {
     return job->waits && job->waits->op == op;
 }
@@ -25,7 +25,7 @@ bool waiters_join(struct operation *op, struct job *job)
 {
     struct waiting *waiting = &op->waiting;
     assert(op->channel && !waiting->due.next); /* one that is due was answered, or waits on */
-    if (stands_at(op, job))
+    if (joined_last(op, job))
         return true;
     struct waiter *w = waiting->at ? malloc(sizeof *w) : &op->first_waiter;
     if (!w)
@@ -146,14 +146,14 @@ void waiters_due(struct jobs *jobs, struct operation *op)
 }
 
 /* Prefetches the next waiter, since of thousands that wait none is in the caches. */
-static struct waiter *behind(const struct waiter *w)
+static struct waiter *next_waiter(const struct waiter *w)
 {
     struct waiter *next = w->next_of_job;
     __builtin_prefetch(next);
     return next;
 }
 
-static void tell_growth(struct jobs *jobs, struct waiter *w)
+static void notify_growth(struct jobs *jobs, struct waiter *w)
 {
     jobs_worked(jobs, GROWTH_WORK);
     if (w->op->cls->history_grew)
@@ -176,8 +176,8 @@ static bool pass_go_on(struct jobs *jobs)
         }
         struct waiter *w = pass->next;
         assert(w->job == pass->job);
-        pass->next = behind(w);
-        tell_growth(jobs, w);
+        pass->next = next_waiter(w);
+        notify_growth(jobs, w);
     }
     pass->job = NULL;
     return true;
@@ -226,7 +226,7 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
 /* Visits each waiter of the job; the visited one may leave. */
 #define EACH_WAITER(w, job)                                                                        \
     struct waiter *w = (job)->waits, *next;                                                        \
-    w && (next = behind(w), true);                                                                 \
+    w && (next = next_waiter(w), true);                                                            \
     w = next
 
 void waiters_job_ended(struct jobs *jobs, struct job *job)
@@ -260,7 +260,7 @@ void waiters_history_grew(struct jobs *jobs, struct job *job)
         pass->again = true;
     } else if (pass->job) {
         for (EACH_WAITER(w, job))
-            tell_growth(jobs, w);
+            notify_growth(jobs, w);
     } else if (job->waits) {
         *pass = (struct waiters_pass){.job = job, .next = job->waits};
         pass_go_on(jobs);

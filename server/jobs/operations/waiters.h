@@ -23,7 +23,7 @@ struct waiter {
     struct waiter *prev_of_job, *next_of_job;
     struct waiter *next_of_op;
     uint32_t outcome; /* of a submission: the last outcome that names the job, plus 1; 0: none */
-    bool told;        /* of a submission: job_saved() has set its outcomes */
+    bool saved;       /* of a submission: job_saved() has set its outcomes */
 };
 
 /* A link in the list of operations whose `due` is to be called; zeroed: it is in no list. */

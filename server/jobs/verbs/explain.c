@@ -110,19 +110,20 @@ static void note_job(struct jobs *jobs, struct workers *all, const struct job *j
     }
 }
 
-static bool may_see(const struct beholder *who, const struct job *job)
+static bool may_see(const struct viewer *viewer, const struct job *job)
 {
-    return (!who->tenant || who->tenant == job->tenant) && operation_may_know(who->op, job);
+    return (!viewer->tenant || viewer->tenant == job->tenant) &&
+           operation_may_know(viewer->op, job);
 }
 
 /* Notes running jobs with their workers, beginning with the job that started last. */
-static void note_jobs(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
+static void note_jobs(struct jobs *jobs, const struct job_queue *q, const struct viewer *viewer,
                       struct workers *all)
 {
     uint32_t looks = 0;
     for (const struct job *job = jobs_scheduler(jobs)->running.last; job && looks < RUNNING_MAX;
          job = job->prev, looks++)
-        if (job->queue == q && job->attempt_task && may_see(who, job))
+        if (job->queue == q && job->attempt_task && may_see(viewer, job))
             note_job(jobs, all, job);
     jobs_worked(jobs, (size_t)looks * (1 + all->count / 8));
 }
@@ -142,7 +143,7 @@ static void pack_worker(struct pack *p, const struct job_queue *q, const struct 
 }
 
 static void look_at_workers(struct jobs *jobs, const struct job_queue *q,
-                            const struct beholder *who, struct workers *all)
+                            const struct viewer *viewer, struct workers *all)
 {
     struct source_worker is[WORKERS_SHOWN];
     uint32_t count = job_source_workers(jobs_tasks(jobs), q->method, is, WORKERS_SHOWN);
@@ -151,10 +152,10 @@ static void look_at_workers(struct jobs *jobs, const struct job_queue *q,
     all->count = count < WORKERS_SHOWN ? count : WORKERS_SHOWN;
     for (uint32_t i = 0; i < all->count; i++)
         all->at[i].is = is[i];
-    note_jobs(jobs, q, who, all);
+    note_jobs(jobs, q, viewer, all);
 }
 
-void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
+void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct viewer *viewer,
                        struct pack *p)
 {
     const struct method *m = q->method;
@@ -162,7 +163,7 @@ void explain_executors(struct jobs *jobs, const struct job_queue *q, const struc
     struct tasks_info all;
 
     if (m && (method_of_workers(m) || m->joined) && queue_runs(q))
-        look_at_workers(jobs, q, who, &workers);
+        look_at_workers(jobs, q, viewer, &workers);
     tasks_info(jobs_tasks(jobs), &all);
     pack_str(p, "executors");
     pack_array(p, count_local(jobs, q, all.executors) + workers.count);
@@ -257,8 +258,8 @@ static void say_turn(const struct question *q, struct job *job, char *text, size
 
 static void pack_executors(const struct question *q, struct job *job, struct pack *p)
 {
-    const struct beholder who = {.op = q->op, .tenant = job->tenant};
-    explain_executors(q->jobs, job->queue, &who, p);
+    const struct viewer viewer = {.op = q->op, .tenant = job->tenant};
+    explain_executors(q->jobs, job->queue, &viewer, p);
 }
 
 bool explain_rest(const struct jobs *jobs, const struct job_queue *q, char *text, size_t size)

@@ -15,14 +15,14 @@ struct tenant;
 enum { EXPLAIN_TEXT_MAX = 400 /* bytes of a sentence */ };
 
 /* The client that an explanation is for. */
-struct beholder {
+struct viewer {
     const struct operation *op;  /* jobs that its caller may not know of are left out */
     const struct tenant *tenant; /* jobs of other tenants are left out, too; NULL: none is */
 };
 
 /* Packs one pair of a map: the executors that run the jobs of the queue, and what they do.  It
- * shows at most 64 workers, each with some of its jobs, as far as the beholder may know of them. */
-void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct beholder *who,
+ * shows at most 64 workers, each with some of its jobs, as far as the viewer may know of them. */
+void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct viewer *viewer,
                        struct pack *p);
 
 /* Writes that the workers of the queue keep dying.  False: its pool does not rest, and nothing is

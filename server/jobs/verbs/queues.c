@@ -338,7 +338,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     pack_queue(q, &op->reply.result);
     pack_key_str(&op->reply.result, "reason", job_reason_name(reason));
     pack_key_str(&op->reply.result, "text", text);
-    explain_executors(jobs, q, &(struct beholder){.op = op}, &op->reply.result);
+    explain_executors(jobs, q, &(struct viewer){.op = op}, &op->reply.result);
     operation_finish(op);
 }
 

@@ -384,11 +384,11 @@ static bool sweep_step(struct jobs *jobs, struct operation *op)
 static void sweep_end(struct jobs *jobs, struct operation *op)
 {
     const struct sweep_arguments *sweep = &op->sweep;
-    char who[64];
+    char tenant[64];
     struct pack *p = &op->reply.result;
-    snprintf(who, sizeof who, "%.*s", (int)op->tenant.len, (const char *)op->tenant.at);
+    snprintf(tenant, sizeof tenant, "%.*s", (int)op->tenant.len, (const char *)op->tenant.at);
     if (!sweep->dry_run)
-        log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("tenant", who));
+        log_info(sweep->kind->event, LOG_UINT("tasks", sweep->done), LOG_STR("tenant", tenant));
     walk_end(&jobs_table(jobs)->walks, &op->sweep.walk);
     pack_init(p);
     pack_map(p, sweep->kind == &forgets ? 5 : 3);
@@ -455,7 +455,7 @@ static void sweep_begin(struct jobs *jobs, struct operation *op, const struct sw
     sweep->upto = jobs_table(jobs)->last ? jobs_table(jobs)->last->id : 0;
     walk_begin(&jobs_table(jobs)->walks, &sweep->walk,
                kind->down ? jobs_table(jobs)->last : jobs_table(jobs)->first, kind->down);
-    turns_push(jobs_sweeps(jobs), op->line, &op->item);
+    turns_push(jobs_sweeps(jobs), op->turn_queue, &op->item);
     jobs_activate(jobs);
 }
 

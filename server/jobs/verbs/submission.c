@@ -84,9 +84,9 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
         spec->message = &op->message;
     else
         jobs_worked(jobs, NAME_WORK * names_of(spec));
-    const struct submitter who = {
+    const struct submitter submitter = {
         .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
-    enum ergon_error error = job_submit(jobs, spec, &who, &done, text, sizeof text);
+    enum ergon_error error = job_submit(jobs, spec, &submitter, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);
         return NULL;
@@ -256,9 +256,9 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
     }
     struct waiter *w = job->waits; /* the one that joined last is the first */
     assert(w->op == op && w->outcome <= i);
-    if (w->told)
+    if (w->saved)
         op->waiting.open++;
-    w->told = false;
+    w->saved = false;
     outcome->before = w->outcome;
     w->outcome = i + 1;
 }
@@ -273,7 +273,7 @@ static void job_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
         submission_saved(jobs, op, at - 1, w->job, error);
     assert(op->waiting.open > 0);
     w->outcome = 0;
-    w->told = true;
+    w->saved = true;
     if (--op->waiting.open > 0 || op->submission.taken < op->submission.count)
         return;
     waiters_leave(op);
@@ -376,7 +376,7 @@ static bool shares_run(const struct operation *op, const struct job *job)
 /* True if the job is to be cancelled with the call.  Of calls that share a job by its key, only the
  * last one cancels it, and none cancels a job that task.submit made.  Calls that share a run by
  * `coalesce` are counted, and job_cancel() cancels it with the last one. */
-static bool takes_along(const struct operation *op, struct job *job)
+static bool cancels_job(const struct operation *op, struct job *job)
 {
     if (shares_run(op, job)) {
         assert(job->more->calls > 0);
@@ -391,7 +391,7 @@ static void drop_call(struct jobs *jobs, struct operation *op)
     assert(op->waiting.at && !op->waiting.at->next_of_op); /* a call waits for one job */
     struct job *called = op->waiting.at->job;
     waiters_leave(op);
-    if (takes_along(op, called))
+    if (cancels_job(op, called))
         job_cancel(jobs_scheduler(jobs), called);
     operation_refuse_plain(op, ERGON_E_CANCELLED);
 }

@@ -526,14 +526,14 @@ JOBS_TEST(they_are_listed_in_parts)
     }
     uint32_t before = w->answered;
     struct operation *all = world_operation(w, &operation_cron_list), *gone[3];
-    all->line = 1;
+    all->turn_queue = 1;
     channel_give(w->channel, all);
     for (unsigned i = 0; i < 3; i++) {
         static const char *const names[] = {"c017", "c018", "c199"};
         gone[i] = world_operation(w, &operation_cron_delete);
         gone[i]->named =
             (struct name_arguments){.name = span_text(names[i]), .tenant = span_text("greedy")};
-        gone[i]->line = 2;
+        gone[i]->turn_queue = 2;
         channel_give(w->channel, gone[i]);
     }
     jobs_world_settle(w);

@@ -349,7 +349,7 @@ JOBS_TEST(explains_ended)
 static struct operation *give_explain(struct jobs_world *w, uint64_t id, uint32_t line)
 {
     struct operation *op = world_about(w, &operation_task_explain, id);
-    op->line = line;
+    op->turn_queue = line;
     channel_give(w->channel, op);
     return op;
 }

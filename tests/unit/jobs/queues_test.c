@@ -239,8 +239,8 @@ STORED_TEST(a_list_is_answered_in_parts)
     struct operation *all = world_operation(w, &operation_queue_list);
     struct operation *one = world_operation(w, &operation_queue_explain);
     one->named.name = span_text("q199");
-    all->line = 1;
-    one->line = 2;
+    all->turn_queue = 1;
+    one->turn_queue = 2;
     channel_give(w->channel, all);
     channel_give(w->channel, one);
     jobs_world_settle(w);

@@ -111,7 +111,7 @@ static struct operation *give(struct jobs_world *w, uint32_t line, struct job_sp
         world_operation(w, count > 1 ? &operation_task_submit_many : &operation_task_submit);
     op->submission.specs = specs;
     op->submission.count = count;
-    op->line = line;
+    op->turn_queue = line;
     channel_give(w->channel, op);
     return op;
 }
@@ -158,7 +158,7 @@ static struct operation *list(struct jobs_world *w, uint32_t line, uint64_t curs
 {
     struct operation *op = world_operation(w, &operation_task_list);
     op->list = (struct list_arguments){.filter.state = -1, .max = max, .cursor = cursor};
-    op->line = line;
+    op->turn_queue = line;
     channel_give(w->channel, op);
     return op;
 }
@@ -218,7 +218,7 @@ static struct operation *sweep(struct jobs_world *w, uint32_t line)
 {
     struct operation *op = world_operation(w, &operation_task_cancel_matching);
     op->sweep.dry_run = true;
-    op->line = line;
+    op->turn_queue = line;
     channel_give(w->channel, op);
     return op;
 }
