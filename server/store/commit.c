@@ -47,7 +47,7 @@ static void become(struct store *s, enum store_error error)
     counter_set(&s->counters.error, error);
 }
 
-/* The log was told. */
+/* The log has a record of it. */
 static void report(struct store *s, enum store_error error)
 {
     s->reported = error;

@@ -67,7 +67,7 @@ static bool out_of_order(struct reading *r, const char *table, uint64_t id)
     return false;
 }
 
-/* Whoever reads has found what the columns do not tell, or wants no more. */
+/* The reader has found a fault that the columns do not show, or wants no more. */
 static bool refused(struct reading *r, const char *what, uint64_t id)
 {
     const char *fault = r->reader->fault ? *r->reader->fault : NULL;
@@ -241,8 +241,8 @@ static bool first_fault(void *arg, const char *text)
     return false;
 }
 
-/* The pages are looked at first, all of them: rows that SQLite finds no more are missed by nobody
- * who only reads. */
+/* The pages are looked at first, all of them: a reader alone does not miss rows that SQLite finds
+ * no more. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct reading r = {.store = s, .reader = reader, .error = error, .size = size};

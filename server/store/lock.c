@@ -20,7 +20,7 @@ static int in_use(long pid, char *error, size_t size)
 }
 
 /* A lock file with a second name, as a backup by hard links leaves it, locks as well as any; but
- * what stands in it may be somebody else's, and is neither read nor written. */
+ * its contents may belong to another program, and are neither read nor written. */
 static bool is_own(int fd)
 {
     struct stat st;

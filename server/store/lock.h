@@ -1,6 +1,6 @@
-/* One server a file: a lock on PATH.lock, which holds the process id of who has it, and one on the
- * file itself, since a lock file can be deleted and a file have two names.  Both are of other kinds
- * than SQLite's own, so people can look into the file while the server runs.
+/* One server a file: a lock on PATH.lock, which holds the id of the process that has it, and one on
+ * the file itself, since a lock file can be deleted and a file have two names.  Both are of other
+ * kinds than SQLite's own, so people can look into the file while the server runs.
  *
  * Thread: the one that opens and closes the store.  The descriptors are the lock's. */
 #ifndef ERGON_STORE_LOCK_H

@@ -32,8 +32,8 @@ struct log {
     struct sum start; /* of the head */
     bool high_first;
     uint8_t *frame;     /* the frame that was read last */
-    struct sum stored;  /* that stands in it */
-    struct sum content; /* of what stands in it, if `before` was right */
+    struct sum stored;  /* that is in it */
+    struct sum content; /* of what is in it, if `before` was right */
 };
 
 static uint32_t number(const uint8_t *at)
@@ -153,9 +153,9 @@ static bool mark_is_apart(const struct log *l, uint64_t n)
     return (frame_at(l, n) + MARK_END) % SECTOR == 0;
 }
 
-/* From the frame `n` on, which is bad or not there, with the sum that stands before it: counts the
+/* From the frame `n` on, which is bad or not there, with the sum before it: counts the
  * seams, each of which is the end of a commit that was whole; and says whether any of the frames is
- * one of this log, and not of the one that stood in the file before. */
+ * one of this log, and not of the one that was in the file before. */
 static uint64_t seams_behind(struct log *l, uint64_t n, struct sum before, bool *any)
 {
     uint64_t seams = 0, count = frames(l);
@@ -211,7 +211,7 @@ static bool is_in_file(const struct log *l, sqlite3_file *file, uint8_t *page)
            memcmp(page, l->frame + FRAME_HEAD, l->page) == 0;
 }
 
-/* Notes by page in which frame it stands last.  The number of commits. */
+/* Notes by page the last frame that has it.  The number of commits. */
 static uint64_t note_pages(struct log *l, uint32_t *last, uint32_t pages)
 {
     uint64_t commits = 0;
@@ -239,7 +239,7 @@ static bool was_never_a_head(const uint8_t *head)
 }
 
 /* The head of a log that is begun anew is written when the file has all of it, and may be torn by a
- * power cut.  Then each page of the log stands in the file.  Where one does not, the head of a log
+ * power cut.  Then each page of the log is in the file.  Where one is not, the head of a log
  * that was needed is damaged. */
 static int look_without_head(struct log *l, const uint8_t *head, sqlite3_file *file,
                              struct log_look *out)

@@ -143,7 +143,7 @@ static int open_log(struct log_vfs *v, const char *name, sqlite3_file *file, int
     struct log_file *f = (struct log_file *)file;
     f->vfs = v;
     v->len = 0;
-    v->written = true; /* by whoever had it before, perhaps */
+    v->written = true; /* perhaps by the process that had it before */
     int rc = v->below->xOpen(v->below, name, beneath(file), flags, out);
     f->base.pMethods = beneath(file)->pMethods ? &methods : NULL;
     return rc;

@@ -4,15 +4,15 @@
  * SQLite gives each page of a commit to its log in two writes, of 24 bytes and of the page: ten and
  * more calls a commit, which cost as much as the sync.  Here they are gathered, and handed over
  * before the log is synced, read, cut or asked for its size, and when there is no more room.  So
- * what is synced is what was written, in the same order of writes and syncs; who reads the log in
- * another process sees what SQLite's index of it names, which is what was synced.
+ * what is synced is what was written, in the same order of writes and syncs; another process that
+ * reads the log sees what SQLite's index of it names, which is what was synced.
  *
  * A checkpoint syncs the log first, which each commit has done before: one sync is enough, as
  * nobody else writes the file while a server runs.
  *
  * A write that fails comes to light at the sync, which then fails: to SQLite it is the same.
  *
- * Thread: whoever has the connection. */
+ * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_LOG_VFS_H
 #define ERGON_STORE_LOG_VFS_H
 

@@ -96,8 +96,8 @@ static int start_log(struct store *s, const char *path, char *error, size_t size
                           "its file system has no shared memory, which a store needs; take a "
                           "local one");
     checkpoint_watch(s);
-    /* A read opens the log, and holds the file from then on: else somebody with sqlite3 who comes
-     * before the first commit, and goes, would take the log along. */
+    /* A read opens the log, and holds the file from then on: else a sqlite3 that opens and closes
+     * the file before the first commit would remove the log. */
     return sqlite3_exec(s->db, "PRAGMA schema_version", NULL, NULL, NULL) == SQLITE_OK
                ? 0
                : fail_sqlite(s, path, error, size);

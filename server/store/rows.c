@@ -311,7 +311,7 @@ void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column,
 
 /* --- Rows into structures --- */
 
-/* Text, too, is read as the bytes that stand in the file. */
+/* Text, too, is read as the bytes that are in the file. */
 static struct span read_span(sqlite3_stmt *st, int index)
 {
     const void *at = sqlite3_column_blob(st, index);
@@ -350,7 +350,7 @@ static bool read(sqlite3_stmt *st, int index, void *field, const struct store_co
     uint64_t number = 0;
     bool good = false;
     switch (c->kind) {
-    case COLUMN_U64: /* the upper half of what there is stands in the file as negative numbers */
+    case COLUMN_U64: /* the file has the upper half as negative numbers */
         good = read_number(st, index, UINT64_MAX, &number);
         *(uint64_t *)field = number;
         return good;

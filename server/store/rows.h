@@ -1,6 +1,6 @@
 /* Rows and structures: which column is which field.  One list a table serves all of its statements.
  *
- * Thread: whoever has the connection. */
+ * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_ROWS_H
 #define ERGON_STORE_ROWS_H
 
@@ -25,7 +25,7 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count);
 extern const struct store_table row_submissions, row_options, row_lives;
 extern const struct store_table row_events;
 
-/* The one row of `counters`, for who reads all of it. */
+/* The one row of `counters`, whole. */
 struct row_counters {
     uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at,
         last_fence;
@@ -52,7 +52,7 @@ int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
 void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column, const void *row,
               const struct row_names *names);
 
-/* Fields from the row that a SELECT stands on, whose column `first` is the map's first.  Spans are
+/* Fields from the row that a SELECT is at, whose column `first` is the map's first.  Spans are
  * valid until its next step.  NULL, or the first column that holds what none of its fields can: no
  * number, or one that is too large, or a name that is in no list. */
 const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const struct store_table *m,
@@ -76,7 +76,7 @@ void row_batch_sql(const struct store_table *m,
 void row_upsert_sql(const struct store_table *m, const struct store_table *of,
                     char sql[static ROW_SQL_MAX]);
 void row_select_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* in order */
-/* In order, from the number ?1 on, which stands in the column `key`. */
+/* In order, from the number ?1 on, which is in the column `key`. */
 void row_select_from_sql(const struct store_table *m, const char *key,
                          char sql[static ROW_SQL_MAX]);
 void row_select_one_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* of id ?1 */

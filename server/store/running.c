@@ -38,7 +38,7 @@ struct running_header {
     uint32_t version, segment;
     uint32_t state;         /* enum running_mark */
     uint32_t segments;      /* that were begun: a file with fewer was cut off */
-    uint64_t device, inode; /* of the file that it stands beside */
+    uint64_t device, inode; /* of the store's file */
     char boot[40];
 };
 

@@ -1,6 +1,6 @@
 /* The tables of the file, and which files may be opened.
  *
- * Thread: whoever has the connection, which is borrowed. */
+ * Thread: the one that has the connection, which is borrowed. */
 #ifndef ERGON_STORE_SCHEMA_H
 #define ERGON_STORE_SCHEMA_H
 

@@ -48,7 +48,7 @@ static bool is_text(sqlite3_stmt *a, sqlite3_stmt *b, int column)
     return x && y && strcmp(x, y) == 0;
 }
 
-/* `wanted` stands on a table; is it in the file, and the same?  `on`: whether to go on. */
+/* `wanted` is at a table; is that in the file, and the same?  `on`: whether to go on. */
 static int compare(sqlite3_stmt *wanted, sqlite3_stmt *found, const struct sound_report *report,
                    bool *on)
 {

@@ -1,7 +1,7 @@
 /* Whether a file is what a store left behind, as far as its pages and tables tell: each page is
- * referred to once, rows stand in order, and the tables have the columns that they were made with.
+ * referred to once, rows are in order, and the tables have the columns that they were made with.
  *
- * Thread: whoever has the connection, which is borrowed.  Nothing is written. */
+ * Thread: the one that has the connection, which is borrowed.  Nothing is written. */
 #ifndef ERGON_STORE_SOUND_H
 #define ERGON_STORE_SOUND_H
 
@@ -13,7 +13,7 @@
 /* No code of SQLite's: findings were reported. */
 enum { SOUND_NOT = -1 };
 
-/* Who hears of each finding: a line of text that is valid during the call.  False: no more. */
+/* Called with each finding: a line of text that is valid during the call.  False: no more. */
 struct sound_report {
     bool (*finding)(void *arg, const char *text);
     void *arg;

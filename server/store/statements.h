@@ -1,6 +1,6 @@
 /* The statements that the writer runs again and again, prepared once, and how one is run.
  *
- * Thread: whoever has the connection. */
+ * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_STATEMENTS_H
 #define ERGON_STORE_STATEMENTS_H
 

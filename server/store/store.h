@@ -3,8 +3,8 @@
  * WAL, synchronous=FULL.  One writer thread: it takes what came in during the last commit, applies
  * it in one transaction, commits, and gives each operation back with its outcome (natural group
  * commit: a busy store commits more at once).  Few operations are gathered by the client's thread
- * while the store is busy or the client is, see client.c.  Who pushes operations (the client: one
- * activator) never waits for a disk.
+ * while the store is busy or the client is, see client.c.  The client, one activator that pushes
+ * operations, never waits for a disk.
  *
  * Order: operations are applied, committed and given back in the order in which they were pushed.
  * An operation that failed has changed nothing.  After a failed commit nothing is taken until a
@@ -248,9 +248,9 @@ struct store_options {
 };
 
 /* Opens or creates the file, and takes it for this process alone.  NULL and a text: no folder, no
- * right, not a database of ours, an older or a newer schema, in use by another server (then who), a
- * file system without shared memory, no memory.  What a process that was killed had written and not
- * synced is on the disk before the return.  Blocks. */
+ * right, not a database of ours, an older or a newer schema, in use by another server (then which
+ * process), a file system without shared memory, no memory.  What a process that was killed had
+ * written and not synced is on the disk before the return.  Blocks. */
 struct store *store_open(const struct store_options *options, char *error, size_t size);
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
@@ -309,7 +309,7 @@ struct store_reader {
 
 /* Before store_start(), on the thread that opened; looks at every page of the file first.  0, or -1
  * and a text: the file cannot be read, or is damaged (a page, a table, rows out of order or without
- * their task, a column that holds what cannot stand there), or a callback ended the reading. */
+ * their task, a column that holds what it cannot hold), or a callback ended the reading. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size);
 
 /* The highest id that was ever put.  Before store_start(). */
@@ -350,13 +350,13 @@ struct store_info {
     uint64_t room;          /* bytes that its file system had left at the last look */
     uint64_t backup;        /* Unix ms of the last backup, as known then; 0: there is none */
     enum store_error error; /* of the last try; STORE_OK: it works */
-    /* What the log was told last: a full disk has room for a small commit again and again, and so
+    /* What the log has last: a full disk has room for a small commit again and again, and so
      * `error` comes and goes.  STORE_OK once nothing has failed for a while. */
     enum store_error trouble;
 };
 void store_info(const struct store *s, struct store_info *out);
-/* Lets the writer look at `room` and `backup`, soon, and at most once a second: whoever asks for
- * them again has them as they are.  Any thread, until store_close(); waits for no disk. */
+/* Lets the writer look at `room` and `backup`, soon, and at most once a second: store_info() has
+ * them afterwards.  Any thread, until store_close(); waits for no disk. */
 void store_look(struct store *s);
 
 #endif

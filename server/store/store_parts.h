@@ -23,8 +23,8 @@
  *   store_error.c  what went wrong
  *
  * Thread: the writer's, for all functions but those of client.c; before the start and after the
- * stop, who opens and closes.  The connection to the file is one thread's at a time.  Operations
- * are the client's memory, and the store's to read until they are back. */
+ * stop, the thread that opens and closes.  The connection to the file is one thread's at a time.
+ * Operations are the client's memory, and the store's to read until they are back. */
 #ifndef ERGON_STORE_PARTS_H
 #define ERGON_STORE_PARTS_H
 
@@ -184,7 +184,7 @@ void client_start(struct store *s, struct activator *client);
 void client_stop(struct store *s);
 
 /* --- commit.c --- */
-/* Commits the first `count` operations of the batch; what became of each stands in its `error`. */
+/* Commits the first `count` operations of the batch; what became of each is in its `error`. */
 void store_commit(struct store *s, uint32_t count);
 /* Tries a store that is broken, when it is time to. */
 void store_try_again(struct store *s);

@@ -123,7 +123,7 @@ static void *thread_main(void *arg)
     }
 }
 
-/* --- Start and end: the client's thread, or who builds --- */
+/* --- Start and end: the client's thread, or the one that builds --- */
 
 static int start_thread(struct store *s)
 {
@@ -192,7 +192,7 @@ void store_info(const struct store *s, struct store_info *out)
     histogram_read(&s->counters.commit_times, &out->commit_times);
 }
 
-/* One of those who ask at the same time wakes the writer. */
+/* Of threads that ask at the same time, one wakes the writer. */
 void store_look(struct store *s)
 {
     ao_time now = clock_monotonic();

@@ -27,7 +27,7 @@ COUNTS = {
     "files that name a method (task.run_now)": (5, 5),
     "files that name a figure (feed_bytes)": (2, 2),
     "files of server/ whose name is a word of our own": (0, 0),
-    "words of our own in comments of server/": (102, 200),
+    "words of our own in comments of server/": (5, 200),
 }
 
 

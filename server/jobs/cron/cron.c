@@ -108,7 +108,7 @@ static bool write_row(struct jobs *jobs, struct cron *c, const struct store_tabl
     if (!write)
         return false;
     write->tag = (uintptr_t)arg;
-    write->owner = c; /* counted, so that its bytes stand until the operation is back */
+    write->owner = c; /* counted, so that its bytes stay until the operation is back */
     c->refs++;
     *(struct store_cron *)write->row = (struct store_cron){.name = c->spec.name,
                                                            .method = c->spec.task.method,

@@ -1,8 +1,8 @@
 /* Crons: job specs that are submitted again and again, by calendar.
  *
- * A cron sleeps until its time has come, submits its job, and writes where it stands into the
- * store.  The operations on crons (operations.c) make them, link them, and let them
- * go; a cron is freed with its last reference.  Thread: the jobs'. */
+ * A cron sleeps until its time has come, submits its job, and writes its state into the store.  The
+ * operations on crons (operations.c) make them, link them, and let them go; a cron is freed with
+ * its last reference.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_CRON_H
 #define ERGON_JOBS_CRON_H
 
@@ -43,7 +43,7 @@ struct cron {
     struct zone *zone;
     struct cron_state state;
     uint32_t leaving; /* deletes on their way to the file */
-    bool unsaved;     /* its state could not be written: it stands in the list of such */
+    bool unsaved;     /* its state could not be written: the cron is in the list of such */
     LIST_ENTRY(cron) by_unsaved;
     uint32_t refs; /* the list, and operations of the store that point at its bytes */
 };

@@ -124,7 +124,7 @@ void crons_arrived(struct cron *c)
 
 /* --- In place --- */
 
-/* What walks stand at goes on behind it. */
+/* A walk whose next cron this is goes on behind it. */
 static void take_out(struct crons *all, struct cron *c)
 {
     for (struct cron_walk *w = all->walks; w; w = w->next)

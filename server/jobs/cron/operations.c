@@ -295,7 +295,7 @@ static void delete_returned(struct jobs *jobs, struct operation *op, enum store_
         return;
     }
     if (c && c->leaving > 0 && --c->leaving == 0)
-        cron_save(jobs, c); /* where it stands now */
+        cron_save(jobs, c); /* its present state */
     operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
 }
 

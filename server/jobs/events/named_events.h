@@ -24,7 +24,7 @@ enum {
     EVENT_VALUE_MAX = 4096          /* bytes */
 };
 
-/* Of whoever waits for one, in its memory. */
+/* An operation that waits for one; it is part of the operation. */
 struct event_waiter {
     struct event_waiter *prev, *next;
     uint64_t from; /* it waits for this number, or a higher one */

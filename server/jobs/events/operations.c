@@ -7,7 +7,7 @@
 
 enum { SERVE_WORK = 10, TOLD_WORK = 1 /* see jobs_worked() */ };
 
-/* Of the tenant of who asks; false: the operation was answered DENIED. */
+/* May the client use this event of its tenant?  False: the operation was answered DENIED. */
 static bool admit(struct operation *op)
 {
     struct span name = op->event.name;

@@ -17,8 +17,8 @@ struct feed_tenant {
     uint8_t name[];
 };
 
-/* What few events have.  Of a cron: its name stands as a key, and its method as a text, since there
- * may be no queue of it. */
+/* What few events have.  An event of a cron has the cron's name as its key and the method as its
+ * text, since there may be no queue of the method. */
 struct extra {
     uint16_t key_len, text_len;
     uint8_t bytes[];

@@ -1,12 +1,12 @@
 /* The feed: what happened to all jobs, and what operators did with queues and crons, in one order.
  *
  * A ring of the last events.  Each has a number, which begins at 1 with the start of the server;
- * together with the epoch, which no other start has, it is a cursor: who comes back with one learns
- * what happened since, or truthfully that events were dropped, or that the server was started anew.
+ * together with the epoch, which no other start has, it is a cursor: a client that comes back with
+ * one learns what happened since, or that events were dropped, or that the server was started anew.
  *
- * An event is appended in constant time, whoever reads; nothing here knows readers.  The oldest is
- * dropped when the ring is full, or when names and texts take more than FEED_EXTRA bytes an event
- * on average.  What handlers say (progress, partial results) stands in the history of the job
+ * An event is appended in constant time, at any number of readers; nothing here knows them.  The
+ * oldest is dropped when the ring is full, or when names and texts take more than FEED_EXTRA bytes
+ * an event on average.  What handlers say (progress, partial results) is in the history of the job
  * alone: it would drive out what happened.
  *
  * Thread: the jobs'; cursors and names of kinds are pure.  Nothing here blocks. */

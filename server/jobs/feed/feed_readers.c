@@ -11,7 +11,7 @@
 /* See jobs_worked(). */
 enum { LOOK_WORK = 1, READER_WORK = 1, EVENT_WORK = 5, ANSWER_WORK = 20 };
 
-/* --- Who waits --- */
+/* --- Readers that wait --- */
 
 static void join(struct feed_readers *readers, struct operation *op)
 {
@@ -134,7 +134,7 @@ static void pack_gap(struct pack *p, const struct feed_arguments *f)
         pack_uint(p, f->missed);
 }
 
-/* A page of what there is, as things stand. */
+/* Answers with a page of what there is. */
 static void answer(struct jobs *jobs, struct operation *op, uint32_t *work)
 {
     const struct feed *feed = &jobs->table.feed;
@@ -180,7 +180,7 @@ static void dropped(struct jobs *jobs, struct operation *op)
 
 /* --- The turns --- */
 
-/* One looks at what came; who is not answered goes behind the others. */
+/* A reader looks at what came; one that is not answered goes behind the others. */
 static void serve_reader(struct jobs *jobs, struct operation *op, uint32_t *work)
 {
     *work += READER_WORK;
@@ -243,8 +243,9 @@ static bool begin(const struct feed *feed, struct operation *op)
     return true;
 }
 
-/* Who waits, though there is something already, is answered by the readers' object, too, in its own
- * time: a thousand who ask again and again take no more of the jobs' than a thousand who wait. */
+/* A reader that may wait is answered by the readers' object, too, even if there is something
+ * already: a thousand clients that ask again and again take no more of the jobs' time than a
+ * thousand that wait. */
 static void serve(struct jobs *jobs, struct operation *op)
 {
     struct feed_readers *readers = jobs->feed_readers;

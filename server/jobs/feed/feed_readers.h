@@ -1,11 +1,11 @@
-/* task.events: who reads the feed (feed.h).
+/* task.events: the readers of the feed (feed.h).
  *
  * A reader is an operation that waits, with a filter and the number that it has come to.  What is
  * appended wakes no reader: at the end of the effects the object of the readers is activated, if
- * there are any.  It goes through them in turns, has each look at what came since, and answers
- * those to whom something of it belongs; then it rests, whatever comes.  So all readers together
- * take a fixed share of the jobs' time; who cannot follow at that pace is told of a gap, and what
- * happens is never held back for them.
+ * there are any.  It goes through them in turns, has each look at what came since, and answers each
+ * reader that has something of it; then it rests, whatever comes.  So all readers together take a
+ * fixed share of the jobs' time; a reader that cannot follow at that pace gets a gap, and events
+ * are never held back for readers.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_FEED_READERS_H
@@ -26,7 +26,7 @@ enum { FEED_IDS = 32 /* that one reader may name */ };
 struct feed_readers {
     struct jobs *jobs;
     struct ao ao;
-    struct operation *first, *last; /* who waits, in turns; by `feed.prev`, `feed.next` */
+    struct operation *first, *last; /* readers that wait, in turns; by `feed.prev`, `feed.next` */
     uint32_t count;
     uint64_t seen; /* the number up to which all of them have looked */
 };
@@ -50,7 +50,7 @@ struct feed_arguments {
     uint64_t ids[FEED_IDS];          /* else of these alone */
     ao_time timeout;                 /* of the long poll; 0: none */
     /* --- The jobs' */
-    struct operation *prev, *next; /* of those who wait */
+    struct operation *prev, *next; /* of the readers that wait */
     enum feed_gap gap;
     uint64_t missed; /* events that were dropped, its own or not */
 };

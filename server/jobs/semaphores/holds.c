@@ -94,7 +94,7 @@ bool holds_follow_wall(const struct jobs *jobs)
     return jobs->semaphores->hold_count > 0;
 }
 
-/* --- Where a hold stands --- */
+/* --- The lists that a hold is in --- */
 
 static void link_waiting(struct semaphore *s, struct hold *h)
 {
@@ -410,7 +410,8 @@ void hold_lose(struct jobs *jobs, struct hold *h)
 {
     unlink_holder(h);
     if (h->state != HOLD_HELD || jobs->sched.stopping)
-        return; /* whoever waits for it drops it, or it is lost later; or the server ends before */
+        return; /* the operation that waits for it drops it, or it is lost later; or the server ends
+                   before */
     h->lost_until = time_after(jobs, h->grace);
     arm(h);
 }

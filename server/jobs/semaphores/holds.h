@@ -25,7 +25,7 @@ struct operation;
 
 enum { HOLDS_MAX = 100000 /* in all, with those that wait */ };
 
-enum { HOLD_SECRET = 16 /* bytes; whoever shows them owns the hold */ };
+enum { HOLD_SECRET = 16 /* bytes; a client that shows them owns the hold */ };
 
 /* A connection that may hold permits: part of an operation that the jobs keep as long as the
  * connection exists. */
@@ -114,7 +114,7 @@ void hold_renew(struct jobs *jobs, struct hold *h, ao_time ttl);
 /* It belongs to this connection from now on. */
 void hold_bind(struct jobs *jobs, struct hold *h, struct holder *to);
 /* It goes, with its row, and gives back what it has; its semaphore may go with it.  No operation
- * waits for it any more: who ends it has taken `op` out. */
+ * waits for it any more: the caller has taken `op` out. */
 void hold_end(struct jobs *jobs, struct hold *h);
 
 /* Its connection is lost. */

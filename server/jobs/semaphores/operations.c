@@ -195,7 +195,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
         return;
     struct operation *op = h->op;
     if (!op)
-        return; /* it was renewed: who asked waits for all that was written */
+        return; /* it was renewed: that operation waits for all that was written */
     h->op = NULL;
     op->semaphore.waits = NULL;
     op->waiting.held = false;
@@ -234,7 +234,7 @@ void semaphores_settle(struct jobs *jobs)
         begin(jobs, ao_of(c, struct hold, claim));
 }
 
-/* Who was called has what it waited for, and is told next. */
+/* A hold that was called has its permits, and its operation is answered next. */
 static void too_late(struct jobs *jobs, struct operation *op)
 {
     if (op->semaphore.waits->claim.stands != STANDS_IN_LINE)
@@ -321,7 +321,7 @@ static bool bind_here(struct jobs *jobs, struct operation *op, struct hold *h)
     return true;
 }
 
-/* Who is told that it was renewed counts on it: a grace that runs must not take it back then. */
+/* A client whose hold was renewed counts on it: a grace that runs must not take it back then. */
 static void serve_renew(struct jobs *jobs, struct operation *op)
 {
     struct hold *h = find_held(jobs, op);
@@ -347,8 +347,8 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
 
 /* --- sem.revoke --- */
 
-/* Who held it learns of it when it next shows its secret: FENCED.  What it does with the permits
- * meanwhile only the fence keeps off. */
+/* The client that held it learns of this when it next shows the secret: FENCED.  What it does with
+ * the permits meanwhile only the fence keeps off. */
 static void serve_revoke(struct jobs *jobs, struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
@@ -511,11 +511,11 @@ const struct operation_class operation_sem_delete = {.method = method_sem_delete
 
 /* --- sem.list, sem.explain --- */
 
-/* sem.list, sem.explain: what there is, who holds it, and who waits, in order. */
+/* sem.list, sem.explain: semaphores, their holders, and the clients that wait, in order. */
 
 enum {
     SHOW_WORK = 10, /* see jobs_worked() */
-    SHOWN_MAX = 100 /* holders, and who waits */
+    SHOWN_MAX = 100 /* holders, and clients that wait */
 };
 
 static bool may_know(const struct operation *op, const struct semaphore *s)
@@ -604,7 +604,7 @@ static void pack_hold(const struct jobs *jobs, struct pack *p, const struct hold
     pack_left(p, "grace_ms", h->lost_until, now);
 }
 
-/* Of a task that who asks may not know it is shown that there is one. */
+/* Of a task that the client may not know, the answer says that there is one. */
 static void pack_task(const struct operation *op, struct pack *p, const struct job *job)
 {
     char id[ID_TEXT_SIZE];

@@ -5,14 +5,15 @@
 
 struct jobs;
 
-/* Tells whoever was called that it has what it waited for. */
+/* Answers the operations of holds that were called: they have what they waited for. */
 void semaphores_settle(struct jobs *jobs);
 
-/* The server stops: who waits is answered DRAINING, and connections hold nothing any more.  What is
- * held stays, and its grace does not run: the server ends before. */
+/* The server stops: operations that wait are answered DRAINING, and connections hold nothing any
+ * more.  What is held stays, and its grace does not run: the server ends before. */
 void semaphores_stop(struct jobs *jobs);
 
-/* Nothing comes back from the store any more: whoever waits for a row is answered DRAINING, too. */
+/* Nothing comes back from the store any more: operations that wait for a row are answered DRAINING,
+ * too. */
 void semaphores_dismiss(struct jobs *jobs);
 
 #endif

@@ -42,7 +42,7 @@ static void link_semaphore(struct semaphores *all, struct semaphore *s)
     counter_set(&all->shown, ++all->count);
 }
 
-/* What walks stand at goes on behind it. */
+/* A walk whose next semaphore this is goes on behind it. */
 static void unlink_semaphore(struct semaphores *all, const struct semaphore *s)
 {
     for (struct semaphore_walk *w = all->walks; w; w = w->next)
@@ -53,7 +53,7 @@ static void unlink_semaphore(struct semaphores *all, const struct semaphore *s)
     counter_set(&all->shown, --all->count);
 }
 
-/* Counted for its tenant, who cannot go before it. */
+/* Counted for its tenant, which cannot go before it. */
 static void adopt(struct jobs *jobs, struct semaphore *s, struct tenant *t)
 {
     t->semaphores++;

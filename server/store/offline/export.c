@@ -26,7 +26,7 @@ static bool on_plain(void *arg, const struct salvage_plain *plain, const union s
     return write_line(e, plain->name, json_of_row(plain->map, row, &e->names));
 }
 
-/* A part stands under the task's own id. */
+/* A part has no id: that is the task's. */
 static bool add_part(const struct export *e, json_t *to, const char *name,
                      const struct store_table *m, const struct store_task *task)
 {

@@ -157,7 +157,7 @@ static int64_t count_open(struct import *im)
     return open;
 }
 
-/* Whoever has changed the lines by hand need not count: what was submitted follows from the rest.
+/* People who change the lines by hand need not count: `submitted` follows from the rest.
  */
 static void balance(struct import *im, struct row_counters *c)
 {

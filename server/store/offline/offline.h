@@ -1,6 +1,6 @@
 /* A store's file while no server uses it: checked, written out as lines of JSON, and made of such
- * lines; and copied, which may be done while one does.  What a person does who has a damaged file,
- * wants its contents elsewhere, or fears for it.
+ * lines; and copied, which may be done while one does.  For people with a damaged file, or who want
+ * its contents elsewhere or a copy of it.
  *
  * The lines, one JSON object each, with one member that says what it is:
  *

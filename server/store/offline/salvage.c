@@ -9,7 +9,11 @@
 #include "server/store/rows.h"
 #include "server/store/sound.h"
 
-enum { LINE = 500, NAMED = 100 /* findings of one kind that are told one by one */, NAME = 512 };
+enum {
+    LINE = 500,
+    NAMED = 100 /* findings of one kind that are reported one by one */,
+    NAME = 512
+};
 
 struct salvage {
     const struct store_offline *o;
@@ -18,7 +22,7 @@ struct salvage {
     struct row_names names;
     sqlite3 *seen; /* in memory: the numbers of the tasks that were given */
     sqlite3_stmt *add, *find, *options, *life;
-    bool stopped;      /* whoever takes the rows wants no more */
+    bool stopped;      /* the taker wants no more */
     bool damaged;      /* something was found */
     bool doubtful;     /* that a task without a life was never run */
     const char *table; /* that is being read */
@@ -231,7 +235,7 @@ static void numbered_rows(struct salvage *s, const struct store_table *m, const 
         FOUND(s, "`%s` cannot be read: %s", m->table, why(s));
 }
 
-/* --- Tables of which each row stands by itself --- */
+/* --- Tables whose rows belong to no task --- */
 
 const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {{"queue", &store_queues, false},
                                                            {"rate", &store_rates, true},
@@ -410,7 +414,7 @@ static bool on_page(void *arg, const char *text)
     return true;
 }
 
-/* Rows that stand beside no task: the task is lost, or their number is another than it was. */
+/* Rows without a task: the task is lost, or their number is another than it was. */
 static void strays_of(struct salvage *s, const struct store_table *m)
 {
     char sql[ROW_SQL_MAX];

@@ -10,7 +10,7 @@
 #include "server/store/offline/offline.h"
 #include "server/store/rows.h"
 
-/* A table of which each row stands by itself: what a row is called, and as what it is read. */
+/* A table whose rows belong to no task: what a row is called, and as what it is read. */
 struct salvage_plain {
     const char *name;
     const struct store_table *map;
@@ -29,7 +29,7 @@ union salvage_row {
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row);
 
-/* Who is given the rows, as struct store_reader; spans are valid during the call.  False: no more.
+/* It takes the rows, as struct store_reader; spans are valid during the call.  False: no more.
  * The counters come last, and balance. */
 struct salvage_taker {
     void *arg;

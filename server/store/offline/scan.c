@@ -57,7 +57,7 @@ static void give(struct walk *w)
 }
 
 /* Behind the rows that came.  A number that lost a bit may be far too high, so that of the last two
- * the lower one counts; and whoever is led in a circle goes on in larger and larger steps. */
+ * the lower one counts; and a scan that is led in a circle goes on in larger and larger steps. */
 static void go_on(struct walk *w)
 {
     int64_t last = w->before < w->at ? w->before : w->at;

@@ -1,6 +1,6 @@
 /* A table read by its number from the first row to the last, and on behind what cannot be read.
  *
- * Thread: whoever has the connection. */
+ * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_SCAN_H
 #define ERGON_STORE_SCAN_H
 
@@ -16,7 +16,7 @@ enum scan_row {
 };
 
 struct scan {
-    /* Of each row; `st` stands on it, its first column is the number. */
+    /* Called for each row, which `st` is at; its first column is the number. */
     enum scan_row (*row)(void *arg, sqlite3_stmt *st);
     /* No row with a number from `from` on, and below `to`, can be read. */
     void (*gap)(void *arg, int64_t from, int64_t to);
@@ -24,7 +24,7 @@ struct scan {
 };
 
 /* `sql` selects the rows whose number is ?1 or more, in order.  An SQLite code: it cannot be
- * prepared; all else is told by `gap`. */
+ * prepared; `gap` reports all else. */
 int scan_table(sqlite3 *db, const char *sql, const struct scan *scan);
 
 #endif

@@ -28,9 +28,8 @@ int source_open(struct source *s, const char *path, char *error, size_t size);
 
 /* The same of a file that a server uses, or may begin to use meanwhile: nothing is locked, and the
  * log stays as it is.  Only where no server has the file is the log looked at, and refused if it is
- * damaged; a server that has it has done that.  (A server that starts in just that moment is told
- * that the file is in use.)  One read transaction sees one state of the file, whatever the server
- * writes. */
+ * damaged; a server that has it has done that.  (A server that starts in just that moment finds the
+ * file in use.)  One read transaction sees one state of the file, whatever the server writes. */
 int source_open_beside(struct source *s, const char *path, char *error, size_t size);
 
 void source_close(struct source *s); /* of either */
