@@ -12,6 +12,8 @@
 #include "server/tasks/job_source.h"
 #include "server/tasks/task.h"
 
+struct tasks_shared;
+
 /* In the task's own memory, before the handler's state and result. */
 struct attempt {
     void *owner;               /* the source's; borrowed until the attempt has returned */
@@ -52,5 +54,17 @@ static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
     if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
         atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
 }
+
+/* --- Names for people: the id of the job, or, of a task that is no attempt, its number --- */
+
+enum { TASK_NAME_MAX = 34 };
+
+/* Any thread; in a signal handler too: nothing is locked or allocated.  `job`: the id of the job,
+ * or 0. */
+void task_name(const struct tasks_shared *shared, uint64_t number, uint64_t job,
+               char buf[TASK_NAME_MAX]);
+
+/* The same, of a task that runs, by its executor. */
+void task_own_name(const struct task *t, char buf[TASK_NAME_MAX]);
 
 #endif

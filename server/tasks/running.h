@@ -4,7 +4,7 @@
 #ifndef ERGON_TASKS_RUNNING_H
 #define ERGON_TASKS_RUNNING_H
 
-#include "server/tasks/task_name.h"
+#include "server/tasks/attempt.h"
 
 struct running_task {
     const char *method, *module; /* for ever */

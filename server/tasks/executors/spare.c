@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "server/tasks/executors/blocking.h"
 #include "server/tasks/shared.h"
-#include "server/tasks/task_name.h"
+#include "server/tasks/attempt.h"
 
 /* What one executor runs though nobody wants it. */
 struct outlived {

@@ -31,7 +31,7 @@
 #include "server/tasks/executors/parking.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task.h"
-#include "server/tasks/task_name.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include "server/tasks/calls/nested.h"
 #include "server/tasks/handlers/held_memory.h"
 #include "server/tasks/task.h"
-#include "server/tasks/task_name.h"
 
 static const ao_time long_step = AO_MS(5);  /* on the processor */
 static const ao_time sleep_step = AO_MS(1); /* off it, of its own will */

@@ -20,7 +20,7 @@
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task.h"
-#include "server/tasks/task_name.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 

@@ -13,7 +13,7 @@
 #include "server/tasks/manager/executor_owner.h"
 #include "server/tasks/manager/stalls.h"
 #include "server/tasks/manager/weights.h"
-#include "server/tasks/task_name.h"
+#include "server/tasks/attempt.h"
 
 /* How many tasks of this sort executor `i` may have outstanding.  `t` of GIVE_PLACE and
  * GIVE_NESTED. */
