@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,14 +14,12 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/life/retention.h"
-#include "server/jobs/new_limits.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/sched/board.h"
-#include "server/jobs/source.h"
 #include "server/jobs/verbs/audit.h"
 #include "server/jobs/verbs/queues.h"
 #include "server/jobs/verbs/steer.h"
@@ -78,6 +77,75 @@ static enum ao_verdict retry_step(struct ao *self)
 }
 
 static const struct ao_class retry_class = {.name = "store retry", .step = retry_step};
+
+/* --- Limits that a reload brought --- */
+
+/* jobs_set_limits() writes them down in `new_limits`, and posts an object on the jobs' activator,
+ * which takes them over in a step of its own: so no operation sees two of them.  What is beyond a
+ * limit that was lowered stays: nothing is accepted until there is less again, but tasks that have
+ * ended are forgotten, in small steps.  The least that a kept task counts for (core/kept.h) stays
+ * that of the start: it only orders the tenants. */
+
+static void write_down(struct new_limits *n, const struct jobs_limits *limits)
+{
+    uint64_t words[NEW_LIMITS_WORDS];
+
+    memcpy(words, limits, sizeof words);
+    for (size_t i = 0; i < NEW_LIMITS_WORDS; i++)
+        counter_set(&n->words[i], words[i]);
+}
+
+static void read_back(const struct new_limits *n, struct jobs_limits *out)
+{
+    uint64_t words[NEW_LIMITS_WORDS];
+
+    for (size_t i = 0; i < NEW_LIMITS_WORDS; i++)
+        words[i] = counter_read(&n->words[i]);
+    memcpy(out, words, sizeof words);
+}
+
+/* What is kept beyond is forgotten by the jobs' own step. */
+static enum ao_verdict take_over(struct ao *self)
+{
+    struct jobs *jobs = ao_of(self, struct jobs, new_limits.ao);
+
+    read_back(&jobs->new_limits, &jobs->options.settings.limits);
+    ao_activate(&jobs->ao);
+    return AO_DONE;
+}
+
+static const struct ao_class new_limits_class = {.name = "limits of tasks", .step = take_over};
+
+static bool new_limits_init(struct jobs *jobs)
+{
+    struct new_limits *n = &jobs->new_limits;
+
+    write_down(n, &jobs->options.settings.limits);
+    ao_init(&n->ao, &new_limits_class, jobs->activator);
+    n->handle = ao_handle_new(&n->ao);
+    return n->handle != NULL;
+}
+
+static void new_limits_fini(struct jobs *jobs)
+{
+    struct new_limits *n = &jobs->new_limits;
+
+    ao_deactivate(&n->ao);
+    ao_fini(&n->ao);
+    if (n->handle)
+        ao_handle_unref(n->handle);
+}
+
+void jobs_set_limits(struct jobs *jobs, const struct jobs_limits *limits)
+{
+    write_down(&jobs->new_limits, limits);
+    ao_post(jobs->new_limits.handle, AO_POST_ACTIVATE);
+}
+
+static void new_limits_show(const struct jobs *jobs, struct jobs_info *out)
+{
+    read_back(&jobs->new_limits, &out->limits);
+}
 
 /* --- Made --- */
 

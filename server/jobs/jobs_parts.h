@@ -11,15 +11,15 @@
  *     effects   what follows from what has happened, in one stated order
  *     operations/, verbs/
  *               requests of the loops, the clients that wait for jobs; what each method does
- *     settings  what the configuration says of tasks; new_limits: those that a reload changes
+ *     settings  what the configuration says of tasks
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
 #ifndef ERGON_JOBS_PARTS_H
 #define ERGON_JOBS_PARTS_H
 
+#include "base/counter.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/jobs.h"
-#include "server/jobs/new_limits.h"
 #include "server/jobs/operations/sync.h"
 #include "server/jobs/operations/turns.h"
 #include "server/jobs/operations/waiters.h"
@@ -32,6 +32,18 @@ struct audit;
 #define X(name) struct name;
 JOBS_SUBSYSTEMS(X)
 #undef X
+
+enum { NEW_LIMITS_WORDS = sizeof(struct jobs_limits) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct jobs_limits) % sizeof(uint64_t) == 0, "it is copied by words");
+
+/* What was wished last, word by word; any thread reads it.  The post orders it before the step that
+ * takes it over; of two that come at once a step may see a part of the second, and the next one
+ * all. */
+struct new_limits {
+    counter words[NEW_LIMITS_WORDS];
+    struct ao ao;
+    struct ao_handle *handle;
+};
 
 struct jobs {
     struct jobs_options options;
@@ -60,5 +72,8 @@ struct jobs {
     struct sync sync;
     struct new_limits new_limits;
 };
+
+/* Set-up: makes the jobs the source of work of their manager (source.c). */
+void source_connect(struct jobs *jobs);
 
 #endif

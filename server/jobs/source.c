@@ -1,11 +1,11 @@
-#include "server/jobs/source.h"
-
+/* The jobs as the manager's source of work (server/tasks/job_source.h).  Thread: the manager's,
+ * which is the jobs'. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/attempts.h"
 #include "server/jobs/operations/waiters.h"
-#include "server/jobs/sched/offers.h"
+#include "server/jobs/sched/scheduler.h"
 #include "server/jobs/verbs/queues.h"
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)

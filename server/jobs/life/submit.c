@@ -16,7 +16,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/queueing.h"
-#include "server/jobs/sched/offers.h"
+#include "server/jobs/sched/scheduler.h"
 #include "server/jobs/sched/numbers.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"

@@ -424,6 +424,7 @@ uint32_t journal_take(struct jobs *jobs)
 {
     uint32_t taken = 0;
     struct store_op *write;
+    assert(!activator_current() || activator_current() == jobs_activator(jobs));
     if (!jobs_store(jobs))
         return 0;
     for (; taken < JOURNAL_BATCH && (write = store_take(jobs_store(jobs))); taken++)
@@ -440,6 +441,7 @@ ao_time journal_resave(struct jobs *jobs)
     struct journal *journal = jobs_journal(jobs);
     int budget = jobs_store_usable(jobs) ? RESAVE_AHEAD : 1, visits = RESAVE_VISITS;
     struct job *job = journal->unsaved_at ? journal->unsaved_at : jobs_table(jobs)->first;
+    assert(journal->unsaved == 0 || jobs_store(jobs));
     if (journal->unsaved == 0) {
         journal->error = STORE_OK; /* the next submission finds out */
         return AO_NEVER;

@@ -7,13 +7,83 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
-#include "server/jobs/persist/limit_rows.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/lines.h"
+#include "server/jobs/sched/numbers.h"
 
 enum { NUMBER = 8, PAIR = 2 * NUMBER /* bytes */ };
 
-/* --- Rows --- */
+/* The time of the row of a limit, which no rate has. */
+#define LIMIT_ROW_PER AO_NEVER
+
+/* The time of a row that is written now, Unix ns: of two numbers of a limit or a rate, that of the
+ * row counts unless a task was created later (sched/numbers.c).  So it is not before the last task
+ * was created, though the clock was set back since. */
+static uint64_t row_time(const struct jobs *jobs)
+{
+    uint64_t now = table_wall(jobs_table(jobs));
+    return now > jobs_table(jobs)->created ? now : jobs_table(jobs)->created;
+}
+
+/* --- Limits --- */
+
+/* What could not be written is written when the store works again. */
+static void limit_written(struct jobs *jobs, struct store_op *write)
+{
+    const struct store_rate *row = (const struct store_rate *)write->row;
+    const struct tenant *tenant = table_tenant_find(jobs_table(jobs), row->tenant);
+    struct limit *limit =
+        tenant ? limit_find(jobs_scheduler(jobs)->limits, tenant, row->key) : NULL;
+    journal_notice(jobs, write);
+    if (write->error != STORE_OK && write->error != STORE_REFUSED && limit && limit->row == row->id)
+        limit_note(jobs_scheduler(jobs)->limits, limit);
+}
+
+/* Without memory the row stays: the next start finds that nothing uses it. */
+static void remove_limit_row(struct jobs *jobs, const struct limit *limit)
+{
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_REMOVE, &store_rates, 0, journal_notice);
+    if (!write)
+        return;
+    ((struct store_rate *)write->row)->id = limit->row;
+    store_push(jobs_store(jobs), write);
+}
+
+/* Without memory the row says the old size until the next change. */
+static void put_limit(struct jobs *jobs, struct limit *limit)
+{
+    struct span tenant = limit->key.tenant->name;
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_PUT, &store_rates,
+                                           tenant.len + limit->key.name.len, limit_written);
+    if (!write)
+        return;
+    if (limit->row == 0) {
+        limit->row = ++jobs_journal(jobs)->last_rate;
+        limit->key.tenant->jobs++; /* as a rate: it counts as one of its tenant */
+    }
+    uint8_t *at = (uint8_t *)(write + 1);
+    *(struct store_rate *)write->row = (struct store_rate){.id = limit->row,
+                                                           .tenant = span_put(tenant, &at),
+                                                           .key = span_put(limit->key.name, &at),
+                                                           .max = limit->max,
+                                                           .per = LIMIT_ROW_PER,
+                                                           .noted_at = row_time(jobs)};
+    store_push(jobs_store(jobs), write);
+}
+
+static void write_limits(struct jobs *jobs)
+{
+    struct limit *limit;
+    while (jobs_store_usable(jobs) && (limit = limit_next_to_note(&jobs_scheduler(jobs)->notes)))
+        if (limit->refs > 0) {
+            put_limit(jobs, limit);
+        } else {
+            remove_limit_row(jobs, limit);
+            numbers_drop_limit(jobs_scheduler(jobs), limit);
+        }
+}
+
+/* --- Rates --- */
 
 static uint8_t *put_number(uint8_t *to, uint64_t number)
 {
@@ -59,7 +129,7 @@ static void fill(struct jobs *jobs, const struct rate *r, uint32_t promised, str
     row->starts = put_starts(&r->starts, activator_clock(jobs_activator(jobs)), more);
     row->key = put_name(r->key.name, more + row->starts.len);
     row->tenant = put_name(tenant, more + row->starts.len + r->key.name.len);
-    row->noted_at = limit_rows_time(jobs);
+    row->noted_at = row_time(jobs);
 }
 
 /* --- Written --- */
@@ -154,7 +224,7 @@ void rates_write(struct jobs *jobs)
     struct rate *r;
     if (jobs_table(jobs)->recovering)
         return;
-    limit_rows_write(jobs);
+    write_limits(jobs);
     jobs_scheduler(jobs)->notes.any = !LIST_EMPTY(&jobs_scheduler(jobs)->notes.limits);
     while ((r = jobs_scheduler(jobs)->notes.rates)) {
         jobs_scheduler(jobs)->notes.rates = r->note.next;
@@ -175,7 +245,7 @@ static void flush(struct jobs *jobs, struct rate *r)
 void rates_flush(struct jobs *jobs)
 {
     struct rate *r, *next;
-    limit_rows_write(jobs);
+    write_limits(jobs);
     for (r = TAILQ_FIRST(&jobs_scheduler(jobs)->notes.rows); r; r = next) {
         next = TAILQ_NEXT(r, note.by_row);
         flush(jobs, r);
@@ -189,12 +259,30 @@ void rates_flush(struct jobs *jobs)
 
 /* --- Read back --- */
 
+static bool recover_limit(struct jobs *jobs, const struct store_rate *row)
+{
+    struct tenant *tenant = table_tenant(jobs_table(jobs), row->tenant);
+    struct limit *limit =
+        tenant ? limit_get(jobs_scheduler(jobs)->limits, tenant, row->key, row->max) : NULL;
+    if (!limit)
+        return false;
+    if (limit->row == 0)
+        tenant->jobs++;
+    assert(jobs_table(jobs)->recovering && row->id > 0);
+    limit->row = row->id;
+    limit->row_at = row->noted_at;
+    limit->moved = true;
+    limit->durable = DURABLE_ASYNC; /* at least */
+    limit_note(jobs_scheduler(jobs)->limits, limit);
+    return true;
+}
+
 bool rates_recover(struct jobs *jobs, const struct store_rate *row)
 {
     if (jobs_journal(jobs)->last_rate < row->id)
         jobs_journal(jobs)->last_rate = row->id;
     if (row->per == LIMIT_ROW_PER)
-        return limit_rows_recover(jobs, row);
+        return recover_limit(jobs, row);
     const struct start_rate of = {row->max, row->per};
     struct tenant *tenant = table_tenant(jobs_table(jobs), row->tenant);
     struct rate *r = tenant ? admission_rate(jobs_scheduler(jobs), tenant, row->key, of) : NULL;

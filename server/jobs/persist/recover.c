@@ -90,6 +90,7 @@ void replay_event(struct jobs *jobs, const struct store_event *row)
 {
     struct job *job = table_find(jobs_table(jobs), row->id);
     int what = event_of_name(row->what);
+    assert(jobs_table(jobs)->recovering);
     if (!job || what < 0)
         return;
     if (row->seq == 1) {
@@ -135,6 +136,7 @@ static bool is_remembered(const struct jobs *jobs, const struct store_queue *row
 bool recover_queue(struct jobs *jobs, const struct store_queue *row)
 {
     bool offered = is_remembered(jobs, row);
+    assert(jobs_table(jobs)->recovering && !jobs_table(jobs)->first); /* queues come before tasks */
     struct method *m;
     enum ergon_error error =
         offered ? registry_intern(jobs_options(jobs)->registry, row->method, &m) : ERGON_OK;
@@ -371,6 +373,7 @@ int recover_board(struct jobs *jobs, char *error, size_t size)
 
 int recover_begins(struct jobs *jobs, char *error, size_t size)
 {
+    assert(jobs_scheduler(jobs)->board && !jobs_table(jobs)->recovering);
     if (board_read(jobs_scheduler(jobs)->board, begun, jobs))
         return 0;
     snprintf(error, size, "no memory for the board");

@@ -86,7 +86,7 @@ struct limit {
     uint8_t durable; /* enum job_durable: of the most durable of the jobs and holds that named it */
     bool moved;      /* `max` was another once: the newest job that is left may say the old one */
     bool listed;     /* in `limits` of the notes: its row is to be written, or removed */
-    uint64_t row;    /* that says `max`: persist/limit_rows.h; 0: none.  The limit stays for it */
+    uint64_t row;    /* that says `max`: persist/rates.h; 0: none.  The limit stays for it */
     /* Unix ns, while rows are read back: the time of `max`, which older jobs do not change.  0: no
      * row said it. */
     uint64_t row_at;

@@ -1,5 +1,5 @@
 /* The `max` of limits and the numbers of rates as state of their own: once they were changed, what
- * is in force need not be what a task says that is left.  It has a row (persist/limit_rows.h,
+ * is in force need not be what a task says that is left.  It has a row (persist/rates.h,
  * rates.h), as durable as the most durable job or hold that uses it.
  *
  * Thread: the jobs'.  Nothing here blocks. */

@@ -1,6 +1,7 @@
 #include "server/jobs/sched/scheduler.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/names.h"
@@ -10,6 +11,7 @@
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/quarantine.h"
+#include "server/tasks/job_source.h"
 #include "server/tasks/manager/pool.h"
 
 enum { GO_ON_BUDGET = 256 /* jobs, or dependencies, a step */ };
@@ -115,6 +117,34 @@ bool scheduler_go_on(struct scheduler *s)
     quarantine_grant(s);
     scheduler_admit(s);
     return idle;
+}
+
+/* --- Methods that workers offer --- */
+
+static void note_leaver(struct job_queue *q, struct span last)
+{
+    free(q->offer.who);
+    q->offer.left = q->offer.at;
+    q->offer.who = last.len > 0 ? strndup((const char *)last.at, last.len) : NULL;
+}
+
+struct job_queue *offers_changed(struct scheduler *s, struct method *m, bool workers,
+                                 struct span last)
+{
+    struct job_queue *q = table_queue(s->table, m->name);
+    if (!q)
+        return NULL;
+    q->method = m; /* it may have been made before this was */
+    q->offer.now = workers;
+    q->offer.at = table_wall(s->table);
+    admission_set_idle(s, m->pool->index, !workers);
+    if (workers) {
+        scheduler_move(s, q);
+        job_source_wake(s->tasks, m->pool->index);
+    } else {
+        note_leaver(q, last);
+    }
+    return q;
 }
 
 /* --- Made and unmade --- */

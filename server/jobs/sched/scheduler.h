@@ -14,6 +14,7 @@
 #ifndef ERGON_JOBS_SCHEDULER_H
 #define ERGON_JOBS_SCHEDULER_H
 
+#include "server/jobs/core/names.h"
 #include "server/jobs/core/transitions.h"
 #include "server/jobs/sched/limits.h"
 #include "server/jobs/sched/fair_queue.h"
@@ -84,6 +85,25 @@ void scheduler_move(struct scheduler *s, struct job_queue *q);
 
 /* A small step: dependants of what has ended, jobs of queues that go on.  True: nothing is left. */
 bool scheduler_go_on(struct scheduler *s);
+
+/* --- Methods that workers offer, and stop to offer --- */
+
+/* Jobs of a method for which no worker is there stay in the queue of its pool, in their order;
+ * those of a method that has no pool at all wait in `held`.
+ *
+ * The arguments are those of struct job_source.  Returns the queue of the method, so that it is
+ * remembered; NULL without memory, if the method had none yet. */
+struct job_queue *offers_changed(struct scheduler *s, struct method *m, bool workers,
+                                 struct span last);
+
+/* Workers offer its method, or did so before, in this process or in one that the file tells of: its
+ * jobs are accepted though no worker may run them now. */
+static inline bool queue_was_offered(const struct job_queue *q)
+{
+    return q->offer.at > 0;
+}
+
+/* --- The end of a job, and its check --- */
 
 /* Lets go of a job that is about to be freed: its dependencies, limit and rate. */
 void scheduler_forget(struct scheduler *s, struct job *job);

@@ -12,7 +12,7 @@
 #include "server/jobs/jobs.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/dependencies.h"
-#include "server/jobs/sched/offers.h"
+#include "server/jobs/sched/scheduler.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/wait_position.h"
