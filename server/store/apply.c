@@ -247,6 +247,7 @@ static int apply_one(struct store *s, struct store_op *op)
     int rc = apply(s, op);
     if (!statement_failed_alone(rc))
         return rc;
+    assert(op->error == STORE_OK);
     op->error = STORE_REFUSED;
     return SQLITE_OK;
 }
@@ -265,6 +266,7 @@ static void account(struct store *s, const struct store_op *op)
 int store_apply(struct store *s, uint32_t count)
 {
     int rc = SQLITE_OK;
+    assert(count <= STORE_BATCH_LAST);
     for (uint32_t from = 0, end; from < count && rc == SQLITE_OK; from = end) {
         bool put = s->batch[from]->kind == STORE_PUT;
         end = put ? put_run(s, from, count) : from + 1;

@@ -6,6 +6,7 @@
  * once.  If fewer operations are gathered than have just come back, the others may only need the
  * time of a wake-up: the store then waits for them while they come, unless such a wait was in vain
  * lately. */
+#include <assert.h>
 #include <sched.h>
 
 #include "server/store/store_parts.h"
@@ -90,6 +91,8 @@ static void consider(struct store *s)
 
 void store_push(struct store *s, struct store_op *op)
 {
+    assert((op->kind != STORE_ROW_PUT && op->kind != STORE_ROW_REMOVE) || op->table);
+    assert(op->kind != STORE_PUT || op->task.id > 0);
     op->error = STORE_OK;
     counter_add(&s->counters.pushed, 1);
     if (!s->stopped) {

@@ -8,6 +8,8 @@
  * nothing.  A failed sync that leaves pages which look clean does no harm for the same reason: what
  * it was to write is written again.  (The file is not closed and opened again: the log must not be
  * read back before that small commit.) */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/store/parts_look.h"
@@ -85,6 +87,7 @@ static void fail_all(struct store *s, uint32_t count)
 
 void store_commit(struct store *s, uint32_t count)
 {
+    assert(count <= STORE_BATCH_LAST);
     if (s->broken != STORE_OK) {
         fail_all(s, count);
         return;

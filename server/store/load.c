@@ -1,6 +1,8 @@
 /* Reads all rows of the store back at the start. */
 #include <stdio.h>
 
+#include <assert.h>
+
 #include "server/store/store_parts.h"
 
 static const char *path_of(const struct store *s)
@@ -111,6 +113,7 @@ static bool table_row(void *arg, sqlite3_stmt *st)
 {
     struct reading *r = arg;
     const struct store_table *t = r->table;
+    assert(t->one && r->reader->row);
     alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
     const struct store_column *bad = row_read(st, 0, t, row, &r->store->names);
     if (!bad)

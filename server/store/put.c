@@ -1,6 +1,8 @@
 /* New tasks that follow one another in a batch are put by one statement a table: it reads them from
  * a table that is only a view of the batch.  A statement for each, with its values bound, costs
  * twice as much, as it finds the end of the tree anew each time. */
+#include <assert.h>
+
 #include "server/store/store_parts.h"
 
 /* --- The tables that a task may have a row in --- */
@@ -164,6 +166,7 @@ int put_open(struct store *s)
 uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
 {
     uint32_t end = from + 1;
+    assert(from < count && s->batch[from]->kind == STORE_PUT);
     while (end < count && s->batch[end]->kind == STORE_PUT)
         end++;
     return end;
@@ -189,6 +192,7 @@ static int refuse(struct store *s, struct store_op *op, const struct put_part *p
 static int put_rows(struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
 {
     int rc = SQLITE_OK;
+    assert(from < end && end <= STORE_BATCH_LAST);
     s->put_end = end;
     for (s->put_at = from; rc == SQLITE_OK && s->put_at < end; s->put_at++) {
         rc = statement_run(s->statements.all[part->statement]);

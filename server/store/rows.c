@@ -239,6 +239,7 @@ static int bind(sqlite3_stmt *st, int index, const void *field, const struct sto
 int row_bind(sqlite3_stmt *st, const struct store_table *m, const void *row,
              const struct row_names *names)
 {
+    assert(m->count <= (uint32_t)sqlite3_bind_parameter_count(st));
     sqlite3_clear_bindings(st);
     for (uint32_t n = 0; n < m->count; n++) {
         const struct store_column *c = &m->columns[n];
@@ -259,7 +260,7 @@ int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
         if (c->key != KEY_NONE)
             rc = bind(st, ++index, (const char *)row + c->at, c, names);
     }
-    assert(index > 0); /* else the statement is about all rows */
+    assert(index > 0 && index == sqlite3_bind_parameter_count(st)); /* else it means other rows */
     return rc;
 }
 
@@ -284,6 +285,7 @@ static void give_number(sqlite3_context *to, uint64_t value)
 void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column, const void *row,
               const struct row_names *names)
 {
+    assert(column < m->count);
     const struct store_column *c = &m->columns[column];
     const void *field = (const char *)row + c->at;
     switch (c->kind) {
@@ -375,6 +377,7 @@ static bool read(sqlite3_stmt *st, int index, void *field, const struct store_co
 const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const struct store_table *m,
                                     void *row, const struct row_names *names)
 {
+    assert(first + m->count <= (uint32_t)sqlite3_column_count(st));
     for (uint32_t n = 0; n < m->count; n++)
         if (!read(st, (int)(first + n), (char *)row + m->columns[n].at, &m->columns[n], names))
             return &m->columns[n];

@@ -118,6 +118,7 @@ int statement_run(sqlite3_stmt *st)
 
 int statement_run_id(struct statements *s, enum statement which, uint64_t id)
 {
+    assert(s->all[which]);
     sqlite3_bind_int64(s->all[which], 1, (sqlite3_int64)id);
     return statement_run(s->all[which]);
 }

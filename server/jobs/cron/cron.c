@@ -4,6 +4,7 @@
  * own row moves on: after a crash between the two the same task is found instead of a second. */
 #include "server/jobs/cron/cron.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ bool cron_write_state(struct jobs *jobs, struct cron *c, write_done *done, void 
 
 void cron_drop(struct cron *c)
 {
+    assert(c->refs > 0);
     if (--c->refs > 0)
         return;
     zone_close(c->zone);

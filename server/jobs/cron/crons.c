@@ -84,6 +84,7 @@ bool crons_name(struct jobs *jobs, struct cron *c)
 static void unname(struct jobs *jobs, struct cron *c)
 {
     struct cron_name *n = c->named;
+    assert(n && n->crons > 0);
     struct tenant *tenant = n->tenant;
     c->named = NULL;
     table_weigh_other(&jobs->table, tenant, c->bytes, 0);

@@ -77,6 +77,7 @@ static void drop(struct jobs *jobs, struct named_event *e)
     leave_idle(e);
     hash_remove(&jobs->events->by_name, &e->by_name);
     counter_set(&jobs->events->shown, jobs->events->by_name.count);
+    assert(t->events.count > 0);
     t->events.count--;
     table_weigh_other(&jobs->table, t, bytes_of(e), 0);
     table_tenant_unref(&jobs->table, t);

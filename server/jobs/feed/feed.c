@@ -1,5 +1,6 @@
 #include "server/jobs/feed/feed.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ static size_t bytes_of(const struct extra *extra)
 
 static void drop_extra(struct feed *feed, struct feed_record *r)
 {
+    assert(feed->extra >= bytes_of(r->extra));
     feed->extra -= bytes_of(r->extra);
     free(r->extra);
     r->extra = NULL;
@@ -261,6 +263,7 @@ bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
 {
     if (seq >= feed->next)
         return false;
+    assert(seq >= feed_oldest(feed));
     const struct feed_record *r = record_at(feed, seq);
     *out = (struct feed_event){.seq = seq,
                                .at = r->at,

@@ -1,5 +1,6 @@
 #include "server/jobs/feed/feed_readers.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ static void leave(struct feed_readers *readers, struct operation *op)
 {
     *(op->feed.prev ? &op->feed.prev->feed.next : &readers->first) = op->feed.next;
     *(op->feed.next ? &op->feed.next->feed.prev : &readers->last) = op->feed.prev;
+    assert(readers->count > 0);
     readers->count--;
 }
 

@@ -122,6 +122,7 @@ static void link_held(struct semaphore *s, struct hold *h)
     h->prev = s->last;
     *(h->prev ? &h->prev->next : &s->first) = h;
     s->last = h;
+    assert(h->fence > 0);
     h->by_fence.hash = h->fence;
     hash_add(&s->jobs->semaphores->fences, &h->by_fence);
     s->held_count++;
@@ -289,6 +290,7 @@ void hold_saved(struct jobs *jobs, struct hold *h)
 
 bool hold_returned(struct jobs *jobs, struct hold *h)
 {
+    assert(h->writes > 0);
     h->writes--;
     if (h->state != HOLD_GONE)
         return true;
@@ -372,6 +374,7 @@ static void forget(struct jobs *jobs, struct hold *h)
 {
     struct tenant *t = semaphore_limit(h->semaphore)->key.tenant;
     hash_remove(&jobs->semaphores->secrets, &h->by_secret);
+    assert(jobs->semaphores->hold_count > 0 && t->holds > 0);
     jobs->semaphores->hold_count--;
     t->holds--;
     table_weigh_other(&jobs->table, t, hold_bytes(h), 0);
@@ -420,6 +423,7 @@ void hold_lose(struct jobs *jobs, struct hold *h)
 
 void holder_enter(struct jobs *jobs, struct holder *holder)
 {
+    assert(!holder->first);
     hash_add(&jobs->semaphores->holders, &holder->by_conn);
 }
 

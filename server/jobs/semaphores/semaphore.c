@@ -1,5 +1,6 @@
 #include "server/jobs/semaphores/semaphore.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "server/jobs/core/names.h"
@@ -120,6 +121,8 @@ void semaphore_settle(struct jobs *jobs, struct semaphore *s)
     struct tenant *t = semaphore_limit(s)->key.tenant;
     if (semaphore_limit(s)->kept || s->held_count + s->waiting_count > 0)
         return;
+    assert(!s->first && !s->waiting && semaphore_limit(s)->semaphore == s);
+    assert(t->semaphores > 0);
     unlink_semaphore(jobs->semaphores, s);
     semaphore_limit(s)->semaphore = NULL;
     table_weigh_other(&jobs->table, t, semaphore_bytes(s), 0);
