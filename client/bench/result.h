@@ -21,7 +21,7 @@ struct load_call {
 };
 
 struct load_result {
-    /* ns, of each answer without an error; open loop: from when it was to be sent. */
+    /* ns until each answer without an error; open loop: since its request was due to be sent. */
     struct hdr_histogram latency;
     struct hdr_histogram
         refusal; /* the same of answers with an error, which are cheaper as a rule */

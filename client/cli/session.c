@@ -40,7 +40,7 @@ struct ergon_options session_options(const struct globals *g)
         .insecure = g->insecure,
         .no_reconnect = true,
         .connect_timeout_ms = milliseconds(g->timeout_ns),
-        .message_max = UINT32_MAX, /* what the server holds is its own limit's business */
+        .message_max = UINT32_MAX, /* no limit here: the server limits what it holds */
     };
 }
 

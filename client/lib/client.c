@@ -81,7 +81,8 @@ static uint32_t randomness(void)
     return r;
 }
 
-/* False: the timer has no memory, and nobody would ever try again. */
+/* Starts the timer of the next attempt.  False: there was no memory for the timer, so nothing would
+ * ever start another attempt. */
 static bool back_off(struct ergon_client *c)
 {
     const struct ergon_options *o = &c->settings.options;

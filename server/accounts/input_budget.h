@@ -35,8 +35,9 @@ struct input_limits {
 struct input_keeper {
     struct input_keeper *next;
     struct ao_handle *handle; /* borrowed; it outlives this */
-    /* Order nothing (relaxed): its thread alone writes them, and others choose by them which loop
-     * to ask (input_budget_ask()), or show them; a figure that is a moment old is as good. */
+    /* Bytes this keeper has taken.  Relaxed, since they order no other access: only the keeper's
+     * thread writes them.  Other threads read them to choose which loop to ask
+     * (input_budget_ask()), or to show them; for both a slightly old value is good enough. */
     _Atomic uint64_t shared, own;
 };
 

@@ -22,7 +22,7 @@ struct jobs_limits {
 struct jobs_settings {
     struct jobs_limits limits;
     ao_time ageing;   /* so long in the queue counts as one step of priority; 0: never */
-    uint32_t crashes; /* of the server, while it ran: then it is dead; 0: never */
+    uint32_t crashes; /* of the server during a task, until the task is dead; 0: never */
     uint32_t losses;  /* of workers that had it: then it is dead (life/outcome.h); 0: never */
     uint32_t history; /* events that are kept of one task */
     uint32_t events;  /* of all tasks, in the feed (feed/feed.h); 0: there is none */

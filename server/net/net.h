@@ -189,10 +189,11 @@ struct net_secrets {
     void (*taken)(void *arg);
     void *arg;
 };
-/* Changes these (references are taken; NULL: none) and reads certificates again.  The rights of
- * each open connection are determined again; a connection with fewer rights than before is closed
- * or lowered, in steps.  Returns 0, or -1 with a text: a certificate's file cannot be used, or
- * there is no memory.  Then nothing changes, and `taken` is not called. */
+/* Replaces the tokens and roles by those of `secrets` (it takes references to them; NULL: no
+ * tokens, no roles) and reads the certificates again.  The rights of each open connection are
+ * determined again; a connection with fewer rights than before is closed, or keeps only the
+ * remaining rights (`lower`), in steps.  Returns 0, or -1 with a text: a certificate's file cannot
+ * be used, or there is no memory.  Then nothing changes, and `taken` is not called. */
 int net_reload(struct acceptor *a, const struct net_secrets *secrets, char *error, size_t size);
 
 #endif

@@ -1,16 +1,17 @@
-/* What a task holds of memory, and on whose account.
+/* How much memory a task holds, and which account is charged for it.
  *
- * From the moment that a task lives longer than the call that made it, it is charged for its cell,
- * for parameters that were copied, and for the result that it may have: as large as its method's
- * have been lately.  So of a method with large results no more calls begin than there is room for
- * what they will give.  A module may say that a method's are large from the
- * beginning (ERGON_LARGE_RESULTS); few know more than that.  One that gives a large result for the
- * first time, or a larger one than lately, takes what it lacks as it allocates it, and fails BUSY
- * where there is no room: what is reserved is an estimate, and the limit is kept all the same.
- * Results of less than RESULT_LARGE are not reserved: they count as output when they come home.
+ * From the moment that a task lives longer than the function call that made it, it is charged for
+ * its cell, for parameters that were copied, and for its expected result: as many bytes as recent
+ * results of its method had.  So a method with large results can begin only as many calls as there
+ * is room for their results.  A module may declare that the results of a method are large from the
+ * beginning (ERGON_LARGE_RESULTS); few modules know more about them than that.  A task whose result
+ * is larger than what was reserved (the first large one of its method, or larger than recent ones)
+ * is charged for the difference when the result is allocated, and fails BUSY if there is no room.
+ * So the reserve is only an estimate, but the limit is kept all the same.  Results of less than
+ * RESULT_LARGE are not reserved: they count as output when they come home.
  *
- * What a task holds is given back when its result is handed on; or, of one whose call has ended
- * before (its peer is gone, its deadline passed), when it is freed.
+ * What a task holds is given back when its result is handed on.  If the call has ended before that
+ * (its peer is gone, its deadline passed), it is given back when the task is freed.
  *
  * Thread: the owner's of the task, where nothing else is said. */
 #ifndef ERGON_TASKS_HELD_BYTES_H

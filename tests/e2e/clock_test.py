@@ -42,7 +42,7 @@ class ClockTest(unittest.TestCase):
         self.server.stop()
         self.set_back()
         self.start()
-        eventually(lambda: "what is left of delays stays" in self.server.log_text(), "a line of the log")
+        eventually(lambda: "delays go on with the time that was left" in self.server.log_text(), "a line of the log")
         told = self.of(task)
         if told["state"] == "delayed":
             self.assertLess(abs(told["due"] - due), 60 * 1000)

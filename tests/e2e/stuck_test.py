@@ -387,8 +387,8 @@ class Outlived(HangTest):
         client = self.connect(server)
         pipes = self.hold(client, 2)
         self.outlived(server, 2)
-        eventually(lambda: self.lines(server, "no further blocking thread"), "it says so")
-        self.assertRegex(self.lines(server, "no further blocking thread")[0],
+        eventually(lambda: self.lines(server, "all spare blocking threads are in use"), "it says so")
+        self.assertRegex(self.lines(server, "all spare blocking threads are in use")[0],
                          r"outlived=2 threads=3 hint=executors.blocking.max")
         pipes += self.hold(client, 1)
         self.outlived(server, 3)
@@ -405,7 +405,7 @@ class Outlived(HangTest):
         server = self.start("--loops", "1", "--blocking", "1", "--blocking-max", "1")
         client = self.connect(server)
         pipes = self.hold(client, 1)
-        self.says(server, "no further blocking thread")
+        self.says(server, "all spare blocking threads are in use")
         self.assertEqual(self.states(client), ["outlived"])
         self.release(pipes)
         self.assertEqual(len(client.call("hash", "sha256", "x")), 32)

@@ -35,8 +35,9 @@ struct board_place {
     bool returned; /* nobody writes the mark any more */
 };
 
-/* Where the memory is from: segments of BOARD_SEGMENT bytes, aligned as any, that never move.  With
- * `grow` one that is not there yet is made, zeroed; NULL: it is not there, or there is no room. */
+/* Where the memory comes from: segments of BOARD_SEGMENT bytes that never move, aligned for any
+ * type.  segment() returns the n-th; if that is not there yet, `grow` lets it be made, zeroed.
+ * NULL: the segment is not there, or there is no room to make it. */
 struct board_memory {
     void *arg;
     void *(*segment)(void *arg, uint32_t n, bool grow);

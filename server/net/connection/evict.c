@@ -90,7 +90,7 @@ void unauthenticated_shakes(struct connection *c)
 
 /* --- For the acceptor: no place is left --- */
 
-static const char is_full[] = "all connection slots are in use: principals with few connections "
+static const char is_full[] = "all connection slots are in use: addresses with few connections "
                               "take precedence over those with many (limits.connections)";
 
 static bool is_at_work(const struct connection *c)

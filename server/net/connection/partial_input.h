@@ -88,8 +88,9 @@ struct partial_input *partial_new(struct partial_list *list, struct connection *
 size_t partial_need(const struct partial_input *p, size_t bytes);
 /* Takes them.  False: there are too few. */
 bool partial_take(struct partial_list *list, struct partial_input *p, size_t bytes);
-/* Behind it: room for `bytes` more behind the last, at p->bytes + p->end; may move the block.  NULL
- * without memory: then `p` has what it had. */
+/* Call it after partial_take().  Makes room for `bytes` more after the last byte of `p`, at
+ * p->bytes + p->end, and returns `p`, whose block it may have moved.  NULL without memory: then `p`
+ * still has the bytes it had. */
 struct partial_input *partial_reserve(struct partial_list *list, struct partial_input *p,
                                       size_t bytes);
 /* Behind the last, where there is room. */

@@ -43,7 +43,7 @@ struct conn_walk {
     void (*drop)(struct conn_walk *w); /* the server ends: frees it, when no loop runs any more */
 
     /* --- Its outcome, for `end` --- */
-    bool enough;   /* it went no further than `at` and `last` */
+    bool enough;   /* `visit` ended the walk early: on loop `at`, at connection `last` */
     uint32_t away; /* loops that were passed over */
     uint64_t last; /* id of the connection that was looked at last, on the loop `at` */
 };

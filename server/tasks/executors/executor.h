@@ -152,9 +152,10 @@ bool executor_is_stalled(const struct executor *e);
 void executor_name(const struct executor *e, char *buf, size_t size); /* "blocking 3" */
 ao_time executor_clock(const struct executor *e);                     /* read now */
 
-/* The task of that number, which the group may run, was flagged, sequentially consistent: each
- * executor looks whether what its tasks wait for is still wanted, of the blocking ones those that
- * run one of that number. */
+/* Tells the executors of the group that task `number`, which one of them may run, was flagged.  The
+ * caller has set the flag with a sequentially consistent operation before.  Each executor then
+ * checks whether what its tasks wait for is still wanted; a blocking one does so only if it runs a
+ * task of that number. */
 void executors_notify(const struct executor_group *group, uint64_t number);
 
 /* A nested call comes home to the blocking executor whose handler made it. */

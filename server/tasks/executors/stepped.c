@@ -214,7 +214,7 @@ static void leave_started(struct stepped *s, struct task *t)
     leave_active(s);
 }
 
-/* The handler is done with it, however it ended. */
+/* The handler is done with the task, whether that succeeded or failed. */
 static inline void conclude(struct stepped *s, struct task *t, bool first)
 {
     task_set(t, TASK_OVER);

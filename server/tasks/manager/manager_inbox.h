@@ -69,8 +69,8 @@ void manager_dismiss_of(const struct tally *whose);
 /* Gives the manager a task that was admitted.  For threads that own no lane to it. */
 void manager_post(struct manager_inbox *in, struct task *t);
 
-/* The same of one that was given to an executor and not begun: it is counted in again, and will be
- * the first in its queue. */
+/* Gives the manager back a task that an executor was given and has not begun.  The task is counted
+ * in again, and will be the first in its queue. */
 void manager_requeue(struct manager_inbox *in, struct task *t);
 
 void manager_ask(struct manager_inbox *in); /* look at what changed */

@@ -16,7 +16,7 @@
 struct weight {
     uint64_t history; /* tasks that it was given, or might have been when it took none */
     uint32_t left;    /* its executor's counter, at the last change */
-    ao_time since;    /* of that, or of when it was not full */
+    ao_time since;    /* when `left` last changed, or the executor was last seen not full */
     bool known;       /* it was seen before: spares come and go, and begin at the level of all */
 };
 
