@@ -35,7 +35,7 @@ enum {
 /* Why nobody wants the result any more. */
 enum task_flag { TASK_CANCELLED = 1, TASK_LATE = 2, TASK_GONE = 4 };
 
-/* What is true of it; private to its owner. */
+/* Properties of the task, for its owner alone. */
 enum task_own_flag {
     TASK_IN_PLACE = 1,   /* its first step is under way within its home's call */
     TASK_PARKED = 2,     /* started, and waits for something */

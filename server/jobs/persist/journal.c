@@ -372,8 +372,8 @@ static void give_up(struct jobs *jobs, struct job *job)
 }
 
 /* Submissions that joined it are refused, and it is as durable as before: so it may begin, if it
- * was not fsync.  True: it was in no file, and is in none now.  If its first row was taken, and not
- * what was written behind it, it stays in the file, as async. */
+ * was not fsync.  True: it was in no file, and is in none now.  If the file took its
+ * first row, and refused a later write, the job stays in the file, as async. */
 static bool soften(struct jobs *jobs, struct job *job)
 {
     bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_NEW;

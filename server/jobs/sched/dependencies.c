@@ -107,10 +107,9 @@ enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_
         return ERGON_E_BAD_PARAMS;
     }
     size_t was = job_bytes(on);
-    if (!link_one(job, on, any))
-        return ERGON_E_MEMORY;
-    table_weigh(s->table, on, was);
-    return ERGON_OK;
+    bool linked = link_one(job, on, any);
+    table_weigh(s->table, on, was); /* it may have grown by its `more` alone */
+    return linked ? ERGON_OK : ERGON_E_MEMORY;
 }
 
 static enum ergon_error join(struct scheduler *s, struct job *job, const struct job_spec *spec,

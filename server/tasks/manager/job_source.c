@@ -253,7 +253,7 @@ void job_source_take_returns(struct manager *m)
 
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
 {
-    assert(task_is(attempt, TASK_ATTEMPT));
+    assert(attempt->attempt);
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
     atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_seq_cst);
     manager_note_flagged(&t->shared.inbox);
@@ -275,7 +275,7 @@ ao_time attempt_began(const struct task *attempt)
 bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attempt_mark **mark)
 {
     uint8_t stage = ATTEMPT_ASSIGNED;
-    assert(task_is(attempt, TASK_ATTEMPT));
+    assert(attempt->attempt);
     if (!atomic_compare_exchange_strong_explicit(&attempt->attempt->stage, &stage,
                                                  ATTEMPT_WITHDRAWN, memory_order_acquire,
                                                  memory_order_acquire))

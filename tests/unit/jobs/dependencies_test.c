@@ -1,5 +1,6 @@
 /* Many tasks that wait for one: they are told in small steps, and each is told the right thing. */
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 
 enum { MANY = 3000 };
@@ -43,6 +44,30 @@ JOBS_TEST(they_are_told_in_small_steps)
     jobs_world_pass(w, AO_S(1));
     assert_int_equal(count_dependents(w, first), 0);
     expect_all(w, JOB_DONE);
+}
+
+/* A submission that finds no memory may have made the task that it would wait for larger. */
+JOBS_TEST(the_bytes_agree_after_a_submission_without_memory)
+{
+    bool met = true;
+    uint64_t first = jobs_world_submit(w, &WORK());
+    jobs_world_settle(w);
+    for (int64_t n = 1; met; n++) {
+        static struct job_spec spec;
+        spec = WORK(.after = &first, .after_count = 1);
+        struct operation *op = world_operation(w, &operation_task_submit);
+        op->submission.specs = &spec;
+        op->submission.count = 1;
+        heap_fail_at(n);
+        world_give(w, op);
+        met = heap_failed();
+        heap_fail_at(0);
+    }
+    w->lasts = 0;
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(world_state(w, first), JOB_DONE);
+    assert_int_equal(world_job(w, first)->tenant->open_bytes, 0);
 }
 
 /* Though it is to be forgotten at once. */
