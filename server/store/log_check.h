@@ -10,7 +10,7 @@
  * behind the end of a log never shows such a seam: it is the rest of one commit, or of several of
  * which each was written over the beginning of the one before.
  *
- * What is cut off at a seam, or lost with the last commit alone, looks like what was never written.
+ * A log that was cut off at a seam, or lost its last commit alone, looks like one that ends there.
  * So does one commit behind a damaged frame that ends another, where a sector of the disk ends
  * within the head of that frame (every 64th): a torn commit may look the same.
  *

@@ -12,7 +12,7 @@
 #include "base/histogram.h"
 #include "proto/errors.h"
 
-/* What errors have in common, for figures: X(NAME, "name") */
+/* Classes of errors, for figures: X(NAME, "name") */
 #define FAILURES(X)                                                                                \
     X(HANDLER, "handler")     /* it failed */                                                      \
     X(PARAMS, "params")       /* it was called wrongly */                                          \
