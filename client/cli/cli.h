@@ -138,6 +138,11 @@ static inline const char *command_word(const struct command *c)
     return blank != NULL ? blank + 1 : c->name;
 }
 
+/* That of `commands`, the parts of `group` (NULL: all), with this name or alias (synonyms.h); NULL:
+ * none. */
+const struct command *command_called(const struct command *const *commands,
+                                     const struct command *group, const char *word);
+
 /* An error to standard error: "ergon: TEXT"; for programs (-o json or yaml) a line of JSON,
  * {"error": {"code": "USAGE", "text": TEXT, "hint": null}}. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

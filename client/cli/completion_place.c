@@ -1,6 +1,6 @@
 #include "client/cli/completion_place.h"
 
-#include <string.h>
+#include "client/cli/synonyms.h"
 
 static const struct option_spec *find_in(const struct option_spec *specs, const char *word)
 {
@@ -26,12 +26,23 @@ static const struct option_spec *find_option(const struct command *c, const char
     return spec != NULL ? spec : find_in(GLOBAL_OPTIONS, word);
 }
 
-static const struct command *find_command(const struct command *const *commands, const char *word)
+/* The command or group that the word leads to from where the cursor stands, by whatever name. */
+static const struct command *find_command(const struct completion_place *p, const char *word)
 {
-    for (; commands != NULL && *commands != NULL; commands++)
-        if (strcmp(command_word(*commands), word) == 0)
-            return *commands;
-    return NULL;
+    char first[32];
+    const struct command *const *parts = p->command == NULL ? p->commands : p->command->parts;
+    if (parts == NULL)
+        return NULL;
+    const char *alias = p->command == NULL ? synonym_alias("", word) : NULL;
+    if (alias == NULL)
+        return command_called(parts, p->command, word);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(alias, " "), alias);
+    const struct command *c = command_called(parts, NULL, first);
+    if (c == NULL || c->parts == NULL)
+        return c;
+    const char *second = alias + strlen(first) + 1;
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(second, " "), second);
+    return command_called(c->parts, c, first);
 }
 
 static void add_flag(struct completion_place *p, char *word)
@@ -54,8 +65,7 @@ static bool pass_option(struct completion_place *p, char *word)
 
 static void pass_word(struct completion_place *p, const char *word)
 {
-    const struct command *const *parts = p->command == NULL ? p->commands : p->command->parts;
-    const struct command *next = p->arguments == 0 ? find_command(parts, word) : NULL;
+    const struct command *next = p->arguments == 0 ? find_command(p, word) : NULL;
     if (p->command == NULL && !p->help && p->arguments == 0 && strcmp(word, "help") == 0)
         p->help = true;
     else if (next != NULL)

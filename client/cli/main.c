@@ -1,6 +1,7 @@
 /* ergon: the command line of an Ergon server.  Options in common, the command, its options, run. */
 #include "client/cli/ask.h"
 #include "client/cli/output.h"
+#include "client/cli/synonyms.h"
 #include "client/cli/topics.h"
 #include "client/cli/wrap.h"
 
@@ -54,6 +55,9 @@ static void print_usage(FILE *out)
             GENERAL);
 }
 
+static const char GLOBAL_HINT[] =
+    "Options of every command (--server, --output, --timeout ...): see ergon --help";
+
 static enum status print_command_help(const struct command *c)
 {
     printf("Usage: ergon %s [OPTION...]%s%s\n\n", c->name, c->arguments[0] != 0 ? " " : "",
@@ -74,8 +78,7 @@ static enum status print_command_help(const struct command *c)
         print_commands(stdout, c->parts);
         putchar('\n');
     }
-    puts("Options of every command:");
-    options_help(stdout, GLOBAL_OPTIONS);
+    puts(GLOBAL_HINT);
     printf("\nExamples:\n%s", c->examples);
     return STATUS_OK;
 }
@@ -108,22 +111,21 @@ static bool is_global_option(const char *word)
     return false;
 }
 
-/* `group` is NULL, or that whose parts these are. */
-static const struct command *find_command(const struct command *const *commands, const char *word,
-                                          const struct command *group, bool help)
+static void complain_unknown(const struct command *const *commands, const char *word,
+                             const struct command *group, bool help)
 {
+    char parts[256];
     const char *name = group != NULL ? group->name : "";
     const char *blank = group != NULL ? " " : "";
+    const char *likely = synonym_likely(name, word);
     struct suggestion near = suggest_for(span_text(word), strlen(word) / 2);
-    for (const struct command *const *c = commands; *c != NULL; c++) {
-        if (strcmp(command_word(*c), word) == 0)
-            return *c;
+    for (const struct command *const *c = commands; *c != NULL; c++)
         suggest_offer(&near, span_text(command_word(*c)));
-    }
     for (const struct topic *t = TOPICS; help && t->name != NULL; t++)
         suggest_offer(&near, span_text(t->name));
-    char parts[256];
-    if (group == NULL && parts_called(word, parts, sizeof parts))
+    if (likely != NULL)
+        complain("unknown command '%s%s%s'; did you mean %s?", name, blank, word, likely);
+    else if (group == NULL && parts_called(word, parts, sizeof parts))
         complain("unknown command '%s'; did you mean %s?", word, parts);
     else if (group == NULL && is_global_option(word))
         complain("unknown command '%s'; did you mean --%s?", word, word);
@@ -132,7 +134,17 @@ static const struct command *find_command(const struct command *const *commands,
                  blank, (int)near.name.len, (const char *)near.name.at);
     else
         complain("unknown command '%s%s%s'; see ergon %s%s--help", name, blank, word, name, blank);
-    return NULL;
+}
+
+/* `group` is NULL, or that whose parts these are.  NULL, and a message was printed: there is no
+ * such command. */
+static const struct command *find_command(const struct command *const *commands, const char *word,
+                                          const struct command *group, bool help)
+{
+    const struct command *c = command_called(commands, group, word);
+    if (c == NULL)
+        complain_unknown(commands, word, group, help);
+    return c;
 }
 
 static enum status usage_error(const struct command *c, const char *why)
@@ -184,6 +196,7 @@ static enum status print_group(const struct globals *g, const struct command *gr
     wrap_paragraphs(out, group->text);
     fputs("\nCommands:\n", out);
     print_commands(out, group->parts);
+    fprintf(out, "\n%s\n", GLOBAL_HINT);
     fprintf(out, "\nExamples:\n%s", group->examples);
     return g->help ? STATUS_OK : STATUS_USAGE;
 }
@@ -202,14 +215,6 @@ static enum status run_alone(const struct command *c, struct globals *g, int arg
     return status;
 }
 
-static bool names_part(const struct command *group, const char *word)
-{
-    for (const struct command *const *part = group->parts; *part != NULL; part++)
-        if (strcmp(command_word(*part), word) == 0)
-            return true;
-    return false;
-}
-
 /* A group that is a command itself is that where its first word names no part of it.  Which word
  * that is, its own options say too: one of them may be called as one that all commands have. */
 static bool is_command_itself(const struct command *group, int argc, char *const *argv)
@@ -225,7 +230,7 @@ static bool is_command_itself(const struct command *group, int argc, char *const
         words[i] = argv[i];
     bool part = words != NULL && options != NULL &&
                 options_parse(sets, 2, &argc, words, true, why, sizeof why) && argc > 0 &&
-                names_part(group, words[0]);
+                command_called(group->parts, group, words[0]) != NULL;
     free(words);
     free(options);
     return !part;
@@ -245,8 +250,33 @@ static enum status run_group(const struct command *group, struct globals *g, int
     return c != NULL ? run_alone(c, g, argc - 1, argv + 1) : STATUS_USAGE;
 }
 
+static enum status run_command(struct globals *g, int argc, char **argv);
+
+/* Runs the words that argv[0] is another name of, with what is behind it. */
+static enum status run_alias(struct globals *g, const char *alias, int argc, char **argv)
+{
+    int count = 0;
+    char *text = strdup(alias), *rest = NULL;
+    char **words = calloc(strlen(alias) + (size_t)argc, sizeof *words);
+    enum status status = STATUS_REMOTE;
+    if (text == NULL || words == NULL) {
+        complain_as("MEMORY", NULL, "out of memory");
+    } else {
+        for (char *w = strtok_r(text, " ", &rest); w != NULL; w = strtok_r(NULL, " ", &rest))
+            words[count++] = w;
+        memcpy(words + count, argv + 1, (size_t)(argc - 1) * sizeof *words);
+        status = run_command(g, count + argc - 1, words);
+    }
+    free(words);
+    free(text);
+    return status;
+}
+
 static enum status run_command(struct globals *g, int argc, char **argv)
 {
+    const char *alias = synonym_alias("", argv[0]);
+    if (alias != NULL)
+        return run_alias(g, alias, argc, argv);
     const struct command *c = find_command(COMMANDS, argv[0], NULL, g->help);
     if (c == NULL)
         return STATUS_USAGE;

@@ -7,6 +7,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "client/cli/synonyms.h"
 #include "client/cli/wrap.h"
 
 enum { HELP_INDENT = 31 };
@@ -121,18 +122,34 @@ static const struct option_spec *find(const struct parser *p, const char *name, 
     return NULL;
 }
 
-/* More than half wrong is no likeness. */
-static bool unknown(struct parser *p, const char *word)
+static bool suggest_option(struct parser *p, const char *word, const char *option, size_t len)
 {
-    struct suggestion near = suggest_for(span_text(word + 2), strlen(word + 2) / 2);
+    snprintf(p->why, p->why_size, "unknown option %s; did you mean --%.*s?", word, (int)len,
+             option);
+    return false;
+}
+
+/* `name` is that of a long option, or the letter of a short one.  A name of other programs comes
+ * first, then one behind a single dash, then one that is similar: at most half of it is wrong. */
+static bool unknown(struct parser *p, const char *word, struct span name)
+{
+    void *base;
+    char text[SUGGEST_WORD_MAX + 1];
+    const char *meant;
+    snprintf(text, sizeof text, "%.*s", (int)name.len, (const char *)name.at);
+    bool letter = word[1] == '-' && name.len == 1; /* --h is no -h */
+    for (size_t i = 0; !letter && (meant = synonym_option(text, i)) != NULL; i++)
+        if (find(p, meant, strcspn(meant, " "), 0, &base) != NULL)
+            return suggest_option(p, word, meant, strlen(meant));
+    if (word[1] != '-' && find(p, word + 1, strlen(word + 1), 0, &base) != NULL)
+        return suggest_option(p, word, word + 1, strlen(word + 1));
+    struct suggestion near = suggest_for(name, name.len / 2);
     for (size_t k = 0; word[1] == '-' && k < p->set_count; k++)
         for (const struct option_spec *o = p->sets[k].specs; o != NULL && o->name != NULL; o++)
             suggest_offer(&near, span_text(o->name));
     if (near.name.len > 0)
-        snprintf(p->why, p->why_size, "unknown option %s; did you mean --%.*s?", word,
-                 (int)near.name.len, (const char *)near.name.at);
-    else
-        snprintf(p->why, p->why_size, "unknown option %s", word);
+        return suggest_option(p, word, (const char *)near.name.at, near.name.len);
+    snprintf(p->why, p->why_size, "unknown option %s", word);
     return false;
 }
 
@@ -143,7 +160,7 @@ static bool long_option(struct parser *p, const char *word)
     const struct option_spec *spec = find(p, word + 2, len, 0, &base);
     const char *value = word[2 + len] == '=' ? word + 2 + len + 1 : NULL;
     if (spec == NULL)
-        return unknown(p, word);
+        return unknown(p, word, span_of(word + 2, len));
     if (spec->kind == OPTION_FLAG && value != NULL) {
         snprintf(p->why, p->why_size, "option --%s takes no value", spec->name);
         return false;
@@ -157,7 +174,7 @@ static bool short_options(struct parser *p, const char *word)
         void *base;
         const struct option_spec *spec = find(p, NULL, 0, *c, &base);
         if (spec == NULL)
-            return unknown(p, word);
+            return unknown(p, word, span_of(c, 1));
         if (needs_value(spec))
             return take(p, spec, base, c[1] != 0 ? c + 1 : NULL);
         take(p, spec, base, NULL);

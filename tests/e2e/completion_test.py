@@ -77,6 +77,7 @@ class Offers(CompletionTest):
     def test_commands_and_options(self):
         nobody = {"ERGON_URL": "unix:///nowhere"}
         for words, expected in {
+                ("task", "show", "--hi"): ["--history"], ("result", "--hi"): ["--history"], ("worker", "ls", "--me"): ["--method"],
                 ("ta",): ["task"], ("task", "sub"): ["submit"], ("help", "arg"): ["arguments"], ("help", "task", "sub"): ["submit"],
                 ("task", "wait", "--a"): ["--any"], ("queue", "list", "--wat"): ["--watch"], ("call", "--str"): ["--string"],
                 ("--server-n",): ["--server-name"], ("call", "x", "--", "--str"): [], ("sem", "run", "x", "--", "ta"): [],

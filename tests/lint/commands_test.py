@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The documents and `ergon` agree: `--help` of each command has the same parts as all others and is what `ergon help` prints, each
 command and each of its options stands in ergon(1), each option of `ergond` in ergond(8), and each line that a document shows names
-commands and options that there are.
+commands and options that there are.  Names of other programs (synonyms.c) lead to commands and options that there are.
 
 First the test expects to find what it planted; then it reads ours.   commands_test.py BUILD
 """
@@ -135,6 +135,30 @@ def in_documents(commands, server, top):
                             if flag not in server.flags)
 
 
+def synonyms(source, commands):
+    """What is wrong with the tables of client/cli/synonyms.c."""
+    tables = {name: re.findall(r'\{(?:"([^"]*)"|NULL),\s*"([^"]*)",\s*"([^"]*)"\}', rows) for name, rows in re.findall(r"struct synonym ([A-Z]+)\[\] = \{(.*?)\n\};", source, re.S)}
+    assert all(tables[name] for name in ("ALIASES", "LIKELY", "OPTIONS")), tables
+    parts = {group: {c.rpartition(" ")[2] for c in commands if c and c.rpartition(" ")[0] == group} for group in ["", *(c for c in commands if c and commands[c].parts)]}
+    every = {flag for c in commands.values() for flag in c.flags}
+    for name in ("ALIASES", "LIKELY"):
+        seen = set()
+        for group, words, meant in tables[name]:
+            groups = [g for g in parts if g] if group == "*" else [group]
+            if name == "ALIASES":
+                targets = [f"{g} {meant}".strip() for g in groups if group != "*" or meant in parts[g]]
+            else:
+                targets = re.findall("'([^']*)'", meant)
+            if not targets:
+                yield f"'{words}' of '{group}' means nothing: {meant}"
+            yield from (f"'{words}' of '{group}' is said to mean '{t}': {wrong}" for t in targets for wrong in [wrong_in(t.split(), commands)] if wrong)
+            for word in words.split():
+                if (group, word) in seen or any(word in parts[g] for g in groups):
+                    yield f"'{word}' of '{group}' stands twice, or is a command"
+                seen.add((group, word))
+    yield from (f"'{words}' are said to mean --{meant}, which is no option" for _, words, meant in tables["OPTIONS"] if "--" + meant.split()[0] not in every)
+
+
 def prove():
     get = Command("Usage: ergon task get ID\n\nOptions:\n  -n, --limit N   how many\n      --all       all\n\nExamples:\n  ergon task get x\n")
     commands = {"": Command("Commands:\n  task   tasks\n\nOptions:\n  -s, --server URL   where\n"),
@@ -148,6 +172,11 @@ def prove():
     assert words_of("ergon call x '[1, 2]' | head -1; ergon tusk") == ["ergon", "call", "x", "[1, 2]"]
     assert list(in_manual(commands, "task, task get \\-\\-limit, \\-\\-all, \\-\\-server", "page")) == []
     assert list(in_manual(commands, "task, task get \\-\\-limit, \\-\\-all\\-tasks, \\-\\-server", "page"))
+    rows = ('static const struct synonym ALIASES[] = {\n    {"*", "show", "get"},\n};\nstatic const struct synonym LIKELY[] = {\n    {"task", "gat", "\'task get\'"},\n};\n'
+            'static const struct synonym OPTIONS[] = {\n    {NULL, "max", "limit"},\n};\n')
+    assert not list(synonyms(rows, commands))
+    for good, bad in (('"get"}', '"got"}'), ("'task get'", "'task got'"), ('"gat"', '"get"'), ('"limit"', '"limits"')):
+        assert list(synonyms(rows.replace(good, bad), commands)), bad
     assert list(of_form({"x": Command("usage: x")}, lambda *_: "y"))
 
 
@@ -160,4 +189,5 @@ if __name__ == "__main__":
     server = Command(subprocess.run([os.path.join(build, "server", "ergond"), "--help"], capture_output=True, text=True, timeout=60, check=True).stdout)
     assert len(commands) > 50 and len(server.flags) > 20
     tree.report([*of_form(commands, ask), *in_manual(commands, tree.text(top, "docs/man/ergon.1"), "docs/man/ergon.1"),
-                 *in_manual({"": server}, tree.text(top, "docs/man/ergond.8"), "docs/man/ergond.8"), *in_documents(commands, server, top)])
+                 *in_manual({"": server}, tree.text(top, "docs/man/ergond.8"), "docs/man/ergond.8"), *in_documents(commands, server, top),
+                 *synonyms(tree.text(top, "client/cli/synonyms.c"), commands)])

@@ -79,6 +79,36 @@ expect 2 "" "see ergon --help" quaternion
 expect 2 "" "did you mean 'task submit'?" submit
 expect 2 "" "did you mean 'task explain' or 'queue explain' or 'sem explain'?" explain
 expect 2 "" "did you mean --version?" version
+
+# words of other programs: those that can mean one thing alone are understood, others suggested
+expect 0 "Usage: ergon info" "" status --help
+expect 0 "Usage: ergon info" "" help stats
+expect 0 "Usage: ergon task get" "" result --help
+expect 2 "" "nowhere: a server URL is" result t0abc4k2mq7rz -s nowhere --history
+expect 0 "Usage: ergon task get" "" task show --help
+expect 0 "Usage: ergon task forget" "" help task rm
+for group in task queue cron worker sem connection context; do
+    expect 0 "Usage: ergon $group list" "" "$group" ls --help
+done
+for group in cron sem context; do
+    expect 0 "Usage: ergon $group delete" "" "$group" rm --help
+done
+expect 2 "" "unknown command 'store ls'; see ergon store --help" store ls
+expect 2 "" "unknown command 'kill'; did you mean 'task cancel' or 'connection kill'?" kill
+expect 2 "" "unknown command 'ls'; did you mean 'task list'?" ls
+expect 2 "" "did you mean 'task list --state running' or 'worker list'?" ps
+expect 2 "" "unknown command 'task add'; did you mean 'task submit'?" task add
+expect 2 "" "unknown command 'queue purge'; did you mean" queue purge
+expect 2 "" "did you mean --output?" task list --format json
+expect 2 "" "did you mean --state running?" task list --running
+expect 2 "" "unknown option --running; see" ping --running
+expect 2 "" "did you mean --slots?" worker -c 4 -m x true
+expect 2 "" "unknown option -c; see" ping -c 4
+expect 2 "" "did you mean --deadline?" task submit --ttl 5s echo
+expect 2 "" "did you mean --json?" -json ping
+expect 2 "" "did you mean --state?" task list --statte=dead
+expect 0 "Options of every command (--server, --output, --timeout ...): see ergon --help" "" ping --help
+expect 0 "Options of every command" "" task --help
 expect 2 "" "has no TLS; the key of a task is --task-key" -s unix:///s task submit --key order-7 echo
 expect 2 "" "option --cert is about a client's certificate, and ergon://h has no TLS" -s ergon://h ping --cert c.pem
 expect 2 "" "did you mean --json" ping --jsno
