@@ -60,6 +60,17 @@ struct span utf8_cut(struct span text, size_t max)
     return span_of(text.at, max);
 }
 
+struct span utf8_tail(struct span text, size_t max)
+{
+    size_t skip = text.len > max ? text.len - max : 0;
+
+    if (skip == 0)
+        return text;
+    while (skip < text.len && (text.at[skip] & 0xc0) == 0x80)
+        skip++;
+    return span_behind(text, skip);
+}
+
 uint32_t utf8_code(struct span character)
 {
     static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* its bits, by the length */

@@ -13,6 +13,9 @@ bool utf8_valid(struct span text);
 /* The first `max` bytes at most, without a torn character at the end. */
 struct span utf8_cut(struct span text, size_t max);
 
+/* The end of a text, at most `max` bytes, that begins between characters. */
+struct span utf8_tail(struct span text, size_t max);
+
 /* The code point of a character as utf8_length() found it. */
 uint32_t utf8_code(struct span character);
 

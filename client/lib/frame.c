@@ -1,5 +1,6 @@
 #include "client/lib/frame.h"
 
+#include "base/utf8.h"
 #include "proto/scanner.h"
 
 #include <stdlib.h>
@@ -68,6 +69,40 @@ bool frame_error(struct buffer *b, struct span msgid, const struct error_answer 
         return false;
     uint8_t *end = enc_error_response(at, FRAME_ERROR_HEAD + text, msgid, ERROR_SHAPE_TEXT, error);
     buffer_filled(b, (size_t)(end - at));
+    return true;
+}
+
+/* A str of the text, for which there is room for three times its bytes; at most `most` are written.
+ * utf8_clean() makes three bytes of one that is no text. */
+static uint8_t *put_clean(uint8_t *p, struct span text, size_t most)
+{
+    uint8_t *body = p + ENC_HEAD_MAX;
+    size_t len = utf8_clean(body, 3 * text.len, text);
+    struct span clean = span_of(body, len);
+    if (len > most)
+        clean = utf8_tail(clean, most);
+    p = enc_str_head(p, (uint32_t)clean.len);
+    memmove(p, clean.at, clean.len);
+    return p + clean.len;
+}
+
+bool frame_failure(struct buffer *b, struct span msgid, const struct error_answer *error,
+                   struct span traceback, size_t most)
+{
+    struct span name = error->name.len > 0 ? error->name : span_text(error_name(error->code));
+    struct span text = error->text.len > 0 ? error->text : span_text(error_meaning(error->code));
+    text = utf8_cut(text, FRAME_ERROR_TEXT);
+    traceback = utf8_tail(traceback, most);
+    uint8_t *at = buffer_reserve(b, FRAME_ERROR_HEAD + 3 * (text.len + traceback.len));
+    if (at == NULL)
+        return false;
+    uint8_t *p = enc_uint(enc_array(at, 4), 1);
+    memcpy(p, msgid.at, msgid.len);
+    p = enc_map(p + msgid.len, 3);
+    p = enc_str(enc_str(p, span_text("code")), name);
+    p = put_clean(enc_str(p, span_text("message")), text, FRAME_ERROR_TEXT);
+    p = put_clean(enc_str(p, span_text("traceback")), traceback, most);
+    buffer_filled(b, (size_t)(enc_nil(p) - at));
     return true;
 }
 

@@ -15,6 +15,11 @@ bool frame_notification(struct buffer *b, struct span method, struct span params
 bool frame_response(struct buffer *b, struct span msgid, struct span result);
 bool frame_error(struct buffer *b, struct span msgid, const struct error_answer *error);
 
+/* The same as a map {code, message, traceback}: of the text at most some 4,000 bytes are taken, of
+ * the traceback the last `most`, cut between characters. */
+bool frame_failure(struct buffer *b, struct span msgid, const struct error_answer *error,
+                   struct span traceback, size_t most);
+
 /* Is this one whole value, and nothing behind it? */
 bool frame_whole(struct span value);
 

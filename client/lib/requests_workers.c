@@ -34,6 +34,7 @@ struct ergon_request *ergon_request_worker_register(const char *const *methods, 
     pairs_flag(&m, "context", o.context, true);
     pairs_number(&m, "lease", o.lease_ms);
     pairs_number(&m, "message", o.message);
+    pairs_text(&m, "host", o.host);
     pairs_pack(&m, r);
     return request_done(r);
 }

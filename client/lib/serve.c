@@ -11,6 +11,8 @@
 enum {
     DEFAULT_ANSWER_MAX = 16 * 1024 * 1024, /* bytes: limits.message of a server */
     LEAST_ANSWER_MAX = 4096,               /* so that any error fits */
+    TRACEBACK_MAX = 16 * 1024,             /* bytes: what a server keeps of it */
+    FAILURE_BESIDE = 4096,                 /* bytes of an answer with one, beside it */
     /* Bytes of refusals between two looks.  Those of all the requests that are read in one go are
      * far fewer, so a server that reads is never taken for one that does not. */
     REFUSED_MAX = 8 * 1024 * 1024,
@@ -233,6 +235,22 @@ static void fail(struct served *r, const struct error_answer *error)
     await_writing(r);
 }
 
+/* Without the traceback where there is no room or no memory for it. */
+static void fail_with(struct served *r, const struct error_answer *error, struct span traceback)
+{
+    struct serve *s = r->serve;
+    size_t room = s->options.answer_max - FAILURE_BESIDE;
+    size_t most = room < TRACEBACK_MAX ? room : TRACEBACK_MAX;
+    if (traceback.len == 0 || most == 0 ||
+        !frame_failure(&s->connection->out, span_of(r->msgid, r->msgid_len), error, traceback,
+                       most)) {
+        fail(r, error);
+        return;
+    }
+    connection_flush(s->connection);
+    await_writing(r);
+}
+
 /* ERGON_OK, and it stands in the stream; otherwise *why says what is wrong with it. */
 static enum ergon_error write_result(const struct served *r, struct span value, const char **why)
 {
@@ -272,6 +290,12 @@ enum ergon_end ergon_served_answer(struct ergon_served *shown, struct ergon_raw 
 
 enum ergon_end ergon_served_fail(struct ergon_served *shown, const char *code, const char *text)
 {
+    return ergon_served_fail_with(shown, code, text, NULL);
+}
+
+enum ergon_end ergon_served_fail_with(struct ergon_served *shown, const char *code,
+                                      const char *text, const char *traceback)
+{
     if (shown == NULL)
         return ERGON_END_INVALID;
     struct served *r = inside(shown);
@@ -287,7 +311,7 @@ enum ergon_end ergon_served_fail(struct ergon_served *shown, const char *code, c
     }
     if (text != NULL)
         error.text = span_text(text);
-    fail(r, &error);
+    fail_with(r, &error, traceback != NULL ? span_text(traceback) : span_of(NULL, 0));
     return s->connection->broken ? ERGON_END_MEMORY : ERGON_END_OK;
 }
 

@@ -100,6 +100,12 @@ ERGON_API enum ergon_end ergon_served_answer(struct ergon_served *served, struct
 ERGON_API enum ergon_end ergon_served_fail(struct ergon_served *served, const char *code,
                                            const char *text);
 
+/* The same with a traceback, lines of text for people: where the failure came from.  Its last
+ * 16 KiB are sent, at the size of answer_max fewer; bytes that are no UTF-8 are replaced.  NULL or
+ * "": none. */
+ERGON_API enum ergon_end ergon_served_fail_with(struct ergon_served *served, const char *code,
+                                                const char *text, const char *traceback);
+
 #ifdef __cplusplus
 }
 #endif

@@ -26,6 +26,7 @@ struct ergon_worker_options {
      * answers TOO_LARGE for one.  0: the server is not told, and a longer one ends the connection.
      */
     uint64_t message;
+    const char *host; /* where it works, at most 64 bytes; NULL: the address that it comes from */
 };
 
 /* worker.register: this connection offers these methods. */

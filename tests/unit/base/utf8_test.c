@@ -114,6 +114,18 @@ TEST(plain_text_steers_nothing)
     assert_memory_equal(out, "a [31m  b" INSTEAD " €", len);
 }
 
+TEST(a_tail_tears_no_character)
+{
+    static const char text[] = "a\xc3\xa4\xe2\x82\xac";
+    static const size_t kept[] = {0, 0, 0, 3, 3, 5, 6, 6};
+    for (size_t max = 0; max < sizeof kept / sizeof *kept; max++) {
+        struct span tail = utf8_tail(span_text(text), max);
+        assert_int_equal(tail.len, kept[max]);
+        assert_true(utf8_valid(tail));
+        assert_ptr_equal(tail.at + tail.len, text + strlen(text));
+    }
+}
+
 TEST(a_cut_tears_no_character)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1, 2, 3, 4 bytes */

@@ -28,6 +28,8 @@ struct work {
     unsigned registered;
     char ids[REQUESTS + 1];      /* of those answers, as digits */
     struct error_value error;    /* of the last answer */
+    size_t error_len;            /* bytes of it as it came, */
+    uint8_t raw[64 * 1024];      /* which begins so */
     size_t result_len;           /* likewise, bytes; 0: an error */
     uint8_t result[64];          /* the beginning of it */
     char told[32];               /* the last notification */
@@ -50,6 +52,9 @@ static void read_answer(struct work *k, const struct envelope *e)
     k->result_len = 0;
     if (!span_equal(e->error, span_of(&nil, 1))) {
         error_value_read(e->error, &k->error);
+        k->error_len = e->error.len;
+        assert_true(k->error_len <= sizeof k->raw);
+        memcpy(k->raw, e->error.at, k->error_len);
         return;
     }
     k->error = (struct error_value){{0}, {0}};
@@ -263,6 +268,70 @@ WORLD_TEST(an_error_without_end_is_cut)
     assert_int_equal(ergon_served_fail(k.open[0], "LONG", text), ERGON_END_OK);
     until_answers(&k, 1);
     assert_string_equal(k.error.code, "LONG");
+    free(text);
+}
+
+static void expect_failure(struct work *k, unsigned id, const char *traceback, const char *bytes,
+                           size_t len)
+{
+    ask(k->world, (uint8_t)id, "x");
+    until_requests(k, id);
+    assert_int_equal(ergon_served_fail_with(k->open[id - 1], "NO_SPACE", "full\xff", traceback),
+                     ERGON_END_OK);
+    until_answers(k, id);
+    assert_string_equal(k->error.code, "NO_SPACE");
+    assert_string_equal(k->error.text, "full\xef\xbf\xbd");
+    assert_int_equal(k->error_len, len);
+    assert_memory_equal(k->raw, bytes, len);
+}
+
+WORLD_TEST(a_failure_goes_with_its_traceback)
+{
+    static const char whole[] = "\x83\xa4"
+                                "code\xa8NO_SPACE\xa7message\xa7"
+                                "full\xef\xbf\xbd"
+                                "\xa9traceback\xa7"
+                                "a\n\xef\xbf\xbd"
+                                "bc";
+    static const char none[] = "\xb1NO_SPACE: full\xef\xbf\xbd";
+    struct work k;
+    begin(state, &k, 1);
+    expect_failure(&k, 1,
+                   "a\n\xff"
+                   "bc",
+                   whole, sizeof whole - 1);
+    expect_failure(&k, 2, "", none, sizeof none - 1);
+    expect_failure(&k, 3, NULL, none, sizeof none - 1);
+}
+
+/* The end of it counts, also where its bytes become more, or an answer may be shorter. */
+WORLD_TEST(a_traceback_without_end_is_cut_at_its_begin)
+{
+    static const struct {
+        uint32_t answer_max;
+        int fill;
+        size_t least, most;
+    } rows[] = {
+        {0, 'a', 16384, 16384}, {0, 0xff, 16382, 16384}, {4100, 'a', 4, 4}, {4096, 'a', 0, 0}};
+    struct work k;
+    struct world *w = begin(state, &k, 1);
+    char *text = calloc(1, 1 << 20);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ergon_serve_options options = options_of(&k, 1);
+        options.answer_max = rows[i].answer_max;
+        assert_int_equal(ergon_client_serve(w->client, &options), ERGON_END_OK);
+        memset(text, rows[i].fill, (1 << 20) - 1);
+        memcpy(text + (1 << 20) - 4, "end", 3);
+        ask(w, (uint8_t)i, "x");
+        until_requests(&k, i + 1);
+        assert_int_equal(ergon_served_fail_with(k.open[i], "LONG", "l", text), ERGON_END_OK);
+        until_answers(&k, i + 1);
+        assert_string_equal(k.error.code, "LONG");
+        size_t head = rows[i].most == 0 ? strlen("LONG: l") + 1 : k.error_len - rows[i].most;
+        assert_true(k.error_len >= head + rows[i].least && head < 64);
+        if (rows[i].most > 0)
+            assert_memory_equal(k.raw + k.error_len - 3, "end", 3);
+    }
     free(text);
 }
 
