@@ -207,3 +207,65 @@ struct span progress_read(struct span line, uint64_t *done, uint64_t *total)
     *done = *total = 0;
     return line;
 }
+
+/* ---- standard error ---- */
+
+enum {
+    TAIL_KEPT = ERROR_TAIL_MAX + 1, /* bytes: that before it tells whether a line begins there */
+    TAIL_ROOM = 2 * TAIL_KEPT       /* so that it moves once in so many bytes */
+};
+
+void error_tail_add(struct error_tail *t, const char *bytes, size_t len)
+{
+    if (len == 0)
+        return;
+    if (t->at == NULL && (t->at = malloc(TAIL_ROOM + 1)) == NULL)
+        return;
+    if (len > TAIL_KEPT) {
+        bytes += len - TAIL_KEPT;
+        len = TAIL_KEPT;
+    }
+    if (t->len + len > TAIL_ROOM) {
+        memmove(t->at, t->at + t->len - TAIL_KEPT, TAIL_KEPT);
+        t->len = TAIL_KEPT;
+    }
+    memcpy(t->at + t->len, bytes, len);
+    t->len += len;
+}
+
+/* Drops what was cut off a line, unless it is all that there is. */
+static void cut_front(struct error_tail *t)
+{
+    size_t cut = t->len > ERROR_TAIL_MAX ? t->len - ERROR_TAIL_MAX : 0;
+    const char *line = cut > 0 ? memchr(t->at + cut - 1, '\n', t->len - cut) : NULL;
+    if (line != NULL && line + 1 < t->at + t->len)
+        cut = (size_t)(line + 1 - t->at);
+    memmove(t->at, t->at + cut, t->len - cut);
+    t->len -= cut;
+}
+
+const char *error_tail_text(struct error_tail *t)
+{
+    size_t to = 0, line = 0;
+    if (t->at == NULL)
+        return "";
+    cut_front(t);
+    for (size_t i = 0; i < t->len; i++) {
+        char c = t->at[i];
+        if (c == '\r' && i + 1 < t->len && t->at[i + 1] != '\n' && t->at[i + 1] != '\r')
+            to = line;
+        else if (c != 0 && c != '\r')
+            t->at[to++] = c;
+        if (c == '\n')
+            line = to;
+    }
+    t->len = to;
+    t->at[to] = 0;
+    return t->at;
+}
+
+void error_tail_fini(struct error_tail *t)
+{
+    free(t->at);
+    *t = (struct error_tail){0};
+}

@@ -48,6 +48,22 @@ void work_fini(struct work *w);
 /* Appends what a command wrote as one value.  NULL, or what is wrong with it. */
 const char *output_pack(struct pack *to, enum output_form form, struct span bytes);
 
+/* The last lines of standard error, which tell where a failure came from. */
+enum { ERROR_TAIL_MAX = 16 * 1024 /* bytes */ };
+
+struct error_tail {
+    char *at; /* malloc'ed; NULL: nothing was written, or there is no memory for it */
+    size_t len;
+};
+
+void error_tail_add(struct error_tail *t, const char *bytes, size_t len);
+
+/* What there is to show, at most ERROR_TAIL_MAX bytes from the begin of a line on: without zeros,
+ * and of a line that was drawn over itself with carriage returns its last state.  "": nothing.  The
+ * tail's own, until something is added. */
+const char *error_tail_text(struct error_tail *t);
+void error_tail_fini(struct error_tail *t);
+
 /* "3/10 halfway": how much of what is done, and the rest of the line; otherwise zeros, and all of
  * it. */
 struct span progress_read(struct span line, uint64_t *done, uint64_t *total);

@@ -48,6 +48,7 @@ struct worker_run {
     uint8_t *output; /* malloc'ed */
     size_t output_len, output_room;
 
+    struct error_tail errors;
     char line[LINE_MAX_BYTES + 1]; /* that is being read */
     size_t line_len;
     char last[LINE_MAX_BYTES + 1]; /* the last whole one; "": none */
@@ -245,7 +246,9 @@ static bool read_error(struct worker_run *r)
         return false;
     for (ssize_t i = 0; i < n; i++)
         take_byte(r, bytes[i]);
-    if (n <= 0)
+    if (n > 0)
+        error_tail_add(&r->errors, bytes, (size_t)n);
+    else
         end_close(&r->err);
     return n > 0;
 }
@@ -259,6 +262,12 @@ static void on_error(evutil_socket_t fd, short what, void *arg)
 
 /* ---- the answer ---- */
 
+/* The command is to blame: what it wrote on standard error goes with it. */
+static void answer_failure(struct worker_run *r, const char *code, const char *text)
+{
+    ergon_served_fail_with(r->served, code, text, error_tail_text(&r->errors));
+}
+
 static void answer_output(struct worker_run *r)
 {
     struct pack result;
@@ -268,7 +277,7 @@ static void answer_output(struct worker_run *r)
     if (wrong == NULL)
         ergon_served_answer(r->served, (struct ergon_raw){bytes.at, bytes.len});
     else
-        ergon_served_fail(r->served, "BAD_OUTPUT", wrong);
+        answer_failure(r, "BAD_OUTPUT", wrong);
     pack_fini(&result);
 }
 
@@ -280,11 +289,10 @@ static void answer_exit(struct worker_run *r, int code)
     } else if (code == EXIT_AGAIN) {
         ergon_served_fail(r->served, "AGAIN", "10s");
     } else if (code == EXIT_BAD_PARAMS) {
-        ergon_served_fail(r->served, "BAD_PARAMS",
-                          r->last[0] != 0 ? r->last : "the command refuses them");
+        answer_failure(r, "BAD_PARAMS", r->last[0] != 0 ? r->last : "the command refuses them");
     } else {
         snprintf(text, sizeof text, "status %d%s%s", code, r->last[0] != 0 ? ": " : "", r->last);
-        ergon_served_fail(r->served, "EXIT", text);
+        answer_failure(r, "EXIT", text);
     }
 }
 
@@ -298,10 +306,10 @@ static void answer(struct worker_run *r, int status)
     } else if (r->reason == REASON_HANDED_BACK) {
         ergon_served_fail(r->served, "AGAIN", "0");
     } else if (r->reason == REASON_TOO_LARGE) {
-        ergon_served_fail(r->served, "TOO_LARGE", "the output is longer than a result may be");
+        answer_failure(r, "TOO_LARGE", "the output is longer than a result may be");
     } else if (WIFSIGNALED(status)) {
         snprintf(text, sizeof text, "signal %d", WTERMSIG(status));
-        ergon_served_fail(r->served, "KILLED", text);
+        answer_failure(r, "KILLED", text);
     } else {
         answer_exit(r, WEXITSTATUS(status));
     }
@@ -314,6 +322,7 @@ static void run_free(struct worker_run *r)
     end_close(&r->err);
     event_del(&r->pause);
     work_fini(&r->work);
+    error_tail_fini(&r->errors);
     free(r->output);
     free(r);
 }

@@ -4,7 +4,8 @@
  *      served request --- worker_task --- guard --- command
  *                             |    standard input:  the parameters
  *                             |    standard output: the result, kept until the end
- *                             |    standard error:  progress, line by line, ten a second at most
+ *                             |    standard error:  progress, line by line, ten a second at most;
+ *                             |                     its end is the traceback of a failure
  *
  * Thread: that of the event base.  Nothing blocks. */
 #ifndef ERGON_CLI_WORKER_TASK_H

@@ -45,7 +45,13 @@ class Hirer(Peer):
         return super().ask(method, *params, *behind)
 
     def call(self, method, *params, **more):
-        return self.answer(self.ask(method, *params, **more))
+        """The error, "CODE: text", and the result; the traceback of the error is kept."""
+        error, result = self.answer(self.ask(method, *params, **more))
+        self.traceback = None
+        if isinstance(error, dict):
+            self.traceback = error["traceback"]
+            error = f"{error['code']}: {error['message']}"
+        return error, result
 
     def cancel(self, call, why="cancelled"):
         self.send(2, "worker.cancel", [call, why])
@@ -195,7 +201,26 @@ class Commands(WorkerTest):
                               ("kill -9 $$", "KILLED: signal 9"), ("kill -TERM $$", "KILLED: signal 15"),
                               ("exec no-such-command", "EXIT: status 127: ")):
             self.assertTrue(peer.call("m", script, "x")[0].startswith(error), script)
+            self.assertEqual(peer.traceback is not None, script != "exit 75", script)
+            self.assertTrue(peer.traceback is None or peer.traceback.startswith("first\nwhy x\n"), peer.traceback)
         self.assertEqual(peer.call("m", "exit 0", "x"), (None, "out"))
+
+    def test_the_end_of_standard_error_goes_with_a_failure(self):
+        peer = self.worker("--input", "args", "--", "sh", "-c", 'eval "$0"')
+        for script, traceback in (
+                ("exit 1", None), (r"printf 'a\n  b\nc' >&2; exit 1", "a\n  b\nc"),
+                (r"printf '1%%\r50%%\r99%%\nTraceback\r\n' >&2; exit 1", "99%\nTraceback\n"),
+                (r"printf 'a\000b\377\n' >&2; exit 65", "ab\ufffd\n")):
+            peer.call("m", script)
+            self.assertEqual(peer.traceback, traceback, script)
+        peer.call("m", "i=0; while [ $i -lt 5000 ]; do echo line $i >&2; i=$((i + 1)); done; exit 1")
+        self.assertLessEqual(len(peer.traceback), 16384)
+        lines = peer.traceback.splitlines()
+        self.assertEqual(lines, [f"line {i}" for i in range(5000 - len(lines), 5000)])
+        self.assertGreater(len(lines), 1000)
+        for end in ("", "\n"):
+            peer.call("m", f"(head -c 40000 /dev/zero | tr '\\0' x; printf '{end}') >&2; exit 1")
+            self.assertEqual(peer.traceback, ("x" * 16384 + end)[-16384:])
 
     def test_a_command_that_is_not_there(self):
         peer = self.worker("--", "no-such-command")

@@ -151,6 +151,45 @@ TEST(a_line_may_say_how_much_is_done)
     progress_is("99999999999999999999/1", 0, 0, "99999999999999999999/1");
 }
 
+static void tail_is(const char *bytes, size_t len, const char *text)
+{
+    struct error_tail t = {0};
+    error_tail_add(&t, bytes, len / 2);
+    error_tail_add(&t, bytes + len / 2, len - len / 2);
+    assert_string_equal(error_tail_text(&t), text);
+    error_tail_fini(&t);
+}
+
+#define TAIL_IS(bytes, text) tail_is(bytes, sizeof bytes - 1, text)
+
+TEST(the_end_of_standard_error_is_shown)
+{
+    TAIL_IS("", "");
+    TAIL_IS("a\n\tb", "a\n\tb");
+    TAIL_IS("a\0b", "ab");
+    TAIL_IS("1\r22\r\n\r\rx\r", "22\nx");
+    TAIL_IS("12\r3\n45\r6", "3\n6");
+}
+
+/* Whatever the pieces in which it comes: the last 16 KiB, from the begin of a line on. */
+TEST(the_end_of_much_is_shown_from_a_line_on)
+{
+    static char bytes[5 * ERROR_TAIL_MAX];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = i % 100 == 99 ? '\n' : (char)('a' + i % 26);
+    for (size_t piece = 1; piece <= sizeof bytes; piece *= 3) {
+        struct error_tail t = {0};
+        for (size_t at = 0; at < sizeof bytes; at += piece)
+            error_tail_add(&t, bytes + at, piece < sizeof bytes - at ? piece : sizeof bytes - at);
+        const char *text = error_tail_text(&t);
+        size_t len = strlen(text);
+        assert_in_range(len, ERROR_TAIL_MAX - 100, ERROR_TAIL_MAX);
+        assert_memory_equal(text, bytes + sizeof bytes - len, len);
+        assert_int_equal((sizeof bytes - len) % 100, 0);
+        error_tail_fini(&t);
+    }
+}
+
 TEST(forms_have_names)
 {
     enum input_form in;
