@@ -408,14 +408,15 @@ static bool is_allowed(const struct grant *g, const struct grant *wider, struct 
     return list_within(g->methods, wider->methods) && reach_within(g, wider);
 }
 
-bool rights_within(const struct rights *r, const struct rights *wider, struct span method)
+bool rights_within(const struct rights *r, const struct rights *wider, struct span method,
+                   struct span other)
 {
     if (strcmp(r->owner.tenant, wider->owner.tenant) != 0)
         return false;
     for (uint32_t i = 0; i < r->count; i++) {
         bool found = method.len > 0 && !patterns_fit(r->grants[i].methods, method);
         for (uint32_t k = 0; k < wider->count && !found; k++)
-            found = is_allowed(&r->grants[i], &wider->grants[k], method);
+            found = is_allowed(&r->grants[i], &wider->grants[k], other);
         if (!found)
             return false;
     }

@@ -10,6 +10,9 @@
  * method as a worker, worker.offer.METHOD, is granted by that name, or by a pattern that begins
  * with worker.offer. itself.
  *
+ * task.params is a right without a method: to see the contents of tasks, which are parameters,
+ * results and tracebacks.  Patterns grant it as they do methods.
+ *
  * Rights and tables of roles are immutable and counted: any thread may use what it holds a
  * reference to, and take or drop references.  The last one frees. */
 #ifndef ERGON_ACCESS_RIGHTS_H
@@ -55,6 +58,8 @@ void role_table_compare(const struct role_table *before, const struct role_table
                         void *arg);
 
 /* --- Rights --- */
+
+#define RIGHT_CONTENTS "task.params"
 
 struct rights;
 
@@ -107,8 +112,9 @@ struct rights_grant {
 };
 bool rights_grant(const struct rights *r, uint32_t index, struct rights_grant *out); /* is it? */
 
-/* Is all that `r` may do with the method, or, where that is empty, with any, allowed by `wider`?
- * False when in doubt. */
-bool rights_within(const struct rights *r, const struct rights *wider, struct span method);
+/* Is all that `r` may do with `method`, or, where that is empty, with any, allowed by `wider` with
+ * `other`, which is mostly the same?  False when in doubt. */
+bool rights_within(const struct rights *r, const struct rights *wider, struct span method,
+                   struct span other);
 
 #endif

@@ -711,11 +711,12 @@ void serve_server_whoami(struct rpc_request *rq)
 {
     const struct principal *who = conn_principal(rq->conn);
     const struct rights *rights = principal_rights(who);
+    const char *allow = conn_allow(rq->conn);
     uint64_t expires = principal_expires(who);
     struct pack p;
 
     pack_init(&p);
-    pack_map(&p, 9);
+    pack_map(&p, 10);
     pack_key_str(&p, "principal", principal_name(who));
     pack_key_str(&p, "tenant", principal_tenant(who));
     if (expires > 0)
@@ -725,8 +726,11 @@ void serve_server_whoami(struct rpc_request *rq)
     pack_key_bool(&p, "unconfigured", rights_unconfigured(rights));
     pack_key_bool(&p, "others",
                   rights_may(rights, span_text("task.any")) && rpc_others_count(rq->conn));
+    pack_key_bool(&p, "params",
+                  rights_may(rights, span_text(RIGHT_CONTENTS)) &&
+                      (!allow || patterns_fit(allow, span_text(RIGHT_CONTENTS))));
     pack_grants(&p, rights);
-    pack_patterns(&p, "allow", conn_allow(rq->conn));
+    pack_patterns(&p, "allow", allow);
     pack_methods(&p, rq);
     pack_limits(&p, rq->loop->shared);
     rpc_answer_packed(rq, &p);

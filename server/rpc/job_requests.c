@@ -348,15 +348,33 @@ void job_request_cancel(struct rpc_loop *loop, struct call *call)
     job_request_give_up(loop, call);
 }
 
+/* Does it see the contents that it saw of tasks, by task.params or because it may do all that it
+ * could? */
+static bool sees_still(const struct operation *op, const struct rights *now, struct span method)
+{
+    const struct span all = {0};
+
+    return rights_within(op->rights, now, method, span_text(RIGHT_CONTENTS)) ||
+           rights_within(op->rights, now, all, all);
+}
+
+static bool may_still(const struct operation *op, const struct principal *who)
+{
+    struct span method = span_text(op->cls->method);
+    const struct rights *now = who ? principal_rights(who) : NULL;
+
+    return now && rights_within(op->rights, now, method, method) &&
+           (!op->cls->shows_contents || sees_still(op, now, method));
+}
+
 void job_request_judge(struct rpc_loop *loop, struct call *call)
 {
     static const char text[] = "the rights for this were reduced while it waited; ask again for "
                                "what is left";
     const struct operation *op = ao_of(call, struct operation, call);
-    const struct principal *who = conn_principal(call->owner);
 
     if (op->cls == &operation_sem_holder || !op->rights ||
-        (who && rights_within(op->rights, principal_rights(who), span_text(op->cls->method))))
+        may_still(op, conn_principal(call->owner)))
         return;
     rpc_count_refused(&loop->stats, ERGON_E_DENIED);
     if (call->msgid_len > 0)

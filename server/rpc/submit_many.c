@@ -121,9 +121,9 @@ static bool still_may(struct reading *g)
     const struct rpc_request *rq = g->jr.rq;
     const struct operation *op = g->jr.op;
     const struct principal *who = conn_principal(rq->conn);
+    struct span method = span_text(op->cls->method);
 
-    if (!op->rights ||
-        (who && rights_within(op->rights, principal_rights(who), span_text(op->cls->method))))
+    if (!op->rights || (who && rights_within(op->rights, principal_rights(who), method, method)))
         return true;
     if (!who)
         rpc_refuse(g->jr.rq, ERGON_E_AUTH,

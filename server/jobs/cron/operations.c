@@ -61,11 +61,16 @@ static void put_in_place(struct jobs *jobs, struct cron *c, struct operation *op
     operation_finish(op);
 }
 
+static struct rights_object object_of(const struct cron *c)
+{
+    return (struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method};
+}
+
 /* Crons of other tenants do not exist for it. */
 static bool may_know(const struct operation *op, const struct cron *c)
 {
-    return operation_may_object(
-        op, &(struct rights_object){.tenant = c->spec.task.tenant, .queue = c->spec.task.method});
+    const struct rights_object o = object_of(c);
+    return operation_may_object(op, &o);
 }
 
 /* A tenant may have so many as leaves some to others. */
@@ -332,20 +337,29 @@ enum {
     SHOW_WORK = 30        /* see jobs_worked() */
 };
 
-static void pack_cron(struct pack *p, const struct cron *c)
+/* Its parameters are those of its tasks. */
+static bool sees_params(const struct operation *op, const struct cron *c)
+{
+    const struct rights_object o = object_of(c);
+    return operation_sees_object(op, &o) & SEES_CONTENTS;
+}
+
+static void pack_cron(struct pack *p, const struct cron *c, bool hidden)
 {
     bool whole = p->buffer.size < LIST_BYTES;
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 16);
+    pack_map(p, 16u + hidden);
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
     pack_key_span(p, "zone", spec->zone.len > 0 ? spec->zone : span_text("UTC"));
     pack_key_span(p, "method", spec->task.method);
     pack_key_span(p, "made_by", spec->made_by);
-    pack_key_raw(p, "params", whole ? spec->task.params : span_text("\xc0"));
+    pack_key_raw(p, "params", whole && !hidden ? spec->task.params : span_text("\xc0"));
+    if (hidden)
+        pack_key_str(p, "params_hidden", "denied");
     if (whole)
         pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));
     else
@@ -387,7 +401,7 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
         jobs_worked(jobs, shown ? SHOW_WORK : 1);
         op->crons.count += shown;
         if (shown)
-            pack_cron(&op->reply.result, c);
+            pack_cron(&op->reply.result, c, !sees_params(op, c));
     }
     if (op->crons.walk.at)
         return false;
@@ -400,7 +414,7 @@ const struct operation_class operation_cron_pause = {.method = method_cron_pause
                                                      .serve = serve_pause};
 const struct operation_class operation_cron_resume = {.method = method_cron_resume,
                                                       .serve = serve_resume};
-const struct operation_class operation_cron_list = {.method = method_cron_list,
-                                                    .serve_part = serve_list};
+const struct operation_class operation_cron_list = {
+    .method = method_cron_list, .shows_contents = true, .serve_part = serve_list};
 const struct operation_class operation_cron_delete = {.method = method_cron_delete,
                                                       .serve = serve_delete};

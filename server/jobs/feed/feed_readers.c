@@ -328,5 +328,8 @@ const struct subsystem subsystem_feed_readers = {.init = init,
                                                  .figures = figures,
                                                  .figure_count = sizeof figures / sizeof *figures};
 
-const struct operation_class operation_task_events = {
-    .method = method_task_events, .serve = serve, .dropped = dropped, .due = due};
+const struct operation_class operation_task_events = {.method = method_task_events,
+                                                      .shows_contents = true,
+                                                      .serve = serve,
+                                                      .dropped = dropped,
+                                                      .due = due};

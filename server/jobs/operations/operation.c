@@ -124,10 +124,29 @@ bool operation_may_know(const struct operation *op, const struct job *job)
     return covers(op, span_text(op->cls->method), &o);
 }
 
+/* The same, where the listener's `allow` has a say, too. */
+static bool covers_here(const struct operation *op, struct span name, const struct rights_object *o)
+{
+    return covers(op, name, o) && (!op->allow || patterns_fit(op->allow, name));
+}
+
 bool operation_may_run(const struct operation *op, const struct job *job)
 {
     const struct rights_object o = object_of(job);
-    return covers(op, o.queue, &o) && (!op->allow || patterns_fit(op->allow, o.queue));
+    return covers_here(op, o.queue, &o);
+}
+
+unsigned operation_sees_object(const struct operation *op, const struct rights_object *object)
+{
+    if (covers_here(op, span_text(RIGHT_CONTENTS), object))
+        return SEES_CONTENTS | SEES_RESULTS;
+    return covers_here(op, object->queue, object) ? SEES_RESULTS : 0;
+}
+
+unsigned operation_sees(const struct operation *op, const struct job *job)
+{
+    const struct rights_object o = object_of(job);
+    return operation_sees_object(op, &o);
 }
 
 bool operation_may_wait(const struct operation *op, const struct job *job, const struct job *on)

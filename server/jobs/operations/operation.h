@@ -41,8 +41,9 @@ enum {
  * functions but `fini` are called on the jobs' thread.  A NULL function means that the kind ignores
  * that event. */
 struct operation_class {
-    const char *method; /* whose rights decide what the operation may do */
-    bool is_submission; /* its arguments are struct submission_arguments */
+    const char *method;  /* whose rights decide what the operation may do */
+    bool is_submission;  /* its arguments are struct submission_arguments */
+    bool shows_contents; /* its answer has what operation_sees() allows */
     /* Serves a new operation: answers it, makes it join jobs, or has it wait for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
     /* Instead of `serve`, for a kind that may take long: does about one turn's work (turns.h).
@@ -248,6 +249,12 @@ bool operation_may_run(const struct operation *op, const struct job *job);
 /* May a job that the caller submits wait for `on`?  It may if the right to call the job's method
  * covers `on`, too. */
 bool operation_may_wait(const struct operation *op, const struct job *job, const struct job *on);
+/* What the caller may see of the job beside its state, which its method shows: a set.
+ * SEES_CONTENTS, parameters and tracebacks, takes the right task.params.  SEES_RESULTS, the
+ * result and data of partial results, takes that, or operation_may_run(). */
+enum operation_sight { SEES_CONTENTS = 1, SEES_RESULTS = 2 };
+unsigned operation_sees(const struct operation *op, const struct job *job);
+unsigned operation_sees_object(const struct operation *op, const struct rights_object *object);
 /* As operation_may_run(); false: the operation was answered DENIED. */
 bool operation_admit_run(struct operation *op, const struct job *job);
 /* May the caller use the operation's method on the object; on the queue of this method? */

@@ -780,5 +780,5 @@ static void serve(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_task_explain = {.method = method_task_explain,
-                                                       .serve = serve};
+const struct operation_class operation_task_explain = {
+    .method = method_task_explain, .shows_contents = true, .serve = serve};

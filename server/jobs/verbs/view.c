@@ -88,17 +88,19 @@ static void pack_error(struct pack *p, const struct job *job)
     pack_key_str(p, "error", text[0] ? text : NULL);
 }
 
-static void pack_result(struct pack *p, const struct job_result *end)
+static void pack_result(struct pack *p, const struct job_result *end, bool hidden)
 {
     pack_str(p, "result");
-    if (end && end->result)
+    if (end && end->result && !hidden)
         pack_blob(p, end->result);
     else
         pack_nil(p);
     pack_key_bool(p, "cut", end && end->cut);
+    if (hidden)
+        pack_key_bool(p, "result_hidden", true);
 }
 
-void view_event(const struct history_event *event, struct pack *p)
+void view_event(const struct history_event *event, unsigned sees, struct pack *p)
 {
     pack_map(p, 7);
     pack_key_uint(p, "seq", event->seq);
@@ -109,13 +111,13 @@ void view_event(const struct history_event *event, struct pack *p)
     pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
     view_name(p, "text", event->text);
     pack_str(p, "data");
-    if (event->data.len > 0)
+    if (event->data.len > 0 && sees & SEES_RESULTS)
         pack_raw(p, event->data);
     else
         pack_nil(p);
 }
 
-static void pack_history(struct pack *p, const struct job *job)
+static void pack_history(struct pack *p, const struct job *job, unsigned sees)
 {
     struct history_event event;
     uint32_t count = 0;
@@ -125,7 +127,7 @@ static void pack_history(struct pack *p, const struct job *job)
     pack_str(p, "history");
     pack_array(p, count);
     for (uint32_t seq = 1; history_get(job, seq, &event); seq = event.seq + 1)
-        view_event(&event, p);
+        view_event(&event, sees, p);
 }
 
 static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
@@ -170,10 +172,12 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 {
     char id[ID_TEXT_SIZE];
     const struct job *failed = view_after_failed(jobs, op, job);
+    unsigned sees = parts ? operation_sees(op, job) : 0;
+    bool hidden = !(sees & SEES_RESULTS);
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2 : 0) +
+    pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
                     (parts & VIEW_HISTORY ? 1 : 0));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
@@ -195,10 +199,10 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     if (failed)
         pack_key_str(p, "after_failed", id_text(failed->id, id));
     if (parts & VIEW_RESULT)
-        pack_result(p, job->end);
+        pack_result(p, job->end, hidden);
     if (parts & VIEW_HISTORY) {
         history_complete(jobs_table(jobs), job);
-        pack_history(p, job);
+        pack_history(p, job, sees);
         jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
     }
 }
@@ -217,7 +221,8 @@ static void serve_get(struct jobs *jobs, struct operation *op)
     operation_finish(op);
 }
 
-const struct operation_class operation_task_get = {.method = method_task_get, .serve = serve_get};
+const struct operation_class operation_task_get = {
+    .method = method_task_get, .shows_contents = true, .serve = serve_get};
 
 /* --- Filters --- */
 
@@ -332,5 +337,5 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
     return true;
 }
 
-const struct operation_class operation_task_list = {.method = method_task_list,
-                                                    .serve_part = serve_list};
+const struct operation_class operation_task_list = {
+    .method = method_task_list, .shows_contents = true, .serve_part = serve_list};

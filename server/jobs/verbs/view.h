@@ -23,7 +23,8 @@ bool view_may_name(const struct operation *op, const struct job *job, const stru
  * answer may not name it. */
 const struct job *view_after_failed(const struct jobs *jobs, const struct operation *op,
                                     const struct job *job);
-void view_event(const struct history_event *event, struct pack *p); /* one map */
+/* One map; `sees` of enum operation_sight. */
+void view_event(const struct history_event *event, unsigned sees, struct pack *p);
 
 /* An array at the begin of a pack, packed in parts: view_list_end() writes the number of elements
  * into its head when it is known. */

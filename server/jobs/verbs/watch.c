@@ -110,6 +110,7 @@ static void serve_wait(struct jobs *jobs, struct operation *op)
 }
 
 const struct operation_class operation_task_wait = {.method = method_task_wait,
+                                                    .shows_contents = true,
                                                     .serve = serve_wait,
                                                     .dropped = waiters_drop,
                                                     .due = finish_wait,
@@ -118,7 +119,7 @@ const struct operation_class operation_task_wait = {.method = method_task_wait,
 /* --- Batches of events --- */
 
 static void pack_notification(struct pack *p, const struct job *job,
-                              const struct history_event *event)
+                              const struct history_event *event, unsigned sees)
 {
     char id[ID_TEXT_SIZE];
     pack_array(p, 3);
@@ -126,7 +127,7 @@ static void pack_notification(struct pack *p, const struct job *job,
     pack_str(p, "task.event");
     pack_array(p, 2);
     pack_str(p, id_text(job->id, id));
-    view_event(event, p);
+    view_event(event, sees, p);
 }
 
 /* Bytes that an event takes at most. */
@@ -137,7 +138,7 @@ static size_t bound_of(const struct history_event *event)
 }
 
 static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_t from,
-                               uint32_t *next)
+                               unsigned sees, uint32_t *next)
 {
     struct pack p;
     struct history_event event;
@@ -148,7 +149,7 @@ static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_
         if (p.buffer.size > 0 && p.buffer.size + bound_of(&event) > EVENT_BATCH_BYTES)
             break;
         assert(event.seq >= *next);
-        pack_notification(&p, job, &event);
+        pack_notification(&p, job, &event, sees);
         *next = event.seq + 1;
         jobs_worked(jobs, EVENT_WORK);
     }
@@ -158,14 +159,15 @@ static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_
     return events;
 }
 
-struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, uint32_t *next)
+struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, unsigned sees,
+                               uint32_t *next)
 {
     struct event_batch *b = &jobs_batches(jobs)->batches[(job->id ^ from) % EVENT_BATCHES];
     jobs_worked(jobs, EVENT_WORK);
-    if (!b->events || b->id != job->id || b->from != from) {
+    if (!b->events || b->id != job->id || b->from != from || b->sees != sees) {
         blob_unref(b->events);
-        *b = (struct event_batch){.id = job->id, .from = from};
-        b->events = make_batch(jobs, job, from, &b->next);
+        *b = (struct event_batch){.id = job->id, .from = from, .sees = sees};
+        b->events = make_batch(jobs, job, from, sees, &b->next);
     }
     *next = b->next;
     return b->events;
@@ -184,6 +186,7 @@ void event_batches_fini(struct event_batches *all)
 static void pack_events(struct operation *op, const struct job *job, struct pack *p)
 {
     struct history_event event;
+    unsigned sees = operation_sees(op, job);
     uint32_t count = 0;
 
     for (uint32_t seq = op->watch.from; count < op->watch.max && history_get(job, seq, &event);
@@ -195,7 +198,7 @@ static void pack_events(struct operation *op, const struct job *job, struct pack
         op->watch.from = history_next(job); /* the events in between were dropped */
     for (; count > 0 && history_get(job, op->watch.from, &event);
          count--, op->watch.from = event.seq + 1)
-        view_event(&event, p);
+        view_event(&event, sees, p);
 }
 
 /* Counts events after the submission that the history dropped before the client got them. */
@@ -245,7 +248,8 @@ static void finish_watch(struct jobs *jobs, struct operation *op)
 static bool push_some(struct jobs *jobs, struct operation *op, struct job *job)
 {
     uint32_t next;
-    struct blob *events = event_batches_get(jobs, job, op->watch.from, &next);
+    struct blob *events =
+        event_batches_get(jobs, job, op->watch.from, operation_sees(op, job), &next);
     if (!events)
         return false;
     assert(!op->push.events && next > op->watch.from); /* the last one is back */
@@ -314,6 +318,7 @@ static void serve_watch(struct jobs *jobs, struct operation *op)
 }
 
 const struct operation_class operation_task_watch = {.method = method_task_watch,
+                                                     .shows_contents = true,
                                                      .serve = serve_watch,
                                                      .dropped = waiters_drop,
                                                      .due = watch_due,

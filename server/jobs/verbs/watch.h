@@ -21,6 +21,7 @@ enum {
 struct event_batch {
     uint64_t id;         /* of the job */
     uint32_t from, next; /* the number of the first event; the last one's plus 1 */
+    unsigned sees;       /* of enum operation_sight: what its readers may see */
     struct blob *events; /* a reference; NULL: none */
 };
 
@@ -30,8 +31,10 @@ struct event_batches {
 };
 
 /* Returns notifications [2, "task.event", [id, event]] of the events from `from` on, borrowed until
- * the next call, and sets `next` to where the next batch begins.  NULL: no events, or no memory. */
-struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, uint32_t *next);
+ * the next call, and sets `next` to where the next batch begins; `sees` of enum operation_sight.
+ * NULL: no events, or no memory. */
+struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, unsigned sees,
+                               uint32_t *next);
 
 struct event_batches *jobs_batches(struct jobs *jobs);
 void event_batches_fini(struct event_batches *all);

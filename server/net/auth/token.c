@@ -242,8 +242,8 @@ static bool is_same(const struct token_line *a, const struct token_line *b)
     const struct rights *other = principal_rights(b->principal);
     const struct span all = {0};
 
-    return a->expires == b->expires && rights_within(one, other, all) &&
-           rights_within(other, one, all);
+    return a->expires == b->expires && rights_within(one, other, all, all) &&
+           rights_within(other, one, all, all);
 }
 
 void token_table_compare(const struct token_table *before, const struct token_table *after,

@@ -264,8 +264,8 @@ void admit_again(struct connection *c)
 {
     struct shared_principals *shared = &c->loop->principals;
     const struct principal *was = shared_principals_hold(shared, c->principal), *p = who_now(c);
-    bool lost =
-        p == NULL || !rights_within(principal_rights(was), principal_rights(p), (struct span){0});
+    const struct span all = {0};
+    bool lost = p == NULL || !rights_within(principal_rights(was), principal_rights(p), all, all);
 
     if (lost)
         log_warn(c->loop->lower ? "connection lowered" : "connection closed",

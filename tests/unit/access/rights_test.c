@@ -58,12 +58,40 @@ TEST(to_offer_a_method_is_granted_by_what_speaks_of_offers_alone)
     const struct rights *few = rights(NULL, "token:a", "worker.offer.img.*");
     const struct rights *all = rights(NULL, "token:a", "worker.offer.*");
     const struct rights *others = rights(NULL, "token:a", "*");
-    assert_true(rights_within(few, all, S("")));
-    assert_false(rights_within(all, few, S("")));
-    assert_false(rights_within(few, others, S("")));
+    assert_true(rights_within(few, all, S(""), S("")));
+    assert_false(rights_within(all, few, S(""), S("")));
+    assert_false(rights_within(few, others, S(""), S("")));
     rights_unref(few);
     rights_unref(all);
     rights_unref(others);
+}
+
+TEST(patterns_grant_contents_and_a_reload_that_takes_them_is_seen)
+{
+    static const char *const grant[] = {"*", "task.*", "task.params"};
+
+    for (size_t i = 0; i < sizeof grant / sizeof grant[0]; i++) {
+        const struct rights *r = rights(NULL, "token:a", grant[i]);
+        assert_true(covers(r, RIGHT_CONTENTS, "own", "echo", ""));
+        assert_false(covers(r, RIGHT_CONTENTS, "other", "echo", ""));
+        rights_unref(r);
+    }
+    const struct rights *looks = rights(NULL, "token:a", "task.get,task.list");
+    const struct rights *sees = rights(NULL, "token:a", "task.get,task.list,task.params");
+    const struct rights *calls = rights(NULL, "token:a", "task.get,echo");
+    const struct rights *more = rights(NULL, "token:a", "task.get,task.params");
+    assert_false(covers(looks, RIGHT_CONTENTS, "own", "echo", ""));
+    const struct span get = S("task.get"), contents = S(RIGHT_CONTENTS), all = S("");
+    assert_true(rights_within(sees, looks, get, get));
+    assert_false(rights_within(sees, looks, get, contents));
+    assert_false(rights_within(calls, looks, get, contents));
+    assert_false(rights_within(calls, looks, all, all));
+    assert_true(rights_within(calls, more, get, contents));
+    assert_true(rights_within(looks, sees, get, contents));
+    rights_unref(looks);
+    rights_unref(sees);
+    rights_unref(calls);
+    rights_unref(more);
 }
 
 static int make_roles(void *arg)
@@ -207,7 +235,7 @@ TEST(less_is_within_more)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct rights *was = rights(NULL, "token:a", cases[i].was);
         const struct rights *is = rights(NULL, "token:a", cases[i].is);
-        assert_int_equal(rights_within(was, is, S("")), cases[i].within);
+        assert_int_equal(rights_within(was, is, S(""), S("")), cases[i].within);
         rights_unref(was);
         rights_unref(is);
     }
@@ -235,7 +263,7 @@ static bool role_within(const struct role *is, const struct role *wider)
 {
     struct role_table *less = role_table_new(is, 1), *more = role_table_new(wider, 1);
     const struct rights *a = rights(less, "token:a", NULL), *b = rights(more, "token:a", NULL);
-    bool within = rights_within(a, b, S(""));
+    bool within = rights_within(a, b, S(""), S(""));
 
     rights_unref(a);
     rights_unref(b);
@@ -280,7 +308,8 @@ TEST(the_first_role_that_names_a_tenant_says_which)
 
     assert_string_equal(rights_owner(a).tenant, "first");
     assert_string_equal(rights_owner(b).tenant, "own");
-    assert_false(rights_within(a, b, S("")) || rights_within(b, a, S(""))); /* of another tenant */
+    assert_false(rights_within(a, b, S(""), S("")) ||
+                 rights_within(b, a, S(""), S(""))); /* of another tenant */
     rights_unref(a);
     rights_unref(b);
     role_table_unref(both);
@@ -291,7 +320,7 @@ static bool method_keeps(const struct role *was, const struct role *is)
 {
     struct role_table *before = role_table_new(was, 1), *after = role_table_new(is, 1);
     const struct rights *a = rights(before, "token:a", NULL), *b = rights(after, "token:a", NULL);
-    bool keeps = rights_within(a, b, S("task.wait"));
+    bool keeps = rights_within(a, b, S("task.wait"), S("task.wait"));
 
     rights_unref(a);
     rights_unref(b);

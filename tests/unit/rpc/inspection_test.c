@@ -92,10 +92,10 @@ RPC_TEST(whoami_tells_what_one_may)
 {
     const char *me = stage_answer("server.whoami", "[]");
     assert_holds(me, "1: {'principal': '");
-    assert_holds(me,
-                 "'unconfigured': true, 'others': true, 'grants': [{'methods': ['*', 'task.any', "
-                 "'worker.any', 'worker.offer.*'], 'tenants': nil, 'queues': nil, 'keys': nil}], "
-                 "'allow': nil, 'methods': ['server.hello', ");
+    assert_holds(me, "'unconfigured': true, 'others': true, 'params': true, 'grants': "
+                     "[{'methods': ['*', 'task.any', 'worker.any', 'worker.offer.*'], 'tenants': "
+                     "nil, 'queues': nil, 'keys': nil}], "
+                     "'allow': nil, 'methods': ['server.hello', ");
     assert_holds(me, "'worker.partial'], 'limits': {'message': ");
 }
 
