@@ -389,6 +389,10 @@ struct ergon_request *ergon_request_get(const char *id, unsigned flags)
     pairs_init(&m);
     pairs_flag(&m, "result", (flags & ERGON_ASK_NO_RESULT) != 0, false);
     pairs_flag(&m, "history", (flags & ERGON_ASK_HISTORY) != 0, true);
+    pairs_flag(&m, "params", (flags & ERGON_ASK_PARAMS) != 0, true);
+    pairs_flag(&m, "params_text", (flags & ERGON_ASK_PARAMS_TEXT) != 0, true);
+    pairs_flag(&m, "options", (flags & ERGON_ASK_OPTIONS) != 0, true);
+    pairs_flag(&m, "attempts", (flags & ERGON_ASK_ATTEMPTS) != 0, true);
     pairs_pack(&m, r);
     return request_done(r);
 }
@@ -435,6 +439,8 @@ struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
     pairs_filter(&m, given, &f);
     pairs_number(&m, "limit", f.limit);
     pairs_text(&m, "cursor", f.cursor);
+    pairs_text(&m, "contains", f.contains);
+    pairs_flag(&m, "params_text", f.params_text, true);
     pairs_pack(&m, r);
     return request_done(r);
 }

@@ -84,6 +84,10 @@ struct ergon_task_filter {
     uint64_t newer_ms;  /* at most */
     uint64_t limit;     /* of a page of ergon_request_list(); 100 */
     const char *cursor; /* likewise: `next` of the page before */
+    /* Of ergon_request_list() alone: 1 to 256 bytes that stand in the parameters; and tasks come
+     * with params_text, params_size and params_hidden. */
+    const char *contains;
+    bool params_text;
 };
 
 /* ---- requests ---- */
@@ -109,7 +113,13 @@ ERGON_API struct ergon_request *ergon_request_submit_many(const struct ergon_tas
 enum ergon_ask_flag {
     ERGON_ASK_NO_RESULT = 1, /* leave results out */
     ERGON_ASK_HISTORY = 2,   /* ergon_request_get(): with the history */
-    ERGON_ASK_ANY = 4        /* ergon_request_wait(): the first that ends is enough */
+    ERGON_ASK_ANY = 4,       /* ergon_request_wait(): the first that ends is enough */
+    /* ergon_request_get(): with the parameters, whole or as a text; with the options that it was
+     * submitted with; with its attempts.  A server that is older refuses it. */
+    ERGON_ASK_PARAMS = 8,
+    ERGON_ASK_PARAMS_TEXT = 16,
+    ERGON_ASK_OPTIONS = 32,
+    ERGON_ASK_ATTEMPTS = 64
 };
 
 /* task.get; read by ergon_read_task(). `flags`: of enum ergon_ask_flag. */

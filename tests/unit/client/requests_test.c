@@ -313,6 +313,10 @@ TEST(tasks_are_asked_for)
     expect(ergon_request_get("t1", 0), "task.get", "[\"t1\",{}]");
     expect(ergon_request_get("t1", ERGON_ASK_NO_RESULT | ERGON_ASK_HISTORY), "task.get",
            "[\"t1\",{\"result\":false,\"history\":true}]");
+    expect(ergon_request_get("t1", ERGON_ASK_PARAMS | ERGON_ASK_OPTIONS), "task.get",
+           "[\"t1\",{\"params\":true,\"options\":true}]");
+    expect(ergon_request_get("t1", ERGON_ASK_PARAMS_TEXT | ERGON_ASK_ATTEMPTS), "task.get",
+           "[\"t1\",{\"params_text\":true,\"attempts\":true}]");
     expect(ergon_request_wait(ids, 2, 1500, ERGON_ASK_ANY), "task.wait",
            "[[\"t1\",\"t2\"],{\"timeout\":1500,\"any\":true}]");
     expect(ergon_request_cancel("t1"), "task.cancel", "[\"t1\"]");
@@ -322,8 +326,12 @@ TEST(tasks_are_asked_for)
     expect(ergon_request_list(&(struct ergon_task_filter){.size = sizeof(struct ergon_task_filter),
                                                           .state = "dead",
                                                           .older_ms = 5,
-                                                          .cursor = "t9"}),
-           "task.list", "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\"}]");
+                                                          .cursor = "t9",
+                                                          .contains = "x",
+                                                          .params_text = true}),
+           "task.list",
+           "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\",\"contains\":\"x\","
+           "\"params_text\":true}]");
 }
 
 TEST(queues_and_crons_are_asked_for)
