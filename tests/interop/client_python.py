@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import unittest
+from datetime import datetime, timedelta, timezone
 
 import msgpack
 
@@ -67,8 +68,8 @@ async def errors():
             error = await fails(code, ergon.request("fail", [code, "its own"], again=True), ergon_client.RemoteError)
             check.assertNotIsInstance(error, OSError)
         await fails("BAD_PARAMS", ergon.call("sum", "three"))
-        await fails("BAD_PARAMS", ergon.call("echo", prioritee=1))
-        await fails("DEADLINE", ergon.call("sleep", "60s", deadline=20))
+        await fails("BAD_PARAMS", ergon.call("echo", priority=10))
+        await fails("DEADLINE", ergon.call("sleep", "60s", deadline=0.02))
         await fails("NOT_FOUND", ergon.task("t0000000000001").wait())
         task = await ergon.submit("fail", "NO_SPACE", "the disk is full")
         error = await fails("NO_SPACE", task.wait(), ergon_client.RemoteError)
@@ -145,6 +146,99 @@ async def cancel():
         with check.assertRaises(ergon_client.TimedOut):
             ergon.call("sleep", "60s")
         check.assertEqual(ergon.call("echo", 1, timeout=60), 1)
+
+
+async def times():
+    """Each kind of time, and of task, is taken; what may mean two things is refused, with what to write."""
+    async with aio.Client(URL, timeout="1m") as ergon:
+        for hour in (3600, 3600.0, timedelta(hours=1), "60m", "1h", "3600000ms"):
+            task = await ergon.submit("echo", 1, delay=hour, backoff=hour, keep=hour, rate={"key": "times", "max": 9, "per": hour})
+            seen = await task.get()
+            check.assertEqual(round((seen["due"] - seen["created"]).total_seconds()), 3600, hour)
+            check.assertTrue((await task.cancel())["cancelled"])
+        noon = datetime(2099, 5, 1, 12, tzinfo=timezone.utc)
+        local = noon.astimezone().replace(tzinfo=None)  # as in Python, without a zone it is local time
+        for at in (noon, local, noon.timestamp(), int(noon.timestamp()), noon.isoformat(), noon.astimezone(timezone(timedelta(hours=2)))):
+            task = await ergon.submit("echo", 1, at=at, deadline=noon + timedelta(days=1))
+            check.assertEqual((await task.get())["due"], noon, at)
+            check.assertEqual((await task.change(delay=timedelta(0), priority=7))["priority"], 7)
+            check.assertEqual(await task.wait(), 1)
+        await fails("DEADLINE", ergon.call("sleep", "60s", deadline=datetime.now() - timedelta(days=1)))
+        await refuses_times(ergon)
+        await attempts_end(ergon)
+        first = await ergon.submit("echo", 1)
+        then = await ergon.submit("echo", 2, after=first)
+        last = await ergon.submit("echo", 3, after=[first, then.id], after_any=then)
+        check.assertEqual([t["result"] for t in (await ergon.wait(last))["ended"]], [3])
+        check.assertEqual(await ergon.task(last).wait(timeout=timedelta(minutes=1)), 3)
+        check.assertEqual([e["event"] async for e in ergon.watch(last)][-1], "done")
+        check.assertIsNotNone((await last.get(history=True))["history"][0]["at"].tzinfo)
+        check.assertEqual((await ergon.call("task.get", last))["id"], last.id)
+        made = await ergon.cron_put("times", timedelta(minutes=10), "echo", 1, jitter=timedelta(minutes=1), attempt_timeout=5)
+        check.assertEqual(made["name"], "times")
+        cron, = [c for c in await ergon.call("cron.list") if c["name"] == "times"]
+        check.assertEqual((cron["options"]["jitter"], cron["options"]["timeout"]), (60_000, 5000))
+        check.assertTrue(await ergon.call("cron.delete", "times"))
+        hold = await ergon.acquire("times", of=1, wait="5s", ttl=timedelta(hours=1), grace=5)
+        check.assertTrue(await hold.release())
+        await fails("TIMEOUT", ergon.event_wait("times", timeout=timedelta(milliseconds=20)))
+    check.assertEqual([str(ergon_client.Again(each)) for each in (5, 0.25, timedelta(minutes=1), "2s", 0)],
+                      ["AGAIN: 5000ms", "AGAIN: 250ms", "AGAIN: 60000ms", "AGAIN: 2000ms", "AGAIN: 0"])
+    with ergon_client.Client(URL) as ergon:
+        first = ergon.submit("echo", 1)
+        then = ergon.submit("echo", 2, after=first, attempt_timeout=60)
+        check.assertEqual(ergon.wait([first, then], timeout="50s")["open"], [])
+        with check.assertRaisesRegex(TypeError, "attempt_timeout"):
+            ergon.submit("echo", 1, timeout=5)
+
+
+async def refuses_times(ergon):
+    for kind, text, options in (
+            (TypeError, "attempt_timeout=.*answer_timeout=", {"timeout": 5}), (TypeError, "did you mean 'priority'", {"prioritee": 1}),
+            (ValueError, "with its unit", {"delay": "5"}), (ValueError, "delay must be", {"delay": -1}),
+            (ValueError, "delay must be", {"delay": float("nan")}), (TypeError, "delay is a duration", {"delay": True}),
+            (TypeError, "delay is a duration", {"delay": datetime.now()}), (TypeError, "use delay=", {"at": timedelta(1)}),
+            (ValueError, "divide milliseconds by 1000", {"at": 1_900_000_000_000}), (TypeError, "after is a Task", {"after": [1]})):
+        with check.assertRaisesRegex(kind, text):
+            await ergon.submit("echo", 1, **options)
+    with check.assertRaisesRegex(TypeError, "attempt_timeout="):
+        await ergon.submit_many([("echo", [1], {"timeout": 5})])
+    with check.assertRaisesRegex(TypeError, "did you mean 'deadline'"):
+        await ergon.call("echo", 1, deadlin=5)
+    with check.assertRaisesRegex(ValueError, "with its unit"):
+        await ergon.call("echo", 1, timeout="5")
+
+
+async def attempts_end(ergon):
+    """What ends an attempt is not what the client waits."""
+    task = await ergon.submit("sleep", "60s", attempt_timeout=0.02, retries=1, backoff=0.001, answer_timeout=60)
+    error = await fails("DEADLINE", task.wait(), ergon_client.RemoteError)
+    check.assertEqual(error.data["state"], "dead")
+    check.assertEqual([e["event"] for e in (await task.get(history=True))["history"]].count("timed_out"), 2)
+
+
+async def crowd():
+    """More tasks than a request may name, and more results than an answer may have."""
+    async with aio.Client(URL) as ergon:
+        tasks = await ergon.submit_many([("echo", [i]) for i in range(2500)])
+        answer = await ergon.wait(tasks)
+        check.assertEqual(sorted(t["result"] for t in answer["ended"]), list(range(2500)))
+        check.assertEqual(answer["open"], [])
+        later = await ergon.submit_many([("echo", [i]) for i in range(1500)], delay=timedelta(days=1))
+        answer = await ergon.wait([*later, tasks[7]], any=True)
+        check.assertEqual(([t["result"] for t in answer["ended"]], len(answer["open"])), ([7], 1500))
+        check.assertEqual((await ergon.wait([*later, *tasks], any=True, result=False))["open"][:1500], [t.id for t in later])
+        await fails("NOT_FOUND", ergon.wait([*later, "t0000000000001"]))
+        await fails("TIMEOUT", ergon.wait(later, timeout=0.02))
+        check.assertEqual((await ergon.call("task.cancel", {"older": 0, "state": "delayed"}))["cancelled"], 1500)
+        data = bytes(3 << 20)
+        tasks = [await ergon.submit("echo", data + bytes([i]), keep_size=4 << 20) for i in range(6)]
+        check.assertCountEqual([t["result"][-1] for t in (await ergon.wait(tasks))["ended"]], range(6))
+        for task in tasks:
+            await task.forget()
+    with ergon_client.Client(URL) as ergon:
+        tasks = ergon.submit_many([("echo", [i]) for i in range(1200)])
+        check.assertEqual(len(ergon.wait(tasks, timeout=timedelta(minutes=1))["ended"]), 1200)
 
 
 async def many():

@@ -36,6 +36,12 @@ class Python(clients.Clients, unittest.TestCase):
         found, = importlib.metadata.distributions(path=[INSTALLED])
         cls.VERSION = found.version
 
+    def test_each_kind_of_time_and_task(self):
+        self.play("times", self.unix)
+
+    def test_more_tasks_than_a_request_may_name(self):
+        self.play("crowd", self.unix)
+
     def test_the_example(self):
         self.COMMAND = (sys.executable, os.path.join(clients.SOURCE, "clients", "python", "example.py"))
         super().test_the_example()

@@ -6,13 +6,16 @@ import random
 
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split
 from . import sems
+from .options import CALL, CRON, id_of, ids_of, schedule_of, shown, told
 from .protocol import Address, Session, Unsent
+from .times import seconds_of, wait_of
 from .work import LEAVE, Worker, registration, signals_to
 
 POLL = 30_000  # ms that the server waits for something to tell
 POLL_LONGEST = 45.0  # s that we wait for the server then
 POLLS = 1000  # long polls on a connection at a time; the server takes 1024
 PAGE = 1000  # events
+GROUP = 1024  # ids in a request
 PAUSE = (0.1, 10.0)  # s before a server that refuses is asked again
 # Errors after which what does no harm is asked again, and those after which a long poll is.
 STOPPING = ("DRAINING",)
@@ -56,8 +59,9 @@ class Client:
     def __init__(self, url, *, token=None, ca=None, cert=None, key=None, server_name=None, timeout=None,
                  connect_timeout=10.0, backoff=(0.1, 10.0), in_flight=1000, message_max=32 << 20, on_notification=None):
         self._address = Address(url, token, ca, cert, key, server_name)
-        self._timeout, self._connect_timeout = timeout, connect_timeout
-        self._backoff = backoff
+        self._timeout, self._connect_timeout = wait_of(timeout), wait_of(connect_timeout, "connect_timeout")
+        least, most = backoff
+        self._backoff = seconds_of(least, "backoff"), seconds_of(most, "backoff")
         self._message_max = message_max
         self._on_notification = on_notification
         self._calls = asyncio.Semaphore(in_flight)
@@ -210,7 +214,7 @@ class Client:
         if self._worker is not None:
             raise RuntimeError("this client works already: another registration needs a client of its own")
         params = registration(handlers, slots, name, version, share, lease, self._message_max)
-        self._worker = worker = Worker(handlers, slots, params, grace)
+        self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"))
         try:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():
                 await worker.run(self._tell)
@@ -259,8 +263,9 @@ class Client:
                     attempt += 1
 
     async def _within(self, timeout, work, what):
+        limit = wait_of(self._timeout if timeout is None else timeout)
         try:
-            async with asyncio.timeout(self._timeout if timeout is None else timeout):
+            async with asyncio.timeout(limit):
                 return await work
         except TimeoutError as error:
             if isinstance(error, ErgonError):
@@ -274,11 +279,11 @@ class Client:
         return await self._within(timeout, work, method)
 
     async def call(self, method, *params, timeout=None, **options):
-        """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`
-        seconds: the server was told to cancel it; Refused: the token. Options (deadline, priority, retries, limit, ...)
-        are those of task.call."""
-        if options:
-            return await self.request("task.call", [method, list(params), options], timeout=timeout)
+        """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`, the wait
+        of this client: the server was told to cancel it; Refused: the token. Options are those of CallOptions."""
+        wire = told(options, CALL, "call()")
+        if wire:
+            return await self.request("task.call", [method, list(params), wire], timeout=timeout)
         return await self.request(method, params, timeout=timeout)
 
     async def notify(self, method, *params):
@@ -293,38 +298,67 @@ class Client:
 
     # ---- tasks that last ----
 
-    async def submit(self, method, *params, timeout=None, **options):
-        """Leaves a task with the server, and returns it as a Task. Options are those of task.submit; with a `key` the
-        submission is repeated after a broken connection, since the server then makes no second task."""
-        answer = await self.request("task.submit", [method, list(params), options], timeout=timeout, again="key" in options)
+    async def submit(self, method, *params, answer_timeout=None, **options):
+        """Leaves a task with the server, and returns it as a Task. Options are those of TaskOptions, such as attempt_timeout,
+        retries, delay, at, after; with a `key` the submission is repeated after a broken connection, since the server then
+        makes no second task."""
+        wire = told(options, CALL, "submit()")
+        answer = await self.request("task.submit", [method, list(params), wire], timeout=answer_timeout, again="key" in wire)
         return Task(self, part(answer, "id", str), answer)
 
-    async def submit_many(self, orders, *, timeout=None, **options):
-        """Leaves many tasks at once: each order is (method, params) or (method, params, options). A list with a Task or a
-        RemoteError for each."""
-        packed = [[method, list(params), *rest] for method, params, *rest in orders]
-        answers = await self.request("task.submit_many", [packed, options], timeout=timeout)
+    async def submit_many(self, orders, *, answer_timeout=None, **options):
+        """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit();
+        those given here are for all. A list with a Task or a RemoteError for each."""
+        packed = [[method, list(params), *(told(own, CALL, "submit_many()") for own in rest)] for method, params, *rest in orders]
+        defaults = told(options, CALL, "submit_many()")
+        answers = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
         if not isinstance(answers, list):
             raise ErgonError("PROTOCOL", "the server's answer is no list")
         return [RemoteError(*split(a["error"])) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
 
+    async def cron_put(self, name, schedule, method, *params, answer_timeout=None, **options):
+        """Submits a task by calendar: `schedule` is a text such as "*/5 * * * *" or "@daily", or a timedelta. Options are those
+        of CronOptions. The server's answer: {"name", "next"}."""
+        wire = told(options, CRON, "cron_put()")
+        order = [name, schedule_of(schedule), method, list(params), wire]
+        return shown(await self.request("cron.put", order, timeout=answer_timeout))
+
     def task(self, id):
         """A task that was submitted before, by its id."""
-        return Task(self, id, {})
+        return Task(self, id_of(id), {})
 
-    async def wait(self, ids, *, any=False, result=True, timeout=None):
-        """Waits until these tasks have ended, or with `any` one of them: {"ended": [tasks as task.get shows them], "open":
-        [ids]}. It waits across broken connections and restarts of the server. TimedOut after `timeout` seconds."""
-        return await self._within(timeout, self._wait(list(ids), any, result), "task.wait")
+    async def wait(self, tasks, *, any=False, result=True, timeout=None):
+        """Waits until these tasks, or ids, have ended, or with `any` one of them: {"ended": [tasks as Task.get() shows them],
+        "open": [ids]}. It waits across broken connections and restarts of the server, for any number of tasks. TimedOut after
+        `timeout`."""
+        return await self._within(timeout, self._wait(ids_of(tasks), any, result), "task.wait")
 
     async def _wait(self, ids, any, result):
+        groups = [ids[i:i + GROUP] for i in range(0, len(ids), GROUP)] or [[]]
+        if len(groups) == 1:
+            return await self._wait_group(groups[0], any, result)
+        waits = [asyncio.ensure_future(self._wait_group(group, any, result)) for group in groups]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED if any else asyncio.FIRST_EXCEPTION)
+            answers = [wait.result() if wait.done() else {"ended": [], "open": group} for wait, group in zip(waits, groups)]
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        return {name: [each for answer in answers for each in answer[name]] for name in ("ended", "open")}
+
+    async def _wait_group(self, ids, any, result):
+        """What a request may name. An answer has results of some MiB at most: those of further tasks are asked for again."""
         ended = []
         while True:
             answer = await self._poll("task.wait", [ids, {"timeout": POLL, "any": any, "result": result}])
-            ended += part(answer, "ended", list)
-            ids = part(answer, "open", list)
-            if not ids or (any and ended):
-                return {"ended": ended, "open": ids}
+            news, ids = part(answer, "ended", list), part(answer, "open", list)
+            full = [shown(task) for task in news if not result or "result" in task]
+            short = [task for task in news if result and "result" not in task] if full else []
+            ended += full or [shown(task) for task in news]
+            if not ids and not short or any and ended:
+                return {"ended": ended + [shown(task) for task in short], "open": ids}
+            ids = [task["id"] for task in short] + ids
 
     async def _poll(self, method, params):
         while True:
@@ -335,11 +369,11 @@ class Client:
                 if isinstance(error, ErgonError):
                     raise
 
-    async def watch(self, id, start=1):
-        """The events of a task, as they happen, from event number `start` on until it has ended: maps with `seq`, `at`,
-        `event`, `attempt`, and as the case may be `reason`, `text`, `data`. None is missed or told twice, whatever the
-        connection and the server do; `missed` says how many before it the server has forgotten."""
-        attempt = 0
+    async def watch(self, task, start=1):
+        """The events of a task, as they happen, from event number `start` on until it has ended: maps with `seq`, `at`, `event`,
+        `attempt`, and as the case may be `reason`, `text`, `data`. None is missed or told twice, whatever the connection and
+        the server do; `missed` says how many before it the server has forgotten."""
+        attempt, id = 0, id_of(task)
         while True:
             page = await self._poll("task.watch", [id, {"from": start, "max": PAGE, "timeout": POLL}])
             missed, before = page.get("missed") or 0, start
@@ -348,7 +382,7 @@ class Client:
                 if seq < start:
                     continue
                 start = seq + 1
-                yield {**event, "missed": missed} if missed else event
+                yield shown({**event, "missed": missed} if missed else event)
                 missed = 0
             if page.get("ended"):
                 return
@@ -358,7 +392,7 @@ class Client:
 
     # ---- semaphores and events ----
 
-    async def acquire(self, name, **options):
+    async def acquire(self, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
         """Permits of a semaphore, as a Hold, which keeps them until its release(), across broken connections and restarts.
 
         permits   how many, 1
@@ -369,12 +403,12 @@ class Client:
         durable   "none": what is held does not outlive the server; default: where the server has a store, it does
 
         RemoteError NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits."""
-        return await sems.acquire(self, name, **options)
+        return await sems.acquire(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
 
-    def sem(self, name, **options):
+    def sem(self, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
         """`async with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). If the permits are lost the block is
         cancelled, and ends with RemoteError FENCED."""
-        return sems.holding(self, name, options)
+        return sems.holding(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
 
     async def event_set(self, name, value=None):
         """Says that something has happened: the event's number, which is higher each time."""
@@ -416,15 +450,27 @@ class Task:
 
     def watch(self, start=1):
         """Its events, as Client.watch() yields them."""
-        return self._client.watch(self.id, start)
+        return self._client.watch(self, start)
 
-    async def get(self, *, result=True, history=False):
-        """All that the server knows of it."""
-        return await self._client.request("task.get", [self.id, {"result": result, "history": history}], again=True)
+    async def get(self, *, result=True, history=False, params=False, options=False, attempts=False):
+        """All that the server knows of it; moments are datetimes. With `history` its events, with `params` its parameters, with
+        `options` what it was submitted with, with `attempts` a map for each."""
+        more = {"params": params, "options": options, "attempts": attempts}
+        asked = {"result": result, "history": history, **{name: True for name, wanted in more.items() if wanted}}
+        return shown(await self._client.request("task.get", [self.id, asked], again=True))
 
     async def explain(self):
         """Why it is where it is."""
-        return await self._client.request("task.explain", [self.id], again=True)
+        return shown(await self._client.request("task.explain", [self.id], again=True))
+
+    async def change(self, *, priority=None, delay=None, at=None):
+        """Changes its priority, or when it begins, as long as it has not: {"id", "state", "priority", "due"}."""
+        wire = told({"priority": priority, "delay": delay, "at": at}, CALL, "change()")
+        return shown(await self._client.request("task.change", [self.id, wire]))
+
+    async def run_now(self):
+        """Ends its wait for a time: {"id", "state", "priority", "due"}."""
+        return shown(await self._client.request("task.run_now", [self.id]))
 
     async def cancel(self):
         """Cancels it: {"id", "state", "cancelled"}."""

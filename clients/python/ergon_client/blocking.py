@@ -99,26 +99,30 @@ class Client:
         """As aio.Client.notify()."""
         return self._run(self._client.notify(method, *params))
 
-    def submit(self, method, *params, timeout=None, **options):
+    def submit(self, method, *params, answer_timeout=None, **options):
         """As aio.Client.submit(); a Task."""
-        return Task(self, self._run(self._client.submit(method, *params, timeout=timeout, **options)))
+        return Task(self, self._run(self._client.submit(method, *params, answer_timeout=answer_timeout, **options)))
 
-    def submit_many(self, orders, *, timeout=None, **options):
+    def submit_many(self, orders, *, answer_timeout=None, **options):
         """As aio.Client.submit_many()."""
-        answers = self._run(self._client.submit_many(orders, timeout=timeout, **options))
+        answers = self._run(self._client.submit_many(orders, answer_timeout=answer_timeout, **options))
         return [Task(self, a) if isinstance(a, aio.Task) else a for a in answers]
+
+    def cron_put(self, name, schedule, method, *params, answer_timeout=None, **options):
+        """As aio.Client.cron_put()."""
+        return self._run(self._client.cron_put(name, schedule, method, *params, answer_timeout=answer_timeout, **options))
 
     def task(self, id):
         """A task that was submitted before, by its id."""
         return Task(self, self._client.task(id))
 
-    def wait(self, ids, *, any=False, result=True, timeout=None):
+    def wait(self, tasks, *, any=False, result=True, timeout=None):
         """As aio.Client.wait()."""
-        return self._run(self._client.wait(ids, any=any, result=result, timeout=timeout))
+        return self._run(self._client.wait(tasks, any=any, result=result, timeout=timeout))
 
-    def watch(self, id, start=1):
+    def watch(self, task, start=1):
         """As aio.Client.watch(); a generator."""
-        events = self._client.watch(id, start)
+        events = self._client.watch(task, start)
         try:
             while (event := self._run(following(events))) is not None:
                 yield event
@@ -203,15 +207,24 @@ class Task:
 
     def watch(self, start=1):
         """As aio.Client.watch(); a generator."""
-        return self._client.watch(self.id, start)
+        return self._client.watch(self, start)
 
-    def get(self, *, result=True, history=False):
+    def get(self, *, result=True, history=False, params=False, options=False, attempts=False):
         """As aio.Task.get()."""
-        return self._client._run(self._task.get(result=result, history=history))
+        wanted = {"result": result, "history": history, "params": params, "options": options, "attempts": attempts}
+        return self._client._run(self._task.get(**wanted))
 
     def explain(self):
         """As aio.Task.explain()."""
         return self._client._run(self._task.explain())
+
+    def change(self, *, priority=None, delay=None, at=None):
+        """As aio.Task.change()."""
+        return self._client._run(self._task.change(priority=priority, delay=delay, at=at))
+
+    def run_now(self):
+        """As aio.Task.run_now()."""
+        return self._client._run(self._task.run_now())
 
     def cancel(self):
         """As aio.Task.cancel()."""

@@ -2,6 +2,8 @@
 
 import re
 
+from .times import left_of, whole_ms
+
 # Said by servers that do not tell by themselves whether an error is worth another try.
 RETRYABLE = {"BUSY", "DRAINING", "MEMORY", "STORE"}
 NAMED = re.compile(r"([A-Z_][A-Z0-9_]*): ?(.*)", re.S)
@@ -60,11 +62,12 @@ class Closed(ErgonError):
 
 
 class Again(ErgonError):
-    """Of a handler: not now; the next attempt is to begin in so many seconds, and this one was no failure. 0 hands the task
-    back, for another worker."""
+    """Of a handler: not now; the next attempt is to begin after that time, or at that moment, and this one was no failure. 0
+    hands the task back, for another worker."""
 
-    def __init__(self, seconds=0.0):
-        super().__init__("AGAIN", f"{round(seconds * 1000)}ms" if seconds > 0 else "0", retryable=True)
+    def __init__(self, after=0.0):
+        ms = whole_ms(left_of(after, "after"))
+        super().__init__("AGAIN", f"{ms}ms" if ms else "0", retryable=True)
 
 
 class Permanent(ErgonError):

@@ -3,15 +3,21 @@
 import asyncio
 import socket
 import ssl
+from datetime import datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
 import msgpack
 
 from .errors import Broken, Refused, RemoteError, Unreachable, remote_error
+from .options import id_of
+from .times import moment_of, ms_of
 
 REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
 READ = 1 << 18  # bytes taken from the socket at a time
 IDS = 1 << 31
+# Methods of the server itself, and those among them that carry values of others.
+OWN = ("task.", "cron.", "queue.", "sem.", "event.", "worker.", "connection.", "server.")
+CARRIERS = ("task.submit", "task.submit_many", "task.call", "cron.put", "event.set", "worker.partial")
 PORTS = {"ergon": 7466, "ergons": 7467}
 
 
@@ -67,9 +73,18 @@ def keep_alive(sock):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def pack(message):
+def pack(message, default=None):
     """Text that is no UTF-8 comes as surrogates, and goes as it came."""
-    return msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
+    return msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape", default=default)
+
+
+def plain(value):
+    """A time or a task among the parameters of a method of the server itself."""
+    if isinstance(value, timedelta):
+        return ms_of(value, "a duration")
+    if isinstance(value, datetime):
+        return moment_of(value, "a moment")
+    return id_of(value)
 
 
 def hashable(key):
@@ -128,7 +143,8 @@ class Session:
     def _write(self, message):
         """Unsent: the session has ended. RemoteError: the message is too large. TypeError, ValueError, OverflowError: it is
         not for MessagePack."""
-        frame = pack(message)
+        own = message[0] != RESPONSE and message[-2].startswith(OWN) and message[-2] not in CARRIERS
+        frame = pack(message, plain if own else None)
         most = self.limits.get("message", IDS)
         if len(frame) > most:
             # The server would close the connection over it, under all other calls.

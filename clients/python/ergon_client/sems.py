@@ -6,6 +6,7 @@ import time
 
 from .errors import Broken, Closed, ErgonError, RemoteError, TimedOut
 from .protocol import Unsent
+from .times import seconds_of, wait_of, whole_ms
 
 WAIT = 24 * 3600.0  # s that the server is asked to wait at a time
 LOST = ("FENCED", "NOT_FOUND", "DENIED")  # of a renewal: somebody else may have the permits
@@ -13,7 +14,7 @@ MARGIN = 1.0  # s before others may have them, at which we let go
 
 
 def ms(seconds):
-    return None if seconds is None else round(seconds * 1000)
+    return None if seconds is None else whole_ms(seconds)
 
 
 def given(**options):
@@ -111,6 +112,7 @@ class Hold:
 
 async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
     """See aio.Client.acquire()."""
+    wait, ttl, grace = wait_of(wait, "wait"), None if ttl is None else seconds_of(ttl, "ttl"), seconds_of(grace, "grace")
     until = None if wait is None else time.monotonic() + wait
     options = given(permits=permits, of=of, ttl=ms(ttl), grace=ms(grace), durable=durable)
     attempt = 0
@@ -153,7 +155,7 @@ async def give_back(session, name, answer):
 
 
 @contextlib.asynccontextmanager
-async def holding(client, name, options):
+async def holding(client, name, **options):
     """See aio.Client.sem()."""
     hold = await acquire(client, name, **options)
     task = asyncio.current_task()

@@ -7,6 +7,7 @@ import signal
 from .errors import Broken, ErgonError
 from .protocol import Unsent
 from .serving import Serving, log
+from .times import ms_of
 
 LEAVE = 5.0  # s that handlers which are cancelled have to end
 
@@ -14,7 +15,7 @@ LEAVE = 5.0  # s that handlers which are cancelled have to end
 def registration(methods, slots, name, version, share, lease, message):
     """The parameters of worker.register."""
     options = {"slots": slots, "context": True, "name": name, "version": version, "share": share,
-               "lease": None if lease is None else round(lease * 1000), "message": message}
+               "lease": None if lease is None else ms_of(lease, "lease"), "message": message}
     return [list(methods), {key: value for key, value in options.items() if value is not None}]
 
 
