@@ -61,6 +61,17 @@ static bool list_fits(const char *list, struct span name)
     return false;
 }
 
+/* Does it grant the right to offer some method? */
+static bool list_has_offers(const char *list)
+{
+    struct span pattern;
+
+    while (next_pattern(&list, &pattern))
+        if (is_of_offers(pattern))
+            return true;
+    return false;
+}
+
 static bool list_offers(const char *list, struct span name)
 {
     struct span pattern;
@@ -246,9 +257,25 @@ static bool add_roles(struct rights *r, const struct rights_options *o)
     return r->count > 0;
 }
 
+/* If so, principals without a role have no such right. */
+static bool a_role_offers(const struct role_table *t)
+{
+    for (size_t i = 0; i < role_table_count(t); i++)
+        if (list_has_offers(t->roles[i].methods))
+            return true;
+    return false;
+}
+
+static void add_offers(struct rights *r)
+{
+    static const char all[] = "worker.offer.*";
+
+    add_grant(r, &(struct role){.methods = all});
+}
+
 const struct rights *rights_new(const struct rights_options *o)
 {
-    size_t most = role_table_count(o->roles) + 1, tenant_size = strlen(o->tenant) + 1;
+    size_t most = role_table_count(o->roles) + 2, tenant_size = strlen(o->tenant) + 1;
     size_t name_size = strlen(o->name) + 1;
     const char *methods = o->everything ? "*,task.any,worker.any,worker.offer.*" : o->methods;
     size_t methods_size = methods ? strlen(methods) + 1 : 0;
@@ -267,11 +294,13 @@ const struct rights *rights_new(const struct rights_options *o)
     }
     r->owner.tenant = memcpy(r->own, o->tenant, tenant_size);
     r->owner.name = memcpy(r->own + tenant_size, o->name, name_size);
-    bool has_role = add_roles(r, o);
-    if (methods && !(has_role && o->unless_role)) {
+    bool roles_alone = add_roles(r, o) && o->unless_role;
+    if (methods && !roles_alone) {
         char *own = memcpy(r->own + tenant_size + name_size, methods, methods_size);
         add_grant(r, &(struct role){.methods = own});
     }
+    if (o->offers && !roles_alone && !a_role_offers(o->roles))
+        add_offers(r);
     return r;
 }
 

@@ -68,7 +68,8 @@ struct rights_options {
     const char *name;         /* of the principal: its roles are those with it as a member */
     const char *tenant;       /* its own, if no role says otherwise */
     const char *methods;      /* a grant of its own: for its own tenant; NULL: none */
-    bool unless_role;         /* `methods` count only if it has no role */
+    bool unless_role;         /* `methods` and `offers` count only if it has no role */
+    bool offers;              /* it may offer all methods, unless a role grants that to anybody */
     bool everything;          /* no rights are configured at all: so it may do all */
 };
 

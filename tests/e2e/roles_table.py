@@ -81,3 +81,19 @@ ROWS = {
     "cron.resume": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], HIDDEN, ALWAYS),
     "cron.delete": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], SPARED, ALWAYS),
 }
+
+# Who may be a worker by a Unix socket: (keys of the listener, others of the configuration, may the server's own user, may another user).
+OFFERS = [
+    ("", "", True, False),
+    ("auth: peer", "", True, False),
+    ("auth: none", "", True, True),  # no rights are configured at all
+    ("auth: none", "tokens_file: {tokens}", False, False),
+    ("", "tokens_file: {tokens}", True, False),
+    ("allow: ['*']", "", False, False),
+    ("allow: ['*', 'worker.offer.*']", "", True, True),
+    ("allow: [echo, 'worker.offer.other']", "", False, False),
+    ("", "roles: [{{name: r, members: ['token:x'], methods: ['*']}}]", True, False),
+    ("", "roles: [{{name: r, members: ['unix:*'], methods: ['*']}}]", False, False),
+    ("", "roles: [{{name: r, members: ['unix:*'], methods: ['worker.offer.resize']}}]", True, True),
+    ("", "roles: [{{name: r, members: ['token:x'], methods: ['worker.offer.other']}}]", False, False),
+]

@@ -228,6 +228,39 @@ class Roles(unittest.TestCase):
         self.assertEqual(victim.call("task.retry", {"all": True})["retried"], 1)
 
 
+class Offers(unittest.TestCase):
+    """Who may be a worker by a Unix socket."""
+
+    def offer(self, server, user):
+        os.seteuid(user)  # the kernel notes it when the socket connects
+        try:
+            client = server.connect()
+        finally:
+            os.seteuid(os.getuid())
+        with client:
+            try:
+                return client.call("worker.register", ["resize"])["methods"] == 1
+            except RemoteError as error:
+                self.assertEqual(error.code, "DENIED")
+                self.assertIn("worker.offer.resize", str(error))
+                return False
+
+    def test_who_may_offer_by_a_unix_socket(self):
+        folder = scratch(self.addCleanup)
+        os.chmod(folder, 0o711)
+        tokens = os.path.join(folder, "tokens")
+        make_token(tokens, "x", "--methods", "*")
+        for number, (listener, more, own, other) in enumerate(table.OFFERS):
+            path = os.path.join(folder, f"{number}.yaml")
+            with open(path, "w") as f:
+                f.write(f'listen: [{{url: "unix://{folder}/{number}", mode: "0666", {listener}}}]\n' + more.format(tokens=tokens))
+            with self.subTest(listener=listener, more=more), Server("--config", path, listen=()) as server:
+                server.urls = [server.process.stdout.readline().strip()]
+                self.assertEqual(self.offer(server, os.getuid()), own)
+                for user in (1234567, 65534) if os.getuid() == 0 else ():  # the latter: any user of another namespace
+                    self.assertEqual(self.offer(server, user), other)
+
+
 class Ends(Roles):
     """What was granted ends."""
     test_each_method_for_each_kind_of_principal = test_roles_are_not_mixed = None

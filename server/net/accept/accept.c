@@ -14,8 +14,7 @@ static bool has_place_kept(const struct listener *l, uint64_t key)
 {
     const struct acceptor *a = l->acceptor;
 
-    return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX &&
-           (key == peer_key_of_user(0) || key == peer_key_of_user(geteuid()));
+    return a->kept < KEPT_PLACES && l->url.scheme == URL_UNIX && peer_key_is_own(key);
 }
 
 static bool is_kept_out(const struct listener *l, uint64_t key)

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool is_v4(const struct sockaddr_storage *address, struct in_addr *v4, uint16_t *port)
 {
@@ -88,6 +89,15 @@ bool peer_key_is_address(uint64_t key)
 bool peer_key_is_remote(uint64_t key)
 {
     return peer_key_is_address(key) && key >> 24 != (KEY_V4 << 8 | IN_LOOPBACKNET) && key != 0;
+}
+
+#define UNMAPPED_USER 65534 /* /proc/sys/kernel/overflowuid of every system */
+
+bool peer_key_is_own(uint64_t key)
+{
+    uint32_t own = geteuid();
+
+    return key == peer_key_of_user(0) || (own != UNMAPPED_USER && key == peer_key_of_user(own));
 }
 
 bool peer_uid(int fd, uint32_t *uid)

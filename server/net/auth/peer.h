@@ -22,6 +22,10 @@ uint64_t peer_key(const struct sockaddr_storage *address);
 uint64_t peer_key_of_user(uint32_t uid);
 bool peer_key_is_address(uint64_t key); /* and no user's */
 bool peer_key_is_remote(uint64_t key);  /* an address, and none of loopback */
+/* Is it that of root or of the server's own user, which can read and replace all of the server
+ * anyway?  Not of user 65534, even if the server runs as it: the kernel reports this number for
+ * every user of another user namespace. */
+bool peer_key_is_own(uint64_t key);
 
 /* The text that peer_text() wrote, without the port: it names the origin of connections.  A v6
  * address is shown by its first 64 bits, "2001:db8::/64", as it is counted. */

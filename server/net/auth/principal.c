@@ -55,6 +55,7 @@ static const struct rights *rights_of(const struct principal_options *o, const c
                                            .tenant = tenant,
                                            .methods = o->methods,
                                            .unless_role = o->how != PRINCIPAL_TOKEN,
+                                           .offers = o->offers,
                                            .everything = o->everything};
 
     return rights_new(&options);

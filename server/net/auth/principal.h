@@ -34,6 +34,7 @@ struct principal_options {
     /* Comma-separated patterns of what it may call: of a token beside what its roles say, of others
      * if they have no role. */
     const char *methods;
+    bool offers;              /* besides: any method as a worker (struct rights_options) */
     bool everything;          /* in place of `methods`: no rights are configured at all */
     struct role_table *roles; /* NULL: there are none */
     const uint8_t *token;     /* PRINCIPAL_TOKEN: the hash of its token, SHA256_SIZE bytes */

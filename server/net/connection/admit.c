@@ -133,6 +133,12 @@ static bool nobody_says(const struct connection *c)
            role_table_count(c->loop->roles) == 0;
 }
 
+/* The kernel says that the peer is root or the server's own user. */
+static bool is_own(const struct connection *c)
+{
+    return c->slot->rules->auth == LISTENER_AUTH_PEER && peer_key_is_own(c->slot->key);
+}
+
 /* NULL without memory. */
 static const struct principal *make_anew(const struct connection *c, enum principal_mechanism how,
                                          const char *name)
@@ -142,6 +148,7 @@ static const struct principal *make_anew(const struct connection *c, enum princi
     struct principal_options options = {.how = how,
                                         .name = name,
                                         .methods = methods == NULL ? "*" : methods,
+                                        .offers = methods == NULL && is_own(c),
                                         .everything = nobody_says(c),
                                         .roles = c->loop->roles};
     char full[NET_NAME_MAX + 16];
@@ -159,8 +166,11 @@ static const struct principal *make(const struct connection *c, enum principal_m
                                     const char *name)
 {
     struct shared_principals *shared = &c->loop->principals;
-    const struct shared_key key = {
-        .how = how, .name = name, .whose = c->slot->rules, .generation = c->loop->generation};
+    const struct shared_key key = {.how = how,
+                                   .name = name,
+                                   .whose = c->slot->rules,
+                                   .generation = c->loop->generation,
+                                   .own = is_own(c)};
     const struct principal *p = shared_principals_find(shared, &key);
 
     if (p != NULL)

@@ -11,6 +11,7 @@ struct shared {
     const struct principal *principal; /* a reference, beside those of its holders */
     const void *whose;
     uint16_t generation;
+    bool own;
     uint32_t holders;
 };
 
@@ -37,7 +38,7 @@ static struct shared *entry_of(const struct shared_principals *s, const struct p
 
 static bool fits(const struct shared *e, const struct shared_key *key)
 {
-    return e->whose == key->whose && e->generation == key->generation &&
+    return e->whose == key->whose && e->generation == key->generation && e->own == key->own &&
            principal_how(e->principal) == key->how &&
            strcmp(principal_plain_name(e->principal), key->name) == 0;
 }
@@ -78,6 +79,7 @@ bool shared_principals_add(struct shared_principals *s, const struct shared_key 
                          .principal = principal_ref(p),
                          .whose = key->whose,
                          .generation = key->generation,
+                         .own = key->own,
                          .holders = 1};
     hash_add(&s->by_name, &e->link);
     return true;

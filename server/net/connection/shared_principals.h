@@ -25,6 +25,7 @@ struct shared_key {
     const char *name;  /* without its mechanism */
     const void *whose; /* the rules of its listener */
     uint16_t generation;
+    bool own; /* peer_key_is_own(): of two users with one name, only one may be */
 };
 
 void shared_principals_init(struct shared_principals *s, const uint64_t seed[2]);

@@ -158,6 +158,36 @@ TEST(what_a_listener_allows_counts_unless_a_role_speaks)
     role_table_unref(table);
 }
 
+static bool offers(const struct role *role, bool unless_role)
+{
+    struct role_table *table = role_table_new(role, role ? 1 : 0);
+    const struct rights *r = rights_new(&(struct rights_options){.roles = table,
+                                                                 .name = "unix:root",
+                                                                 .tenant = "root",
+                                                                 .methods = "*",
+                                                                 .unless_role = unless_role,
+                                                                 .offers = true});
+    bool may = rights_may(r, S("worker.offer.echo"));
+
+    assert_false(rights_may(r, S("task.any")) || rights_may(r, S("worker.any")));
+    rights_unref(r);
+    role_table_unref(table);
+    return may;
+}
+
+TEST(the_servers_own_user_offers_unless_a_role_limits_it)
+{
+    struct role role = {.name = "r", .members = "unix:a", .methods = "echo"};
+
+    assert_true(offers(NULL, true) && offers(&role, true));
+    role.members = "unix:*"; /* a role of its own decides, */
+    assert_false(offers(&role, true));
+    assert_true(offers(&role, false));
+    role.members = "token:images"; /* and so does one that says who may offer */
+    role.methods = "echo,worker.offer.img.*";
+    assert_false(offers(&role, true));
+}
+
 static bool reaches(const struct role *role, const char *method, bool others)
 {
     struct role_table *roles = role_table_new(role, 1);

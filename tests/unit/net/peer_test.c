@@ -1,5 +1,6 @@
 /* Addresses as text and as keys to count by. */
 #include <string.h>
+#include <unistd.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -72,6 +73,22 @@ TEST(a_user_is_no_address)
     assert_false(peer_key_is_address(peer_key_of_user(1000)));
     assert_false(peer_key_is_address(peer_key(&unnamed)));
     assert_true(peer_key_is_address(peer_key(&v4)));
+}
+
+TEST(root_and_the_servers_user_are_its_own)
+{
+    struct sockaddr_storage unnamed = address("", 0), v4 = address("0.0.0.0", 0);
+
+    assert_true(peer_key_is_own(peer_key_of_user(0)));
+    assert_int_equal(peer_key_is_own(peer_key_of_user(geteuid())), geteuid() != 65534);
+    assert_false(peer_key_is_own(peer_key_of_user(geteuid() + 1)));
+    assert_false(peer_key_is_own(peer_key_of_user(65534))); /* anybody of another namespace */
+    assert_false(peer_key_is_own(peer_key(&unnamed)) || peer_key_is_own(peer_key(&v4)));
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(seteuid(65534), 0);
+    assert_false(peer_key_is_own(peer_key_of_user(65534)));
+    assert_int_equal(seteuid(0), 0);
 }
 
 static bool is_remote(const char *text)

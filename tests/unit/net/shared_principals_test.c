@@ -49,6 +49,9 @@ NET_TEST(of_another_listener_or_behind_a_reload_it_is_another)
     key.whose = &net.rules;
     key.generation++;
     assert_null(shared_principals_find(shared, &key));
+    key.generation--;
+    key.own = true; /* of the same name, but the kernel says root */
+    assert_null(shared_principals_find(shared, &key));
 }
 
 /* Its table has one for all already. */
