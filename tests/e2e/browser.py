@@ -116,6 +116,26 @@ class Browser:
             return True
         self.until(click, f"a button {label!r} in {within} can be clicked")
 
+    def click_link(self, label, within="body"):
+        """Clicks the link that begins with this label."""
+        self.until(lambda: self.js("""const link = [...document.querySelectorAll(arguments[0] + ' a')].find((a) => a.innerText.trim().startsWith(arguments[1]));
+            link?.click(); return link !== undefined""", within, label), f"a link {label!r} in {within}")
+
+    def click_with(self, selector, *keys):
+        """Clicks while keys are held down."""
+        element = self.find(selector)
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)
+        chain = ActionChains(self.driver)
+        for key in keys:
+            chain.key_down(getattr(Keys, key))
+        chain.click(element)
+        for key in keys:
+            chain.key_up(getattr(Keys, key))
+        chain.perform()
+
+    def chord(self, held, key):
+        ActionChains(self.driver).key_down(getattr(Keys, held)).send_keys(getattr(Keys, key, key)).key_up(getattr(Keys, held)).perform()
+
     def agree(self):
         """Says yes to the question that the page asks."""
         self.find("dialog[open] [data-yes]").click()

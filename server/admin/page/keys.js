@@ -11,13 +11,13 @@ export const PLACES = [['o', 'overview', 'Overview'], ['r', 'charts', 'Charts'],
 
 const PREFIX_LASTS = 1500; // ms in which the key after `g` has to come
 
-const isWriting = (target) => target instanceof HTMLElement && (target.matches('input, select, textarea') || target.isContentEditable);
+const isWriting = (target) => target instanceof HTMLElement && (target.matches('input:not([type=checkbox]), select, textarea') || target.isContentEditable);
 
 function help() {
     const row = (keys, what) => h('tr', {}, h('th', { scope: 'row' }, keys.map((key) => h('kbd', {}, key))), h('td', {}, what));
     dialog('Keys', h('div', { class: 'columns' },
         h('table', {}, h('tbody', {}, PLACES.map(([key, , title]) => row(['g', key], title)))),
-        h('table', {}, h('tbody', {}, row(['/'], 'search'), row(['↑', '↓'], 'move in a list (also k, j)'), row(['Enter'], 'open what is marked'),
+        h('table', {}, h('tbody', {}, row(['/'], 'search'), row(['↑', '↓'], 'move in a list (also k, j)'), row(['Enter'], 'open what is marked'), row(['x'], 'select what is marked (also space; with shift: up to here)'), row(['Shift ↓'], 'select on'),
             row(['['], 'page before'), row([']'], 'next page'), row(['.'], 'bring up to date'), row(['p'], 'hold events, and let them go on'), row(['d'], 'dark or light'),
             row(['i'], 'who you are, and your rights'), row(['Esc'], 'leave a field, go back'), row(['?'], 'this help')))));
 }

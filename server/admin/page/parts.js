@@ -38,4 +38,8 @@ export const heading = (title, beside, ...controls) => h('div', { class: 'headin
 /** A card whose title is the view's. */
 export const onlyCard = (title, ...inside) => h('section', { class: 'card', 'aria-label': title }, inside);
 
-export const card = (title, ...inside) => h('section', { class: 'card', 'aria-label': title }, h('h2', {}, title), inside);
+/** A card with a title, behind which a link may stand: [title, link]. */
+export function card(title, ...inside) {
+    const [text, beside] = [title].flat();
+    return h('section', { class: 'card', 'aria-label': text }, beside ? h('div', { class: 'title' }, h('h2', {}, text), beside) : h('h2', {}, text), inside);
+}

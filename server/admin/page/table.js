@@ -2,18 +2,22 @@
 // and what somebody selects stay where they are.
 
 import { fill, h, setText, setTitle } from './dom.js';
+import { picks } from './picks.js';
 
 const LONG = 20; // characters: what may be cut off, at most
 // A name that may not fit; ids of tasks, of which a cell may have several, do.
 const isName = (column) => /\bid\b/.test(column.kind ?? '') && !/\bwide\b/.test(column.kind);
 
 /** `columns`: {title, text(row) or draw(row), changes(row), hint(row), kind}.  `draw` makes nodes, anew when `changes(row)` is another.
- *  `kind` is a class: 'number', 'id', 'wide', 'late' and 'later' (hidden where there is little room, 'later' first), 'actions'. */
-export function makeTable({ label, columns, key, open = null, empty = 'Nothing here.', shade = () => '' }) {
-    const head = h('tr', { role: 'row' }, columns.map((c) => h('th', { role: 'columnheader', scope: 'col', class: c.kind }, c.title)));
+ *  `kind` is a class: 'number', 'id', 'wide', 'late' and 'later' (hidden where there is little room, 'later' first), 'actions'.
+ *  `pick`: rows can be selected; {name(row), changed()}, as in picks.js, whose functions the table then has as `picked`. */
+export function makeTable({ label, columns: shown, key, open = null, empty = 'Nothing here.', shade = () => '', pick = null }) {
+    const picked = pick && picks({ ...pick, order: () => [...body.children].map((tr) => tr.dataset.key) });
+    const columns = pick ? [picked.column, ...shown] : shown;
+    const head = h('tr', { role: 'row' }, columns.map((c) => h('th', { role: 'columnheader', scope: 'col', class: c.kind }, c.title || h('span', { class: 'unseen' }, c.kind?.includes('actions') ? 'actions' : 'selected'))));
     const body = h('tbody', { role: 'rowgroup' });
     const nothing = h('p', { class: 'empty', hidden: true }, empty);
-    const table = h('table', { class: open ? 'list opens' : 'list', role: 'grid', 'aria-label': label }, h('thead', { role: 'rowgroup' }, head), body);
+    const table = h('table', { class: open ? 'list opens' : 'list', role: 'grid', 'aria-label': label, 'aria-multiselectable': pick ? 'true' : null }, h('thead', { role: 'rowgroup' }, head), body);
     const element = h('div', { class: 'table' }, table, nothing);
     const known = new Map();
     let marked = null;
@@ -22,10 +26,10 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
         const cells = columns.map((c) => h('td', { role: 'gridcell', class: c.kind, 'data-title': c.title }));
         const tr = h('tr', { role: 'row', tabindex: '-1', 'data-key': id }, cells);
         const line = { tr, cells, seen: columns.map(() => null), row: null };
-        tr.addEventListener('focus', () => mark(id));
+        tr.addEventListener('focusin', () => mark(id));
         if (open) {
             tr.addEventListener('click', (event) => {
-                if (!event.target.closest('button, a, summary') && !String(getSelection())) open(line.row);
+                if (!event.target.closest('button, a, summary, .pick') && !String(getSelection())) open(line.row);
             });
         }
         tr.addEventListener('keydown', (event) => {
@@ -33,7 +37,7 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
             if (event.key === 'Enter' && open) open(line.row);
             else if (event.key === 'Home') move(-known.size);
             else if (event.key === 'End') move(known.size);
-            else return;
+            else if (!picked?.key(event, id, move)) return;
             event.preventDefault();
         });
         return line;
@@ -41,6 +45,7 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
 
     function write(line, row) {
         line.row = row;
+        picked?.wrote(line.tr, String(key(row)), row);
         const tone = shade(row);
         if (line.tr.className !== tone) line.tr.className = tone;
         columns.forEach((c, i) => {
@@ -96,6 +101,7 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
         if (marked === null || !known.has(marked)) mark(body.firstElementChild?.dataset.key ?? null);
         table.hidden = stay.size === 0;
         nothing.hidden = stay.size !== 0;
+        picked?.drawn();
     }
 
     /** Shows a sentence in place of rows. */
@@ -104,5 +110,5 @@ export function makeTable({ label, columns, key, open = null, empty = 'Nothing h
         setText(nothing, text);
     }
 
-    return { element, rows, say, move, size: () => known.size };
+    return { element, rows, say, move, picked, size: () => known.size };
 }

@@ -1,47 +1,35 @@
 // Queues, one a method, and what each tenant holds.
 
-import { actionButton } from '../act.js';
 import { call } from '../api.js';
 import { h } from '../dom.js';
 import * as f from '../format.js';
 import { lister } from '../lister.js';
-import { badge, card, heading, onlyCard } from '../parts.js';
+import { card, heading, onlyCard } from '../parts.js';
 import { go, link } from '../router.js';
 import { makeTable } from '../table.js';
+import { queueActions, queueView, stateOf } from './queue.js';
 
 const number = (title, name, kind = '') => ({ title, kind: `number ${kind}`, text: (q) => f.count(q[name]), hint: (q) => f.exact(q[name]) });
 
-const state = (q) => [q.paused && badge('paused', 'warn'), q.draining && badge('draining', 'warn'), !q.paused && !q.draining && badge('open', 'good')];
+export const view = ({ what, parameters }) => (what ? queueView(what) : listView(parameters));
 
-export function view({ parameters }) {
+function listView(parameters) {
     const wanted = parameters.get('search') ?? '';
     const field = h('input', { type: 'search', 'aria-label': 'Methods that contain', autocomplete: 'off', spellcheck: 'false', value: wanted, oninput: () => show() });
     let all = [];
 
-    const actions = (q) => {
-        const then = () => list.now();
-        return [
-            q.paused || q.draining
-                ? actionButton({ label: 'Resume', method: 'queue.resume', params: [q.method], said: () => `The queue ${q.method} is open again.`, then })
-                : actionButton({ label: 'Pause', method: 'queue.pause', params: [q.method], title: 'starts no more tasks; takes new ones', said: () => `The queue ${q.method} is paused.`, then }),
-            !q.draining && actionButton({
-                label: 'Drain', method: 'queue.drain', params: [q.method], title: 'takes no new tasks; runs those that are there',
-                does: `Drain the queue ${q.method}`, keep: 'Keep it open', detail: 'Submissions will be refused until it is resumed.', said: () => `The queue ${q.method} drains.`, then,
-            }),
-        ];
-    };
     const table = makeTable({
-        label: 'Queues', key: (q) => q.method, open: (q) => go(link('tasks', null, { method: q.method })),
+        label: 'Queues', key: (q) => q.method, open: (q) => go(link('queues', q.method)),
         empty: 'There are no queues yet: each method has one once a task of it was submitted.', shade: (q) => (q.paused || q.draining ? 'held' : ''),
         columns: [
-            { title: 'method', kind: 'id', draw: (q) => h('a', { href: link('tasks', null, { method: q.method }) }, f.name(q.method)), changes: (q) => q.method },
+            { title: 'method', kind: 'id', draw: (q) => h('a', { href: link('queues', q.method) }, f.name(q.method)), changes: (q) => q.method },
             { title: 'kind', kind: 'late', text: (q) => q.kind ?? '–', hint: (q) => (q.kind === null ? 'nobody offers this method now' : '') },
-            { title: 'state', kind: 'state', draw: state, changes: (q) => [q.paused, q.draining] },
+            { title: 'state', kind: 'state', draw: stateOf, changes: (q) => [q.paused, q.draining] },
             number('queued', 'queued'), number('waiting', 'waiting'), number('delayed', 'delayed'),
             { title: 'running', kind: 'number', text: (q) => f.count(q.running + q.parked + q.assigned), hint: (q) => `${q.running} running, ${q.parked} parked, ${q.assigned} assigned` },
             { title: 'oldest', kind: 'number', text: (q) => (q.oldest ? f.duration(Math.max(0, f.now() - q.oldest)).replace(/\.\d+/, '') : '–'), hint: (q) => f.moment(q.oldest) },
             number('submitted', 'submitted', 'late'), number('done', 'done'), number('failed', 'failed'),
-            { title: '', kind: 'actions', draw: actions, changes: (q) => [q.paused, q.draining] },
+            { title: '', kind: 'actions', draw: (q) => queueActions(q, () => list.now()), changes: (q) => [q.paused, q.draining] },
         ],
     });
     const show = () => table.rows(all.filter((q) => f.name(q.method).toLowerCase().includes(field.value.trim().toLowerCase())));

@@ -78,7 +78,7 @@ export function view({ what: id }) {
         if (open && !['running', 'parked'].includes(task.state)) acts.push(priority(task));
         if (open) acts.push(actionButton({ label: 'Cancel', method: 'task.cancel', params: [id], danger: true, does: `Cancel the task ${id}`, detail: 'A handler that runs is told to stop.', said: (r) => (r.cancelled ? `${name()} is cancelled.` : `${name()} is not cancelled: it is ${r.state}, or others still want it.`), then }));
         if (!open && task.state !== 'done') acts.push(actionButton({ label: 'Retry', method: 'task.retry', params: [id], kind: 'primary', title: 'queues it again, with all its retries', said: () => `${name()} is queued again.`, then: () => { hasResult = false; then(); } }));
-        if (!open) acts.push(actionButton({ label: 'Forget', method: 'task.forget', params: [id], danger: true, does: `Forget the task ${id}`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is forgotten.`, then: () => go(link('tasks')) }));
+        if (!open) acts.push(actionButton({ label: 'Delete', method: 'task.forget', params: [id], danger: true, does: `Delete the task ${id}`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is deleted.`, then: () => go(link('tasks')) }));
         return acts;
     }
 

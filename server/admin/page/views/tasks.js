@@ -1,9 +1,7 @@
 // Tasks, newest first, a page at a time.  Only one page is ever held, however many tasks the server keeps.
 
-import { actionButton, attempt } from '../act.js';
 import { call } from '../api.js';
-import { confirm, tell } from '../ask.js';
-import { fill, h, setText } from '../dom.js';
+import { fill, h, setText, setTitle } from '../dom.js';
 import * as f from '../format.js';
 import { follow, knownMethods, live } from '../live.js';
 import { lister } from '../lister.js';
@@ -11,26 +9,16 @@ import { badge, ENDED, heading, onlyCard, OPEN } from '../parts.js';
 import { filterOf, readQuery, writeQuery } from '../query.js';
 import { may } from '../rights.js';
 import { go, link, note } from '../router.js';
+import { selectionBar } from '../selection.js';
 import { makeTable } from '../table.js';
 
 const PAGE = 100;     // tasks on a page
 const LOOKS = 200;    // requests for one page: the server looks at 10,000 tasks in each
-const ACTS = [['task.retry', 'Retry all that match', 'retried', 'Retry'], ['task.cancel', 'Cancel all that match', 'cancelled', 'Cancel']];
 
-export function view({ parameters }) {
-    let filter = filterOf(parameters), cursors = [null], next = null, looking = null;
-    const controller = new AbortController();
-
-    const suggestions = h('datalist', { id: 'methods' });
-    const field = h('input', { type: 'search', id: 'search', 'aria-label': 'Search tasks', 'aria-describedby': 'search-help', list: 'methods', autocomplete: 'off', spellcheck: 'false', value: writeQuery({ ...filter, state: null }) });
-    const wrong = h('p', { class: 'said', hidden: true, role: 'alert' });
-    const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
-    const progress = h('span', { class: 'muted', role: 'status' });
-    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Older ›');
-    const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
-
-    const table = makeTable({
-        label: 'Tasks', key: (t) => t.id, open: (t) => go(link('task', t.id)), empty: 'No task matches, or there is none. `ergon task submit METHOD` leaves one.',
+/** Tasks, one a row; `without`: columns that are left out. */
+export function tasksTable({ label, empty, pick = null, without = [] }) {
+    return makeTable({
+        label, pick, empty, key: (t) => t.id, open: (t) => go(link('task', t.id)),
         columns: [
             { title: 'task', kind: 'id', draw: (t) => h('a', { href: link('task', t.id) }, t.id), changes: (t) => t.id },
             { title: 'method', kind: 'id', text: (t) => f.name(t.method) },
@@ -41,7 +29,26 @@ export function view({ parameters }) {
             { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
             { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? f.between(t.started, t.ended) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
             { title: 'error', kind: 'clip wide-clip late', text: (t) => (t.error === null ? '' : f.name(t.error)), hint: (t) => (t.error === null ? '' : f.name(t.error)) },
-        ],
+        ].filter((column) => !without.includes(column.title)),
+    });
+}
+
+export function view({ parameters }) {
+    let filter = filterOf(parameters), cursors = [null], next = null, looking = null;
+    const controller = new AbortController();
+
+    const suggestions = h('datalist', { id: 'methods' });
+    const field = h('input', { type: 'search', id: 'search', 'aria-label': 'Search tasks', 'aria-describedby': 'search-help', list: 'methods', autocomplete: 'off', spellcheck: 'false', value: writeQuery({ ...filter, state: null }) });
+    const wrong = h('p', { class: 'said', hidden: true, role: 'alert' });
+    const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
+    const counted = h('span', { class: 'muted counted' }, 'Counts are of all tasks, not only of those that match.');
+    const progress = h('span', { class: 'muted', role: 'status' });
+    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Older ›');
+    const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
+
+    const bar = selectionBar({ picked: () => table.picked, conditions: () => (Object.keys(filter).length ? { ...filter } : { all: true }), words: () => writeQuery(filter), then: () => list.now() });
+    const table = tasksTable({
+        label: 'Tasks', pick: { name: (t) => t.id, changed: (chosen) => bar.draw(chosen) }, empty: 'No task matches, or there is none. `ergon task submit METHOD` leaves one.',
     });
 
     // A page of a narrow filter may come in many parts: the server looks at a bounded number of tasks for each request.
@@ -98,7 +105,7 @@ export function view({ parameters }) {
         cursors = [null];
         note(link('tasks', null, filter));
         drawChips();
-        drawActs();
+        bar.clear();
         followFeed();
         list.now();
     }
@@ -120,40 +127,21 @@ export function view({ parameters }) {
         chips.append(button);
         return { state, n, button };
     });
+    chips.append(counted);
     function drawChips() {
         // The server counts all tasks by state; of those that meet other conditions nobody knows how many there are.
-        const all = Object.keys(filter).every((name) => name === 'state');
-        const kept = all ? live.last?.info?.kept : null;
+        const kept = live.last?.info?.kept, some = Object.keys(filter).some((name) => name !== 'state');
+        counted.hidden = !some || !kept;
         for (const { state, n, button } of states) {
             const figure = state ? kept?.states?.[state] : kept?.held, on = (filter.state ?? '') === state;
             setText(n, figure === undefined ? '' : f.count(figure));
-            n.title = f.exact(figure);
+            setTitle(n, f.exact(figure));
             button.classList.toggle('on', on);
             button.setAttribute('aria-pressed', String(on));
         }
     }
 
-    // What applies to all tasks that match is counted first, and asked for.
-    const acts = h('div', { class: 'buttons' });
-    function drawActs() {
-        fill(acts, ACTS.map(([method, label, told, verb]) => actionButton({
-            label, method, danger: method === 'task.cancel', kind: 'quiet', title: 'counts them first, and asks',
-            params: () => [{ ...conditions(), dry_run: true }],
-            said: (counted) => (counted.matched ? `${f.plural(counted.matched, 'task matches', 'tasks match')}.` : 'No task matches.'),
-            then: async (counted) => {
-                if (!counted.matched) return;
-                const does = `${verb} ${f.plural(counted[told], 'task')}`;
-                if (!(await confirm(`${does}?`, { yes: does, no: counted[told] === 1 ? 'Keep it' : 'Keep them', danger: method === 'task.cancel', detail: writeQuery(filter) || 'all tasks that you may see' }))) return;
-                const did = await attempt(method, [conditions()]);
-                if (did) tell(`${f.plural(did[told], 'task')} ${told}.`);
-                list.now();
-            },
-        })));
-    }
-    const conditions = () => (Object.keys(filter).length ? { ...filter } : { all: true });
-
     drawChips();
-    drawActs();
     if (parameters.get('search')) queueMicrotask(() => field.focus());
 
     function update() {
@@ -163,11 +151,11 @@ export function view({ parameters }) {
     }
 
     return {
-        element: h('div', {}, heading('Tasks', null, acts),
+        element: h('div', {}, heading('Tasks'),
             h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search'), suggestions),
             h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
-            wrong, chips, list.said, onlyCard('Tasks', table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
-        title: 'Tasks', table, update, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
+            wrong, chips, list.said, onlyCard('Tasks', bar.element, table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
+        title: 'Tasks', table, update, back: bar.clear, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
         close: () => { letFeed(); controller.abort(); list.stop(); },
     };
 }

@@ -18,13 +18,11 @@ function offers(w, most) {
     return shown.map(f.name).join(', ') + (more > 0 ? ` and ${f.count(more)} more` : '');
 }
 
-export function view() {
-    const field = h('input', { type: 'search', 'aria-label': 'Workers of the method', autocomplete: 'off', spellcheck: 'false', onchange: () => list.now(), onsearch: () => list.now() });
-    const note = h('span', { class: 'muted', role: 'status' });
-    const then = () => list.now();
+/** Workers; `then()` is called once one was made quiet, or resumed. */
+export function workersTable(then, { empty = 'No worker is registered. `ergon worker --method NAME -- COMMAND` begins one.' } = {}) {
     const named = (w) => (w.name ? `${w.worker} (${f.name(w.name)})` : w.worker);
-    const table = makeTable({
-        label: 'Workers', key: (w) => w.worker, empty: 'No worker is registered. `ergon worker --method NAME -- COMMAND` begins one.', shade: (w) => (w.late ? 'stuck' : w.state === 'quiet' ? 'held' : ''),
+    return makeTable({
+        label: 'Workers', key: (w) => w.worker, empty, shade: (w) => (w.late ? 'stuck' : w.state === 'quiet' ? 'held' : ''),
         columns: [
             { title: 'worker', kind: 'id', text: (w) => w.worker },
             { title: 'name', text: (w) => f.name(w.name) },
@@ -46,6 +44,12 @@ export function view() {
             },
         ],
     });
+}
+
+export function view() {
+    const field = h('input', { type: 'search', 'aria-label': 'Workers of the method', autocomplete: 'off', spellcheck: 'false', onchange: () => list.now(), onsearch: () => list.now() });
+    const note = h('span', { class: 'muted', role: 'status' });
+    const table = workersTable(() => list.now());
     const list = lister({
         method: 'worker.list', table,
         ask: async () => {
