@@ -3,6 +3,7 @@ import asyncio
 import concurrent.futures
 import logging
 import os
+import queue
 import sys
 import threading
 import unittest
@@ -615,6 +616,114 @@ def hold_blocking():
             ergon.acquire("gpu", **options)
         check.assertEqual(ergon.event_set("e", 5), 41)
         check.assertEqual(ergon.event_wait("e"), (43, "v"))
+
+
+class Said(logging.Handler):
+    """What happens to connections, as callbacks and as log lines."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines, self.events = [], asyncio.Queue()
+        logger = logging.getLogger("ergon_client")
+        logger.addHandler(self)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+    def emit(self, record):
+        self.lines.append((record.levelname, record.getMessage()))
+
+    def callbacks(self):
+        return {"on_" + name: self.events.put_nowait for name in ("connect", "disconnect", "reconnect", "refused", "drained")}
+
+    async def next(self, url):
+        """The next event, and why."""
+        event = await self.events.get()
+        check.assertEqual(event.address, url)
+        return event.event, event.reason
+
+
+async def scripted(answer):
+    """A server that is none, and its URL: it answers each request with the message answer(number, method), and closes after a
+    notification."""
+    async def serve(reader, writer):
+        unpacker, message = msgpack.Unpacker(), [None]
+        while message[0] != 2 and (data := await reader.read(1 << 16)):
+            unpacker.feed(data)
+            for _, number, method, _ in unpacker:
+                message = answer(number, method)
+                writer.write(msgpack.packb(message))
+        writer.close()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    return server, "ergon://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+
+
+async def events():
+    """Each event, and what a refusal says, for programs and for people."""
+    said, nobody, guarded = Said(), os.environ["ERGON_NOBODY"], os.environ["ERGON_GUARDED"]
+    async with aio.Client(URL, backoff=(0.001, 0.01), **said.callbacks()) as ergon:
+        check.assertEqual(await said.next(URL), ("connect", None))
+        await asyncio.to_thread(ask_stage, "restart")
+        event, reason = await said.next(URL)
+        check.assertEqual(event, "disconnect")
+        check.assertTrue(reason)
+        while (event := await said.next(URL))[0] == "refused":
+            check.assertIn(event[1], ("connection refused", "No such file or directory", "the server closed it"))
+        check.assertEqual(event, ("reconnect", None))
+        check.assertEqual(await ergon.call("server.ping"), "pong")
+    check.assertEqual(await said.next(URL), ("disconnect", "the client closed it"))
+    lines = [(level, text.split(URL)[0]) for level, text in said.lines]
+    check.assertEqual((lines[0], lines[1]), (("INFO", "ergon: connected to "), ("WARNING", "ergon: lost the connection to ")))
+    check.assertEqual(lines[-2:], [("INFO", "ergon: connected to "), ("INFO", "ergon: closed the connection to ")])
+    said.lines.clear()
+    ergon = aio.Client(nobody, backoff=(0.001, 0.01), **said.callbacks())
+    waiting = asyncio.create_task(ergon.call("echo", 1, timeout=0.2))
+    for _ in range(3):
+        check.assertEqual(await said.next(nobody), ("refused", "connection refused"))
+    check.assertIn("connection refused", (await fails("TIMEOUT", waiting)).text)
+    await ergon.close()
+    check.assertEqual(said.lines, [("WARNING", f"ergon: no connection to {nobody}: connection refused; trying again")])  # once
+    said = Said()
+    ergon = aio.Client(guarded, token="wrong", **said.callbacks())
+    error = await fails("AUTH", ergon.call("echo", 1), ergon_client.Refused)
+    check.assertEqual(await said.next(guarded), ("refused", str(error)))
+    check.assertIn("the server refused the token: AUTH: ", said.lines[0][1])
+    await ergon.close()
+    await scripted_events()
+    await asyncio.to_thread(events_blocking, nobody)
+
+
+async def scripted_events():
+    said = Said()
+    server, url = await scripted(lambda number, _: [2, "server.closing", ["BUSY", "too many connections"]])
+    await fails("UNREACHABLE", aio.Client(url, **said.callbacks()).connect())
+    check.assertEqual(await said.next(url), ("refused", "BUSY: too many connections"))
+    check.assertEqual(said.lines, [])  # who connects gets it as an exception
+    server.close()
+    stopping = {"code": 9, "message": "DRAINING: the server is stopping"}
+    server, url = await scripted(lambda number, method: [1, number, stopping if method == "echo" else "NO_METHOD: ?", None])
+
+    def broken(event):
+        raise ValueError(event)
+    async with aio.Client(url, **{**said.callbacks(), "on_connect": broken}) as ergon:
+        check.assertEqual(said.lines[1], ("ERROR", "ergon: on_connect failed"))
+        await fails("DRAINING", ergon.call("echo", 1))
+        await fails("DRAINING", ergon.call("echo", 1))
+        check.assertEqual(await said.next(url), ("drained", "the server is stopping"))
+        check.assertEqual(said.lines[2], ("WARNING", f"ergon: {url} is stopping: the server is stopping"))
+    check.assertEqual((await said.next(url))[0], "disconnect")
+    server.close()
+
+
+def events_blocking(nobody):
+    told = queue.SimpleQueue()
+
+    async def refused(event):
+        told.put((event.event, event.reason))
+    ergon = ergon_client.Client(nobody, on_refused=refused)
+    with check.assertRaises(ergon_client.TimedOut):
+        ergon.call("echo", 1, timeout=timedelta(milliseconds=50))
+    check.assertEqual(told.get(timeout=50), ("refused", "connection refused"))
+    ergon.close()
 
 
 async def restart():

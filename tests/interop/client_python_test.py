@@ -36,6 +36,31 @@ class Python(clients.Clients, unittest.TestCase):
         found, = importlib.metadata.distributions(path=[INSTALLED])
         cls.VERSION = found.version
 
+    def test_who_does_not_close_ends_in_silence(self):
+        program = os.path.join(HERE, "client_python_exits.py")
+        for how in ("called", "freed", "calls_in_flight", "worker", "forked", "exit_code", "coroutine", "coroutine_worker", "open_loop",
+                    "closed_loop"):
+            with self.subTest(how):
+                environment = {**os.environ, "PYTHONPATH": INSTALLED, "ERGON_URL": self.unix}
+                ended = subprocess.run([sys.executable, program, how], env=environment, capture_output=True, text=True,
+                                       timeout=clients.LIMIT)
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                self.assertEqual(ended.stdout, "" if how == "exit_code" else "end\n")
+
+    def test_what_happens_to_the_connection_is_told(self):
+        with clients.socket.create_server(("127.0.0.1", 0)) as free:
+            nobody = "ergon://127.0.0.1:%d" % free.getsockname()[1]
+        path = os.path.join(self.folder, "told")
+        servers = [clients.Server(listen=("unix://" + path,))]
+        self.addCleanup(lambda: servers[-1].discard())
+
+        def act(_):
+            servers[-1].process.kill()
+            servers[-1].process.wait()
+            servers[-1].discard()
+            servers.append(clients.Server(listen=("unix://" + path,)))
+        self.play("events", "unix://" + path, act, nobody=nobody, guarded=self.guarded)
+
     def test_each_kind_of_time_and_task(self):
         self.play("times", self.unix)
 

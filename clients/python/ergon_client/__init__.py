@@ -6,7 +6,8 @@
 from . import aio
 from .blocking import Client, Task
 from .errors import Again, Broken, Cancelled, Closed, ErgonError, Permanent, Refused, RemoteError, TimedOut, Unreachable
+from .news import ConnectionEvent
 
-__all__ = ["Again", "Broken", "Cancelled", "Client", "Closed", "ErgonError", "Permanent", "Refused", "RemoteError", "Task",
-           "TimedOut", "Unreachable", "aio"]
+__all__ = ["Again", "Broken", "Cancelled", "Client", "Closed", "ConnectionEvent", "ErgonError", "Permanent", "Refused",
+           "RemoteError", "Task", "TimedOut", "Unreachable", "aio"]
 __version__ = "0.1.0"

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import random
 
+from .address import Address, reason_of
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split
 from . import sems
+from .news import News
 from .options import CALL, CRON, id_of, ids_of, schedule_of, shown, told
-from .protocol import Address, Session, Unsent
+from .protocol import OURS, Session, Unsent, background
 from .times import seconds_of, wait_of
 from .work import LEAVE, Worker, registration, signals_to
 
@@ -49,7 +51,11 @@ class Client:
     backoff         (least, most) seconds before a connection is tried again: doubled each time, half of it by chance
     in_flight       calls that are out at a time; further ones wait here for their turn
     message_max     bytes of one message from the server, which sends our work() no longer request
-    on_notification called with (method, params) for what the server pushes; without it the server is not asked to push
+    on_notification called with (method, params) for what the server pushes
+    on_connect, on_disconnect, on_reconnect, on_refused, on_drained
+                    called with a ConnectionEvent, on the event loop: the first connection is there; it is lost, or was closed;
+                    there is another; an attempt failed (with what the server said); the server is about to stop. The logger
+                    "ergon_client" has a line for each: a warning, or info if all is well.
 
     While there is no connection calls wait for one, as long as they have time. What was in flight when the connection
     broke ends as `Broken`, for it may have run; only what does no harm when it is asked twice is asked again: `wait`,
@@ -57,13 +63,16 @@ class Client:
     """
 
     def __init__(self, url, *, token=None, ca=None, cert=None, key=None, server_name=None, timeout=None,
-                 connect_timeout=10.0, backoff=(0.1, 10.0), in_flight=1000, message_max=32 << 20, on_notification=None):
+                 connect_timeout=10.0, backoff=(0.1, 10.0), in_flight=1000, message_max=32 << 20, on_notification=None,
+                 on_connect=None, on_disconnect=None, on_reconnect=None, on_refused=None, on_drained=None):
         self._address = Address(url, token, ca, cert, key, server_name)
         self._timeout, self._connect_timeout = wait_of(timeout), wait_of(connect_timeout, "connect_timeout")
         least, most = backoff
         self._backoff = seconds_of(least, "backoff"), seconds_of(most, "backoff")
         self._message_max = message_max
         self._on_notification = on_notification
+        self._news = News(url, {"connect": on_connect, "disconnect": on_disconnect, "reconnect": on_reconnect,
+                                "refused": on_refused, "drained": on_drained})
         self._calls = asyncio.Semaphore(in_flight)
         self._polls = asyncio.Semaphore(POLLS)
         self._closed = False
@@ -71,6 +80,8 @@ class Client:
         self._up = None  # the future of the next session, or of the one that is up
         self._tried = None  # an event: the first attempt is over, or the client closed
         self._failure = None  # how that went
+        self._asked_for = False  # connect() raises it
+        self._announced = None  # the session that on_connect or on_reconnect was called for
         self._worker = None  # who answers requests of the server
         self._spent = None  # the session of a worker that has ended, which offers no more
 
@@ -78,6 +89,7 @@ class Client:
 
     async def connect(self):
         """Connects now, and raises what prevents it: Unreachable, Refused. Without it the first call connects, and waits."""
+        self._asked_for = True
         self._start()
         try:
             await self._tried.wait()
@@ -107,6 +119,16 @@ class Client:
             self._worker.stop()
             await self._worker.serving.close(LEAVE)
 
+    async def leave(self):
+        """Closes it when the process ends: what runs here goes back to the server at once, and nobody is told."""
+        self._closed = True
+        if self._keeper is not None:
+            self._keeper.cancel()
+            if self._worker is not None:
+                await self._worker.serving.close(None)
+            if self._up.done():
+                await self._up.result().finish()
+
     async def __aenter__(self):
         return await self.connect()
 
@@ -119,7 +141,7 @@ class Client:
         if self._keeper is None:
             self._up = asyncio.get_running_loop().create_future()
             self._tried = asyncio.Event()
-            self._keeper = asyncio.create_task(self._keep())
+            self._keeper = background(self._keep())
 
     async def _keep(self):
         """Connects whenever there is no connection, as long as the client lives."""
@@ -128,6 +150,7 @@ class Client:
             try:
                 session = await self._open()
             except ErgonError as error:
+                self._news.refused(getattr(error, "reason", str(error)), self._asked_for and not self._tried.is_set())
                 if not self._tried.is_set():
                     self._failure = error
                 self._tried.set()
@@ -136,8 +159,12 @@ class Client:
             else:
                 self._tried.set()
                 attempt = 0
+                self._announced = session
                 if session.ended is None:
                     self._up.set_result(session)
+                    self._news.up()
+                else:
+                    self._news.refused(session.ended, False)
                 await session.over()
             await asyncio.sleep(pause(attempt, *self._backoff))
             attempt += 1
@@ -147,8 +174,8 @@ class Client:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 reader, writer = await self._address.dial()
-                session = Session(reader, writer, self._message_max, self._told, self._asked, self._down)
-                await session.introduce(self._address.token, self._on_notification is not None)
+                session = Session(reader, writer, self._message_max, self._told, self._asked, self._down, self._news.drained)
+                await session.introduce(self._address.token)
                 if self._worker is not None:
                     await self._worker.serving.begin(session)
                 return session
@@ -156,15 +183,21 @@ class Client:
             if session is not None:
                 session.drop()
             if isinstance(error, TimeoutError) and not isinstance(error, ErgonError):
-                error = f"no connection within {self._connect_timeout:g} s"
+                why = f"no connection within {self._connect_timeout:g} s"
+            elif isinstance(error, Unreachable):
+                why = error.text
             elif isinstance(error, ErgonError) or not isinstance(error, (OSError, UnicodeError)):
                 raise
-            raise Unreachable(f"{self._address.url}: {error}") from None
+            else:
+                why = reason_of(error)
+            raise Unreachable(f"{self._address.url}: {why}", why) from None
 
     def _down(self, session):
         """A session has ended: from now on calls wait for the next one."""
         if self._worker is not None:
             self._worker.serving.lost(session)
+        if session is self._announced:
+            self._news.down(session.ended, session.ended == OURS)
         if self._up.done() and not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
@@ -190,6 +223,8 @@ class Client:
     def _told(self, session, method, params):
         match method, params:
             case "worker.cancel", [call, why, *_] if self._worker is not None:
+                if why == "draining":
+                    session.drain("it takes back what its workers run")
                 self._worker.serving.told(session, call, why)
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
@@ -235,8 +270,8 @@ class Client:
             session = await asyncio.shield(self._up)
         try:
             await serving.begin(session)
-        except ErgonError:
-            session.drop()
+        except ErgonError as error:
+            session.drop(f"it does not take this worker: {error}")
 
     # ---- calls ----
 
@@ -270,7 +305,7 @@ class Client:
         except TimeoutError as error:
             if isinstance(error, ErgonError):
                 raise
-            raise TimedOut(what) from None
+            raise TimedOut(what, self._news.trouble) from None
 
     async def request(self, method, params=(), *, timeout=None, again=False):
         """Calls a method with a list of parameters. `again` says that it does no harm to ask twice: then it is asked again

@@ -2,36 +2,45 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
+import weakref
 
 from . import aio
 from .errors import Closed
 from .threads import Threads, signals_to
 
 
-class Client:
-    """A client of one server, for any number of threads, which share its connection. Its options are those of
-    `aio.Client`, its methods too, but they block. Use it by `with`, or call close() in the end. A process that forks makes
-    its client after that. `on_notification` is called on the client's own thread, and must not block."""
+LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
 
-    def __init__(self, url, **options):
+
+class Engine:
+    """The thread and the event loop of one client. It knows no Client, so that one that nobody closes can be freed."""
+
+    def __init__(self, url, options):
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="ergon-client", daemon=True)
+        self._thread = threading.Thread(target=self._main, name="ergon-client", daemon=True)
         self._gate = threading.Lock()  # what is given to the loop is given before it ends, or not at all
-        self._closing = False
+        self._closing = self._leaving = False
+        self._process = os.getpid()
         try:
-            self._client = aio.Client(url, **options)
+            self.client = aio.Client(url, **options)
         except BaseException:
             self._loop.close()
             raise
         self._thread.start()
 
-    def _run(self, work):
+    def _main(self):
+        self._loop.run_forever()
+        self._loop.close()
+
+    def run(self, work):
         """What a coroutine returns or raises; an interrupt of this thread (control-C) cancels it."""
         with self._gate:
             if self._closing:
                 work.close()
+                self._freeze()
                 raise Closed
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
@@ -39,6 +48,68 @@ class Client:
         except BaseException:
             future.cancel()
             raise
+        finally:
+            self._freeze()
+
+    def _freeze(self):
+        """When the process ends, threads of the background have nobody to tell it to."""
+        if self._leaving and threading.current_thread().daemon:
+            threading.Event().wait()
+
+    def soon(self, function):
+        with contextlib.suppress(RuntimeError):  # the client is closed
+            self._loop.call_soon_threadsafe(function)
+
+    def close(self):
+        """Returns when it has ended, whoever closes it."""
+        with self._gate:
+            is_first, self._closing = not self._closing, True
+        if is_first:
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    async def _end(self):
+        await self.client.close()
+        await settle()
+
+    def leave(self):
+        """Nobody closed the client: it was freed, or the process ends."""
+        with self._gate:
+            if self._closing or self._process != os.getpid():  # threads are not there in a process that was forked
+                return
+            self._closing = self._leaving = True
+        self._loop.call_soon_threadsafe(self._begin_to_leave)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(LEAVE)
+
+    def _begin_to_leave(self):
+        self._left = self._loop.create_task(self._leave())
+
+    async def _leave(self):
+        self._loop.set_exception_handler(lambda *_: None)
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.client.leave(), LEAVE)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.wait([*others, self._loop.create_future()], timeout=0.01) if others else None
+        self._loop.stop()
+
+
+class Client:
+    """A client of one server, for any number of threads, which share its connection. Its options are those of
+    `aio.Client`, its methods too, but they block. Use it by `with`, or call close() in the end. A process that forks makes
+    its client after that. Callbacks (`on_notification`, `on_connect`, ...) are called on the client's own thread, and must not
+    block."""
+
+    def __init__(self, url, **options):
+        self._engine = Engine(url, options)
+        self._client = self._engine.client
+        weakref.finalize(self, self._engine.leave)
+
+    def _run(self, work):
+        return self._engine.run(work)
 
     def connect(self):
         """As aio.Client.connect(); after a failure the client is closed."""
@@ -51,18 +122,7 @@ class Client:
 
     def close(self):
         """Ends the connection; calls of other threads end as Closed. Returns when it has ended, whoever closes it."""
-        with self._gate:
-            is_first, self._closing = not self._closing, True
-        if is_first:
-            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        if is_first:
-            self._loop.close()
-
-    async def _end(self):
-        await self._client.close()
-        await settle()
+        self._engine.close()
 
     def __enter__(self):
         return self.connect()
@@ -84,8 +144,7 @@ class Client:
 
     def stop(self):
         """As aio.Client.stop(), from any thread, also from a handler or a signal's."""
-        with contextlib.suppress(RuntimeError):  # the client is closed
-            self._loop.call_soon_threadsafe(self._client.stop)
+        self._engine.soon(self._client.stop)
 
     def request(self, method, params=(), *, timeout=None, again=False):
         """As aio.Client.request()."""

@@ -34,10 +34,11 @@ class Broken(ErgonError, ConnectionError):
 
 
 class Unreachable(ErgonError, ConnectionError):
-    """There is no connection, or no trust in it: nothing was sent."""
+    """There is no connection, or no trust in it: nothing was sent. `reason` says why, without the address."""
 
-    def __init__(self, why):
+    def __init__(self, why, reason=None):
         super().__init__("UNREACHABLE", why, retryable=True)
+        self.reason = why if reason is None else reason
 
 
 class Refused(ErgonError):
@@ -50,8 +51,8 @@ class Refused(ErgonError):
 class TimedOut(ErgonError, TimeoutError):
     """No answer within the time that the caller gave.  If the call was sent, the server was told to cancel it."""
 
-    def __init__(self, what):
-        super().__init__("TIMEOUT", f"no answer of {what} in time")
+    def __init__(self, what, why=None):
+        super().__init__("TIMEOUT", f"no answer of {what} in time" + (f": no connection: {why}" if why else ""))
 
 
 class Closed(ErgonError):

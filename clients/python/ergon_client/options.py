@@ -141,8 +141,8 @@ CHANGED: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
 
 CALL = frozenset(CallOptions.__annotations__)
 CRON = frozenset(CronOptions.__annotations__)
-AMBIGUOUS = ("{who} has no option 'timeout', which might mean either: attempt_timeout= ends an attempt of the task (deadline= the "
-             "whole task), answer_timeout= the wait of this client for the server's answer")
+AMBIGUOUS = ("{who} has no option 'timeout', which might mean either: attempt_timeout= ends an attempt of the task (deadline= "
+             "the whole task), answer_timeout= the wait of this client for the server's answer")
 
 
 def told(options: Mapping[str, Any], known: frozenset[str], who: str) -> dict[str, Any]:

@@ -1,76 +1,27 @@
 """One connection: messages to bytes and back, which answer belongs to which call, and who we are."""
 
 import asyncio
-import socket
-import ssl
+import contextlib
 from datetime import datetime, timedelta
-from urllib.parse import unquote, urlsplit
 
 import msgpack
 
+from .address import READ, reason_of
 from .errors import Broken, Refused, RemoteError, Unreachable, remote_error
 from .options import id_of
 from .times import moment_of, ms_of
 
 REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
-READ = 1 << 18  # bytes taken from the socket at a time
 IDS = 1 << 31
+DRAINING = 9  # the number of that error, which no handler can have
+OURS = "the client closed it"
 # Methods of the server itself, and those among them that carry values of others.
 OWN = ("task.", "cron.", "queue.", "sem.", "event.", "worker.", "connection.", "server.")
 CARRIERS = ("task.submit", "task.submit_many", "task.call", "cron.put", "event.set", "worker.partial")
-PORTS = {"ergon": 7466, "ergons": 7467}
 
 
 class Unsent(Exception):
     """The connection ended before the message went into it."""
-
-
-class Address:
-    """A URL, and what is needed to trust and to be trusted there."""
-
-    def __init__(self, url, token=None, ca=None, cert=None, key=None, server_name=None):
-        parts = urlsplit(url)
-        if parts.scheme == "unix" and parts.path and not parts.netloc:
-            self.path = unquote(parts.path)
-        elif parts.scheme in PORTS and parts.hostname:
-            self.path = None
-            self.host = parts.hostname
-            self.port = parts.port or PORTS[parts.scheme]
-        else:
-            raise ValueError(f"{url!r} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path")
-        self.url = url
-        self.token = token
-        self.tls = None
-        if parts.scheme == "ergons":
-            self.tls = tls_context(ca, cert, key)
-            self.server_name = server_name or self.host
-
-    async def dial(self):
-        """Streams to the server; OSError says why not."""
-        if self.path is not None:
-            return await asyncio.open_unix_connection(self.path, limit=READ)
-        tls = {"ssl": self.tls, "server_hostname": self.server_name} if self.tls else {}
-        reader, writer = await asyncio.open_connection(self.host, self.port, limit=READ, **tls)
-        keep_alive(writer.get_extra_info("socket"))
-        return reader, writer
-
-
-def tls_context(ca, cert, key):
-    """TLS 1.2 or later; the server's name must stand among the subjectAltNames, and a common name is none."""
-    context = ssl.create_default_context(cafile=ca)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.hostname_checks_common_name = False
-    if cert is not None:
-        context.load_cert_chain(cert, key)
-    return context
-
-
-def keep_alive(sock):
-    """A server whose machine has gone without a word is noticed after a minute, also where nobody sends."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def pack(message, default=None):
@@ -99,15 +50,22 @@ def as_dict(pairs):
         return {hashable(key): value for key, value in pairs}
 
 
+def background(work):
+    """A task of the client's own: nobody is told if its loop ends under it, since nobody waits for it then."""
+    task = asyncio.create_task(work)
+    task._log_destroy_pending = False
+    return task
+
+
 class Session:
     """A connection that is up.  All of it belongs to one event loop.
 
     `on_notification(session, method, params)` is called for each notification of the server, and `on_request(session, number,
-    method, params)` for each request, which it refuses by returning False.  `on_end(session)` is called once, when the connection
-    has ended, after all its calls have been failed.
+    method, params)` for each request, which it refuses by returning False.  `on_end(session)` is called once, when the
+    connection has ended, after all its calls have been failed; `on_drain(text)` once, when the server is about to stop.
     """
 
-    def __init__(self, reader, writer, message_max, on_notification, on_request, on_end):
+    def __init__(self, reader, writer, message_max, on_notification, on_request, on_end, on_drain):
         self.limits = {}  # as server.hello told them
         self.ended = None  # why, once it has
         self._reader, self._writer = reader, writer
@@ -116,20 +74,23 @@ class Session:
         self._last = 0
         self._message_max = message_max
         self._on_notification, self._on_request, self._on_end = on_notification, on_request, on_end
+        self._on_drain, self._draining = on_drain, False
+        self._closing = None  # why the server is about to close it
         self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
                                           object_pairs_hook=as_dict, max_buffer_size=message_max)
-        self._task = asyncio.create_task(self._receive())
+        self._task = background(self._receive())
 
-    async def introduce(self, token, push):
-        """Says how we want to be answered, and who we are.  Refused, or Unreachable."""
-        hello = {"errors": "map", "half_close": False, "push": push}
+    async def introduce(self, token):
+        """Says how we want to be answered, and who we are.  Refused, or Unreachable. With `push` the server tells why it
+        closes."""
+        hello = {"errors": "map", "half_close": False, "push": True}
         asked = [self.request("server.hello", [hello])]
         if token is not None:
             asked.append(self.request("server.auth", [token]))
         said, *accepted = await asyncio.gather(*asked, return_exceptions=True)
         for answer in (said, *accepted):
             if isinstance(answer, (Broken, Unsent)):
-                raise Unreachable(f"the connection ended at once: {self.ended}")
+                raise Unreachable(self.ended or "the connection ended at once")
         for answer in accepted:
             if isinstance(answer, RemoteError):
                 raise Refused(str(answer))
@@ -205,7 +166,7 @@ class Session:
     # ---- receiving ----
 
     async def _receive(self):
-        why = "the client closed it"
+        why = OURS
         try:
             while data := await self._reader.read(READ):
                 self._unpacker.feed(data)
@@ -213,7 +174,10 @@ class Session:
                     self._take(message)
             why = "the server closed it"
         except OSError as error:
-            why = str(error) or type(error).__name__
+            why = reason_of(error)
+        except GeneratorExit:  # freed with its loop: nobody is there who could be told
+            self.ended = why
+            raise
         except (ValueError, msgpack.exceptions.UnpackException) as error:
             why = f"the server does not speak MessagePack-RPC: {error or type(error).__name__}"
         finally:
@@ -231,35 +195,50 @@ class Session:
                 if error is None:
                     answer.set_result(result)
                 else:
-                    answer.set_exception(remote_error(error))
+                    self._fail(answer, remote_error(error))
             case [2, str() as method, list() as params]:
+                if method == "server.closing":
+                    self._closing = ": ".join(map(str, params))
                 asyncio.get_running_loop().call_soon(self._on_notification, self, method, params)  # what it raises is not ours
             case _:
                 raise ValueError(f"{repr(message)[:80]} is no message")
 
+    def _fail(self, answer, error):
+        answer.set_exception(error)
+        if error.code == "DRAINING" and error.number == DRAINING and "queue" not in error.text:  # a queue may drain alone
+            self.drain(error.text)
+
+    def drain(self, text):
+        """The server says that it is about to stop."""
+        if not self._draining and self.ended is None:
+            self._draining = True
+            self._on_drain(text)
+
     def _end(self, why):
         if self.ended is not None:
             return
-        self.ended = why
-        self._writer.transport.abort()
+        self.ended = self._closing or why
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._writer.transport.abort()
         calls, self._calls = self._calls, {}
         for answer in calls.values():
             if not answer.done():
-                answer.set_exception(Broken(why))
+                answer.set_exception(Broken(self.ended))
         self._on_end(self)
 
     async def over(self):
         """Returns when the connection has ended."""
         await asyncio.wait([self._task])
 
-    def drop(self):
+    def drop(self, why=OURS):
         """Ends it at once; calls in flight end as Broken."""
-        self._end("the client closed it")
+        self._end(why)
         self._task.cancel()
 
     async def finish(self):
         """Ends it when what was written has gone out, if the server reads that within a second."""
         if self.ended is None:
+            self._closing = OURS
             self._writer.close()
             await asyncio.wait([self._task], timeout=1)
         self.drop()

@@ -2,19 +2,17 @@
 
 import asyncio
 import inspect
-import logging
 import re
 import time
 
 from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
+from .news import log
 from .protocol import Unsent
 
 CODE = re.compile(r"[A-Z_][A-Z0-9_]{0,31}")
 TEXT = 4000  # characters of an error
 # Why a handler is cancelled whose task another worker shall have.
 HANDED_BACK = ("draining", "stopping")
-
-log = logging.getLogger("ergon_client")
 
 
 def error_text(error):
@@ -208,16 +206,17 @@ class Serving:
 
     async def close(self, wait):
         """Cancels what still runs, and gives it so many seconds. The tasks of handlers that go on are handed back, for another
-        worker, and nobody waits for these handlers any more."""
+        worker, and nobody waits for these handlers any more. None: the process ends, and nobody is told."""
         self._closed = True
         for contexts in self._open.values():
             for context in contexts:
                 context._cancel("stopping")
         if others := self._others():
-            await asyncio.wait(others, timeout=wait)
+            await asyncio.wait(others, timeout=wait or 0)
         for task in self._others():
             context = self._running[task]
-            log.warning("%r does not end, and nobody waits for it", context)
+            if wait is not None:
+                log.warning("%r does not end, and nobody waits for it", context)
             if not context._answered:
                 await self._answer(context, error_text(Again()), None)
             for each in (context._work, task):

@@ -34,7 +34,7 @@ import warnings
 
 import msgpack
 
-from . import aio, serving, simulated, threads
+from . import aio, news, simulated, threads
 
 __all__ = ["Found", "effect", "simulate"]
 
@@ -96,7 +96,7 @@ def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots
     if seeds < 1:
         raise ValueError("at least one seed has to run")
     with (tempfile.TemporaryDirectory() as folder, Program(path_of(scenario, folder), program, folder) as child,
-          simulated.system(serving.log), watched()):
+          simulated.system(news.log), watched()):
         for number in range(seed, seed + seeds):
             random.seed(number)
             one = Run(child, app, workers, slots, number)

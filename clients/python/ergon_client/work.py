@@ -6,7 +6,7 @@ import signal
 
 from .errors import Broken, ErgonError
 from .protocol import Unsent
-from .serving import Serving, log
+from .serving import Serving
 from .times import ms_of
 
 LEAVE = 5.0  # s that handlers which are cancelled have to end
@@ -42,9 +42,8 @@ class Worker:
         try:
             await session.request("worker.register", self._params)
         except (ErgonError, Unsent) as error:
-            if isinstance(error, (Broken, Unsent)) or error.retryable or self._registered:
-                log.warning("not registered: %s", error or session.ended)
-            elif not self._end.done():
+            is_lost = isinstance(error, (Broken, Unsent))
+            if not (is_lost or error.retryable or self._registered or self._end.done()):
                 self._end.set_exception(error)
             raise
         self._registered = True

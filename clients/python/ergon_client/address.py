@@ -1,0 +1,69 @@
+"""Where a server is, what is needed to trust it and to be trusted there, and why there is no way to it."""
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+from urllib.parse import unquote, urlsplit
+
+READ = 1 << 18  # bytes taken from the socket at a time
+PORTS = {"ergon": 7466, "ergons": 7467}
+
+
+class Address:
+    """A URL, and what is needed to trust and to be trusted there."""
+
+    def __init__(self, url, token=None, ca=None, cert=None, key=None, server_name=None):
+        parts = urlsplit(url)
+        if parts.scheme == "unix" and parts.path and not parts.netloc:
+            self.path = unquote(parts.path)
+        elif parts.scheme in PORTS and parts.hostname:
+            self.path = None
+            self.host = parts.hostname
+            self.port = parts.port or PORTS[parts.scheme]
+        else:
+            raise ValueError(f"{url!r} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path")
+        self.url = url
+        self.token = token
+        self.tls = None
+        if parts.scheme == "ergons":
+            self.tls = tls_context(ca, cert, key)
+            self.server_name = server_name or self.host
+
+    async def dial(self):
+        """Streams to the server; OSError says why not."""
+        if self.path is not None:
+            return await asyncio.open_unix_connection(self.path, limit=READ)
+        tls = {"ssl": self.tls, "server_hostname": self.server_name} if self.tls else {}
+        reader, writer = await asyncio.open_connection(self.host, self.port, limit=READ, **tls)
+        keep_alive(writer.get_extra_info("socket"))
+        return reader, writer
+
+
+def tls_context(ca, cert, key):
+    """TLS 1.2 or later; the server's name must stand among the subjectAltNames, and a common name is none."""
+    context = ssl.create_default_context(cafile=ca)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    if cert is not None:
+        context.load_cert_chain(cert, key)
+    return context
+
+
+def keep_alive(sock):
+    """A server whose machine has gone without a word is noticed after a minute, also where nobody sends."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def reason_of(error):
+    """Why there is no connection, for people."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in text:
+        return "connection refused"
+    if isinstance(error, (ssl.SSLError, socket.gaierror)) or not getattr(error, "errno", None):
+        return text
+    return os.strerror(error.errno)
