@@ -81,6 +81,7 @@ enum completion_kind completion_kind_of_argument(const char *command, int positi
         {"cron delete", KIND_CRONS, 0, -1},
         {"cron pause", KIND_CRONS, 0, -1},
         {"cron resume", KIND_CRONS, 0, -1},
+        {"cron run", KIND_CRONS, 0, -1},
         {"worker quiet", KIND_WORKERS, 0, -1},
         {"worker resume", KIND_WORKERS, 0, -1},
         {"connection kill", KIND_CONNECTIONS, 0, -1},
