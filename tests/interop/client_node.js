@@ -2,10 +2,18 @@
 'use strict';
 
 const assert = require('assert');
+const { execFile } = require('child_process');
 const crypto = require('crypto');
 const { EventEmitter, once } = require('events');
+const fs = require('fs');
+const net = require('net');
+const os = require('os');
 const readline = require('readline');
-const { Again, Client, Ext, ErgonError, Permanent, connect } = require('ergon-client');
+const { promisify } = require('util');
+const ergonClient = require('ergon-client');
+const { encode, Scanner } = require('ergon-client/lib/msgpack');
+const { KINDS } = require('ergon-client/lib/options');
+const { Again, Client, Ext, ErgonError, Permanent, connect } = ergonClient;
 
 const { ERGON_URL: URL, ERGON_CA: ca, ERGON_TOKEN: token, ...env } = process.env;
 
@@ -38,7 +46,252 @@ async function using(options, use) {
     await ergon.close();
 }
 
+/** A server that plays as answer(method, params) says: [error, result], or null to close after `last`. */
+async function playing(answer, use, last = null) {
+    const server = net.createServer((socket) => {
+        const scanner = new Scanner(1 << 20);
+        socket.on('error', () => {});
+        if (last !== null) socket.end(encode(last));
+        else socket.on('data', (bytes) => {
+            for (const [, id, method, params] of scanner.feed(bytes)) socket.write(encode([1, id, ...answer(method, params)]));
+        });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    await use(`ergon://127.0.0.1:${server.address().port}`);
+    server.close();
+}
+
+/** What a client tells from now on: [event, reason], and next(event) waits for one of that name. */
+function listenTo(client) {
+    const [heard, waiting] = [[], new Map()];
+    for (const name of ['connect', 'disconnect', 'reconnect', 'refused', 'drained'])
+        client.on(name, ({ address, reason }) => {
+            assert.ok(address.includes('://'));
+            heard.push([name, reason]);
+            waiting.get(name)?.(reason);
+        });
+    return { heard, next: (name) => new Promise((resolve) => waiting.set(name, resolve)) };
+}
+
+const memory = (lines = []) => ({
+    lines,
+    ...Object.fromEntries(['info', 'warn', 'error'].map((level) => [level, (line) => lines.push(`${level} ${line}`)])),
+});
+
 const scenarios = {
+    times: () =>
+        using({}, async (ergon) => {
+            // An attempt's timeout ends it, and no other time does.
+            for (const attemptTimeout of [20, '20ms']) {
+                const task = await ergon.submit('sleep', ['60s'], { attemptTimeout });
+                const error = await fails('DEADLINE', task.wait({ timeout: '30s' }));
+                assert.deepStrictEqual([error.remote, error.data.state], [true, 'failed']);
+            }
+            await fails('DEADLINE', ergon.call('sleep', ['60s'], { attemptTimeout: '20ms', timeout: '30s' }));
+            // The client's own, in each way.
+            for (const timeout of [20, '20ms', '0.02s', new Date(Date.now() + 20)])
+                assert.strictEqual((await fails('TIMEOUT', ergon.call('sleep', ['60s'], { timeout }))).remote, false);
+            // Durations and moments of a task.
+            const at = new Date(Date.now() + 3600000);
+            for (const when of [at, at.getTime(), at.toISOString()])
+                assert.strictEqual((await (await ergon.submit('echo', [1], { at: when })).get()).due, at.getTime());
+            for (const delay of [3600000, '1h', '60m']) {
+                const { due, created } = await (await ergon.submit('echo', [1], { delay })).get();
+                assert.ok(Math.abs(due - created - 3600000) < 1000);
+            }
+            for (const deadline of [3600000, '1h', at]) {
+                const task = await ergon.submit('echo', [1], { delay: '2h', deadline });
+                assert.ok(Math.abs((await task.get()).deadline - at.getTime()) < 60000);
+            }
+            await ergon.submit('echo', [1], { keep: '1m', keepSize: 10, backoff: '2s', backoffMax: 5000, rate: { key: 'r', max: 9, per: '1s' } });
+            // Tasks.
+            const first = await ergon.submit('echo', ['first']);
+            const second = await ergon.submit('echo', ['second'], { after: [first], afterAny: first });
+            const third = await ergon.submit('echo', ['third'], { after: first.id });
+            assert.deepStrictEqual((await ergon.wait([first, second.id, third])).ended.map((t) => t.result), ['first', 'second', 'third']);
+            assert.strictEqual((await ergon.wait(second)).ended[0].result, 'second');
+            assert.strictEqual((await collect(ergon.watch(first))).at(-1).event, 'done');
+            assert.strictEqual(ergon.task(first).id, first.id);
+            // Permits, events, crons.
+            const hold = await ergon.acquire('times', { of: 1, wait: '1s', grace: '2s', ttl: '1m' });
+            await fails('DEADLINE', ergon.acquire('times', { wait: '10ms' }));
+            await fails('DEADLINE', ergon.acquire('times', { wait: new Date(Date.now() + 10) }));
+            await hold.release();
+            await fails('TIMEOUT', ergon.eventWait('times', { timeout: '10ms' }));
+            for (const schedule of [3600000, 'every 1h', '@hourly'])
+                await ergon.cronPut('times', schedule, 'echo', [1], { attemptTimeout: '5s', jitter: 1000, catchUp: 'one' });
+            const [cron] = (await ergon.call('cron.list')).filter(({ name }) => name === 'times');
+            assert.strictEqual(cron.schedule, '@hourly');
+            await ergon.call('cron.delete', ['times']);
+            assert.strictEqual(new Again('5s').message, 'AGAIN: 5000ms');
+            // What is wrong says what to use.
+            const wrong = async (promise, text, kind = TypeError) => {
+                const error = await promise.then(() => assert.fail(`no error: ${text}`), (e) => e);
+                assert.ok(error instanceof kind, error);
+                assert.match(error.message, text);
+            };
+            await wrong(ergon.submit('echo', [1], { timeout: 5 }), /attemptTimeout ends an attempt.*answerTimeout/);
+            await wrong(ergon.submitMany([['echo', [1], { timeout: 5 }]]), /attemptTimeout/);
+            await wrong(ergon.call('echo', [1], { prioritee: 5 }), /no option 'prioritee'; did you mean 'priority'/);
+            await wrong(ergon.submit('echo', [1], { attempt_timeout_ms: 5 }), /no option 'attempt_timeout_ms'/);
+            await wrong(ergon.call('echo', [1], { answerTimeout: 5 }), /use timeout/);
+            await wrong(ergon.wait([first], { anny: true }), /did you mean 'any'/);
+            await wrong(ergon.submit('echo', [1], { delay: '5' }), /delay: '5' is no duration; write '500ms', '5s'/);
+            await wrong(ergon.submit('echo', [1], { delay: at }), /delay is a duration, not a Date/);
+            await wrong(ergon.submit('echo', [1], { delay: -1 }), /delay must be from 0/, RangeError);
+            await wrong(ergon.submit('echo', [1], { delay: NaN }), /delay must be from 0/, RangeError);
+            await wrong(ergon.submit('echo', [1], { at: Date.now() / 1000 }), /Unix milliseconds, as of Date.now/, RangeError);
+            await wrong(ergon.submit('echo', [1], { after: [7] }), /a Task or its id/);
+            await wrong(ergon.acquire('times', { permitz: 1 }), /did you mean 'permits'/);
+            await wrong(ergon.work({}, { slot: 1 }), /did you mean 'slots'/);
+            assert.throws(() => new Client(URL, { tocken: 'x' }), /did you mean 'token'/);
+            assert.throws(() => new Client(URL, { backoff: 100 }), /backoff is the least and the most/);
+            assert.throws(() => new Client(URL, { log: {} }), /log has no info/);
+        }),
+
+    thousands: () =>
+        using({}, async (ergon) => {
+            const tasks = await ergon.submitMany(Array.from({ length: 3000 }, (_, i) => ['echo', [i]]));
+            const { ended, open } = await ergon.wait(tasks);
+            assert.deepStrictEqual([ended.map(({ result }) => result).sort((a, b) => a - b), open], [[...Array(3000).keys()], []]);
+            const never = await ergon.submitMany(Array.from({ length: 2500 }, () => ['echo', [0]]), { delay: '1h' });
+            const last = await ergon.submit('echo', ['last']);
+            const answer = await ergon.wait([...never, last], { any: true });
+            assert.deepStrictEqual(answer.ended.map(({ result }) => result), ['last']);
+            assert.deepStrictEqual(answer.open, never.map(({ id }) => id));
+            await fails('TIMEOUT', ergon.wait(never, { timeout: 50 }));
+            await fails('NOT_FOUND', ergon.wait([...never, 't0000000000001']));
+            assert.deepStrictEqual(await ergon.wait([]), { ended: [], open: [] });
+            await Promise.all(never.map((task) => task.cancel()));
+        }),
+
+    news: async () => {
+        const log = memory();
+        const ergon = await connect(URL, { backoff: [1, 10], log });
+        const plain = new Client(URL, { backoff: [1, 10] }); // its lines go to standard error
+        const { heard, next } = listenTo(ergon);
+        await Promise.all([ergon.call('echo', [1]), plain.call('echo', [1])]);
+        assert.deepStrictEqual(heard, [['connect', null]]);
+        const [refused, otherRefused] = [next('refused'), once(plain, 'refused')];
+        await askStage('kill');
+        assert.match(await refused, /^connect (ECONNREFUSED|ENOENT) /);
+        await otherRefused;
+        const [back, otherBack] = [next('reconnect'), once(plain, 'reconnect')];
+        await askStage('restart');
+        await Promise.all([back, otherBack]);
+        await plain.close();
+        const { length } = heard;
+        assert.deepStrictEqual(heard[1], ['disconnect', 'the server closed it']);
+        assert.ok(heard.slice(2, length - 1).every(([name]) => name === 'refused'));
+        assert.deepStrictEqual(heard[length - 1], ['reconnect', null]);
+        // A server that stops.
+        const drained = next('drained');
+        const gone = next('disconnect');
+        const begun = new EventEmitter();
+        const working = ergon.work({ hold: () => (begun.emit('it'), drained) }, { signals: false });
+        const held = once(begun, 'it');
+        while (await ergon.submit('hold').then(() => false, ({ code }) => code === 'NO_METHOD')); // until it is registered
+        await held;
+        await askStage('stop');
+        let isDrained = false;
+        drained.then(() => (isDrained = true));
+        while (!isDrained) await ergon.call('echo').catch(() => {}); // a worker's requests are answered until it is done
+        assert.match(await drained, /^DRAINING: /);
+        await gone;
+        ergon.stop();
+        await working;
+        await ergon.close();
+        const lines = log.lines.map((line) => line.replaceAll(URL, 'URL'));
+        assert.strictEqual(lines[0], 'info ergon: connected to URL');
+        assert.strictEqual(lines[1], 'warn ergon: lost the connection to URL: the server closed it; connecting again');
+        assert.match(lines[2], /^warn ergon: no connection to URL: connect .*; trying again$/);
+        assert.ok(lines.some((line) => /^warn ergon: connected to URL again, after \d+\.\d s$/.test(line)));
+        assert.ok(lines.some((line) => /^warn ergon: URL is stopping: DRAINING: /.test(line)));
+        // What a refusal says: of a token, and of a server that is full.
+        const wrong = new Client(env.ERGON_GUARDED, { token: 'wrong', log: false });
+        const denied = listenTo(wrong).next('refused');
+        await fails('AUTH', wrong.connect());
+        assert.match(await denied, /^AUTH: the server refused the token: AUTH: /);
+        await playing(null, async (url) => {
+            const late = new Client(url, { log: memory() });
+            const full = listenTo(late).next('refused');
+            assert.match((await fails('UNREACHABLE', late.connect())).text, /BUSY: too many connections/);
+            assert.strictEqual(await full, 'BUSY: too many connections');
+        }, [2, 'server.closing', ['BUSY', 'too many connections']]);
+    },
+
+    /** Programs that do not close their client. */
+    silent: async () => {
+        const run = async (code) => {
+            const program = `const { connect, Client } = require('ergon-client'); ${code}`;
+            const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', program], { timeout: 30000 });
+            assert.strictEqual(stderr, '');
+            return stdout;
+        };
+        const url = JSON.stringify(URL);
+        assert.strictEqual(await run(`connect(${url}).then(async (c) => { console.log(await c.call('echo', [7])); c.unref(); })`), '7\n');
+        assert.strictEqual(await run(`connect(${url}).then(async (c) => {
+            c.call('sleep', ['60s']); c.submit('sleep', ['1ms']).then((t) => t.wait()); await c.call('echo', [1]); process.exit(0); })`), '');
+        assert.strictEqual(await run(`new Client(${url}).unref()`), '');
+        // An open connection keeps the process alive: else the timer, which does not, would never fire.
+        const kept = await run(`connect(${url}).then(() => setTimeout(() => { console.log('kept'); process.exit(0); }, 20).unref())`);
+        assert.strictEqual(kept, 'kept\n');
+        const nobody = JSON.stringify(`unix://${os.tmpdir()}/there-is-no-ergon`);
+        assert.strictEqual(await run(`const c = new Client(${nobody}, { log: false }).unref(); c.call('echo').catch(() => {});`), '');
+    },
+
+    /** Classes have the methods that client.d.ts names, and no others; options are those that are taken. */
+    types: async () => {
+        const text = fs.readFileSync(env.ERGON_TYPES, 'utf8').replace(/\/\*\*[^]*?\*\//g, '');
+        const bodies = (kind) => new Map([...text.matchAll(new RegExp(`^(?:export )?${kind} (\\w+)(.*?) \\{\\n([^]*?)^\\}`, 'gm'))].map(
+            ([, name, base, body]) => [name, { base, members: [...body.matchAll(/^    (?:readonly )?(\w+)/gm)].map(([, member]) => member) }]));
+        const [classes, interfaces] = [bodies('class'), bodies('interface')];
+        const exported = [...classes.keys(), ...[...text.matchAll(/^export function (\w+)/gm)].map(([, name]) => name)];
+        assert.deepStrictEqual(exported.filter((name) => name !== 'Context').sort(), Object.keys(ergonClient).sort());
+        for (const [name, { members }] of classes) {
+            const made = ergonClient[name]?.prototype;
+            if (!['Client', 'Task'].includes(name)) continue;
+            const methods = Object.getOwnPropertyNames(made).filter((one) => one !== 'constructor');
+            const named = [...new Set(members)].filter((one) => !['constructor', 'on', 'once', 'off', 'id', 'said'].includes(one));
+            assert.deepStrictEqual(named.sort(), methods.sort(), name);
+        }
+        const options = (name) => {
+            const { base, members } = interfaces.get(name);
+            const more = [...base.matchAll(/\w+/g)].map(([word]) => word).filter((word) => interfaces.has(word));
+            return [...new Set([...members, ...more.flatMap(options)])].sort();
+        };
+        assert.deepStrictEqual(options('TaskOptions'), Object.keys(KINDS.task).sort());
+        assert.deepStrictEqual(options('CronOptions'), Object.keys(KINDS.cron).sort());
+        assert.deepStrictEqual(options('GetOptions'), [...Object.keys(KINDS.get), 'timeout', 'signal'].sort());
+        const { OPTIONS } = Client;
+        assert.deepStrictEqual(options('ClientOptions'), [...OPTIONS.client].sort());
+        assert.deepStrictEqual(options('CallOptions'), [...OPTIONS.call].sort());
+        assert.deepStrictEqual(options('WorkOptions'), [...OPTIONS.work].sort());
+        assert.deepStrictEqual(options('SemOptions'), [...OPTIONS.sem].sort());
+    },
+
+    /** A server that knows no `host` is asked without; what the caller asks for is not left out. */
+    older: async () => {
+        const registered = [];
+        const answer = (method, [, options]) => {
+            if (method !== 'worker.register') return [null, {}];
+            registered.push(Object.keys(options));
+            const strange = ['host', 'secret'].find((name) => name in options);
+            return strange ? [`BAD_PARAMS: unknown option "${strange}"`, null] : [null, { worker: 'w1' }];
+        };
+        await playing(answer, async (url) => {
+            const ergon = await connect(url, { log: false });
+            const working = ergon.work({ echo: () => 1 }, { signals: false });
+            while (registered.length < 2) await ergon.call('echo');
+            ergon.stop();
+            await working;
+            assert.ok(registered[0].includes('host') && !registered[1].includes('host'));
+            const error = await fails('BAD_PARAMS', ergon.work({ echo: () => 1 }, { secret: true, lease: '5s', grace: '1s', signals: false }));
+            assert.match(error.text, /secret/);
+            await ergon.close();
+        });
+    },
+
     values: () =>
         using({}, async (ergon) => {
             const numbers = [0, 1, 31, 32, 33, 127, 128, 129, 255, 256, 32768, 32769, 65535, 65536, 2 ** 31, 2 ** 31 + 1, 2 ** 32 - 1,
@@ -77,7 +330,7 @@ const scenarios = {
             for (const timeout of [2 ** 31, Infinity])
                 assert.strictEqual(await ergon.call('sleep', ['50ms'], { timeout }).then(() => 'slept'), 'slept');
             await fails('BAD_PARAMS', ergon.call('sum', ['three']));
-            await fails('BAD_PARAMS', ergon.call('echo', [], { prioritee: 1 }));
+            await fails('BAD_PARAMS', ergon.call('echo', [], { priority: 11 }));
             await fails('DEADLINE', ergon.call('sleep', ['60s'], { deadline: 20 }));
             await fails('NOT_FOUND', ergon.task('t0000000000001').wait());
             let task = await ergon.submit('fail', ['NO_SPACE', 'the disk is full']);

@@ -31,6 +31,7 @@ def install():
 class Node(clients.Clients, unittest.TestCase):
     ENVIRONMENT = {"NODE_PATH": MODULES, "NODE_OPTIONS": "--trace-warnings --unhandled-rejections=strict"}
     COMMAND = ("node", os.path.join(HERE, "client_node.js"))
+    TRACED = r"^TypeError: no luck\n +at .*\n"
     WORKER, CALLER = (("node", os.path.join(clients.SOURCE, "clients", "node", f"example_{what}.js"))
                       for what in ("worker", "caller"))
 
@@ -50,6 +51,55 @@ class Node(clients.Clients, unittest.TestCase):
         for scenario in ("errors", "cancel", "many", "watch"):
             with self.subTest(scenario):
                 self.assertEqual(self.play(scenario, self.unix), "")
+
+    def test_times_and_options(self):
+        self.play("times", self.unix)
+
+    def test_more_tasks_than_the_server_waits_for_at_a_time(self):
+        self.play("thousands", self.unix)
+
+    def test_a_client_that_is_not_closed_is_silent(self):
+        self.play("silent", self.unix)
+
+    def test_the_types_name_what_there_is(self):
+        self.play("types", self.unix, types=os.path.join(MODULES, "ergon-client", "lib", "client.d.ts"))
+
+    def test_an_older_server_is_not_told_the_host(self):
+        self.play("older", self.unix)
+
+    def test_events_and_lines_of_the_connection(self):
+        folder = clients.scratch(self.addCleanup)
+        url, path = "unix://" + os.path.join(folder, "socket"), os.path.join(folder, "ergond.yaml")
+        with open(path, "w") as f:
+            f.write(f"listen: [{{url: '{url}', allow: ['*', 'worker.offer.*']}}]\n")
+        servers = [clients.Server("--config", path, listen=())]
+        self.addCleanup(lambda: servers[-1].discard())
+
+        def act(what):
+            process = servers[-1].process
+            if what == "stop":
+                process.terminate()
+                return
+            process.kill()
+            process.wait()
+            if what == "restart":
+                servers[-1].discard()
+                servers.append(clients.Server("--config", path, listen=()))
+
+        said = self.play("news", url, act, guarded=self.guarded)
+        lines = [line for line in said.splitlines() if line.startswith("ergon: ")]
+        for wanted in ("lost the connection to unix://", "no connection to unix://", "connected to unix://"):
+            self.assertEqual(sum(line.startswith("ergon: " + wanted) for line in lines), 1, said)
+
+    def test_installing_writes_nothing_into_the_tree(self):
+        """By the commands of docs/clients.md, and of README.md."""
+        place = clients.scratch(self.addCleanup)
+        source = clients.copy("node")
+        before = clients.files(source)
+        npm("pack", source, cwd=place)
+        npm("install", *glob.glob(os.path.join(place, "*.tgz")), cwd=place)
+        npm("install", "--install-links", source, cwd=place)
+        self.assertEqual(clients.files(source), before)
 
 
 if __name__ == "__main__":

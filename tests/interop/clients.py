@@ -2,8 +2,9 @@
 back, one that sends rubbish.  Each language has a program that plays a scenario by name; it asserts, and ends with 0.
 
 What a program prints is shown when it fails; on a line `restart` the server is killed and started again, on a line `kill` only
-killed, and a line on its standard input says that this is done.
+killed, on a line `stop` told to stop, and a line on its standard input says that this is done.
 """
+import glob
 import os
 import re
 import shutil
@@ -48,6 +49,11 @@ def copy(name, leave=()):
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(os.path.join(SOURCE, "clients", name), place, ignore=shutil.ignore_patterns("__pycache__", *leave))
     return place
+
+
+def files(place):
+    """What stands in a folder: paths, and when they were written."""
+    return sorted((path, os.stat(path).st_mtime_ns) for path in glob.glob(os.path.join(place, "**"), recursive=True))
 
 
 def nameless(folder):
@@ -142,6 +148,7 @@ class Peer:
         self.sock = sock
         self.sock.settimeout(LIMIT)
         self.unpacker = msgpack.Unpacker(raw=False, max_buffer_size=1 << 26)
+        self.traceback = self.host = None
 
     def say(self, *messages):
         self.sock.sendall(b"".join(map(msgpack.packb, messages)))
@@ -157,10 +164,16 @@ class Peer:
             self.unpacker.feed(got)
 
     def answers(self, count):
-        """So many answers, as they come: (id, error, result)."""
+        """So many answers, as they come: (id, error, result). Of an error that has a traceback this is kept, and its text taken."""
         heard = [self.hear() for _ in range(count)]
         assert all(m is not None and m[0] == 1 for m in heard), heard
-        return [tuple(m[1:]) for m in heard]
+        answers = []
+        for _, number, error, result in heard:
+            if isinstance(error, dict):
+                self.traceback = error.pop("traceback", None)
+                error = "{code}: {message}".format(**error)
+            answers.append((number, error, result))
+        return answers
 
     def ask(self, number, method, *params, **told):
         """A request, whose last parameter is the context."""
@@ -186,6 +199,7 @@ class Peer:
             kind, number, method, params = self.hear()
             assert kind == 0, (kind, number, method, params)
             if method == "worker.register":
+                self.host = params[1].pop("host", None)
                 self.say([1, number, error, None if error else {"worker": "w1"}])
                 return [sorted(params[0]), *params[1:]]
             self.say([1, number, "NO_METHOD: what is that?", None])
@@ -212,6 +226,7 @@ class Asker:
         self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.fault = None
         self.registered = []
+        self.traced = None  # the host of the worker, and the traceback of `raise`
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
 
@@ -257,6 +272,7 @@ class Asker:
         assert peer.asked(2, "fail", "NO_SPACE", "disk full") == ("NO_SPACE: disk full", None)
         error, _ = peer.asked(3, "raise")
         assert error.startswith("FAILED: ") and "no luck" in error, error
+        self.traced = (peer.host, peer.traceback)
         error, _ = peer.asked(4, "odd")
         assert error.startswith("INTERNAL: "), error
         assert peer.asked(5, "again", 1500) == ("AGAIN: 1500ms", None)
@@ -407,6 +423,7 @@ class Clients:
     VERSION = ""
     ENVIRONMENT = {}
     SERVING = ("serve",)  # scenarios
+    TRACED = None  # what is found in the traceback of a handler that raised; None: the package sends none
     HOLDING = ("hold",)
     WORKER, CALLER = (), ()  # the words that run the examples
 
@@ -438,7 +455,7 @@ class Clients:
         with program:
             for line in program.stdout:
                 said.append(line)
-                if line.strip() in ("restart", "kill"):
+                if line.strip() in ("restart", "kill", "stop"):
                     act(line.strip())
                     program.stdin.write("done\n")
                     program.stdin.flush()
@@ -507,6 +524,10 @@ class Clients:
                     if asker.fault is not None:
                         raise asker.fault
                 self.assertEqual(asker.registered, [asker.REGISTRATION] * 3)
+                if self.TRACED:
+                    host, traceback = asker.traced
+                    self.assertEqual(host, socket.gethostname())
+                    self.assertRegex(traceback, self.TRACED)
 
     def test_permits_and_events_between_clients(self):
         self.play("share", self.unix)

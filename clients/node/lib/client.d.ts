@@ -1,5 +1,23 @@
 /** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
 
+import { EventEmitter } from 'events';
+
+/** A number of milliseconds, as of setTimeout(), or a text with its unit: "500ms", "5s", "10m", "2h", "7d". Everywhere. */
+export type Duration = number | string;
+/** The same, or the moment at which it is over. */
+export type Until = Duration | Date;
+/** A moment: a Date, Unix milliseconds as of Date.now(), or RFC 3339 with an offset. */
+export type Moment = Date | number | string;
+/** A task, or its id. */
+export type TaskId = Task | string;
+
+/** What console has. */
+export interface Log {
+    info(line: any): void;
+    warn(line: any): void;
+    error(line: any): void;
+}
+
 export interface ClientOptions {
     /** Who we are, where the listener asks for one. */
     token?: string;
@@ -10,30 +28,98 @@ export interface ClientOptions {
     key?: string;
     /** What the server's certificate must name among its subjectAltNames; default: the host of the URL. */
     serverName?: string;
-    /** Milliseconds for calls that give none; default: no limit. */
-    timeout?: number;
-    /** Milliseconds for connection, TLS and token together; 10000. */
-    connectTimeout?: number;
-    /** Least and most ms before a connection is tried again: doubled each time, half of it by chance; [100, 10000]. */
-    backoff?: [number, number];
+    /** Of calls that give none; default: no limit. */
+    timeout?: Duration | null;
+    /** For connection, TLS and token together; "10s". */
+    connectTimeout?: Duration | null;
+    /** Least and most before a connection is tried again: doubled each time, half of it by chance; ["100ms", "10s"]. */
+    backoff?: [Duration, Duration];
     /** Calls that are out at a time; further ones wait for their turn; 1000. */
     inFlight?: number;
     /** Bytes of one message from the server, which sends our worker no longer request; 32 MiB. */
     messageMax?: number;
     /** Called for what the server pushes; without it the server is not asked to push. */
     onNotification?: (method: string, params: any[]) => void;
+    /**
+     * Takes a line for each event of the connection, and what handlers throw: console, or what is like it; false: nothing does.
+     * Default: lines of what went wrong, and that it is right again, on standard error. What is refused for the same reason again
+     * and again has a line in 30 s. The refusal with which connect() fails has none.
+     */
+    log?: Log | false | null;
 }
 
 export interface CallOptions {
-    /** Milliseconds; then the call fails with TIMEOUT, and the server is told to cancel it. */
-    timeout?: number;
+    /** How long the caller waits. Then it fails with TIMEOUT, and the server is told to cancel it; null: without a limit. */
+    timeout?: Until | null;
     /** Cancels the call, also in the server; it fails with the signal's reason. */
     signal?: AbortSignal;
 }
 
-/** Options of task.submit and task.call: deadline, priority, retries, key, ... */
-export interface TaskOptions extends CallOptions {
-    [option: string]: any;
+/** Of a submission. */
+export interface SubmitOwn {
+    /** How long this client waits for the answer to the submission; default: the client's timeout. */
+    answerTimeout?: Until | null;
+    signal?: AbortSignal;
+}
+
+/** Options of a cron's tasks, and of any. The server's own spelling, such as keep_size, is taken, too, but for its `timeout`. */
+interface CommonOptions {
+    /** Ends one attempt, from the begin of its handler: it has failed then. Of the server's own options this is `timeout`. */
+    attemptTimeout?: Duration;
+    /** Ends the whole task, with all its attempts. */
+    deadline?: Until;
+    /** 0 to 9; 5. */
+    priority?: number;
+    /** Further attempts after a failure; 0. */
+    retries?: number;
+    /** Before the second attempt, doubled before each further one up to backoffMax; "1s", "1h". */
+    backoff?: Duration;
+    backoffMax?: Duration;
+    /** Percent of it that are random; 50. */
+    backoffJitter?: number;
+    /** Submissions join the open run of this name. */
+    coalesce?: string;
+    limit?: { key: string; max: number; take?: number };
+    rate?: { key: string; max: number; per: Duration };
+    tenant?: string;
+    /** How long it is kept after its end. */
+    keep?: Duration;
+    /** Bytes of the largest result that is kept, or a text such as "1m". */
+    keepSize?: number | string;
+    durable?: 'none' | 'async' | 'fsync';
+}
+
+/** proto/PROTOCOL.md says more of each. What there is no option of is refused with a TypeError. */
+export interface TaskOptions extends CommonOptions {
+    /** It does not begin before so long, or that moment. */
+    delay?: Duration;
+    at?: Moment;
+    /** Another submission with this key is answered with the same task. */
+    key?: string;
+    /** These must be done, or have ended, first. */
+    after?: TaskId | TaskId[];
+    afterAny?: TaskId | TaskId[];
+    traceparent?: string;
+    tracestate?: string;
+}
+
+export interface CronOptions extends CommonOptions {
+    /** Of its times; "UTC". */
+    zone?: string;
+    /** A random delay of at most this. */
+    jitter?: Duration;
+    overlap?: 'skip' | 'allow' | 'replace';
+    catchUp?: 'none' | 'one' | 'all';
+}
+
+/** What task.get answers beside; older servers know only the first two. */
+export interface GetOptions extends CallOptions {
+    result?: boolean;
+    history?: boolean;
+    params?: boolean;
+    paramsText?: boolean;
+    options?: boolean;
+    attempts?: boolean;
 }
 
 /** An event of a task's history. `missed` says how many before it the server has forgotten. */
@@ -65,9 +151,9 @@ export class ErgonError extends Error {
     remote: boolean;
 }
 
-/** Of a handler: not now; the next attempt is to begin in so many ms, and this one was no failure. 0 hands the task back. */
+/** Of a handler: not now; the next attempt is to begin after this, and this one was no failure. 0 hands the task back. */
 export class Again extends ErgonError {
-    constructor(ms?: number);
+    constructor(duration?: Duration);
 }
 
 /** Of a handler: it will never succeed, and is not to be tried again. The code is PERMANENT, or begins so. */
@@ -111,13 +197,20 @@ export interface WorkOptions {
     version?: string;
     /** Percent of the method's tasks that workers of this version get at most. */
     share?: number;
-    /** Milliseconds in which the server must hear of this process, and not of its kernel alone. */
-    lease?: number;
-    /** Milliseconds that handlers have in the end; 30000. */
-    grace?: number;
+    /** The name of this machine, as tasks show it that ran here; os.hostname(). A server that does not know it is not told. */
+    host?: string;
+    /**
+     * The parameters of all methods, or of these, are shown to nobody; false takes it back. Older servers refuse it: then work()
+     * fails with BAD_PARAMS.
+     */
+    secret?: boolean | string[];
+    /** In this time the server must hear of this process, and not of its kernel alone. */
+    lease?: Duration;
+    /** What handlers have in the end; "30s". */
+    grace?: Duration;
     /** SIGTERM and SIGINT end it; true. */
     signals?: boolean;
-    /** Told of what handlers throw, but for an ErgonError, and of registrations that failed; console.error. */
+    /** Told of what handlers throw, but for an ErgonError, and of registrations that failed; the error() of the client's log. */
     onTrouble?: (error: any) => void;
 }
 
@@ -126,12 +219,12 @@ export interface SemOptions {
     permits?: number;
     /** There shall be so many in all, if there is no semaphore of that name yet. */
     of?: number;
-    /** Milliseconds to wait for them; default: as long as it takes. Fails with DEADLINE after that. */
-    wait?: number;
-    /** Milliseconds for which they stay ours when the connection is lost, or this process does not renew them; 10000. */
-    grace?: number;
-    /** Milliseconds after which they are taken back unless they are renewed; default: none. */
-    ttl?: number;
+    /** How long to wait for them; default: as long as it takes. Fails with DEADLINE after that. */
+    wait?: Until | null;
+    /** So long they stay ours when the connection is lost, or this process does not renew them; "10s". */
+    grace?: Duration;
+    /** After this they are taken back unless they are renewed; default: never. */
+    ttl?: Duration;
     /** "none": what is held does not outlive the server; default: where the server has a store, it does. */
     durable?: string;
     /** Gives up waiting. */
@@ -164,30 +257,49 @@ export class Ext {
 /** A client that is connected; fails with what prevents the first connection: UNREACHABLE or AUTH. */
 export function connect(url: string, options?: ClientOptions): Promise<Client>;
 
+/** `reason` is null when all is well. */
+export interface ConnectionEvent {
+    address: string;
+    reason: string | null;
+}
+
+/**
+ * connect: the first connection is there; reconnect: another one. disconnect: it ended. refused: an attempt to connect, or to
+ * offer methods, failed; the reason is what the system or the server said. drained: the server is stopping, as an answer told us.
+ */
+export type ConnectionEventName = 'connect' | 'reconnect' | 'disconnect' | 'refused' | 'drained';
+
 /**
  * A client of one server, on one connection, which comes back by itself. While there is none calls wait for one, as long as they
  * have time. What was in flight when it broke fails as BROKEN; only what does no harm when it is asked twice is asked again.
+ * While it is not closed it keeps the process alive.
  */
-export class Client {
+export class Client extends EventEmitter {
+    on(name: ConnectionEventName, listener: (event: ConnectionEvent) => void): this;
+    once(name: ConnectionEventName, listener: (event: ConnectionEvent) => void): this;
+    off(name: ConnectionEventName, listener: (event: ConnectionEvent) => void): this;
     /** `url`: ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path. TypeError: it is none. */
     constructor(url: string, options?: ClientOptions);
     /** Connects now. Without it the first call connects, and waits. After a failure the client is closed. */
     connect(): Promise<this>;
     /** Ends the connection; calls that are under way fail as CLOSED. */
     close(): Promise<void>;
+    /** The process may end while the client is open, as of net.Socket; ref() takes that back. */
+    unref(): this;
+    ref(): this;
     /** The result of a method. Options beside timeout and signal make it a task.call. */
-    call(method: string, params?: any[], options?: TaskOptions): Promise<any>;
+    call(method: string, params?: any[], options?: TaskOptions & CallOptions): Promise<any>;
     /** The same, without options for the server; `again`: it does no harm to ask twice. */
     request(method: string, params?: any[], options?: CallOptions & { again?: boolean }): Promise<any>;
     /** Calls a method and wants no answer: whether it arrives is not known. */
     notify(method: string, params?: any[], options?: CallOptions): Promise<void>;
     /**
-     * Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes; each connection is told first
-     * what we offer. A client does so once at a time. What a handler returns is the result; an ErgonError is a failure of its
-     * code, anything else that it throws one of the code FAILED; Again hands the task back for so long, Permanent is not tried
-     * again. In the end nothing more is taken, and handlers have the grace; what still runs then is cancelled, and its task
-     * handed back for another worker. A second signal or stop() ends the grace. Fails if the server does not want what is
-     * offered (DENIED: who may offer what), or the token; whatever is wrong later it goes on.
+     * Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes; each connection is told
+     * first what we offer. A client does so once at a time. What a handler returns is the result; an ErgonError is a failure of
+     * its code, anything else that it throws one of the code FAILED; both go with their stack. Again hands the task back for so
+     * long, Permanent is not tried again. In the end nothing more is taken, and handlers have the grace; what still runs then
+     * is cancelled, and its task handed back for another worker. A second signal or stop() ends the grace. Fails if the server
+     * does not want what is offered (DENIED: who may offer what), or the token; whatever is wrong later it goes on.
      */
     work(handlers: Record<string, Handler>, options?: WorkOptions): Promise<void>;
     /** Ends work(). */
@@ -201,18 +313,32 @@ export class Client {
     /** Waits until the event's number is `from` or more, by default the next one. Whoever goes on from seq + 1 misses none. */
     eventWait(name: string, options?: CallOptions & { from?: number }): Promise<{ seq: number; value: any }>;
     /** Leaves a task with the server. With a `key` it is repeated after a broken connection: it makes no second task. */
-    submit(method: string, params?: any[], options?: TaskOptions): Promise<Task>;
-    /** Leaves many: each order is [method, params] or [method, params, options]. */
-    submitMany(orders: any[][], options?: TaskOptions): Promise<(Task | ErgonError)[]>;
+    submit(method: string, params?: any[], options?: TaskOptions & SubmitOwn): Promise<Task>;
+    /** Leaves many, with these options if an order has none of that name. */
+    submitMany(
+        orders: Iterable<[string] | [string, any[]] | [string, any[], TaskOptions]>,
+        options?: TaskOptions & SubmitOwn,
+    ): Promise<(Task | ErgonError)[]>;
+    /** Submits a task by calendar: "MINUTE HOUR DAY MONTH WEEKDAY", "@daily", "every 10m", or how often, in milliseconds. */
+    cronPut(
+        name: string,
+        schedule: string | number,
+        method: string,
+        params?: any[],
+        options?: CronOptions & SubmitOwn,
+    ): Promise<{ name: string; next: number | null }>;
     /** A task that was submitted before. */
-    task(id: string): Task;
-    /** Waits until these tasks, or with `any` one of them, have ended, whatever connection and server do meanwhile. */
+    task(id: TaskId): Task;
+    /**
+     * Waits until these tasks, however many, or with `any` one of them, have ended, whatever connection and server do meanwhile.
+     * `open` are the ids of the others.
+     */
     wait(
-        ids: string[],
+        tasks: TaskId | Iterable<TaskId>,
         options?: CallOptions & { any?: boolean; result?: boolean },
     ): Promise<{ ended: any[]; open: string[] }>;
     /** The events of a task from number `from` (1) on, as they happen, until it has ended; none is missed or told twice. */
-    watch(id: string, options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
+    watch(task: TaskId, options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
 }
 
 /** A task that the server keeps. */
@@ -224,7 +350,7 @@ export class Task {
     wait(options?: CallOptions): Promise<any>;
     watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
     /** All that the server knows of it. */
-    get(options?: CallOptions & { result?: boolean; history?: boolean }): Promise<any>;
+    get(options?: GetOptions): Promise<any>;
     /** Why it is where it is. */
     explain(options?: CallOptions): Promise<any>;
     cancel(options?: CallOptions): Promise<any>;

@@ -4,19 +4,38 @@
 const events = require('events');
 const { Again, ErgonError, Permanent, named } = require('./errors');
 const { Ext } = require('./msgpack');
+const { News, logOf } = require('./news');
+const { check, idOf, idsOf, msOf, scheduleOf, told, waitOf } = require('./options');
 const { Address, Broken, Session, Unsent, until } = require('./protocol');
 const sems = require('./sems');
-const { Worker, withSignals } = require('./work');
+const work = require('./work');
 
 const POLL = 30000; // ms that the server waits for something to tell
 const POLL_LONGEST = 45000; // ms that we wait for the server then
 const POLLS = 1000; // long polls on a connection at a time; the server takes 1024
 const PAGE = 1000; // events
+const WAITED = 1024; // ids that the server takes at a time
 const TIMER_LONGEST = 2 ** 31 - 1; // ms; a timer of Node's that is set for longer fires at once
 const PAUSE = [100, 10000]; // ms before a server that refuses is asked again
 // Errors after which what does no harm is asked again, and those after which a long poll is.
 const STOPPING = ['DRAINING'];
 const FULL = ['DRAINING', 'BUSY', 'MEMORY'];
+
+// The options: of a client, of a call, of a submission beside those of the task, and of what else has some.
+const CALL = ['timeout', 'signal'];
+const OWN = ['answerTimeout', 'signal'];
+const OPTIONS = {
+    client: ['token', 'ca', 'cert', 'key', 'serverName', 'timeout', 'connectTimeout', 'backoff', 'inFlight', 'messageMax',
+        'onNotification', 'log'],
+    call: CALL,
+    request: [...CALL, 'again'],
+    submit: OWN,
+    wait: [...CALL, 'any', 'result'],
+    watch: ['from', 'signal'],
+    eventWait: [...CALL, 'from'],
+    work: work.OPTIONS,
+    sem: sems.OPTIONS,
+};
 
 const closed = () => new ErgonError('CLOSED', 'the client is closed');
 
@@ -97,6 +116,17 @@ function part(answer, name, right) {
 
 const isString = (value) => typeof value === 'string';
 
+/** What the client was asked for, with its defaults, in milliseconds. */
+function settings({ timeout, connectTimeout = 10000, backoff = [100, 10000], ...others }) {
+    if (!Array.isArray(backoff) || backoff.length !== 2)
+        throw new TypeError("backoff is the least and the most time between attempts to connect, as [100, '10s']");
+    return {
+        inFlight: 1000, messageMax: 32 * 2 ** 20, ...others,
+        timeout: waitOf(timeout), connectTimeout: waitOf(connectTimeout, 'connectTimeout'),
+        backoff: backoff.map((ms) => msOf(ms, 'backoff')),
+    };
+}
+
 /** Runs work(signal) until its time is over or the caller's signal says so. */
 async function within({ timeout, signal }, what, work) {
     const stop = new AbortController();
@@ -116,22 +146,32 @@ async function within({ timeout, signal }, what, work) {
     }
 }
 
-class Client {
+class Client extends events.EventEmitter {
+    static OPTIONS = OPTIONS; // for the test of the types
     #address;
     #options;
     #calls;
     #polls;
     #stop = new AbortController(); // close() aborts it
     #keeper = null; // the promise of what connects, and what follows belongs to it
+    #session = null; // the last one that was begun
     #up = deferred(); // of the next session, or of the one that is up
     #tried = deferred(); // the first attempt is over
     #worker; // who answers requests of the server
     #spent; // the session of a worker that has ended, which offers no more
+    #log;
+    #news;
+    #wasUp = false; // there was a connection
+    #isAsked = false; // connect() tells its caller of the first attempt
+    #isRef = true; // we keep the process alive
+    #resting; // the timer before another attempt
 
     constructor(url, options = {}) {
-        this.#address = new Address(url, options);
-        const defaults = { connectTimeout: 10000, backoff: [100, 10000], inFlight: 1000, messageMax: 32 * 2 ** 20 };
-        this.#options = { ...defaults, ...options };
+        super();
+        this.#address = new Address(url, check(options, OPTIONS.client, 'a client'));
+        this.#options = settings(options);
+        this.#log = logOf(options.log);
+        this.#news = new News(url, this.#log);
         this.#calls = new Turns(this.#options.inFlight);
         this.#polls = new Turns(POLLS);
     }
@@ -139,6 +179,7 @@ class Client {
     // ---- the connection ----
 
     async connect() {
+        this.#isAsked = this.#keeper === null;
         this.#start();
         try {
             await this.#tried.promise;
@@ -177,20 +218,63 @@ class Client {
                 attempt = 0;
                 this.#tried.resolve();
                 if (session.ended === null) {
+                    this.#tell(this.#wasUp ? 'reconnect' : 'connect', null);
+                    this.#wasUp = true;
                     this.#up.session = session;
                     this.#up.resolve(session);
                 }
                 await session.over;
             } catch (error) {
                 if (!(error instanceof ErgonError)) throw error;
+                if (!signal.aborted) this.#refused(error);
                 this.#tried.reject(error);
                 if (error.code === 'AUTH') {
                     this.#up.reject(error);
                     this.#up = deferred();
                 }
             }
-            await sleep(pause(attempt, this.#options.backoff), signal);
+            await this.#rest(pause(attempt, this.#options.backoff));
         }
+    }
+
+    /** As sleep(), but that unref() lets the process end meanwhile. */
+    async #rest(ms) {
+        try {
+            await until(new Promise((resolve) => {
+                this.#resting = setTimeout(resolve, Math.min(ms, TIMER_LONGEST));
+                if (!this.#isRef) this.#resting.unref();
+            }), this.#stop.signal);
+        } finally {
+            clearTimeout(this.#resting);
+        }
+    }
+
+    /** An event for programs, and its line for people; listeners are called when what is under way has been done. */
+    #tell(name, reason, isOurs = false) {
+        if (name !== 'refused' || this.#wasUp || !this.#isAsked) this.#news[name](reason, isOurs);
+        process.nextTick(() => this.emit(name, { address: this.#address.url, reason }));
+    }
+
+    #refused(error) {
+        const where = `${this.#address.url}: `; // which stands in the event, too
+        this.#tell('refused', error.code === 'UNREACHABLE' && !error.remote ? error.text.replace(where, '') : error.message);
+        this.#isAsked = false;
+    }
+
+    ref() {
+        return this.#keepAlive(true);
+    }
+
+    unref() {
+        return this.#keepAlive(false);
+    }
+
+    #keepAlive(isRef) {
+        this.#isRef = isRef;
+        const what = isRef ? 'ref' : 'unref';
+        this.#session?.socket[what]();
+        this.#resting?.[what]();
+        return this;
     }
 
     async #open() {
@@ -199,8 +283,11 @@ class Client {
             onNotification: (...told) => this.#told(...told),
             onRequest: (...request) => this.#asked(...request),
             onEnd: () => this.#down(session),
+            onDrain: (_, text) => this.#tell('drained', text),
         };
         const session = new Session(this.#address, { messageMax, ...on });
+        this.#session = session;
+        if (!this.#isRef) session.socket.unref();
         const stop = { timeout: connectTimeout, signal: this.#stop.signal };
         try {
             await within(stop, '', (signal) => session.introduce(onNotification !== undefined, signal));
@@ -215,7 +302,10 @@ class Client {
     /** A session has ended: from now on calls wait for the next one. */
     #down(session) {
         this.#worker?.serving.lost(session);
-        if (this.#up.session === session && !this.#stop.signal.aborted) this.#up = deferred();
+        if (this.#up.session !== session) return;
+        const isOurs = this.#stop.signal.aborted;
+        this.#tell('disconnect', isOurs ? 'the client closed it' : session.ended, isOurs || session === this.#spent);
+        if (!isOurs) this.#up = deferred();
     }
 
     /** Runs use(session) with the session that is up, and again if that ended before anything was sent. */
@@ -255,14 +345,14 @@ class Client {
         }
     }
 
-    async work(handlers, { signals = true, ...options } = {}) {
+    async work(handlers, options = {}) {
         if (this.#worker !== undefined)
             throw new Error('this client works already: another registration needs a client of its own');
-        const worker = new Worker(handlers, { ...options, message: this.#options.messageMax });
-        const run = () => worker.run(() => this.#tell());
+        const worker = new work.Worker(handlers, options, { message: this.#options.messageMax, log: this.#log });
+        const run = () => worker.run(() => this.#offer());
         this.#worker = worker;
         try {
-            await (signals ? withSignals(() => worker.stop(), run) : run());
+            await (options.signals === false ? run() : work.withSignals(() => worker.stop(), run));
         } finally {
             this.#spent = worker.serving.session;
             this.#worker = undefined;
@@ -274,7 +364,7 @@ class Client {
     }
 
     /** What we serve, to the server of the connection that is up; those that follow are told as they open. */
-    async #tell() {
+    async #offer() {
         this.#start();
         let session = await this.#up.promise;
         if (session === this.#spent) {
@@ -283,6 +373,7 @@ class Client {
         }
         await this.#begin(session).catch((error) => {
             if (!(error instanceof ErgonError)) throw error; // else it is tried on the next
+            if (error.remote) this.#refused(error);
         });
     }
 
@@ -307,53 +398,84 @@ class Client {
         }
     }
 
-    #timed({ timeout = this.#options.timeout, signal }) {
-        return { timeout, signal };
+    #timed({ timeout, signal }) {
+        return { timeout: waitOf(timeout) ?? this.#options.timeout, signal };
     }
 
-    request(method, params = [], { again = false, ...options } = {}) {
+    async request(method, params = [], options = {}) {
+        const { again = false } = check(options, OPTIONS.request, 'request()');
         return within(this.#timed(options), method, (signal) =>
             this.#once(method, params, signal, this.#calls, again ? STOPPING : undefined));
     }
 
-    call(method, params = [], { timeout, signal, ...options } = {}) {
-        if (Object.keys(options).length === 0) return this.request(method, params, { timeout, signal });
-        return this.request('task.call', [method, params, options], { timeout, signal });
+    async call(method, params = [], { timeout, signal, ...options } = {}) {
+        const wire = told('task', options, 'call()', CALL);
+        if (Object.keys(wire).length === 0) return this.request(method, params, { timeout, signal });
+        return this.request('task.call', [method, params, wire], { timeout, signal });
     }
 
-    notify(method, params = [], options = {}) {
+    async notify(method, params = [], options = {}) {
+        check(options, OPTIONS.call, 'notify()');
         return within(this.#timed(options), method, (signal) =>
             this.#with(signal, (session) => session.notify(method, params, signal)));
     }
 
     // ---- tasks that last ----
 
-    async submit(method, params = [], { timeout, signal, ...options } = {}) {
-        const again = options.key !== undefined;
-        const answer = await this.request('task.submit', [method, params, options], { timeout, signal, again });
+    async submit(method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
+        const wire = told('task', options, 'submit()', OWN);
+        const again = wire.key !== undefined;
+        const answer = await this.request('task.submit', [method, params, wire], { timeout, signal, again });
         return new Task(this, part(answer, 'id', isString), answer);
     }
 
-    async submitMany(orders, { timeout, signal, ...options } = {}) {
-        const answers = await this.request('task.submit_many', [orders, options], { timeout, signal });
+    async submitMany(orders, { answerTimeout: timeout, signal, ...options } = {}) {
+        const wire = told('task', options, 'submitMany()', OWN);
+        const each = ([method, params, own]) =>
+            own ? [method, params ?? [], told('task', own, 'an order of submitMany()')] : [method, params ?? []];
+        const answers = await this.request('task.submit_many', [Array.from(orders, each), wire], { timeout, signal });
         if (!Array.isArray(answers)) throw new ErgonError('PROTOCOL', "the server's answer is no array");
         return answers.map((a) => (isString(a?.error) ? named(a.error) : new Task(this, part(a, 'id', isString), a)));
     }
 
-    task(id) {
-        return new Task(this, id, {});
+    async cronPut(name, schedule, method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
+        const order = [name, scheduleOf(schedule), method, params, told('cron', options, 'cronPut()', OWN)];
+        return this.request('cron.put', order, { timeout, signal, again: true });
     }
 
-    wait(ids, { any = false, result = true, ...options } = {}) {
+    task(id) {
+        return new Task(this, idOf(id), {});
+    }
+
+    async wait(tasks, options = {}) {
+        const { any = false, result = true } = check(options, OPTIONS.wait, 'wait()');
+        const ids = idsOf(tasks);
+        const some = Array.from({ length: Math.ceil(ids.length / WAITED) }, (_, i) => ids.slice(i * WAITED, (i + 1) * WAITED));
         return within(this.#timed(options), 'task.wait', async (signal) => {
-            const ended = [];
-            for (let open = ids; ;) {
-                const answer = await this.#poll('task.wait', [open, { timeout: POLL, any, result }], signal);
-                ended.push(...part(answer, 'ended', Array.isArray));
-                open = part(answer, 'open', Array.isArray);
-                if (open.length === 0 || (any && ended.length > 0)) return { ended, open };
+            if (some.length === 0) return { ended: [], open: [] };
+            const enough = new AbortController(); // nobody needs the others any more
+            signal.addEventListener('abort', () => enough.abort(signal.reason), { once: true });
+            try {
+                const waits = some.map((part) => this.#waitSome(part, { any, result }, enough.signal));
+                if (!any) return { ended: (await Promise.all(waits)).flatMap(({ ended }) => ended), open: [] };
+                const { ended } = await Promise.race(waits);
+                const known = new Set(ended.map(({ id }) => id));
+                return { ended, open: ids.filter((id) => !known.has(id)) };
+            } finally {
+                enough.abort();
             }
         });
+    }
+
+    /** Of as many as the server takes at a time. */
+    async #waitSome(ids, { any, result }, signal) {
+        const ended = [];
+        for (let open = ids; ;) {
+            const answer = await this.#poll('task.wait', [open, { timeout: POLL, any, result }], signal);
+            ended.push(...part(answer, 'ended', Array.isArray));
+            open = part(answer, 'open', Array.isArray);
+            if (open.length === 0 || (any && ended.length > 0)) return { ended, open };
+        }
     }
 
     async #poll(method, params, signal) {
@@ -367,7 +489,9 @@ class Client {
         }
     }
 
-    async *watch(id, { from = 1, signal = new AbortController().signal } = {}) {
+    async *watch(task, options = {}) {
+        const { from = 1, signal = new AbortController().signal } = check(options, OPTIONS.watch, 'watch()');
+        const id = idOf(task);
         for (let next = from, attempt = 0; ;) {
             const before = next;
             const page = await this.#poll('task.watch', [id, { from: next, max: PAGE, timeout: POLL }], signal);
@@ -408,10 +532,12 @@ class Client {
     }
 
     async eventSet(name, value = null, options = {}) {
+        check(options, OPTIONS.call, 'eventSet()');
         return part(await this.request('event.set', [name, value], options), 'seq', Number.isInteger);
     }
 
-    eventWait(name, { from, ...options } = {}) {
+    async eventWait(name, options = {}) {
+        const { from } = check(options, OPTIONS.eventWait, 'eventWait()');
         return within(this.#timed(options), 'event.wait', async (signal) => {
             for (let next = from; ;) {
                 // First what its number is, so that none is missed while a connection is made again.
@@ -448,8 +574,9 @@ class Task {
         return this.#client.watch(this.id, options);
     }
 
-    get({ result = true, history = false, ...options } = {}) {
-        return this.#client.request('task.get', [this.id, { result, history }], { ...options, again: true });
+    async get({ timeout, signal, ...options } = {}) {
+        const wire = told('get', { result: true, history: false, ...options }, 'get()', CALL);
+        return this.#client.request('task.get', [this.id, wire], { timeout, signal, again: true });
     }
 
     explain(options) {
@@ -470,7 +597,7 @@ class Task {
 }
 
 /** A client that is connected. */
-function connect(url, options) {
+async function connect(url, options) {
     return new Client(url, options).connect();
 }
 

@@ -2,6 +2,7 @@
 'use strict';
 
 const { inspect } = require('util');
+const { wholeOf } = require('./options');
 
 // Said by servers that do not tell by themselves whether an error is worth another try.
 const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'UNREACHABLE'];
@@ -21,10 +22,11 @@ class ErgonError extends Error {
     }
 }
 
-/** Of a handler: not now; the next attempt is to begin in so many ms, and this one was no failure. 0 hands the task back. */
+/** Of a handler: not now; the next attempt is to begin after this, and this one was no failure. 0 hands the task back. */
 class Again extends ErgonError {
     constructor(ms = 0) {
-        super('AGAIN', ms > 0 ? `${Math.round(ms)}ms` : '0', { retryable: true });
+        const whole = wholeOf(ms, 'Again()');
+        super('AGAIN', whole > 0 ? `${whole}ms` : '0', { retryable: true });
     }
 }
 

@@ -9,6 +9,7 @@ const { encode, Scanner } = require('./msgpack');
 
 const [REQUEST, RESPONSE, NOTIFICATION] = [0, 1, 2];
 const IDS = 2 ** 31;
+const DRAINING = 9; // the number of this error of the server's own
 const PORTS = { 'ergon:': 7466, 'ergons:': 7467 };
 
 /** The connection broke under a call: told from a handler's own error of that name by its class. */
@@ -29,6 +30,11 @@ function until(promise, signal) {
         signal.addEventListener('abort', abort, { once: true });
         promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
     });
+}
+
+/** Why a socket failed; of a host with several addresses the reasons of all. */
+function reasonOf(error) {
+    return error.message || error.errors?.map(({ message }) => message).join('; ') || error.code || String(error);
 }
 
 /** A URL, and what is needed to trust and to be trusted there. */
@@ -65,16 +71,18 @@ class Address {
 /**
  * A connection. `onNotification(session, method, params)` is called for each notification of the server, `onRequest(session, id,
  * method, params)` for each request, which it refuses by returning false, `onEnd()` once when it has ended, after its calls have
- * failed.
+ * failed, and `onDrain(session, text)` once when the server has said that it is stopping.
  */
 class Session {
-    constructor(address, { messageMax, onNotification, onRequest, onEnd }) {
+    constructor(address, { messageMax, onNotification, onRequest, onEnd, onDrain }) {
         this.limits = {}; // as server.hello told them
         this.ended = null; // why, once it has
         this.calls = new Map(); // id: {resolve, reject} of its answer
         this.last = 0;
         this.waiting = []; // those that want to write, while the socket is full
-        Object.assign(this, { address, messageMax, onNotification, onRequest, onEnd, scanner: new Scanner(messageMax) });
+        this.closing = null; // why the server closes it, if it told
+        this.draining = false; // the server is stopping
+        Object.assign(this, { address, messageMax, onNotification, onRequest, onEnd, onDrain, scanner: new Scanner(messageMax) });
         const [socket, connected] = address.dial();
         this.socket = socket;
         this.connected = new Promise((resolve) => socket.once(connected, resolve));
@@ -83,8 +91,8 @@ class Session {
         socket.setKeepAlive?.(true, 15000);
         socket.on('data', (bytes) => this.receive(bytes));
         socket.on('drain', () => this.waiting.splice(0).forEach((go) => go()));
-        socket.on('error', (error) => this.end(error.message));
-        socket.on('close', () => this.end('the server closed it'));
+        socket.on('error', (error) => this.end(reasonOf(error)));
+        socket.on('close', () => this.end(this.closing ?? 'the server closed it'));
     }
 
     /** Connects, says how we want to be answered, and who we are. UNREACHABLE or AUTH; the signal's reason. */
@@ -184,12 +192,25 @@ class Session {
             if (call === undefined) return; // a late one, of a call that was given up
             this.calls.delete(id);
             if (rest[0] === null) call.resolve(rest[1]);
-            else call.reject(remoteError(rest[0]));
+            else call.reject(this.failure(rest[0]));
         } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
             if (!this.onRequest(this, id, ...rest)) this.reply(id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`);
         } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') {
+            if (id === 'server.closing' && Array.isArray(rest[0])) this.closing = rest[0].join(': ');
             queueMicrotask(() => this.onNotification(this, id, rest[0])); // what it throws is not ours
         } else throw new RangeError('a value that is no message');
+    }
+
+    /** The error of an answer. A queue that is drained is no server that is stopping. */
+    failure(value) {
+        const error = remoteError(value);
+        if (error.code === 'DRAINING' && error.number === DRAINING && !/queue/.test(error.text)) this.drain(error.message);
+        return error;
+    }
+
+    drain(text) {
+        if (!this.draining) this.onDrain(this, text);
+        this.draining = true;
     }
 
     /** Ends it at once; calls in flight end as BROKEN. */

@@ -2,6 +2,7 @@
 'use strict';
 
 const { ErgonError, named } = require('./errors');
+const { check, waitOf, wholeOf } = require('./options');
 const { Broken, Unsent, until } = require('./protocol');
 
 const WAIT = 24 * 3600000; // ms that the server is asked to wait at a time
@@ -138,9 +139,14 @@ class Hold {
 const giveBack = (session, name, answer) =>
     session.request('sem.release', [name, answer?.hold], new AbortController().signal).catch(() => {});
 
-async function acquire(peer, name, { wait, signal = new AbortController().signal, grace = 10000, ttl, ...options } = {}) {
-    const end = wait === undefined ? Infinity : now() + wait;
-    const wanted = { permits: 1, ...options, grace, ...(ttl === undefined ? {} : { ttl }) };
+const OPTIONS = ['permits', 'of', 'wait', 'grace', 'ttl', 'durable', 'signal'];
+
+async function acquire(peer, name, options = {}) {
+    const { wait, signal = new AbortController().signal, ...others } = check(options, OPTIONS, 'acquire()');
+    const end = now() + (waitOf(wait, 'wait') ?? Infinity);
+    const grace = wholeOf(others.grace ?? 10000, 'grace');
+    const ttl = (others.ttl ?? undefined) === undefined ? undefined : wholeOf(others.ttl, 'ttl');
+    const wanted = { permits: 1, ...others, grace, ttl };
     for (let attempt = 0; ; attempt++) {
         const hold = new Hold(peer, name, { grace, ttl });
         try {
@@ -171,4 +177,4 @@ async function holding(peer, name, options, use) {
     }
 }
 
-module.exports = { acquire, holding };
+module.exports = { OPTIONS, acquire, holding };

@@ -6,6 +6,9 @@ const { Broken, Unsent } = require('./protocol');
 
 const CODE = /^[A-Z_][A-Z0-9_]{0,31}$/;
 const TEXT = 4000; // characters of an error
+const TRACEBACK = 16 * 1024; // bytes: the server keeps no more
+const TRACEBACK_HEAD = 2000; // characters that are kept of its begin, where it is longer
+const BESIDE = 8 * 1024; // bytes of an answer beside its traceback
 // Why a handler is cancelled whose task another worker shall have.
 const HANDED_BACK = ['draining', 'stopping'];
 
@@ -13,6 +16,27 @@ const HANDED_BACK = ['draining', 'stopping'];
 function errorText(error) {
     if (error instanceof ErgonError && CODE.test(error.code)) return `${error.code}: ${error.text.slice(0, TEXT)}`;
     return `FAILED: ${error}`.slice(0, TEXT);
+}
+
+/** Where it was thrown, and what caused it; the innermost comes first, as everywhere in Node. Empty: nobody knows. */
+function tracebackOf(error, most) {
+    const stacks = [];
+    for (let at = error; at instanceof Error && stacks.length < 10; at = at.cause) stacks.push(String(at.stack));
+    const text = stacks.join('\nCaused by: ');
+    const bytes = Buffer.from(text);
+    if (bytes.length <= most) return text;
+    const head = `${text.slice(0, TRACEBACK_HEAD)}\n…\n`; // of a long message; the frames stand behind it
+    const rest = most - Buffer.byteLength(head);
+    return rest <= 0 ? '' : head + bytes.subarray(-rest).toString().replace(/^\ufffd+/, '');
+}
+
+/** The same with its traceback, if there is one, and the server of `limits` takes so much. */
+function errorValue(error, limits) {
+    const most = Math.min(TRACEBACK, (limits.message ?? Infinity) - BESIDE);
+    const traceback = error instanceof Again ? '' : tracebackOf(error, most);
+    if (traceback === '') return errorText(error);
+    const [, code, message] = /^([A-Z0-9_]+): ([^]*)$/.exec(errorText(error));
+    return { code, message, traceback };
 }
 
 /** One run of a handler, which gets it before the parameters. client.d.ts says what it shows. */
@@ -154,22 +178,23 @@ class Serving {
 
     /** The server says that nobody waits for a call. */
     told(session, call, why) {
+        if (why === 'draining') session.drain('the server hands back what its workers have');
         for (const { context } of this.#open.get(session) ?? [])
             if (Context.isCall(context, call)) Context.cancel(context, why);
     }
 
     async #run(one) {
-        let [error, result] = [null, null];
+        let [error, result, isCancelled] = [null, null, false];
         const { context, handler, params } = one;
         try {
             if (context.cancelled !== null) throw context.signal.reason;
             result = (await handler(context, ...params)) ?? null;
         } catch (thrown) {
-            const isCancelled = context.cancelled !== null && (thrown === context.signal.reason || thrown?.name === 'AbortError');
+            isCancelled = context.cancelled !== null && (thrown === context.signal.reason || thrown?.name === 'AbortError');
             if (isCancelled && HANDED_BACK.includes(context.cancelled)) thrown = new Again();
             else if (isCancelled) thrown = context.signal.reason;
             if (!(thrown instanceof ErgonError)) this.#onTrouble(thrown);
-            error = errorText(thrown);
+            error = isCancelled ? errorText(thrown) : errorValue(thrown, one.session.limits);
         }
         await this.#answer(one, error, result);
     }

@@ -1,33 +1,48 @@
 // A registration as a worker: it is told to the server first on each connection, and ended in good order.
 'use strict';
 
+const os = require('os');
 const { ErgonError } = require('./errors');
+const { check, msOf, wholeOf } = require('./options');
 const { Broken, Unsent } = require('./protocol');
 const { Serving } = require('./serving');
 
 const LEAVE = 5000; // ms that handlers which are cancelled have to end
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
+const HOST = 64; // bytes of a host's name
+const OPTIONS = ['slots', 'name', 'version', 'share', 'lease', 'grace', 'signals', 'secret', 'host', 'onTrouble'];
+
+/** The name of this machine, as much of it as the server takes. */
+function ourHost() {
+    return Buffer.from(os.hostname()).subarray(0, HOST).toString().replace(/\ufffd+$/, '');
+}
+
 /** The parameters of worker.register. */
-function registration(methods, { slots, name, version, share, lease, message }) {
-    const options = Object.entries({ slots, context: true, name, version, share, lease, message });
-    return [methods, Object.fromEntries(options.filter(([, value]) => value !== undefined))];
+function registration(methods, { slots, name, version, share, lease, message, secret, host = ourHost() }) {
+    const time = (lease ?? undefined) === undefined ? undefined : wholeOf(lease, 'lease');
+    return [methods, { slots, context: true, name, version, share, lease: time, message, secret, host }];
 }
 
 /** What a client works, from work() to its end. */
 class Worker {
     #params;
+    #isOurHost; // nobody asked for it
     #grace;
     #isRegistered = false;
     #onTrouble;
     #end; // {promise, resolve, reject}: stop() was called; or what the server has against us
     #hurry; // stop() was called twice
 
-    constructor(handlers, { slots = 1, grace = 30000, onTrouble = console.error, ...options }) {
-        this.serving = new Serving(handlers, slots, (session, signal) => this.#register(session, signal), onTrouble);
-        this.#params = registration(Object.keys(handlers), { slots, ...options });
-        this.#grace = grace;
-        this.#onTrouble = onTrouble;
+    /** `message`: bytes that it takes; `log`: told of troubles if there is no onTrouble. */
+    constructor(handlers, options, { message, log }) {
+        const { slots = 1, grace = 30000, onTrouble, ...others } = check(options, OPTIONS, 'work()');
+        const trouble = onTrouble ?? ((error) => log.error(error));
+        this.serving = new Serving(handlers, slots, (session, signal) => this.#register(session, signal), trouble);
+        this.#params = registration(Object.keys(handlers), { slots, message, ...others });
+        this.#isOurHost = others.host === undefined;
+        this.#grace = msOf(grace, 'grace');
+        this.#onTrouble = onTrouble ?? (() => {}); // the client has a line of it
         this.#end = settled();
         this.#hurry = settled();
     }
@@ -38,10 +53,21 @@ class Worker {
         this.#end.resolve();
     }
 
+    /** A server that does not know `host` yet is asked without. What the caller asked for is never left out. */
+    async #ask(session, signal) {
+        const [methods, { host, ...options }] = this.#params;
+        try {
+            await session.request('worker.register', this.#params, signal);
+        } catch (error) {
+            if (!this.#isOurHost || !error.remote || error.code !== 'BAD_PARAMS' || !/\bhost\b/.test(error.text)) throw error;
+            await session.request('worker.register', [methods, options], signal);
+        }
+    }
+
     async #register(session, signal) {
         if (this.#end.isOver) return;
         try {
-            await session.request('worker.register', this.#params, signal);
+            await this.#ask(session, signal);
         } catch (error) {
             const isFor = error instanceof ErgonError && error.remote && !error.retryable;
             if (isFor && !this.#isRegistered) this.#end.reject(error);
@@ -112,4 +138,4 @@ async function withSignals(stop, use) {
     }
 }
 
-module.exports = { Worker, withSignals };
+module.exports = { OPTIONS, Worker, withSignals };
