@@ -56,7 +56,8 @@ enum { KILO = 1 << 10, QUEUE_MAX = 1 << 16, TASKS_MAX = 1 << 24 };
 #define LIMIT(a, b)  .min = (a), .max = (b)
 
 static const struct config_key keys[] = {
-    {"listen", "listen", &config_urlmaps, MAPS(listeners, listener_count, listener),
+    {"listen", "listen", &config_urlmaps, .heading = "Listeners, modules and rights",
+     MAPS(listeners, listener_count, listener),
      .normal = "ergon://127.0.0.1:7466",
      .help = "listen at ergon://HOST:PORT, ergons://HOST:PORT (TLS), unix:///PATH"},
     {"admin.listen", "admin", &config_urlmaps, MAPS(admin.listeners, admin.count, admin),
@@ -81,7 +82,8 @@ static const struct config_key keys[] = {
     {"insecure", "insecure", &config_bool, AT(insecure), .normal = "false",
      .help = "allow listeners beyond loopback without TLS and tokens"},
 
-    {"tls.cert", "tls-cert", &config_path, AT(tls.cert), .help = "certificate chain, PEM"},
+    {"tls.cert", "tls-cert", &config_path, .heading = "TLS",
+     AT(tls.cert), .help = "certificate chain, PEM"},
     {"tls.key", "tls-key", &config_path, AT(tls.key), .help = "private key, PEM"},
     {"tls.key_password", "tls-key-password", &config_secret, AT(tls.key_password),
      .help = "password of the private keys"},
@@ -92,7 +94,8 @@ static const struct config_key keys[] = {
     {"tls.min_version", "tls-min-version", &config_word, AT(tls.min_version), .normal = "1.2",
      .words = TLS_VERSION, .help = "oldest TLS version"},
 
-    {"loops.count", "loops", &config_count, AT(loops.count), .normal = "auto", LIMIT(1, 1024),
+    {"loops.count", "loops", &config_count, .heading = "Loops, executors and the task manager",
+     AT(loops.count), .normal = "auto", LIMIT(1, 1024),
      .words = AUTO, .help = "event loops, a thread each; auto: by affinity and cgroup quota"},
     {"loops.cores", "loops-cores", &config_corelist, AT(loops.cores),
      .help = "cores to bind the loops to, in order (0-2,5)"},
@@ -123,7 +126,18 @@ static const struct config_key keys[] = {
     {"manager.queue", "manager-queue", &config_count, AT(manager.queue), .normal = "65536",
      LIMIT(1, TASKS_MAX), .help = "tasks in the common queue"},
 
-    {"store", "store", &config_path, AT(store),
+    {"measure", "measure", &config_word, AT(placement), .normal = "occupancy", .words = MEASURE,
+     .help = "how to choose an executor"},
+    {"shortcut", "shortcut", &config_bool, AT(shortcut), .normal = "true",
+     .help = "let a loop run a plain call itself"},
+
+    {"idle.mode", "idle", &config_word, AT(idle.mode), .normal = "auto", .words = IDLE,
+     .help = "how an idle thread waits; auto: spin where that pays, else sleep"},
+    {"idle.spin", "idle-spin", &config_duration, AT(idle.spin), .normal = "50us",
+     LIMIT(0, SECOND), .help = "how long idle.mode spin spins, and auto at most"},
+
+    {"store", "store", &config_path, .heading = "Store and submitted tasks",
+     AT(store),
      .help = "file that keeps tasks across restarts; none: durable tasks are refused"},
     {"tasks.max", "tasks-max", &config_count, AT(tasks.limits.max), .normal = "4194304",
      LIMIT(1, INT32_MAX), .live = true, .help = "submitted tasks in memory; above, BUSY"},
@@ -159,17 +173,8 @@ static const struct config_key keys[] = {
     {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
      .help = "tenants with a share other than 1"},
 
-    {"measure", "measure", &config_word, AT(placement), .normal = "occupancy", .words = MEASURE,
-     .help = "how to choose an executor"},
-    {"shortcut", "shortcut", &config_bool, AT(shortcut), .normal = "true",
-     .help = "let a loop run a plain call itself"},
-
-    {"idle.mode", "idle", &config_word, AT(idle.mode), .normal = "auto", .words = IDLE,
-     .help = "how an idle thread waits; auto: spin where that pays, else sleep"},
-    {"idle.spin", "idle-spin", &config_duration, AT(idle.spin), .normal = "50us",
-     LIMIT(0, SECOND), .help = "how long idle.mode spin spins, and auto at most"},
-
-    {"limits.message", "limits-message", &config_size, AT(limits.message), .normal = "16m",
+    {"limits.message", "limits-message", &config_size, .heading = "Limits of connections and calls",
+     AT(limits.message), .normal = "16m",
      LIMIT(256, GIGA), .help = "size of a message"},
     {"limits.depth", "limits-depth", &config_count, AT(net.scan.depth_max), .normal = "32",
      LIMIT(2, SCAN_DEPTH_CAP), .help = "nesting of a message"},
@@ -229,7 +234,8 @@ static const struct config_key keys[] = {
      LIMIT(MS, 200 * SECOND), .words = OFF,
      .help = "how long a wrong token counts against its address; the third refuses connections"},
 
-    {"workers.max", "workers-max", &config_count, AT(workers.max), .normal = "10000",
+    {"workers.max", "workers-max", &config_count, .heading = "Workers",
+     AT(workers.max), .normal = "10000",
      LIMIT(1, 100000), .help = "registrations of workers; above, BUSY"},
     {"workers.silence", "workers-silence", &config_duration, AT(net.silence),
      .normal = "15s", LIMIT(3 * SECOND, DAY / 24), .words = OFF,
@@ -237,14 +243,14 @@ static const struct config_key keys[] = {
     {"workers.give_up", "workers-give-up", &config_duration, AT(workers.give_up), .normal = "off",
      LIMIT(SECOND, 365 * DAY), .words = OFF,
      .help = "a worker that goes on with a task so long after its cancellation or timeout is lost"},
-
     {"workers.methods", "workers-methods", &config_namelist, AT(workers.methods),
      .help = "pattern of methods to accept tasks for before any worker offers them"},
     {"workers.join", "workers-join", &config_namelist, AT(workers.join),
      .help = "pattern of the server's own handlers that workers may offer, too; the least "
              "occupied gets each task"},
 
-    {"drain", "drain", &config_duration, AT(drain), .normal = "8s", LIMIT(0, DAY),
+    {"drain", "drain", &config_duration, .heading = "The process",
+     AT(drain), .normal = "8s", LIMIT(0, DAY),
      .live = true, .help = "time for work in flight at a shutdown"},
     {"step_limit", "step-limit", &config_duration, AT(step_limit), .normal = "50ms",
      LIMIT(MS, DAY), .help = "count and log longer steps"},
@@ -261,7 +267,9 @@ static const struct config_key keys[] = {
     {"dev", "dev", &config_bool, AT(dev), .normal = "false",
      .help = "for authors of modules: log long or sleeping steps, and what tasks leave behind"},
 
-    {"log.level", "log-level", &config_word, AT(log.level), .normal = "info", .words = LEVEL,
+    {"log.level", "log-level", &config_word,
+     .heading = "Log, audit log, traces and flight recorder",
+     AT(log.level), .normal = "info", .words = LEVEL,
      .live = true, .help = "least level to log"},
     {"log.format", "log-format", &config_word, AT(log.format), .normal = "logfmt",
      .words = FORMAT, .help = "form of a record"},

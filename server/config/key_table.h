@@ -85,6 +85,8 @@ struct config_key {
     size_t count_offset;                 /* likewise: of the member that counts them, a size_t */
     bool live;                           /* a reload takes it over */
     const char *help;
+    const char
+        *heading; /* of this key and those behind it, in help and reference; NULL: as before */
 };
 
 struct config_table {

@@ -164,26 +164,56 @@ void config_read_flags(struct config_report *r, struct config *c, int argc, char
 
 /* ---- --help ---- */
 
-static void help_words(const struct config_key *key, FILE *out)
+enum { HELP_COLUMN = 39, HELP_WIDTH = 100, HELP_TEXT_MAX = 512 };
+
+static void put_text(const struct config_key *key, FILE *out)
 {
-    if (key->type != &config_word)
-        return;
-    for (size_t i = 0; key->words[i]; i++)
+    fputs(key->help, out);
+    for (size_t i = 0; key->type == &config_word && key->words[i]; i++)
         fprintf(out, "%s%s", i ? ", " : ": ", key->words[i]);
+    if (key->normal && (key->type != &config_bool || strcmp(key->normal, "true") == 0))
+        fprintf(out, " (%s)", key->normal);
+    fputs(config_is_list(key) ? "; may be repeated" : "", out);
+}
+
+/* Lines of whole words, in the right column. */
+static void put_wrapped(const char *text, FILE *out)
+{
+    const int width = HELP_WIDTH - HELP_COLUMN;
+
+    while ((int)strlen(text) > width) {
+        int length = width;
+        while (text[length] != ' ' && length > 1)
+            length--;
+        fprintf(out, "%.*s\n%*s", length, text, HELP_COLUMN, "");
+        text += length + 1;
+    }
+    fprintf(out, "%s\n", text);
 }
 
 static void help_key(const struct config_key *key, FILE *out)
 {
-    char flag[64];
+    char flag[64], text[HELP_TEXT_MAX];
+    FILE *into = fmemopen(text, sizeof text, "w");
 
+    if (into == NULL)
+        return; /* out of memory */
+    put_text(key, into);
+    fclose(into);
     snprintf(flag, sizeof flag, "--%s%s", key->name, key->type->argument);
-    fprintf(out, "  %-36s %s", flag, key->help);
-    help_words(key, out);
-    if (key->normal && key->type != &config_bool)
-        fprintf(out, " (%s)", key->normal);
-    else if (key->normal && strcmp(key->normal, "true") == 0)
-        fputs(" (true)", out);
-    fputs(config_is_list(key) ? "; may be repeated\n" : "\n", out);
+    fprintf(out, "  %-*s ", HELP_COLUMN - 3, flag);
+    put_wrapped(text, out);
+}
+
+static void help_keys(FILE *out)
+{
+    for (size_t i = 0; i < config_keys.count; i++) {
+        const struct config_key *key = &config_keys.keys[i];
+        if (key->heading)
+            fprintf(out, "\n%s:\n", key->heading);
+        if (is_flag(key))
+            help_key(key, out);
+    }
 }
 
 void config_help(FILE *out)
@@ -204,11 +234,9 @@ void config_help(FILE *out)
           "      --backup-store FILE              copy a store, which a server may use meanwhile\n"
           "      --backup-to COPY                 to this file, which must not be there\n"
           "  -h, --help                           this text\n"
-          "  -V, --version                        the version\n\n",
+          "  -V, --version                        the version\n",
           out);
-    for (size_t i = 0; i < config_keys.count; i++)
-        if (is_flag(&config_keys.keys[i]))
-            help_key(&config_keys.keys[i], out);
+    help_keys(out);
     fputs("\nTimes and sizes need a unit: 500ms, 8s, 64k, 16m.  Each flag has a variable: "
           "--log-level is\n"
           "ERGON_LOG_LEVEL; lists take commas.  Flags come before variables, these before the "

@@ -92,6 +92,63 @@ static size_t check_table(const char *reference, const struct config_table *tabl
     return missing;
 }
 
+/* As the manual writes a flag. */
+static void put_manual_name(const char *name, char *text, size_t size)
+{
+    FILE *out = fmemopen(text, size, "w");
+
+    fputs("\\fB\\-\\-", out);
+    for (; *name; name++)
+        fprintf(out, "%s%c", *name == '-' ? "\\" : "", *name);
+    fputs("\\fR", out);
+    fclose(out);
+}
+
+/* The section with this heading, which `mark` begins, and its end; NULL: there is none. */
+static const char *section_of(const char *text, const char *mark, const char *heading,
+                              const char **end)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "\n%s %s\n", mark, heading);
+    const char *at = strstr(text, line);
+    if (at == NULL)
+        return NULL;
+    at += strlen(line);
+    *end = strstr(at, mark);
+    if (*end == NULL)
+        *end = at + strlen(at);
+    return at;
+}
+
+/* The reference and the manual have the headings of --help, with the same keys below them. */
+TEST(the_keys_have_the_headings_of_help)
+{
+    char *reference = read_all(REFERENCE_PATH), *manual = read_all(MANUAL_PATH);
+    const char *at = NULL, *end = NULL, *in_manual = NULL, *manual_end = NULL;
+    char text[160];
+
+    for (size_t i = 0; i < config_keys.count; i++) {
+        const struct config_key *key = &config_keys.keys[i];
+        if (key->heading) {
+            at = section_of(reference, "###", key->heading, &end);
+            in_manual = section_of(manual, ".SS", key->heading, &manual_end);
+        }
+        if (!at || !in_manual)
+            fail_msg("no section \"%s\" in docs/configuration.md or docs/man", key->heading);
+        snprintf(text, sizeof text, "- `%s`", key->path);
+        if (!(strstr(at, text) && strstr(at, text) < end))
+            fail_msg("docs/configuration.md: %s is below another heading", key->path);
+        if (!key->name || key->type == &config_secret)
+            continue;
+        put_manual_name(key->name, text, sizeof text);
+        if (!(strstr(in_manual, text) && strstr(in_manual, text) < manual_end))
+            fail_msg("docs/man/ergond.8: %s is below another heading, or missing", text);
+    }
+    free(reference);
+    free(manual);
+}
+
 /* An entry of `admin.listen` has the keys of an entry of `listen`, in the same words, but for those
  * that one sentence names: the reference has one list for both. */
 static void check_admin_keys(const char *reference)
