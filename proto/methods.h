@@ -118,6 +118,8 @@
       "[name: str, {tenant: str}]", "a cron submits nothing any more, until it is resumed") \
     X(cron_resume, "cron.resume", GUARDED, RULES, COUNTED, NAME_OF_TENANT, \
       "[name: str, {tenant: str}]", "a cron submits again, from its next time on") \
+    X(cron_run, "cron.run", GUARDED, RULES, COUNTED, NAME_OF_TENANT, \
+      "[name: str, {tenant: str}]", "submit the task of a cron now, beside its calendar") \
     X(sem_create, "sem.create", GUARDED, USES, COUNTED, OWN, \
       "[name: str, permits: int, {durable: str}]", \
       "make a semaphore that stays, or give it another number of permits") \

@@ -12,9 +12,10 @@
 static struct act {
     const char *method;
     uint32_t recorded, answered;
-} acts[] = {{.method = "queue.pause"}, {.method = "queue.resume"}, {.method = "queue.drain"},
-            {.method = "cron.put"},    {.method = "cron.delete"},  {.method = "cron.pause"},
-            {.method = "cron.resume"}, {.method = "sem.revoke"},   {.method = "connection.kill"}};
+} acts[] = {{.method = "queue.pause"},    {.method = "queue.resume"}, {.method = "queue.drain"},
+            {.method = "cron.put"},       {.method = "cron.delete"},  {.method = "cron.pause"},
+            {.method = "cron.resume"},    {.method = "cron.run"},     {.method = "sem.revoke"},
+            {.method = "connection.kill"}};
 
 static struct act *find(const char *method)
 {

@@ -180,6 +180,17 @@ void sim_resume_cron(struct sim_burst *b, uint32_t client)
     put_name(b, "cron.resume", 1);
 }
 
+/* Its task has no key, so it is none of the cron's times. */
+void sim_run_cron(struct sim_burst *b, uint32_t client)
+{
+    if (client != 0) {
+        look(b);
+        return;
+    }
+    sim_burst_add(b, SIM_OTHER, "cron.run", 1);
+    sim_put_text(&b->out, name);
+}
+
 void sim_delete_cron(struct sim_burst *b, uint32_t client)
 {
     if (client != 0 || deleted_count == LIVES_MAX) {
@@ -225,6 +236,8 @@ static struct fired *known(struct span id)
 
 static void note(struct span task)
 {
+    if (sim_member_text(task, "key").len == 0)
+        return; /* of cron.run */
     struct span id = sim_member_text(task, "id");
     struct fired *was = known(id), f = {.due = due_of(sim_member_text(task, "key")),
                                         .created = sim_member_uint(task, "created"),

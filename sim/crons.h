@@ -1,4 +1,5 @@
-/* One cron, which the first client puts, pauses, resumes and deletes; other clients read it.
+/* One cron, which the first client puts, pauses, resumes, runs and deletes; other clients
+ * read it.
  *
  * crons: a time fires, and fires once; nothing fires while the cron is paused or gone, and with
  * `overlap: skip` no task begins while the one before is open (tasks.md, "Run tasks by calendar").
@@ -16,6 +17,7 @@ void sim_crons_shape(void);
 void sim_put_cron(struct sim_burst *b, uint32_t client);
 void sim_pause_cron(struct sim_burst *b, uint32_t client);
 void sim_resume_cron(struct sim_burst *b, uint32_t client);
+void sim_run_cron(struct sim_burst *b, uint32_t client);
 void sim_delete_cron(struct sim_burst *b, uint32_t client);
 void sim_cron_delete(struct sim_burst *b); /* at the end of the run, by any client */
 

@@ -622,6 +622,7 @@ const struct sim_deed_row sim_deeds[] = {
     {"cron.list", crons},
     {"cron.pause", sim_pause_cron},
     {"cron.resume", sim_resume_cron},
+    {"cron.run", sim_run_cron},
     {"cron.delete", sim_delete_cron},
     {"sem.create", sim_create_sem},
     {"sem.list", sems},

@@ -1,5 +1,6 @@
 #include "client/cli/ask.h"
 
+#include "client/cli/contents.h"
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
@@ -82,6 +83,7 @@ enum status show_explanation(const struct globals *g, json_t *answer)
     const char *name = json_text(answer, "id");
     if (g->json)
         return STATUS_OK;
+    contents_tidy(answer);
     humanize(answer, now_ms());
     print_text(name[0] != 0 ? name : json_text(answer, "method"));
     fputs(": ", stdout);

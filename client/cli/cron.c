@@ -146,7 +146,7 @@ static const struct command CRON_LIST = {
     .repeats = true,
 };
 
-/* ---- delete, pause, resume ---- */
+/* ---- delete, pause, resume, run ---- */
 
 struct whose_options {
     const char *tenant;
@@ -224,11 +224,12 @@ static enum status show_paused(const struct globals *g, json_t *answer)
 }
 
 static enum status turn_all(struct session *s, const char *tenant, int argc, char **argv,
-                            struct ergon_request *(*request)(const char *, const char *))
+                            struct ergon_request *(*request)(const char *, const char *),
+                            enum status (*show)(const struct globals *, json_t *))
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
-        enum status one = ask_and_show(s, request(argv[i], tenant), show_paused);
+        enum status one = ask_and_show(s, request(argv[i], tenant), show);
         if (status == STATUS_OK)
             status = one;
     }
@@ -238,13 +239,26 @@ static enum status turn_all(struct session *s, const char *tenant, int argc, cha
 static enum status pause_all(struct session *s, const void *options, int argc, char **argv)
 {
     const struct whose_options *o = options;
-    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_pause);
+    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_pause, show_paused);
 }
 
 static enum status resume_all(struct session *s, const void *options, int argc, char **argv)
 {
     const struct whose_options *o = options;
-    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_resume);
+    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_resume, show_paused);
+}
+
+static enum status show_run(const struct globals *g, json_t *answer)
+{
+    if (!g->json)
+        say("%s\n", json_text(answer, "id"));
+    return STATUS_OK;
+}
+
+static enum status run_all(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct whose_options *o = options;
+    return turn_all(s, o->tenant, argc, argv, ergon_request_cron_run, show_run);
 }
 
 static const struct command CRON_PAUSE = {
@@ -278,8 +292,25 @@ static const struct command CRON_RESUME = {
     .timeout_ms = CRON_TIMEOUT_MS,
 };
 
-static const struct command *const PARTS[] = {&CRON_PUT,    &CRON_LIST,   &CRON_PAUSE,
-                                              &CRON_RESUME, &CRON_DELETE, NULL};
+static const struct command CRON_RUN = {
+    .name = "cron run",
+    .arguments = "NAME...",
+    .summary = "submit the tasks of schedules now",
+    .text = "Prints the id of each task. The schedule goes on as it was: a paused one stays\n"
+            "paused, and --overlap does not count this task. Exit status 6: there is none of that\n"
+            "name.\n",
+    .examples = "  ergon cron run nightly\n"
+                "  ergon task wait $(ergon cron run nightly)\n",
+    .options = WHOSE_OPTIONS,
+    .options_size = sizeof(struct whose_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = run_all,
+    .timeout_ms = CRON_TIMEOUT_MS,
+};
+
+static const struct command *const PARTS[] = {&CRON_PUT, &CRON_LIST,   &CRON_PAUSE, &CRON_RESUME,
+                                              &CRON_RUN, &CRON_DELETE, NULL};
 
 const struct command CRON = {
     .name = "cron",

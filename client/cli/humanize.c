@@ -156,6 +156,21 @@ void humanize(json_t *value, int64_t now)
     }
 }
 
+const char *humanize_us(uint64_t us, char *buf, size_t size)
+{
+    if (us < 1000)
+        snprintf(buf, size, "%u us", (unsigned)us);
+    else if (us < 1000 * 1000)
+        snprintf(buf, size, "%.1f ms", (double)us / 1000);
+    else if (us < UINT64_C(120) * 1000 * 1000)
+        snprintf(buf, size, "%.1f s", (double)us / 1e6);
+    else if (us < UINT64_C(7200) * 1000 * 1000)
+        snprintf(buf, size, "%.1f m", (double)us / 60e6);
+    else
+        snprintf(buf, size, "%.1f h", (double)us / 3600e6);
+    return buf;
+}
+
 json_t *humanize_size(const json_t *object, const char *key)
 {
     uint64_t bytes = (uint64_t)json_integer_value(json_object_get(object, key));

@@ -23,6 +23,9 @@ const char *humanize_clock(int64_t unix_ms, int64_t now, char *buf, size_t size)
 /* "2026-11-23 20:05:07.120+01:00", or with Z; `buf` of at least 48 bytes. */
 const char *humanize_moment(int64_t unix_ms, char *buf, size_t size);
 
+/* "350 us", "1.2 ms", "3.4 s", "2 m": how long something took.  `buf` of at least 32 bytes. */
+const char *humanize_us(uint64_t us, char *buf, size_t size);
+
 /* The size of so many bytes as a new text, "3m", rounded: nobody reads bytes in a table. */
 json_t *humanize_size(const json_t *object, const char *key);
 

@@ -57,7 +57,7 @@ static const struct synonym LIKELY[] = {
     {"task", "del delete purge remove clear", "'task forget'"},
     {"task", "abort kill revoke stop terminate", "'task cancel'"},
     {"task", "requeue rerun restart", "'task retry'"},
-    {"task", "clone copy duplicate resubmit", "'task submit'"},
+    {"task", "clone copy duplicate resubmit", "'task edit'"},
     {"task", "follow log logs tail", "'task watch'"},
     {"task", "kick now promote", "'task run-now'"},
     {"task", "priority reprioritize reschedule set update", "'task change'"},

@@ -91,17 +91,22 @@ static bool all_numbers(json_t *rows, const char *key)
 
 /* ---- what fits the terminal ---- */
 
-/* Columns of a terminal; 0: all there are wanted, since it is none, or -o wide. */
-static size_t terminal_width(void)
+size_t table_terminal_width(void)
 {
     struct winsize size = {0};
     const char *columns = environment("COLUMNS");
-    if (output_is_wide() || !isatty(STDOUT_FILENO))
+    if (!isatty(STDOUT_FILENO))
         return 0;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     size_t said = columns != NULL ? strtoul(columns, NULL, 10) : 0;
     return said > 0 ? said : TERMINAL_WIDTH;
+}
+
+/* 0: all columns are wanted, since it is none, or -o wide. */
+static size_t terminal_width(void)
+{
+    return output_is_wide() ? 0 : table_terminal_width();
 }
 
 size_t table_fit(const size_t *widths, size_t count, uint64_t texts, size_t room)

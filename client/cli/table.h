@@ -22,6 +22,9 @@ void object_print(json_t *object, bool colour);
  * name only the first of `first`, and no heading. */
 void table_print(json_t *rows, const char *const *first, int indent, bool colour);
 
+/* Columns of the terminal that standard output is; 0: it is none. */
+size_t table_terminal_width(void);
+
 enum { TABLE_GAP = 2, TABLE_CUT_MIN = 10, TABLE_KEPT_MIN = 2 /* columns */ };
 
 /* How many columns of these widths, with TABLE_GAP between them, fit into `room`: all; or as many

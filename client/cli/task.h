@@ -5,7 +5,12 @@
 #include "client/cli/session.h"
 
 extern const struct command TASK_SUBMIT, TASK_CALL, TASK_GET, TASK_WAIT, TASK_WATCH, TASK_CANCEL,
-    TASK_RETRY, TASK_FORGET, TASK_CHANGE, TASK_RUN_NOW, TASK_LIST, TASK_EXPLAIN;
+    TASK_RETRY, TASK_FORGET, TASK_CHANGE, TASK_RUN_NOW, TASK_LIST, TASK_EXPLAIN, TASK_EDIT;
+
+struct task_spec;
+
+/* Submits it, and prints its id; or with `wait` waits for its end, and prints that. */
+enum status task_submit_spec(struct session *s, const struct task_spec *spec, bool wait);
 
 /* The exit status that an end of a task means; STATUS_OK for "done" alone.  `error` is "NAME:
  * text" or "". */

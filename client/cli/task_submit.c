@@ -27,7 +27,7 @@ static enum status print_submitted(const struct globals *g, const struct ergon_s
     return STATUS_OK;
 }
 
-static enum status submit_spec(struct session *s, const struct task_spec *spec, bool wait)
+enum status task_submit_spec(struct session *s, const struct task_spec *spec, bool wait)
 {
     struct span result;
     struct ergon_submitted answer;
@@ -55,7 +55,7 @@ static enum status submit_one(const struct globals *g, bool wait, const json_t *
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, wait);
     if (status == STATUS_OK)
-        status = submit_spec(&s, &spec, wait);
+        status = task_submit_spec(&s, &spec, wait);
     session_close(&s);
     task_spec_fini(&spec);
     return status;

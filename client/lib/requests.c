@@ -372,6 +372,11 @@ struct ergon_request *ergon_request_cron_resume(const char *name, const char *te
     return request_of_name_in("cron.resume", name, tenant);
 }
 
+struct ergon_request *ergon_request_cron_run(const char *name, const char *tenant)
+{
+    return request_of_name_in("cron.run", name, tenant);
+}
+
 struct ergon_request *ergon_request_audit(void)
 {
     return request_done(request_new("server.audit", 0));

@@ -22,7 +22,7 @@ struct ergon_cron_options {
     const struct ergon_task_options *task; /* of its tasks; NULL: the defaults */
 };
 
-/* cron.put, .list, .delete, .pause, .resume, of the caller's own tenant or of another.  `options`
+/* cron.put, .list, .delete, .pause, .resume, .run, of the caller's own tenant or another. `options`
  * may be NULL, and so may `tenant`: its own. */
 ERGON_API struct ergon_request *ergon_request_cron_put(const char *name, const char *schedule,
                                                        const char *method, struct ergon_raw params,
@@ -32,6 +32,7 @@ ERGON_API struct ergon_request *ergon_request_cron_delete(const char *name);
 ERGON_API struct ergon_request *ergon_request_cron_delete_of(const char *name, const char *tenant);
 ERGON_API struct ergon_request *ergon_request_cron_pause(const char *name, const char *tenant);
 ERGON_API struct ergon_request *ergon_request_cron_resume(const char *name, const char *tenant);
+ERGON_API struct ergon_request *ergon_request_cron_run(const char *name, const char *tenant);
 
 #ifdef __cplusplus
 }

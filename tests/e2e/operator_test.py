@@ -83,6 +83,19 @@ class Operator(unittest.TestCase):
         self.assertIn(("token:root", "cron.pause", "ok", '"nightly" {"tenant": "maker"}'), self.acts())
         self.assertIn(("token:maker", "cron.resume", "ok", '"nightly" {}'), self.acts())
 
+    def test_a_cron_is_run_now(self):
+        maker, reader = self.known("maker"), self.known("reader")
+        maker.call("cron.put", "nightly", "@yearly", "echo", ["now"], {})
+        maker.call("cron.pause", "nightly")
+        self.assertEqual(self.code(reader, "cron.run", "nightly", {"tenant": "maker"}), "DENIED")
+        status, out, err = self.ergon("root", "cron", "run", "--tenant", "maker", "nightly")
+        self.assertEqual((status, err), (OK, ""))
+        root = self.known("root")
+        eventually(lambda: root.call("task.get", out.strip())["state"] == "done", "its task ends")
+        self.assertEqual([(c["paused"], c["fired"], c["last_task"]) for c in maker.call("cron.list")], [(True, 0, None)])
+        self.assertIn("there is no cron of this name", self.ergon("maker", "cron", "run", "none")[2])
+        eventually(lambda: ("token:root", "cron.run", "ok", '"nightly" {"tenant": "maker"}') in self.acts(), "the run is recorded")
+
     def test_permits_of_who_is_stuck_are_taken_back(self):
         stuck, waits, root = self.known("maker"), self.known("maker"), self.known("root")
         hold = stuck.call("sem.acquire", "k-gpu", {"of": 2, "permits": 2})

@@ -79,6 +79,7 @@ ROWS = {
     "event.wait": (GUARDED, lambda o: ["k-roles", {"timeout": 0}], NONE, NEVER),
     "cron.pause": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], HIDDEN, ALWAYS),
     "cron.resume": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], HIDDEN, ALWAYS),
+    "cron.run": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], HIDDEN, ALWAYS),
     "cron.delete": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], SPARED, ALWAYS),
 }
 

@@ -109,7 +109,7 @@ STATE = {
 
 READS = ("task_get task_wait task_watch task_list task_events task_explain queue_list queue_explain queue_tenants event_wait sem_list "
          "sem_explain")
-CRONS = "cron_put cron_list cron_delete cron_pause cron_resume"  # unit/jobs/crons_carried
+CRONS = "cron_put cron_list cron_delete cron_pause cron_resume cron_run"  # unit/jobs/crons_carried
 ENDS = "task_call"  # its task is in memory only, and ends with its connection
 
 

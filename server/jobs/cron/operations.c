@@ -1,8 +1,10 @@
-/* cron.*: put, pause, resume, list, delete. */
+/* cron.*: put, pause, resume, run, list, delete. */
+#include "base/tracepoint.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/cron/crons.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
+#include "server/jobs/life/submit.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/verbs/view.h"
@@ -250,6 +252,58 @@ static void serve_resume(struct jobs *jobs, struct operation *op)
     serve_paused(jobs, op, false);
 }
 
+/* --- cron.run --- */
+
+static void answer_run(struct operation *op, uint64_t id)
+{
+    char text[ID_TEXT_SIZE];
+
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 1);
+    pack_key_str(&op->reply.result, "id", id_text(id, text));
+    operation_finish(op);
+}
+
+static void run_saved(struct jobs *jobs, struct waiter *w, enum store_error error)
+{
+    struct operation *op = w->op;
+    uint64_t id = w->job->id;
+
+    (void)jobs;
+    waiters_leave(op);
+    if (error == STORE_OK)
+        answer_run(op, id);
+    else
+        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+}
+
+/* The task has no key and is not the cron's last task: neither calendar nor `overlap` sees it. */
+static void serve_run(struct jobs *jobs, struct operation *op)
+{
+    struct cron *c = find_placed(jobs, op);
+    char text[JOB_TEXT_MAX];
+    struct submitted out;
+
+    jobs_worked(jobs, PUT_WORK);
+    if (!c)
+        return;
+    enum ergon_error error = job_submit(jobs, &c->spec.task, NULL, &out, text, sizeof text);
+    if (error != ERGON_OK) {
+        operation_refuse(op, error, "%s", text);
+        return;
+    }
+    if (tracepoint_watched(submit))
+        job_trace_submit(out.job, op->conn);
+    if (out.hardens)
+        job_joined(out.job, &c->spec.task);
+    bool waits =
+        out.hardens || (out.job->durable == DURABLE_FSYNC && job_is(out.job, JOB_SUBMITTING));
+    if (!waits)
+        answer_run(op, out.job->id);
+    else if (!waiters_join(op, out.job))
+        operation_refuse(op, ERGON_E_MEMORY, "it was submitted, but its commit is not awaited");
+}
+
 /* --- cron.delete --- */
 
 static void answer_delete(struct operation *op, bool found)
@@ -414,6 +468,8 @@ const struct operation_class operation_cron_pause = {.method = method_cron_pause
                                                      .serve = serve_pause};
 const struct operation_class operation_cron_resume = {.method = method_cron_resume,
                                                       .serve = serve_resume};
+const struct operation_class operation_cron_run = {
+    .method = method_cron_run, .serve = serve_run, .dropped = waiters_drop, .job_saved = run_saved};
 const struct operation_class operation_cron_list = {
     .method = method_cron_list, .shows_contents = true, .serve_part = serve_list};
 const struct operation_class operation_cron_delete = {.method = method_cron_delete,

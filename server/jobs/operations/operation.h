@@ -95,6 +95,8 @@ struct operation_class {
  *   cron_delete    STORE: the cron goes on
  *   cron_pause, cron_resume
  *                  NOT_FOUND; STORE: the change is in effect, but a restart forgets it
+ *   cron_run       NOT_FOUND; the errors of job_submit(); STORE if the row of an fsync job is not
+ *                  taken
  *   sem_create     DENIED, BUSY, MEMORY
  *   sem_acquire    the errors of sem_create; NOT_FOUND, BAD_PARAMS (more permits than the semaphore
  *                  has), DEADLINE; CANCELLED: its connection is gone

@@ -665,6 +665,13 @@ def _(server):
     server.main.call("cron.resume", "cron 17")
 
 
+@row("cron.run", "beside 9,900 crons")
+def _(server):
+    crons(server)
+    yield
+    server.main.call("cron.run", "cron 17")
+
+
 @row("cron.delete", "beside 9,900 crons")
 def _(server):
     crons(server)

@@ -54,7 +54,7 @@ for group in task queue cron sem event store; do
     expect 0 "Examples:" "" help "$group"
     expect 2 "" "Usage: ergon $group COMMAND" "$group"
 done
-for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task forget" "task change" "task run-now" "task list" \
+for command in "task submit" "task call" "task get" "task wait" "task watch" "task cancel" "task retry" "task forget" "task edit" "task change" "task run-now" "task list" \
     "task explain" "queue list" "queue tenants" "queue explain" "queue pause" "queue resume" "queue drain" "cron put" "cron list" \
     "cron delete" "worker list" "worker quiet" "worker resume" "sem run" "sem create" "sem delete" "sem list" "sem explain" "event set" "event wait" events audit "store check" "store export" "store import"; do
     # shellcheck disable=SC2086

@@ -349,6 +349,7 @@ TEST(queues_and_crons_are_asked_for)
     expect(ergon_request_cron_delete_of("n", NULL), "cron.delete", "[\"n\",{}]");
     expect(ergon_request_cron_pause("n", NULL), "cron.pause", "[\"n\",{}]");
     expect(ergon_request_cron_resume("n", "t"), "cron.resume", "[\"n\",{\"tenant\":\"t\"}]");
+    expect(ergon_request_cron_run("n", "t"), "cron.run", "[\"n\",{\"tenant\":\"t\"}]");
     expect(ergon_request_audit(), "server.audit", "[]");
     expect(ergon_request_cron_put(
                "n", "@daily", "m", NONE,

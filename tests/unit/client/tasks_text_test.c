@@ -68,6 +68,24 @@ TEST(ages_have_one_unit)
     expect_age(INT64_MAX, INT64_MIN, "in 213503982335 d");
 }
 
+static void expect_span(uint64_t us, const char *expected)
+{
+    char text[32];
+    assert_string_equal(humanize_us(us, text, sizeof text), expected);
+}
+
+TEST(spans_have_one_unit)
+{
+    const uint64_t s = 1000 * 1000, m = 60 * s;
+    expect_span(0, "0 us");
+    expect_span(999, "999 us");
+    expect_span(1500, "1.5 ms");
+    expect_span(2 * s + s / 2, "2.5 s");
+    expect_span(119 * s, "119.0 s");
+    expect_span(2 * m, "2.0 m");
+    expect_span(180 * m, "3.0 h");
+}
+
 static void expect_people(const char *json, const char *expected)
 {
     json_error_t error;

@@ -146,6 +146,26 @@ STORED_TEST(a_pause_and_a_put_leave_both_in_the_file)
     }
 }
 
+STORED_TEST(what_is_run_now_is_on_disk_when_it_is_answered)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    struct operation *op = turn(w, &operation_cron_run);
+    assert_false(world_answered(w, op));
+    comes(w, op, ERGON_OK);
+    uint64_t run = w->jobs->table.last->id;
+    jobs_world_crash(w);
+    assert_true(job_is_open(world_job(w, run)));
+}
+
+STORED_TEST(what_is_run_now_and_cannot_be_written_is_none)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->store->error = STORE_FULL;
+    comes(w, turn(w, &operation_cron_run), ERGON_E_STORE);
+    assert_null(w->jobs->table.last);
+    w->store->error = STORE_OK;
+}
+
 STORED_TEST(what_is_being_deleted_is_not_paused)
 {
     comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);

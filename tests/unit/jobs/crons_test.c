@@ -155,6 +155,43 @@ STORED_TEST(what_is_paused_fires_nothing_and_makes_up_for_nothing)
     assert_int_equal(submitted(w), 3);
 }
 
+STORED_TEST(one_that_is_run_now_goes_on_by_its_calendar)
+{
+    assert_int_equal(about(w, &operation_cron_run)->reply.error, ERGON_E_NOT_FOUND);
+    put(w, "every 10s", CRON_REPLACE);
+    jobs_world_pass(w, AO_S(15));
+    char before[2048], answer[200], expected[200], id[ID_TEXT_SIZE];
+    snprintf(before, sizeof before, "%s", list(w));
+    struct operation *op = about(w, &operation_cron_run);
+    uint64_t run = w->jobs->table.last->id;
+    snprintf(expected, sizeof expected, "{'id': '%s'}", id_text(run, id));
+    assert_string_equal(notation_show(operation_result(op), answer, sizeof answer), expected);
+    assert_int_equal(submitted(w), 2);
+    assert_string_equal(list(w), before);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(submitted(w), 3);
+    struct jobs_info info;
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.by_state[JOB_CANCELLED], 1); /* the one of the calendar */
+    assert_int_not_equal(world_state(w, run), JOB_CANCELLED);
+}
+
+/* Neither a pause nor an open task holds it back; a queue that drains does. */
+STORED_TEST(one_that_is_paused_is_run_now)
+{
+    put(w, "every 10s", CRON_SKIP);
+    jobs_world_pass(w, AO_S(15));
+    about(w, &operation_cron_pause);
+    assert_int_equal(about(w, &operation_cron_run)->reply.error, ERGON_OK);
+    assert_int_equal(about(w, &operation_cron_run)->reply.error, ERGON_OK);
+    assert_int_equal(submitted(w), 3);
+    stage_holds(list(w), "'paused': true");
+    stage_holds(list(w), "'fired': 1, 'skipped': 0");
+    w->jobs->table.queues->draining = true;
+    assert_int_equal(about(w, &operation_cron_run)->reply.error, ERGON_E_DRAINING);
+    assert_int_equal(submitted(w), 3);
+}
+
 /* Who puts its crons at each start undoes no pause; one that was deleted is a new one. */
 STORED_TEST(a_pause_stays_when_it_is_put_again)
 {

@@ -175,6 +175,8 @@ RPC_TEST(each_method_of_crons_says_what_it_takes)
         {"cron.pause", "['a', {}, 1]", "BAD_PARAMS: cron.pause takes [name: str, {tenant: str}]"},
         {"cron.resume", "[1]", "BAD_PARAMS: cron.resume takes [name: str, {tenant: str}]"},
         {"cron.pause", "['none']", "NOT_FOUND: there is no cron"},
+        {"cron.run", "[1]", "BAD_PARAMS: cron.run takes [name: str, {tenant: str}]"},
+        {"cron.run", "['none']", "NOT_FOUND: there is no cron"},
     };
 
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
