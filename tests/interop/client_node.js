@@ -162,6 +162,9 @@ const scenarios = {
             await fails('TIMEOUT', ergon.wait(never, { timeout: 50 }));
             await fails('NOT_FOUND', ergon.wait([...never, 't0000000000001']));
             assert.deepStrictEqual(await ergon.wait([]), { ended: [], open: [] });
+            // Together their results are larger than one answer of the server.
+            const large = await ergon.submitMany(Array.from({ length: 12 }, () => ['echo', [Buffer.alloc(1000000)]]));
+            assert.deepStrictEqual((await ergon.wait(large)).ended.map(({ result }) => result?.length), Array(12).fill(1000000));
             await Promise.all(never.map((task) => task.cancel()));
         }),
 
@@ -286,8 +289,10 @@ const scenarios = {
             ergon.stop();
             await working;
             assert.ok(registered[0].includes('host') && !registered[1].includes('host'));
+            const refused = listenTo(ergon).next('refused');
             const error = await fails('BAD_PARAMS', ergon.work({ echo: () => 1 }, { secret: true, lease: '5s', grace: '1s', signals: false }));
             assert.match(error.text, /secret/);
+            assert.match(await refused, /^BAD_PARAMS: .*secret/);
             await ergon.close();
         });
     },

@@ -474,7 +474,20 @@ class Client extends events.EventEmitter {
             const answer = await this.#poll('task.wait', [open, { timeout: POLL, any, result }], signal);
             ended.push(...part(answer, 'ended', Array.isArray));
             open = part(answer, 'open', Array.isArray);
-            if (open.length === 0 || (any && ended.length > 0)) return { ended, open };
+            if (open.length > 0 && !(any && ended.length > 0)) continue;
+            // The server sends so many bytes of results at a time, and leaves out the others.
+            for (const task of ended) if (result && !Object.hasOwn(task, 'result')) await this.#fetch(task, signal);
+            return { ended, open };
+        }
+    }
+
+    /** Its result; of a task that the server has forgotten meanwhile there is none. */
+    async #fetch(task, signal) {
+        try {
+            const { result, cut } = await this.#once('task.get', [task.id, { result: true }], signal, this.#calls, STOPPING);
+            Object.assign(task, { result, cut });
+        } catch (error) {
+            if (!error.remote || error.code !== 'NOT_FOUND') throw error;
         }
     }
 
