@@ -4,6 +4,7 @@ import concurrent.futures
 import logging
 import os
 import queue
+import socket
 import sys
 import threading
 import unittest
@@ -12,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 import msgpack
 
 import ergon_client
-from ergon_client import aio
+from ergon_client import aio, failure, serving
 
 URL = os.environ["ERGON_URL"]
 CA = os.environ.get("ERGON_CA")
@@ -511,6 +512,70 @@ def serve_blocking():
     check.assertEqual((len(held), free), (2, []))
 
 
+async def tracebacks():
+    """Only what is the handler's, also of causes and groups; of long ones the end."""
+    async def run(handler, *params):
+        work = asyncio.ensure_future(serving.Handler("x", handler).run(None, params))
+        await asyncio.wait([work])
+        return failure.error_value(work.exception())
+
+    async def caused(context):
+        try:
+            {}["cause"]
+        except KeyError as error:
+            raise ergon_client.Permanent("because") from error
+
+    async def deep(context, n):
+        def down(n):
+            return down(n - 1) if n else 1 / 0
+        try:
+            down(n)
+        except ZeroDivisionError as error:
+            raise ExceptionGroup("ä" * 20_000, [error, ValueError("\udcff")])
+
+    async def inside(context):
+        serving.Context(None, 1, "x", {"left": "no number"})
+
+    said = await run(caused)
+    check.assertEqual((said["code"], said["message"]), ("PERMANENT", "because"))
+    check.assertRegex(said["traceback"], r"(?s)in caused.*KeyError: 'cause'.*direct cause.*in caused.*Permanent: PERMANENT: because\n$")
+    check.assertNotIn("serving.py", said["traceback"])
+    said = (await run(deep, 500))["traceback"]
+    check.assertTrue(len(said.encode()) in range(16_000, 16_385), len(said.encode()))
+    check.assertTrue(said.endswith("ValueError: ?\n    +------------------------------------\n"), said[-200:])
+    check.assertIn("in inside", (await run(inside))["traceback"])
+    check.assertEqual(await run(caused, 1), "BAD_PARAMS: too many positional arguments")
+    check.assertEqual(failure.error_value(ergon_client.Again(5)), "AGAIN: 5000ms")
+
+
+async def hosts():
+    """A server from before workers told their host is asked without; what the caller asked for is not left out."""
+    seen = []
+
+    def answer(number, method, params):
+        if method == "worker.register":
+            seen.append(params[1])
+        strange = next((name for name in ("host", "secret") if method == "worker.register" and name in params[1]), None)
+        return [1, number, f"BAD_PARAMS: no option {strange!r}" if strange else None, {}]
+
+    async def nothing(context):
+        pass
+    server, url = await scripted(answer)
+    async with aio.Client(url) as ergon:
+        working = asyncio.create_task(ergon.work({"x": nothing}))
+        while len(seen) < 2:
+            await asyncio.sleep(0.001)
+        ergon.stop()
+        await working
+        check.assertEqual([each.get("host") for each in seen], [socket.gethostname(), None])
+        for options in ({"secret": True}, {"secret": ["x"]}, {"host": "elsewhere"}):
+            await fails("BAD_PARAMS", ergon.work({"x": nothing}, **options))
+        check.assertEqual(seen[-1]["host"], "elsewhere")
+        with check.assertRaisesRegex(ValueError, "'y'"):
+            await ergon.work({"x": nothing}, secret=["y"])
+    server.close()
+
+
 async def again():
     """A client works three times, one after the other, and calls in the end."""
     async with aio.Client(URL) as ergon, aio.Client(URL) as caller:
@@ -643,14 +708,14 @@ class Said(logging.Handler):
 
 
 async def scripted(answer):
-    """A server that is none, and its URL: it answers each request with the message answer(number, method), and closes after a
+    """A server that is none, and its URL: it answers each request with the message answer(number, method, params), and closes after a
     notification."""
     async def serve(reader, writer):
         unpacker, message = msgpack.Unpacker(), [None]
         while message[0] != 2 and (data := await reader.read(1 << 16)):
             unpacker.feed(data)
-            for _, number, method, _ in unpacker:
-                message = answer(number, method)
+            for _, number, method, params in unpacker:
+                message = answer(number, method, params)
                 writer.write(msgpack.packb(message))
         writer.close()
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -694,13 +759,13 @@ async def events():
 
 async def scripted_events():
     said = Said()
-    server, url = await scripted(lambda number, _: [2, "server.closing", ["BUSY", "too many connections"]])
+    server, url = await scripted(lambda *_: [2, "server.closing", ["BUSY", "too many connections"]])
     await fails("UNREACHABLE", aio.Client(url, **said.callbacks()).connect())
     check.assertEqual(await said.next(url), ("refused", "BUSY: too many connections"))
     check.assertEqual(said.lines, [])  # who connects gets it as an exception
     server.close()
     stopping = {"code": 9, "message": "DRAINING: the server is stopping"}
-    server, url = await scripted(lambda number, method: [1, number, stopping if method == "echo" else "NO_METHOD: ?", None])
+    server, url = await scripted(lambda number, method, _: [1, number, stopping if method == "echo" else "NO_METHOD: ?", None])
 
     def broken(event):
         raise ValueError(event)

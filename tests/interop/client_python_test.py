@@ -13,17 +13,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 INSTALLED = os.path.join(clients.PLACE, "python-installed")
 
 
-def install():
-    """The package as users get it, by pip, from a copy, since a build writes beside its source."""
-    clients.shutil.rmtree(INSTALLED, ignore_errors=True)
+def pip(*words):
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps",
-                    "--disable-pip-version-check", "--root-user-action=ignore", "--target", INSTALLED, clients.copy("python")],
-                   check=True, stdin=subprocess.DEVNULL)
+                    "--disable-pip-version-check", "--root-user-action=ignore", *words], check=True, stdin=subprocess.DEVNULL)
+
+
+def install():
+    """The package as users get it, by pip."""
+    clients.shutil.rmtree(INSTALLED, ignore_errors=True)
+    pip("--target", INSTALLED, os.path.join(clients.SOURCE, "clients", "python"))
 
 
 class Python(clients.Clients, unittest.TestCase):
     ENVIRONMENT = {"PYTHONPATH": INSTALLED, "PYTHONASYNCIODEBUG": "", "PYTHONWARNINGS": "error"}
     COMMAND = (sys.executable, os.path.join(HERE, "client_python.py"))
+    TRACED = (r'\ATraceback \(most recent call last\):\n  File ".*client_python.py", line \d+, in luckless\n'
+              r'    raise ValueError\("no luck"\)\nValueError: no luck\n\Z')
     SERVING = ("serve", "serve_on_threads")
     HOLDING = ("hold", "hold_on_threads")
     WORKER, CALLER = ((sys.executable, os.path.join(clients.SOURCE, "clients", "python", f"example_{what}.py"))
@@ -60,6 +65,21 @@ class Python(clients.Clients, unittest.TestCase):
             servers[-1].discard()
             servers.append(clients.Server(listen=("unix://" + path,)))
         self.play("events", "unix://" + path, act, nobody=nobody, guarded=self.guarded)
+
+    def test_an_installation_writes_nothing_into_the_tree(self):
+        source = clients.copy("python")
+        before = clients.files(source)
+        for words in ((source,), ("-e", source)):
+            pip("--prefix", os.path.join(self.folder, "prefix" + words[0].replace(os.sep, "")), "--ignore-installed", *words)
+            self.assertEqual(clients.files(source), before)
+        found = clients.glob.glob(os.path.join(self.folder, "prefix*", "**", "ergon_client-*.dist-info"), recursive=True)
+        self.assertEqual(len(found), 2)
+
+    def test_tracebacks_are_the_handlers(self):
+        self.play("tracebacks", self.unix)
+
+    def test_the_host_of_a_worker(self):
+        self.play("hosts", self.unix)
 
     def test_each_kind_of_time_and_task(self):
         self.play("times", self.unix)

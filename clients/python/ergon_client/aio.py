@@ -5,7 +5,7 @@ import contextlib
 import random
 
 from .address import Address, reason_of
-from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split
+from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split, twin
 from . import sems
 from .news import News
 from .options import CALL, CRON, id_of, ids_of, schedule_of, shown, told
@@ -152,10 +152,10 @@ class Client:
             except ErgonError as error:
                 self._news.refused(getattr(error, "reason", str(error)), self._asked_for and not self._tried.is_set())
                 if not self._tried.is_set():
-                    self._failure = error
+                    self._failure = twin(error)
                 self._tried.set()
                 if isinstance(error, Refused):
-                    self._refuse(error)
+                    self._refuse(twin(error))
             else:
                 self._tried.set()
                 attempt = 0
@@ -229,7 +229,8 @@ class Client:
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
 
-    async def work(self, handlers, *, slots=1, name=None, version=None, share=None, lease=None, grace=30.0, signals=True):
+    async def work(self, handlers, *, slots=1, name=None, version=None, share=None, lease=None, grace=30.0, signals=True,
+                   host=None, secret=None):
         """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
         connection is told first what we offer. A client does so once at a time.
 
@@ -240,6 +241,9 @@ class Client:
         slots           how many run at a time
         name, version   as worker.list shows them
         share           percent of the method's tasks that workers of this version get at most
+        host            where it runs, as worker.list shows it; default: the name of this machine
+        secret          True, or names of methods: nobody is shown the parameters of their tasks; False: who may see parameters
+                        is shown them again; default: as it was
         lease           seconds in which the server must hear of this process, and not of its kernel alone
         grace           seconds that handlers have in the end; what still runs then is cancelled, and its task
                         handed back for another worker. A second signal or stop() ends the grace.
@@ -248,8 +252,8 @@ class Client:
         later it goes on, and the logger `ergon_client` says what it is."""
         if self._worker is not None:
             raise RuntimeError("this client works already: another registration needs a client of its own")
-        params = registration(handlers, slots, name, version, share, lease, self._message_max)
-        self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"))
+        params = registration(handlers, slots, name, version, share, lease, self._message_max, host, secret)
+        self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"), host is not None)
         try:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():
                 await worker.run(self._tell)

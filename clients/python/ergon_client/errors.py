@@ -85,6 +85,14 @@ class Cancelled(ErgonError):
         super().__init__("CANCELLED", why)
 
 
+def twin(error):
+    """The same error for another task. One that two tasks raise has the frames of both, and unittest clears these: it would end
+    the one that goes on."""
+    other = type(error).__new__(type(error), *error.args)
+    other.__dict__.update(error.__dict__)
+    return other
+
+
 def split(text):
     """ "NAME: text" as (name, text); the name is "" if there is none."""
     named = NAMED.fullmatch(text)

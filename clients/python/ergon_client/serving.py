@@ -2,24 +2,15 @@
 
 import asyncio
 import inspect
-import re
 import time
 
 from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
+from .failure import TEXT, error_text, error_value
 from .news import log
 from .protocol import Unsent
 
-CODE = re.compile(r"[A-Z_][A-Z0-9_]{0,31}")
-TEXT = 4000  # characters of an error
 # Why a handler is cancelled whose task another worker shall have.
 HANDED_BACK = ("draining", "stopping")
-
-
-def error_text(error):
-    """What a handler raised, as an error of MessagePack-RPC: "CODE: text"."""
-    if isinstance(error, ErgonError) and CODE.fullmatch(error.code):
-        return f"{error.code}: {error.text[:TEXT]}"
-    return f"FAILED: {type(error).__name__}: {error}"[:TEXT]
 
 
 class Context:
@@ -173,7 +164,7 @@ class Serving:
                 if not isinstance(raised, Cancelled) or context.cancelled is None:
                     if not isinstance(raised, ErgonError):
                         log.warning("%r failed", context, exc_info=raised)
-                    return error_text(raised), None
+                    return error_value(raised), None
         if context.cancelled in HANDED_BACK:
             return error_text(Again()), None
         return f"CANCELLED: {context.cancelled or 'the handler was cancelled'}", None
@@ -186,7 +177,8 @@ class Serving:
             try:
                 await session.answer(number, error, result)
             except RemoteError as large:
-                await session.answer(number, str(large), None)
+                text = "{code}: {message}".format(**error) if isinstance(error, dict) else str(large)
+                await session.answer(number, text, None)
             except (TypeError, ValueError, OverflowError) as raised:
                 await session.answer(number, f"INTERNAL: the result is not for MessagePack: {raised}"[:TEXT], None)
         except Unsent:

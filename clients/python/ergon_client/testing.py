@@ -440,7 +440,7 @@ class Process:
         process.set(self)
         client = aio.Client(URL)
         client._address = Address(self.number)
-        await client.work(self._handlers, slots=self._slots, name=f"worker-{self.number}", signals=False)
+        await client.work(self._handlers, slots=self._slots, name=f"worker-{self.number}", signals=False, host="")
 
 
 class Run:

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import re
 import signal
+import socket
 
-from .errors import Broken, ErgonError
+from .errors import Broken, ErgonError, RemoteError, twin
 from .protocol import Unsent
 from .serving import Serving
 from .times import ms_of
@@ -12,19 +14,28 @@ from .times import ms_of
 LEAVE = 5.0  # s that handlers which are cancelled have to end
 
 
-def registration(methods, slots, name, version, share, lease, message):
+HOST = 64  # bytes of a host's name
+
+
+def registration(methods, slots, name, version, share, lease, message, host, secret):
     """The parameters of worker.register."""
+    if secret is not None and not isinstance(secret, bool):
+        secret = [secret] if isinstance(secret, str) else list(secret)
+        if strange := [each for each in secret if each not in methods]:
+            raise ValueError(f"secret names {strange[0]!r}, which is no method of this worker")
     options = {"slots": slots, "context": True, "name": name, "version": version, "share": share,
-               "lease": None if lease is None else ms_of(lease, "lease"), "message": message}
+               "lease": None if lease is None else ms_of(lease, "lease"), "message": message,
+               "host": socket.gethostname().encode()[:HOST].decode("utf-8", "ignore") if host is None else host or None,
+               "secret": secret}
     return [list(methods), {key: value for key, value in options.items() if value is not None}]
 
 
 class Worker:
     """What a client works, from work() to its end."""
 
-    def __init__(self, handlers, slots, params, grace):
+    def __init__(self, handlers, slots, params, grace, is_host_asked):
         self.serving = Serving(handlers, slots, self._register)
-        self._params, self._grace = params, grace
+        self._params, self._grace, self._is_host_asked = params, grace, is_host_asked
         self._registered = False
         self._end = asyncio.get_running_loop().create_future()  # stop() was called; or what the server has against us
         self._hurry = asyncio.get_running_loop().create_future()  # stop() was called twice
@@ -40,13 +51,24 @@ class Worker:
         if self._end.done():
             return
         try:
-            await session.request("worker.register", self._params)
+            await self._ask(session)
         except (ErgonError, Unsent) as error:
             is_lost = isinstance(error, (Broken, Unsent))
             if not (is_lost or error.retryable or self._registered or self._end.done()):
-                self._end.set_exception(error)
+                self._end.set_exception(twin(error))
             raise
         self._registered = True
+
+    async def _ask(self, session):
+        """A server that knows no `host` yet is asked without. What the caller asked for is never left out."""
+        try:
+            await session.request("worker.register", self._params)
+        except RemoteError as error:
+            if self._is_host_asked or error.code != "BAD_PARAMS" or not re.search(r"\bhost\b", error.text):
+                raise
+            methods, options = self._params
+            known = {name: value for name, value in options.items() if name != "host"}
+            await session.request("worker.register", [methods, known])
 
     async def run(self, begin):
         """Until stop(). begin(serving), a coroutine, returns when the server of the connection that is up has been told.
