@@ -64,7 +64,8 @@
       "[method: str, [params], " METHOD_OPTIONS "]", \
       "call a handler with options, and wait for its result") \
     X(task_get, "task.get", GUARDED, USES, COUNTED, OWN, \
-      "[id: str, {result: bool, history: bool}]", "state, figures and result of a task") \
+      "[id: str, {result, history, params, params_text, options: bool}]", \
+      "state, figures, parameters and result of a task") \
     X(task_wait, "task.wait", GUARDED, USES, COUNTED, OWN, \
       "[id: str or [ids], {timeout: duration, any: bool, result: bool}]", \
       "wait until tasks have ended") \
@@ -85,7 +86,9 @@
     X(task_run_now, "task.run_now", GUARDED, STEERS, COUNTED, ID, \
       "[id: str]", "let a task that waits for a time wait for it no more") \
     X(task_list, "task.list", GUARDED, USES, COUNTED, OWN, \
-      "[{state, method, tenant, key, older, newer, limit, cursor}]", "tasks, newest first") \
+      "[{state, method, tenant, key, older, newer, contains: str, params_text: bool, limit, " \
+      "cursor}]", \
+      "tasks, newest first") \
     X(task_events, "task.events", GUARDED, USES, COUNTED, OWN, \
       "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]", \
       "what happens to tasks, in one order, from a cursor on") \

@@ -432,6 +432,8 @@ static void pairs_filter(struct pairs *m, const struct ergon_task_filter *given,
     pairs_text(m, "key", f->key);
     pairs_number(m, "older", f->older_ms);
     pairs_number(m, "newer", f->newer_ms);
+    /* Also where the server refuses it: without it, more tasks would be meant. */
+    pairs_text(m, "contains", f->contains);
 }
 
 struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
@@ -444,7 +446,6 @@ struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)
     pairs_filter(&m, given, &f);
     pairs_number(&m, "limit", f.limit);
     pairs_text(&m, "cursor", f.cursor);
-    pairs_text(&m, "contains", f.contains);
     pairs_flag(&m, "params_text", f.params_text, true);
     pairs_pack(&m, r);
     return request_done(r);

@@ -242,6 +242,13 @@ struct ergon_task_shown {
     char error[512];         /* "NAME: text", of the last attempt or of the whole */
     struct ergon_raw result; /* points into the answer; empty if there is none */
     bool cut;                /* the result was too large to be kept */
+    bool result_hidden;      /* the caller may not see it */
+    /* What was asked for.  `params`, `options` point into the answer, empty: none, or hidden. */
+    struct ergon_raw params;
+    char params_text[4097];   /* JSON on one line, cut with "…" */
+    uint64_t params_size;     /* bytes of `params`, also if they are hidden */
+    char params_hidden[16];   /* "denied", "secret"; "": they are not */
+    struct ergon_raw options; /* a map, as task.submit takes it */
 };
 
 /* False: the value is no such answer, and `out` is undefined. */

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/verbs/view.h"
 #include "server/rpc/read_spec.h"
 #include "server/rpc/task_filter.h"
 #include "server/tracing/tracer.h"
@@ -132,12 +133,47 @@ static void send_with(struct job_request *jr, const struct option *options, uint
     bool good = job_request_options(jr, options, count);
     if (jr->op->cls == &operation_task_wait)
         jr->answer = 2 * VIEW_BYTES * jr->op->wait.count;
-    else if (jr->op->cls == &operation_task_get && jr->op->job.with_history)
-        jr->answer = HISTORY_SHOWN;
     if (good)
         job_request_send(jr, poll);
     else
         job_request_abort(jr);
+}
+
+/* The parts of a task that task.get shows, each by an option of this name. */
+static const struct {
+    const char *name;
+    enum view_part part;
+    bool is_default;
+} view_parts[] = {
+    {"result", VIEW_RESULT, true},    {"history", VIEW_HISTORY, false},
+    {"params", VIEW_PARAMS, false},   {"params_text", VIEW_PARAMS_TEXT, false},
+    {"options", VIEW_OPTIONS, false},
+};
+enum { VIEW_PARTS = sizeof view_parts / sizeof view_parts[0] };
+
+static bool read_parts(struct job_request *jr, unsigned *parts)
+{
+    struct option options[VIEW_PARTS];
+    bool asked[VIEW_PARTS];
+
+    for (unsigned i = 0; i < VIEW_PARTS; i++) {
+        asked[i] = view_parts[i].is_default;
+        options[i] = (struct option){view_parts[i].name, option_flag, &asked[i], "true or false"};
+    }
+    if (!job_request_options(jr, options, VIEW_PARTS))
+        return false;
+    for (unsigned i = 0; i < VIEW_PARTS; i++)
+        *parts |= asked[i] ? view_parts[i].part : 0;
+    return true;
+}
+
+/* Bytes of the answer, at most; of parameters, as much as a message may have. */
+static uint32_t get_bytes(const struct rpc_request *rq, unsigned parts)
+{
+    uint32_t bytes = parts & VIEW_HISTORY ? HISTORY_SHOWN : VIEW_BYTES;
+
+    bytes += parts & VIEW_PARAMS_TEXT ? DISPLAY_MAX : 0;
+    return bytes + (parts & VIEW_PARAMS ? rq->loop->shared->limits.scan.message_max : 0);
 }
 
 void serve_task_get(struct rpc_request *rq)
@@ -146,15 +182,16 @@ void serve_task_get(struct rpc_request *rq)
 
     if (!job_request_begin(&jr, rq, &operation_task_get, 0))
         return;
-    jr.op->job.with_result = true;
-    const struct option options[] = {
-        {"result", option_flag, &jr.op->job.with_result, "true or false"},
-        {"history", option_flag, &jr.op->job.with_history, "true or false"},
-    };
-    if (job_request_read_id(&jr, &jr.op->job.id))
-        send_with(&jr, options, 2, false);
-    else
+    struct job_arguments *job = &jr.op->job;
+    if (!job_request_read_id(&jr, &job->id) || !read_parts(&jr, &job->parts)) {
         job_request_abort(&jr);
+        return;
+    }
+    jr.answer = get_bytes(rq, job->parts);
+    if (job->parts & VIEW_PARAMS && !rpc_may_begin(rq, jr.answer))
+        job_request_abort(&jr); /* it comes again */
+    else
+        job_request_send(&jr, false);
 }
 
 void serve_task_wait(struct rpc_request *rq)
@@ -262,6 +299,12 @@ static bool read_cursor(struct reader *r, void *out)
     return false;
 }
 
+static bool read_searched(struct reader *r, void *out)
+{
+    struct span *text = out;
+    return read_text(r, text) && text->len > 0 && text->len <= SEARCH_TEXT_MAX;
+}
+
 void serve_task_list(struct rpc_request *rq)
 {
     struct job_request jr;
@@ -271,11 +314,15 @@ void serve_task_list(struct rpc_request *rq)
     struct list_arguments *list = &jr.op->list;
     list->filter.state = -1;
     list->max = PAGE;
+    bool text = false;
     const struct option own[] = {
         {"limit", option_count, &list->max, "a number from 1"},
         {"cursor", read_cursor, &list->cursor, "what `next` of the page before said"},
+        {"params_text", option_flag, &text, "true or false"},
+        {"contains", read_searched, &list->contains.is.text, "a text of 1 to 256 bytes"},
     };
-    if (jr.count > 1 || (jr.count == 1 && !task_filter_read(&jr, &list->filter, own, 2))) {
+    job_request_keep(&jr, &list->contains.is.text);
+    if (jr.count > 1 || (jr.count == 1 && !task_filter_read(&jr, &list->filter, own, 4))) {
         if (jr.count > 1)
             rpc_refuse_params(rq, "");
         job_request_abort(&jr);
@@ -283,7 +330,9 @@ void serve_task_list(struct rpc_request *rq)
     }
     if (list->max > PAGE_MOST)
         list->max = PAGE_MOST;
-    jr.answer = list->max < LIST_BYTES_MAX / VIEW_BYTES ? list->max * VIEW_BYTES : LIST_BYTES_MAX;
+    list->parts = text ? VIEW_PARAMS_TEXT : 0;
+    uint32_t each = VIEW_BYTES + (text ? DISPLAY_MAX : 0);
+    jr.answer = list->max < LIST_BYTES_MAX / each ? list->max * each : LIST_BYTES_MAX;
     job_request_send(&jr, false);
 }
 

@@ -92,7 +92,7 @@ STATE = {
             CACHE: "by_state",
             UNDER_WAY: "saving operations",
             FILE: "saved_paused saved_draining saved_offer",
-            FLEETING: "submitted done failed",
+            FLEETING: "submitted done failed secret",
             "a_submission_that_waits": "name",
             "an_offer_of_workers": "offer",
             "a_pause": "paused",

@@ -11,6 +11,7 @@
 #include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/life/change.h"
 #include "server/jobs/semaphores/holds.h"
+#include "server/jobs/verbs/contents.h"
 
 enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 
@@ -45,7 +46,8 @@ struct submission_arguments {
  * method, state, reason, text, ...} */
 struct job_arguments {
     uint64_t id;
-    bool with_result, with_history; /* operation_task_get */
+    unsigned parts;            /* operation_task_get: of enum view_part */
+    struct contents_copy copy; /* operation_task_get: the jobs' */
     /* operation_task_cancel, the jobs': the end of the job is being committed; the run goes on for
      * other callers that share it. */
     bool ends, leaves;
@@ -89,6 +91,8 @@ struct list_arguments {
     struct task_filter filter;
     uint64_t cursor; /* an id: the page begins after it; 0: with the newest task */
     uint32_t max;
+    unsigned parts; /* of enum view_part */
+    struct contents_search contains;
     /* --- The jobs', of operation_task_list */
     struct job_walk walk, up; /* to the next job of the page; upwards, to where it begins */
     uint32_t found, visits;   /* so far */

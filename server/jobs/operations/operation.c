@@ -124,6 +124,11 @@ bool operation_may_know(const struct operation *op, const struct job *job)
     return covers(op, span_text(op->cls->method), &o);
 }
 
+bool operation_may_name(const struct operation *op, const struct job *job, const struct job *other)
+{
+    return job->tenant == other->tenant && operation_may_know(op, other);
+}
+
 /* The same, where the listener's `allow` has a say, too. */
 static bool covers_here(const struct operation *op, struct span name, const struct rights_object *o)
 {

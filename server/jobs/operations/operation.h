@@ -246,6 +246,9 @@ static inline bool operation_met_own_only(const struct operation *op)
 
 /* May the caller use the operation's method on the job?  If not, the job does not exist for it. */
 bool operation_may_know(const struct operation *op, const struct job *job);
+/* May an answer about `job` name `other`?  It never names jobs of other tenants, nor jobs in queues
+ * or with keys that the caller's role does not name. */
+bool operation_may_name(const struct operation *op, const struct job *job, const struct job *other);
 /* May the caller have the job run, which means: could it submit it? */
 bool operation_may_run(const struct operation *op, const struct job *job);
 /* May a job that the caller submits wait for `on`?  It may if the right to call the job's method

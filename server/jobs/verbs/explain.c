@@ -342,7 +342,7 @@ static void say_paused(const struct question *q, struct job *job, char *text, si
 
 static bool may_name(const struct question *q, const struct job *job, const struct job *other)
 {
-    return view_may_name(q->op, job, other);
+    return operation_may_name(q->op, job, other);
 }
 
 static uint32_t place_in(const struct job_list *list, const struct job *job)
@@ -769,12 +769,13 @@ static void serve(struct jobs *jobs, struct operation *op)
     else
         snprintf(text, sizeof text, "%s", job_reason_meaning(reason));
     pack_init(p);
-    pack_map(p, 5 + d->pairs);
+    pack_map(p, 5 + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
     pack_key_str(p, "reason", job_reason_name(reason));
     pack_key_str(p, "text", text);
+    contents_pack(jobs, op, job, VIEW_PARAMS_TEXT, p);
     if (d->pack)
         d->pack(&q, job, p);
     operation_finish(op);

@@ -2,6 +2,7 @@
 #include "server/jobs/verbs/view.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
@@ -139,11 +140,6 @@ static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
     view_ms(p, "deadline", job->deadline_at);
 }
 
-bool view_may_name(const struct operation *op, const struct job *job, const struct job *other)
-{
-    return job->tenant == other->tenant && operation_may_know(op, other);
-}
-
 /* The id of the task that it had to run after and whose failure made it fail; 0: there is none. */
 static uint64_t after_failed(const struct jobs *jobs, const struct job *job)
 {
@@ -164,7 +160,7 @@ const struct job *view_after_failed(const struct jobs *jobs, const struct operat
 {
     uint64_t id = after_failed(jobs, job);
     const struct job *on = id ? table_find(jobs_table(jobs), id) : NULL;
-    return on && view_may_name(op, job, on) ? on : NULL;
+    return on && operation_may_name(op, job, on) ? on : NULL;
 }
 
 void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
@@ -178,7 +174,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
     pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
-                    (parts & VIEW_HISTORY ? 1 : 0));
+                    (parts & VIEW_HISTORY ? 1 : 0) + contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -205,24 +201,55 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
         pack_history(p, job, sees);
         jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
     }
+    contents_pack(jobs, op, job, parts, p);
 }
 
 /* --- task.get --- */
 
-static void serve_get(struct jobs *jobs, struct operation *op)
+/* Long parameters are copied in turns with other operations.  Meanwhile it waits for the job, which
+ * is not forgotten so. */
+static bool go_on_copying(struct jobs *jobs, struct operation *op)
 {
-    struct job *job = operation_find_job(jobs, op, op->job.id);
-    if (!job)
-        return;
-    unsigned parts =
-        (op->job.with_result ? VIEW_RESULT : 0) | (op->job.with_history ? VIEW_HISTORY : 0);
-    pack_init(&op->reply.result);
-    view_job(jobs, op, job, parts, &op->reply.result);
+    const struct job *job = op->waiting.at->job;
+
+    if (!contents_copy(jobs, job, &op->job.copy, &op->reply.result))
+        return false;
+    waiters_leave(op);
     operation_finish(op);
+    return true;
 }
 
-const struct operation_class operation_task_get = {
-    .method = method_task_get, .shows_contents = true, .serve = serve_get};
+static bool serve_get(struct jobs *jobs, struct operation *op)
+{
+    if (op->begun)
+        return go_on_copying(jobs, op);
+    struct job *job = operation_find_job(jobs, op, op->job.id);
+    if (!job)
+        return true;
+    pack_init(&op->reply.result);
+    view_job(jobs, op, job, op->job.parts, &op->reply.result);
+    if (!(op->job.parts & VIEW_PARAMS) || !contents_are_long(op, job)) {
+        operation_finish(op);
+        return true;
+    }
+    if (!waiters_join(op, job)) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return true;
+    }
+    op->begun = true;
+    return go_on_copying(jobs, op);
+}
+
+static void fini_get(struct operation *op)
+{
+    free(op->job.copy.at);
+}
+
+const struct operation_class operation_task_get = {.method = method_task_get,
+                                                   .shows_contents = true,
+                                                   .serve_part = serve_get,
+                                                   .fini = fini_get,
+                                                   .dropped = waiters_drop};
 
 /* --- Filters --- */
 
@@ -260,6 +287,8 @@ static void begin_page(struct jobs *jobs, struct operation *op)
     walk_begin(&jobs_table(jobs)->walks, &l->walk,
                before ? before->all_prev : jobs_table(jobs)->last, true);
     walk_begin(&jobs_table(jobs)->walks, &l->up, l->seeks ? jobs_table(jobs)->first : NULL, false);
+    if (l->contains.is.text.len > 0)
+        search_init(&l->contains.is, l->contains.is.text);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_str(&op->reply.result, "tasks");
@@ -283,17 +312,32 @@ static void seek(struct list_arguments *l)
     }
 }
 
+/* MORE: there is more of the job to look at. */
+static enum search_outcome look(struct jobs *jobs, struct operation *op, struct job *job)
+{
+    struct list_arguments *l = &op->list;
+
+    if (!filter_fits(jobs, op, &l->filter, job, l->now))
+        return SEARCH_NO;
+    if (l->contains.is.text.len == 0)
+        return SEARCH_YES;
+    return contents_find(jobs, op, job, &l->contains, &l->visits);
+}
+
 static void visit(struct jobs *jobs, struct operation *op)
 {
     struct list_arguments *l = &op->list;
-    struct job *job = walk_next(&l->walk);
+    enum search_outcome fits = look(jobs, op, l->walk.at);
 
+    if (fits == SEARCH_MORE)
+        return;
+    struct job *job = walk_next(&l->walk);
     assert(l->cursor == 0 || job->id < l->cursor); /* the table has its jobs by their ids */
     l->cursor = job->id;
     l->visits++;
-    if (!filter_fits(jobs, op, &l->filter, job, l->now))
+    if (fits == SEARCH_NO)
         return;
-    view_job(jobs, op, job, 0, &op->reply.result);
+    view_job(jobs, op, job, l->parts, &op->reply.result);
     l->found++;
 }
 

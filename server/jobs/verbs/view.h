@@ -2,7 +2,7 @@
 #ifndef ERGON_JOBS_VIEW_H
 #define ERGON_JOBS_VIEW_H
 
-#include "proto/pack.h"
+#include "server/jobs/verbs/contents.h"
 
 struct history_event;
 struct job;
@@ -10,15 +10,10 @@ struct jobs;
 struct operation;
 struct task_filter; /* arguments.h */
 
-enum view_part { VIEW_RESULT = 1, VIEW_HISTORY = 2 };
-
 /* Packs the job as one map, for the principal of `op`; `parts` of enum view_part.  A failure is
  * remembered by the pack. */
 void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
               struct pack *p);
-/* May an answer about `job` to the principal of `op` name `other`?  It never names tasks of other
- * tenants, nor tasks in queues or with keys that the principal's role does not name. */
-bool view_may_name(const struct operation *op, const struct job *job, const struct job *other);
 /* The task that `job` had to run after and whose failure made it fail.  NULL: there is none, or the
  * answer may not name it. */
 const struct job *view_after_failed(const struct jobs *jobs, const struct operation *op,

@@ -76,6 +76,25 @@ TEST(a_task_is_read)
     assert_int_equal(t.result.len, 3);
     assert_memory_equal(t.result.at, "\xa2hi", 3);
     assert_true(t.cut);
+    assert_false(t.result_hidden);
+}
+
+TEST(what_is_in_a_task_is_read)
+{
+    struct ergon_task_shown t;
+    assert_true(ergon_read_task(
+        value_of("{\"id\": \"t1\", \"result\": null, \"result_hidden\": true, \"params\": [7],"
+                 " \"params_text\": \"[7]\", \"params_size\": 2, \"params_hidden\": null,"
+                 " \"options\": {\"retries\": 1}}"),
+        &t));
+    assert_true(t.result_hidden);
+    assert_int_equal(t.params.len, 2);
+    assert_string_equal(t.params_text, "[7]");
+    assert_int_equal(t.params_size, 2);
+    assert_string_equal(t.params_hidden, "");
+    assert_int_equal(t.options.len, 10);
+    assert_true(ergon_read_task(value_of("{\"id\": \"t1\", \"params_hidden\": \"secret\"}"), &t));
+    assert_string_equal(t.params_hidden, "secret");
 }
 
 TEST(long_strings_are_cut)

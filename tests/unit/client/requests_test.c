@@ -330,7 +330,7 @@ TEST(tasks_are_asked_for)
                                                           .contains = "x",
                                                           .params_text = true}),
            "task.list",
-           "[{\"state\":\"dead\",\"older\":5,\"cursor\":\"t9\",\"contains\":\"x\","
+           "[{\"state\":\"dead\",\"older\":5,\"contains\":\"x\",\"cursor\":\"t9\","
            "\"params_text\":true}]");
 }
 

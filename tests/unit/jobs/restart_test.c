@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/reader.h"
+#include "server/jobs/verbs/view.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -121,7 +122,7 @@ static void ask_of_tasks(struct jobs_world *w, struct sayings *l)
     for (const struct job *job = w->jobs->table.first; job; job = job->all_next) {
         uint64_t id = job->id;
         struct operation *op = world_about(w, &operation_task_get, id);
-        op->job.with_result = op->job.with_history = true;
+        op->job.parts = VIEW_RESULT | VIEW_HISTORY;
         snprintf(path, sizeof path, "task.get/%" PRIu64, id - w->first_id);
         ask(w, l, path, op);
         snprintf(path, sizeof path, "task.explain/%" PRIu64, id - w->first_id);
