@@ -72,6 +72,7 @@ static const struct synonym LIKELY[] = {
     {"worker", "drain pause stop", "'worker quiet'"},
     {"worker", "continue start unpause", "'worker resume'"},
     {"cron", "add create new schedule set", "'cron put'"},
+    {"cron", "fire kick now trigger", "'cron run'"},
     {"cron", "get info show status", "'cron list'"},
     {"cron", "del remove", "'cron delete'"},
     {"cron", "disable stop", "'cron pause'"},

@@ -4,6 +4,7 @@
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/pages.h"
+#include "client/cli/synonyms.h"
 #include "client/cli/table.h"
 #include "client/cli/worker_serve.h"
 
@@ -136,6 +137,11 @@ static enum status serve(const struct globals *g, const void *options, int argc,
     const struct serve_options *o = options;
     char name[64], host[256] = "";
     struct worker_plan plan = {.command = argv, .words = (size_t)argc};
+    const char *likely = o->methods.count == 0 ? synonym_likely("worker", argv[0]) : NULL;
+    if (likely != NULL) {
+        complain("unknown command 'worker %s'; did you mean %s?", argv[0], likely);
+        return STATUS_USAGE;
+    }
     enum status status = plan_of(&plan, o);
     if (status != STATUS_OK)
         return status;

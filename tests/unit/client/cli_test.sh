@@ -99,6 +99,7 @@ expect 2 "" "unknown command 'ls'; did you mean 'task list'?" ls
 expect 2 "" "did you mean 'task list --state running' or 'worker list'?" ps
 expect 2 "" "unknown command 'task add'; did you mean 'task submit'?" task add
 expect 2 "" "unknown command 'queue purge'; did you mean" queue purge
+expect 2 "" "unknown command 'worker stop'; did you mean 'worker quiet'?" worker stop w17
 expect 2 "" "did you mean --output?" task list --format json
 expect 2 "" "did you mean --state running?" task list --running
 expect 2 "" "unknown option --running; see" ping --running
