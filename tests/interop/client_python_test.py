@@ -2,6 +2,7 @@
 import importlib.metadata
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -74,6 +75,18 @@ class Python(clients.Clients, unittest.TestCase):
             self.assertEqual(clients.files(source), before)
         found = clients.glob.glob(os.path.join(self.folder, "prefix*", "**", "ergon_client-*.dist-info"), recursive=True)
         self.assertEqual(len(found), 2)
+
+    def test_types_are_what_checkers_say(self):
+        """Of the package itself, and of a program that uses it."""
+        program = "client_python_types.py"
+        with open(os.path.join(HERE, program)) as f:
+            wanted = [number for number, line in enumerate(f, 1) if line.endswith("# error\n")]
+        checked = subprocess.run(["mypy", "--strict", "--enable-incomplete-feature=Unpack", "--hide-error-context", "--no-error-summary",
+                                  "--python-executable", sys.executable, "--cache-dir", os.path.join(self.folder, "types"), program],
+                                 cwd=HERE, env={**os.environ, "MYPYPATH": INSTALLED}, capture_output=True, text=True)
+        found = re.findall(r"^(.*):(\d+): error: ", checked.stdout, re.M)
+        self.assertEqual(sorted({(path, int(number)) for path, number in found}), [(program, number) for number in wanted],
+                         checked.stdout + checked.stderr)
 
     def test_tracebacks_are_the_handlers(self):
         self.play("tracebacks", self.unix)

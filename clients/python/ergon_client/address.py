@@ -1,10 +1,13 @@
 """Where a server is, what is needed to trust it and to be trusted there, and why there is no way to it."""
 
+from __future__ import annotations
+
 import asyncio
 import errno
 import os
 import socket
 import ssl
+from typing import Optional
 from urllib.parse import unquote, urlsplit
 
 READ = 1 << 18  # bytes taken from the socket at a time
@@ -14,10 +17,11 @@ PORTS = {"ergon": 7466, "ergons": 7467}
 class Address:
     """A URL, and what is needed to trust and to be trusted there."""
 
-    def __init__(self, url, token=None, ca=None, cert=None, key=None, server_name=None):
+    def __init__(self, url: str, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
+                 key: Optional[str] = None, server_name: Optional[str] = None) -> None:
         parts = urlsplit(url)
         if parts.scheme == "unix" and parts.path and not parts.netloc:
-            self.path = unquote(parts.path)
+            self.path: Optional[str] = unquote(parts.path)
         elif parts.scheme in PORTS and parts.hostname:
             self.path = None
             self.host = parts.hostname
@@ -26,22 +30,22 @@ class Address:
             raise ValueError(f"{url!r} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path")
         self.url = url
         self.token = token
-        self.tls = None
+        self.tls: Optional[ssl.SSLContext] = None
         if parts.scheme == "ergons":
             self.tls = tls_context(ca, cert, key)
             self.server_name = server_name or self.host
 
-    async def dial(self):
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Streams to the server; OSError says why not."""
         if self.path is not None:
             return await asyncio.open_unix_connection(self.path, limit=READ)
-        tls = {"ssl": self.tls, "server_hostname": self.server_name} if self.tls else {}
-        reader, writer = await asyncio.open_connection(self.host, self.port, limit=READ, **tls)
+        name = self.server_name if self.tls else None
+        reader, writer = await asyncio.open_connection(self.host, self.port, limit=READ, ssl=self.tls, server_hostname=name)
         keep_alive(writer.get_extra_info("socket"))
         return reader, writer
 
 
-def tls_context(ca, cert, key):
+def tls_context(ca: Optional[str], cert: Optional[str], key: Optional[str]) -> ssl.SSLContext:
     """TLS 1.2 or later; the server's name must stand among the subjectAltNames, and a common name is none."""
     context = ssl.create_default_context(cafile=ca)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -51,7 +55,7 @@ def tls_context(ca, cert, key):
     return context
 
 
-def keep_alive(sock):
+def keep_alive(sock: socket.socket) -> None:
     """A server whose machine has gone without a word is noticed after a minute, also where nobody sends."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3)):
@@ -59,11 +63,11 @@ def keep_alive(sock):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def reason_of(error):
+def reason_of(error: BaseException) -> str:
     """Why there is no connection, for people."""
     text = str(error) or type(error).__name__
     if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in text:
         return "connection refused"
-    if isinstance(error, (ssl.SSLError, socket.gaierror)) or not getattr(error, "errno", None):
+    if not isinstance(error, OSError) or isinstance(error, (ssl.SSLError, socket.gaierror)) or not error.errno:
         return text
     return os.strerror(error.errno)

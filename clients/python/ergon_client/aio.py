@@ -1,17 +1,23 @@
 """The client for asyncio: a connection that comes back, calls, and tasks that last."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random
+from typing import Any, AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Optional, Union, Unpack
 
 from .address import Address, reason_of
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split, twin
 from . import sems
-from .news import News
-from .options import CALL, CRON, id_of, ids_of, schedule_of, shown, told
+from .news import Callback, News
+from .options import CALL, CRON, CronOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown, told
 from .protocol import OURS, Session, Unsent, background
-from .times import seconds_of, wait_of
-from .work import LEAVE, Worker, registration, signals_to
+from .serving import AsyncHandler, Serving
+from .times import Duration, Moment, Until, seconds_of, wait_of
+from .work import LEAVE, Secret, Worker, registration, signals_to
+
+Order = Union[tuple[str, Iterable[Any]], tuple[str, Iterable[Any], TaskOptions]]
 
 POLL = 30_000  # ms that the server waits for something to tell
 POLL_LONGEST = 45.0  # s that we wait for the server then
@@ -24,13 +30,13 @@ STOPPING = ("DRAINING",)
 FULL = ("DRAINING", "BUSY", "MEMORY")
 
 
-def pause(attempt, least, most):
+def pause(attempt: int, least: float, most: float) -> float:
     """Seconds: doubled at each attempt, and the upper half by chance, so that not all clients come back at once."""
     whole = min(most, least * 2.0 ** min(attempt, 30))
     return random.uniform(whole / 2, whole)
 
 
-def part(answer, name, kind):
+def part(answer: Any, name: str, kind: type) -> Any:
     """A part of a map that the server answered."""
     value = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(value, kind):
@@ -62,11 +68,16 @@ class Client:
     `watch`, `get`, `explain`, and `submit` with a `key`.
     """
 
-    def __init__(self, url, *, token=None, ca=None, cert=None, key=None, server_name=None, timeout=None,
-                 connect_timeout=10.0, backoff=(0.1, 10.0), in_flight=1000, message_max=32 << 20, on_notification=None,
-                 on_connect=None, on_disconnect=None, on_reconnect=None, on_refused=None, on_drained=None):
+    def __init__(self, url: str, *, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
+                 key: Optional[str] = None, server_name: Optional[str] = None, timeout: Optional[Until] = None,
+                 connect_timeout: Optional[Duration] = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
+                 in_flight: int = 1000, message_max: int = 32 << 20,
+                 on_notification: Optional[Callable[[str, list[Any]], Any]] = None, on_connect: Optional[Callback] = None,
+                 on_disconnect: Optional[Callback] = None, on_reconnect: Optional[Callback] = None,
+                 on_refused: Optional[Callback] = None, on_drained: Optional[Callback] = None) -> None:
         self._address = Address(url, token, ca, cert, key, server_name)
-        self._timeout, self._connect_timeout = wait_of(timeout), wait_of(connect_timeout, "connect_timeout")
+        wait_of(timeout)  # what is wrong with it is told now
+        self._timeout, self._connect_timeout = timeout, wait_of(connect_timeout, "connect_timeout")
         least, most = backoff
         self._backoff = seconds_of(least, "backoff"), seconds_of(most, "backoff")
         self._message_max = message_max
@@ -76,18 +87,18 @@ class Client:
         self._calls = asyncio.Semaphore(in_flight)
         self._polls = asyncio.Semaphore(POLLS)
         self._closed = False
-        self._keeper = None  # the task that connects, and what follows belongs to it
-        self._up = None  # the future of the next session, or of the one that is up
-        self._tried = None  # an event: the first attempt is over, or the client closed
-        self._failure = None  # how that went
+        self._keeper: Optional[asyncio.Task[None]] = None  # the task that connects, and what follows belongs to it
+        self._up: asyncio.Future[Session]  # the future of the next session, or of the one that is up
+        self._tried: asyncio.Event  # an event: the first attempt is over, or the client closed
+        self._failure: Optional[ErgonError] = None  # how that went
         self._asked_for = False  # connect() raises it
-        self._announced = None  # the session that on_connect or on_reconnect was called for
-        self._worker = None  # who answers requests of the server
-        self._spent = None  # the session of a worker that has ended, which offers no more
+        self._announced: Optional[Session] = None  # the session that on_connect or on_reconnect was called for
+        self._worker: Optional[Worker] = None  # who answers requests of the server
+        self._spent: Optional[Session] = None  # the session of a worker that has ended, which offers no more
 
     # ---- the connection ----
 
-    async def connect(self):
+    async def connect(self) -> Client:
         """Connects now, and raises what prevents it: Unreachable, Refused. Without it the first call connects, and waits."""
         self._asked_for = True
         self._start()
@@ -100,7 +111,7 @@ class Client:
             raise
         return self
 
-    async def close(self):
+    async def close(self) -> None:
         """Ends the connection; calls that are under way end as Closed."""
         if self._closed or self._keeper is None:
             self._closed = True
@@ -119,7 +130,7 @@ class Client:
             self._worker.stop()
             await self._worker.serving.close(LEAVE)
 
-    async def leave(self):
+    async def leave(self) -> None:
         """Closes it when the process ends: what runs here goes back to the server at once, and nobody is told."""
         self._closed = True
         if self._keeper is not None:
@@ -129,13 +140,13 @@ class Client:
             if self._up.done():
                 await self._up.result().finish()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Client:
         return await self.connect()
 
-    async def __aexit__(self, *_):
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _start(self):
+    def _start(self) -> None:
         if self._closed:
             raise Closed
         if self._keeper is None:
@@ -143,7 +154,7 @@ class Client:
             self._tried = asyncio.Event()
             self._keeper = background(self._keep())
 
-    async def _keep(self):
+    async def _keep(self) -> None:
         """Connects whenever there is no connection, as long as the client lives."""
         attempt = 0
         while True:
@@ -169,7 +180,7 @@ class Client:
             await asyncio.sleep(pause(attempt, *self._backoff))
             attempt += 1
 
-    async def _open(self):
+    async def _open(self) -> Session:
         session = None
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -192,35 +203,35 @@ class Client:
                 why = reason_of(error)
             raise Unreachable(f"{self._address.url}: {why}", why) from None
 
-    def _down(self, session):
+    def _down(self, session: Session) -> None:
         """A session has ended: from now on calls wait for the next one."""
         if self._worker is not None:
             self._worker.serving.lost(session)
         if session is self._announced:
-            self._news.down(session.ended, session.ended == OURS)
+            self._news.down(session.ended or "it ended", session.ended == OURS)
         if self._up.done() and not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
-    def _refuse(self, error):
+    def _refuse(self, error: ErgonError) -> None:
         """Fails the calls that wait for a connection."""
         self._up.set_exception(error)
         self._up.exception()  # there may be none
         if not self._closed:
             self._up = asyncio.get_running_loop().create_future()
 
-    async def _session(self):
+    async def _session(self) -> Session:
         """The one that is up, or the next."""
         self._start()
         return await asyncio.shield(self._up)
 
     # ---- what the server asks and tells ----
 
-    def _asked(self, session, number, method, params):
+    def _asked(self, session: Session, number: Any, method: str, params: Any) -> bool:
         if self._worker is not None:
             self._worker.serving.take(session, number, method, params)
         return self._worker is not None
 
-    def _told(self, session, method, params):
+    def _told(self, session: Session, method: str, params: list[Any]) -> None:
         match method, params:
             case "worker.cancel", [call, why, *_] if self._worker is not None:
                 if why == "draining":
@@ -229,8 +240,9 @@ class Client:
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
 
-    async def work(self, handlers, *, slots=1, name=None, version=None, share=None, lease=None, grace=30.0, signals=True,
-                   host=None, secret=None):
+    async def work(self, handlers: Mapping[str, AsyncHandler], *, slots: int = 1, name: Optional[str] = None,
+                   version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
+                   grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None) -> None:
         """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
         connection is told first what we offer. A client does so once at a time.
 
@@ -260,12 +272,12 @@ class Client:
         finally:
             self._spent, self._worker = worker.serving.session, None
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends work(): no more is taken, and it returns when all that runs has ended or its grace is over."""
         if self._worker is not None:
             self._worker.stop()
 
-    async def _tell(self, serving):
+    async def _tell(self, serving: Serving) -> None:
         """What we serve, to the server of the connection that is up; those that follow are told as they open."""
         self._start()
         session = await asyncio.shield(self._up)
@@ -279,7 +291,7 @@ class Client:
 
     # ---- calls ----
 
-    async def _once(self, method, params, turns, again):
+    async def _once(self, method: str, params: Any, turns: asyncio.Semaphore, again: Optional[Collection[str]]) -> Any:
         """The answer, asked for again after a broken connection and after the errors of `again`, unless that is None."""
         attempt = 0
         async with turns:
@@ -301,7 +313,7 @@ class Client:
                     await asyncio.sleep(pause(attempt, *PAUSE))
                     attempt += 1
 
-    async def _within(self, timeout, work, what):
+    async def _within(self, timeout: Optional[Until], work: Coroutine[Any, Any, Any], what: str) -> Any:
         limit = wait_of(self._timeout if timeout is None else timeout)
         try:
             async with asyncio.timeout(limit):
@@ -311,13 +323,14 @@ class Client:
                 raise
             raise TimedOut(what, self._news.trouble) from None
 
-    async def request(self, method, params=(), *, timeout=None, again=False):
+    async def request(self, method: str, params: Iterable[Any] = (), *, timeout: Optional[Until] = None,
+                      again: bool = False) -> Any:
         """Calls a method with a list of parameters. `again` says that it does no harm to ask twice: then it is asked again
         after a broken connection, until it is answered or its time is over."""
         work = self._once(method, list(params), self._calls, STOPPING if again else None)
         return await self._within(timeout, work, method)
 
-    async def call(self, method, *params, timeout=None, **options):
+    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
         """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`, the wait
         of this client: the server was told to cancel it; Refused: the token. Options are those of CallOptions."""
         wire = told(options, CALL, "call()")
@@ -325,7 +338,7 @@ class Client:
             return await self.request("task.call", [method, list(params), wire], timeout=timeout)
         return await self.request(method, params, timeout=timeout)
 
-    async def notify(self, method, *params):
+    async def notify(self, method: str, *params: Any) -> None:
         """Calls a method and wants no answer: whether it arrives is not known."""
         while True:
             self._start()
@@ -337,7 +350,8 @@ class Client:
 
     # ---- tasks that last ----
 
-    async def submit(self, method, *params, answer_timeout=None, **options):
+    async def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+                     **options: Unpack[TaskOptions]) -> Task:
         """Leaves a task with the server, and returns it as a Task. Options are those of TaskOptions, such as attempt_timeout,
         retries, delay, at, after; with a `key` the submission is repeated after a broken connection, since the server then
         makes no second task."""
@@ -345,7 +359,8 @@ class Client:
         answer = await self.request("task.submit", [method, list(params), wire], timeout=answer_timeout, again="key" in wire)
         return Task(self, part(answer, "id", str), answer)
 
-    async def submit_many(self, orders, *, answer_timeout=None, **options):
+    async def submit_many(self, orders: Iterable[Order], *, answer_timeout: Optional[Until] = None,
+                          **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
         """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit();
         those given here are for all. A list with a Task or a RemoteError for each."""
         packed = [[method, list(params), *(told(own, CALL, "submit_many()") for own in rest)] for method, params, *rest in orders]
@@ -355,24 +370,28 @@ class Client:
             raise ErgonError("PROTOCOL", "the server's answer is no list")
         return [RemoteError(*split(a["error"])) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
 
-    async def cron_put(self, name, schedule, method, *params, answer_timeout=None, **options):
+    async def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+                       **options: Unpack[CronOptions]) -> dict[str, Any]:
         """Submits a task by calendar: `schedule` is a text such as "*/5 * * * *" or "@daily", or a timedelta. Options are those
         of CronOptions. The server's answer: {"name", "next"}."""
         wire = told(options, CRON, "cron_put()")
         order = [name, schedule_of(schedule), method, list(params), wire]
-        return shown(await self.request("cron.put", order, timeout=answer_timeout))
+        answer: dict[str, Any] = shown(await self.request("cron.put", order, timeout=answer_timeout))
+        return answer
 
-    def task(self, id):
+    def task(self, id: TaskId) -> Task:
         """A task that was submitted before, by its id."""
         return Task(self, id_of(id), {})
 
-    async def wait(self, tasks, *, any=False, result=True, timeout=None):
+    async def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
+                   timeout: Optional[Until] = None) -> dict[str, list[Any]]:
         """Waits until these tasks, or ids, have ended, or with `any` one of them: {"ended": [tasks as Task.get() shows them],
         "open": [ids]}. It waits across broken connections and restarts of the server, for any number of tasks. TimedOut after
         `timeout`."""
-        return await self._within(timeout, self._wait(ids_of(tasks), any, result), "task.wait")
+        waited: dict[str, list[Any]] = await self._within(timeout, self._wait(ids_of(tasks), any, result), "task.wait")
+        return waited
 
-    async def _wait(self, ids, any, result):
+    async def _wait(self, ids: list[str], any: bool, result: bool) -> dict[str, list[Any]]:
         groups = [ids[i:i + GROUP] for i in range(0, len(ids), GROUP)] or [[]]
         if len(groups) == 1:
             return await self._wait_group(groups[0], any, result)
@@ -386,9 +405,9 @@ class Client:
             await asyncio.gather(*waits, return_exceptions=True)
         return {name: [each for answer in answers for each in answer[name]] for name in ("ended", "open")}
 
-    async def _wait_group(self, ids, any, result):
+    async def _wait_group(self, ids: list[str], any: bool, result: bool) -> dict[str, list[Any]]:
         """What a request may name. An answer has results of some MiB at most: those of further tasks are asked for again."""
-        ended = []
+        ended: list[Any] = []
         while True:
             answer = await self._poll("task.wait", [ids, {"timeout": POLL, "any": any, "result": result}])
             news, ids = part(answer, "ended", list), part(answer, "open", list)
@@ -399,7 +418,7 @@ class Client:
                 return {"ended": ended + [shown(task) for task in short], "open": ids}
             ids = [task["id"] for task in short] + ids
 
-    async def _poll(self, method, params):
+    async def _poll(self, method: str, params: Any) -> Any:
         while True:
             try:
                 async with asyncio.timeout(POLL_LONGEST):
@@ -408,7 +427,7 @@ class Client:
                 if isinstance(error, ErgonError):
                     raise
 
-    async def watch(self, task, start=1):
+    async def watch(self, task: TaskId, start: int = 1) -> AsyncGenerator[dict[str, Any], None]:
         """The events of a task, as they happen, from event number `start` on until it has ended: maps with `seq`, `at`, `event`,
         `attempt`, and as the case may be `reason`, `text`, `data`. None is missed or told twice, whatever the connection and
         the server do; `missed` says how many before it the server has forgotten."""
@@ -431,7 +450,8 @@ class Client:
 
     # ---- semaphores and events ----
 
-    async def acquire(self, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
+    async def acquire(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
+                      ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> sems.Hold:
         """Permits of a semaphore, as a Hold, which keeps them until its release(), across broken connections and restarts.
 
         permits   how many, 1
@@ -444,21 +464,25 @@ class Client:
         RemoteError NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits."""
         return await sems.acquire(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
 
-    def sem(self, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
+    def sem(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
+            ttl: Optional[Duration] = None, grace: Duration = 10.0,
+            durable: Optional[str] = None) -> contextlib.AbstractAsyncContextManager[sems.Hold]:
         """`async with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). If the permits are lost the block is
         cancelled, and ends with RemoteError FENCED."""
         return sems.holding(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
 
-    async def event_set(self, name, value=None):
+    async def event_set(self, name: str, value: Any = None) -> int:
         """Says that something has happened: the event's number, which is higher each time."""
-        return part(await self.request("event.set", [name, value]), "seq", int)
+        seq: int = part(await self.request("event.set", [name, value]), "seq", int)
+        return seq
 
-    async def event_wait(self, name, start=None, *, timeout=None):
+    async def event_wait(self, name: str, start: Optional[int] = None, *, timeout: Optional[Until] = None) -> tuple[int, Any]:
         """Waits until the number of the event is `start` or more, by default the next one: (number, its value). Whoever goes on
         from number + 1 misses none. TimedOut after `timeout` seconds."""
-        return await self._within(timeout, self._event_wait(name, start), "event.wait")
+        news: tuple[int, Any] = await self._within(timeout, self._event_wait(name, start), "event.wait")
+        return news
 
-    async def _event_wait(self, name, start):
+    async def _event_wait(self, name: str, start: Optional[int]) -> tuple[int, Any]:
         while True:
             # First what its number is, so that none is missed while a connection is made again.
             options = {"timeout": 0} if start is None else {"timeout": POLL, "from": start}
@@ -473,58 +497,64 @@ class Task:
     """A task that the server keeps. `id` names it, and `said` is what the server answered to its submission: `state`,
     `durable`, `duplicate`, `coalesced`."""
 
-    def __init__(self, client, id, said):
+    def __init__(self, client: Client, id: str, said: dict[str, Any]) -> None:
         self._client = client
         self.id = id
         self.said = said
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Task {self.id}>"
 
-    async def wait(self, *, timeout=None):
+    async def wait(self, *, timeout: Optional[Until] = None) -> Any:
         """Its result, when it has ended, across broken connections and restarts of the server. RemoteError: it ended
         otherwise than done, or its result was too large to be kept; TimedOut: it goes on."""
         answer = await self._client.wait([self.id], timeout=timeout)
         return result_of(answer["ended"][0])
 
-    def watch(self, start=1):
+    def watch(self, start: int = 1) -> AsyncGenerator[dict[str, Any], None]:
         """Its events, as Client.watch() yields them."""
         return self._client.watch(self, start)
 
-    async def get(self, *, result=True, history=False, params=False, options=False, attempts=False):
+    async def get(self, *, result: bool = True, history: bool = False, params: bool = False, options: bool = False,
+                  attempts: bool = False) -> dict[str, Any]:
         """All that the server knows of it; moments are datetimes. With `history` its events, with `params` its parameters, with
         `options` what it was submitted with, with `attempts` a map for each."""
         more = {"params": params, "options": options, "attempts": attempts}
         asked = {"result": result, "history": history, **{name: True for name, wanted in more.items() if wanted}}
-        return shown(await self._client.request("task.get", [self.id, asked], again=True))
+        return await self._ask("task.get", asked, again=True)
 
-    async def explain(self):
+    async def explain(self) -> dict[str, Any]:
         """Why it is where it is."""
-        return shown(await self._client.request("task.explain", [self.id], again=True))
+        return await self._ask("task.explain", again=True)
 
-    async def change(self, *, priority=None, delay=None, at=None):
+    async def change(self, *, priority: Optional[int] = None, delay: Optional[Duration] = None,
+                     at: Optional[Moment] = None) -> dict[str, Any]:
         """Changes its priority, or when it begins, as long as it has not: {"id", "state", "priority", "due"}."""
         wire = told({"priority": priority, "delay": delay, "at": at}, CALL, "change()")
-        return shown(await self._client.request("task.change", [self.id, wire]))
+        return await self._ask("task.change", wire)
 
-    async def run_now(self):
+    async def run_now(self) -> dict[str, Any]:
         """Ends its wait for a time: {"id", "state", "priority", "due"}."""
-        return shown(await self._client.request("task.run_now", [self.id]))
+        return await self._ask("task.run_now")
 
-    async def cancel(self):
+    async def cancel(self) -> dict[str, Any]:
         """Cancels it: {"id", "state", "cancelled"}."""
-        return await self._client.request("task.cancel", [self.id])
+        return await self._ask("task.cancel")
 
-    async def retry(self):
+    async def retry(self) -> dict[str, Any]:
         """Queues it again, if it ended otherwise than done: {"id", "state"}."""
-        return await self._client.request("task.retry", [self.id])
+        return await self._ask("task.retry")
 
-    async def forget(self):
+    async def forget(self) -> dict[str, Any]:
         """Forgets it before its time, once it has ended: {"id", "forgotten"}."""
-        return await self._client.request("task.forget", [self.id])
+        return await self._ask("task.forget")
+
+    async def _ask(self, method: str, *params: Any, again: bool = False) -> dict[str, Any]:
+        answer: dict[str, Any] = shown(await self._client.request(method, [self.id, *params], again=again))
+        return answer
 
 
-def result_of(task):
+def result_of(task: dict[str, Any]) -> Any:
     """The result of a task that has ended, as task.get shows it; RemoteError if it ended otherwise than done."""
     state = part(task, "state", str)
     if state == "done" and not task.get("cut"):

@@ -1,15 +1,25 @@
 """The client for programs that do one thing after the other, and for threads: the asyncio client on a thread of its own."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import os
 import sys
 import threading
 import weakref
+from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, TypeVar,
+                    Union, Unpack)
 
-from . import aio
-from .errors import Closed
+from . import aio, sems
+from .errors import Closed, ErgonError, RemoteError
+from .news import Callback
+from .options import CronOptions, TaskId, TaskOptions
 from .threads import Threads, signals_to
+from .times import Duration, Moment, Until
+from .work import Secret
+
+Answer = TypeVar("Answer")
 
 
 LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
@@ -18,7 +28,7 @@ LEAVE = 1.5  # s that the end of the process waits for a client that was not clo
 class Engine:
     """The thread and the event loop of one client. It knows no Client, so that one that nobody closes can be freed."""
 
-    def __init__(self, url, options):
+    def __init__(self, url: str, options: dict[str, Any]) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._main, name="ergon-client", daemon=True)
         self._gate = threading.Lock()  # what is given to the loop is given before it ends, or not at all
@@ -31,11 +41,11 @@ class Engine:
             raise
         self._thread.start()
 
-    def _main(self):
+    def _main(self) -> None:
         self._loop.run_forever()
         self._loop.close()
 
-    def run(self, work):
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """What a coroutine returns or raises; an interrupt of this thread (control-C) cancels it."""
         with self._gate:
             if self._closing:
@@ -51,16 +61,16 @@ class Engine:
         finally:
             self._freeze()
 
-    def _freeze(self):
+    def _freeze(self) -> None:
         """When the process ends, threads of the background have nobody to tell it to."""
         if self._leaving and threading.current_thread().daemon:
             threading.Event().wait()
 
-    def soon(self, function):
+    def soon(self, function: Callable[[], Any]) -> None:
         with contextlib.suppress(RuntimeError):  # the client is closed
             self._loop.call_soon_threadsafe(function)
 
-    def close(self):
+    def close(self) -> None:
         """Returns when it has ended, whoever closes it."""
         with self._gate:
             is_first, self._closing = not self._closing, True
@@ -69,11 +79,11 @@ class Engine:
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    async def _end(self):
+    async def _end(self) -> None:
         await self.client.close()
         await settle()
 
-    def leave(self):
+    def leave(self) -> None:
         """Nobody closed the client: it was freed, or the process ends."""
         with self._gate:
             if self._closing or self._process != os.getpid():  # threads are not there in a process that was forked
@@ -83,17 +93,18 @@ class Engine:
         if threading.current_thread() is not self._thread:
             self._thread.join(LEAVE)
 
-    def _begin_to_leave(self):
+    def _begin_to_leave(self) -> None:
         self._left = self._loop.create_task(self._leave())
 
-    async def _leave(self):
+    async def _leave(self) -> None:
         self._loop.set_exception_handler(lambda *_: None)
         with contextlib.suppress(Exception):
             await asyncio.wait_for(self.client.leave(), LEAVE)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
-        await asyncio.wait([*others, self._loop.create_future()], timeout=0.01) if others else None
+        if others:
+            await asyncio.wait(others, timeout=0.1)
         self._loop.stop()
 
 
@@ -103,15 +114,22 @@ class Client:
     its client after that. Callbacks (`on_notification`, `on_connect`, ...) are called on the client's own thread, and must not
     block."""
 
-    def __init__(self, url, **options):
+    def __init__(self, url: str, *, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
+                 key: Optional[str] = None, server_name: Optional[str] = None, timeout: Optional[Until] = None,
+                 connect_timeout: Optional[Duration] = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
+                 in_flight: int = 1000, message_max: int = 32 << 20,
+                 on_notification: Optional[Callable[[str, list[Any]], Any]] = None, on_connect: Optional[Callback] = None,
+                 on_disconnect: Optional[Callback] = None, on_reconnect: Optional[Callback] = None,
+                 on_refused: Optional[Callback] = None, on_drained: Optional[Callback] = None) -> None:
+        options = {name: value for name, value in locals().items() if name not in ("self", "url")}
         self._engine = Engine(url, options)
         self._client = self._engine.client
         weakref.finalize(self, self._engine.leave)
 
-    def _run(self, work):
+    def _run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         return self._engine.run(work)
 
-    def connect(self):
+    def connect(self) -> Client:
         """As aio.Client.connect(); after a failure the client is closed."""
         try:
             self._run(self._client.connect())
@@ -120,17 +138,19 @@ class Client:
             raise
         return self
 
-    def close(self):
+    def close(self) -> None:
         """Ends the connection; calls of other threads end as Closed. Returns when it has ended, whoever closes it."""
         self._engine.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Client:
         return self.connect()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def work(self, handlers, *, slots=1, signals=True, **options):
+    def work(self, handlers: Mapping[str, Callable[..., Any]], *, slots: int = 1, name: Optional[str] = None,
+             version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
+             grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None) -> None:
         """As aio.Client.work(), with functions that block, of which `slots` run at a time on threads of their own. What is
         cancelled finds it out by Context.cancelled, or waits for Context.cancelling: no thread is ended from outside, and one
         that goes on regardless is left alone after the grace, and ends with the process."""
@@ -138,48 +158,52 @@ class Client:
         served = {name: threads.handler(function) for name, function in handlers.items()}
         try:
             with signals_to(self.stop) if signals else contextlib.nullcontext():
-                self._run(self._client.work(served, slots=slots, signals=False, **options))
+                self._run(self._client.work(served, slots=slots, name=name, version=version, share=share, lease=lease,
+                                            grace=grace, signals=False, host=host, secret=secret))
         finally:
             threads.close()
 
-    def stop(self):
+    def stop(self) -> None:
         """As aio.Client.stop(), from any thread, also from a handler or a signal's."""
         self._engine.soon(self._client.stop)
 
-    def request(self, method, params=(), *, timeout=None, again=False):
+    def request(self, method: str, params: Iterable[Any] = (), *, timeout: Optional[Until] = None, again: bool = False) -> Any:
         """As aio.Client.request()."""
         return self._run(self._client.request(method, params, timeout=timeout, again=again))
 
-    def call(self, method, *params, timeout=None, **options):
+    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
         """As aio.Client.call()."""
         return self._run(self._client.call(method, *params, timeout=timeout, **options))
 
-    def notify(self, method, *params):
+    def notify(self, method: str, *params: Any) -> None:
         """As aio.Client.notify()."""
         return self._run(self._client.notify(method, *params))
 
-    def submit(self, method, *params, answer_timeout=None, **options):
+    def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
         """As aio.Client.submit(); a Task."""
         return Task(self, self._run(self._client.submit(method, *params, answer_timeout=answer_timeout, **options)))
 
-    def submit_many(self, orders, *, answer_timeout=None, **options):
+    def submit_many(self, orders: Iterable[aio.Order], *, answer_timeout: Optional[Until] = None,
+                    **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
         """As aio.Client.submit_many()."""
         answers = self._run(self._client.submit_many(orders, answer_timeout=answer_timeout, **options))
         return [Task(self, a) if isinstance(a, aio.Task) else a for a in answers]
 
-    def cron_put(self, name, schedule, method, *params, answer_timeout=None, **options):
+    def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+                 **options: Unpack[CronOptions]) -> dict[str, Any]:
         """As aio.Client.cron_put()."""
         return self._run(self._client.cron_put(name, schedule, method, *params, answer_timeout=answer_timeout, **options))
 
-    def task(self, id):
+    def task(self, id: TaskId) -> Task:
         """A task that was submitted before, by its id."""
         return Task(self, self._client.task(id))
 
-    def wait(self, tasks, *, any=False, result=True, timeout=None):
+    def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
+             timeout: Optional[Until] = None) -> dict[str, list[Any]]:
         """As aio.Client.wait()."""
         return self._run(self._client.wait(tasks, any=any, result=result, timeout=timeout))
 
-    def watch(self, task, start=1):
+    def watch(self, task: TaskId, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.Client.watch(); a generator."""
         events = self._client.watch(task, start)
         try:
@@ -190,27 +214,30 @@ class Client:
                 with contextlib.suppress(Closed):
                     self._run(ended(events))
 
-    def acquire(self, name, **options):
+    def acquire(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
+                ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
         """As aio.Client.acquire(); a Hold."""
-        return Hold(self, self._run(self._client.acquire(name, **options)))
+        work = self._client.acquire(name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
+        return Hold(self, self._run(work))
 
     @contextlib.contextmanager
-    def sem(self, name, **options):
+    def sem(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
+            ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Iterator[Hold]:
         """`with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). No thread is interrupted from outside: whether
         the permits are lost is seen by `hold.lost`, `hold.losing` or `hold.check()`, and by RemoteError FENCED at the block's
         end."""
-        hold = self.acquire(name, **options)
+        hold = self.acquire(name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
         try:
             yield hold
         finally:
             hold.release()
         hold.check()
 
-    def event_set(self, name, value=None):
+    def event_set(self, name: str, value: Any = None) -> int:
         """As aio.Client.event_set()."""
         return self._run(self._client.event_set(name, value))
 
-    def event_wait(self, name, start=None, *, timeout=None):
+    def event_wait(self, name: str, start: Optional[int] = None, *, timeout: Optional[Until] = None) -> tuple[int, Any]:
         """As aio.Client.event_wait()."""
         return self._run(self._client.event_wait(name, start, timeout=timeout))
 
@@ -218,7 +245,7 @@ class Client:
 class Hold:
     """Permits that are ours until release(), as sems.Hold; `losing` is a threading.Event that is set when they are lost."""
 
-    def __init__(self, client, hold):
+    def __init__(self, client: Client, hold: sems.Hold) -> None:
         self._client, self._hold = client, hold
         self.losing = threading.Event()
         self.name, self.fence, self.permits = hold.name, hold.fence, hold.permits
@@ -226,24 +253,24 @@ class Hold:
         if hold.lost is not None:
             self.losing.set()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._hold)
 
     @property
-    def lost(self):
+    def lost(self) -> Optional[ErgonError]:
         """None, or the error with which they were lost."""
         return self._hold.lost
 
-    def check(self):
+    def check(self) -> None:
         """Raises that error."""
         if self.lost is not None:
             raise self.lost
 
-    def renew(self):
+    def renew(self) -> None:
         """As sems.Hold.renew()."""
         self._client._run(self._hold.renew())
 
-    def release(self):
+    def release(self) -> bool:
         """As sems.Hold.release()."""
         return self._client._run(self._hold.release())
 
@@ -251,63 +278,65 @@ class Hold:
 class Task:
     """A task that the server keeps, as aio.Task, with methods that block."""
 
-    def __init__(self, client, task):
+    def __init__(self, client: Client, task: aio.Task) -> None:
         self._client = client
         self._task = task
         self.id = task.id
         self.said = task.said
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._task)
 
-    def wait(self, *, timeout=None):
+    def wait(self, *, timeout: Optional[Until] = None) -> Any:
         """As aio.Task.wait()."""
         return self._client._run(self._task.wait(timeout=timeout))
 
-    def watch(self, start=1):
+    def watch(self, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.Client.watch(); a generator."""
         return self._client.watch(self, start)
 
-    def get(self, *, result=True, history=False, params=False, options=False, attempts=False):
+    def get(self, *, result: bool = True, history: bool = False, params: bool = False, options: bool = False,
+            attempts: bool = False) -> dict[str, Any]:
         """As aio.Task.get()."""
-        wanted = {"result": result, "history": history, "params": params, "options": options, "attempts": attempts}
-        return self._client._run(self._task.get(**wanted))
+        return self._client._run(self._task.get(result=result, history=history, params=params, options=options,
+                                                attempts=attempts))
 
-    def explain(self):
+    def explain(self) -> dict[str, Any]:
         """As aio.Task.explain()."""
         return self._client._run(self._task.explain())
 
-    def change(self, *, priority=None, delay=None, at=None):
+    def change(self, *, priority: Optional[int] = None, delay: Optional[Duration] = None,
+               at: Optional[Moment] = None) -> dict[str, Any]:
         """As aio.Task.change()."""
         return self._client._run(self._task.change(priority=priority, delay=delay, at=at))
 
-    def run_now(self):
+    def run_now(self) -> dict[str, Any]:
         """As aio.Task.run_now()."""
         return self._client._run(self._task.run_now())
 
-    def cancel(self):
+    def cancel(self) -> dict[str, Any]:
         """As aio.Task.cancel()."""
         return self._client._run(self._task.cancel())
 
-    def retry(self):
+    def retry(self) -> dict[str, Any]:
         """As aio.Task.retry()."""
         return self._client._run(self._task.retry())
 
-    def forget(self):
+    def forget(self) -> dict[str, Any]:
         """As aio.Task.forget()."""
         return self._client._run(self._task.forget())
 
 
-async def following(events):
+async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str, Any]]:
     """The next event, or None after the last."""
     return await anext(events, None)
 
 
-async def ended(events):
+async def ended(events: AsyncGenerator[dict[str, Any], None]) -> None:
     await events.aclose()
 
 
-async def settle():
+async def settle() -> None:
     """Returns when nothing else runs on the loop: what close() ended has said so."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)

@@ -33,8 +33,8 @@ class Rate(TypedDict, total=False):
     per: Duration
 
 
-class CallOptions(TypedDict, total=False):
-    """Options of call(). Those of proto/PROTOCOL.md, but that an attempt's `timeout` is `attempt_timeout` here.
+class TaskOptions(TypedDict, total=False):
+    """Options of call() and submit(): those of proto/PROTOCOL.md, but that an attempt's `timeout` is `attempt_timeout` here.
 
     attempt_timeout  ends one attempt, from the begin of its handler: it has failed then
     deadline         ends the whole task, with all its attempts
@@ -72,16 +72,9 @@ class CallOptions(TypedDict, total=False):
     tracestate: Union[str, None]
 
 
-class TaskOptions(CallOptions, total=False):
-    """Options of submit(): those of CallOptions, and
-
-    answer_timeout   how long this client waits for the server's answer to the submission; default: Client's `timeout`"""
-    answer_timeout: Union[Until, None]
-
-
 class CronOptions(TypedDict, total=False):
     """Options of cron_put(): `zone` of its times, `jitter`, `overlap` ("skip", "allow", "replace"), `catch_up` ("none", "one",
-    "all"), and those of each task, as of CallOptions."""
+    "all"), and those of each task, as of TaskOptions."""
     zone: str
     jitter: Duration
     overlap: str
@@ -111,9 +104,9 @@ def id_of(task: TaskId) -> str:
 
 
 def ids_of(tasks: Union[TaskId, Iterable[TaskId]]) -> list[str]:
-    if isinstance(tasks, str) or hasattr(tasks, "id"):
+    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
         return [id_of(tasks)]
-    return [id_of(task) for task in tasks]  # type: ignore[union-attr]
+    return [id_of(task) for task in tasks]
 
 
 def after_of(value: Any, name: str) -> list[str]:
@@ -139,7 +132,7 @@ CHANGED: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
 }
 
 
-CALL = frozenset(CallOptions.__annotations__)
+CALL = frozenset(TaskOptions.__annotations__)
 CRON = frozenset(CronOptions.__annotations__)
 AMBIGUOUS = ("{who} has no option 'timeout', which might mean either: attempt_timeout= ends an attempt of the task (deadline= "
              "the whole task), answer_timeout= the wait of this client for the server's answer")

@@ -1,10 +1,13 @@
 """One connection: messages to bytes and back, which answer belongs to which call, and who we are."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 from datetime import datetime, timedelta
+from typing import Any, Callable, Coroutine, Optional
 
-import msgpack
+import msgpack  # type: ignore
 
 from .address import READ, reason_of
 from .errors import Broken, Refused, RemoteError, Unreachable, remote_error
@@ -24,12 +27,13 @@ class Unsent(Exception):
     """The connection ended before the message went into it."""
 
 
-def pack(message, default=None):
+def pack(message: Any, default: Optional[Callable[[Any], Any]] = None) -> bytes:
     """Text that is no UTF-8 comes as surrogates, and goes as it came."""
-    return msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape", default=default)
+    packed: bytes = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape", default=default)
+    return packed
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A time or a task among the parameters of a method of the server itself."""
     if isinstance(value, timedelta):
         return ms_of(value, "a duration")
@@ -38,11 +42,11 @@ def plain(value):
     return id_of(value)
 
 
-def hashable(key):
+def hashable(key: Any) -> Any:
     return tuple(map(hashable, key)) if isinstance(key, list) else repr(key) if isinstance(key, dict) else key
 
 
-def as_dict(pairs):
+def as_dict(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """A map; keys that Python cannot hash become tuples, or texts."""
     try:
         return dict(pairs)
@@ -50,10 +54,10 @@ def as_dict(pairs):
         return {hashable(key): value for key, value in pairs}
 
 
-def background(work):
+def background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """A task of the client's own: nobody is told if its loop ends under it, since nobody waits for it then."""
     task = asyncio.create_task(work)
-    task._log_destroy_pending = False
+    setattr(task, "_log_destroy_pending", False)
     return task
 
 
@@ -65,26 +69,29 @@ class Session:
     connection has ended, after all its calls have been failed; `on_drain(text)` once, when the server is about to stop.
     """
 
-    def __init__(self, reader, writer, message_max, on_notification, on_request, on_end, on_drain):
-        self.limits = {}  # as server.hello told them
-        self.ended = None  # why, once it has
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message_max: int,
+                 on_notification: Callable[[Session, str, list[Any]], None],
+                 on_request: Callable[[Session, Any, str, Any], bool], on_end: Callable[[Session], None],
+                 on_drain: Callable[[str], None]) -> None:
+        self.limits: dict[str, int] = {}  # as server.hello told them
+        self.ended: Optional[str] = None  # why, once it has
         self._reader, self._writer = reader, writer
         self._writing = asyncio.Lock()  # one call after the other writes, so that little waits in memory
-        self._calls = {}  # id: the future of its answer
+        self._calls: dict[int, asyncio.Future[Any]] = {}  # id: the future of its answer
         self._last = 0
         self._message_max = message_max
         self._on_notification, self._on_request, self._on_end = on_notification, on_request, on_end
         self._on_drain, self._draining = on_drain, False
-        self._closing = None  # why the server is about to close it
+        self._closing: Optional[str] = None  # why the server is about to close it
         self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
                                           object_pairs_hook=as_dict, max_buffer_size=message_max)
         self._task = background(self._receive())
 
-    async def introduce(self, token):
+    async def introduce(self, token: Optional[str]) -> None:
         """Says how we want to be answered, and who we are.  Refused, or Unreachable. With `push` the server tells why it
         closes."""
         hello = {"errors": "map", "half_close": False, "push": True}
-        asked = [self.request("server.hello", [hello])]
+        asked: list[Coroutine[Any, Any, Any]] = [self.request("server.hello", [hello])]
         if token is not None:
             asked.append(self.request("server.auth", [token]))
         said, *accepted = await asyncio.gather(*asked, return_exceptions=True)
@@ -101,7 +108,7 @@ class Session:
 
     # ---- sending ----
 
-    def _write(self, message):
+    def _write(self, message: list[Any]) -> None:
         """Unsent: the session has ended. RemoteError: the message is too large. TypeError, ValueError, OverflowError: it is
         not for MessagePack."""
         own = message[0] != RESPONSE and message[-2].startswith(OWN) and message[-2] not in CARRIERS
@@ -114,23 +121,23 @@ class Session:
             raise Unsent
         self._writer.write(frame)
 
-    async def _drain(self):
+    async def _drain(self) -> None:
         """Returns when the socket has taken so much that another may write."""
         try:
             await self._writer.drain()
         except OSError:
             pass  # the receiving side ends the session, and says why
 
-    def _next_id(self):
+    def _next_id(self) -> int:
         while True:
             self._last = (self._last + 1) % IDS
             if self._last not in self._calls:
                 return self._last
 
-    async def request(self, method, params, late=None):
+    async def request(self, method: str, params: Any, late: Optional[Callable[[Any], None]] = None) -> Any:
         """The result.  RemoteError, Broken, or Unsent; whoever cancels this cancels the call in the server. `late(result)` is
         called if it was done all the same."""
-        number, answer = None, asyncio.get_running_loop().create_future()
+        number, answer = -1, asyncio.get_running_loop().create_future()
         try:
             async with self._writing:
                 number = self._next_id()
@@ -146,18 +153,18 @@ class Session:
             answer.add_done_callback(lambda done: done.cancelled() or done.exception() or late is None or late(done.result()))
             raise
 
-    async def notify(self, method, params):
+    async def notify(self, method: str, params: Any) -> None:
         async with self._writing:
             self._write([NOTIFICATION, method, params])
             await self._drain()
 
-    async def answer(self, number, error, result):
+    async def answer(self, number: Any, error: Any, result: Any) -> None:
         """Answers a request of the server, and returns when the socket has taken that.  As _write()."""
         async with self._writing:
             self._write([RESPONSE, number, error, result])
             await self._drain()
 
-    def reply(self, number, error):
+    def reply(self, number: Any, error: Optional[str]) -> None:
         """Answers it at once, from within on_request, with an error or nil."""
         if self._writer.transport.get_write_buffer_size() > self._message_max:
             raise ValueError("it asks, and does not read our answers")
@@ -165,7 +172,7 @@ class Session:
 
     # ---- receiving ----
 
-    async def _receive(self):
+    async def _receive(self) -> None:
         why = OURS
         try:
             while data := await self._reader.read(READ):
@@ -183,7 +190,7 @@ class Session:
         finally:
             self._end(why)
 
-    def _take(self, message):
+    def _take(self, message: Any) -> None:
         match message:
             case [0, number, str() as method, params]:
                 if not self._on_request(self, number, method, params):
@@ -203,18 +210,18 @@ class Session:
             case _:
                 raise ValueError(f"{repr(message)[:80]} is no message")
 
-    def _fail(self, answer, error):
+    def _fail(self, answer: asyncio.Future[Any], error: RemoteError) -> None:
         answer.set_exception(error)
         if error.code == "DRAINING" and error.number == DRAINING and "queue" not in error.text:  # a queue may drain alone
             self.drain(error.text)
 
-    def drain(self, text):
+    def drain(self, text: str) -> None:
         """The server says that it is about to stop."""
         if not self._draining and self.ended is None:
             self._draining = True
             self._on_drain(text)
 
-    def _end(self, why):
+    def _end(self, why: str) -> None:
         if self.ended is not None:
             return
         self.ended = self._closing or why
@@ -226,16 +233,16 @@ class Session:
                 answer.set_exception(Broken(self.ended))
         self._on_end(self)
 
-    async def over(self):
+    async def over(self) -> None:
         """Returns when the connection has ended."""
         await asyncio.wait([self._task])
 
-    def drop(self, why=OURS):
+    def drop(self, why: str = OURS) -> None:
         """Ends it at once; calls in flight end as Broken."""
         self._end(why)
         self._task.cancel()
 
-    async def finish(self):
+    async def finish(self) -> None:
         """Ends it when what was written has gone out, if the server reads that within a second."""
         if self.ended is None:
             self._closing = OURS

@@ -1,23 +1,30 @@
 """Named semaphores of the server: permits that we hold, and keep as long as we live."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
+import functools
 import time
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Optional
 
 from .errors import Broken, Closed, ErgonError, RemoteError, TimedOut
-from .protocol import Unsent
-from .times import seconds_of, wait_of, whole_ms
+from .protocol import Session, Unsent
+from .times import Duration, Until, seconds_of, wait_of, whole_ms
+
+if TYPE_CHECKING:
+    from .aio import Client
 
 WAIT = 24 * 3600.0  # s that the server is asked to wait at a time
 LOST = ("FENCED", "NOT_FOUND", "DENIED")  # of a renewal: somebody else may have the permits
 MARGIN = 1.0  # s before others may have them, at which we let go
 
 
-def ms(seconds):
+def ms(seconds: Optional[float]) -> Optional[int]:
     return None if seconds is None else whole_ms(seconds)
 
 
-def given(**options):
+def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -26,26 +33,31 @@ class Hold:
     time they are lost: others may have them after their grace. `fence` is a number that grows with each hold of the semaphore:
     whoever guards what the permits are for refuses smaller ones. `lost`: None, or the error with which they were lost."""
 
-    def __init__(self, client, name, grace, ttl):
+    def __init__(self, client: Client, name: str, grace: float, ttl: Optional[float]) -> None:
         self._client, self._ttl = client, ttl
         self._time = grace if ttl is None else min(grace, ttl)  # s that they stay ours without a word
-        self._session = self._safe = self._keeper = self._secret = None
-        self.name, self.fence, self.permits, self.lost = name, None, None, None
-        self.on_lost = None  # called once, when they are
+        self._session: Optional[Session] = None
+        self._safe = 0.0  # until when they are ours for certain, by time.monotonic()
+        self._keeper: Optional[asyncio.Task[None]] = None
+        self._secret: Optional[str] = None
+        self.name = name
+        self.fence = self.permits = 0
+        self.lost: Optional[ErgonError] = None
+        self.on_lost: Optional[Callable[[], Any]] = None  # called once, when they are
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Hold {self.name} {self.fence}>"
 
-    def _begin(self, session, sent, answer):
+    def _begin(self, session: Session, sent: float, answer: dict[str, Any]) -> None:
         self._session, self._secret = session, answer["hold"]
-        self.fence, self.permits = answer["fence"], answer.get("permits")
+        self.fence, self.permits = answer["fence"], answer.get("permits", 0)
         self._renewed(sent)
 
-    def _renewed(self, sent):
+    def _renewed(self, sent: float) -> None:
         """It counts from when we asked, which is before the server counts from."""
         self._safe = sent + self._time - min(MARGIN, self._time / 4)
 
-    async def renew(self):
+    async def renew(self) -> None:
         """Their time begins anew. RemoteError FENCED: they are others' by now."""
         session = await self._client._session()
         method = "sem.renew" if session is self._session else "sem.resume"
@@ -54,7 +66,7 @@ class Hold:
         self._session = session
         self._renewed(sent)
 
-    async def _check(self):
+    async def _check(self) -> None:
         """Renews what came late. Where that fails nobody has them for long: whoever asks again is not to wait for them."""
         try:
             await self.renew()
@@ -63,8 +75,8 @@ class Hold:
                 asyncio.ensure_future(self.release())
             raise
 
-    async def _keep(self):
-        while self.lost is None:
+    async def _keep(self) -> None:
+        while self.lost is None and self._session is not None:
             over = asyncio.ensure_future(self._session.over())
             await asyncio.wait([over], timeout=self._time / 3)
             over.cancel()
@@ -76,7 +88,7 @@ class Hold:
             except ErgonError as error:
                 self._lose(error)
 
-    async def _renew_somehow(self):
+    async def _renew_somehow(self) -> None:
         while True:
             try:
                 return await self.renew()
@@ -91,12 +103,12 @@ class Hold:
                 pass  # the token was refused, say: the client tries again
             await asyncio.sleep(self._time / 20)
 
-    def _lose(self, error):
+    def _lose(self, error: ErgonError) -> None:
         self.lost = error
         if self.on_lost is not None:
             self.on_lost()
 
-    async def release(self):
+    async def release(self) -> bool:
         """Gives them back. False: they were lost, or the server cannot be told; then they go back after their grace."""
         if self._keeper is not None:
             self._keeper.cancel()
@@ -105,19 +117,20 @@ class Hold:
         secret, self._secret = self._secret, None
         left = max(1.0, self._safe - time.monotonic())
         try:
-            return await self._client.request("sem.release", [self.name, secret], timeout=left, again=True)
+            return bool(await self._client.request("sem.release", [self.name, secret], timeout=left, again=True))
         except ErgonError:
             return False
 
 
-async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grace=10.0, durable=None):
+async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
+                  ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
     """See aio.Client.acquire()."""
-    wait, ttl, grace = wait_of(wait, "wait"), None if ttl is None else seconds_of(ttl, "ttl"), seconds_of(grace, "grace")
-    until = None if wait is None else time.monotonic() + wait
-    options = given(permits=permits, of=of, ttl=ms(ttl), grace=ms(grace), durable=durable)
+    limit, life, rest = wait_of(wait, "wait"), None if ttl is None else seconds_of(ttl, "ttl"), seconds_of(grace, "grace")
+    until = None if limit is None else time.monotonic() + limit
+    options = given(permits=permits, of=of, ttl=ms(life), grace=ms(rest), durable=durable)
     attempt = 0
 
-    def late(answer, session):
+    def late(answer: Any, session: Session) -> None:
         """Granted to nobody."""
         asyncio.ensure_future(give_back(session, name, answer))
 
@@ -128,10 +141,11 @@ async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grac
                 session = await client._session()
         except TimeoutError:
             raise TimedOut("sem.acquire") from None
-        hold, sent = Hold(client, name, grace, ttl), time.monotonic()
+        hold, sent = Hold(client, name, rest, life), time.monotonic()
         try:
             left = WAIT if until is None else max(0.0, until - sent)
-            answer = await session.request("sem.acquire", [name, {**options, "wait": ms(left)}], lambda a, s=session: late(a, s))
+            order = [name, {**options, "wait": ms(left)}]
+            answer = await session.request("sem.acquire", order, functools.partial(late, session=session))
             hold._begin(session, sent, answer)
             if time.monotonic() - sent > hold._time / 3:
                 await hold._check()
@@ -141,7 +155,7 @@ async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grac
             continue  # whoever waited has lost the place
         except RemoteError as error:
             is_late = until is not None and time.monotonic() >= until
-            if error.code == "DEADLINE" and until is None or error.code in LOST and hold.fence is not None:
+            if error.code == "DEADLINE" and until is None or error.code in LOST and hold._session is not None:
                 continue
             if is_late or error.code not in ("BUSY", "DRAINING", "MEMORY"):
                 raise
@@ -149,16 +163,17 @@ async def acquire(client, name, *, permits=1, of=None, wait=None, ttl=None, grac
         attempt += 1
 
 
-async def give_back(session, name, answer):
+async def give_back(session: Session, name: str, answer: Any) -> None:
     with contextlib.suppress(ErgonError, Unsent, KeyError, TypeError):
         await session.request("sem.release", [name, answer["hold"]])
 
 
 @contextlib.asynccontextmanager
-async def holding(client, name, **options):
+async def holding(client: Client, name: str, **options: Any) -> AsyncIterator[Hold]:
     """See aio.Client.sem()."""
     hold = await acquire(client, name, **options)
     task = asyncio.current_task()
+    assert task is not None
     hold.on_lost = task.cancel
     try:
         yield hold

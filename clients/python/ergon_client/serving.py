@@ -1,13 +1,16 @@
 """Requests that come the other way: the server asks, over whichever connection is up, and handlers of ours answer."""
 
+from __future__ import annotations
+
 import asyncio
 import inspect
 import time
+from typing import Any, Callable, Coroutine, Mapping, Optional
 
 from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
 from .failure import TEXT, error_text, error_value
 from .news import log
-from .protocol import Unsent
+from .protocol import Session, Unsent
 
 # Why a handler is cancelled whose task another worker shall have.
 HANDED_BACK = ("draining", "stopping")
@@ -21,61 +24,67 @@ class Context:
     waits for the result any more: "cancelled", "deadline", "gone" (the caller), "draining" (the server ends), "lost" (the
     connection), "stopping" (this worker ends)."""
 
-    def __init__(self, session, number, method, told):
+    def __init__(self, session: Session, number: Any, method: str, told: dict[str, Any]) -> None:
         left = told.get("left")
         self.method = method
-        self.task, self.attempt, self.tenant = told.get("task"), told.get("attempt", 1), told.get("tenant")
-        self.traceparent, self.tracestate = told.get("traceparent"), told.get("tracestate")
-        self.cancelled = None
+        self.task: Optional[str] = told.get("task")
+        self.attempt: int = told.get("attempt", 1)
+        self.tenant: Optional[str] = told.get("tenant")
+        self.traceparent: Optional[str] = told.get("traceparent")
+        self.tracestate: Optional[str] = told.get("tracestate")
+        self.cancelled: Optional[str] = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)
-        self._work = None  # the asyncio task of the handler, once it runs
+        self._work: Optional[asyncio.Future[Any]] = None  # the asyncio task of the handler, once it runs
         self._answered = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Context {self.method} {self.task or 'call'} attempt {self.attempt}>"
 
     @property
-    def left(self):
+    def left(self) -> Optional[float]:
         """Seconds to the deadline, or None."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
-    def check(self):
+    def check(self) -> None:
         """Raises Cancelled once nobody waits for the result any more."""
         if self.cancelled is not None:
             raise Cancelled(self.cancelled)
 
-    async def progress(self, done, total=0, text=""):
+    async def progress(self, done: int, total: int = 0, text: str = "") -> None:
         """Tells how far it is; whoever watches the task sees it. A total of 0 is not known."""
         await self._tell("worker.progress", [self._call, done, total, text])
 
-    async def partial(self, value):
+    async def partial(self, value: Any) -> None:
         """Gives a part of the result to whoever watches the task. RemoteError: it is larger than the server takes."""
         await self._tell("worker.partial", [self._call, value])
 
-    async def _tell(self, method, params):
+    async def _tell(self, method: str, params: list[Any]) -> None:
         try:
             await self._session.notify(method, params)
         except Unsent:
             pass  # nobody waits for it
 
-    def _cancel(self, why):
+    def _cancel(self, why: str) -> None:
         if self.cancelled is None:
             self.cancelled = why
             if self._work is not None and self._work is not asyncio.current_task():
                 self._work.cancel()
 
 
+AsyncHandler = Callable[..., Coroutine[Any, Any, Any]]
+
+
 class Handler:
     """A coroutine function, and what it takes."""
 
-    def __init__(self, name, function):
+    def __init__(self, name: str, function: AsyncHandler) -> None:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"the handler of {name} is no coroutine function (async def)")
         self.function = function
         self._signature = inspect.signature(function)
 
-    async def run(self, context, params):
+    async def run(self, context: Context, params: list[Any]) -> Any:
         """Its result; what it raises, or RemoteError: the parameters do not fit."""
         try:
             self._signature.bind(context, *params)
@@ -92,21 +101,23 @@ class Serving:
     `begin(session)`, a coroutine function, is called first on each connection, to tell the server what we serve. What it
     raises ends the connection, and the next one is tried after a pause."""
 
-    def __init__(self, handlers, slots, begin):
+    def __init__(self, handlers: Mapping[str, AsyncHandler], slots: int,
+                 begin: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
         self._handlers = {name: Handler(name, function) for name, function in handlers.items()}
         self._slots, self._begin = slots, begin
         self._free = asyncio.Semaphore(slots)
-        self._open = {}  # session: the contexts of its requests that are not answered
-        self._running = {}  # task: the context of its request, until the handler has ended
+        self._open: dict[Session, set[Context]] = {}  # session: the contexts of its requests that are not answered
+        self._running: dict[asyncio.Task[None], Context] = {}  # task: the context of its request, until the handler has ended
         self._closed = False
-        self._begun = None  # the session that begin() was called with, and the future of how that went
+        # The session that begin() was called with, and the future of how that went.
+        self._begun: Optional[tuple[Session, asyncio.Future[None]]] = None
 
     @property
-    def session(self):
+    def session(self) -> Optional[Session]:
         """The last one that was told."""
         return None if self._begun is None else self._begun[0]
 
-    async def begin(self, session):
+    async def begin(self, session: Session) -> None:
         """Once for each session, whoever comes first."""
         if self._begun is None or self._begun[0] is not session:
             self._begun = session, asyncio.ensure_future(self._begin(session))
@@ -114,9 +125,9 @@ class Serving:
         try:
             await asyncio.shield(self._begun[1])
         except Unsent:
-            raise Broken(session.ended) from None
+            raise Broken(session.ended or "it ended") from None
 
-    def take(self, session, number, method, params):
+    def take(self, session: Session, number: Any, method: str, params: Any) -> None:
         """A request, from the session that received it."""
         if method == "worker.ping":
             session.reply(number, None)
@@ -140,19 +151,19 @@ class Serving:
         self._running[task] = context
         task.add_done_callback(self._running.pop)
 
-    def told(self, session, call, why):
+    def told(self, session: Session, call: Any, why: str) -> None:
         """The server says that nobody waits for a call."""
         for context in self._open.get(session, ()):
             if context._call == call:
                 context._cancel(why)
 
-    async def _run(self, context, handler, params):
+    async def _run(self, context: Context, handler: Handler, params: list[Any]) -> None:
         async with self._free:
             error, result = await self._outcome(context, handler, params)
             if not context._answered:
                 await self._answer(context, error, result)
 
-    async def _outcome(self, context, handler, params):
+    async def _outcome(self, context: Context, handler: Handler, params: list[Any]) -> tuple[Any, Any]:
         """(error, None) or (None, result)."""
         if context.cancelled is None:
             context._work = asyncio.ensure_future(handler.run(context, params))
@@ -169,7 +180,7 @@ class Serving:
             return error_text(Again()), None
         return f"CANCELLED: {context.cancelled or 'the handler was cancelled'}", None
 
-    async def _answer(self, context, error, result):
+    async def _answer(self, context: Context, error: Any, result: Any) -> None:
         """The slot is taken until the socket has the answer."""
         context._answered = True
         session, number = context._session, context._number
@@ -186,17 +197,17 @@ class Serving:
         finally:
             self._open.get(session, set()).discard(context)
 
-    def lost(self, session):
+    def lost(self, session: Session) -> None:
         """Its connection has ended."""
         for context in self._open.pop(session, ()):
             context._cancel("lost")
 
-    async def idle(self):
+    async def idle(self) -> None:
         """Returns when no handler runs, but for one that asks for this."""
         while others := self._others():
             await asyncio.wait(others)
 
-    async def close(self, wait):
+    async def close(self, wait: Optional[float]) -> None:
         """Cancels what still runs, and gives it so many seconds. The tasks of handlers that go on are handed back, for another
         worker, and nobody waits for these handlers any more. None: the process ends, and nobody is told."""
         self._closed = True
@@ -215,6 +226,6 @@ class Serving:
                 if each is not None:
                     each.cancel()
 
-    def _others(self):
+    def _others(self) -> list[asyncio.Task[None]]:
         asking = asyncio.current_task()
         return [task for task, context in self._running.items() if context._work is not asking]

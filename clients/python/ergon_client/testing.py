@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# It stands in for parts of Python itself, which checkers do not know; what users call has annotations.
 """Handlers in a simulated world: the real server on a virtual clock, with restarts, power cuts and lost workers.
 
     from ergon_client.testing import effect, simulate
@@ -31,6 +33,7 @@ import tempfile
 import threading
 import time
 import warnings
+from typing import Any, Callable, Mapping, Optional, Union
 
 import msgpack
 
@@ -62,7 +65,7 @@ process = contextvars.ContextVar("process", default=None)  # the worker whose co
 handled = contextvars.ContextVar("handled", default=None)  # the context of the handler that runs
 
 
-def effect(name, key):
+def effect(name: str, key: int) -> None:
     """Tells the simulation that the world outside was changed just now: `name`, for the number `key`, as "charge" for order 17.
     Outside of a simulation it does nothing."""
     if not isinstance(name, str) or len(name.encode()) >= NAME_MAX:
@@ -81,7 +84,10 @@ def context_here():
     return strand.context if strand else handled.get()
 
 
-def simulate(app, scenario, seeds=100, *, seed=1, outside=None, workers=2, slots=1, program=None):
+def simulate(app: Union[Mapping[str, Callable[..., Any]], Callable[..., Mapping[str, Callable[..., Any]]]],
+             scenario: Union[str, "os.PathLike[str]", Mapping[str, Any]], seeds: int = 100, *, seed: int = 1,
+             outside: Optional[Callable[[], Any]] = None, workers: int = 2, slots: int = 1,
+             program: Optional[str] = None) -> None:
     """Runs a scenario by so many seeds. Found: one did not keep what is expected; ValueError: the scenario is wrong.
 
     app         the handlers of each worker: a map as for work(), of functions or coroutine functions; or a function that returns

@@ -1,5 +1,7 @@
 """Handlers that block: the threads on which they run, and their way to the event loop and back."""
 
+from __future__ import annotations
+
 import asyncio
 import concurrent.futures
 import contextlib
@@ -8,44 +10,47 @@ import inspect
 import queue
 import signal
 import threading
+from typing import Any, Callable, Coroutine, Iterator, Optional
+
+from . import serving
 
 
 class Context:
     """One run of a handler, as serving.Context, for a thread: its methods block, and `cancelling` is a threading.Event that is
     set when nobody waits for the result any more."""
 
-    def __init__(self, context, loop):
+    def __init__(self, context: serving.Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
         self.traceparent, self.tracestate = context.traceparent, context.tracestate
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._context)
 
     @property
-    def cancelled(self):
+    def cancelled(self) -> Optional[str]:
         """None, or why nobody waits for the result any more."""
         return self._context.cancelled
 
     @property
-    def left(self):
+    def left(self) -> Optional[float]:
         """Seconds to the deadline, or None."""
         return self._context.left
 
-    def check(self):
+    def check(self) -> None:
         """Raises Cancelled once nobody waits for the result any more."""
         self._context.check()
 
-    def progress(self, done, total=0, text=""):
+    def progress(self, done: int, total: int = 0, text: str = "") -> None:
         """As serving.Context.progress()."""
         self._wait(self._context.progress(done, total, text))
 
-    def partial(self, value):
+    def partial(self, value: Any) -> None:
         """As serving.Context.partial()."""
         self._wait(self._context.partial(value))
 
-    def _wait(self, work):
+    def _wait(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except RuntimeError:  # the client has been closed, and nobody waits for it
@@ -55,16 +60,16 @@ class Context:
 class Threads:
     """So many threads at most, begun as they are needed. The end of the process does not wait for them."""
 
-    def __init__(self, most):
+    def __init__(self, most: int) -> None:
         self._left = most
         self._idle = threading.Semaphore(0)
-        self._work = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[Optional[concurrent.futures.Future[Any]], Any]] = queue.SimpleQueue()
         self._begun = 0
 
-    def handler(self, function):
+    def handler(self, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
         """A function that blocks, as a handler for Serving."""
         @functools.wraps(function)
-        async def handle(context, *params):
+        async def handle(context: serving.Context, *params: Any) -> Any:
             loop = asyncio.get_running_loop()
             seen = Context(context, loop)
             end = asyncio.wrap_future(self._begin(functools.partial(function, seen, *params)))
@@ -80,8 +85,8 @@ class Threads:
             raise TypeError(f"{function!r} is a coroutine function: these are for aio.Client")
         return handle
 
-    def _begin(self, work):
-        end = concurrent.futures.Future()
+    def _begin(self, work: Callable[[], Any]) -> concurrent.futures.Future[Any]:
+        end: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self._work.put((end, work))
         if not self._idle.acquire(blocking=False) and self._left > 0:
             self._left -= 1
@@ -89,10 +94,10 @@ class Threads:
             threading.Thread(target=self._run, name="ergon-handler", daemon=True).start()
         return end
 
-    def _run(self):
+    def _run(self) -> None:
         while True:
             end, work = self._work.get()
-            if work is None:
+            if work is None or end is None:
                 return
             try:
                 end.set_result(work())
@@ -103,21 +108,21 @@ class Threads:
                 end.set_exception(RuntimeError(repr(raised)))
             self._idle.release()
 
-    def close(self):
+    def close(self) -> None:
         """They end when they have nothing to do."""
         for _ in range(self._begun):
             self._work.put((None, None))
 
 
 @contextlib.contextmanager
-def signals_to(stop):
+def signals_to(stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and SIGINT call it, where this is the main thread."""
-    before = {}
+    before: dict[int, Any] = {}
     with contextlib.suppress(ValueError):
         for number in (signal.SIGTERM, signal.SIGINT):
-            before[number] = signal.signal(number, lambda *_: stop())
+            before[number] = signal.signal(number, lambda _number, _frame: stop())
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)

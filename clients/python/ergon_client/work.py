@@ -1,23 +1,28 @@
 """A registration as a worker: it is told to the server first on each connection, and ended in good order."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import re
 import signal
 import socket
+from typing import Any, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, Union
 
 from .errors import Broken, ErgonError, RemoteError, twin
-from .protocol import Unsent
-from .serving import Serving
-from .times import ms_of
+from .protocol import Session, Unsent
+from .serving import AsyncHandler, Serving
+from .times import Duration, ms_of
 
 LEAVE = 5.0  # s that handlers which are cancelled have to end
 
 
 HOST = 64  # bytes of a host's name
+Secret = Union[None, bool, str, Iterable[str]]
 
 
-def registration(methods, slots, name, version, share, lease, message, host, secret):
+def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], version: Optional[str], share: Optional[int],
+                 lease: Optional[Duration], message: int, host: Optional[str], secret: Secret) -> list[Any]:
     """The parameters of worker.register."""
     if secret is not None and not isinstance(secret, bool):
         secret = [secret] if isinstance(secret, str) else list(secret)
@@ -33,33 +38,34 @@ def registration(methods, slots, name, version, share, lease, message, host, sec
 class Worker:
     """What a client works, from work() to its end."""
 
-    def __init__(self, handlers, slots, params, grace, is_host_asked):
+    def __init__(self, handlers: Mapping[str, AsyncHandler], slots: int, params: list[Any], grace: Optional[float],
+                 is_host_asked: bool) -> None:
         self.serving = Serving(handlers, slots, self._register)
         self._params, self._grace, self._is_host_asked = params, grace, is_host_asked
         self._registered = False
-        self._end = asyncio.get_running_loop().create_future()  # stop() was called; or what the server has against us
-        self._hurry = asyncio.get_running_loop().create_future()  # stop() was called twice
+        # stop() was called; or what the server has against us.
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # stop() was called twice
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends it in good order; called again, at once."""
         if not self._end.done():
             self._end.set_result(None)
         elif not self._hurry.done():
             self._hurry.set_result(None)
 
-    async def _register(self, session):
+    async def _register(self, session: Session) -> None:
         if self._end.done():
             return
         try:
             await self._ask(session)
-        except (ErgonError, Unsent) as error:
-            is_lost = isinstance(error, (Broken, Unsent))
-            if not (is_lost or error.retryable or self._registered or self._end.done()):
+        except ErgonError as error:
+            if not (isinstance(error, Broken) or error.retryable or self._registered or self._end.done()):
                 self._end.set_exception(twin(error))
             raise
         self._registered = True
 
-    async def _ask(self, session):
+    async def _ask(self, session: Session) -> None:
         """A server that knows no `host` yet is asked without. What the caller asked for is never left out."""
         try:
             await session.request("worker.register", self._params)
@@ -70,12 +76,12 @@ class Worker:
             known = {name: value for name, value in options.items() if name != "host"}
             await session.request("worker.register", [methods, known])
 
-    async def run(self, begin):
+    async def run(self, begin: Callable[[Serving], Coroutine[Any, Any, None]]) -> None:
         """Until stop(). begin(serving), a coroutine, returns when the server of the connection that is up has been told.
         RemoteError: the server does not want what we offer; and what begin() raises."""
         first = asyncio.create_task(begin(self.serving))
         try:
-            await asyncio.wait({first, self._end}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([first, self._end], return_when=asyncio.FIRST_COMPLETED)
             if first.done():
                 first.result()
             await self._end
@@ -87,13 +93,13 @@ class Worker:
             first.cancel()
             await self._finish()
 
-    async def _finish(self):
+    async def _finish(self) -> None:
         leaving = asyncio.create_task(self._leave())
-        await asyncio.wait({leaving, self._hurry}, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([leaving, self._hurry], timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
         leaving.cancel()
         await self.serving.close(LEAVE)
 
-    async def _leave(self):
+    async def _leave(self) -> None:
         """Tells the server that we take no more, and returns when no handler runs."""
         session = self.serving.session
         if session is not None and session.ended is None:
@@ -103,9 +109,9 @@ class Worker:
 
 
 @contextlib.contextmanager
-def signals_to(stop):
+def signals_to(stop: Callable[[], None]) -> Iterator[None]:
     """SIGTERM and SIGINT call it, where this is the main thread."""
-    loop, added = asyncio.get_running_loop(), []
+    loop, added = asyncio.get_running_loop(), list[int]()
     with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
@@ -113,5 +119,5 @@ def signals_to(stop):
     try:
         yield
     finally:
-        for number in added:
-            loop.remove_signal_handler(number)
+        for each in added:
+            loop.remove_signal_handler(each)

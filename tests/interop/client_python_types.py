@@ -1,0 +1,67 @@
+"""A use of the Python package that type checkers look at, and nobody runs: what is right has no finding, and each line that ends with
+the comment `error` has one."""
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any, Optional, Union, assert_type
+
+import ergon_client
+from ergon_client import ConnectionEvent, RemoteError, Task, aio
+from ergon_client.testing import effect, simulate
+
+
+def told(event: ConnectionEvent) -> None:
+    assert_type(event.reason, Optional[str])
+
+
+def double(context: Any, number: int) -> int:
+    effect("double", number)
+    context.progress(1, 2, "half")
+    return 2 * number
+
+
+async def triple(context: Any, number: int) -> int:
+    if number < 0:
+        raise ergon_client.Again(timedelta(seconds=5))
+    return 3 * number
+
+
+def blocking() -> None:
+    with ergon_client.Client("unix:///socket", timeout="5s", on_connect=told, backoff=(0.1, timedelta(seconds=5))) as ergon:
+        assert_type(ergon, ergon_client.Client)
+        task = ergon.submit("hash", b"abc", attempt_timeout=5, delay=timedelta(hours=1), at=datetime.now(), retries=3)
+        assert_type(task, Task)
+        after = ergon.submit("hash", b"abc", after=[task, "t1"], deadline=datetime.now(), rate={"key": "k", "max": 1, "per": "1s"})
+        assert_type(ergon.wait([task, after], timeout=5), dict[str, list[Any]])
+        assert_type(ergon.submit_many([("hash", [1]), ("hash", [2], {"priority": 9})]), list[Union[Task, RemoteError]])
+        assert_type(ergon.event_wait("e"), tuple[int, Any])
+        with ergon.sem("gpu", of=3, wait="5s") as hold:
+            assert_type(hold.fence, int)
+            assert_type(hold.lost, Optional[ergon_client.ErgonError])
+        for event in task.watch():
+            assert_type(event, dict[str, Any])
+        ergon.cron_put("nightly", "@daily", "hash", 1, jitter=60, zone="Europe/Berlin")
+        ergon.work({"double": double}, slots=2, lease="10s", secret=["double"])
+        ergon.submit("hash", timeout=5)  # error
+        ergon.submit("hash", prioritee=5)  # error
+        ergon.submit("hash", delay=datetime.now())  # error
+        ergon.call("hash", deadline=b"5s")  # error
+        ergon.wait(5)  # error
+        ergon.acquire("gpu", wait=[])  # error
+
+
+async def coroutines() -> None:
+    async with aio.Client("unix:///socket", on_refused=told) as ergon:
+        task = await ergon.submit("hash", b"abc", key="k", answer_timeout=5)
+        assert_type(task, aio.Task)
+        assert_type(await task.get(history=True), dict[str, Any])
+        async for event in task.watch():
+            assert_type(event, dict[str, Any])
+        async with ergon.sem("gpu", of=3) as hold:
+            assert_type(await hold.release(), bool)
+        await ergon.work({"triple": triple})
+        await ergon.work({"double": double})  # error
+        ergon.submit("hash").wait()  # error
+
+
+simulate({"double": double}, {"scenario": 1}, seeds=5)
+asyncio.run(coroutines())
