@@ -95,7 +95,15 @@ bool utf8_steers(struct span character)
     return false;
 }
 
-static size_t copy(void *to, size_t room, struct span text, bool plain)
+enum steering { STEERS_STAYS, STEERS_BLANKED, STEERS_LINES /* blanked but for \n and \t */ };
+
+static bool is_blanked(struct span character, enum steering how)
+{
+    bool lines = character.at[0] == '\n' || character.at[0] == '\t';
+    return how != STEERS_STAYS && !(how == STEERS_LINES && lines) && utf8_steers(character);
+}
+
+static size_t copy(void *to, size_t room, struct span text, enum steering how)
 {
     static const uint8_t instead[] = {0xef, 0xbf, 0xbd};
     uint8_t *out = to;
@@ -104,7 +112,7 @@ static size_t copy(void *to, size_t room, struct span text, bool plain)
     while (text.len > 0) {
         size_t len = utf8_length(text);
         struct span next = len > 0 ? span_of(text.at, len) : span_of(instead, sizeof instead);
-        if (plain && utf8_steers(next))
+        if (is_blanked(next, how))
             next = span_of((const uint8_t *)" ", 1);
         if (next.len > room - done)
             break;
@@ -117,10 +125,18 @@ static size_t copy(void *to, size_t room, struct span text, bool plain)
 
 size_t utf8_clean(void *to, size_t room, struct span text)
 {
-    return copy(to, room, text, false);
+    return copy(to, room, text, STEERS_STAYS);
 }
 
 size_t utf8_plain(void *to, size_t room, struct span text)
 {
-    return copy(to, room, text, true);
+    return copy(to, room, text, STEERS_BLANKED);
+}
+
+size_t utf8_plain_end(void *to, size_t room, struct span text)
+{
+    struct span end = utf8_tail(text, room);
+    if (!utf8_valid(end)) /* each byte may become three */
+        end = utf8_tail(text, room / 3);
+    return copy(to, room, end, STEERS_LINES);
 }

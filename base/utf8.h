@@ -26,6 +26,10 @@ bool utf8_steers(struct span character);
 /* As utf8_clean(), and with a blank for each character that steers. */
 size_t utf8_plain(void *to, size_t room, struct span text);
 
+/* As utf8_plain(), but line feeds and tabs stay; and of a text that does not fit the end is copied,
+ * from the begin of a character on. */
+size_t utf8_plain_end(void *to, size_t room, struct span text);
+
 /* Copies text, each byte that belongs to no character replaced by U+FFFD (3 bytes), and cut at the
  * end of a character where it does not fit into `room` bytes.  Returns the length; ends with no
  * NUL.  `to` and the text do not overlap. */

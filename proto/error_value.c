@@ -90,7 +90,9 @@ static bool read_error_map(struct reader r, struct error_value *out)
         if (!read_text(&r, &key) && !read_any(&r, &skipped))
             return false;
         if (!(span_is(key, "code") && read_text(&r, &code)) &&
-            !(span_is(key, "message") && read_text(&r, &message)) && !read_any(&r, &skipped))
+            !(span_is(key, "message") && read_text(&r, &message)) &&
+            !(span_is(key, "traceback") && read_text(&r, &out->traceback)) &&
+            !read_any(&r, &skipped))
             return false;
     }
     if (code.len == 0 && message.len == 0)
@@ -104,6 +106,7 @@ void error_value_read(struct span error, struct error_value *out)
     struct reader r = reader_of(error);
     struct span text;
     out->code[0] = out->text[0] = 0;
+    out->traceback = (struct span){0};
     if (read_text(&r, &text))
         read_one_text(text, out);
     else if (!read_pair(r, out) && !read_error_map(r, out))

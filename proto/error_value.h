@@ -11,11 +11,13 @@
 
 enum { ERROR_TEXT_MAX = 511 }; /* bytes */
 
-/* Both texts end with a NUL, are UTF-8, have a blank for each character that steers a terminal or
- * breaks a line, and are cut between characters. */
+/* `code` and `text` end with a NUL, are UTF-8, have a blank for each character that steers a
+ * terminal or breaks a line, and are cut between characters. */
 struct error_value {
     char code[ERROR_NAME_MAX + 1]; /* as error_code_valid() says; "" if there is none */
     char text[ERROR_TEXT_MAX + 1];
+    /* Of a map: its text `traceback`, as it is, within the value; empty: none. */
+    struct span traceback;
 };
 
 /* Is this the name of an error: 1 to ERROR_NAME_MAX capital letters, digits and underscores, of

@@ -63,6 +63,22 @@ static void offered(void *arg, struct method *method, bool workers, struct span 
     effects_apply(jobs);
 }
 
+static uint16_t joined(void *arg, const struct source_label *label)
+{
+    struct jobs *jobs = arg;
+    return worker_label_make(&jobs->table.labels,
+                             &(struct worker_label_parts){.worker = label->worker,
+                                                          .name = label->name,
+                                                          .host = label->host,
+                                                          .version = label->version});
+}
+
+static void left(void *arg, uint16_t label)
+{
+    struct jobs *jobs = arg;
+    worker_label_unref(&jobs->table.labels, label);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
@@ -87,6 +103,8 @@ void source_connect(struct jobs *jobs)
                                       .noted = noted,
                                       .full = full,
                                       .offered = offered,
+                                      .joined = joined,
+                                      .left = left,
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);

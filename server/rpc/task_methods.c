@@ -114,7 +114,10 @@ void serve_task_submit(struct rpc_request *rq)
 
 static const ao_time poll_time = AO_S(8); /* less than the ten seconds that common clients wait */
 static const ao_time poll_most = AO_S(3600);
-enum { HISTORY_SHOWN = 192 * 1024 /* bytes of a whole history, as it is shown */ };
+enum {
+    HISTORY_SHOWN = 192 * 1024, /* bytes of a whole history, as it is shown */
+    ATTEMPTS_SHOWN = 2 * HISTORY_SHOWN
+};
 enum { VIEW_BYTES = 1024 /* of one task as it is shown, without its result; more is rare */ };
 enum { PAGE = 100, PAGE_MOST = 1000, EVENTS = 100, EVENTS_MOST = 10000 };
 
@@ -147,7 +150,7 @@ static const struct {
 } view_parts[] = {
     {"result", VIEW_RESULT, true},    {"history", VIEW_HISTORY, false},
     {"params", VIEW_PARAMS, false},   {"params_text", VIEW_PARAMS_TEXT, false},
-    {"options", VIEW_OPTIONS, false},
+    {"options", VIEW_OPTIONS, false}, {"attempts", VIEW_ATTEMPTS, false},
 };
 enum { VIEW_PARTS = sizeof view_parts / sizeof view_parts[0] };
 
@@ -172,6 +175,7 @@ static uint32_t get_bytes(const struct rpc_request *rq, unsigned parts)
 {
     uint32_t bytes = parts & VIEW_HISTORY ? HISTORY_SHOWN : VIEW_BYTES;
 
+    bytes += parts & VIEW_ATTEMPTS ? ATTEMPTS_SHOWN : 0;
     bytes += parts & VIEW_PARAMS_TEXT ? DISPLAY_MAX : 0;
     return bytes + (parts & VIEW_PARAMS ? rq->loop->shared->limits.scan.message_max : 0);
 }

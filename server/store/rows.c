@@ -73,6 +73,7 @@ static const struct store_column life_columns[] = {
     {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true, KEY_NONE},
     {"losses", TASK(U32, losses)},
     {"lost", TASK(U32, lost)},
+    {"ran_by", TASK(TEXT, ran_by)},
 };
 const struct store_table row_lives = MAP("lives", "id", life_columns);
 
@@ -188,7 +189,7 @@ bool row_has_life(const struct store_task *t)
 {
     return t->state || t->attempt || t->failures || t->crashes || t->cancel_asked || t->due_at ||
            t->started_at || t->ended_at || t->error_code.len || t->error_text.len ||
-           t->result.len || t->losses || t->lost;
+           t->result.len || t->losses || t->lost || t->ran_by.len;
 }
 
 /* --- Structures into rows --- */

@@ -64,7 +64,8 @@ static const char *const upgrades[] = {
           "ALTER TABLE counters ADD COLUMN last_fence INTEGER;",
     [7] = "ALTER TABLE crons ADD COLUMN paused INTEGER;",
     [8] = "ALTER TABLE options ADD COLUMN traceparent TEXT;"
-          "ALTER TABLE options ADD COLUMN tracestate TEXT;"};
+          "ALTER TABLE options ADD COLUMN tracestate TEXT;",
+    [9] = "ALTER TABLE lives ADD COLUMN ran_by TEXT;"};
 
 const int schema_version = sizeof upgrades / sizeof *upgrades;
 

@@ -76,6 +76,7 @@ struct store_task {
     uint32_t crashes;     /* of the server, while it ran */
     uint32_t losses;      /* of workers that had it, as the jobs count them */
     uint32_t lost;        /* how many workers they were */
+    struct span ran_by;   /* the worker of the last attempt, as the jobs name it; empty: none */
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */

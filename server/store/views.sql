@@ -8,7 +8,7 @@ SELECT submissions.id AS id,
        timeout_ns, retries, iif(options.id IS NULL, 1000000000, backoff_ns) AS backoff_ns,
        iif(options.id IS NULL, 3600000000000, backoff_max_ns) AS backoff_max_ns, iif(options.id IS NULL, 50, jitter) AS jitter,
        iif(options.id IS NULL OR keep_ns = -1, 3600000000000, keep_ns) AS keep_ns, iif(options.id IS NULL, 1048576, keep_size) AS keep_size,
-       after, after_any, attempt, failures, crashes, losses, lost, cancel_asked, started_at, ended_at, error_code, error_text, params, result
+       after, after_any, attempt, failures, crashes, losses, lost, cancel_asked, started_at, ended_at, ran_by, error_code, error_text, params, result
 FROM submissions LEFT JOIN options ON options.id = submissions.id LEFT JOIN lives ON lives.id = submissions.id;
 
 -- The rows under the names that `ergon task` shows: 't' and the id in Crockford's base 32.

@@ -25,9 +25,11 @@ struct trace_link;
 /* How a call ended. */
 struct outcome {
     enum ergon_error error; /* ERGON_OK: result; else code and text */
-    struct span result;     /* raw MessagePack; nil when a handler set none */
-    const char *code;       /* the handler's own code, or the error's name */
-    struct span text;       /* for people */
+    /* Raw MessagePack; nil when a handler set none.  Of a failed attempt of a job: the traceback
+     * that its worker sent, cleaned text; empty: none. */
+    struct span result;
+    const char *code; /* the handler's own code, or the error's name */
+    struct span text; /* for people */
     /* Of a large result: the malloc'ed block that `result` lies in.  A receiver that keeps it sets
      * this to NULL and frees it with free().  NULL: the result is valid during the call only. */
     void *block;

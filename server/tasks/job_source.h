@@ -85,6 +85,11 @@ struct attempt_note {
     struct span data;     /* raw MessagePack */
 };
 
+/* A worker, for people.  Spans are valid during the call; but for `worker`, they may be empty. */
+struct source_label {
+    struct span worker, name, host, version; /* worker: "w17" */
+};
+
 /* A pool is named by its index. */
 struct job_source {
     void *arg;
@@ -105,6 +110,11 @@ struct job_source {
      * the last worker that went, and why ("worker w17 at 10.0.0.7: connection reset"); empty: that
      * is not known.  Before the first `true` nothing of the method's pool is asked. */
     void (*offered)(void *arg, struct method *method, bool workers, struct span last);
+    /* A worker has joined: returns the number by which attempt_label() names it to the source from
+     * now on.  NULL: that is 0, as for all that is no worker. */
+    uint16_t (*joined)(void *arg, const struct source_label *label);
+    /* It has left, and so has each attempt that it was given: the number is the source's again. */
+    void (*left)(void *arg, uint16_t label);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
@@ -138,6 +148,9 @@ struct source_worker {
 /* Those that offer the method, at most `most` of them; returns how many there are in all. */
 uint32_t job_source_workers(struct tasks *t, const struct method *m, struct source_worker *out,
                             uint32_t most);
+
+/* What the source called the worker that has it (`joined`); 0: it is no worker's. */
+uint16_t attempt_label(const struct task *attempt);
 
 /* The executor that has it, for people: "blocking 3". */
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size);

@@ -28,6 +28,7 @@ enum {
     TASK_DEPTH_MAX = 16, /* nested calls */
     TASK_TEXT_MAX = 400, /* bytes of a failure's text */
     TASK_CODE_MAX = 32,  /* bytes of a failure's code */
+    TASK_TRACEBACK_MAX = 16384, /* bytes of a failure's traceback */
     TASK_STATE_MAX = 65536,
     CALL_NONE = UINT32_MAX /* call_index of a task without a call record */
 };
@@ -83,13 +84,13 @@ struct task {
     void *state;               /* of a stepped handler; undefined when it has none */
 
     uint8_t *result; /* in `memory`, result_block, or (then `result_room` is 0) the parameters */
-    size_t result_len, result_room;
-    enum ergon_error error;               /* ERGON_OK: result counts */
-    uint16_t home;                        /* index of its home */
-    uint16_t own_flags;                   /* enum task_own_flag */
-    ao_time deadline;                     /* absolute, of the home's clock; AO_NEVER */
-    uint64_t number;                      /* unique in this process; its name in traces */
-    uint64_t chain;                       /* number of the task that the nested calls began with */
+    size_t result_len, result_room; /* of a failure: bytes of its traceback, behind its text */
+    enum ergon_error error;         /* ERGON_OK: result counts */
+    uint16_t home;                  /* index of its home */
+    uint16_t own_flags;             /* enum task_own_flag */
+    ao_time deadline;               /* absolute, of the home's clock; AO_NEVER */
+    uint64_t number;                /* unique in this process; its name in traces */
+    uint64_t chain;                 /* number of the task that the nested calls began with */
     uint32_t call_index, call_generation; /* its call record at home */
 
     void *params_block, *result_block, *state_block; /* malloc'ed, or NULL */

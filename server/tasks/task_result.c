@@ -101,7 +101,7 @@ void task_result_borrow(struct task *t, const uint8_t *at, size_t len)
     t->result_room = 0;
 }
 
-/* The memory of the result holds the failure: code, a zero, text. */
+/* The memory of the result holds the failure: code, a zero, text, traceback. */
 static void make_failure_room(struct task *t, size_t size)
 {
     if (t->result_block || t->result_room == 0)
@@ -116,7 +116,8 @@ static void make_failure_room(struct task *t, size_t size)
     t->result_room = size;
 }
 
-void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text)
+void task_fail_traced(struct task *t, enum ergon_error error, const char *code, struct span text,
+                      struct span traceback)
 {
     if (t->error != ERGON_OK)
         return;
@@ -125,8 +126,11 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
     size_t code_len = code ? strnlen(code, TASK_CODE_MAX) : 0;
     size_t text_len = utf8_valid(text) ? text.len : 3 * text.len; /* when it has been cleaned */
     text_len = text_len < TASK_TEXT_MAX ? text_len : TASK_TEXT_MAX;
-    make_failure_room(t, code_len + 1 + text_len);
+    size_t trace_len = traceback.len < TASK_TRACEBACK_MAX ? 3 * traceback.len : TASK_TRACEBACK_MAX;
+    trace_len = trace_len < TASK_TRACEBACK_MAX ? trace_len : TASK_TRACEBACK_MAX;
+    make_failure_room(t, code_len + 1 + text_len + trace_len);
     t->text = span_of(t->result, 0);
+    t->result_len = 0;
     if (t->result_room <= code_len)
         return; /* without memory the table's name has to do */
     if (text_len > t->result_room - code_len - 1)
@@ -139,6 +143,15 @@ void task_fail(struct task *t, enum ergon_error error, const char *code, struct 
     at[code_len] = '\0';
     text_len = utf8_clean(at + code_len + 1, text_len, text);
     t->text = span_of(at + code_len + 1, text_len);
+    size_t room = t->result_room - code_len - 1 - text_len;
+    if (trace_len > 0)
+        t->result_len = utf8_plain_end(at + code_len + 1 + text_len,
+                                       room < trace_len ? room : trace_len, traceback);
+}
+
+void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text)
+{
+    task_fail_traced(t, error, code, text, (struct span){0});
 }
 
 void task_run_again(struct task *t, uint64_t ns)
@@ -160,6 +173,8 @@ void task_outcome(struct task *t, struct outcome *out)
     if (t->error != ERGON_OK) {
         out->code = t->code;
         out->text = t->text;
+        if (t->result_len > 0)
+            out->result = span_of(t->text.at + t->text.len, t->result_len);
         return;
     }
     if (task_borrows_result(t) && t->params_block) {

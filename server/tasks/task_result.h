@@ -24,6 +24,11 @@ static inline bool task_in_params(const struct task *t, const uint8_t *at, size_
  * and cut. */
 void task_fail(struct task *t, enum ergon_error error, const char *code, struct span text);
 
+/* The same, of an attempt of a job, with a traceback, of which the last TASK_TRACEBACK_MAX bytes
+ * are kept, with blanks for characters that steer a terminal, but for line feeds and tabs. */
+void task_fail_traced(struct task *t, enum ergon_error error, const char *code, struct span text,
+                      struct span traceback);
+
 /* It is to be run again, `ns` from now: an attempt of a job is, and costs no retry; the caller of
  * another is asked by BUSY to call again. */
 void task_run_again(struct task *t, uint64_t ns);

@@ -1,5 +1,6 @@
 /* The namespace worker.*: what a worker says to the server, and what others ask about it. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/siphash.h"
 #include "base/utf8.h"
@@ -22,7 +23,7 @@ struct registration {
     uint32_t count;
     uint32_t slots, share;
     uint64_t lease, message;
-    struct span name, version;
+    struct span name, version, host;
     bool context;
 };
 
@@ -102,6 +103,7 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
         {"slots", read_slots, &g->slots, "a number from 1 to 4096"},
         {"name", read_name, &g->name, "a text of at most 64 bytes"},
         {"version", read_version, &g->version, "a text of at most 32 bytes"},
+        {"host", read_name, &g->host, "a text of at most 64 bytes"},
         {"share", read_share, &g->share, "percent, a number from 1 to 100"},
         {"context", option_flag, &g->context, "true or false"},
         {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
@@ -191,8 +193,20 @@ static bool take_methods(struct rpc_request *rq, struct registration *g, struct 
 
 static void take_label(char *to, struct span label)
 {
-    if (label.len > 0)
-        memcpy(to, label.at, label.len);
+    to[utf8_plain(to, label.len, label)] = '\0';
+}
+
+/* "10.0.0.7" of "10.0.0.7:4711"; of a peer on this machine, the name of that. */
+static void take_host(struct worker *w, struct span said, const char *peer)
+{
+    const char *port = strrchr(peer, ':');
+    if (said.len > 0)
+        take_label(w->host, said);
+    else if (strncmp(peer, "unix:", 5) == 0)
+        gethostname(w->host, sizeof w->host - 1);
+    else
+        take_label(w->host, utf8_cut(span_of(peer, port ? (size_t)(port - peer) : strlen(peer)),
+                                     WORKER_NAME_MAX));
 }
 
 static void put_in(struct worker_link *link, struct worker *w)
@@ -218,6 +232,7 @@ static struct worker *worker_new(struct rpc_request *rq, const struct registrati
     w->offers = (struct worker_offer *)(w->methods + g->count);
     take_label(w->name, g->name);
     take_label(w->version, g->version);
+    take_host(w, g->host, conn_peer(rq->conn));
     w->slots = g->slots;
     w->share = (uint8_t)g->share;
     w->lease = g->lease;
@@ -256,6 +271,8 @@ static enum ergon_error update(struct rpc_request *rq, struct worker *w)
                                               .slots = w->slots,
                                               .share = w->share,
                                               .version = span_text(w->version),
+                                              .name = span_text(w->name),
+                                              .host = span_text(w->host),
                                               .beside = w->next ? w->next->executor : NULL,
                                               .context = w->context,
                                               .tally = conn_tally(rq->conn)};

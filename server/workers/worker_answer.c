@@ -31,7 +31,9 @@ static void take_error(struct task *t, struct span value)
     if (strcmp(error.code, "AGAIN") == 0 && read_pause(error.text, &pause))
         task_run_again(t, pause);
     else
-        task_fail(t, ERGON_E_FAILED, error.code[0] ? error.code : NULL, span_text(error.text));
+        task_fail_traced(t, ERGON_E_FAILED, error.code[0] ? error.code : NULL,
+                         span_text(error.text),
+                         task_is(t, TASK_ATTEMPT) ? error.traceback : (struct span){0});
 }
 
 static void settle(struct worker_link *link, struct task *t, const struct envelope *e)

@@ -37,6 +37,7 @@ enum {
     WORKER_SLOTS_MAX = 4096,   /* tasks at a time */
     WORKER_METHODS_MAX = 1000, /* that one registration names */
     WORKER_VERSION_MAX = 32,   /* bytes */
+    WORKER_NAME_MAX = 64,      /* bytes; of a host, too */
     WORKER_SHARE_ALL = 100     /* percent */
 };
 
@@ -70,10 +71,11 @@ struct worker_port {
 /* A registration; all is copied. */
 struct worker_executor_spec {
     const struct span *methods;
-    uint32_t count;      /* of methods: 1 to WORKER_METHODS_MAX */
-    uint32_t slots;      /* 1 to WORKER_SLOTS_MAX */
-    uint32_t share;      /* percent of what its version is given of each method; 1 to 100 */
-    struct span version; /* at most WORKER_VERSION_MAX bytes; empty: none */
+    uint32_t count;         /* of methods: 1 to WORKER_METHODS_MAX */
+    uint32_t slots;         /* 1 to WORKER_SLOTS_MAX */
+    uint32_t share;         /* percent of what its version is given of each method; 1 to 100 */
+    struct span version;    /* at most WORKER_VERSION_MAX bytes; empty: none */
+    struct span name, host; /* at most WORKER_NAME_MAX bytes; for people; empty: none */
     struct worker_executor *beside; /* another registration of the same peer, or NULL */
     bool context;                   /* the port's: it asked for the context of each task */
     /* Of this loop: on whose account its results come in.  A reference is taken.  NULL: nobody's.

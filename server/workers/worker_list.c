@@ -288,10 +288,11 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     char id[WORKER_ID_SIZE];
 
     worker_executor_info(w->executor, &info);
-    pack_map(p, 20);
+    pack_map(p, 21);
     pack_key_str(p, "worker", worker_id(w, id));
     pack_key_str(p, "name", w->name[0] ? w->name : NULL);
     pack_key_str(p, "version", w->version[0] ? w->version : NULL);
+    pack_key_str(p, "host", w->host[0] ? w->host : NULL);
     pack_key_uint(p, "share", w->share);
     pack_key_uint(p, "connection", conn_id(c));
     pack_key_str(p, "peer", conn_peer(c));

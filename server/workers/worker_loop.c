@@ -346,6 +346,12 @@ static void leave_ring(struct worker_executor *r)
     r->beside = r;
 }
 
+static void take_name(char *to, struct span name)
+{
+    if (name.len > 0)
+        memcpy(to, name.at, name.len);
+}
+
 struct worker_executor *
 worker_executor_register(struct worker_loop *d, const struct worker_executor_spec *spec, void *peer)
 {
@@ -353,6 +359,7 @@ worker_executor_register(struct worker_loop *d, const struct worker_executor_spe
     assert(spec->slots > 0 && spec->slots <= WORKER_SLOTS_MAX);
     assert(spec->share > 0 && spec->share <= WORKER_SHARE_ALL);
     assert(spec->version.len <= WORKER_VERSION_MAX);
+    assert(spec->name.len <= WORKER_NAME_MAX && spec->host.len <= WORKER_NAME_MAX);
     struct worker_executor *r = new_executor(spec);
     if (!r)
         return NULL;
@@ -369,8 +376,9 @@ worker_executor_register(struct worker_loop *d, const struct worker_executor_spe
     r->share = spec->share;
     r->context = spec->context;
     r->tally = spec->tally ? tally_ref(spec->tally) : NULL;
-    if (spec->version.len > 0)
-        memcpy(r->version, spec->version.at, spec->version.len);
+    take_name(r->version, spec->version);
+    take_name(r->name, spec->name);
+    take_name(r->host, spec->host);
     keep_methods(r, spec);
     stand_beside(r, spec->beside);
     LIST_INIT(&r->has);

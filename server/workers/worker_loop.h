@@ -60,7 +60,7 @@ struct worker_executor {
     struct worker_loop *worker_loop;
     uint32_t slots, share, method_count;
     bool context;
-    char version[WORKER_VERSION_MAX + 1];
+    char version[WORKER_VERSION_MAX + 1], name[WORKER_NAME_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct span *methods; /* their names; in the same memory */
 
     /* The worker loop's. */

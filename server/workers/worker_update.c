@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/runtime/object/trace.h"
+#include "server/tasks/manager/job_source_parts.h"
 #include "server/workers/worker_group.h"
 
 enum {
@@ -107,6 +108,16 @@ static void look(struct manager *m, struct worker_executor *r)
     worker_group_update(m, r, mb->away || leaves ? 0 : bound);
 }
 
+static void introduce(struct worker_executor *r)
+{
+    char id[16];
+    snprintf(id, sizeof id, "w%u", (unsigned)r->base.index);
+    job_source_worker_joined(&r->base, &(struct source_label){.worker = span_text(id),
+                                                              .name = span_text(r->name),
+                                                              .host = span_text(r->host),
+                                                              .version = span_text(r->version)});
+}
+
 static bool join(struct manager *m, struct worker_executor *r)
 {
     if (m->roster->member_count >= m->shared->plan.workers_max)
@@ -120,6 +131,7 @@ static bool join(struct manager *m, struct worker_executor *r)
     LIST_INSERT_HEAD(&m->roster->members, &r->member, link);
     m->roster->member_count++;
     r->base.index = ++m->roster->workers;
+    introduce(r);
     r->member.away = is_away(r);
     worker_group_set_there(m, r, true);
     look(m, r);
@@ -131,6 +143,7 @@ static bool join(struct manager *m, struct worker_executor *r)
 
 static void say_last_word(struct worker_executor *r)
 {
+    job_source_worker_left(&r->base);
     r->final = atomic_load_explicit(&r->base.given, memory_order_relaxed);
     answer(r, UPDATE_LEFT);
 }

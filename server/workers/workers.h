@@ -24,7 +24,6 @@
 #include "server/workers/worker_executor.h"
 
 enum {
-    WORKER_NAME_MAX = 64,       /* bytes */
     WORKERS_A_CONNECTION = 64,  /* registrations */
     WORKER_MESSAGE_LEAST = 4096 /* bytes; of `message` */
 };
@@ -54,7 +53,7 @@ struct worker {
     bool settling; /* the manager has not said yet that it is quiet, or open again */
     bool context;  /* it wants to know more of each task, and of what is cancelled */
     uint8_t share;
-    char name[WORKER_NAME_MAX + 1], version[WORKER_VERSION_MAX + 1];
+    char name[WORKER_NAME_MAX + 1], version[WORKER_VERSION_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct worker_offer *offers; /* as many, in the same memory */
     struct span methods[];       /* their names, too */
 };

@@ -32,7 +32,7 @@ STATE = {
                                        "deadline_at",
             "a_submission_with_a_time": "due",
             "an_end": "end ended state",
-            "an_attempt_that_runs": "started attempt crashes history flags",
+            "an_attempt_that_runs": "started attempt ran_by crashes history flags",
             "a_failure_that_is_tried_again": "failures",
         },
         "job_more": {

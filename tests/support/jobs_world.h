@@ -46,6 +46,8 @@ struct jobs_world {
     bool full[WORLD_POOLS];             /* as the jobs were told */
     struct world_run *runs, *runs_last; /* as they were given */
     bool workers;                       /* some offer something */
+    struct source_label worker;         /* has all attempts; `worker` empty: the server has */
+    uint16_t worker_label;              /* what the jobs call it */
     bool stubborn;                      /* handlers do not obey their flag */
     bool holds;    /* what is given does not begin before the test says world_begin() */
     ao_time lasts; /* an attempt ends well by itself after so long; AO_NEVER: when the test says */

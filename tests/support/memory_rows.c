@@ -47,7 +47,7 @@ static size_t copy_fixed(struct store_task *t, uint8_t *to)
 
 static size_t copy_changing(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->error_code, &t->error_text, &t->result};
+    struct span *spans[] = {&t->error_code, &t->error_text, &t->ran_by, &t->result};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
@@ -128,6 +128,7 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     now.crashes = t->crashes;
     now.losses = t->losses;
     now.lost = t->lost;
+    now.ran_by = t->ran_by;
     now.due_at = t->due_at;
     now.started_at = t->started_at;
     now.ended_at = t->ended_at;

@@ -14,7 +14,9 @@ static struct jobs_world *world_of(struct tasks *t)
 
 void tasks_set_job_source(struct tasks *t, const struct job_source *source)
 {
-    world_of(t)->source = *source;
+    struct jobs_world *w = world_of(t);
+    w->source = *source;
+    w->worker_label = 0;
 }
 
 struct activator *tasks_manager_activator(struct tasks *t)
@@ -65,6 +67,21 @@ void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, si
 {
     bool worker = pool_of(run_of(attempt)) == POOL_OF_WORKERS;
     snprintf(buf, size, "%s", worker ? "worker 1" : "blocking 1");
+}
+
+/* Of the worker of the test, which joins when its first attempt begins. */
+uint16_t attempt_label(const struct task *attempt)
+{
+    struct jobs_world *w = run_of(attempt)->world;
+    if (w->worker.worker.len > 0 && w->worker_label == 0)
+        w->worker_label = w->source.joined(w->source.arg, &w->worker);
+    return w->worker_label;
+}
+
+void world_worker_leaves(struct jobs_world *w)
+{
+    w->source.left(w->source.arg, w->worker_label);
+    w->worker_label = 0;
 }
 
 /* One, that takes all. */
@@ -150,6 +167,15 @@ void world_finish(struct world_run *r, const char *result)
 void world_fail(struct world_run *r, const char *code, const char *text)
 {
     end_as(r, ERGON_E_FAILED, code, text);
+}
+
+void world_fail_traced(struct world_run *r, const char *code, const char *text,
+                       struct span traceback)
+{
+    struct outcome outcome = {
+        .error = ERGON_E_FAILED, .code = code, .text = span_text(text), .result = traceback};
+    struct attempt_end end = {.outcome = &outcome};
+    world_return(r, &end);
 }
 
 void world_again(struct world_run *r, ao_time after)

@@ -24,6 +24,8 @@ void world_begin(struct world_run *r);
 struct world_run *world_run_of(struct jobs_world *w, uint64_t id);
 void world_finish(struct world_run *r, const char *result);
 void world_fail(struct world_run *r, const char *code, const char *text);
+void world_fail_traced(struct world_run *r, const char *code, const char *text,
+                       struct span traceback);
 void world_again(struct world_run *r, ao_time after);
 /* Its worker is lost, in that way; `why` as the manager tells it. */
 void world_lose(struct world_run *r, enum attempt_loss loss, const char *why);
@@ -31,6 +33,9 @@ void world_return(struct world_run *r, struct attempt_end *end); /* owner and at
 
 /* Workers offer this method from now on, or none does any more: see struct job_source. */
 void world_offer(struct jobs_world *w, const char *name, bool workers, const char *who);
+
+/* The worker of `w->worker` goes, after the last attempt that it has; another may join. */
+void world_worker_leaves(struct jobs_world *w);
 
 /* For the world: the object that begins attempts while there is room. */
 extern const struct ao_class jobs_pump_class;

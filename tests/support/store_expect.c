@@ -94,6 +94,7 @@ static void see_life(struct content *content, const struct store_task *t)
     see_number(content, "ended_at", t->ended_at);
     see_span(content, "error_code", t->error_code);
     see_span(content, "error_text", t->error_text);
+    see_span(content, "ran_by", t->ran_by);
     see_span(content, "result", t->result);
 }
 

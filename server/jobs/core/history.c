@@ -8,19 +8,21 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "server/jobs/core/table.h"
 
 struct record {
     uint64_t at;
     uint32_t seq, attempt;
-    uint32_t data_len;
-    uint16_t text_len;
+    uint16_t data_len, text_len;
+    uint16_t worker;
     uint8_t what, reason;
 };
 
 struct history {
     uint32_t next;             /* number of the next event */
     uint32_t stored;           /* number of the first that was not pushed to the store */
-    uint32_t count;            /* records */
+    uint16_t count;            /* records */
+    uint16_t workers;          /* of these, records that refer to one */
     uint32_t start, end, size; /* bytes of `records` */
     uint32_t hint;             /* where the record is that was looked up last */
     alignas(struct record) uint8_t records[];
@@ -44,12 +46,38 @@ static uint32_t behind(const struct history *h, uint32_t at)
     return at + record_bytes(r->text_len, r->data_len);
 }
 
-static void drop_oldest(struct history *h)
+static void drop_worker(const struct job *job, struct history *h, const struct record *r)
 {
+    if (r->worker == WORKER_LABEL_NONE)
+        return;
+    worker_label_unref(&job->queue->table->labels, r->worker);
+    h->workers--;
+}
+
+static void drop_oldest(const struct job *job, struct history *h)
+{
+    drop_worker(job, h, record_at(h, h->start));
     h->start = behind(h, h->start);
     h->hint = h->start;
     if (--h->count == 0)
         h->start = h->end = h->hint = 0;
+}
+
+/* The oldest traceback.  False: there is none. */
+static bool drop_traceback(struct history *h)
+{
+    uint32_t at = h->start;
+    while (at < h->end &&
+           !(history_has_traceback(record_at(h, at)->what) && record_at(h, at)->data_len > 0))
+        at = behind(h, at);
+    if (at == h->end)
+        return false;
+    uint32_t next = behind(h, at), to = at + record_bytes(record_at(h, at)->text_len, 0);
+    record_at(h, at)->data_len = 0;
+    memmove(h->records + to, h->records + next, h->end - next);
+    h->end -= next - to;
+    h->hint = h->start;
+    return true;
 }
 
 static struct history *history_of(struct job *job)
@@ -87,15 +115,16 @@ static void copy(uint8_t *to, const void *from, size_t len)
         memcpy(to, from, len);
 }
 
-static void append(struct history *h, const struct history_event *event, uint16_t text,
-                   uint32_t data)
+static void append(struct job *job, const struct history_event *event, uint16_t text, uint16_t data)
 {
+    struct history *h = job->history;
     struct record *r = record_at(h, h->end);
     *r = (struct record){.at = event->at,
                          .seq = h->next,
                          .attempt = event->attempt,
                          .data_len = data,
                          .text_len = text,
+                         .worker = event->worker,
                          .what = event->what,
                          .reason = event->reason};
     uint8_t *body = (uint8_t *)(r + 1);
@@ -103,20 +132,26 @@ static void append(struct history *h, const struct history_event *event, uint16_
     copy(body + text, event->data.at, data);
     h->end += record_bytes(text, data);
     h->count++;
+    if (event->worker == WORKER_LABEL_NONE)
+        return;
+    h->workers++;
+    worker_label_ref(&job->queue->table->labels, event->worker);
 }
 
 uint32_t history_add(struct job *job, const struct history_event *event, uint32_t max)
 {
     struct history *h = history_of(job);
     uint16_t text = (uint16_t)utf8_cut(event->text, HISTORY_TEXT_MAX).len;
-    uint32_t data = event->data.len <= HISTORY_DATA_MAX ? (uint32_t)event->data.len : 0;
+    uint16_t data = event->data.len <= HISTORY_DATA_MAX ? (uint16_t)event->data.len : 0;
     uint32_t bytes = record_bytes(text, data);
     if (!h || h->next > JOB_COUNT_MAX)
         return history_next(job);
+    while (h->end - h->start + bytes > HISTORY_BYTES_MAX && drop_traceback(h))
+        ;
     while (h->count > 0 && (h->count >= max || h->end - h->start + bytes > HISTORY_BYTES_MAX))
-        drop_oldest(h);
+        drop_oldest(job, h);
     if (max > 0 && with_room(job, bytes))
-        append(job->history, event, text, data);
+        append(job, event, text, data);
     assert(job->history->stored <= job->history->next);
     return job->history->next++;
 }
@@ -152,6 +187,7 @@ static void event_of(const struct record *r, struct history_event *out)
                                   .what = r->what,
                                   .reason = r->reason,
                                   .at = r->at,
+                                  .worker = r->worker,
                                   .text = span_of(body, r->text_len),
                                   .data = span_of(body + r->text_len, r->data_len)};
 }
@@ -175,8 +211,28 @@ bool history_get(const struct job *job, uint32_t seq, struct history_event *out)
     return true;
 }
 
+/* Numbers of attempts do not go back.  Readers go on from attempt to attempt. */
+bool history_find(const struct job *job, uint8_t what, uint32_t attempt, struct history_event *out)
+{
+    struct history *h = job->history;
+    if (!h || h->count == 0)
+        return false;
+    uint32_t at = record_at(h, h->hint)->attempt < attempt ? h->hint : h->start, found = h->end;
+    for (; at < h->end && record_at(h, at)->attempt <= attempt; at = behind(h, at))
+        if (record_at(h, at)->attempt == attempt && record_at(h, at)->what == what)
+            found = at;
+    if (found == h->end)
+        return false;
+    h->hint = found;
+    event_of(record_at(h, found), out);
+    return true;
+}
+
 void history_free(struct job *job)
 {
+    struct history *h = job->history;
+    for (uint32_t at = h ? h->start : 0; h && h->workers > 0; at = behind(h, at))
+        drop_worker(job, h, record_at(h, at));
     free(job->history);
     job->history = NULL;
 }

@@ -17,10 +17,12 @@ void history_remember(struct job_table *table, struct job *job, const struct his
 void history_remember_start(struct job_table *table, struct job *job)
 {
     if (!job->history && job->attempt > 0 && job->started > 0)
-        history_remember(
-            table, job,
-            &(struct history_event){
-                .seq = 2, .what = JOB_EVENT_STARTED, .attempt = job->attempt, .at = job->started});
+        history_remember(table, job,
+                         &(struct history_event){.seq = 2,
+                                                 .what = JOB_EVENT_STARTED,
+                                                 .attempt = job->attempt,
+                                                 .at = job->started,
+                                                 .worker = job->ran_by});
 }
 
 void history_remember_end(struct job_table *table, struct job *job)

@@ -196,8 +196,9 @@ struct job {
     uint32_t failures;      /* that the retries are counted by */
     uint32_t retries;
     uint16_t orphans; /* attempts that are out and do not count any more */
-    uint16_t pending; /* writes on their way that point into it: 0 or 1; 2 at a stop */
     uint16_t flags;   /* enum job_flag */
+    uint16_t ran_by;  /* worker of the attempt `attempt`: its slot in the table's worker_labels */
+    uint8_t pending;  /* writes on their way that point into it: 0 or 1; 2 at a stop */
     uint8_t effects;  /* enum job_effect; 0: it is in no list of effects */
     uint8_t state;    /* enum job_state, or JOB_NEW; only job_set_state() writes it */
     uint8_t reason;   /* enum job_reason; likewise */

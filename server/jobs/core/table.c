@@ -288,6 +288,7 @@ void job_free(struct job_table *table, struct job *job)
     }
     job_result_free(job);
     history_free(job);
+    worker_label_unref(&table->labels, job->ran_by);
     if (job->tenant)
         table_tenant_unref(table, job->tenant);
     if (ao_current() == &job->timer) {
@@ -434,7 +435,7 @@ void table_init(struct job_table *table, const struct job_table_options *options
     struct clocks c = look(table);
     table->wall_ahead = c.wall - c.now;
     for (unsigned i = 0; i < 2; i++)
-        table->seed[i] = activator_random(options->activator);
+        table->seed[i] = table->labels.seed[i] = activator_random(options->activator);
     for (uint32_t i = 0; i < JOB_CELLS; i++)
         slab_init(&table->cells[i], sizeof(struct job) + i * JOB_BODY_STEP, SLAB_KEPT);
     hash_table_init(&table->ids);
@@ -452,6 +453,7 @@ void table_fini(struct job_table *table)
     key_table_fini(&table->shared);
     names_fini(table);
     feed_fini(&table->feed);
+    worker_labels_fini(&table->labels);
     for (uint32_t i = 0; i < JOB_CELLS; i++) {
         assert(slab_taken(&table->cells[i]) == 0);
         slab_fini(&table->cells[i]);

@@ -18,6 +18,7 @@
 #include "server/jobs/core/open_jobs.h"
 #include "server/jobs/core/tenant_board.h"
 #include "server/jobs/core/keys.h"
+#include "server/jobs/core/worker_labels.h"
 
 struct job_census;
 struct fair_share;
@@ -139,6 +140,7 @@ struct job_table {
     _Atomic(const struct job_queue *) shown_queues;
 
     struct feed feed; /* zeroed by table_init() */
+    struct worker_labels labels;
     struct job_sums durable, in_memory;
     struct job_census *census; /* a count that is under way; NULL */
     struct job_walk *walks;    /* that are under way: walk.h */

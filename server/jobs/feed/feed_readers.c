@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/core/history.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/verbs/attempt_view.h"
 #include "server/jobs/verbs/view.h"
 
 /* See jobs_worked(). */
@@ -90,12 +92,29 @@ static bool find(const struct jobs *jobs, struct operation *op, uint32_t *work)
 
 /* --- The answer --- */
 
-static void pack_event(struct pack *p, const struct feed_event *event)
+static bool has_traceback(const struct feed_event *event)
+{
+    return event->kind < JOB_EVENT_COUNT && history_has_traceback(event->kind);
+}
+
+/* The history of the task has it, as long as that is there. */
+static void pack_traceback(struct jobs *jobs, const struct operation *op, struct pack *p,
+                           const struct feed_event *event)
+{
+    const struct job *job = table_find(&jobs->table, event->id);
+    struct history_event found;
+    bool there = job && history_find(job, event->kind, event->attempt, &found);
+    attempt_pack_traceback(p, there ? attempt_traceback(&found) : (struct span){0},
+                           there ? operation_sees(op, job) : 0);
+}
+
+static void pack_event(struct jobs *jobs, const struct operation *op, struct pack *p,
+                       const struct feed_event *event)
 {
     char id[ID_TEXT_SIZE];
     bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
                  job_event_is_wait((enum job_event)event->kind);
-    pack_map(p, event->cron.len > 0 ? 11 : 10);
+    pack_map(p, 10u + (event->cron.len > 0) + has_traceback(event));
     pack_key_uint(p, "seq", event->seq);
     view_ms(p, "at", event->at);
     pack_key_str(p, "event", feed_kind_name(event->kind));
@@ -108,16 +127,18 @@ static void pack_event(struct pack *p, const struct feed_event *event)
     view_name(p, "text", event->text);
     if (event->cron.len > 0)
         pack_key_span(p, "cron", event->cron);
+    if (has_traceback(event))
+        pack_traceback(jobs, op, p, event);
 }
 
-static uint32_t pack_page(const struct jobs *jobs, struct operation *op, struct pack *page,
+static uint32_t pack_page(struct jobs *jobs, struct operation *op, struct pack *page,
                           uint32_t *work)
 {
     struct feed_event event;
     uint32_t count = 0;
     while (count < op->feed.max && page->buffer.size < FEED_PAGE_BYTES && find(jobs, op, work) &&
            feed_get(&jobs->table.feed, op->feed.after.seq, &event)) {
-        pack_event(page, &event);
+        pack_event(jobs, op, page, &event);
         op->feed.after.seq = event.seq + 1;
         *work += EVENT_WORK;
         count++;

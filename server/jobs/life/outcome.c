@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "proto/pack.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
@@ -157,14 +158,30 @@ static void try_again(struct scheduler *s, struct job *job)
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_RETRY);
 }
 
+/* Without memory the event has no traceback. */
+static void note_failure(struct scheduler *s, struct job *job, enum job_event what,
+                         const char *line, struct span traceback)
+{
+    struct pack data;
+    pack_init(&data);
+    if (traceback.len > 0)
+        pack_span(&data, traceback);
+    job_note_event(s->table, job,
+                   (struct history_event){.what = (uint8_t)what,
+                                          .reason = job->reason,
+                                          .text = span_text(line),
+                                          .data = pack_bytes(&data)});
+    pack_fini(&data);
+}
+
 void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, const char *code,
-                    const char *text)
+                    const char *text, struct span traceback)
 {
     char line[JOB_LINE_MAX];
     assert(!job->attempt_task && !job->list && job_is_open(job));
     snprintf(line, sizeof line, "%s: %s", code, text);
     job->failures += job->failures < JOB_COUNT_MAX;
-    job_note(s->table, job, what, line);
+    note_failure(s, job, what, line, traceback);
     if (job->retries == 0 || backoff_is_permanent(code)) {
         job_end(s, job, JOB_FAILED, code, text);
     } else if (job->failures > job->retries) {
@@ -207,9 +224,9 @@ static void failed(struct scheduler *s, struct job *job, const struct outcome *o
     if (outcome->error == ERGON_E_DEADLINE && job->deadline <= table_now(s->table))
         job_end(s, job, JOB_EXPIRED, code, "its deadline passed before it was done");
     else if (outcome->error == ERGON_E_DEADLINE)
-        outcome_failed(s, job, JOB_EVENT_TIMED_OUT, code, text);
+        outcome_failed(s, job, JOB_EVENT_TIMED_OUT, code, text, outcome->result);
     else
-        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, code, text);
+        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, code, text, outcome->result);
 }
 
 static void succeeded(struct scheduler *s, struct job *job, struct outcome *outcome)
@@ -217,7 +234,8 @@ static void succeeded(struct scheduler *s, struct job *job, struct outcome *outc
     if (take_result(s, job, outcome))
         job_end(s, job, JOB_DONE, NULL, NULL);
     else
-        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result");
+        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result",
+                       (struct span){0});
 }
 
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)

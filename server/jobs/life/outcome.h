@@ -55,9 +55,9 @@ static inline void loss_forget(struct job *job)
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r);
 
 /* The current attempt failed, by its own fault: the job is tried again later, or has failed for
- * good. `code` and `text` are copied. */
+ * good.  Texts are copied; `traceback` may be empty. */
 void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, const char *code,
-                    const char *text);
+                    const char *text, struct span traceback);
 
 /* One submitter wants the job no more.  True: no submitter is left, and the job is cancelled, or
  * will be when its attempt has returned.  False: others share the run, or the job has ended

@@ -173,7 +173,8 @@ enum { MORE = 128 /* bytes behind an operation for which a cell has room */ };
 
 struct record {
     write_done *done;
-    bool alone; /* malloc'ed, in no slab */
+    bool alone;      /* malloc'ed, in no slab */
+    uint16_t worker; /* reference of task.ran_by */
     struct store_op write;
 };
 
@@ -198,6 +199,7 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
     jobs_journal(jobs)->under_way++;
     r->done = done;
     r->alone = alone;
+    r->worker = WORKER_LABEL_NONE;
     memset(&r->write, 0, sizeof r->write);
     r->write.kind = kind;
     return &r->write;
@@ -217,6 +219,7 @@ void codec_write_free(struct jobs *jobs, struct store_op *write)
     struct record *r = ao_of(write, struct record, write);
     assert(jobs_journal(jobs)->under_way > 0);
     jobs_journal(jobs)->under_way--;
+    worker_label_unref(&jobs_table(jobs)->labels, r->worker);
     if (r->alone)
         free(r);
     else
@@ -232,6 +235,17 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 bool codec_is_anew(const struct job *job)
 {
     return !job_is(job, JOB_SUBMITTING) && job_is(job, JOB_HARDENING | JOB_REWRITE);
+}
+
+/* The text stays as long as the write refers to it. */
+static void fill_ran_by(struct jobs *jobs, const struct job *job, struct store_op *write)
+{
+    struct worker_labels *labels = &jobs_table(jobs)->labels;
+    if (job->ran_by == WORKER_LABEL_NONE)
+        return;
+    worker_label_ref(labels, job->ran_by);
+    ao_of(write, struct record, write)->worker = job->ran_by;
+    write->task.ran_by = worker_label_text(labels, job->ran_by);
 }
 
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
@@ -253,6 +267,7 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
         fill_after(job, &write->task, (uint8_t *)(write + 1));
     fill_changing(jobs, job, &write->task);
     fill_end(job, &write->task, (char *)(write + 1) + after);
+    fill_ran_by(jobs, job, write);
     move_counts(job, write);
     job_unmark(job, JOB_REWRITE);
     job->row = write->task.state;

@@ -201,11 +201,13 @@ static bool is_worth_storing(const struct job *job, const struct history_event *
     return true;
 }
 
-/* A wait has no text, and a row no column for reasons: so the text of a wait is the name of its
- * reason, which people would look for (replay_event() reads it back).  A row of an earlier version
- * has neither, and stays so. */
-static struct span text_of(const struct history_event *event)
+/* A row has no column for reasons and workers: so the text of a wait is the name of its reason, and
+ * that of a start names its worker, which people would look for (replay_event() reads both back).
+ * A row of an earlier version has neither, and stays so. */
+static struct span text_of(struct jobs *jobs, const struct history_event *event)
 {
+    if (event->what == JOB_EVENT_STARTED)
+        return worker_label_text(&jobs_table(jobs)->labels, event->worker);
     bool reason =
         job_event_is_wait((enum job_event)event->what) && event->reason < JOB_REASON_COUNT;
     return reason ? span_text(job_reason_name((enum job_reason)event->reason)) : event->text;
@@ -213,8 +215,10 @@ static struct span text_of(const struct history_event *event)
 
 static void store_event(struct jobs *jobs, struct job *job, const struct history_event *event)
 {
-    struct span said = text_of(event);
-    struct store_op *write = codec_write_new(jobs, STORE_EVENT, said.len, journal_notice);
+    struct span said = text_of(jobs, event);
+    struct span data = history_has_traceback(event->what) ? event->data : (struct span){0};
+    struct store_op *write =
+        codec_write_new(jobs, STORE_EVENT, said.len + data.len, journal_notice);
     if (!write)
         return;
     char *text = (char *)(write + 1);
@@ -228,6 +232,8 @@ static void store_event(struct jobs *jobs, struct job *job, const struct history
                              .what = span_text(job_event_name((enum job_event)event->what))};
     if (said.len > 0)
         write->event.text = span_of(memcpy(text, said.at, said.len), said.len);
+    if (data.len > 0)
+        write->event.data = span_of(memcpy(text + said.len, data.at, data.len), data.len);
     store_push(jobs_store(jobs), write);
 }
 

@@ -52,6 +52,13 @@ static void read_text(struct history_event *event, struct span text)
         event->text = text;
 }
 
+/* A reference, or none. */
+static uint16_t worker_of(struct jobs *jobs, struct span text)
+{
+    const struct worker_label_parts parts = worker_label_parts(text);
+    return text.len > 0 ? worker_label_make(&jobs_table(jobs)->labels, &parts) : WORKER_LABEL_NONE;
+}
+
 /* What its handler said last may have had any number up to the next that is always stored. */
 void replay_crash(struct jobs *jobs, struct job *job)
 {
@@ -69,9 +76,12 @@ static void start_before(struct jobs *jobs, struct job *job, const struct store_
 {
     if (job->history || next->attempt == 0)
         return;
+    uint32_t attempt = next->attempt - (what == JOB_EVENT_STARTED);
     struct history_event start = {.seq = 2,
                                   .what = JOB_EVENT_STARTED,
-                                  .attempt = next->attempt - (what == JOB_EVENT_STARTED),
+                                  .attempt = attempt,
+                                  .worker =
+                                      attempt == job->attempt ? job->ran_by : WORKER_LABEL_NONE,
                                   .at = job->started < next->at ? job->started : next->at};
     history_remember(jobs_table(jobs), job, &start);
 }
@@ -106,8 +116,12 @@ void replay_event(struct jobs *jobs, const struct store_event *row)
                                   .attempt = row->attempt,
                                   .at = row->at,
                                   .data = row->data};
-    read_text(&event, row->text);
+    if (what == JOB_EVENT_STARTED)
+        event.worker = worker_of(jobs, row->text);
+    else
+        read_text(&event, row->text);
     history_remember(jobs_table(jobs), job, &event);
+    worker_label_unref(&jobs_table(jobs)->labels, event.worker);
 }
 
 enum { INTERNED_MOST = METHODS_OFFERED / 10 };
@@ -276,6 +290,7 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     if (row->cancel_asked)
         job_mark(job, JOB_CANCEL);
     job->started = row->started_at;
+    job->ran_by = worker_of(jobs, row->ran_by);
     job->ended = row->ended_at;
     job->counted = open ? JOB_QUEUED : row->state;
     job->row = open && row->state != JOB_RUNNING ? JOB_QUEUED : row->state;
@@ -340,6 +355,10 @@ static bool begun(void *arg, struct board_place *place)
     if (!job || slot->attempt <= job->saved_attempt || slot->attempt > JOB_COUNT_MAX)
         return false;
     if (slot->attempt >= job->attempt) {
+        if (slot->attempt > job->attempt) { /* its row names the worker of another */
+            worker_label_unref(&jobs_table(jobs)->labels, job->ran_by);
+            job->ran_by = WORKER_LABEL_NONE;
+        }
         job->attempt = slot->attempt;
         job->started = table_wall_of(jobs_table(jobs),
                                      atomic_load_explicit(&slot->mark.began, memory_order_relaxed));

@@ -56,6 +56,16 @@ void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *m
     pool_rest_left(s, pool_table_of(&s->pools, job), job);
 }
 
+static void note_worker(struct scheduler *s, struct job *job)
+{
+    uint16_t worker = attempt_label(job->attempt_task);
+    if (worker == job->ran_by)
+        return;
+    worker_label_ref(&s->table->labels, worker);
+    worker_label_unref(&s->table->labels, job->ran_by);
+    job->ran_by = worker;
+}
+
 void out_began(struct scheduler *s, struct job *job, ao_time at)
 {
     assert(out_is_assigned(s, job) && job->attempt < JOB_COUNT_MAX);
@@ -63,6 +73,7 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
     job_list_push(&s->running, job);
     job->attempt++;
     job->looks = 0;
+    note_worker(s, job);
     job->started = table_wall_of(s->table, at);
     job->until = clock_after(at, job->timeout);
     counter_add(&s->starts, 1);
@@ -70,7 +81,8 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
         counter_add(&s->retries, 1);
     admission_start(s, job, at);
     job_note_event(s->table, job,
-                   (struct history_event){.what = JOB_EVENT_STARTED, .at = job->started});
+                   (struct history_event){
+                       .what = JOB_EVENT_STARTED, .at = job->started, .worker = job->ran_by});
     spans_began(s, job);
     job_set_state(s->table, job, JOB_RUNNING, JOB_WHY_RUNNING);
 }

@@ -19,7 +19,8 @@ enum view_part {
     VIEW_HISTORY = 2,
     VIEW_OPTIONS = 4,
     VIEW_PARAMS_TEXT = 8,
-    VIEW_PARAMS = 16 /* long ones are left to the caller */
+    VIEW_PARAMS = 16, /* long ones are left to the caller */
+    VIEW_ATTEMPTS = 32
 };
 
 /* Parameters of more bytes are copied in steps: contents_copy(). */

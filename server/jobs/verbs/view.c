@@ -12,6 +12,7 @@
 #include "server/jobs/operations/turns.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/wait_position.h"
+#include "server/jobs/verbs/attempt_view.h"
 
 enum {
     VISITS = 10000,               /* jobs visited for one page at most, so that it comes soon */
@@ -44,24 +45,6 @@ void view_list_begin(struct pack *p)
 void view_list_end(struct pack *p, uint32_t count)
 {
     set_length(p, 0, count);
-}
-
-void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
-{
-    pack_str(p, key);
-    if (unix_ns == 0)
-        pack_nil(p);
-    else
-        pack_uint(p, unix_ns / AO_MS(1));
-}
-
-void view_name(struct pack *p, const char *key, struct span name)
-{
-    pack_str(p, key);
-    if (name.len == 0)
-        pack_nil(p);
-    else
-        pack_span(p, name);
 }
 
 void view_stage(struct jobs *jobs, struct job *job)
@@ -111,6 +94,10 @@ void view_event(const struct history_event *event, unsigned sees, struct pack *p
     bool waits = job_event_is_wait((enum job_event)event->what) && event->reason < JOB_REASON_COUNT;
     pack_key_str(p, "reason", waits ? job_reason_name((enum job_reason)event->reason) : NULL);
     view_name(p, "text", event->text);
+    if (history_has_traceback(event->what)) {
+        attempt_pack_traceback(p, attempt_traceback(event), sees);
+        return;
+    }
     pack_str(p, "data");
     if (event->data.len > 0 && sees & SEES_RESULTS)
         pack_raw(p, event->data);
@@ -174,7 +161,8 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
     pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
-                    (parts & VIEW_HISTORY ? 1 : 0) + contents_pairs(parts));
+                    (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
+                    contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -199,6 +187,11 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     if (parts & VIEW_HISTORY) {
         history_complete(jobs_table(jobs), job);
         pack_history(p, job, sees);
+        jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
+    }
+    if (parts & VIEW_ATTEMPTS) {
+        history_complete(jobs_table(jobs), job);
+        attempts_pack(jobs_table(jobs), job, sees, p);
         jobs_worked(jobs, history_bytes(job) / BYTES_A_PIECE);
     }
     contents_pack(jobs, op, job, parts, p);

@@ -2,6 +2,8 @@
 #ifndef ERGON_JOBS_VIEW_H
 #define ERGON_JOBS_VIEW_H
 
+#include <ergon/ao.h>
+
 #include "server/jobs/verbs/contents.h"
 
 struct history_event;
@@ -27,10 +29,24 @@ void view_list_begin(struct pack *p);
 void view_list_end(struct pack *p, uint32_t count);
 
 /* Packs a pair of a map: milliseconds; nil for 0. */
-void view_ms(struct pack *p, const char *key, uint64_t unix_ns);
+static inline void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
+{
+    pack_str(p, key);
+    if (unix_ns == 0)
+        pack_nil(p);
+    else
+        pack_uint(p, unix_ns / AO_MS(1));
+}
 
 /* Packs a pair of a map: a name; nil for none. */
-void view_name(struct pack *p, const char *key, struct span name);
+static inline void view_name(struct pack *p, const char *key, struct span name)
+{
+    pack_str(p, key);
+    if (name.len == 0)
+        pack_nil(p);
+    else
+        pack_span(p, name);
+}
 
 /* Sets the state of a job whose attempt is in flight to what the executor reports: assigned,
  * running or parked.  Called before a client is shown a job; does nothing to other jobs. */

@@ -89,6 +89,7 @@ struct executor {
     /* Manager's side. */
     /* Orders nothing: the manager's own count, which others read for a choice (relaxed). */
     alignas(CACHE_LINE) _Atomic uint32_t given;
+    uint16_t label;  /* of a worker: what the source of jobs calls it; 0: nothing */
     counter bound;   /* in force */
     counter stalled; /* `left` and 1, while it is stalled; else 0 or an older number (stalls.h) */
     uint64_t seen;   /* the same as of the last look; 0: it had no task */

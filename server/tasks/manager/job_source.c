@@ -197,6 +197,20 @@ void job_source_tell_full(struct manager *m, struct pool *p, bool full)
     m->shared->source.full(m->shared->source.arg, p->index, full);
 }
 
+void job_source_worker_joined(struct executor *e, const struct source_label *label)
+{
+    const struct job_source *source = &e->shared->source;
+    if (e->shared->has_source && source->joined)
+        e->label = source->joined(source->arg, label);
+}
+
+void job_source_worker_left(struct executor *e)
+{
+    if (e->label)
+        e->shared->source.left(e->shared->source.arg, e->label);
+    e->label = 0;
+}
+
 void job_source_stop(struct manager *m, bool cancel)
 {
     if (!m->shared->has_source)
@@ -284,6 +298,11 @@ bool attempt_withdraw(struct tasks *t, struct task *attempt, const struct attemp
     atomic_fetch_or_explicit(&attempt->flags, TASK_GONE, memory_order_relaxed);
     manager_note_flagged(&t->shared.inbox);
     return true;
+}
+
+uint16_t attempt_label(const struct task *attempt)
+{
+    return attempt->executor ? attempt->executor->label : 0;
 }
 
 void attempt_executor(struct tasks *t, const struct task *attempt, char *buf, size_t size)

@@ -16,6 +16,10 @@ struct task *job_source_take(struct manager *m, struct pool *p);
 /* Calls full() of the source when it is another value than the last. */
 void job_source_tell_full(struct manager *m, struct pool *p, bool full);
 
+/* A worker, which has no attempt: before the first, and after the last has returned. */
+void job_source_worker_joined(struct executor *e, const struct source_label *label);
+void job_source_worker_left(struct executor *e);
+
 void job_source_stop(struct manager *m, bool cancel); /* nothing is taken from now on */
 
 /* What handlers said goes to the source, then the attempts that are back, which are freed. */

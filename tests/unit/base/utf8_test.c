@@ -136,3 +136,21 @@ TEST(a_cut_tears_no_character)
         assert_true(utf8_valid(cut));
     }
 }
+
+TEST(lines_of_others_steer_nothing_and_keep_their_end)
+{
+    uint8_t out[12];
+    size_t len = utf8_plain_end(out, sizeof out, span_text("a\tb\n\x1b[0m\r\n"));
+    assert_memory_equal(out, "a\tb\n [0m \n", len);
+    assert_int_equal(len, 10);
+    len = utf8_plain_end(out, sizeof out,
+                         span_text("begin\xc3\xa4"
+                                   "23456789012"));
+    assert_int_equal(len, 11); /* half of a character does not count */
+    assert_memory_equal(out, "23456789012", len);
+    len = utf8_plain_end(out, sizeof out,
+                         span_text("begin\xff\xff\xff"
+                                   "a"));
+    assert_memory_equal(out, INSTEAD INSTEAD INSTEAD, len - 1);
+    assert_int_equal(out[len - 1], 'a');
+}

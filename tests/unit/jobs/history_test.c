@@ -160,3 +160,36 @@ TEST(behind_the_last_number_there_is_none)
     assert_false(history_get(&e, event.seq + 1, &event));
     history_free(&e);
 }
+
+static uint32_t add_failure(struct job_table *l, struct job *e, size_t traceback)
+{
+    static uint8_t bytes[16 * 1024];
+    struct history_event event = {.what = JOB_EVENT_ATTEMPT_FAILED,
+                                  .attempt = history_next(e),
+                                  .text = span_text("BAD: it broke"),
+                                  .data = span_of(bytes, traceback)};
+    return history_add(e, &event, l->history_max);
+}
+
+TEST(old_tracebacks_go_before_events_do)
+{
+    enum { ONE = 16 * 1024, COUNT = 10 };
+    struct job_table *l = table_of(100);
+    struct job e = {0};
+    struct history_event event;
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(add_failure(l, &e, ONE), i + 2);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(history_get(&e, i + 2, &event));
+        assert_int_equal(event.seq, i + 2);
+        assert_true(span_is(event.text, "BAD: it broke"));
+        assert_int_equal(event.data.len, i < COUNT - 3 ? 0 : ONE);
+    }
+    for (uint32_t i = COUNT; i > 0; i--) {
+        assert_true(history_find(&e, JOB_EVENT_ATTEMPT_FAILED, i + 1, &event));
+        assert_int_equal(event.seq, i + 1);
+    }
+    assert_false(history_find(&e, JOB_EVENT_TIMED_OUT, 2, &event));
+    assert_false(history_find(&e, JOB_EVENT_ATTEMPT_FAILED, COUNT + 2, &event));
+    history_free(&e);
+}

@@ -52,6 +52,42 @@ RPC_TEST(a_call_becomes_a_request_and_its_answer_the_result)
     says(&caller, "7: 42\n");
 }
 
+/* What it says of itself, and of its failure, is text without control characters. */
+RPC_TEST(a_failed_task_says_who_ran_it_and_keeps_the_traceback)
+{
+    registered("[['twice'], {'slots': 2, 'name': 'a\x1b[2Jb', 'host': 'h\n7', 'version': 'v\t1'}]");
+    stage_ask(&caller, 7, "task.call", "['twice', [], {'key': 'k', 'keep': '1h'}]");
+    says(&peer, "asks 8192: 'twice' []\n");
+    respond(&peer, 8192, "{'code': 'BAD', 'message': 'no', 'traceback': 'in f\n\x1b[31mline 2'}",
+            "nil");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    assert_non_null(strstr(stage_said_to(&caller), "7 failed: "));
+    stage_ask(&caller, 8, "task.list", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    const char *id = strstr(stage_said_to(&caller), "'id': '");
+    assert_non_null(id);
+    char params[100];
+    snprintf(params, sizeof params, "['%.*s', {'attempts': true}]", (int)strcspn(id + 7, "'"),
+             id + 7);
+    stage_ask(&caller, 9, "task.get", params);
+    stage_run_ms(net.v.now / AO_MS(1) + 5);
+    const char *said = stage_said_to(&caller);
+    assert_non_null(
+        strstr(said, "'worker': 'w1', 'name': 'a [2Jb', 'host': 'h 7', 'version': 'v 1'"));
+    assert_non_null(strstr(said, "'outcome': 'failed', 'error': 'BAD: no', "
+                                 "'traceback': 'in f\n [31mline 2', 'traceback_size': 16}"));
+}
+
+/* A caller gets the code and the text. */
+RPC_TEST(a_call_that_fails_has_no_traceback)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 7, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\n");
+    respond(&peer, 8192, "{'code': 'BAD', 'message': 'no', 'traceback': 'in f'}", "nil");
+    says(&caller, "7 failed: 'BAD: no'\n");
+}
+
 RPC_TEST(no_more_than_its_slots_are_sent)
 {
     registered("[['twice'], {'slots': 2}]");

@@ -50,7 +50,8 @@ static struct store_op *full_task(void)
                                    .error_text = span_text("text"),
                                    .result = span_text("RESULT"),
                                    .losses = 27,
-                                   .lost = 28};
+                                   .lost = 28,
+                                   .ran_by = span_text("w1")};
     return op;
 }
 
@@ -72,7 +73,8 @@ STORE_TEST(every_field_of_a_task_comes_back)
         "counts 1 0 0 0 0 0\n" FULL_TASK(
             "failed") " attempt=22 failures=23 crashes=24 losses=27 lost=28 cancel_asked=1 "
                       "due_at=25 started_at=26 "
-                      "ended_at=18446744073709551615 error_code=E error_text=text result=RESULT\n");
+                      "ended_at=18446744073709551615 error_code=E error_text=text ran_by=w1 "
+                      "result=RESULT\n");
 }
 
 STORE_TEST(a_task_of_few_words_is_no_more)

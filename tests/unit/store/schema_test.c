@@ -29,12 +29,13 @@ STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
               "(7, 'k', 'c', 'l', 8, 'r', 9, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, '12345678', "
               "'abcdefgh')",
               out, sizeof out);
-    store_sql(w->path,
-              "INSERT INTO lives (id, state, attempt, failures, crashes, cancel_asked, due_at, "
-              "started_at, ended_at, error_code, error_text, result, losses, lost) VALUES "
-              "(7, 'failed', 22, 23, 24, 1, 13, 25, 26, 'E', 'text', 'R', 27, 28), "
-              "(8, 'queued', NULL, NULL, NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-              out, sizeof out);
+    store_sql(
+        w->path,
+        "INSERT INTO lives (id, state, attempt, failures, crashes, cancel_asked, due_at, "
+        "started_at, ended_at, error_code, error_text, result, losses, lost, ran_by) VALUES "
+        "(7, 'failed', 22, 23, 24, 1, 13, 25, 26, 'E', 'text', 'R', 27, 28, 'w1'), "
+        "(8, 'queued', NULL, NULL, NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+        out, sizeof out);
     store_expect(
         w->path,
         "counts 0 0 0 0 0 0\n"
@@ -43,7 +44,7 @@ STORE_TEST(what_stands_in_the_file_is_read_by_the_names_of_the_columns)
         "backoff=17 backoff_max=18 "
         "keep=20 rate_per=10 keep_size=21 retries=16 limit=8 rate=9 priority=11 durable=1 "
         "jitter=19 attempt=22 failures=23 crashes=24 losses=27 lost=28 cancel_asked=1 due_at=13 "
-        "started_at=25 ended_at=26 error_code=E error_text=text result=R\n"
+        "started_at=25 ended_at=26 error_code=E error_text=text ran_by=w1 result=R\n"
         "task 8 queued method=m durable=2 due_at=5\n");
 }
 
