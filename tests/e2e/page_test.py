@@ -667,6 +667,155 @@ class Task(PageTest):
         self.b.sees("There is no task t0000000000001", "main")
 
 
+class Contents(PageTest):
+    """Parameters of tasks: shown, hidden, searched, edited."""
+
+    PARAMS = [{"name": "a", "big": 2**60 + 1, "float": 1.0}, b"\x89PNG", None]
+
+    def ids(self):
+        return self.b.js("return [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].map((r) => r.dataset.key)")
+
+    def test_parameters_of_a_task(self):
+        task = self.submit("echo", self.PARAMS)
+        self.open("task/" + task)
+        self.b.sees("1152921504606846977", ".params pre")
+        self.b.sees("h'89504e47' (4 bytes)", ".params pre")
+        self.assertTrue(self.b.js("return document.querySelector('.params').open && [...document.querySelectorAll('.params button')][0].hidden"), "few are shown, and all of them")
+        long = self.submit("hash", ["sha256", "the end of it: " + "x" * 20000 + " is here"])
+        self.open("task/" + long)
+        self.b.until(lambda: self.b.js("return document.querySelector('.params') && !document.querySelector('.params').open"), "many are folded")
+        self.b.find(".params summary").click()
+        self.b.sees("…", ".params pre")
+        self.assertLess(len(self.b.text(".params pre")), 4200)
+        self.b.shot("task-parameters")
+        self.b.click("Show all", ".params")
+        self.b.until(lambda: "is here" in self.b.text(".params pre") and len(self.b.text(".params pre")) > 20000, "all of them")
+        self.assertEqual(self.b.js("return document.activeElement.tagName"), "PRE", "the keyboard can scroll them")
+
+    def test_parameters_that_are_secret(self):
+        task = self.submit("echo", ["4000"], {"delay": "1h"})
+        self.open("tasks")
+        # As the server answers about a method that keeps them secret.
+        self.b.js("""window.was = window.fetch;
+            window.fetch = async (url, options) => {
+                const answer = await window.was(url, options), { method } = JSON.parse(options?.body ?? '{}');
+                if (method !== 'task.get') return answer;
+                const { result } = await answer.json();
+                return new Response(JSON.stringify({ result: { ...result, params: null, params_text: null, params_hidden: 'secret' } }), { status: 200 });
+            };""")
+        self.addCleanup(self.b.js, "window.fetch = window.was ?? window.fetch")
+        self.open("task/" + task)
+        self.b.sees("keeps its parameters secret", '[aria-label="Parameters"]')
+        self.b.click("Submit again", ".heading")
+        self.b.sees("Those of the task are hidden.", "dialog")
+        self.assertEqual(self.b.js("return document.querySelector('dialog textarea').value"), "[]")
+        self.b.keys("ESCAPE")
+        self.client.call("task.cancel", task)
+
+    def test_search_by_a_text_of_the_parameters(self):
+        found = [self.submit("echo", [{"customer": 'says "needle" twice', "n": n}]) for n in range(2)]
+        other = self.submit("echo", ["hay"])
+        self.client.call("task.wait", [*found, other])
+        self.open("tasks")
+        self.b.until(lambda: {*found, other} <= set(self.ids()), "all are listed")
+        self.assertNotIn("needle", self.b.text("main tbody"))
+        field = self.b.find("#search")
+        field.send_keys('contains:"says \\"needle\\""\n')
+        self.b.until(lambda: self.ids() == found[::-1], "those alone that contain it")
+        self.b.sees("needle", "main tbody")
+        self.b.shot("tasks-contains")
+        self.assertTrue(self.b.js("return [...document.querySelectorAll('.selection button')].find((b) => b.innerText === 'Select all that match').disabled"), "no filter of task.cancel means it")
+        self.b.driver.refresh()
+        self.b.until(lambda: self.ids() == found[::-1], "the address keeps it")
+        self.assertEqual(self.b.js("return document.querySelector('#search').value"), 'contains:"says \\"needle\\""')
+        self.open("tasks")
+        self.b.until(lambda: other in self.ids(), "all again")
+        self.b.find(".above > label input").click()
+        self.b.sees('"hay"', "main tbody")
+
+    def test_a_search_that_goes_on_says_how_far_it_is(self):
+        task = self.submit("echo", ["at the very end"])
+        self.open("tasks")
+        self.b.until(lambda: task in self.ids(), "it is listed")
+        # As a server with very many tasks: pages without tasks, until it is told to go on.
+        self.b.js("""window.was = window.fetch; window.go = false;
+            window.fetch = async (url, options) => {
+                const { method, params } = JSON.parse(options?.body ?? '{}');
+                if (method !== 'task.list' || !params[0].contains) return window.was(url, options);
+                await new Promise((done) => setTimeout(done, 5));
+                return window.go ? window.was(url, { ...options, body: JSON.stringify({ method, params: [{ ...params[0], cursor: undefined }] }) })
+                    : new Response(JSON.stringify({ result: { tasks: [], next: 'more' } }), { status: 200 });
+            };""")
+        self.addCleanup(self.b.js, "window.fetch = window.was ?? window.fetch")
+        self.b.find("#search").send_keys("contains:end\n")
+        self.b.sees("searching …", ".pager")
+        self.b.sees("of up to 10,000 tasks looked at, 0 found", ".pager")
+        self.b.click("Stop", ".pager")
+        self.b.sees("none so far; “Older” looks at more", ".pager")
+        self.b.js("window.go = true")
+        self.b.click("Older", ".pager")
+        self.b.until(lambda: self.ids() == [task], "and there it is")
+
+    def test_submitted_again_edited(self):
+        task = self.submit("echo", self.PARAMS, {"key": "order-7", "priority": 7})
+        self.client.call("task.wait", task)
+        self.open("task/" + task)
+        self.b.click("Submit again", ".heading")
+        self.b.sees("The key order-7 is left out", "dialog")
+        self.b.shot("again")
+        fields = lambda: self.b.js("return [...document.querySelectorAll('dialog input, dialog textarea')].map((e) => e.value)")
+        self.assertEqual(fields()[0], "echo")
+        self.assertEqual(fields()[1], '[{"name": "a", "big": 1152921504606846977, "float": 1.0}, {"$bin": "iVBORw=="}, null]')
+        self.assertEqual(json.loads(fields()[2])["priority"], 7)
+        self.assertNotIn("key", json.loads(fields()[2]))
+        self.assertEqual(self.b.js("return document.activeElement.tagName"), "TEXTAREA")
+        write = lambda n, text: self.b.js("document.querySelectorAll('dialog input, dialog textarea')[arguments[0]].value = arguments[1]", n, text)
+        wrong = lambda: self.b.js("return [...document.querySelectorAll('dialog .wrong')].map((e) => e.innerText).filter(Boolean)")
+        write(1, "[1, 2")
+        self.b.click("Submit", "dialog")
+        self.b.sees("This is not JSON", "dialog")
+        self.assertEqual(self.b.js("return document.activeElement.getAttribute('aria-invalid')"), "true")
+        self.b.shot("again-wrong")
+        write(1, "{}")
+        self.b.click("Submit", "dialog")
+        self.b.sees("This must be an array", "dialog")
+        write(1, '[{"name": "b", "big": 1152921504606846979, "float": 2.0}, {"$bin": "iVBORw=="}, 18014398509481985]')
+        write(2, '{"colour": "red"}')
+        self.b.click("Submit", "dialog")
+        self.b.sees('unknown option "colour"', "dialog")
+        self.assertEqual(len(wrong()), 1)
+        write(2, '{"key": "order-7"}')
+        self.b.click("Submit", "dialog")
+        self.b.sees(f"Nothing was submitted: the task {task} has this key.", "dialog")
+        write(2, '{"key": "order-8", "timeout": "30s"}')
+        self.b.click("Submit", "dialog")
+        self.b.sees("Submitted as t", "#toasts")
+        self.b.until(lambda: self.b.js("return !document.querySelector('dialog') && !location.hash.endsWith(arguments[0])", task), "the new task is shown")
+        new = self.b.js("return location.hash").split("/")[-1]
+        self.b.sees(new, ".task-head")
+        done = self.client.call("task.wait", new)["ended"][0]
+        self.assertEqual(done["result"], [{"name": "b", "big": 2**60 + 3, "float": 2.0}, b"\x89PNG", 2**54 + 1])
+        self.assertIsInstance(done["result"][0]["float"], float)
+        self.assertEqual(done["key"], "order-8")
+
+    def test_what_a_task_was_given_is_text(self):
+        for task in (self.submit("echo", [BAD, {BAD: BAD.encode()}]), self.submit("echo", [BAD * 100])):
+            self.open("task/" + task)
+            self.b.sees("done", ".task-head")
+            self.b.js("document.querySelector('.params')?.setAttribute('open', '')")
+            self.b.until(lambda: "onerror" in self.b.text(".params pre"), "the text itself")
+            self.b.click("Submit again", ".heading")
+            self.b.until(lambda: "onerror" in self.b.js("return document.querySelector('dialog textarea')?.value ?? ''"), "in the form, too")
+            self.b.keys("ESCAPE")
+        self.b.click("Show all", ".params")
+        self.b.until(lambda: len(self.b.text(".params pre")) >= 100 * len(BAD), "all of them")
+        self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script, dialog img').length"), 0)
+        self.open("tasks?contains=onerror")
+        self.b.until(lambda: "onerror" in self.b.text("main tbody"), "in the list")
+        self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script, dialog img').length"), 0)
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
+
 class Others(PageTest):
     """Workers, crons, semaphores, connections."""
 
@@ -705,6 +854,11 @@ class Others(PageTest):
         self.b.click("Resume", self.row('["anybody","nightly"]'))
         self.told("The cron nightly comes again")
         self.assertEqual(state(), {"nightly": False, "yearly": False})
+        self.b.click("Run now", self.row('["anybody","nightly"]'))
+        self.b.sees("The cron nightly has submitted t", "#toasts")
+        task = self.b.text("#toasts a")
+        self.assertEqual(self.client.call("task.wait", task)["ended"][0]["result"], "report")
+        self.told("The cron nightly has submitted")
         self.b.click("Delete", self.row('["anybody","nightly"]'))
         self.b.sees("Delete the cron nightly?", "dialog")
         self.b.agree()
@@ -995,7 +1149,7 @@ class Rights(PageTest):
     @classmethod
     def setUpClass(cls):
         cls.folder = harness.scratch(cls.addClassCleanup)
-        tokens = harness.write_tokens(cls.folder, {"chief": "*", "reader": "server.info,server.topology,queue.list,task.list,task.get,task.explain,echo"})
+        tokens = harness.write_tokens(cls.folder, {"chief": "*,task.any", "reader": "server.info,server.topology,queue.list,task.list,task.get,task.explain,echo"})
         cls.FLAGS = (*PageTest.FLAGS, "--tokens", tokens)
         super().setUpClass()
 
@@ -1051,6 +1205,26 @@ class Rights(PageTest):
             self.b.sees("You are not allowed to do this", "main")
         self.b.js("location.hash = '#/overview'")
         self.b.sees("stepped 0", "main")
+
+    def test_contents_that_may_not_be_seen(self):
+        with self.server.connect() as reader:
+            reader.call("server.auth", harness.token_of("reader"))
+            tenant = reader.call("server.whoami")["tenant"]
+        task = self.submit("sum", [12345, 1], {"tenant": tenant})
+        self.client.call("task.wait", task)
+        self.sign_in(harness.token_of("reader"))
+        self.b.sees("Live", "header")
+        self.b.js("location.hash = arguments[0]", "#/task/" + task)
+        self.b.sees("You do not have the right task.params.", '[aria-label="Parameters"]')
+        self.b.sees("Hidden. You have neither the right task.params", '[aria-label="Result"]')
+        self.assertNotIn("1234", self.b.text("main"))
+        self.b.click("Submit again", ".heading")
+        self.b.sees("Those of the task are hidden. You do not have the right task.params.", "dialog")
+        self.b.click("Submit", "dialog")
+        self.b.sees("You are not allowed to do this", "dialog")
+        self.b.keys("ESCAPE")
+        self.b.js("location.hash = '#/tasks?contains=12345'")
+        self.b.sees("No task matches", "main")
 
     def test_who_may_all_has_nothing_switched_off(self):
         self.submit("echo", [1], {"delay": "1h"})

@@ -27,9 +27,15 @@ async function ask(path, options) {
     return { status: response.status, body };
 }
 
-// Integers beyond 2^53 keep their digits where the browser tells them.
-const precise = (_, value, context) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '') ? BigInt(context.source) : value;
+/** JSON as text: a number as it came, or parameters as they shall be sent. */
+export class Raw {
+    constructor(text) {
+        this.text = text;
+    }
+}
+
+// Numbers as they are written: 1.0 is not 1, and integers beyond 2^53 keep their digits.
+const literal = (_, value, context) => (typeof value === 'number' && context?.source !== undefined ? new Raw(context.source) : value);
 
 function parse(body, reviver) {
     try {
@@ -79,7 +85,7 @@ const post = (method, params, signal) => ask('/api/call', {
     method: 'POST',
     signal,
     headers: { 'Content-Type': 'application/json', 'X-Ergon-CSRF': csrf ?? '' },
-    body: JSON.stringify({ method, params }),
+    body: `{"method":${JSON.stringify(method)},"params":${params instanceof Raw ? params.text : JSON.stringify(params)}}`,
 });
 
 /** Has the stream of this number send the feed's events that `follow` (options of task.events) means; null: none.  A CallError if that is refused. */
@@ -92,8 +98,8 @@ export async function followBy(stream, follow) {
     if (status !== 200) throw failure(status, body);
 }
 
-/** Calls a method; its result, or a CallError.  `exact`: large integers come as BigInt. */
-export async function call(method, params = [], { exact = false, signal } = {}) {
+/** Calls a method; its result, or a CallError.  `params`: an array, or a Raw of one.  `raw`: numbers come as Raw. */
+export async function call(method, params = [], { raw = false, signal } = {}) {
     let { status, body } = await post(method, params, signal);
     // Another tab of this browser has signed in since: the cookie is of its session.
     if (status === 403 && body.includes('X-Ergon-CSRF')) {
@@ -101,7 +107,7 @@ export async function call(method, params = [], { exact = false, signal } = {}) 
         ({ status, body } = await post(method, params, signal));
     }
     if (status === 200) {
-        const answer = parse(body, exact ? precise : undefined);
+        const answer = parse(body, raw ? literal : undefined);
         if (answer && 'result' in answer) return answer.result;
         throw new CallError('INTERNAL', 'The answer could not be read.');
     }

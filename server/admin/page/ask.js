@@ -4,6 +4,7 @@ import { h } from './dom.js';
 
 const SHOWN = 6000; // ms, of good news; bad news stay until they are closed
 
+/** `text`: also nodes. */
 export function tell(text, kind = 'good') {
     const close = h('button', { type: 'button', class: 'quiet icon', 'aria-label': 'Close this message', onclick: () => toast.remove() }, '×');
     const toast = h('div', { class: `toast ${kind}` }, h('span', {}, text), close);

@@ -8,7 +8,7 @@ const UNSEEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u2
 export const seen = (text) => String(text).replace(UNSEEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const ATTRIBUTES = new Set(['id', 'role', 'title', 'type', 'name', 'for', 'tabindex', 'scope', 'value', 'max', 'min', 'list', 'autocomplete',
-    'spellcheck', 'colspan', 'disabled', 'hidden', 'open', 'datetime', 'checked', 'selected', 'maxlength']);
+    'spellcheck', 'colspan', 'disabled', 'hidden', 'open', 'datetime', 'checked', 'selected', 'maxlength', 'rows']);
 
 /** An element; `attributes` may have `class`, listeners (`onclick`), `data-…`, `aria-…` and the few names above.  Children are nodes, texts, or
  *  arrays of them; null, undefined and false are left out. */

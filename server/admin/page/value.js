@@ -1,5 +1,6 @@
 // Shows a value of somebody's (a result, parameters) as a tree, within bounds: it may be large, deep and hostile.
 
+import { Raw } from './api.js';
 import { h } from './dom.js';
 import * as f from './format.js';
 
@@ -16,10 +17,11 @@ function draw(value, depth, left) {
     if (value === null) return h('span', { class: 'v-nil' }, 'nil');
     switch (typeof value) {
     case 'string': return text(value);
-    case 'number': case 'bigint': return h('span', { class: 'v-number' }, String(value));
+    case 'number': return h('span', { class: 'v-number' }, String(value));
     case 'boolean': return h('span', { class: 'v-bool' }, String(value));
     default:
     }
+    if (value instanceof Raw) return h('span', { class: 'v-number' }, value.text);
     if (typeof value.$bin === 'string' && Object.keys(value).length === 1) return binary(value.$bin);
     return Array.isArray(value) ? branch('[', ']', value.map((v) => [null, v]), depth, left) : branch('{', '}', Object.entries(value), depth, left);
 }

@@ -31,6 +31,7 @@ export function view() {
                 draw: (c) => {
                     const params = [c.name, { tenant: c.tenant }], name = f.name(c.name);
                     return [
+                        actionButton({ label: 'Run now', method: 'cron.run', params, title: 'submits its task now, besides its calendar', said: (r) => [`The cron ${name} has submitted `, taskLink(r.id), '.'], then }),
                         c.paused
                             ? actionButton({ label: 'Resume', method: 'cron.resume', params, title: 'goes on with its next time', said: (r) => (r.next ? `The cron ${name} comes again ${f.ago(r.next)}.` : `The cron ${name} is resumed, but its time never comes.`), then })
                             : actionButton({ label: 'Pause', method: 'cron.pause', params, title: 'submits nothing until it is resumed', said: () => `The cron ${name} is paused.`, then }),

@@ -1,5 +1,6 @@
 // What happens to all tasks, and to queues and crons that somebody paused, as it happens: the feed, with conditions, and true about what is missing.
 
+import { traceback } from '../contents.js';
 import { fill, h, setText } from '../dom.js';
 import * as f from '../format.js';
 import { follow, knownMethods } from '../live.js';
@@ -68,7 +69,7 @@ export function view({ parameters }) {
         badge(e.event.replaceAll('_', ' '), TONE[e.event] ?? 'plain'),
         e.id ? taskLink(e.id) : e.cron ? h('a', { href: link('crons') }, `cron ${f.name(e.cron)}`) : h('span', { class: 'muted' }, 'queue'),
         h('a', { href: link('tasks', null, { method: e.method }), class: 'id method' }, f.name(e.method)),
-        h('span', { class: 'text' }, e.attempt > 1 && h('span', { class: 'muted' }, `attempt ${e.attempt} `), e.reason && h('span', { class: 'muted' }, `${e.reason} `), e.text !== null && f.name(e.text)),
+        h('span', { class: 'text' }, e.attempt > 1 && h('span', { class: 'muted' }, `attempt ${e.attempt} `), e.reason && h('span', { class: 'muted' }, `${e.reason} `), e.text !== null && f.name(e.text), traceback(e.traceback)),
         h('span', { class: 'muted whose' }, f.name(e.tenant), e.key !== null && e.key !== undefined && [' · ', f.name(e.key)]));
 
     // The newest are at the top; a line says what is missing between two.

@@ -1,15 +1,17 @@
 // One task: its state and why, its attempts, what happened to it, its progress and its result, and what can be done about it.
 
 import { actionButton } from '../act.js';
+import { submitAgain } from '../again.js';
 import { call } from '../api.js';
 import { tell } from '../ask.js';
 import { attemptsOf } from '../attempts.js';
+import { parameters, traceback } from '../contents.js';
 import { fill, fillNew, h, setText } from '../dom.js';
 import * as f from '../format.js';
 import { badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
 import { follow } from '../live.js';
 import { poll } from '../poll.js';
-import { learn, may, sentence } from '../rights.js';
+import { learn, mark, may, sentence } from '../rights.js';
 import { go, link } from '../router.js';
 import { makeTable } from '../table.js';
 import { valueTree } from '../value.js';
@@ -23,9 +25,9 @@ function took({ began, ended }) {
 }
 
 // What an event tells: of `progress`, how far it is.
-function told({ event, text, data }) {
+function told({ event, text, data, traceback: trace }) {
     if (event === 'progress' && Number.isFinite(data?.done)) return [data.total ? `${f.exact(data.done)} of ${f.exact(data.total)}` : f.exact(data.done), text !== null && h('span', { class: 'muted' }, ` ${f.name(text)}`)];
-    return [text !== null && f.name(text), data !== null && data !== undefined && valueTree(data)];
+    return [text !== null && f.name(text), data !== null && data !== undefined && valueTree(data), traceback(trace)];
 }
 
 // What of an explanation is ids of other tasks, by the protocol.
@@ -46,7 +48,7 @@ export function view({ what: id }) {
     let hasResult = false, shownTo; // the number of the last event that is shown
     const parts = {
         head: h('div', { class: 'task-head' }), why: h('p', { class: 'why' }), others: h('div', { class: 'others' }), progress: h('div', { class: 'progress' }), facts: h('div', {}),
-        error: h('p', { class: 'error', hidden: true }), result: h('div', {}), acts: h('div', { class: 'buttons' }), history: h('ol', { class: 'history', tabindex: '0', 'aria-label': 'History' }),
+        error: h('p', { class: 'error', hidden: true }), result: h('div', {}), params: h('div', {}), acts: h('div', { class: 'buttons' }), history: h('ol', { class: 'history', tabindex: '0', 'aria-label': 'History' }),
     };
     const said = h('p', { class: 'said', hidden: true, role: 'alert' });
     const attempts = makeTable({
@@ -59,11 +61,13 @@ export function view({ what: id }) {
             { title: 'error', kind: 'grow', text: (a) => (a.text === null ? '' : f.name(a.text)) },
         ],
     });
+    let given = null; // id, method and parameters, which do not change
+    const paramsCard = card('Parameters', parts.params);
     const resultCard = card('Result', parts.error, parts.result);
     const element = h('div', { class: 'task' },
         heading('Task', parts.head, parts.acts), said,
         card('Why it is where it is', parts.why, parts.progress, parts.others),
-        h('div', { class: 'pair' }, card('Facts', parts.facts), resultCard),
+        h('div', { class: 'pair' }, card('Facts', parts.facts), h('div', { class: 'stack one' }, paramsCard, resultCard)),
         card('Attempts', attempts.element), card('History', parts.history));
     element.hidden = true;
     const whole = h('div', {}, said, element);
@@ -79,7 +83,14 @@ export function view({ what: id }) {
         if (open) acts.push(actionButton({ label: 'Cancel', method: 'task.cancel', params: [id], danger: true, does: `Cancel the task ${id}`, detail: 'A handler that runs is told to stop.', said: (r) => (r.cancelled ? `${name()} is cancelled.` : `${name()} is not cancelled: it is ${r.state}, or others still want it.`), then }));
         if (!open && task.state !== 'done') acts.push(actionButton({ label: 'Retry', method: 'task.retry', params: [id], kind: 'primary', title: 'queues it again, with all its retries', said: () => `${name()} is queued again.`, then: () => { hasResult = false; then(); } }));
         if (!open) acts.push(actionButton({ label: 'Delete', method: 'task.forget', params: [id], danger: true, does: `Delete the task ${id}`, detail: 'Its result and its history go, and its key is free again.', said: () => `${name()} is deleted.`, then: () => go(link('tasks')) }));
+        acts.push(again());
         return acts;
+    }
+
+    function again() {
+        const button = h('button', { type: 'button', 'data-method': 'task.submit', 'aria-haspopup': 'dialog', title: 'a new task with these parameters, which can be changed first', onclick: () => submitAgain(id) }, 'Submit again …');
+        mark(button);
+        return button;
     }
 
     function priority(task) {
@@ -109,8 +120,8 @@ export function view({ what: id }) {
         ]));
         parts.error.hidden = task.error === null;
         setText(parts.error, task.error === null ? '' : f.name(task.error));
-        const list = attemptsOf(task);
-        attempts.rows(list);
+        attempts.rows(attemptsOf(task));
+        fillNew(parts.params, [given.params_hidden, given.params_text], () => parameters(given));
         tickTimes(element);
         drawHistory(task.history ?? []);
         if (isOpen(task)) fill(parts.result, h('p', { class: 'muted' }, 'It has not ended yet.'));
@@ -131,13 +142,14 @@ export function view({ what: id }) {
         if (hasResult || isOpen(task)) return;
         hasResult = true;
         if (task.state !== 'done') return void fill(parts.result, h('p', { class: 'muted' }, 'There is no result.'));
-        let result, cut;
+        let result, cut, hidden;
         try {
-            ({ result, cut } = await call('task.get', [id], { exact: true }));
+            ({ result, cut, result_hidden: hidden } = await call('task.get', [id], { raw: true }));
         } catch (error) {
             if (error.code !== 'TOO_LARGE') throw error;
             return void fill(parts.result, h('p', { class: 'muted' }, 'The result is too large for this page. On the command line: ', h('code', {}, `ergon task get ${id}`)));
         }
+        if (hidden) return void fill(parts.result, h('p', { class: 'muted' }, `Hidden. You have neither the right task.params, nor the right to call ${f.name(task.method)}.`));
         fill(parts.result, cut ? h('p', { class: 'muted' }, 'The result was larger than what is kept of it (keep_size).') : valueTree(result));
     }
 
@@ -149,7 +161,8 @@ export function view({ what: id }) {
 
     const polling = poll(async () => {
         try {
-            const task = await call('task.get', [id, { history: true, result: false }]);
+            const task = await call('task.get', [id, { history: true, result: false, ...(given === null ? { params_text: true } : {}) }]);
+            given ??= task;
             const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
             draw(task, explain);
             followFeed();

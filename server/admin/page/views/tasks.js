@@ -13,7 +13,14 @@ import { selectionBar } from '../selection.js';
 import { makeTable } from '../table.js';
 
 const PAGE = 100;     // tasks on a page
+const HINT = 1000;    // characters of parameters in a title
 const LOOKS = 200;    // requests for one page: the server looks at 10,000 tasks in each
+
+// Its parameters on a line, where they were asked for.
+function paramsOf(t) {
+    if (t.params_hidden === undefined) return '';
+    return t.params_hidden === null ? t.params_text : `hidden: ${t.params_hidden === 'denied' ? 'no right task.params' : t.params_hidden}`;
+}
 
 /** Tasks, one a row; `without`: columns that are left out. */
 export function tasksTable({ label, empty, pick = null, without = [] }) {
@@ -28,6 +35,7 @@ export function tasksTable({ label, empty, pick = null, without = [] }) {
             { title: 'attempt', kind: 'number late', text: (t) => f.count(t.attempt) },
             { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
             { title: 'took', kind: 'number late', text: (t) => (t.started && t.ended ? f.between(t.started, t.ended) : ''), hint: (t) => (t.started ? `began ${f.moment(t.started)}` : '') },
+            { title: 'parameters', kind: 'id clip wide-clip given', text: (t) => paramsOf(t), hint: (t) => paramsOf(t).slice(0, HINT) },
             { title: 'error', kind: 'clip wide-clip late', text: (t) => (t.error === null ? '' : f.name(t.error)), hint: (t) => (t.error === null ? '' : f.name(t.error)) },
         ].filter((column) => !without.includes(column.title)),
     });
@@ -42,11 +50,12 @@ export function view({ parameters }) {
     const wrong = h('p', { class: 'said', hidden: true, role: 'alert' });
     const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
     const counted = h('span', { class: 'muted counted' }, 'Counts are of all tasks, not only of those that match.');
+    const given = h('input', { type: 'checkbox', onchange: () => list.now() }), givenLabel = h('label', { class: 'field' }, given, 'parameters');
     const progress = h('span', { class: 'muted', role: 'status' });
     const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Older ›');
     const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
 
-    const bar = selectionBar({ picked: () => table.picked, conditions: () => (Object.keys(filter).length ? { ...filter } : { all: true }), words: () => writeQuery(filter), then: () => list.now() });
+    const bar = selectionBar({ picked: () => table.picked, conditions: () => (filter.contains ? null : Object.keys(filter).length ? { ...filter } : { all: true }), words: () => writeQuery(filter), then: () => list.now() });
     const table = tasksTable({
         label: 'Tasks', pick: { name: (t) => t.id, changed: (chosen) => bar.draw(chosen) }, empty: 'No task matches, or there is none. `ergon task submit METHOD` leaves one.',
     });
@@ -58,13 +67,13 @@ export function view({ parameters }) {
         const found = [];
         let cursor = cursors.at(-1), looks = 0;
         do {
-            const answer = await call('task.list', [{ ...filter, limit: PAGE - found.length, ...(cursor ? { cursor } : {}) }], { signal: controller.signal });
+            const answer = await call('task.list', [{ ...filter, limit: PAGE - found.length, ...(given.checked || filter.contains ? { params_text: true } : {}), ...(cursor ? { cursor } : {}) }], { signal: controller.signal });
             if (looking !== mine) return null;
             found.push(...answer.tasks);
             cursor = answer.next;
             looks++;
-            if (looks > 2) {
-                setText(progress, `looked at about ${f.count(looks * 10000)} tasks, found ${found.length}`);
+            if (looks > 2 || (filter.contains && cursor)) {
+                setText(progress, `searching …, ${f.plural(looks, 'part')} of up to 10,000 tasks looked at, ${f.exact(found.length)} found`);
                 stop.hidden = false;
                 if (found.length > table.size()) table.rows(found);
             }
@@ -78,9 +87,10 @@ export function view({ parameters }) {
     const list = lister({
         method: 'task.list', table, ask: () => page(),
         shown: (rows) => {
+            table.element.classList.toggle('with-given', rows.some((t) => t.params_hidden !== undefined));
             before.disabled = cursors.length === 1;
             after.disabled = !next;
-            setText(progress, rows.length ? `page ${cursors.length}, ${f.plural(rows.length, 'task')}${next ? ', and there are more' : ''}` : next ? 'none so far; there are more to look at' : '');
+            setText(progress, rows.length ? `page ${cursors.length}, ${f.plural(rows.length, 'task')}${next ? ', and there are more' : ''}` : next ? 'none so far; “Older” looks at more' : '');
         },
     });
 
@@ -153,8 +163,8 @@ export function view({ parameters }) {
     return {
         element: h('div', {}, heading('Tasks'),
             h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search'), suggestions),
-            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
-            wrong, chips, list.said, onlyCard('Tasks', bar.element, table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
+            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'contains:"a text of its parameters"', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
+            wrong, chips, list.said, onlyCard('Tasks', h('div', { class: 'above' }, bar.element, givenLabel), table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
         title: 'Tasks', table, update, back: bar.clear, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
         close: () => { letFeed(); controller.abort(); list.stop(); },
     };
