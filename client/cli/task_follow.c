@@ -1,4 +1,5 @@
 /* ergon task wait and watch: to the end of tasks, across broken connections. */
+#include "client/cli/contents.h"
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
@@ -105,6 +106,11 @@ enum status task_print_end(const struct globals *g, struct span raw)
     if (g->json) {
         enum status printed = print_json(json_from_value(raw));
         return status == STATUS_OK ? printed : status;
+    }
+    if (status == STATUS_OK && task.result_hidden) {
+        complain_as("DENIED", NULL, "%s: the result is %s, or %s", task.id,
+                    contents_hidden("denied"), task.method);
+        return STATUS_AUTH;
     }
     if (status == STATUS_OK)
         return print_result(g, member(raw, "result"), false);

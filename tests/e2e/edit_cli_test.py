@@ -80,6 +80,9 @@ class Get(ContentsTest):
             out, err = self.ergon("task", "get", "--params", "t1", status=AUTH)
             self.assertEqual((out, err), ("", f"ergon: the parameters of t1 are {said[:-5]}\n"))
         self.assertIn("hidden: it takes the right task.params, or mail", self.shows(result=None, result_hidden=True))
+        self.answers["task.get"] = {**TASK, "state": "done", "error": None, "ended": 5, "result": None, "result_hidden": True}
+        out, err = self.ergon("task", "get", "--result", "t1", status=AUTH)
+        self.assertEqual((out, err), ("", "ergon: t1: the result is hidden: it takes the right task.params, or mail\n"))
 
     def test_whole_parameters(self):
         self.answers["task.get"] = {**TASK, "params": ["ann", b"\xff", {"a": None}], "params_size": 9, "params_hidden": None}
