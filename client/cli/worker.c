@@ -1,4 +1,5 @@
 /* ergon worker: a command as a service, and the workers that a server has. */
+#include "base/utf8.h"
 #include "client/cli/ask.h"
 #include "client/cli/humanize.h"
 #include "client/cli/json.h"
@@ -19,6 +20,7 @@ enum {
     LIST_MAX = 1000,
     SLOTS_MAX = 4096,
     VERSION_MAX = 32, /* bytes */
+    HOST_BYTES = 64,
     OFFERED_MAX = 64, /* of the name of a method */
     SHARE_MAX = 100,  /* percent */
     REQUEST_MAX = 32 << 20,
@@ -135,7 +137,7 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
 static enum status serve(const struct globals *g, const void *options, int argc, char **argv)
 {
     const struct serve_options *o = options;
-    char name[64], host[256] = "";
+    char name[64], host[HOST_BYTES + 1] = "";
     struct worker_plan plan = {.command = argv, .words = (size_t)argc};
     const char *likely = o->methods.count == 0 ? synonym_likely("worker", argv[0]) : NULL;
     if (likely != NULL) {
@@ -146,6 +148,7 @@ static enum status serve(const struct globals *g, const void *options, int argc,
     if (status != STATUS_OK)
         return status;
     gethostname(host, sizeof host - 1);
+    plan.host = host[0] != 0 && utf8_valid(span_text(host)) ? host : NULL;
     snprintf(name, sizeof name, "%.50s:%d", host, (int)getpid());
     plan.name = o->name != NULL ? o->name : name;
     return worker_serve(g, &plan);

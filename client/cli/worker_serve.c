@@ -204,6 +204,7 @@ static void enlist(struct worker *w)
                                            .slots = w->plan->slots,
                                            .name = w->plan->name,
                                            .version = w->plan->version,
+                                           .host = w->plan->host,
                                            .share = w->plan->share,
                                            .context = true,
                                            .lease_ms = w->plan->lease_ms,

@@ -20,6 +20,7 @@ struct worker_plan {
     size_t method_count;
     uint32_t slots;
     const char *name;    /* as it is shown to people */
+    const char *host;    /* where the command runs; NULL: not known */
     const char *version; /* of the command; NULL: not said */
     uint32_t share;      /* percent that this version gets at most; 0: all */
     uint64_t lease_ms;

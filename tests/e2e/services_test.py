@@ -1,6 +1,7 @@
 """Commands as services: `ergon worker` against the real server, which gives it calls and tasks, loses it, and hears from it."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -109,6 +110,30 @@ class Services(ServiceTest):
         self.assertEqual(self.good("call", "short", "there"), b"5\n")
         self.assertEqual([w["message"] for w in self.json("worker", "list")], [1 << 20])
         self.assertIsNone(worker.poll())
+
+    def test_a_failure_is_found_read_edited_and_submitted_again(self):
+        self.shell("mail", 'read p; case $p in *order-17*) printf "Traceback:\\n  line 3\\nno such user\\n" >&2; exit 1;; esac; echo sent', "--version", "7")
+        others = [self.submit("--retries", "1", "--backoff", "1ms", "mail", json.dumps({"order": f"order-{n}"}), "@/bin/true") for n in (16, 17)]
+        self.ergon("task", "wait", *others)
+        found = self.good("task", "list", "--contains", "order-17", "-o", "name").decode().split()
+        self.assertEqual(found, others[1:])
+        self.assertRegex(self.good("task", "list", "--contains", "order-17", "-o", "wide").decode(), r"""\[{"order": ?"order-17"}, h'7f454c46""")
+        shown = self.good("task", "get", *found).decode()
+        self.assertRegex(shown, r"""(?m)^params +\[{"order": ?"order-17"}, h'7f454c46.*bytes""")
+        host = re.escape(os.uname().nodename)
+        self.assertRegex(shown, rf"(?m)^ +1 +failed +w\d+ +{host} +7 +\S+ \S+ +\S+ \S+ +EXIT: status 1: no such user")
+        self.assertTrue(shown.endswith("traceback of attempt 2\n  Traceback:\n    line 3\n  no such user\n"), shown)
+        self.assertIn("traceback of attempt 1\n", self.good("task", "get", "--attempts", *found).decode())
+        self.assertRegex(self.good("task", "explain", *found).decode(), r'(?m)^params +\[{"order"')
+        params = json.loads(self.good("task", "get", "--params", *found))
+        params[0]["order"] = "order-18"
+        self.assertEqual(self.good("task", "edit", *found, "--params", "-", "--wait", stdin=json.dumps(params).encode()), b"sent")
+        words, env = self.command("task", "edit", *found, "--wait")
+        done = subprocess.run(words, env={**env, "VISUAL": "", "EDITOR": "sed -i s/order-17/order-19/"}, capture_output=True, timeout=LIMIT)
+        self.assertEqual((done.returncode, done.stdout), (OK, b"sent"), done.stderr)
+        edited = self.json("task", "list", "--contains", "order-19")
+        self.assertEqual([(t["method"], t["retries"], t["state"]) for t in edited], [("mail", 1, "done")])
+        self.assertEqual(self.good("task", "get", "--params", edited[0]["id"]), self.good("task", "get", "--params", *found).replace(b"order-17", b"order-19"))
 
     def test_its_command_has_no_token(self):
         self.shell("token", 'echo "[${ERGON_TOKEN-none}]"', "--output", "bin")

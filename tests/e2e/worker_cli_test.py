@@ -101,13 +101,13 @@ class WorkerTest(unittest.TestCase):
 class Registration(WorkerTest):
     def test_it_says_what_it_offers(self):
         self.worker("--slots", "3", "--name", "mine", "--lease", "20s", "--", "true", methods=("a", "b"))
-        self.assertEqual(self.registration, [["a", "b"], {"slots": 3, "name": "mine", "context": True, "lease": 20000, "message": 32 << 20}])
+        self.assertEqual(self.registration, [["a", "b"], {"slots": 3, "name": "mine", "host": os.uname().nodename, "context": True, "lease": 20000, "message": 32 << 20}])
         eventually(lambda: "serves a and others as w1, 3 at a time" in self.said(), "it says so")
 
     def test_it_says_its_version_and_the_share_of_that(self):
         for flags, said in ((("--version", "2"), {"version": "2"}), (("--version=2", "--share", "5"), {"version": "2", "share": 5})):
             self.worker(*flags, "--name", "mine", "--", "true")
-            wanted = {"name": "mine", "slots": 1, "context": True, "message": 32 << 20, **said}
+            wanted = {"name": "mine", "host": os.uname().nodename, "slots": 1, "context": True, "message": 32 << 20, **said}
             self.assertEqual(self.registration, [["m"], wanted])
 
     def test_a_version_before_all_else_is_that_of_the_worker(self):
