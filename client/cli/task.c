@@ -314,7 +314,7 @@ const struct command TASK_LIST = {
     .summary = "list tasks, newest first",
     .text =
         "Prints a table: id, method, state with the reason of a wait, attempt, tenant, when it\n"
-        "was submitted and when it ended, error; with -o wide also the worker and parameters.\n"
+        "was submitted and when it ended, error; with -o wide also the parameters.\n"
         "With --json an array of objects, as ergon task get shows them but without results.\n"
         "All conditions must hold. --contains finds what stands within a string, bytes or a\n"
         "key of a map, or is a whole number, of parameters that you may see.\n",
