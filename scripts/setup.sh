@@ -16,8 +16,8 @@ set -eu
 build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
     libevent-dev libjansson-dev libseccomp-dev libmsgpack-dev libsmartcols-dev libssl-dev libsqlite3-dev libglib2.0-dev
     libsystemd-dev systemtap-sdt-dev tzdata zlib1g-dev"
-tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go mypy neovim openssl procps prometheus python3-minimal python3-msgpack python3-pip python3-yaml
-    python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
+tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagemagick mypy neovim openssl procps prometheus python3-minimal python3-msgpack
+    python3-pip python3-yaml python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
 packages="debhelper lintian"
 browser="chromium chromium-driver python3-selenium"
 image="buildah debootstrap podman runc"

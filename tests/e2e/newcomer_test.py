@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A newcomer's first ten minutes: the README's lines, each typed into one shell after the other has ended; none fails or hangs, and before the server is stopped
-its page, in a real Chromium, shows the task that was just submitted.
+"""A newcomer's first ten minutes and first hour: the lines of the README, then those of docs/first-hour.md, each typed into one shell after the other has ended;
+none fails or hangs. The programs of the page are saved where they stand. Before a server is stopped its page, in a real Chromium, shows the tasks that were submitted.
 
 With ERGON_ROOT the shell is in that root, in the clone /ergon, as `./run bare` has it, and the browser is still this machine's. How long each line took is printed.
 """
@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -29,7 +30,8 @@ class Shell:
 
     def __init__(self, folder):
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-eu", "-c", INSIDE, "sh", ROOT] if ROOT else ["bash"]
-        env = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": folder}
+        # Debian's Python comes first, whatever else is installed.
+        env = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": folder, "GOPROXY": "off", "PATH": "/usr/bin:" + os.environ["PATH"]}
         self.process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.seen = b""
 
@@ -55,47 +57,107 @@ class Shell:
         self.process.stdout.close()
 
 
-class FirstTenMinutes(unittest.TestCase):
+# A program that a page says to save, or a line of its examples with what it prints.
+PIECE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```|^```console\n(.*?)^```", re.M | re.S)
+
+
+class Typed:
+    """The lines of a page, typed."""
+
+    PAGE = ""
+
     def setUp(self):
         self.folder = scratch(self.addCleanup)
-        with open(os.path.join(SOURCE, "README.md")) as f:
-            self.lines = documents_test.examples(f.read())
+        with open(os.path.join(SOURCE, self.PAGE)) as f:
+            self.pieces = [piece for found in PIECE.findall(f.read()) for piece in self.pieces_of(*found)]
         if not ROOT:
-            documents_test.Readme.prepare(self, self.folder)
+            self.prepare()
         self.shell = Shell(self.folder)
         self.addCleanup(self.shell.close)
 
-    def test_by_the_readme_alone(self):
-        self.assertGreater(len(self.lines), 15)
+    def prepare(self):
+        documents_test.Readme.prepare(self, self.folder)
+
+    def pieces_of(self, name, code, console):
+        """Of the PIECE that was found: a name with its program, or each line with what it prints."""
+        return [(name, code)] if name else documents_test.examples(f"```console\n{console}```\n")
+
+    def type(self):
         self.looked = False
-        for line, expected in self.lines:
-            if line.startswith("nvim") and self.shell.run("command -v nvim")[1] != 0:
-                continue  # as the README says
-            if line.startswith("kill $!"):
-                self.look()
-            with self.subTest(line):
-                out, status, seconds = self.shell.run(line)
-                print(f"{seconds:6.2f} s  {line}", file=sys.stderr)
-                self.assertEqual(status, 0, out)
-                self.assertTrue(re.fullmatch(re.escape("\n".join(expected)).replace("…", ".*"), out), f"{out!r} instead of {expected!r}")
+        for line, expected in self.pieces:
+            if isinstance(expected, str):
+                with open(ROOT + os.path.join(self.shell.run("pwd")[0], line), "w") as f:
+                    f.write(expected)
+                continue
+            if self.is_left_out(line):
+                continue
+            if line.startswith(self.STOPS):
+                self.looked = True
+                self.look(*(self.shell.run(command)[0] for command in ("grep ^http log | tail -1", "echo $id")))
+            out, status, seconds = self.shell.run(line)
+            print(f"{seconds:6.2f} s  {line}", file=sys.stderr)
+            if status != 0 or not re.fullmatch(re.escape("\n".join(expected)).replace("…", ".*"), out):
+                self.fail(f"{line}\nexit status {status}, {out!r} instead of {expected!r}; the logs there:\n{self.shell.run('tail -n 5 *log')[0]}")
         self.assertTrue(self.looked, "no line stops the server")
 
-    def look(self):
-        """The page, at the address that the log has, and on it the task that $id is."""
-        self.looked = True
-        page, identity = (self.shell.run(line)[0] for line in ("grep ^http log | tail -1", "echo $id"))
-        self.assertRegex(identity, r"^t\w+$")
+    def browser(self):
+        """None, said, where there is none."""
         if browser.missing():
             print(f"the page was not looked at: {browser.missing()} is not installed", file=sys.stderr)
-            return
-        b = browser.browser()
-        b.driver.get(page + "/#/tasks")
-        b.sees(identity, "main")
-        b.driver.get(page + "/#/task/" + identity)
-        b.sees("flaky", "main")
-        b.sees("attempt 2 fails; attempt 3 will not", "main")
-        b.shot("newcomer")
-        self.assertEqual(b.complaints(), [])
+        return None if browser.missing() else browser.browser()
+
+
+class FirstTenMinutes(Typed, unittest.TestCase):
+    PAGE = "README.md"
+    STOPS = "kill $!"
+
+    def test_by_the_readme_alone(self):
+        self.assertGreater(len(self.pieces), 15)
+        self.type()
+
+    def is_left_out(self, line):
+        return line.startswith("nvim") and self.shell.run("command -v nvim")[1] != 0  # as the README says
+
+    def look(self, page, identity):
+        """The page, at the address that the log has, and on it the task that $id is."""
+        self.assertRegex(identity, r"^t\w+$")
+        if b := self.browser():
+            b.driver.get(page + "/#/tasks")
+            b.sees(identity, "main")
+            b.driver.get(page + "/#/task/" + identity)
+            b.sees("flaky", "main")
+            b.sees("attempt 2 fails; attempt 3 will not", "main")
+            b.shot("newcomer")
+            self.assertEqual(b.complaints(), [])
+
+
+class FirstHour(Typed, unittest.TestCase):
+    PAGE = "docs/first-hour.md"
+    STOPS = "kill $server"
+
+    def prepare(self):
+        super().prepare()
+        os.symlink(os.path.join(SOURCE, "clients"), os.path.join(self.folder, "clients"))
+
+    def test_by_the_page_alone(self):
+        missing = [program for program in ("node", "go", "convert") if not ROOT and not shutil.which(program)]
+        if missing:
+            self.skipTest(f"not installed: {', '.join(missing)}")
+        self.assertGreater(len(self.pieces), 40)
+        self.type()
+
+    def is_left_out(self, line):
+        return line.startswith("apt-get") and not ROOT  # scripts/setup.sh has installed that
+
+    def look(self, page, identity):
+        """The failed task, found by its parameter, with its traceback, and its parameters to be edited."""
+        if b := self.browser():
+            b.driver.get(page + "/#/tasks?contains=4711")
+            b.sees(identity, "main")
+            b.driver.get(page + "/#/task/" + identity)
+            b.sees("KeyError: 'price'", "main")
+            b.shot("first-hour")
+            self.assertEqual(b.complaints(), [])
 
 
 if __name__ == "__main__":
