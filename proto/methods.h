@@ -157,7 +157,7 @@
       "[id: int] or [{id, principal, nobody, address, listener, idle, all, dry_run}]", \
       "close connections; their calls are cancelled") \
     X(worker_register, "worker.register", KNOWN, USES, COUNTED, OWN, \
-      "[methods: [str], {slots, name, version, share, context, lease, message}]", \
+      "[methods: [str], {slots, name, version, share, context, lease, message, secret}]", \
       "offer methods: this connection is called for them from then on") \
     X(worker_quiet, "worker.quiet", KNOWN, FOREIGN, HARMLESS_BARE, OWN, \
       "[] or [worker: str]", "give a worker no more tasks; those that it has go on") \

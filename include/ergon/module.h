@@ -77,7 +77,9 @@ enum ergon_handler_flags {
     ERGON_MANAGED = 1, /* every call goes through the manager, never by the local short cut */
     /* Its results may be as large as a message, whatever its parameters: calls begin only where
      * there is room for one.  Of others the server learns it by and by, and then waits, too. */
-    ERGON_LARGE_RESULTS = 2
+    ERGON_LARGE_RESULTS = 2,
+    /* Nobody is shown the parameters of its submitted tasks, and no search finds them. */
+    ERGON_SECRET_PARAMS = 4
 };
 
 /* How a nested call ended.  Spans are valid until the next nested call of this task, or its end. */

@@ -351,12 +351,15 @@ int jobs_recover(struct jobs *jobs, char *error, size_t size)
 
 int jobs_start(struct jobs *jobs)
 {
-    if (!jobs->store)
+    if (!jobs->store) {
+        queues_mark_handlers(jobs);
         return 0;
+    }
     if (store_start(jobs->store, jobs->activator, &jobs->ao) != 0)
         return -1;
     clock_hold(jobs, false);
     recover_go_on(jobs);
+    queues_mark_handlers(jobs);
     queues_save(jobs);
     effects_apply(jobs);
     subsystems_start(jobs);

@@ -79,6 +79,14 @@ static void left(void *arg, uint16_t label)
     worker_label_unref(&jobs->table.labels, label);
 }
 
+static void secret(void *arg, struct method *method, bool is_secret)
+{
+    struct jobs *jobs = arg;
+    struct job_queue *q = table_queue(&jobs->table, method->name);
+    if (q)
+        queues_set_secret(jobs, q, is_secret);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
@@ -105,6 +113,7 @@ void source_connect(struct jobs *jobs)
                                       .offered = offered,
                                       .joined = joined,
                                       .left = left,
+                                      .secret = secret,
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);

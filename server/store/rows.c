@@ -82,6 +82,7 @@ static const struct store_column queue_columns[] = {
     {"paused", QUEUE(U8, paused)},
     {"draining", QUEUE(U8, draining)},
     {"offered_at", QUEUE(U64, offered_at)},
+    {"secret", QUEUE(U8, secret)},
 };
 const struct store_table store_queues =
     ROWS("queues", "method", queue_columns, "queue", offsetof(struct store_queue, method));

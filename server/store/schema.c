@@ -65,7 +65,8 @@ static const char *const upgrades[] = {
     [7] = "ALTER TABLE crons ADD COLUMN paused INTEGER;",
     [8] = "ALTER TABLE options ADD COLUMN traceparent TEXT;"
           "ALTER TABLE options ADD COLUMN tracestate TEXT;",
-    [9] = "ALTER TABLE lives ADD COLUMN ran_by TEXT;"};
+    [9] = "ALTER TABLE lives ADD COLUMN ran_by TEXT;",
+    [10] = "ALTER TABLE queues ADD COLUMN secret INTEGER;"};
 
 const int schema_version = sizeof upgrades / sizeof *upgrades;
 

@@ -86,8 +86,8 @@ struct store_task {
 /* A queue that is not open, or whose method workers have offered. */
 struct store_queue {
     struct span method;
-    uint8_t paused, draining; /* 1 or 0 */
-    uint64_t offered_at;      /* when workers last began or ceased to offer it */
+    uint8_t paused, draining, secret; /* 1 or 0 */
+    uint64_t offered_at;              /* when workers last began or ceased to offer it */
 };
 
 /* The last starts of a rate; or with `per` AO_NEVER the size of a limit. */

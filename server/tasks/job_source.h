@@ -115,6 +115,9 @@ struct job_source {
     uint16_t (*joined)(void *arg, const struct source_label *label);
     /* It has left, and so has each attempt that it was given: the number is the source's again. */
     void (*left)(void *arg, uint16_t label);
+    /* A worker has said that parameters of this method are secret, or are not, before it is
+     * registered. */
+    void (*secret)(void *arg, struct method *method, bool secret);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.

@@ -25,6 +25,8 @@ struct registration {
     uint64_t lease, message;
     struct span name, version, host;
     bool context;
+    enum { SECRET_UNSAID, SECRET_NONE, SECRET_ALL, SECRET_SOME } secret;
+    struct span secret_names; /* SECRET_SOME: raw array */
 };
 
 static bool read_slots(struct reader *r, void *out)
@@ -97,6 +99,24 @@ static bool read_version(struct reader *r, void *out)
     return read_label(r, out, WORKER_VERSION_MAX);
 }
 
+static bool read_secret(struct reader *r, void *out)
+{
+    struct registration *g = out;
+    struct reader before = *r;
+    uint32_t count;
+    bool all;
+
+    if (read_bool(r, &all)) {
+        g->secret = all ? SECRET_ALL : SECRET_NONE;
+        return true;
+    }
+    if (!read_array(r, &count))
+        return false;
+    *r = before;
+    g->secret = SECRET_SOME;
+    return read_any(r, &g->secret_names);
+}
+
 static bool read_registration(struct rpc_request *rq, struct registration *g)
 {
     const struct option options[] = {
@@ -108,6 +128,7 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
         {"context", option_flag, &g->context, "true or false"},
         {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
         {"message", read_message, &g->message, "a number of bytes from 4096, or 0"},
+        {"secret", read_secret, g, "true, false, or an array of its methods"},
     };
     struct span list;
     struct reader r;
@@ -132,12 +153,14 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
     return false;
 }
 
-static bool offered(const struct worker_link *link, struct span method, uint64_t hash)
+/* NULL: the method is not offered on this connection. */
+static struct worker_offer *find_offer(const struct worker_link *link, struct span method,
+                                       uint64_t hash)
 {
     for (struct hash_link *at = hash_first(&link->offers, hash); at; at = hash_next(at))
         if (span_equal(((struct worker_offer *)at)->name, method))
-            return true;
-    return false;
+            return (struct worker_offer *)at;
+    return NULL;
 }
 
 /* One name, the next of its registration.  False: it was refused. */
@@ -147,7 +170,7 @@ static bool check_method(struct rpc_request *rq, const struct worker_link *link,
     int len = (int)(method.len < 80 ? method.len : 80);
     const char *name = (const char *)method.at;
 
-    if (offered(link, method, hash))
+    if (find_offer(link, method, hash))
         rpc_refuse(rq, ERGON_E_BAD_PARAMS, "\"%.*s\" is offered on this connection already", len,
                    name);
     else if (!worker_may_offer(rq->conn, method))
@@ -172,7 +195,7 @@ static void offer(struct worker *w, struct span name, uint64_t hash)
 /* False: it was refused. */
 static bool take_methods(struct rpc_request *rq, struct registration *g, struct worker *w)
 {
-    uint8_t *at = (uint8_t *)(w->offers + g->count);
+    uint8_t *at = (uint8_t *)(w->offers + g->count) + g->count; /* behind `secrets` */
     struct span method;
 
     for (uint32_t i = 0; i < g->count; i++) {
@@ -187,6 +210,41 @@ static bool take_methods(struct rpc_request *rq, struct registration *g, struct 
             memcpy(at, method.at, method.len);
         offer(w, span_of(at, method.len), hash);
         at += method.len;
+    }
+    return true;
+}
+
+static enum worker_secret secret_of_all(const struct registration *g)
+{
+    if (g->secret == SECRET_SOME)
+        return WORKER_SECRET_UNSAID;
+    return g->secret == SECRET_ALL ? WORKER_SECRET_YES : WORKER_SECRET_NO;
+}
+
+/* Which of its methods have secret parameters.  False: it was refused. */
+static bool take_secrets(struct rpc_request *rq, const struct registration *g, struct worker *w)
+{
+    struct reader r = reader_of(g->secret_names);
+    struct span name = {0};
+    uint32_t count = 0;
+
+    if (g->secret == SECRET_UNSAID)
+        return true;
+    w->secrets = (uint8_t *)(w->offers + g->count);
+    memset(w->secrets, secret_of_all(g), w->count);
+    if (g->secret == SECRET_SOME)
+        read_array(&r, &count);
+    for (; count > 0; count--) {
+        const struct worker_offer *o = NULL;
+        if (read_text(&r, &name))
+            o = find_offer(w->link, name, siphash(w->link->seed, name));
+        if (!o || o < w->offers || o >= w->offers + w->count) {
+            rpc_refuse(rq, ERGON_E_BAD_PARAMS,
+                       "`secret` has to name methods of this registration; \"%.*s\" is none",
+                       (int)(name.len < 80 ? name.len : 80), (const char *)name.at);
+            return false;
+        }
+        w->secrets[o - w->offers] = WORKER_SECRET_YES;
     }
     return true;
 }
@@ -220,7 +278,7 @@ static void put_in(struct worker_link *link, struct worker *w)
 /* In the link, without methods; NULL without memory. */
 static struct worker *worker_new(struct rpc_request *rq, const struct registration *g)
 {
-    size_t a_name = sizeof(struct span) + sizeof(struct worker_offer);
+    size_t a_name = sizeof(struct span) + sizeof(struct worker_offer) + 1;
     size_t size = sizeof(struct worker) + g->count * a_name + rq->params.len;
     struct worker *w = calloc(1, size);
     struct worker_link *link = w ? worker_link_of(rq->loop, rq->conn) : NULL;
@@ -275,6 +333,7 @@ static enum ergon_error update(struct rpc_request *rq, struct worker *w)
                                               .host = span_text(w->host),
                                               .beside = w->next ? w->next->executor : NULL,
                                               .context = w->context,
+                                              .secrets = w->secrets,
                                               .tally = conn_tally(rq->conn)};
 
     if (!conn_serve(rq->conn, true))
@@ -311,7 +370,7 @@ void serve_worker_register(struct rpc_request *rq)
     struct worker *w = worker_new(rq, &g);
     if (!w)
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-    else if (take_methods(rq, &g, w))
+    else if (take_methods(rq, &g, w) && take_secrets(rq, &g, w))
         start(rq, w);
     else
         worker_drop(w);

@@ -81,7 +81,10 @@ struct worker_executor_spec {
     /* Of this loop: on whose account its results come in.  A reference is taken.  NULL: nobody's.
      */
     struct tally *tally;
+    /* What it says of the parameters of each method: enum worker_secret; NULL: of none. */
+    const uint8_t *secrets;
 };
+enum worker_secret { WORKER_SECRET_UNSAID, WORKER_SECRET_NO, WORKER_SECRET_YES };
 
 /* For the plan of the tasks: how they give tasks to workers. */
 extern const struct worker_system worker_executors;

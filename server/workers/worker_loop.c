@@ -297,7 +297,7 @@ static struct worker_executor *new_executor(const struct worker_executor_spec *s
 {
     size_t size = sizeof(struct worker_executor) + spec->count * sizeof(struct span);
     for (uint32_t i = 0; i < spec->count; i++)
-        size += spec->methods[i].len;
+        size += spec->methods[i].len + (spec->secrets ? 1 : 0);
     size = (size + alignof(struct worker_executor) - 1) / alignof(struct worker_executor) *
            alignof(struct worker_executor);
     struct worker_executor *r = aligned_alloc(alignof(struct worker_executor), size);
@@ -316,6 +316,8 @@ static void keep_methods(struct worker_executor *r, const struct worker_executor
         r->methods[i] = span_of(at, name.len);
         at += name.len;
     }
+    if (spec->secrets)
+        r->secrets = memcpy(at, spec->secrets, spec->count);
 }
 
 /* A task may run on any of its threads, and holds up nobody but its slot. */

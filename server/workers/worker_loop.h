@@ -62,6 +62,7 @@ struct worker_executor {
     bool context;
     char version[WORKER_VERSION_MAX + 1], name[WORKER_NAME_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct span *methods; /* their names; in the same memory */
+    uint8_t *secrets;     /* likewise: of each, enum worker_secret; NULL: nothing is said */
 
     /* The worker loop's. */
     LIST_ENTRY(worker_executor) link; /* of its worker loop */

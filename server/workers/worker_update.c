@@ -94,6 +94,18 @@ static bool join_group(struct manager *m, struct worker_executor *r, struct pool
     return refuse(r, ERGON_E_MEMORY, "no memory for one more worker");
 }
 
+static void say_secrets(struct manager *m, const struct worker_executor *r)
+{
+    const struct job_source *source = &m->shared->source;
+    struct method *method;
+    bool says = r->secrets && m->shared->has_source && source->secret;
+
+    for (uint32_t i = 0; says && i < r->method_count; i++)
+        if (r->secrets[i] != WORKER_SECRET_UNSAID &&
+            registry_intern(m->shared->plan.registry, r->methods[i], &method) == ERGON_OK)
+            source->secret(source->arg, method, r->secrets[i] == WORKER_SECRET_YES);
+}
+
 static bool is_away(const struct worker_executor *r)
 {
     return atomic_load_explicit(&r->worker_loop->base.away, memory_order_relaxed);
@@ -133,6 +145,7 @@ static bool join(struct manager *m, struct worker_executor *r)
     r->base.index = ++m->roster->workers;
     introduce(r);
     r->member.away = is_away(r);
+    say_secrets(m, r);
     worker_group_set_there(m, r, true);
     look(m, r);
     TRACE(m->activator, "manager", 0, "worker %u joins", r->base.index);

@@ -55,6 +55,7 @@ struct worker {
     uint8_t share;
     char name[WORKER_NAME_MAX + 1], version[WORKER_VERSION_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct worker_offer *offers; /* as many, in the same memory */
+    uint8_t *secrets;            /* likewise, enum worker_secret; NULL: it says nothing of them */
     struct span methods[];       /* their names, too */
 };
 

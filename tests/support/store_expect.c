@@ -45,6 +45,7 @@ static bool see_queue(void *arg, const struct store_queue *q)
     see_number(arg, "paused", q->paused);
     see_number(arg, "draining", q->draining);
     see_number(arg, "offered_at", q->offered_at);
+    see_number(arg, "secret", q->secret);
     say(arg, "\n");
     return true;
 }

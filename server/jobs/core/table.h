@@ -58,8 +58,8 @@ struct job_queue {
     bool saved_paused, saved_draining; /* what the file says, as far as it came back */
     uint64_t saved_offer;              /* likewise, of offer.at */
     bool saving;                       /* a write that says so is on its way */
-    bool secret;                       /* nobody is shown the parameters of its jobs */
-    struct operation *operations;      /* that wait for that write, by `next` */
+    bool secret, saved_secret;    /* nobody is shown parameters of its jobs; what the file says */
+    struct operation *operations; /* that wait for that write, by `next` */
     struct job_list held[HELD_KINDS]; /* while it is paused, or does not run: go on in this order */
     struct job_queue *next_moving;    /* while `moves`: in the scheduler's list */
     bool moves;                       /* what is held goes on, in small steps */

@@ -166,6 +166,7 @@ bool recover_queue(struct jobs *jobs, const struct store_queue *row)
     q->saved_offer = row->offered_at;
     q->paused = q->saved_paused = row->paused;
     q->draining = q->saved_draining = row->draining;
+    q->secret = q->saved_secret = row->secret;
     return true;
 }
 

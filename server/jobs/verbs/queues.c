@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
@@ -19,7 +20,7 @@
 #include "server/jobs/verbs/view.h"
 
 enum {
-    PAIRS = 14,    /* in the map of a queue */
+    PAIRS = 15,    /* in the map of a queue */
     SHOW_WORK = 10 /* see jobs_worked() */
 };
 
@@ -64,6 +65,7 @@ static void pack_queue(const struct job_queue *q, struct pack *p)
     pack_key_str(p, "kind", kind_name(q));
     pack_key_bool(p, "paused", q->paused);
     pack_key_bool(p, "draining", q->draining);
+    pack_key_bool(p, "secret", q->secret);
     for (unsigned i = 0; i < sizeof shown / sizeof shown[0]; i++)
         pack_key_uint(p, job_state_names[shown[i]], counter_read(&q->by_state[shown[i]]));
     pack_key_uint(p, "submitted", counter_read(&q->submitted));
@@ -128,13 +130,14 @@ static bool offer_is_saved(const struct job_queue *q)
 
 static bool is_saved(const struct job_queue *q)
 {
-    return q->saved_paused == q->paused && q->saved_draining == q->draining && offer_is_saved(q);
+    return q->saved_paused == q->paused && q->saved_draining == q->draining &&
+           q->saved_secret == q->secret && offer_is_saved(q);
 }
 
 /* False: no memory; it is written later. */
 static bool save(struct jobs *jobs, struct job_queue *q)
 {
-    bool says = q->paused || q->draining || q->offer.at > 0;
+    bool says = q->paused || q->draining || q->secret || q->offer.at > 0;
     enum store_kind kind = says ? STORE_ROW_PUT : STORE_ROW_REMOVE;
     struct store_op *write = q->saving ? NULL : codec_row_new(jobs, kind, &store_queues, 0, saved);
 
@@ -147,6 +150,7 @@ static bool save(struct jobs *jobs, struct job_queue *q)
         (struct store_queue){.method = q->name, /* stays as long as the jobs */
                              .paused = q->paused,
                              .draining = q->draining,
+                             .secret = q->secret,
                              .offered_at = q->offer.at};
     q->saving = true;
     store_push(jobs_store(jobs), write);
@@ -157,6 +161,33 @@ void queues_remember(struct jobs *jobs, struct job_queue *q)
 {
     if (jobs_store(jobs) && !is_saved(q))
         save(jobs, q);
+}
+
+void queues_set_secret(struct jobs *jobs, struct job_queue *q, bool secret)
+{
+    if (q->secret != secret)
+        log_info(secret ? "parameters of a method are secret now"
+                        : "parameters of a method are not secret any more",
+                 LOG_STR("method", (const char *)q->name.at));
+    q->secret = secret;
+    queues_remember(jobs, q);
+}
+
+/* A handler that only this process has decides alone: so it can take back what an earlier version
+ * of its module said. */
+void queues_mark_handlers(struct jobs *jobs)
+{
+    const struct registry *r = jobs_options(jobs)->registry;
+    for (uint32_t i = 0; i < registry_count(r); i++) {
+        const struct method *m = registry_at(r, i);
+        if (!m || method_of_workers(m))
+            continue;
+        bool secret = m->handler->flags & ERGON_SECRET_PARAMS;
+        struct job_queue *q = secret ? table_queue(jobs_table(jobs), m->name)
+                                     : table_queue_find(jobs_table(jobs), m->name);
+        if (q && q->secret != secret && (secret || !m->joined))
+            queues_set_secret(jobs, q, secret);
+    }
 }
 
 bool queues_save(struct jobs *jobs)
@@ -205,6 +236,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
     if (error == STORE_OK) {
         q->saved_paused = ((struct store_queue *)write->row)->paused;
         q->saved_draining = ((struct store_queue *)write->row)->draining;
+        q->saved_secret = ((struct store_queue *)write->row)->secret;
         q->saved_offer = ((struct store_queue *)write->row)->offered_at;
         if (!is_saved(q) && save(jobs, q))
             return;

@@ -14,6 +14,10 @@ bool queues_save(struct jobs *jobs);
 
 /* The same for one queue. */
 void queues_remember(struct jobs *jobs, struct job_queue *q);
+/* Parameters of its jobs are secret from now on, or are not any more. */
+void queues_set_secret(struct jobs *jobs, struct job_queue *q, bool secret);
+/* Sets that of modules' methods whose handlers say so.  At the start. */
+void queues_mark_handlers(struct jobs *jobs);
 
 /* Answers the operations that wait for a write DRAINING, since none comes back any more. */
 void queues_stop(struct jobs *jobs);

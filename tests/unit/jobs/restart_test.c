@@ -49,6 +49,7 @@ static const struct difference {
     {"one_at_its_limit", "task.get/1/history/[23]/*", EITHER, "likewise"},
     {"one_at_its_limit", "sem.explain/waiters/0/waited_ms", EITHER, "since the start"},
     {"an_offer_of_workers", "task.explain/0/@(left|worker|text)", EITHER, "since the start"},
+    {"a_method_with_secrets", "task.explain/0/@(left|worker|text)", EITHER, "since the start"},
 };
 
 /* --- All that is said, as paths with their values --- */
@@ -632,6 +633,17 @@ DEED(a_drain)
 {
     submit(w, DELAYED());
     queue(w, &operation_queue_drain);
+}
+
+DEED(a_method_with_secrets)
+{
+    world_offer(w, "print", true, "");
+    w->source.secret(w->source.arg, registry_find(w->registry, span_text("print")), true);
+    world_offer(w, "print", false, "worker w17: connection reset");
+    later(w);
+    struct job_spec spec = world_spec("print");
+    spec.durable = DURABLE_FSYNC;
+    submit(w, spec);
 }
 
 DEED(an_offer_of_workers)

@@ -176,6 +176,37 @@ RPC_TEST(a_worker_that_says_no_bound_is_sent_everything)
     assert_non_null(strstr(stage_said_to(&peer), "asks 8192: 'twice' ['0000"));
 }
 
+RPC_TEST(a_worker_says_which_parameters_are_secret)
+{
+    static const struct {
+        const char *params, *said;
+    } cases[] = {
+        {"[['a', 'b'], {'secret': ['b']}]",
+         "1: {'worker': 'w1', 'slots': 1, 'methods': 2, 'out': 0}\n"},
+        {"[['c'], {'secret': true}]", "1: {'worker': 'w2', 'slots': 1, 'methods': 1, 'out': 0}\n"},
+        {"[['d'], {'secret': false}]", "1: {'worker': 'w3', 'slots': 1, 'methods': 1, 'out': 0}\n"},
+        {"[['e'], {'secret': ['b']}]", NULL},
+        {"[['e'], {'secret': [7]}]", NULL},
+        {"[['e'], {'secret': 'e'}]", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        stage_ask(&peer, 1, "worker.register", cases[i].params);
+        stage_run_ms(net.v.now / AO_MS(1) + 5);
+        const char *said = stage_said_to(&peer);
+        if (cases[i].said)
+            assert_string_equal(said, cases[i].said);
+        else
+            assert_non_null(strstr(said, "BAD_PARAMS"));
+    }
+    const char *queues = stage_answer("queue.list", "[]");
+    assert_non_null(strstr(queues, "'method': 'a', 'kind': 'worker', 'paused': false, 'draining': "
+                                   "false, 'secret': false"));
+    assert_non_null(strstr(queues, "'method': 'b', 'kind': 'worker', 'paused': false, 'draining': "
+                                   "false, 'secret': true"));
+    assert_non_null(strstr(queues, "'method': 'c', 'kind': 'worker', 'paused': false, 'draining': "
+                                   "false, 'secret': true"));
+}
+
 RPC_TEST(a_bound_that_no_request_fits_is_refused)
 {
     stage_ask(&peer, 1, "worker.register", "[['twice'], {'message': 4095}]");
