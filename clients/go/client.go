@@ -2,12 +2,13 @@
 //
 // Values go as nil, bool, integers, floats, string, []byte, time.Time, Ext, and slices and maps of such. They come as nil, bool,
 // int64 (uint64 above that), float64, string, []byte, time.Time, Ext, []any, and map[string]any (map[any]any if a key is
-// no string).
+// no string). A time.Duration goes as milliseconds, and a *Task as its id.
 package ergon
 
 import (
 	"context"
 	"errors"
+	"log"
 	"math/rand"
 	"sync"
 	"time"
@@ -27,10 +28,16 @@ type Options struct {
 
 	// OnNotification is called for what the server pushes, and must not block; without it the server is not asked to push.
 	OnNotification func(method string, params []any)
-}
 
-// With are options of task.call and task.submit: deadline, priority, retries, key, ...
-type With map[string]any
+	// What happens to the connection: the first one is there; it ended; there is another one; an attempt to connect, or to offer
+	// methods, failed; the server is stopping. They are called one after the other, from a goroutine of their own.
+	OnConnect, OnDisconnect, OnReconnect, OnRefused, OnDrained func(ConnectionEvent)
+
+	// Log takes a line when a connection is lost, refused (for the same reason at most every 30 s), or back, when the server is
+	// stopping, and when a handler panics; it is like Printf of *log.Logger. nil: log.Printf; Silent: nothing is written. The
+	// refusal with which Dial fails has none.
+	Log func(format string, args ...any)
+}
 
 // Client is a client of one server, for any number of goroutines, on one connection, which comes back by itself. While
 // there is none calls wait for one, as long as their context lets them. What was in flight when it broke ends as
@@ -44,6 +51,7 @@ type Client struct {
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
 	done    chan struct{} // nobody connects any more
+	news    *news
 
 	mu      sync.Mutex // of up, which keep() changes, worker and spent
 	up      *next
@@ -105,11 +113,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // New makes a client, which begins to connect: ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path. The error
-// tells what is wrong with URL or files.
+// tells what is wrong with URL, files or options.
 func New(url string, o Options) (*Client, error) {
+	return newClient(url, o, false)
+}
+
+// newClient: isAsked: its caller is told how the first attempt to connect went.
+func newClient(url string, o Options, isAsked bool) (*Client, error) {
 	a, err := newAddress(url, &o)
 	if err != nil {
 		return nil, err
+	}
+	if o.InFlight < 0 || o.MessageMax < 0 || o.ConnectTimeout < 0 || o.BackoffMin < 0 || o.BackoffMax < 0 {
+		return nil, bad("InFlight, MessageMax, ConnectTimeout, BackoffMin and BackoffMax must not be negative")
+	}
+	if o.Log == nil {
+		o.Log = log.Printf
 	}
 	withDefault(&o.ConnectTimeout, 10*time.Second)
 	withDefault(&o.BackoffMin, 100*time.Millisecond)
@@ -118,8 +137,9 @@ func New(url string, o Options) (*Client, error) {
 	withDefault(&o.MessageMax, 32<<20)
 	c := &Client{address: a, options: o, calls: make(chan struct{}, o.InFlight), polls: make(chan struct{}, pollsMost),
 		done: make(chan struct{}), up: newNext(), tried: make(chan struct{})}
+	c.news = &news{address: url, options: &c.options}
 	c.stop, c.cancel = context.WithCancel(context.Background())
-	go c.keep()
+	go c.keep(isAsked)
 	return c, nil
 }
 
@@ -131,7 +151,7 @@ func withDefault[T int | time.Duration](value *T, other T) {
 
 // Dial makes a client that is connected, or fails with what prevents the first connection: ErrUnreachable, ErrRefused.
 func Dial(ctx context.Context, url string, o Options) (*Client, error) {
-	c, err := New(url, o)
+	c, err := newClient(url, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +176,17 @@ func (c *Client) Close() error {
 }
 
 // keep connects whenever there is no connection, as long as the client lives.
-func (c *Client) keep() {
+func (c *Client) keep(isAsked bool) {
 	defer close(c.done)
 	var first sync.Once
 	for attempt := 0; c.stop.Err() == nil; attempt++ {
 		s, err := c.connect()
+		if err == nil {
+			c.news.connected()
+		} else if c.stop.Err() == nil {
+			c.news.refused(err, isAsked)
+		}
+		isAsked = false
 		first.Do(func() {
 			c.failure = err
 			close(c.tried)
@@ -173,6 +199,7 @@ func (c *Client) keep() {
 			case <-c.stop.Done():
 				s.finish()
 			}
+			c.news.disconnected(s.why, s.why == closedByUs)
 			c.renew()
 		} else if errors.Is(err, ErrRefused) {
 			c.settle(nil, err)
@@ -187,11 +214,11 @@ func (c *Client) keep() {
 func (c *Client) connect() (*session, error) {
 	ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
 	defer cancel()
-	s, err := open(ctx, c.address, &c.options, c.asked, c.told)
+	s, err := open(ctx, c.address, &c.options, c.asked, c.told, c.news.drained)
 	if w := c.working(); err == nil && w != nil {
-		err = w.serving.start(ctx, s)
+		err = w.serving.start(ctx, s, nil)
 		if errors.Is(err, ErrBroken) || err == errUnsent || err != nil && ctx.Err() != nil {
-			err = fail(ErrUnreachable, "%s: %v", c.address.url, err)
+			err = s.unreachable(ctx, c.address, err)
 		}
 	}
 	return s, err
@@ -224,7 +251,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 		select {
 		case <-up.ready:
 		case <-ctx.Done():
-			return ctx.Err()
+			return c.news.late(ctx.Err())
 		}
 		if up.err != nil {
 			return up.err
@@ -239,7 +266,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 		select {
 		case <-up.gone:
 		case <-ctx.Done():
-			return ctx.Err()
+			return c.news.late(ctx.Err())
 		}
 	}
 }
@@ -278,9 +305,13 @@ func (c *Client) Call(ctx context.Context, method string, params ...any) (any, e
 	return c.request(ctx, c.calls, never, method, params...)
 }
 
-// CallWith is Call with options of task.call.
+// CallWith is Call with options of a task, which does not outlive the call.
 func (c *Client) CallWith(ctx context.Context, with With, method string, params ...any) (any, error) {
-	return c.Call(ctx, "task.call", method, list(params), with)
+	wire, err := with.told("CallWith", taskOptions)
+	if err != nil {
+		return nil, err
+	}
+	return c.Call(ctx, "task.call", method, list(params), wire)
 }
 
 // CallAgain is Call of a method that does no harm when it is asked twice: it is asked again after a broken connection.

@@ -56,7 +56,7 @@ func Code(err error) string {
 func Again(d time.Duration) *Error {
 	text := "0"
 	if d > 0 {
-		text = fmt.Sprintf("%dms", d.Milliseconds())
+		text = fmt.Sprintf("%dms", milliseconds(d))
 	}
 	return &Error{Code: "AGAIN", Text: text, Retryable: true}
 }

@@ -3,7 +3,13 @@ package ergon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 )
+
+// drainingNumber is that of the server's own DRAINING.
+const drainingNumber = 9
 
 // introduce says how we want to be answered, and who we are.
 func (s *session) introduce(ctx context.Context, token string, push bool) error {
@@ -30,4 +36,51 @@ func (s *session) introduce(ctx context.Context, token string, push bool) error 
 		s.limit, _ = limits["message"].(int64)
 	}
 	return said.err
+}
+
+// unreachable is why no connection came about.
+func (s *session) unreachable(ctx context.Context, a *address, err error) *Error {
+	why := err.Error()
+	if s.mu.Lock(); s.calls == nil {
+		why = s.why
+	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		why = "the server did not answer in time"
+	}
+	s.mu.Unlock()
+	return fail(ErrUnreachable, "%s: %s", a.url, why)
+}
+
+// failure is the error of an answer, which may say that the server is stopping; a queue that is drained does not.
+func (s *session) failure(value any) *Error {
+	e := remoteError(value)
+	if e.Code == "DRAINING" && e.Number == drainingNumber && !strings.Contains(e.Text, "queue") {
+		s.drain(e.Error())
+	}
+	return e
+}
+
+func (s *session) drain(reason string) {
+	if s.draining.CompareAndSwap(false, true) {
+		s.drained(reason)
+	}
+}
+
+// hear takes what the server tells: server.closing is why it is about to end the connection.
+func (s *session) hear(method string, params []any) {
+	if method == "server.closing" && len(params) > 0 {
+		s.closing = strings.TrimSuffix(fmt.Sprintln(params...), "\n")
+		if len(params) == 2 {
+			s.closing = fmt.Sprintf("%v: %v", params[0], params[1])
+		}
+	}
+	s.notified(s, method, params)
+}
+
+// endLater ends it when it could not be written to, but lets what the server has sent before be read first.
+func (s *session) endLater(why string) {
+	select {
+	case <-s.over:
+	case <-time.After(time.Second):
+		s.end(why)
+	}
 }

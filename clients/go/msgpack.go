@@ -108,6 +108,12 @@ func appendValue(to []byte, value any, depth int) ([]byte, error) {
 		return appendTime(to, v), nil
 	case Ext:
 		return appendExt(to, v), nil
+	case time.Duration:
+		return appendInt(to, milliseconds(v)), nil
+	case *Task:
+		if v != nil {
+			return appendText(to, v.ID), nil
+		}
 	}
 	return appendReflected(to, reflect.ValueOf(value), depth)
 }

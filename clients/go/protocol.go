@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,8 @@ const (
 	readSize    = 1 << 16
 	refusalsMax = 1000 // answers to requests of the server that wait to be written
 )
+
+const closedByUs = "the client closed it" // why a session has ended
 
 // errUnsent: the connection ended before the message went into it.
 var errUnsent = errors.New("ergon: not sent")
@@ -38,6 +41,10 @@ type session struct {
 	out        chan []byte   // to the goroutine that writes
 	over       chan struct{}
 	notified   func(s *session, method string, params []any)
+	drained    func(reason string) // called once, if the server tells that it is stopping
+	draining   atomic.Bool
+	closing    string // why the server is about to close it, if it told; of the goroutine that reads
+	why        string // it has ended, set before over is closed
 	asked      asker
 	base       context.Context // of what the server asks for over it; it ends with the session
 	cancel     context.CancelFunc
@@ -51,24 +58,25 @@ type session struct {
 }
 
 // open connects, says how we want to be answered, and who we are: ErrUnreachable, ErrRefused, or the context's error.
-func open(ctx context.Context, a *address, o *Options, asked asker, told func(*session, string, []any)) (*session, error) {
+func open(ctx context.Context, a *address, o *Options, asked asker, told func(*session, string, []any),
+	drained func(string)) (*session, error) {
 	conn, err := a.dial(ctx)
 	if err != nil {
 		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
 	}
 	s := &session{conn: conn, messageMax: o.MessageMax,
 		sending: make(chan struct{}, 1), out: make(chan []byte), over: make(chan struct{}),
-		notified: told, asked: asked, calls: map[int64]chan answer{}}
+		notified: told, drained: drained, asked: asked, calls: map[int64]chan answer{}}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	go s.write()
 	go s.read()
 	if err = s.introduce(ctx, a.token, o.OnNotification != nil); err == nil {
 		return s, nil
 	}
-	s.end("the client closed it")
 	if errors.Is(err, ErrBroken) || errors.Is(err, errUnsent) || ctx.Err() != nil {
-		return nil, fail(ErrUnreachable, "%s: %v", a.url, err)
+		err = s.unreachable(ctx, a, err)
 	}
+	s.end(closedByUs)
 	return nil, err
 }
 
@@ -82,7 +90,7 @@ func (s *session) write() {
 				continue
 			}
 			if _, err := s.conn.Write(frame); err != nil {
-				s.end(err.Error())
+				s.endLater(err.Error())
 			}
 		case <-s.over:
 			return
@@ -186,13 +194,16 @@ func (s *session) read() {
 		if err == nil {
 			err = s.take(message)
 		}
-		if err == io.EOF {
+		switch {
+		case err == nil:
+			continue
+		case s.closing != "":
+			s.end(s.closing)
+		case err == io.EOF:
 			s.end("the server closed it")
 		}
-		if err != nil {
-			s.end(err.Error())
-			return
-		}
+		s.end(err.Error())
+		return
 	}
 }
 
@@ -214,7 +225,7 @@ func (s *session) take(message any) error {
 		return s.asked(s, parts[1], parts[2].(string), parts[3])
 	case kind == messageNotification && len(parts) == 3 && isText(parts[1]):
 		if params, ok := parts[2].([]any); ok {
-			s.notified(s, parts[1].(string), params)
+			s.hear(parts[1].(string), params)
 		}
 		return nil
 	}
@@ -236,7 +247,7 @@ func (s *session) settle(id int64, err, result any) {
 		return
 	}
 	if err != nil {
-		call <- answer{nil, remoteError(err)}
+		call <- answer{nil, s.failure(err)}
 	} else {
 		call <- answer{result, nil}
 	}
@@ -262,7 +273,9 @@ func (s *session) refuse(id, why any) error {
 func (s *session) end(why string) {
 	s.mu.Lock()
 	calls := s.calls
-	s.calls = nil
+	if s.calls = nil; calls != nil {
+		s.why = why
+	}
 	s.mu.Unlock()
 	if calls == nil {
 		return
@@ -282,5 +295,5 @@ func (s *session) finish() {
 	case <-s.over:
 	case <-time.After(time.Second):
 	}
-	s.end("the client closed it")
+	s.end(closedByUs)
 }

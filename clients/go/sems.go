@@ -77,9 +77,9 @@ func (h *Hold) Renew(ctx context.Context) error {
 		if mine, _ := h.state(); s == mine {
 			method = "sem.renew"
 		}
-		with, sent := With{}, time.Now()
+		with, sent := map[string]any{}, time.Now()
 		if h.ttl > 0 {
-			with["ttl"] = h.ttl.Milliseconds()
+			with["ttl"] = h.ttl
 		}
 		_, err := s.request(ctx, method, []any{h.Name, h.secret, with})
 		if err == nil {
@@ -198,16 +198,16 @@ func (c *Client) Acquire(ctx context.Context, name string, o SemOptions) (*Hold,
 	}
 }
 
-func (o *SemOptions) wire(wait time.Duration) With {
+func (o *SemOptions) wire(wait time.Duration) map[string]any {
 	if wait < 0 {
 		wait = 0
 	}
-	with := With{"permits": o.Permits, "grace": o.Grace.Milliseconds(), "wait": wait.Milliseconds()}
+	with := map[string]any{"permits": o.Permits, "grace": o.Grace, "wait": wait}
 	if o.Of != 0 {
 		with["of"] = o.Of
 	}
 	if o.TTL != 0 {
-		with["ttl"] = o.TTL.Milliseconds()
+		with["ttl"] = o.TTL
 	}
 	if o.Durable != "" {
 		with["durable"] = o.Durable
@@ -215,7 +215,7 @@ func (o *SemOptions) wire(wait time.Duration) With {
 	return with
 }
 
-func (h *Hold) acquire(ctx context.Context, with With) error {
+func (h *Hold) acquire(ctx context.Context, with map[string]any) error {
 	sent := time.Now()
 	err := h.client.with(ctx, func(s *session) error {
 		sent = time.Now()
@@ -283,9 +283,9 @@ func (c *Client) EventSet(ctx context.Context, name string, value any) (int64, e
 
 // EventWait waits until the event's number is from or more; 0: the next one. Whoever goes on from the number + 1 misses none.
 func (c *Client) EventWait(ctx context.Context, name string, from int64) (seq int64, value any, err error) {
-	with := With{"timeout": 0} // what its number is now, so that none is missed
+	with := map[string]any{"timeout": 0} // what its number is now, so that none is missed
 	if from > 0 {
-		with = With{"timeout": poll.Milliseconds(), "from": from}
+		with = map[string]any{"timeout": poll, "from": from}
 	}
 	for {
 		answer, err := c.poll(ctx, "event.wait", name, with)
@@ -302,6 +302,6 @@ func (c *Client) EventWait(ctx context.Context, name string, from int64) (seq in
 		if from == 0 {
 			from = seq + 1
 		}
-		with = With{"timeout": poll.Milliseconds(), "from": from}
+		with = map[string]any{"timeout": poll, "from": from}
 	}
 }

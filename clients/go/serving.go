@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 )
-
-const errorMax = 4000 // bytes of the text of an error
 
 // serving answers requests that come the other way: the server asks, over whichever connection is up. A connection on which
 // more than the slots are open is answered BUSY; what comes while handlers of a connection that was lost still hold
@@ -22,7 +18,8 @@ type serving struct {
 	// next one is tried after a pause.
 	begin func(ctx context.Context, s *session) error
 
-	free chan struct{} // a place for each handler that runs
+	free    chan struct{} // a place for each handler that runs
+	trouble func(error)   // is told of handlers that panic
 
 	mu      sync.Mutex
 	open    map[*session]map[*Context]bool // requests that are not answered
@@ -35,17 +32,23 @@ type serving struct {
 // asker takes a request of the server, answers or refuses it; an error ends the session.
 type asker func(s *session, id any, method string, params any) error
 
-func newServing(handlers map[string]Handler, slots int, begin func(context.Context, *session) error) *serving {
-	return &serving{handlers: handlers, begin: begin, free: make(chan struct{}, slots), open: map[*session]map[*Context]bool{}}
+func newServing(handlers map[string]Handler, slots int, begin func(context.Context, *session) error,
+	trouble func(error)) *serving {
+	return &serving{handlers: handlers, begin: begin, free: make(chan struct{}, slots), trouble: trouble,
+		open: map[*session]map[*Context]bool{}}
 }
 
-// start begins, once for each session, whoever comes first.
-func (v *serving) start(ctx context.Context, s *session) error {
+// start begins, once for each session, whoever comes first; refused, unless it is nil, is told of the error before the
+// session ends.
+func (v *serving) start(ctx context.Context, s *session, refused func(error)) error {
 	s.begun.Do(func() {
 		v.mu.Lock()
 		v.last = s
 		v.mu.Unlock()
 		if s.beginning = v.begin(ctx, s); s.beginning != nil {
+			if refused != nil {
+				refused(s.beginning)
+			}
 			s.end(fmt.Sprintf("the server was not told what we serve: %v", s.beginning))
 		}
 	})
@@ -128,7 +131,14 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 
 func (v *serving) run(c *Context, handler Handler, params []any) {
 	v.free <- struct{}{}
-	result, err := v.call(c, handler, params)
+	var result any
+	err := errors.New("the handler ended its goroutine") // by runtime.Goexit
+	defer func() { v.finish(c, result, err) }()
+	result, err = v.call(c, handler, params)
+}
+
+// finish answers, and frees the slot.
+func (v *serving) finish(c *Context, result any, err error) {
 	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	if why := c.Cancelled(); ended && why != "" {
 		err = &Error{Code: "CANCELLED", Text: why}
@@ -149,15 +159,19 @@ func (v *serving) run(c *Context, handler Handler, params []any) {
 }
 
 func (v *serving) call(c *Context, handler Handler, params []any) (result any, err error) {
+	returned := false
 	defer func() {
-		if why := recover(); why != nil {
-			err = fmt.Errorf("panic: %v", why)
+		if why := recover(); !returned { // nil of panic(nil), too
+			p := &panicked{why, stackOf()}
+			result, err = nil, p
+			v.trouble(fmt.Errorf("%s %s: %w\n\n%s", c.Method, c.Task, p, p.stack))
 		}
 	}()
-	if err = c.Err(); err != nil {
-		return nil, err
+	if err = c.Err(); err == nil {
+		result, err = handler(c, params)
 	}
-	return handler(c, params)
+	returned = true
+	return result, err
 }
 
 // answer answers a request, unless that has been done, and returns when the goroutine that writes has taken that.
@@ -222,7 +236,7 @@ func (s *session) answer(id, result any, failure error) {
 	if failure == nil {
 		err = s.send(s.base, []any{messageResponse, id, nil, result})
 	} else {
-		err = s.send(s.base, []any{messageResponse, id, errorText(failure), nil})
+		err = s.send(s.base, []any{messageResponse, id, errorValue(failure, s.limit), nil})
 	}
 	if err == nil || err == errUnsent || s.base.Err() != nil {
 		return // or nobody waits for it
@@ -231,23 +245,4 @@ func (s *session) answer(id, result any, failure error) {
 		err = fmt.Errorf("INTERNAL: the result is not for MessagePack: %w", err)
 	}
 	s.send(s.base, []any{messageResponse, id, cut(err.Error()), nil})
-}
-
-var code = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,31}$`)
-
-// errorText is what a handler failed with, as an error of MessagePack-RPC: "CODE: text".
-func errorText(err error) string {
-	var e *Error
-	if errors.As(err, &e) && code.MatchString(e.Code) {
-		return cut(e.Error())
-	}
-	return cut("FAILED: " + err.Error())
-}
-
-// cut leaves whole characters.
-func cut(text string) string {
-	if len(text) > errorMax {
-		return strings.ToValidUTF8(text[:errorMax], "")
-	}
-	return text
 }

@@ -23,22 +23,19 @@ type Order struct {
 // Submit leaves a task with the server, with options of task.submit or nil. With a key it is repeated after a broken
 // connection, since the server then makes no second task.
 func (c *Client) Submit(ctx context.Context, with With, method string, params ...any) (*Task, error) {
+	wire, err := with.told("Submit", taskOptions)
+	if err != nil {
+		return nil, err
+	}
 	again := never
-	if with["key"] != nil {
+	if wire["key"] != nil {
 		again = stopping
 	}
-	said, err := c.request(ctx, c.calls, again, "task.submit", method, list(params), with.orNone())
+	said, err := c.request(ctx, c.calls, again, "task.submit", method, list(params), wire)
 	if err != nil {
 		return nil, err
 	}
 	return c.submitted(said)
-}
-
-func (w With) orNone() With {
-	if w == nil {
-		return With{}
-	}
-	return w
 }
 
 func (c *Client) submitted(answer any) (*Task, error) {
@@ -57,9 +54,17 @@ func (c *Client) submitted(answer any) (*Task, error) {
 func (c *Client) SubmitMany(ctx context.Context, with With, orders ...Order) ([]*Task, []error, error) {
 	packed := make([]any, 0, len(orders))
 	for _, o := range orders {
-		packed = append(packed, []any{o.Method, list(o.Params), o.With.orNone()})
+		own, err := o.With.told("an Order of SubmitMany", taskOptions)
+		if err != nil {
+			return nil, nil, err
+		}
+		packed = append(packed, []any{o.Method, list(o.Params), own})
 	}
-	answer, err := c.Call(ctx, "task.submit_many", packed, with.orNone())
+	wire, err := with.told("SubmitMany", taskOptions)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := c.Call(ctx, "task.submit_many", packed, wire)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,38 +79,23 @@ func (c *Client) SubmitMany(ctx context.Context, with With, orders ...Order) ([]
 	return tasks, errs, nil
 }
 
+// CronPut submits a task by calendar, or replaces the cron of this name: the schedule is a text such as "*/5 * * * *", "@daily"
+// or "every 10m", or a time.Duration. The answer has its name, and next, the Unix milliseconds of its next time.
+func (c *Client) CronPut(ctx context.Context, name string, schedule any, with With, method string, params ...any) (any, error) {
+	when, err := scheduleOf(schedule)
+	if err != nil {
+		return nil, err
+	}
+	wire, err := with.told("CronPut", cronOptions)
+	if err != nil {
+		return nil, err
+	}
+	return c.CallAgain(ctx, "cron.put", name, when, method, list(params), wire)
+}
+
 // Task is a task that was submitted before.
 func (c *Client) Task(id string) *Task {
 	return &Task{ID: id, client: c}
-}
-
-// Wait waits until these tasks have ended, or with any one of them, across broken connections and restarts of the
-// server. It returns those that have, as task.get shows them, and the ids of the others.
-func (c *Client) Wait(ctx context.Context, first bool, ids ...string) (ended []map[string]any, open []string, err error) {
-	for open = ids; len(open) > 0; {
-		answer, err := c.poll(ctx, "task.wait", open, With{"timeout": poll.Milliseconds(), "any": first})
-		if err != nil {
-			return nil, nil, err
-		}
-		more, ok := answer["ended"].([]any)
-		others, known := answer["open"].([]any)
-		if !ok || !known {
-			return nil, nil, fail(ErrProtocol, "the server's answer has no tasks")
-		}
-		for _, task := range more {
-			shown, _ := task.(map[string]any)
-			ended = append(ended, shown)
-		}
-		open = nil
-		for _, id := range others {
-			text, _ := id.(string)
-			open = append(open, text)
-		}
-		if first && len(ended) > 0 {
-			break
-		}
-	}
-	return ended, open, nil
 }
 
 // poll asks as long as it takes for an answer that is a map.
@@ -152,9 +142,18 @@ func (t *Task) Wait(ctx context.Context) (any, error) {
 	return nil, failure
 }
 
-// Get returns all that the server knows of the task.
-func (t *Task) Get(ctx context.Context) (any, error) {
-	return t.client.CallAgain(ctx, "task.get", t.ID)
+// Get returns what the server knows of the task; with result, history, params, params_text, options or attempts, each true,
+// more of it.
+func (t *Task) Get(ctx context.Context, with ...With) (any, error) {
+	params := []any{t.ID}
+	for _, one := range with {
+		wire, err := one.told("Get", getOptions)
+		if err != nil {
+			return nil, err
+		}
+		params = append(params, wire)
+	}
+	return t.client.CallAgain(ctx, "task.get", params...)
 }
 
 // Explain says why the task is where it is.
@@ -238,7 +237,7 @@ func (w *Watch) turn(ctx context.Context) error {
 		}
 	}
 	answer, err := w.task.client.poll(ctx, "task.watch", w.task.ID,
-		With{"from": w.next, "max": page, "timeout": poll.Milliseconds()})
+		map[string]any{"from": w.next, "max": page, "timeout": poll})
 	if err != nil {
 		return err
 	}

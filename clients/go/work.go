@@ -4,22 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"os"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
-const leave = 5 * time.Second // that handlers which are cancelled have to end
+const (
+	leave   = 5 * time.Second // that handlers which are cancelled have to end
+	hostMax = 64              // bytes of the name of a machine
+)
 
 // WorkOptions of Work; the zero value means the defaults.
 type WorkOptions struct {
 	Slots         int           // how many handlers run at a time; 1
 	Name, Version string        // as worker.list shows them
 	Share         int           // percent of the method's tasks that workers of this version get at most; 100
+	Host          string        // this machine, as tasks show it that ran here; os.Hostname()
 	Lease         time.Duration // in which the server must hear of this process, and not of its kernel alone; none
 	Grace         time.Duration // that handlers have in the end; 30 s; below 0: none
 
-	// OnTrouble is told of registrations that failed; log.Print.
+	// Secret is true, or a []string of methods, whose parameters are shown to nobody; false takes it back; nil changes nothing.
+	// Older servers refuse it.
+	Secret any
+
+	// OnTrouble is told of registrations that failed, and of handlers that panic, with the stack; it may be called from several
+	// goroutines at once. nil: the client's Log has a line of either.
 	OnTrouble func(error)
 }
 
@@ -46,11 +57,16 @@ type worker struct {
 func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Handler) error {
 	withDefault(&o.Slots, 1)
 	withDefault(&o.Grace, 30*time.Second)
-	if o.OnTrouble == nil {
-		o.OnTrouble = func(err error) { log.Print("ergon: ", err) }
+	if err := o.wrong(handlers); err != nil {
+		return err
+	}
+	panics := o.OnTrouble
+	if panics == nil {
+		panics = func(err error) { c.options.Log("ergon: %v", err) }
+		o.OnTrouble = func(error) {} // a refusal has its line
 	}
 	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx}
-	w.serving = newServing(handlers, o.Slots, w.register)
+	w.serving = newServing(handlers, o.Slots, w.register, panics)
 	if !c.employ(w) {
 		return errors.New("ergon: this client works already: another registration needs a client of its own")
 	}
@@ -58,6 +74,32 @@ func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Ha
 	err := w.run(ctx)
 	w.finish(err == nil)
 	return err
+}
+
+func (o *WorkOptions) wrong(handlers map[string]Handler) error {
+	if o.Slots < 0 {
+		return bad("Slots must be 1 or more, not %d", o.Slots)
+	}
+	switch o.Secret.(type) {
+	case nil, bool, []string:
+	default:
+		return bad("Secret is true, false, or a []string of methods, not %T", o.Secret)
+	}
+	for name, handler := range handlers {
+		if handler == nil {
+			return bad("the handler of %s is nil", name)
+		}
+	}
+	return nil
+}
+
+// ourHost is the name of this machine, as much of it as the server takes; "": it is not known.
+func ourHost() string {
+	name, _ := os.Hostname()
+	if len(name) > hostMax {
+		name = strings.ToValidUTF8(name[:hostMax], "")
+	}
+	return name
 }
 
 // employ is false if somebody works already.
@@ -78,6 +120,8 @@ func (c *Client) dismiss(w *worker) {
 	c.worker, c.spent = nil, told
 }
 
+var namesHost = regexp.MustCompile(`\bhost\b`)
+
 func (w *worker) register(ctx context.Context, s *session) error {
 	if w.ending.Err() != nil {
 		return nil
@@ -86,8 +130,12 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	for name := range w.serving.handlers {
 		methods = append(methods, name)
 	}
-	with := With{"slots": w.options.Slots, "context": true, "message": w.client.options.MessageMax}
-	for name, value := range map[string]string{"name": w.options.Name, "version": w.options.Version} {
+	with := map[string]any{"slots": w.options.Slots, "context": true, "message": w.client.options.MessageMax}
+	host := w.options.Host
+	if host == "" {
+		host = ourHost()
+	}
+	for name, value := range map[string]string{"name": w.options.Name, "version": w.options.Version, "host": host} {
 		if value != "" {
 			with[name] = value
 		}
@@ -96,10 +144,17 @@ func (w *worker) register(ctx context.Context, s *session) error {
 		with["share"] = w.options.Share
 	}
 	if w.options.Lease != 0 {
-		with["lease"] = w.options.Lease.Milliseconds()
+		with["lease"] = w.options.Lease
+	}
+	if w.options.Secret != nil {
+		with["secret"] = w.options.Secret
 	}
 	_, err := s.request(ctx, "worker.register", []any{methods, with})
 	var e *Error
+	if errors.As(err, &e) && !e.own && e.Code == "BAD_PARAMS" && w.options.Host == "" && namesHost.MatchString(e.Text) {
+		delete(with, "host") // which the server does not know yet, and nobody asked for
+		_, err = s.request(ctx, "worker.register", []any{methods, with})
+	}
 	if errors.As(err, &e) && !e.own && !e.Retryable && !w.registered.Load() {
 		select {
 		case w.refused <- err:
@@ -121,10 +176,14 @@ func (w *worker) run(ctx context.Context) error {
 	go func() {
 		first <- c.with(ctx, func(s *session) error {
 			if c.isSpent(s) {
-				s.end("the client closed it")
+				s.end(closedByUs)
 				return errUnsent
 			}
-			return w.serving.start(ctx, s)
+			return w.serving.start(ctx, s, func(err error) {
+				if e := (*Error)(nil); errors.As(err, &e) && !e.own {
+					c.news.refused(err, false)
+				}
+			})
 		})
 	}()
 	for {
@@ -188,6 +247,9 @@ func (c *Client) told(s *session, method string, params []any) {
 	if w != nil && method == "worker.cancel" && len(params) >= 2 {
 		call, _ := params[0].(int64)
 		why, _ := params[1].(string)
+		if why == "draining" {
+			s.drain("the server hands back what its workers have")
+		}
 		w.serving.told(s, call, why)
 	} else if c.options.OnNotification != nil {
 		c.options.OnNotification(method, params)

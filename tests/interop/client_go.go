@@ -8,8 +8,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"reflect"
+	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -148,7 +151,7 @@ func errs() {
 	call("BAD_PARAMS", "sum", "three")
 	result, err = c.CallWith(ctx, ergon.With{"prioritee": 1}, "echo")
 	fails("BAD_PARAMS", result, err)
-	result, err = c.CallWith(ctx, ergon.With{"deadline": 20}, "sleep", "60s")
+	result, err = c.CallWith(ctx, ergon.With{"deadline": 20 * time.Millisecond}, "sleep", "60s")
 	fails("DEADLINE", result, err)
 	result, err = c.Task("t0000000000001").Wait(ctx)
 	fails("NOT_FOUND", result, err)
@@ -432,15 +435,17 @@ func serve() {
 	}
 	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond, MessageMax: 12 << 20,
 		OnNotification: pushed})
-	troubles := []string{}
+	troubles := make(chan string, 10)
 	options := ergon.WorkOptions{Slots: 2, Name: "hand", Version: "1.2", Grace: 200 * time.Millisecond,
-		OnTrouble: func(err error) { troubles = append(troubles, err.Error()) }}
+		OnTrouble: func(err error) { troubles <- err.Error() }}
 	working := make(chan error)
 	go func() { working <- c.Work(ending, options, handlers) }()
 	check(<-working, nil)
 	c.Close()
 	check([]string{<-why}, []string{"stopping"})
-	check(troubles, []string{"not registered: BUSY: later"})
+	check(<-troubles, "not registered: BUSY: later")
+	holds("a panic is told with its stack", strings.Contains(<-troubles, "raise : panic: no luck\n\nmain.serve."))
+	check(len(troubles), 0)
 }
 
 // A client works three times, one after the other, and calls in the end.
@@ -592,7 +597,285 @@ func restart() {
 	late(c.Call(soon(200*time.Millisecond), "echo", 1)) // it waits for a connection
 }
 
+// An attempt's timeout ends it; each kind of time, and of task; and what is wrong says what to use.
+func times() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	submit := func(with ergon.With) *ergon.Task { return good(c.Submit(ctx, with, "echo", 1)) }
+	get := func(with ergon.With) map[string]any { return good(submit(with).Get(ctx)).(map[string]any) }
+	for _, timeout := range []any{20 * time.Millisecond, "20ms", "0.02s"} {
+		task := good(c.Submit(ctx, ergon.With{"attempt_timeout": timeout}, "sleep", time.Minute))
+		result, err := task.Wait(ctx)
+		check(fails("DEADLINE", result, err).Data.(map[string]any)["state"], "failed")
+		result, err = c.CallWith(ctx, ergon.With{"attempt_timeout": timeout}, "sleep", "60s")
+		fails("DEADLINE", result, err)
+	}
+	at := time.Now().Add(time.Hour)
+	for _, when := range []any{at, at.Format(time.RFC3339Nano)} {
+		check(get(ergon.With{"at": when})["due"], at.UnixMilli())
+	}
+	near := func(a any, b int64) bool { return a.(int64) > b-60000 && a.(int64) < b+60000 }
+	for _, delay := range []any{time.Hour, "1h", "60m", "0h60m"} {
+		holds("the delay", near(get(ergon.With{"delay": delay})["due"], at.UnixMilli()))
+	}
+	for _, deadline := range []any{at, time.Hour, "1h"} {
+		holds("the deadline", near(get(ergon.With{"delay": "2h", "deadline": deadline})["deadline"], at.UnixMilli()))
+	}
+	submit(ergon.With{"keep": "7d", "keep_size": 10, "backoff": 2 * time.Second, "backoff_max": "5s", "retries": 3, "tenant": nil,
+		"limit": ergon.With{"key": "l", "max": 2}, "rate": map[string]any{"key": "r", "max": 9, "per": time.Second}})
+	first := submit(nil)
+	second := submit(ergon.With{"after": first, "after_any": []string{first.ID}})
+	third := submit(ergon.With{"after": []any{first.ID, second}})
+	ended, open, err := c.Wait(ctx, false, first, second.ID, []*ergon.Task{third})
+	check([]any{len(ended), len(open), err}, []any{3, 0, nil})
+	check(good(c.Call(ctx, "task.get", third)).(map[string]any)["id"], third.ID)
+	check(good(third.Get(ctx, ergon.With{"result": true})).(map[string]any)["result"], int64(1))
+	for _, schedule := range []any{time.Hour, "every 1h", "@hourly"} {
+		good(c.CronPut(ctx, "times", schedule, ergon.With{"attempt_timeout": "5s", "jitter": time.Second, "catch_up": "one"}, "echo", 1))
+	}
+	good(c.Call(ctx, "cron.delete", "times"))
+	hold := good(c.Acquire(ctx, "go-times", ergon.SemOptions{Of: 1, TTL: time.Minute}))
+	got, err := c.Acquire(ctx, "go-times", ergon.SemOptions{Wait: 10 * time.Millisecond})
+	fails("DEADLINE", got, err)
+	check(hold.Release(), true)
+	check(ergon.Again(time.Microsecond).Text, "1ms")
+	wrong := func(text string, with ergon.With) {
+		task, err := c.Submit(ctx, with, "echo", 1)
+		said := fails("BAD_PARAMS", task, err).Text
+		holds(said+" names "+text, strings.Contains(said, text))
+	}
+	wrong(`Submit has no option "timeout": attempt_timeout ends one attempt`, ergon.With{"timeout": time.Second})
+	wrong("the context the wait", ergon.With{"answer_timeout": time.Second})
+	wrong(`did you mean "priority"?`, ergon.With{"prioritee": 1})
+	wrong(`did you mean "attempt_timeout"?`, ergon.With{"AttemptTimeout": time.Second})
+	wrong("; it has after, after_any, at, attempt_timeout, ", ergon.With{"colour": 1})
+	wrong(`delay is a duration: use a time.Duration, such as 5*time.Second, or a text with its unit, such as "5s", not int`, ergon.With{"delay": 5})
+	wrong("not float64", ergon.With{"attempt_timeout": 0.5})
+	wrong(`"5" is no duration`, ergon.With{"keep": "5"})
+	wrong("must not be negative", ergon.With{"delay": -time.Second})
+	wrong("use time.Until", ergon.With{"delay": at})
+	wrong("at is a moment: use a time.Time, or RFC 3339, not int64", ergon.With{"at": at.Unix()})
+	wrong("use delay", ergon.With{"at": time.Hour})
+	wrong("rate.per is a duration", ergon.With{"rate": ergon.With{"key": "r", "max": 9, "per": 5}})
+	wrong("after: a task is a *Task or its id, not int", ergon.With{"after": []any{7}})
+	wrong("after: a task is nil", ergon.With{"after": (*ergon.Task)(nil)})
+	_, _, err = c.SubmitMany(ctx, nil, ergon.Order{Method: "echo", With: ergon.With{"timeout": "5s"}})
+	fails("BAD_PARAMS", 0, err)
+	result, err := c.CronPut(ctx, "times", 60, nil, "echo")
+	fails("BAD_PARAMS", result, err)
+	_, _, err = c.Wait(ctx, false, 7)
+	fails("BAD_PARAMS", 0, err)
+	none, err := ergon.New(url, ergon.Options{InFlight: -1})
+	fails("BAD_PARAMS", none, err)
+	fails("BAD_PARAMS", 0, c.Work(ctx, ergon.WorkOptions{Secret: "all"}, nil))
+}
+
+func thousands() {
+	c := dial(ergon.Options{})
+	defer c.Close()
+	many := func(count int, with ergon.With, value any) []*ergon.Task {
+		orders := make([]ergon.Order, count)
+		for i := range orders {
+			orders[i] = ergon.Order{Method: "echo", Params: []any{value}}
+		}
+		tasks, _, err := c.SubmitMany(ctx, with, orders...)
+		return good(tasks, err)
+	}
+	ended, open, err := c.Wait(ctx, false, many(3000, nil, 7))
+	check([]any{len(ended), len(open), err}, []any{3000, 0, nil})
+	for _, task := range ended {
+		check(task["result"], int64(7))
+	}
+	never := many(2500, ergon.With{"delay": time.Hour}, 0)
+	last := good(c.Submit(ctx, nil, "echo", "last"))
+	ended, open, err = c.Wait(ctx, true, never, last)
+	check([]any{len(ended), ended[0]["result"], len(open), err}, []any{1, "last", 2500, nil})
+	for i, task := range never {
+		check(open[i], task.ID)
+	}
+	_, _, err = c.Wait(soon(50*time.Millisecond), false, never)
+	late(0, err)
+	_, _, err = c.Wait(ctx, false, never, "t0000000000001")
+	fails("NOT_FOUND", 0, err)
+	ended, open, err = c.Wait(ctx, false)
+	check([]any{len(ended), len(open), err}, []any{0, 0, nil})
+	ended, _, err = c.Wait(ctx, false, many(12, nil, make([]byte, 1000000))) // more than one answer of the server has
+	for _, task := range good(ended, err) {
+		check(len(task["result"].([]byte)), 1000000)
+	}
+	for _, task := range never {
+		good(task.Cancel(ctx))
+	}
+}
+
+type detailed struct{ error }
+
+func (d detailed) Format(f fmt.State, verb rune) {
+	fmt.Fprint(f, d.Error())
+	if f.Flag('+') {
+		fmt.Fprint(f, "\nmain.there\n\tthere.go:7")
+	}
+}
+
+// Handlers that fail in each way.
+func failures() {
+	c := dial(ergon.Options{Log: ergon.Silent})
+	defer c.Close()
+	ending, stop := context.WithCancel(ctx)
+	deep := func(n int) int { return 0 }
+	deep = func(n int) int {
+		if n == 0 {
+			panic(fmt.Errorf("at the ground: %w", fs.ErrNotExist))
+		}
+		return deep(n-1) + 1
+	}
+	fault := map[string]func() error{
+		"plain": func() error { return errors.New("no luck") },
+		"caused": func() error {
+			return fmt.Errorf("reading: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist})
+		},
+		"coded":  func() error { return fmt.Errorf("writing: %w", &ergon.Error{Code: "NO_SPACE", Text: "full"}) },
+		"again":  func() error { return fmt.Errorf("later: %w", ergon.Again(5*time.Second)) },
+		"detail": func() error { return detailed{errors.New("no luck")} },
+		"index":  func() error { return []error{}[len(os.Args)] },
+		"deep":   func() error { deep(1000); return nil },
+		"nil":    func() error { panic(nil) },
+		"exit":   func() error { runtime.Goexit(); return nil },
+		"long":   func() error { return detailed{errors.New(strings.Repeat("käse", 10000))} },
+	}
+	handlers := map[string]ergon.Handler{
+		"fault": func(ctx *ergon.Context, params []any) (any, error) { return 1, fault[params[0].(string)]() },
+		"quit":  func(ctx *ergon.Context, params []any) (any, error) { stop(); return nil, nil },
+	}
+	check(c.Work(ending, ergon.WorkOptions{Host: "here", Secret: []string{"fault"}}, handlers), nil)
+}
+
+// events are what a client's callbacks are called with, in order.
+func events(o *ergon.Options) chan string {
+	told := make(chan string, 10000)
+	for name, callback := range map[string]*func(ergon.ConnectionEvent){"connect": &o.OnConnect, "disconnect": &o.OnDisconnect,
+		"reconnect": &o.OnReconnect, "refused": &o.OnRefused, "drained": &o.OnDrained} {
+		name := name
+		*callback = func(e ergon.ConnectionEvent) {
+			holds("the address", strings.Contains(e.Address, "://"))
+			told <- strings.TrimSpace(name + " " + e.Reason)
+		}
+	}
+	return told
+}
+
+// skip returns the next one that begins so, and checks that those before begin with other.
+func skip(told chan string, other, wanted string) string {
+	for {
+		one := <-told
+		if strings.HasPrefix(one, wanted) {
+			return one
+		}
+		holds(one+" instead of "+wanted, strings.HasPrefix(one, other))
+	}
+}
+
+func news() {
+	var mu sync.Mutex
+	lines := []string{}
+	o := ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond}
+	other := o
+	o.Log = func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, strings.ReplaceAll(fmt.Sprintf(format, args...), url, "URL"))
+	}
+	told, others := events(&o), events(&other)
+	c, plain := dial(o), dial(other) // whose lines go to standard error
+	holds("OnConnect", <-told == "connect" && <-others == "connect")
+	askStage("kill")
+	check(<-told, "disconnect the server closed it")
+	holds("why it is refused", regexp.MustCompile("^refused dial .*connect: (connection refused|no such file or directory)$").MatchString(<-told))
+	skip(others, "disconnect", "refused")
+	_, err := plain.Call(soon(20*time.Millisecond), "echo", 1)
+	late(0, err)
+	holds("it says why there is no connection", strings.Contains(err.Error(), "no connection to "+url+": dial "))
+	askStage("restart")
+	skip(told, "refused", "reconnect")
+	skip(others, "refused", "reconnect")
+	plain.Close()
+	check(<-others, "disconnect the client closed it")
+	ending, stop := context.WithCancel(ctx)
+	begun, drained, working := make(chan bool), make(chan string), make(chan error)
+	holding := func(ctx *ergon.Context, params []any) (any, error) {
+		begun <- true
+		return <-drained, nil
+	}
+	go func() { working <- c.Work(ending, ergon.WorkOptions{}, map[string]ergon.Handler{"hold": holding}) }()
+	for _, err := c.Submit(ctx, nil, "hold"); ergon.Code(err) == "NO_METHOD"; _, err = c.Submit(ctx, nil, "hold") {
+		time.Sleep(time.Millisecond) // until it is registered
+	}
+	<-begun
+	askStage("stop")
+	for len(told) == 0 {
+		c.Call(ctx, "echo", 1)
+	}
+	reason := <-told
+	holds(reason, strings.HasPrefix(reason, "drained "))
+	drained <- reason
+	check(<-told, "disconnect the server closed it")
+	stop()
+	check(<-working, nil)
+	c.Close()
+	check(lines[0], "ergon: lost the connection to URL: the server closed it; connecting again")
+	holds(lines[1], regexp.MustCompile("^ergon: no connection to URL: dial .*; trying again$").MatchString(lines[1]))
+	for _, pattern := range []string{`^ergon: connected to URL again, after \d+\.\d s$`, "^ergon: URL is stopping: "} {
+		holds(pattern, regexp.MustCompile("(?m)"+pattern).MatchString(strings.Join(lines, "\n")))
+	}
+	lines = nil
+	told = events(&o)
+	o.Token = "wrong"
+	c, err = ergon.Dial(ctx, os.Getenv("ERGON_GUARDED"), o)
+	fails("AUTH", c, err)
+	check(strings.HasPrefix(<-told, "refused AUTH: the server refused the token: AUTH: "), true)
+	check(len(lines), 0) // Dial returned it
+}
+
+// A server that has no room says so.
+func full() {
+	o := ergon.Options{Log: ergon.Silent}
+	told := events(&o)
+	c, err := ergon.Dial(ctx, url, o)
+	holds("Dial says why", strings.HasSuffix(fails("UNREACHABLE", c, err).Text, ": BUSY: too many connections"))
+	check(<-told, "refused BUSY: too many connections")
+}
+
+// A server that knows neither host nor secret is asked without the former, which nobody wanted.
+func older() {
+	o := ergon.Options{Log: ergon.Silent, BackoffMin: time.Millisecond}
+	told := events(&o)
+	c := dial(o)
+	defer c.Close()
+	ending, stop := context.WithCancel(ctx)
+	quit := map[string]ergon.Handler{"quit": func(ctx *ergon.Context, params []any) (any, error) { stop(); return nil, nil }}
+	check(c.Work(ending, ergon.WorkOptions{Lease: 5 * time.Second}, quit), nil)
+	err := c.Work(ctx, ergon.WorkOptions{Secret: true}, quit)
+	holds("it says what it does not know", strings.Contains(fails("BAD_PARAMS", 0, err).Text, "secret"))
+	skip(told, "", "refused BAD_PARAMS: unknown option \"secret\"")
+}
+
+// A program that closes nothing.
+func silent() {
+	c := dial(ergon.Options{})
+	go c.Call(ctx, "sleep", "60s")
+	task := good(c.Submit(ctx, nil, "sleep", "60s"))
+	go task.Wait(ctx)
+	go task.Watch(1).Next(ctx)
+	good(c.Acquire(ctx, "go-silent", ergon.SemOptions{Of: 1}))
+	go c.Work(ctx, ergon.WorkOptions{}, map[string]ergon.Handler{"go.silent": nil})
+	good(c.Call(ctx, "echo", 1))
+	nobody := good(ergon.New("unix:///there/is/no/ergon", ergon.Options{Log: ergon.Silent}))
+	go nobody.Call(ctx, "echo", 1)
+	good(task.Cancel(ctx))
+}
+
 func main() {
 	map[string]func(){"values": values, "errors": errs, "large": large, "tls": tls, "token": token, "cancel": cancel, "many": many,
-		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart, "serve": serve, "hold": hold, "share": share, "again": again}[os.Args[1]]()
+		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart, "serve": serve, "hold": hold, "share": share, "again": again,
+		"times": times, "thousands": thousands, "failures": failures, "news": news, "full": full, "older": older, "silent": silent}[os.Args[1]]()
 }
