@@ -94,6 +94,14 @@ uint8_t *enc_double(uint8_t *p, double v)
     return put64(p, WIRE_DOUBLE, bits);
 }
 
+uint8_t *enc_float(uint8_t *p, float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    return put32(p, WIRE_FLOAT, bits);
+}
+
 uint8_t *enc_array(uint8_t *p, uint32_t count)
 {
     if (count < 16)

@@ -20,6 +20,7 @@ uint8_t *enc_bool(uint8_t *p, bool v);
 uint8_t *enc_uint(uint8_t *p, uint64_t v);
 uint8_t *enc_int(uint8_t *p, int64_t v);
 uint8_t *enc_double(uint8_t *p, double v);
+uint8_t *enc_float(uint8_t *p, float v);
 uint8_t *enc_array(uint8_t *p, uint32_t count);
 uint8_t *enc_map(uint8_t *p, uint32_t pairs);
 uint8_t *enc_str_head(uint8_t *p, uint32_t len);

@@ -54,6 +54,8 @@
       "[]", "who you are, and what you may do") \
     X(server_times, "server.times", GUARDED, USES, COUNTED, OWN, \
       "[{limit: int}]", "how long tasks of the busiest methods waited and ran") \
+    X(server_figures, "server.figures", GUARDED, USES, COUNTED, OWN, \
+      "[{seconds: int}]", "the last ten minutes of the server's figures, a sample a second") \
     X(task_submit, "task.submit", OPEN, SUBMITS, COUNTED, OWN, \
       "[method: str, [params], " METHOD_OPTIONS "]", \
       "leave a task with the server; answers its id") \

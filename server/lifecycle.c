@@ -15,6 +15,7 @@
 #include "server/admin/admin.h"
 #include "server/plan.h"
 #include "server/reload.h"
+#include "server/rpc/figures.h"
 #include "server/setup.h"
 #include "server/system/crash.h"
 #include "server/system/systemd.h"
@@ -284,9 +285,15 @@ static ao_time time_until(ao_time at)
     return at > now ? at - now : 0;
 }
 
+/* Returns how long it is until the next sample. */
+static ao_time look_at_figures(struct server *s)
+{
+    return figures_look(s->topology->shared.figures, clock_monotonic(), clock_wall());
+}
+
 static ao_time wait_time(struct server *s)
 {
-    ao_time wait = watchdog_wait(&s->watchdog);
+    ao_time wait = least(watchdog_wait(&s->watchdog), look_at_figures(s));
 
     if (s->phase != PHASE_RUNNING)
         return least(wait, time_left(s, phase_limit(s)) + AO_MS(1));

@@ -14,6 +14,7 @@
 #include "server/access/rights.h"
 #include "server/plan.h"
 #include "server/reload.h"
+#include "server/rpc/figures.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/spec_options.h"
 #include "server/runtime/activator.h"
@@ -293,7 +294,7 @@ static int list_rings(struct topology *t)
 
 /* ---- the whole ---- */
 
-static void share(struct topology *t, const struct config *c, struct registry *registry)
+static int share(struct topology *t, const struct config *c, struct registry *registry)
 {
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
@@ -312,6 +313,8 @@ static void share(struct topology *t, const struct config *c, struct registry *r
     t->shared.started = clock_monotonic();
     t->shared.idle = plan_idle_name(c);
     t->shared.memory_usable = memory_usable("");
+    t->shared.figures = figures_new(&t->shared);
+    return t->shared.figures ? 0 : -1;
 }
 
 struct topology *topology_build(const struct config *config, struct registry *registry, char *error,
@@ -334,9 +337,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
         build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
-    if (!t->acceptor || list_rings(t) < 0)
+    if (!t->acceptor || list_rings(t) < 0 || share(t, config, registry) < 0)
         goto failed;
-    share(t, config, registry);
     return t;
 
 failed:
@@ -463,6 +465,7 @@ void topology_free(struct topology *t)
     tracer_free(t->tracer);
     accounts_free(t->accounts);
     threads_fini(&t->threads);
+    figures_free(t->shared.figures);
     free(t->worker_methods);
     free(t->rings.at);
     free(t->nets);

@@ -69,6 +69,7 @@ PLAIN(ping, "server.ping")
 PLAIN(info, "server.info")
 PLAIN(whoami, "server.whoami")
 PLAIN(times, "server.times")
+PLAIN(figures, "server.figures")
 PLAIN(methods, "server.methods")
 PLAIN(topology, "server.topology")
 PLAIN(debug_dump, "server.debug_dump")
@@ -589,6 +590,7 @@ const struct sim_deed_row sim_deeds[] = {
     {"server.info", info},
     {"server.whoami", whoami},
     {"server.times", times},
+    {"server.figures", figures},
     {"server.methods", methods},
     {"server.describe", describe},
     {"server.topology", topology},

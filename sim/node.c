@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/url.h"
+#include "server/rpc/figures.h"
 #include "server/topology.h"
 #include "server/modules/builtin.h"
 #include "sim/acts.h"
@@ -16,6 +17,7 @@
 #include "sim/record.h"
 #include "sim/running.h"
 #include "sim/schedule.h"
+#include "sim/system.h"
 #include "sim/trace.h"
 
 enum { FLAGS_MAX = 80, LOOK_MS = 1000 /* as server/system/watchdog.c has it */ };
@@ -151,6 +153,7 @@ static void serve(struct topology *t)
     while (!node.stopping) {
         sim_wait_for(&node, sim_now() + SIM_MS(LOOK_MS));
         tasks_look(t->tasks);
+        figures_look(t->shared.figures, sim_now(), sim_wall());
     }
     stop(t);
 }

@@ -61,7 +61,8 @@ struct rpc_shared {
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
     struct rpc_setup setup;
-    uint64_t memory_usable; /* bytes that the machine, or its control group, has */
+    struct figures *figures; /* server/rpc/figures.h */
+    uint64_t memory_usable;  /* bytes that the machine, or its control group, has */
 };
 
 struct tracer; /* server/tracing/tracer.h */

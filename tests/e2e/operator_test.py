@@ -15,7 +15,7 @@ audit: {{file: {folder}/audit}}
 roles:
   - {{name: operators, members: ["token:root"], methods: ["*"], tenants: ["*"]}}
   - {{name: makers, members: ["token:maker"], methods: [echo, "cron.*", "sem.*"], keys: ["k-*"]}}
-  - {{name: readers, members: ["token:reader"], methods: [server.info, "queue.*", task.list], tenants: [maker, "shop-*"], queues: [echo]}}
+  - {{name: readers, members: ["token:reader"], methods: [server.info, server.figures, "queue.*", task.list], tenants: [maker, "shop-*"], queues: [echo]}}
 """
 
 
@@ -83,6 +83,14 @@ class Operator(unittest.TestCase):
         self.assertIn(("token:root", "cron.pause", "ok", '"nightly" {"tenant": "maker"}'), self.acts())
         self.assertIn(("token:maker", "cron.resume", "ok", '"nightly" {}'), self.acts())
 
+    def test_figures_of_queues_are_those_that_one_may_see(self):
+        maker, root, reader = self.known("maker"), self.known("root"), self.known("reader")
+        self.assertEqual(self.code(maker, "server.figures"), "DENIED")
+        root.call("task.submit", "echo", [1])
+        root.call("task.submit", "sum", [1])
+        eventually(lambda: {"echo", "sum"} <= set(root.call("server.figures")["queues"]), "a sample has both")
+        self.assertEqual(list(reader.call("server.figures", {"seconds": 1})["queues"]), ["echo"])
+
     def test_a_cron_is_run_now(self):
         maker, reader = self.known("maker"), self.known("reader")
         maker.call("cron.put", "nightly", "@yearly", "echo", ["now"], {})
@@ -139,7 +147,7 @@ class Operator(unittest.TestCase):
         self.assertEqual((me["principal"], me["tenant"], me["unconfigured"], me["others"], me["allow"]),
                          ("token:reader", "reader", False, False, None))
         self.assertEqual(me["grants"], [
-            {"methods": ["server.info", "queue.*", "task.list"], "tenants": ["maker", "shop-*"], "queues": ["echo"], "keys": None},
+            {"methods": ["server.info", "server.figures", "queue.*", "task.list"], "tenants": ["maker", "shop-*"], "queues": ["echo"], "keys": None},
             {"methods": ["echo"], "tenants": None, "queues": None, "keys": None}])
         self.assertIn("queue.pause", me["methods"])
         self.assertIn("server.whoami", me["methods"])
@@ -150,7 +158,7 @@ class Operator(unittest.TestCase):
             self.assertNotIn(method.split(".")[0], ("queue", "cron", "sem", "event", "connection"), "nothing that needs a right")
         status, out, _ = self.ergon("reader", "whoami")
         self.assertEqual(status, OK)
-        for line in ("token:reader, of the tenant reader", "  methods  server.info, queue.*, task.list", "  tenants  maker, shop-*",
+        for line in ("token:reader, of the tenant reader", "  methods  server.info, server.figures, queue.*, task.list", "  tenants  maker, shop-*",
                      "  queues   echo"):
             self.assertIn(line, out.splitlines())
         self.assertEqual(json.loads(self.ergon("reader", "whoami", "--json")[1]), me)

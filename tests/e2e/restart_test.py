@@ -19,7 +19,7 @@ DEEDS, ASKED = {}, {}
 # The others, and why they have nothing that a restart could forget.
 OTHERS = {
     "of the connection": "server.hello server.auth server.ping server.cancel server.whoami",
-    "of the process": "server.methods server.describe server.topology server.times server.debug_dump connection.list connection.kill",
+    "of the process": "server.methods server.describe server.topology server.times server.figures server.debug_dump connection.list connection.kill",
     "what a connection offers, which goes with it": "worker.register worker.quiet worker.resume worker.list worker.progress worker.partial",
     "waits, and says what task.get does": "task.wait task.watch",
     "in memory only: a reader is told of the restart": "task.events",

@@ -35,6 +35,7 @@ ROWS = {
     "server.debug_dump": (GUARDED, lambda o: [], NONE, NEVER),
     "server.whoami": (KNOWN, lambda o: [], NONE, NEVER),
     "server.times": (GUARDED, lambda o: [], NONE, NEVER),
+    "server.figures": (GUARDED, lambda o: [{"seconds": 1}], NONE, NEVER),
     "server.audit": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.list": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.kill": (GUARDED, lambda o: [{"principal": "token:none", "dry_run": True}], NONE, ALWAYS),

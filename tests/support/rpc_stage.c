@@ -8,6 +8,7 @@
 #include "proto/reader.h"
 #include "server/net/auth/principal.h"
 #include "server/net/auth/token.h"
+#include "server/rpc/figures.h"
 #include "server/rpc/job_requests.h"
 #include "server/runtime/activator.h"
 #include "server/tasks/calls/home.h"
@@ -148,6 +149,8 @@ static void open_server(void)
                                        .loop_count = 1,
                                        .limits = net.limits,
                                        .idle = "sleep"};
+    stage.shared.figures = figures_new(&stage.shared);
+    assert_non_null(stage.shared.figures);
 }
 
 static int open_with(enum listener_auth auth, struct token_table *table)
@@ -200,6 +203,7 @@ int stage_close(void **state)
         tasks_clear(stage.tasks);
         jobs_free(stage.jobs);
         tasks_free(stage.tasks);
+        figures_free(stage.shared.figures);
         registry_free(stage.registry);
     }
     stage = (struct rpc_stage){0};

@@ -125,6 +125,7 @@ asks("server.hello", "all options", {"errors": "map", "raw": False, "push": Fals
 asks("server.ping", "16 MiB", b"x" * MESSAGE)
 asks("server.whoami", "", bar_us=PAGE_BAR_US)
 asks("server.times", "64 methods", {"limit": 64})
+asks("server.figures", "")
 asks("server.topology", "", bar_us=PAGE_BAR_US)
 asks("server.info", "", bar_us=PAGE_BAR_US)
 asks("server.audit", "", bar_us=PAGE_BAR_US)

@@ -74,6 +74,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'large', 'server.hello', 'server.auth', 'server.ping', "
         "'server.cancel', 'server.info', 'server.methods', 'server.describe', "
         "'server.topology', 'server.debug_dump', 'server.whoami', 'server.times', "
+        "'server.figures', "
         "'task.submit', 'task.submit_many', "
         "'task.call', 'task.get', 'task.wait', 'task.watch', 'task.cancel', 'task.retry', "
         "'task.forget', 'task.change', 'task.run_now', 'task.list', 'task.events', 'task.explain', "
