@@ -95,6 +95,19 @@ class Overview(PageTest):
         self.b.sees(f"ergond {version}", "main")
         self.b.shot("overview")
 
+    def test_charts_begin_with_what_the_server_has_kept(self):
+        """With its first event the page knows what was done before anybody looked."""
+        for _ in range(20):
+            self.client.call("echo", 1)
+        harness.eventually(lambda: any(self.client.call("server.figures")["values"]["done"]), "a sample has them")
+        seen = lambda script: self.b.driver.execute_async_script(
+            "const done = arguments[0]; import('/live.js').then(({ live }) => { const s = live.samples; done(%s); })" % script)
+        self.open("charts")
+        self.b.until(lambda: seen("live.last !== null && s.times.length > 1 && s.values.done.slice(0, -1).some((v) => v > 0)"), "calls of before")
+        self.assertTrue(seen("s.times.every((t, i) => i === 0 || t > s.times[i - 1])"))
+        self.assertTrue(seen("[...Object.values(s.values), ...s.handlers.values(), ...s.executors.values()].every((line) => line.length === s.times.length)"))
+        self.assertTrue(seen("s.handlers.has('echo') && s.executors.has('stepped 0')"))
+
     def test_calls_are_counted_as_they_come(self):
         self.open("overview")
         done = lambda: int(self.client.call("server.info")["tasks"]["done"])

@@ -1,7 +1,7 @@
 // What happens now: the server's events, with a connection that comes back by itself, and the figures of the last minutes.
 
-import { followBy, sessionOrOpen } from './api.js';
-import { serverTime } from './format.js';
+import { call, followBy, sessionOrOpen } from './api.js';
+import { now, serverTime } from './format.js';
 import { latencyOf } from './latency.js';
 import { samplesOf } from './samples.js';
 
@@ -83,6 +83,18 @@ export function start(onNoSession) {
     live.latencyError = null;
     live.last = live.before = null;
     open();
+    fill(live.samples);
+}
+
+// Without the right to it the series begin empty.
+async function fill(samples) {
+    try {
+        const answer = await call('server.figures');
+        samples.fill(performance.now() / 1000 - Math.min(1, Math.max(0, (now() - answer.at) / 1000)), answer);
+    } catch {
+        return;
+    }
+    if (samples === live.samples && live.last) for (const watcher of watchers) watcher(live.last);
 }
 
 export function stop() {

@@ -1,4 +1,4 @@
-// Series of the last ten minutes: each event's figures, and of counters how fast they grow.  Pure.
+// Series of the last ten minutes: those that the server has kept (server.figures), then each event's figures, and of counters how fast they grow.  Pure.
 
 import { now } from './format.js';
 
@@ -6,7 +6,7 @@ const KEPT = 600;
 
 const sum = (list, of) => (list ?? []).reduce((all, one) => all + (of(one) || 0), 0);
 
-// name: [from an event's data, is it a counter]
+// name (as in server.figures): [from an event's data, is it a counter]
 const FIGURES = {
     done: [(d) => d.info?.tasks?.done, true],
     failed: [(d) => d.info?.tasks?.failed, true],
@@ -18,7 +18,7 @@ const FIGURES = {
     queued: [(d) => d.info?.kept?.states?.queued, false],
     waiting: [(d) => (d.info ? d.info.kept.states.waiting + d.info.kept.states.delayed : undefined), false],
     all_waiting: [(d) => (d.info ? d.info.kept.states.queued + d.info.kept.states.waiting + d.info.kept.states.delayed : undefined), false],
-    running: [(d) => (d.info ? d.info.kept.states.running + d.info.kept.states.parked : undefined), false],
+    running: [(d) => (d.info ? d.info.kept.states.assigned + d.info.kept.states.running + d.info.kept.states.parked : undefined), false],
     calls_queued: [(d) => d.topology?.manager?.queued, false],
     connections: [(d) => d.info?.connections?.open, false],
     messages: [(d) => d.info?.connections?.messages, true],
@@ -72,5 +72,19 @@ export function samplesOf() {
             push(line, now.has(name) && then.has(name) ? of(now.get(name), then.get(name)) : null);
     }
 
-    return { times, values, handlers, executors, add, last: (name) => values[name].at(-1) ?? null };
+    /** What server.figures has answered, whose last sample is of the time `last`, before all that was added. */
+    function fill(last, answer) {
+        const step = answer.step_ms / 1000, room = KEPT - times.length, before = times.length ? times[0] - step / 2 : Infinity;
+        const kept = answer.values.done.map((_, i, all) => last - (all.length - 1 - i) * step), end = kept.filter((t) => t < before).length, begin = Math.max(0, end - room);
+        const part = (list) => (list ? list.slice(begin, end).map((v) => v ?? null) : Array(end - begin).fill(null));
+        const added = times.length;
+        times.unshift(...kept.slice(begin, end));
+        for (const name of Object.keys(FIGURES)) values[name].unshift(...part(answer.values[name]));
+        for (const [series, lists] of [[handlers, answer.handlers], [executors, answer.executors]]) {
+            for (const name of Object.keys(lists ?? {})) if (!series.has(name) && series.size < 64) series.set(name, Array(added).fill(null));
+            for (const [name, line] of series) line.unshift(...part(lists?.[name]));
+        }
+    }
+
+    return { times, values, handlers, executors, add, fill, last: (name) => values[name].at(-1) ?? null };
 }

@@ -34,7 +34,7 @@ export function view() {
     const latency = latencyCharts(null);
     const elements = charts.map((c) => c.chart.element);
     elements.splice(3, 0, ...latency.elements);
-    const element = h('div', {}, heading('Charts', h('span', { class: 'muted' }, 'the last ten minutes, since this page was opened')), h('div', { class: 'charts many' }, elements));
+    const element = h('div', {}, heading('Charts', h('span', { class: 'muted' }, 'the last ten minutes; percentiles since this page was opened')), h('div', { class: 'charts many' }, elements));
 
     function update() {
         latency.update();
