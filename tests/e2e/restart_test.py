@@ -295,6 +295,13 @@ def a_cron_goes_on(w):
     w.call("cron.resume", "b")
 
 
+@deed("cron.run")
+def a_cron_is_run_now(w):
+    task = w.call("cron.run", "b")["id"]
+    w.ids.append(task)
+    w.call("task.wait", task)
+
+
 @deed("cron.delete")
 def a_cron_is_deleted(w):
     w.call("cron.delete", "c")
