@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """The page of the admin listener, in a real Chromium: each view, each action with what it does to the server, hostile names, the keyboard, little and
 much room, sign-in, and a server that goes and comes.  Pictures go to the folder ERGON_SCREENSHOTS; ERGON_KEPT says how many tasks are kept in the
-test that measures."""
+test that measures; ERGON_AXE is the path of axe.min.js, by which each view is then checked."""
 import contextlib
 import json
 import os
 import sys
 import unittest
+
+import msgpack
 
 import harness
 from browser import browser, missing
@@ -705,6 +707,46 @@ class Contents(PageTest):
         self.b.until(lambda: "is here" in self.b.text(".params pre") and len(self.b.text(".params pre")) > 20000, "all of them")
         self.assertEqual(self.b.js("return document.activeElement.tagName"), "PRE", "the keyboard can scroll them")
 
+    def fails(self, trace, **more):
+        """A task whose two attempts fail on a worker of a hostile name, with a traceback."""
+        with self.server.connect() as worker:
+            worker.call("worker.register", ["resize"], {"name": BAD[:64], "version": "1.4.2", "host": "img-7.example", **more})
+            task = self.submit("resize", ["a.jpg"], {"retries": 1, "backoff": "1ms"})
+            for _ in range(2):
+                _, call, method, _ = worker.receive()
+                self.assertEqual(method, "resize")
+                worker.send_bytes(msgpack.packb([1, call, {"code": "OOPS", "message": "the disk is full", "traceback": trace}, None]))
+            self.client.call("task.wait", task)
+        return task
+
+    def test_attempts_say_who_ran_them_and_where_they_failed(self):
+        task = self.fails('Traceback (most recent call last):\n  File "resize.py", line 7, in resize\n    raise ' + BAD + "\nOSError: full\n" + "x" * 300)
+        self.open("task/" + task)
+        rows = lambda: self.b.js("return [...document.querySelectorAll('table[aria-label=Attempts] tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))")
+        self.b.until(lambda: len(rows()) == 2, "two attempts")
+        for n, row in zip((2, 1), rows()):
+            self.assertEqual(row[:2] + row[3:5], [str(n), "failed", "img-7.example", "1.4.2"])
+            self.assertTrue(row[2].startswith(BAD[:64].strip()), row[2])
+            self.assertRegex(row[5] + row[6], "^[0-9.]+ (µs|ms|s).*(µs|ms|s)$")
+            self.assertTrue(row[8].startswith("OOPS: the disk is full"), row[8])
+        opened = "return [...document.querySelectorAll('.traceback')].map((d) => d.open)"
+        self.assertEqual(set(self.b.js(opened)), {False}, "they are folded")
+        self.b.find('table[aria-label="Attempts"] .traceback summary').click()
+        self.b.sees('File "resize.py", line 7, in resize', 'table[aria-label="Attempts"] .traceback pre')
+        self.b.sees(BAD, 'table[aria-label="Attempts"] .traceback pre')
+        self.b.shot("task-traceback")
+        wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")
+        self.assertLessEqual(wide[0], wide[1])
+        self.b.js("document.querySelector('.history .traceback').open = true")
+        self.b.sees("OSError: full", ".history")
+        self.open("events?method=resize")
+        self.b.until(lambda: self.b.js("return document.querySelectorAll('.event-row .traceback').length") > 0, "the feed has it")
+        self.b.find(".event-row .traceback summary").click()
+        self.b.sees(BAD, ".event-row .traceback pre")
+        self.b.shot("events-traceback")
+        self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script').length"), 0)
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
     def test_parameters_that_are_secret(self):
         task = self.submit("echo", ["4000"], {"delay": "1h"})
         self.open("tasks")
@@ -1154,6 +1196,36 @@ class Room(PageTest):
         self.open("overview")
         self.b.media(prefers_color_scheme="light", prefers_reduced_motion="reduce")
         self.assertEqual(self.b.js("return document.getAnimations().length"), 0)
+
+
+@unittest.skipUnless(os.environ.get("ERGON_AXE"), "ERGON_AXE names no axe.min.js")
+class Axe(PageTest):
+    """What axe-core finds in each view."""
+
+    def findings(self):
+        with open(os.environ["ERGON_AXE"]) as script:
+            self.b.js(script.read())
+        return self.b.driver.execute_async_script("""const done = arguments[0];
+            axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+                .then((found) => done(found.violations.map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))])))""")
+
+    def test_each_view(self):
+        task = self.submit("flaky", [2], {"retries": 1, "backoff": "1ms"})
+        self.client.call("task.wait", task)
+        self.client.call("cron.put", "a-cron", "@yearly", "echo", [], {})
+        self.addCleanup(self.client.call, "cron.delete", "a-cron")
+        for scheme in ("light", "dark"):
+            self.b.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+            for width in (400, 1280, 1920):
+                self.b.size(width, 1000)
+                for view in (*VIEWS, "queues/flaky", "task/" + task):
+                    self.open(view)
+                    self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
+                    self.assertEqual(self.findings(), [], f"{view}, {scheme}, {width}")
+                self.b.click("Submit again", ".heading")
+                self.b.find("dialog[open]")
+                self.assertEqual(self.findings(), [], f"the form, {scheme}, {width}")
+                self.b.keys("ESCAPE")
 
 
 class Rights(PageTest):

@@ -4,7 +4,6 @@ import { actionButton } from '../act.js';
 import { submitAgain } from '../again.js';
 import { call } from '../api.js';
 import { tell } from '../ask.js';
-import { attemptsOf } from '../attempts.js';
 import { parameters, traceback } from '../contents.js';
 import { fill, fillNew, h, setText } from '../dom.js';
 import * as f from '../format.js';
@@ -19,10 +18,16 @@ import { valueTree } from '../value.js';
 const TONE = { done: 'good', failed: 'bad', dead: 'bad', expired: 'bad', attempt_failed: 'bad', timed_out: 'bad', interrupted: 'warn', fenced: 'warn', started: 'busy', cancelled: 'dim' };
 const WAITS_FOR_TIME = ['delay', 'retry', 'again', 'lost'];
 
-function took({ began, ended }) {
-    if (began === null) return '–';
-    return ended === null ? `${f.duration(Math.max(0, f.now() - began)).replace(/\.\d+/, '')} so far` : f.between(began, ended);
+const OUTCOME_TONE = { done: 'good', cancelled: 'dim', again: 'plain', interrupted: 'warn' };
+
+// How long an attempt has run, in microseconds.
+function ran({ started, run_us, outcome }) {
+    if (run_us !== null) return f.duration(run_us / 1000);
+    return outcome === null && started !== null ? `${f.duration(Math.max(0, f.now() - started)).replace(/\.\d+/, '')} so far` : '–';
 }
+
+// Which worker ran it: its name, or its number.
+const ranBy = (a) => (a.worker === null ? h('span', { class: 'muted' }, a.started === null ? '–' : 'the server') : h('span', {}, f.name(a.name ?? a.worker), a.name && h('span', { class: 'muted' }, ` ${f.name(a.worker)}`)));
 
 // What an event tells: of `progress`, how far it is.
 function told({ event, text, data, traceback: trace }) {
@@ -55,10 +60,14 @@ export function view({ what: id }) {
         label: 'Attempts', key: (a) => a.attempt, empty: 'It has not begun yet.',
         columns: [
             { title: 'attempt', text: (a) => String(a.attempt) },
-            { title: 'outcome', kind: 'state', draw: (a) => badge(a.outcome ?? 'running', a.outcome === 'done' ? 'good' : a.outcome === null ? 'busy' : a.outcome === 'cancelled' ? 'dim' : 'bad'), changes: (a) => a.outcome },
-            { title: 'began', text: (a) => f.date(a.began), hint: (a) => f.moment(a.began) },
-            { title: 'took', kind: 'number', text: (a) => took(a), hint: (a) => f.moment(a.ended) },
-            { title: 'error', kind: 'grow', text: (a) => (a.text === null ? '' : f.name(a.text)) },
+            { title: 'outcome', kind: 'state', draw: (a) => badge((a.outcome ?? 'running').replaceAll('_', ' '), a.outcome === null ? 'busy' : OUTCOME_TONE[a.outcome] ?? 'bad'), changes: (a) => a.outcome },
+            { title: 'worker', draw: ranBy, changes: (a) => [a.worker, a.name, a.started === null] },
+            { title: 'host', kind: 'clip', text: (a) => (a.host === null ? '' : f.name(a.host)), hint: (a) => (a.host === null ? '' : f.name(a.host)) },
+            { title: 'version', text: (a) => (a.version === null ? '' : f.name(a.version)) },
+            { title: 'queued', kind: 'number', text: (a) => (a.queued_us === null ? '–' : f.duration(a.queued_us / 1000)), hint: () => 'from when it could run to its begin' },
+            { title: 'ran', kind: 'number', text: ran, hint: (a) => (a.ended ? `ended ${f.moment(a.ended)}` : '') },
+            { title: 'began', kind: 'number', text: (a) => f.date(a.started), hint: (a) => f.moment(a.started) },
+            { title: 'error', kind: 'grow', draw: (a) => [a.error !== null && h('span', {}, f.name(a.error)), traceback(a.traceback, a.traceback_size)], changes: (a) => [a.error, a.traceback_size, a.traceback === null] },
         ],
     });
     let given = null; // id, method and parameters, which do not change
@@ -120,7 +129,7 @@ export function view({ what: id }) {
         ]));
         parts.error.hidden = task.error === null;
         setText(parts.error, task.error === null ? '' : f.name(task.error));
-        attempts.rows(attemptsOf(task));
+        attempts.rows((task.attempts ?? []).toReversed());
         fillNew(parts.params, [given.params_hidden, given.params_text], () => parameters(given));
         tickTimes(element);
         drawHistory(task.history ?? []);
@@ -161,7 +170,7 @@ export function view({ what: id }) {
 
     const polling = poll(async () => {
         try {
-            const task = await call('task.get', [id, { history: true, result: false, ...(given === null ? { params_text: true } : {}) }]);
+            const task = await call('task.get', [id, { history: true, result: false, attempts: true, ...(given === null ? { params_text: true } : {}) }]);
             given ??= task;
             const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
             draw(task, explain);

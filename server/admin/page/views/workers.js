@@ -26,6 +26,7 @@ export function workersTable(then, { empty = 'No worker is registered. `ergon wo
         columns: [
             { title: 'worker', kind: 'id', text: (w) => w.worker },
             { title: 'name', text: (w) => f.name(w.name) },
+            { title: 'host', kind: 'later', text: (w) => f.name(w.host) },
             { title: 'version', kind: 'later', text: (w) => f.name(w.version) },
             { title: 'state', kind: 'state', draw: (w) => [badge(w.state, w.state === 'open' ? 'good' : 'warn'), w.late > 0 && badge(`${w.late} late`, 'bad')], changes: (w) => [w.state, w.late] },
             { title: 'methods', kind: 'wide id', text: (w) => offers(w, SHOWN), hint: (w) => (w.method_count > SHOWN ? offers(w, w.methods.length) : '') },
