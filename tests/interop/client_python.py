@@ -734,6 +734,14 @@ async def events():
         while (event := await said.next(URL))[0] == "refused":
             check.assertIn(event[1], ("connection refused", "No such file or directory", "the server closed it"))
         check.assertEqual(event, ("reconnect", None))
+        waiting = asyncio.create_task((await ergon.submit("sleep", "60s")).wait())
+        check.assertEqual(await ergon.call("server.ping"), "pong")
+        await asyncio.to_thread(ask_stage, "stop")
+        check.assertEqual(await said.next(URL), ("drained", "the server is shutting down"))
+        waiting.cancel()
+        await asyncio.to_thread(ask_stage, "restart")
+        while (event := await said.next(URL))[0] != "reconnect":
+            pass
         check.assertEqual(await ergon.call("server.ping"), "pong")
     check.assertEqual(await said.next(URL), ("disconnect", "the client closed it"))
     lines = [(level, text.split(URL)[0]) for level, text in said.lines]

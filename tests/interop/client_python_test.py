@@ -60,7 +60,10 @@ class Python(clients.Clients, unittest.TestCase):
         servers = [clients.Server(listen=("unix://" + path,))]
         self.addCleanup(lambda: servers[-1].discard())
 
-        def act(_):
+        def act(what):
+            if what == "stop":
+                servers[-1].process.terminate()
+                return
             servers[-1].process.kill()
             servers[-1].process.wait()
             servers[-1].discard()

@@ -206,6 +206,8 @@ class Session:
             case [2, str() as method, list() as params]:
                 if method == "server.closing":
                     self._closing = ": ".join(map(str, params))
+                    if params[:1] == ["DRAINING"]:
+                        self.drain(": ".join(map(str, params[1:])))
                 asyncio.get_running_loop().call_soon(self._on_notification, self, method, params)  # what it raises is not ours
             case _:
                 raise ValueError(f"{repr(message)[:80]} is no message")

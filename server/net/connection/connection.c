@@ -331,6 +331,8 @@ static void end_of_input(struct connection *c, bool peer_eof)
     bool owes = c->in_flight + c->polls > 0;
 
     c->peer_eof = peer_eof;
+    if (!peer_eof)
+        conn_say_closing(c, ERGON_E_DRAINING, "the server is shutting down");
     if (peer_eof && (owes || c->mode.fin_ends) && peer_left(c, true))
         conn_enter(c, CONN_CLOSED, "peer has left");
     else
