@@ -2,6 +2,7 @@
 while it runs."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -282,6 +283,17 @@ class Workers(unittest.TestCase):
         self.assertIn([0], [data for event, _, data in events if event == "partial"])
         self.assertEqual(self.client.call("steps"), [None, 1, None, False])
         self.assertEqual(self.client.call("nested", 5), 20)
+
+    def test_a_failure_brings_its_traceback(self):
+        self.start()
+        task = self.submit("fail", "NO_SPACE")
+        self.ended(task)
+        attempt, = self.client.call("task.get", task, {"attempts": True})["attempts"]
+        self.assertEqual((attempt["name"], attempt["host"], attempt["outcome"]), ("n0", socket.gethostname(), "failed"))
+        self.assertEqual(attempt["error"], "NO_SPACE: attempt 1")
+        self.assertRegex(attempt["traceback"], r'\ATraceback .*\n  File ".*", line \d+, in fail\n'
+                         r'(    .*\n)+ergon_client.errors.RemoteError: NO_SPACE: attempt 1\n\Z')
+        self.assertEqual(self.client.call("worker.list")["workers"][0]["host"], socket.gethostname())
 
     def test_failures(self):
         self.start()
