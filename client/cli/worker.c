@@ -34,6 +34,7 @@ struct serve_options {
     struct option_list methods;
     const char *name, *version, *input, *output, *on_lost;
     uint64_t slots, share, grace_ns, lease_ns, message;
+    bool secret, no_secret;
 };
 
 static const struct option_spec SERVE_OPTIONS[] = {
@@ -59,6 +60,10 @@ static const struct option_spec SERVE_OPTIONS[] = {
      offsetof(struct serve_options, version)},
     {0, "share", "N", "all workers of this version get N percent of the tasks at most; 100",
      OPTION_NUMBER, offsetof(struct serve_options, share)},
+    {0, "secret", NULL, "nobody is shown the parameters of these methods", OPTION_FLAG,
+     offsetof(struct serve_options, secret)},
+    {0, "no-secret", NULL, "takes back what an earlier --secret said", OPTION_FLAG,
+     offsetof(struct serve_options, no_secret)},
     {0},
 };
 
@@ -124,6 +129,13 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
         complain("option --slots: there are at most %d", SLOTS_MAX);
         return STATUS_USAGE;
     }
+    if (o->secret && o->no_secret) {
+        complain("--secret or --no-secret, not both");
+        return STATUS_USAGE;
+    }
+    plan->secrecy = o->secret      ? ERGON_SECRECY_SECRET
+                    : o->no_secret ? ERGON_SECRECY_OPEN
+                                   : ERGON_SECRECY_UNSAID;
     plan->finish = finish;
     plan->slots = (uint32_t)o->slots;
     plan->methods = o->methods.at;

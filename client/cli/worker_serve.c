@@ -205,6 +205,7 @@ static void enlist(struct worker *w)
                                            .name = w->plan->name,
                                            .version = w->plan->version,
                                            .host = w->plan->host,
+                                           .secrecy = w->plan->secrecy,
                                            .share = w->plan->share,
                                            .context = true,
                                            .lease_ms = w->plan->lease_ms,

@@ -14,6 +14,8 @@
 #include "client/cli/cli.h"
 #include "client/cli/worker_form.h"
 
+#include <ergon/client_workers.h>
+
 /* Borrowed. */
 struct worker_plan {
     const char *const *methods;
@@ -23,6 +25,7 @@ struct worker_plan {
     const char *host;    /* where the command runs; NULL: not known */
     const char *version; /* of the command; NULL: not said */
     uint32_t share;      /* percent that this version gets at most; 0: all */
+    enum ergon_secrecy secrecy;
     uint64_t lease_ms;
     uint32_t request_max, result_max; /* bytes of a message */
     enum input_form input;

@@ -12,6 +12,13 @@
 extern "C" {
 #endif
 
+/* Are the parameters of a worker's methods secret?  The server remembers it with their queues. */
+enum ergon_secrecy {
+    ERGON_SECRECY_UNSAID, /* as it was said before */
+    ERGON_SECRECY_SECRET, /* nobody is shown them, and no search finds them */
+    ERGON_SECRECY_OPEN
+};
+
 /* Zero, or NULL, means the server's default.  One whose `size` is 0 makes a request that is refused
  * (INVALID). */
 struct ergon_worker_options {
@@ -27,6 +34,7 @@ struct ergon_worker_options {
      */
     uint64_t message;
     const char *host; /* where it works, at most 64 bytes; NULL: the address that it comes from */
+    enum ergon_secrecy secrecy; /* of all its methods */
 };
 
 /* worker.register: this connection offers these methods. */

@@ -104,8 +104,9 @@ class Registration(WorkerTest):
         self.assertEqual(self.registration, [["a", "b"], {"slots": 3, "name": "mine", "host": os.uname().nodename, "context": True, "lease": 20000, "message": 32 << 20}])
         eventually(lambda: "serves a and others as w1, 3 at a time" in self.said(), "it says so")
 
-    def test_it_says_its_version_and_the_share_of_that(self):
-        for flags, said in ((("--version", "2"), {"version": "2"}), (("--version=2", "--share", "5"), {"version": "2", "share": 5})):
+    def test_it_says_its_version_the_share_of_that_and_what_is_secret(self):
+        for flags, said in ((("--version", "2"), {"version": "2"}), (("--version=2", "--share", "5"), {"version": "2", "share": 5}),
+                            (("--secret",), {"secret": True}), (("--no-secret",), {"secret": False})):
             self.worker(*flags, "--name", "mine", "--", "true")
             wanted = {"name": "mine", "host": os.uname().nodename, "slots": 1, "context": True, "message": 32 << 20, **said}
             self.assertEqual(self.registration, [["m"], wanted])

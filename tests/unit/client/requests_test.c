@@ -103,12 +103,16 @@ TEST(workers_register_and_are_listed)
                                      .context = true,
                                      .lease_ms = 5,
                                      .message = 4096,
-                                     .host = "h"};
+                                     .host = "h",
+                                     .secrecy = ERGON_SECRECY_SECRET};
     struct ergon_worker_filter f = {.size = sizeof f, .method = "a", .limit = 3, .cursor = "c"};
     const struct ergon_answer *answer;
     expect(ergon_request_worker_register(methods, 2, &o), "worker.register",
            "[[\"a\",\"b\"],{\"slots\":4,\"name\":\"n\",\"version\":\"v\",\"share\":10,"
-           "\"context\":true,\"lease\":5,\"message\":4096,\"host\":\"h\"}]");
+           "\"context\":true,\"lease\":5,\"message\":4096,\"host\":\"h\",\"secret\":true}]");
+    o = (struct ergon_worker_options){.size = sizeof o, .secrecy = ERGON_SECRECY_OPEN};
+    expect(ergon_request_worker_register(methods, 1, &o), "worker.register",
+           "[[\"a\"],{\"secret\":false}]");
     expect(ergon_request_worker_register(methods, 1, NULL), "worker.register", "[[\"a\"],{}]");
     expect(ergon_request_worker_quiet("w1"), "worker.quiet", "[\"w1\"]");
     expect(ergon_request_worker_quiet(NULL), "worker.quiet", "[]");
