@@ -344,6 +344,43 @@ def _(server):
     server.main.call("task.forget", made["id"])
 
 
+@row("task.get", "parameters of 16 MiB, whole")
+def _(server):
+    made = server.main.call("task.submit", "echo", ["x" * (MESSAGE - 1000)], {**FAR})
+    yield
+    server.main.call("task.get", made["id"], {"params": True, "params_text": True})
+    yield
+    server.main.call("task.cancel", made["id"])
+
+
+def with_parameters(server):
+    """The newest, each with more than is shown."""
+    have("parameters", lambda: server.main.call("task.submit_many", [["echo", ["y" * 500] * 10, FAR]] * 1000))
+
+
+@row("task.list", "1000 with parameters as texts, cut at 4 KiB", PAGE_BAR_US)
+def _(server):
+    with_parameters(server)
+    yield
+    server.main.call("task.list", {"limit": 1000, "params_text": True})
+
+
+@row("task.list", "a text that 10,000 tasks do not contain", PAGE_BAR_US)
+def _(server):
+    with_parameters(server)
+    yield
+    server.main.call("task.list", {"limit": 1000, "contains": "nowhere"})
+
+
+@row("task.list", "a number that an array of 16 M elements does not contain", PAGE_BAR_US)
+def _(server):
+    made = server.main.call("task.submit", "echo", [[0] * (MESSAGE - 1000)], FAR)
+    yield
+    server.main.call("task.list", {"limit": 1, "contains": "12345"})
+    yield
+    server.main.call("task.cancel", made["id"])
+
+
 @row("task.get", "a history of 100 events", PAGE_BAR_US)
 def _(server):
     made = server.main.call("task.submit", "progress", [200, 0], {"durable": "none", "keep": "1m"})
