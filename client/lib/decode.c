@@ -176,8 +176,13 @@ bool ergon_next_task(struct ergon_raw answer, size_t *at, struct ergon_task_show
 
 #define EVENT(kind, key, member) FIELD(struct ergon_event, kind, key, member)
 const struct decode_field DECODE_EVENT[] = {
-    EVENT(DECODE_NUMBER, "seq", seq),         EVENT(DECODE_NUMBER, "at", at),
-    EVENT(DECODE_NUMBER, "attempt", attempt), EVENT(DECODE_TEXT, "event", name),
-    EVENT(DECODE_TEXT, "reason", reason),     EVENT(DECODE_TEXT, "text", text),
-    EVENT(DECODE_RAW, "data", data),          {0},
+    EVENT(DECODE_NUMBER, "seq", seq),
+    EVENT(DECODE_NUMBER, "at", at),
+    EVENT(DECODE_NUMBER, "attempt", attempt),
+    EVENT(DECODE_TEXT, "event", name),
+    EVENT(DECODE_TEXT, "reason", reason),
+    EVENT(DECODE_TEXT, "text", text),
+    EVENT(DECODE_RAW, "data", data),
+    EVENT(DECODE_RAW, "traceback", traceback),
+    {0},
 };

@@ -172,8 +172,8 @@ ERGON_API struct ergon_request *ergon_request_audit(void); /* server.audit */
 
 /* ---- following a task ---- */
 
-/* What happened to a task. Points in time are Unix milliseconds.  `data` is valid during the
- * callback. */
+/* What happened to a task. Points in time are Unix milliseconds.  `data` and `traceback` are valid
+ * during the callback. */
 struct ergon_event {
     uint64_t seq;          /* from 1 */
     uint64_t missed;       /* events before this one that the server does not remember */
@@ -183,6 +183,8 @@ struct ergon_event {
     char reason[24];       /* of "waiting" and "delayed", else "" */
     char text[1024];       /* for people; may be "" */
     struct ergon_raw data; /* what the handler gave out; one value, or empty */
+    /* Of "attempt_failed" and "timed_out": one str, lines for people; empty: none, or hidden. */
+    struct ergon_raw traceback;
 };
 
 /* False ends the watch. */

@@ -42,7 +42,8 @@ static uint64_t number_of(struct span params, const char *key)
 
 static void pack_event(struct pack *p, uint64_t seq, bool last)
 {
-    pack_map(p, 4);
+    pack_map(p, 5);
+    pack_key_str(p, "traceback", "in f");
     pack_key_uint(p, "seq", seq);
     pack_key_uint(p, "at", 1000 + seq);
     pack_key_str(p, "event", last ? "done" : "progress");
@@ -119,6 +120,7 @@ static bool on_event(void *arg, const struct ergon_event *event)
     struct watcher *w = arg;
     assert_int_equal(event->seq, w->expected++);
     assert_int_equal(event->at, 1000 + event->seq);
+    assert_int_equal(event->traceback.len, 5); /* a str, with its head */
     w->events++;
     w->missed += event->missed;
     if (event->seq == w->free_at)

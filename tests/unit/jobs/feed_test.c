@@ -99,6 +99,26 @@ FEED_TEST(an_event_says_whose_it_is_and_what_was_said)
     stage_holds(said, "-5', 'gap': nil, 'missed': 0}");
 }
 
+FEED_TEST(a_failure_has_its_traceback_while_the_task_is_there_for_those_who_may_see_it)
+{
+    struct feed_cursor from = here(w);
+    uint64_t id = jobs_world_submit(w, &WORK(.retries = 1));
+    jobs_world_settle(w);
+    world_fail_traced(world_run_of(w, id), "BAD", "one", span_text("trace 1"));
+    jobs_world_pass(w, AO_S(2));
+    world_fail_traced(world_run_of(w, id), "BAD", "two", span_text("trace 2"));
+    jobs_world_settle(w);
+    const char *said = given(w, read_from(w, from));
+    stage_holds(said, "'text': 'BAD: one', 'traceback': 'trace 1'}");
+    stage_holds(said, "'text': 'BAD: two', 'traceback': 'trace 2'}");
+    struct operation *op = read_from(w, from);
+    op->rights = rights_new(
+        &(struct rights_options){.name = "token:ada", .tenant = "", .methods = "task.events"});
+    stage_holds(given(w, op), "'text': 'BAD: one', 'traceback': nil}");
+    world_give(w, world_about(w, &operation_task_forget, id));
+    stage_holds(given(w, read_from(w, from)), "'text': 'BAD: one', 'traceback': nil}");
+}
+
 FEED_TEST(what_handlers_say_meanwhile_is_not_in_it)
 {
     uint64_t id = stage_submit(w);
