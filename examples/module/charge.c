@@ -26,15 +26,14 @@ static int charge_once(const char *order, uint32_t attempt)
  * before. */
 static void charge(struct ergon_task *task)
 {
-    struct ergon_reader r;
     struct ergon_bytes name;
     uint64_t pause; /* ns */
     char order[64];
 
-    if (ergon_params_open(task, &r) != 2 || !ergon_read_bytes(&r, &name) ||
-        name.len >= sizeof order || memchr(name.at, '/', name.len) ||
-        !ergon_read_duration(&r, &pause)) {
-        ergon_fail(task, "BAD_PARAMS", "charge takes an order and a pause");
+    if (!ergon_params(task, "st", &name, &pause))
+        return;
+    if (name.len >= sizeof order || memchr(name.at, '/', name.len)) {
+        ergon_fail(task, "BAD_PARAMS", "an order has up to 63 characters, and no /");
         return;
     }
     memcpy(order, name.at, name.len);
@@ -45,12 +44,12 @@ static void charge(struct ergon_task *task)
         return;
     }
     if (done == DONE_BEFORE) {
-        ergon_result_str(task, "was charged", strlen("was charged"));
+        ergon_result(task, "s", "was charged");
         return;
     }
     for (uint64_t slept = 0; slept < pause && !ergon_cancelled(task); slept += AO_MS(10))
         usleep(10000);
-    ergon_result_str(task, "charged", strlen("charged"));
+    ergon_result(task, "s", "charged");
 }
 
 static const struct ergon_handler handler = {.size = sizeof handler,

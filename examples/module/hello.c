@@ -3,17 +3,14 @@
 /* [name]: greets; without a name, the world. */
 static void hello(struct ergon_task *task)
 {
-    struct ergon_reader r;
     struct ergon_bytes name = {.at = (const uint8_t *)"world", .len = 5};
-
-    if (ergon_params_open(task, &r) > 0 && !ergon_read_bytes(&r, &name)) {
-        ergon_fail(task, "BAD_PARAMS", "hello takes a name, a string");
-        return;
-    }
     char text[100];
-    int len = snprintf(text, sizeof text, "hello, %.*s", name.len < 80 ? (int)name.len : 80,
-                       (const char *)name.at);
-    ergon_result_str(task, text, (size_t)len);
+
+    if (!ergon_params(task, "|s", &name))
+        return;
+    snprintf(text, sizeof text, "hello, %.*s", name.len < 80 ? (int)name.len : 80,
+             (const char *)name.at);
+    ergon_result(task, "s", text);
 }
 
 static const struct ergon_handler handler = {.size = sizeof handler,

@@ -43,26 +43,15 @@ static struct ao_sem_remote *shared(struct ergon_task *task)
     return there ? there : make(task);
 }
 
-static bool take_params(struct ergon_task *task, struct work_state *s)
-{
-    struct ergon_reader r;
-    struct ergon_bytes number;
-    uint32_t count = ergon_params_open(task, &r);
-
-    s->duration = AO_S(2);
-    return count >= 1 && ergon_read_any(&r, &number) &&
-           (count == 1 || (count == 2 && ergon_read_duration(&r, &s->duration)));
-}
-
 static enum ao_verdict work(struct ao *self, struct ergon_task *task, void *state)
 {
     struct work_state *s = state;
+    struct ergon_bytes number;
 
     AO_BEGIN(&s->seq);
-    if (!take_params(task, s)) {
-        ergon_fail(task, "BAD_PARAMS", "permits.work takes [number, duration]");
+    s->duration = AO_S(2);
+    if (!ergon_params(task, "a|t", &number, &s->duration))
         return AO_DONE;
-    }
     if (!shared(task)) {
         ergon_fail(task, "MEMORY", "no memory for the semaphore");
         return AO_DONE;
@@ -74,7 +63,7 @@ static enum ao_verdict work(struct ao *self, struct ergon_task *task, void *stat
         return AO_DONE;
     }
     s->working = true;
-    ergon_result_int(task, atomic_fetch_add(&at_work, 1) + 1);
+    ergon_result(task, "i", atomic_fetch_add(&at_work, 1) + 1);
     AO_SLEEP(self, &s->seq, s->duration);
     AO_END(&s->seq);
 }
@@ -94,14 +83,11 @@ static void end_work(struct ergon_task *task, void *state)
  * even if one permit is free meanwhile. */
 static void work_alone(struct ergon_task *task)
 {
-    struct ergon_reader r;
     struct timespec t;
     uint64_t ns;
 
-    if (ergon_params_open(task, &r) != 1 || !ergon_read_duration(&r, &ns)) {
-        ergon_fail(task, "BAD_PARAMS", "permits.alone takes [duration]");
+    if (!ergon_params(task, "t", &ns))
         return;
-    }
     if (!shared(task)) {
         ergon_fail(task, "MEMORY", "no memory for the semaphore");
         return;
@@ -111,7 +97,7 @@ static void work_alone(struct ergon_task *task)
         ergon_fail(task, NULL, "got no permits");
         return;
     }
-    ergon_result_int(task, atomic_fetch_add(&at_work, 1) + 1);
+    ergon_result(task, "i", atomic_fetch_add(&at_work, 1) + 1);
     t = (struct timespec){.tv_sec = (time_t)(ns / AO_S(1)), .tv_nsec = (long)(ns % AO_S(1))};
     nanosleep(&t, NULL);
     atomic_fetch_sub(&at_work, 1);

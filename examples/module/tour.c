@@ -1,5 +1,5 @@
 /* A tour of what handlers can do: one that sleeps, one that makes two calls at once, one that burns
- * processor time, one that packs its result, one that calls others and waits. */
+ * processor time, one that answers a map, one that calls others and waits. */
 #include <stdlib.h>
 
 #include <ergon/handler.h>
@@ -23,11 +23,10 @@ static bool note(struct countdown_state *s)
 
 static bool begin_countdown(struct ergon_task *task, struct countdown_state *s)
 {
-    struct ergon_reader r;
-
-    if (ergon_params_open(task, &r) != 2 || !ergon_read_int(&r, &s->left) || s->left < 0 ||
-        s->left > 1000 || !ergon_read_duration(&r, &s->pause)) {
-        ergon_fail(task, "BAD_PARAMS", "tour.countdown takes [from: 0 to 1000, pause: duration]");
+    if (!ergon_params(task, "it", &s->left, &s->pause))
+        return false;
+    if (s->left < 0 || s->left > 1000) {
+        ergon_fail(task, "BAD_PARAMS", "parameter 1 of tour.countdown must be 0 to 1000");
         return false;
     }
     s->size = 5 * ((size_t)s->left + 1) + 1;
@@ -72,15 +71,16 @@ struct both_state {
     struct ergon_call *first, *second;
 };
 
-/* The next parameter, [method, params], as a call that is on its way. */
-static struct ergon_call *start_call(struct ergon_task *task, struct ergon_reader *r)
+/* [method, params] as a call that is on its way. */
+static struct ergon_call *start_call(struct ergon_task *task, struct ergon_bytes wanted)
 {
+    struct ergon_reader r = ergon_reader_of(wanted);
     struct ergon_bytes method, params;
     char name[65];
     uint32_t count;
 
-    if (!ergon_read_array(r, &count) || count != 2 || !ergon_read_bytes(r, &method) ||
-        method.len >= sizeof name || !ergon_read_any(r, &params)) {
+    if (!ergon_read_array(&r, &count) || count != 2 || !ergon_read_bytes(&r, &method) ||
+        method.len >= sizeof name || !ergon_read_any(&r, &params)) {
         ergon_fail(task, "BAD_PARAMS", "tour.both takes [[method, params], [method, params]]");
         return NULL;
     }
@@ -94,11 +94,12 @@ static struct ergon_call *start_call(struct ergon_task *task, struct ergon_reade
 
 static bool start_both(struct ergon_task *task, struct both_state *s)
 {
-    struct ergon_reader r;
+    struct ergon_bytes first, second;
 
-    ergon_params_open(task, &r);
-    s->first = start_call(task, &r);
-    s->second = s->first ? start_call(task, &r) : NULL;
+    if (!ergon_params(task, "ll", &first, &second))
+        return false;
+    s->first = start_call(task, first);
+    s->second = s->first ? start_call(task, second) : NULL;
     return s->second != NULL;
 }
 
@@ -146,14 +147,10 @@ static bool is_prime(uint64_t n)
 /* [limit]: how many primes there are up to it. */
 static void primes(struct ergon_task *task)
 {
-    struct ergon_reader r;
-    uint64_t limit;
-    int64_t found = 0;
+    uint64_t limit, found = 0;
 
-    if (ergon_params_open(task, &r) != 1 || !ergon_read_uint(&r, &limit)) {
-        ergon_fail(task, "BAD_PARAMS", "tour.primes takes one whole number");
+    if (!ergon_params(task, "u", &limit))
         return;
-    }
     for (uint64_t n = 2; n <= limit; n++) {
         found += is_prime(n);
         if (n % PRIMES_LOOK != 0)
@@ -167,40 +164,26 @@ static void primes(struct ergon_task *task)
         }
         ergon_progress(task, n, limit, NULL);
     }
-    ergon_result_int(task, found);
+    ergon_result(task, "u", found);
 }
 
-/* --- tour.count: stepped, packs its result with msgpack-c --- */
-
-static void pack_number(msgpack_packer *to, const char *name, size_t value)
-{
-    msgpack_pack_str_with_body(to, name, strlen(name));
-    msgpack_pack_uint64(to, value);
-}
+/* --- tour.count: stepped, its result is a map --- */
 
 /* [text]: its bytes, words and lines. */
 static enum ao_verdict count(struct ao *self, struct ergon_task *task, void *state)
 {
-    struct ergon_reader r;
     struct ergon_bytes text;
     size_t words = 0, lines = 0;
-    msgpack_packer packer;
 
     (void)self;
     (void)state;
-    if (ergon_params_open(task, &r) != 1 || !ergon_read_bytes(&r, &text)) {
-        ergon_fail(task, "BAD_PARAMS", "tour.count takes one text");
+    if (!ergon_params(task, "b", &text))
         return AO_DONE;
-    }
     for (size_t i = 0; i < text.len; i++) {
         lines += text.at[i] == '\n';
         words += text.at[i] > ' ' && (i == 0 || text.at[i - 1] <= ' ');
     }
-    msgpack_packer_init(&packer, task, ergon_result_write);
-    msgpack_pack_map(&packer, 3);
-    pack_number(&packer, "bytes", text.len);
-    pack_number(&packer, "words", words);
-    pack_number(&packer, "lines", lines);
+    ergon_result(task, "{sususu}", "bytes", text.len, "words", words, "lines", lines);
     return AO_DONE;
 }
 
@@ -209,16 +192,13 @@ static enum ao_verdict count(struct ao *self, struct ergon_task *task, void *sta
 /* [bytes]: the first eight digits of their SHA-256. */
 static void fingerprint(struct ergon_task *task)
 {
-    struct ergon_reader r;
     struct ergon_bytes bytes, hex;
     struct ergon_outcome out;
     msgpack_sbuffer params;
     msgpack_packer packer;
 
-    if (ergon_params_open(task, &r) != 1 || !ergon_read_bytes(&r, &bytes)) {
-        ergon_fail(task, "BAD_PARAMS", "tour.fingerprint takes bytes");
+    if (!ergon_params(task, "b", &bytes))
         return;
-    }
     msgpack_sbuffer_init(&params);
     msgpack_packer_init(&packer, &params, msgpack_sbuffer_write);
     msgpack_pack_array(&packer, 3);
@@ -228,7 +208,7 @@ static void fingerprint(struct ergon_task *task)
     ergon_call(task, "hash", (struct ergon_bytes){(uint8_t *)params.data, params.size}, &out);
     msgpack_sbuffer_destroy(&params);
 
-    struct ergon_reader result = {.at = out.result.at, .end = out.result.at + out.result.len};
+    struct ergon_reader result = ergon_reader_of(out.result);
     if (!out.ok)
         ergon_fail(task, out.code, out.text);
     else if (ergon_read_bytes(&result, &hex) && hex.len >= 8)

@@ -6,14 +6,10 @@
 /* [order] */
 static void charge(struct ergon_task *task)
 {
-    struct ergon_reader r;
     uint64_t order;
 
-    if (ergon_params_open(task, &r) != 1 || !ergon_read_uint(&r, &order)) {
-        ergon_fail(task, "BAD_PARAMS", "charge takes an order");
-        return;
-    }
-    bank_charge(order);
+    if (ergon_params(task, "u", &order))
+        bank_charge(order);
 }
 
 static const struct ergon_handler handler = {.size = sizeof handler,

@@ -411,4 +411,7 @@ static inline bool ergon_traceparent(struct ergon_task *task, char buf[ERGON_TRA
 }
 #endif
 
+/* Behind ergon_params(), which it has a macro for. */
+#include <ergon/params.h>
+
 #endif

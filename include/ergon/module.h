@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 3 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 4 };
 
 enum {
     ERGON_TASK_ID_SIZE = 33, /* bytes of the text, with the terminator */
@@ -97,6 +97,20 @@ struct ergon_call; /* a nested call of a stepped handler in flight; see ergon_ca
 struct ergon_reader {
     const uint8_t *at;
     const uint8_t *end;
+};
+
+/* A variable of the handler that a parameter goes to, and its size in bytes. */
+struct ergon_param {
+    void *to;
+    size_t size;
+};
+
+/* One value of a result; its letter says which member counts (B: i). */
+union ergon_value {
+    int64_t i;
+    uint64_t u;
+    double d;
+    struct ergon_bytes b; /* of `s` without `at`: nil */
 };
 
 /* The host functions.  Append only: `size` tells a module how many there are. */
@@ -221,6 +235,13 @@ struct ergon_host {
      * of others; nested calls inherit it anyway.  ERGON_TRACEPARENT_SIZE bytes.  False: it belongs
      * to none, and the text is empty. */
     bool (*traceparent)(struct ergon_task *task, char *buf);
+
+    /* --- Parameters and results by letters (since 1.4): ergon_params() and ergon_result() of
+     * <ergon/params.h>, which has the letters, checks them, and says when they return false. --- */
+    bool (*take_params)(struct ergon_task *task, const char *letters, const struct ergon_param *to,
+                        uint32_t count);
+    bool (*result_values)(struct ergon_task *task, const char *letters,
+                          const union ergon_value *values, uint32_t count);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

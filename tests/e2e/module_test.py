@@ -3,6 +3,7 @@ called, and refused when something is wrong with them."""
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -118,7 +119,15 @@ static ao_verdict nap(ao *self, ergon_task *task, void *state)
 static void greet(ergon_task *task)
 {
     std::string text = "hello from C++";
-    ergon_result_str(task, text.data(), text.size());
+    ergon_bytes name{};
+    int32_t times = 1;
+
+    if (!ergon_params(task, "|si", &name, &times))
+        return;
+    if (name.len == 0)
+        ergon_result(task, "s", text.c_str());
+    else
+        ergon_result(task, "[sidB]", name, times, 0.5, times > 1);
 }
 
 ERGON_MODULE(plus_module, "plus", "1.0")
@@ -149,6 +158,60 @@ ERGON_MODULE(plus_module, "plus", "1.0")
     def test_it_is_loaded_and_called(self):
         self.assertEqual(self.client.call("plus.nap"), 4)
         self.assertEqual(self.client.call("plus.greet"), "hello from C++")
+        self.assertEqual(self.client.call("plus.greet", "Ada", 2), ["Ada", 2, 0.5, True])
+        with self.refused("BAD_PARAMS") as caught:
+            self.client.call("plus.greet", "Ada", 2**40)
+        self.assertEqual(caught.exception.value,
+                         "BAD_PARAMS: parameter 2 of plus.greet must be an integer from -2147483648 to 2147483647")
+
+
+class Letters(unittest.TestCase):
+    """What ergon_params() and ergon_result() do not take is an error of the compiler, in C and C++."""
+    TEXT = """
+#include <ergon/handler.h>
+void uses(struct ergon_task *task);
+void uses(struct ergon_task *task)
+{
+    int64_t n = 0; uint64_t u = 0; int32_t k = 0; double d = 0; bool b = false;
+    struct ergon_bytes s = {0, 0};
+    const char *text = "text";
+    (void)n, (void)u, (void)k, (void)d, (void)b, (void)s, (void)text;
+    (void)%s;
+}
+"""
+    FIT = ('ergon_params(task, "")', 'ergon_params(task)', 'ergon_params(task, "iuidB", &n, &u, &k, &d, &b)',
+           'ergon_params(task, "i|tz", &k, &u, &u)', 'ergon_params(task, "|sbalmsba", &s, &s, &s, &s, &s, &s, &s, &s)',
+           'ergon_result(task, "n")', 'ergon_result(task, "[]")', 'ergon_result(task, "{}")', 'ergon_result(task, "B", n > 0)',
+           'ergon_result(task, "[iudBss]", n, u, d, b, text, s)', 'ergon_result(task, "{sasb}", "k", s, text, s)',
+           'ergon_result(task, "{sisisisu}", "a", 1, "b", k, "c", n, "d", sizeof n)')
+    DO_NOT = ('ergon_params(task, "i", &u)', 'ergon_params(task, "i", n)', 'ergon_params(task, "i", (const int64_t *)&n)',
+              'ergon_params(task, "ib", &n, &n)', 'ergon_params(task, "i|b", &n, &n)', 'ergon_params(task, "i|b", &n)',
+              'ergon_params(task, "i", &n, &s)', 'ergon_params(task, "ix", &n, &n)', 'ergon_params(task, "i||i", &n, &n)',
+              'ergon_params(task, text, &n)', 'ergon_result(task, "i", d)', 'ergon_result(task, "s", n)', 'ergon_result(task, "u", n)',
+              'ergon_result(task, "d", n)', 'ergon_result(task, "ii", n, n)', 'ergon_result(task, "[i", n)',
+              'ergon_result(task, "[i}", n)', 'ergon_result(task, "{i}", n)', 'ergon_result(task, "i")', 'ergon_result(task, "n", n)',
+              'ergon_result(task, "b", &s)')
+
+    def compilers(self):
+        yield "cc", "-x", "c", "-std=c11", "-O0"
+        yield "c++", "-x", "c++", "-std=c++17"
+        if shutil.which("clang"):
+            yield "clang", "-x", "c", "-std=c11", "-O0"
+        if shutil.which("clang++"):
+            yield "clang++", "-x", "c++", "-std=c++17"
+
+    def error(self, compiler, use):
+        done = subprocess.run([*compiler, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *cflags(), "-"], input=self.TEXT % use,
+                              capture_output=True, text=True, timeout=LIMIT)
+        return done.stderr if done.returncode else ""
+
+    def test_what_fits_compiles_without_a_warning_and_else_does_not(self):
+        for compiler in self.compilers():
+            for use in self.FIT:
+                self.assertEqual(self.error(compiler, use), "", (compiler, use))
+            for use in self.DO_NOT:
+                self.assertIn("error: ", self.error(compiler, use), (compiler, use))
+        self.assertIn("this pointer does not fit its letter: &u", self.error(("cc", "-x", "c"), 'ergon_params(task, "i", &u)'))
 
 
 class Worker(ServerTest):

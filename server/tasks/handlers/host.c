@@ -1,6 +1,8 @@
 #include "server/tasks/handlers/host.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include <ergon/ao_api.h>
@@ -339,6 +341,270 @@ static void host_fill_results(struct ergon_host *to)
     to->fail = host_fail;
 }
 
+/* --- Parameters and results by letters; <ergon/params.h> has them --- */
+
+enum { EXPECTED_MAX = 80, REFUSAL_MAX = 240 };
+
+static void refuse_params(struct ergon_task *task, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void refuse_params(struct ergon_task *task, const char *format, ...)
+{
+    char text[REFUSAL_MAX];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    host_fail(task, error_name(ERGON_E_BAD_PARAMS), text);
+}
+
+/* What a letter wants, for people. */
+static void put_expected(char letter, size_t size, char *buf)
+{
+    const char *text = letter == 'd'   ? "a number"
+                       : letter == 'B' ? "true or false"
+                       : letter == 's' ? "text"
+                       : letter == 'b' ? "bytes or text"
+                       : letter == 't' ? "a duration (\"250ms\", or milliseconds)"
+                       : letter == 'z' ? "a size (\"64k\", or bytes)"
+                       : letter == 'l' ? "an array"
+                       : letter == 'm' ? "a map"
+                                       : "a value";
+
+    if (letter == 'i' && size == sizeof(int32_t))
+        text = "an integer from -2147483648 to 2147483647";
+    else if (letter == 'i')
+        text = "an integer from -9223372036854775808 to 9223372036854775807";
+    else if (letter == 'u' && size == sizeof(uint32_t))
+        text = "an integer from 0 to 4294967295";
+    else if (letter == 'u')
+        text = "an integer from 0 to 18446744073709551615";
+    snprintf(buf, EXPECTED_MAX, "%s", text);
+}
+
+/* What the next value is, for people. */
+static const char *kind_of(const struct reader *r)
+{
+    uint8_t head = *r->at;
+
+    if (head <= 0x7f || head >= 0xe0 || (head >= 0xcc && head <= 0xd3))
+        return "an integer";
+    if (head <= 0x8f || head >= 0xde)
+        return "a map";
+    if (head <= 0x9f || head >= 0xdc)
+        return "an array";
+    if (head <= 0xbf || head >= 0xd9)
+        return "text";
+    if (head == 0xc0)
+        return "nil";
+    if (head <= 0xc3)
+        return head == 0xc2 ? "false" : "true";
+    if (head <= 0xc6)
+        return "bytes";
+    return head == 0xca || head == 0xcb ? "a number with a fraction" : "an extension";
+}
+
+static bool take_int(struct reader *r, const struct ergon_param *to)
+{
+    int64_t v;
+
+    if (!read_int(r, &v) || (to->size == sizeof(int32_t) && v != (int32_t)v))
+        return false;
+    if (to->size == sizeof(int32_t))
+        *(int32_t *)to->to = (int32_t)v;
+    else
+        *(int64_t *)to->to = v;
+    return true;
+}
+
+static bool take_uint(struct reader *r, const struct ergon_param *to)
+{
+    uint64_t v;
+
+    if (!read_uint(r, &v) || (to->size == sizeof(uint32_t) && v > UINT32_MAX))
+        return false;
+    if (to->size == sizeof(uint32_t))
+        *(uint32_t *)to->to = (uint32_t)v;
+    else
+        *(uint64_t *)to->to = v;
+    return true;
+}
+
+static bool take_size(struct reader *r, const struct ergon_param *to)
+{
+    struct ergon_reader out = {.at = r->at, .end = r->end};
+    bool read = host_read_size(&out, to->to);
+
+    r->at = out.at;
+    return read;
+}
+
+/* Does the next value have the shape that the letter wants of bytes? */
+static bool is_shaped(const struct reader *r, char letter)
+{
+    const char *kind = kind_of(r);
+    bool text = strcmp(kind, "text") == 0;
+
+    return letter == 's'   ? text
+           : letter == 'b' ? text || strcmp(kind, "bytes") == 0
+           : letter == 'l' ? strcmp(kind, "an array") == 0
+           : letter == 'm' ? strcmp(kind, "a map") == 0
+                           : letter == 'a';
+}
+
+static bool take_bytes(struct reader *r, char letter, const struct ergon_param *to)
+{
+    struct span v;
+
+    if (!is_shaped(r, letter))
+        return false;
+    if (!(letter == 's' || letter == 'b' ? read_text(r, &v) : read_any(r, &v)))
+        return false;
+    *(struct ergon_bytes *)to->to = (struct ergon_bytes){.at = v.at, .len = v.len};
+    return true;
+}
+
+static bool take(struct reader *r, char letter, const struct ergon_param *to)
+{
+    switch (letter) {
+    case 'i':
+        return take_int(r, to);
+    case 'u':
+        return take_uint(r, to);
+    case 'd':
+        return read_number(r, to->to);
+    case 'B':
+        return read_bool(r, to->to);
+    case 't':
+        return read_duration(r, to->to);
+    case 'z':
+        return take_size(r, to);
+    default:
+        return take_bytes(r, letter, to);
+    }
+}
+
+static void refuse_param(struct ergon_task *task, const struct reader *r, uint32_t number,
+                         char letter, size_t size)
+{
+    const char *method = task_of(task)->method->handler->name, *kind = kind_of(r);
+    char expected[EXPECTED_MAX];
+
+    put_expected(letter, size, expected);
+    if (((letter == 'i' || letter == 'u') && strcmp(kind, "an integer") == 0) || letter == 't' ||
+        letter == 'z')
+        refuse_params(task, "parameter %" PRIu32 " of %s must be %s", number, method, expected);
+    else
+        refuse_params(task, "parameter %" PRIu32 " of %s must be %s, not %s", number, method,
+                      letter == 'i' || letter == 'u' ? "an integer" : expected, kind);
+}
+
+static bool refuse_count(struct ergon_task *task, uint32_t given, uint32_t least, uint32_t most)
+{
+    const char *method = task_of(task)->method->handler->name;
+    bool too_few = given < least;
+    uint32_t bound = too_few ? least : most;
+
+    refuse_params(task, "%s takes %s%" PRIu32 " parameter%s, not %" PRIu32, method,
+                  least == most ? ""
+                  : too_few     ? "at least "
+                                : "at most ",
+                  bound, bound == 1 ? "" : "s", given);
+    return false;
+}
+
+static bool host_take_params(struct ergon_task *task, const char *letters,
+                             const struct ergon_param *to, uint32_t count)
+{
+    uint32_t least = (uint32_t)strcspn(letters, "|"), given;
+    struct reader r;
+
+    read_params(task_of(task)->params, &r, &given);
+    if (given < least || given > count)
+        return refuse_count(task, given, least, count);
+    for (uint32_t i = 0; i < given; i++) {
+        char letter = letters[i + (i >= least)];
+        if (i >= least && read_nil(&r))
+            continue;
+        const struct reader before = r;
+        if (take(&r, letter, &to[i]))
+            continue;
+        refuse_param(task, &before, i + 1, letter, to[i].size);
+        return false;
+    }
+    return true;
+}
+
+/* Of all of them, at most.  SIZE_MAX: one is longer than MessagePack can say. */
+static size_t room_of_values(const char *letters, const union ergon_value *values, uint32_t count)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!strchr("sba", letters[i])) {
+            size += ENC_INT_MAX;
+            continue;
+        }
+        if (values[i].b.len > UINT32_MAX - ENC_HEAD_MAX)
+            return SIZE_MAX;
+        size += (letters[i] == 'a' ? 0 : ENC_HEAD_MAX) + values[i].b.len;
+    }
+    return size;
+}
+
+static uint8_t *put_value(uint8_t *p, char letter, const union ergon_value *v)
+{
+    switch (letter) {
+    case 'i':
+        return enc_int(p, v->i);
+    case 'u':
+        return enc_uint(p, v->u);
+    case 'd':
+        return enc_double(p, v->d);
+    case 'B':
+        return enc_bool(p, v->i != 0);
+    case 's':
+        return v->b.at ? enc_str(p, span_of(v->b.at, v->b.len)) : enc_nil(p);
+    case 'b':
+        return enc_bin(p, span_of(v->b.at, v->b.len));
+    default:
+        require(letter == 'a', "a result has a letter that is none");
+        if (v->b.len > 0)
+            memcpy(p, v->b.at, v->b.len);
+        return p + v->b.len;
+    }
+}
+
+static bool host_result_values(struct ergon_task *task, const char *letters,
+                               const union ergon_value *values, uint32_t count)
+{
+    struct task *t = task_of(task);
+    char opening = *letters;
+    bool map = opening == '{', within = map || opening == '[';
+
+    if (opening == 'n')
+        return host_result_nil(task);
+    if (opening == 'a')
+        return host_result_raw(task, values->b.at, values->b.len);
+    letters += within;
+    size_t size = room_of_values(letters, values, count);
+    uint8_t *p = fits_head(t, size) ? room(t, size + (within ? ENC_HEAD_MAX : 0)) : NULL;
+    if (!p)
+        return false;
+    if (within)
+        p = map ? enc_map(p, count / 2) : enc_array(p, count);
+    for (uint32_t i = 0; i < count; i++)
+        p = put_value(p, letters[i], &values[i]);
+    return set(t, p);
+}
+
+static void host_fill_letters(struct ergon_host *to)
+{
+    to->take_params = host_take_params;
+    to->result_values = host_result_values;
+}
+
 /* --- Nested calls --- */
 
 static struct method *method_of(const struct task *t, const char *name)
@@ -547,6 +813,7 @@ static void fill(void)
     host_fill_task(&table);
     host_fill_params(&table);
     host_fill_results(&table);
+    host_fill_letters(&table);
     host_fill_calls(&table);
     host_fill_jobs(&table);
     host_fill_sems(&table);

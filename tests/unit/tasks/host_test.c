@@ -1,4 +1,5 @@
 /* The table that modules get: readers, results, failures, time, cancel. */
+#include <ergon/params.h>
 #include <ergon/wait.h>
 
 #include "proto/encoder.h"
@@ -7,6 +8,7 @@
 #include "tests/support/death.h"
 #include "tests/support/tasks_world.h"
 
+static const struct ergon_host *ergon_host; /* as a module has it */
 static void (*body)(const struct ergon_host *host, struct ergon_task *task); /* of the handler */
 
 static enum ao_verdict probe_step(struct ao *self, struct ergon_task *task, void *state)
@@ -43,6 +45,7 @@ static void on_ended(void *arg, struct call *call, struct outcome *o)
 static void run_probe(void (*run)(const struct ergon_host *, struct ergon_task *),
                       struct span params)
 {
+    ergon_host = host_table();
     body = run;
     tasks_world_init(1, 1);
     w.quiet = true;
@@ -105,6 +108,226 @@ TEST(readers)
     p = enc_str(p, span_text("x"));
     run_probe(read_all, span_of(buf, (size_t)(p - buf)));
     assert_int_equal(error, ERGON_OK);
+}
+
+/* --- By letters --- */
+
+enum { BUF = 200 };
+
+static bool taken; /* what ergon_params() answered */
+
+static void take_eight(const struct ergon_host *h, struct ergon_task *task)
+{
+    int64_t i;
+    uint32_t u;
+    double d;
+    bool b;
+    struct ergon_bytes s, bytes, list;
+    uint64_t time;
+
+    taken = ergon_params(task, "iudBsblt", &i, &u, &d, &b, &s, &bytes, &list, &time);
+    assert_true(taken);
+    assert_true(i == -7 && u == 200 && d == 3 && b && s.len == 2 && bytes.len == 3);
+    struct ergon_reader r = ergon_reader_of(list);
+    uint32_t count;
+    assert_true(h->read_array(&r, &count) && count == 1 && h->read_nil(&r) && r.at == r.end);
+    assert_int_equal(time, AO_MS(250));
+}
+
+TEST(parameters_by_letters)
+{
+    uint8_t buf[BUF], *p = enc_array(buf, 8);
+
+    p = enc_bool(enc_int(enc_uint(enc_int(p, -7), 200), 3), true);
+    p = enc_bin(enc_str(p, span_text("ab")), span_text("abc"));
+    p = enc_str(enc_nil(enc_array(p, 1)), span_text("250ms"));
+    run_probe(take_eight, span_of(buf, (size_t)(p - buf)));
+    assert_int_equal(error, ERGON_OK);
+}
+
+static void take_rest(const struct ergon_host *h, struct ergon_task *task)
+{
+    struct ergon_bytes map = {0}, any = {0};
+    uint64_t size = 0, other = 5;
+    int32_t n = 6;
+
+    taken = ergon_params(task, "mz|iau", &map, &size, &n, &any, &other);
+    assert_true(taken && map.len == 1 && size == 65536);
+    assert_true(n == 6 && any.len == 4 && other == 5); /* one is nil, one missing */
+    h->result_nil(task);
+}
+
+TEST(parameters_that_may_be_missing_or_nil_leave_their_variables)
+{
+    uint8_t buf[BUF], *p = enc_array(buf, 4);
+
+    p = enc_str(enc_nil(enc_str(enc_map(p, 0), span_text("64k"))), span_text("any"));
+    run_probe(take_rest, span_of(buf, (size_t)(p - buf)));
+    assert_int_equal(error, ERGON_OK);
+}
+
+static char letter; /* of the only parameter */
+
+static void take_one(const struct ergon_host *h, struct ergon_task *task)
+{
+    uint64_t to[2];
+    const struct ergon_param param = {to, letter == 'I' || letter == 'U' ? 4 : sizeof(uint64_t)};
+    const char letters[] = {letter == 'I' ? 'i' : letter == 'U' ? 'u' : letter, '\0'};
+
+    taken = h->take_params(task, letters, &param, 1);
+}
+
+static void refused_with(char by, struct span params, const char *want)
+{
+    letter = by;
+    run_probe(take_one, params);
+    assert_false(taken);
+    assert_int_equal(error, ERGON_E_FAILED);
+    assert_string_equal(code, "BAD_PARAMS");
+    assert_string_equal(text, want);
+}
+
+#define WIRE(s) span_of(s, sizeof(s) - 1)
+
+TEST(a_wrong_parameter_is_named_with_what_it_must_be)
+{
+    const struct {
+        char letter;
+        struct span params;
+        const char *text;
+    } cases[] = {
+        {'i', WIRE("\x91\xa1x"), "parameter 1 of probe must be an integer, not text"},
+        {'i', WIRE("\x91\xcb\x3f\xf8\0\0\0\0\0\0"),
+         "parameter 1 of probe must be an integer, not a number with a fraction"},
+        {'i', WIRE("\x91\xcf\xff\xff\xff\xff\xff\xff\xff\xff"),
+         "parameter 1 of probe must be an integer from -9223372036854775808 to "
+         "9223372036854775807"},
+        {'I', WIRE("\x91\xce\x80\0\0\0"),
+         "parameter 1 of probe must be an integer from -2147483648 to 2147483647"},
+        {'u', WIRE("\x91\xff"),
+         "parameter 1 of probe must be an integer from 0 to 18446744073709551615"},
+        {'U', WIRE("\x91\xcf\0\0\0\1\0\0\0\0"),
+         "parameter 1 of probe must be an integer from 0 to 4294967295"},
+        {'d', WIRE("\x91\xc2"), "parameter 1 of probe must be a number, not false"},
+        {'B', WIRE("\x91\x01"), "parameter 1 of probe must be true or false, not an integer"},
+        {'s', WIRE("\x91\xc4\1x"), "parameter 1 of probe must be text, not bytes"},
+        {'b', WIRE("\x91\x90"), "parameter 1 of probe must be bytes or text, not an array"},
+        {'l', WIRE("\x91\x80"), "parameter 1 of probe must be an array, not a map"},
+        {'m', WIRE("\x91\xc0"), "parameter 1 of probe must be a map, not nil"},
+        {'t', WIRE("\x91\xa1x"),
+         "parameter 1 of probe must be a duration (\"250ms\", or milliseconds)"},
+        {'z', WIRE("\x91\xa1x"), "parameter 1 of probe must be a size (\"64k\", or bytes)"},
+        {'i', WIRE("\x90"), "probe takes 1 parameter, not 0"},
+        {'i', WIRE("\x92\1\1"), "probe takes 1 parameter, not 2"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused_with(cases[i].letter, cases[i].params, cases[i].text);
+}
+
+static void take_some(const struct ergon_host *h, struct ergon_task *task)
+{
+    int64_t a, b;
+
+    taken = ergon_params(task, "i|i", &a, &b);
+    (void)h;
+}
+
+TEST(the_count_of_parameters_has_bounds)
+{
+    run_probe(take_some, WIRE("\x90"));
+    assert_string_equal(text, "probe takes at least 1 parameter, not 0");
+    run_probe(take_some, WIRE("\x93\1\1\1"));
+    assert_string_equal(text, "probe takes at most 2 parameters, not 3");
+    run_probe(take_some, WIRE("\x92\1\xa1x"));
+    assert_string_equal(text, "parameter 2 of probe must be an integer, not text");
+}
+
+static int which; /* of the results below */
+
+static void put_one(const struct ergon_host *h, struct ergon_task *task)
+{
+    const struct ergon_bytes three = {(const uint8_t *)"abc", 3},
+                             raw = {(const uint8_t *)"\x07", 1};
+    const char *none = NULL;
+
+    (void)h;
+    switch (which) {
+    case 0:
+        assert_true(ergon_result(task, "i", -3));
+        break;
+    case 1:
+        assert_true(ergon_result(task, "u", sizeof(uint64_t)));
+        break;
+    case 2:
+        assert_true(ergon_result(task, "B", 2 > 1));
+        break;
+    case 3:
+        assert_true(ergon_result(task, "s", "abc"));
+        break;
+    case 4:
+        assert_true(ergon_result(task, "b", three));
+        break;
+    case 5:
+        assert_true(ergon_result(task, "a", raw));
+        break;
+    case 6:
+        assert_true(ergon_result(task, "n"));
+        break;
+    case 7:
+        assert_true(ergon_result(task, "[]"));
+        break;
+    case 8:
+        assert_true(ergon_result(task, "[sasd]", three, raw, none, 0.5f));
+        break;
+    case 9:
+        assert_true(ergon_result(task, "{siss}", "n", 1, "t", three));
+        break;
+    default:
+        assert_true(ergon_result(task, "{}"));
+    }
+}
+
+TEST(results_by_letters)
+{
+    const struct span want[] = {
+        WIRE("\xfd"),
+        WIRE("\x08"),
+        WIRE("\xc3"),
+        WIRE("\xa3"
+             "abc"),
+        WIRE("\xc4\3"
+             "abc"),
+        WIRE("\x07"),
+        WIRE("\xc0"),
+        WIRE("\x90"),
+        WIRE("\x94\xa3"
+             "abc\x07\xc0\xcb\x3f\xe0\0\0\0\0\0\0"),
+        WIRE("\x82\xa1n\x01\xa1t\xa3"
+             "abc"),
+        WIRE("\x80"),
+    };
+
+    for (which = 0; which < (int)(sizeof want / sizeof *want); which++) {
+        run_probe(put_one, WIRE("\x90"));
+        assert_int_equal(error, ERGON_OK);
+        assert_true(span_equal(span_of(result, result_len), want[which]));
+    }
+}
+
+static void put_too_much(const struct ergon_host *h, struct ergon_task *task)
+{
+    static const uint8_t zeros[996];
+
+    (void)h;
+    taken = ergon_result(task, "[b]", ((struct ergon_bytes){zeros, sizeof zeros}));
+}
+
+TEST(a_result_by_letters_that_is_too_large_fails)
+{
+    run_probe(put_too_much, WIRE("\x90"));
+    assert_false(taken);
+    assert_int_equal(error, ERGON_E_TOO_LARGE);
 }
 
 static void set_results(const struct ergon_host *h, struct ergon_task *task)
