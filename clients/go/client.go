@@ -29,13 +29,17 @@ type Options struct {
 	// OnNotification is called for what the server pushes, and must not block; without it the server is not asked to push.
 	OnNotification func(method string, params []any)
 
-	// What happens to the connection: the first one is there; it ended; there is another one; an attempt to connect, or to offer
-	// methods, failed; the server is stopping. They are called one after the other, from a goroutine of their own.
-	OnConnect, OnDisconnect, OnReconnect, OnRefused, OnDrained func(ConnectionEvent)
+	// They are called one after the other, from a goroutine of their own, and may use the client; the last one may come after
+	// Close has returned.
+	OnConnect    func(ConnectionEvent) // the first connection is there
+	OnDisconnect func(ConnectionEvent) // it ended, also by Close
+	OnReconnect  func(ConnectionEvent) // there is another one
+	OnRefused    func(ConnectionEvent) // an attempt to connect, or to offer methods, failed
+	OnDrained    func(ConnectionEvent) // the server is stopping, as an answer told us
 
 	// Log takes a line when a connection is lost, refused (for the same reason at most every 30 s), or back, when the server is
 	// stopping, and when a handler panics; it is like Printf of *log.Logger. nil: log.Printf; Silent: nothing is written. The
-	// refusal with which Dial fails has none.
+	// refusal with which Dial or Work fails has none.
 	Log func(format string, args ...any)
 }
 
@@ -159,7 +163,7 @@ func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 	case <-c.tried:
 		err = c.failure
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = c.news.late(ctx.Err())
 	}
 	if err != nil {
 		c.Close()
@@ -180,11 +184,11 @@ func (c *Client) keep(isAsked bool) {
 	defer close(c.done)
 	var first sync.Once
 	for attempt := 0; c.stop.Err() == nil; attempt++ {
-		s, err := c.connect()
+		s, isReturned, err := c.connect()
 		if err == nil {
 			c.news.connected()
 		} else if c.stop.Err() == nil {
-			c.news.refused(err, isAsked)
+			c.news.refused(err, isAsked || isReturned)
 		}
 		isAsked = false
 		first.Do(func() {
@@ -210,18 +214,19 @@ func (c *Client) keep(isAsked bool) {
 	c.settle(nil, fail(ErrClosed, "the client is closed"))
 }
 
-// connect makes a session that is ready, what we serve included.
-func (c *Client) connect() (*session, error) {
+// connect makes a session that is ready, what we serve included; isReturned: Work fails with the error.
+func (c *Client) connect() (s *session, isReturned bool, err error) {
 	ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
 	defer cancel()
-	s, err := open(ctx, c.address, &c.options, c.asked, c.told, c.news.drained)
+	s, err = open(ctx, c.address, &c.options, c.asked, c.told, c.news.drained)
 	if w := c.working(); err == nil && w != nil {
 		err = w.serving.start(ctx, s, nil)
 		if errors.Is(err, ErrBroken) || err == errUnsent || err != nil && ctx.Err() != nil {
 			err = s.unreachable(ctx, c.address, err)
 		}
+		isReturned = err != nil && w.over.Load()
 	}
-	return s, err
+	return s, isReturned, err
 }
 
 // settle lets those that wait go on, with a session or an error.

@@ -28,6 +28,7 @@ type news struct {
 	wasUp     bool
 	down      time.Time // since when there is no connection
 	trouble   string    // why there is none; "": there is one, or none was tried
+	said      bool      // a line told so
 	refusal   string    // the last one that had a line
 	refusedAt time.Time
 	waiting   []func() // callbacks that are to be called
@@ -39,14 +40,13 @@ func (n *news) connected() {
 	callback, line := n.options.OnConnect, ""
 	if n.wasUp {
 		callback = n.options.OnReconnect
+	}
+	if n.said && n.wasUp { // for those who have read of that
 		line = fmt.Sprintf("connected to %s again, after %.1f s", n.address, time.Since(n.down).Seconds())
-	} else if n.refusal != "" { // whoever read of that
+	} else if n.said {
 		line = "connected to " + n.address
 	}
-	if n.wasUp && n.trouble == "" { // we ended the one before
-		line = ""
-	}
-	n.wasUp, n.trouble, n.refusal = true, "", ""
+	n.wasUp, n.trouble, n.said, n.refusal = true, "", false, ""
 	n.mu.Unlock()
 	n.tell(callback, "", line)
 }
@@ -57,7 +57,7 @@ func (n *news) disconnected(reason string, ours bool) {
 	n.mu.Lock()
 	n.down = time.Now()
 	if !ours {
-		n.trouble = reason
+		n.trouble, n.said = reason, true
 		line = fmt.Sprintf("lost the connection to %s: %s; connecting again", n.address, reason)
 	}
 	n.mu.Unlock()
@@ -74,7 +74,7 @@ func (n *news) refused(err error, returned bool) {
 	n.mu.Lock()
 	n.trouble = reason
 	if !returned && (reason != n.refusal || now.Sub(n.refusedAt) >= refusedAgain) {
-		n.refusal, n.refusedAt = reason, now
+		n.refusal, n.refusedAt, n.said = reason, now, true
 		line = fmt.Sprintf("no connection to %s: %s; trying again", n.address, reason)
 	}
 	n.mu.Unlock()

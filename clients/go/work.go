@@ -41,6 +41,7 @@ type worker struct {
 	options    WorkOptions
 	registered atomic.Bool // once, ever
 	refused    chan error  // what the server has against us
+	over       atomic.Bool // it has something, which Work returns
 	ending     context.Context
 }
 
@@ -123,7 +124,7 @@ func (c *Client) dismiss(w *worker) {
 var namesHost = regexp.MustCompile(`\bhost\b`)
 
 func (w *worker) register(ctx context.Context, s *session) error {
-	if w.ending.Err() != nil {
+	if w.ending.Err() != nil || w.over.Load() {
 		return nil
 	}
 	methods := []any{}
@@ -156,10 +157,8 @@ func (w *worker) register(ctx context.Context, s *session) error {
 		_, err = s.request(ctx, "worker.register", []any{methods, with})
 	}
 	if errors.As(err, &e) && !e.own && !e.Retryable && !w.registered.Load() {
-		select {
-		case w.refused <- err:
-		default: // it has been told
-		}
+		w.over.Store(true)
+		w.refused <- err
 	} else if err != nil && w.ending.Err() == nil {
 		w.options.OnTrouble(fmt.Errorf("not registered: %w", err))
 	}
@@ -181,7 +180,7 @@ func (w *worker) run(ctx context.Context) error {
 			}
 			return w.serving.start(ctx, s, func(err error) {
 				if e := (*Error)(nil); errors.As(err, &e) && !e.own {
-					c.news.refused(err, false)
+					c.news.refused(err, w.over.Load())
 				}
 			})
 		})

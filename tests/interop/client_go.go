@@ -847,7 +847,8 @@ func full() {
 
 // A server that knows neither host nor secret is asked without the former, which nobody wanted.
 func older() {
-	o := ergon.Options{Log: ergon.Silent, BackoffMin: time.Millisecond}
+	lines := make(chan string, 100)
+	o := ergon.Options{BackoffMin: time.Millisecond, Log: func(format string, args ...any) { lines <- fmt.Sprintf(format, args...) }}
 	told := events(&o)
 	c := dial(o)
 	defer c.Close()
@@ -857,6 +858,8 @@ func older() {
 	err := c.Work(ctx, ergon.WorkOptions{Secret: true}, quit)
 	holds("it says what it does not know", strings.Contains(fails("BAD_PARAMS", 0, err).Text, "secret"))
 	skip(told, "", "refused BAD_PARAMS: unknown option \"secret\"")
+	check(<-told, "reconnect")
+	check(len(lines), 0) // Work returned it
 }
 
 // A program that closes nothing.
