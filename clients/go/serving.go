@@ -179,17 +179,15 @@ func (v *serving) answer(c *Context, result any, failure error) {
 	v.mu.Lock()
 	answered := c.answered
 	c.answered = true
+	if delete(v.open[c.session], c); len(v.open[c.session]) == 0 { // now: the server may ask as soon as it has the answer
+		delete(v.open, c.session)
+	}
 	v.mu.Unlock()
 	if answered {
 		return
 	}
 	c.session.answer(c.id, result, failure)
 	c.cancel()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if delete(v.open[c.session], c); len(v.open[c.session]) == 0 {
-		delete(v.open, c.session)
-	}
 }
 
 // told: the server says that nobody waits for a call.
