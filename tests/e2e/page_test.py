@@ -748,23 +748,18 @@ class Contents(PageTest):
         self.assertIsNone(self.b.js("return window.pwned ?? null"))
 
     def test_parameters_that_are_secret(self):
-        task = self.submit("echo", ["4000"], {"delay": "1h"})
-        self.open("tasks")
-        # As the server answers about a method that keeps them secret.
-        self.b.js("""window.was = window.fetch;
-            window.fetch = async (url, options) => {
-                const answer = await window.was(url, options), { method } = JSON.parse(options?.body ?? '{}');
-                if (method !== 'task.get') return answer;
-                const { result } = await answer.json();
-                return new Response(JSON.stringify({ result: { ...result, params: null, params_text: null, params_hidden: 'secret' } }), { status: 200 });
-            };""")
-        self.addCleanup(self.b.js, "window.fetch = window.was ?? window.fetch")
-        self.open("task/" + task)
-        self.b.sees("keeps its parameters secret", '[aria-label="Parameters"]')
-        self.b.click("Submit again", ".heading")
-        self.b.sees("Those of the task are hidden.", "dialog")
-        self.assertEqual(self.b.js("return document.querySelector('dialog textarea').value"), "[]")
-        self.b.keys("ESCAPE")
+        with self.server.connect() as worker:
+            worker.call("worker.register", ["pay"], {"secret": True})
+            task = self.submit("pay", ["4000-0000"])
+            self.open("task/" + task)
+            self.b.sees("keeps its parameters secret", '[aria-label="Parameters"]')
+            self.assertNotIn("4000-0000", self.b.text("main"))
+            self.b.click("Submit again", ".heading")
+            self.b.sees("Those of the task are hidden.", "dialog")
+            self.assertEqual(self.b.js("return document.querySelector('dialog textarea').value"), "[]")
+            self.b.keys("ESCAPE")
+            self.open("queues/pay")
+            self.b.sees("parameters secret", ".heading")
         self.client.call("task.cancel", task)
 
     def test_search_by_a_text_of_the_parameters(self):

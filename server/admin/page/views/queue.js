@@ -79,7 +79,7 @@ export function queueView(name) {
 
     function draw() {
         if (!shown) return;
-        fillNew(parts.state, [shown.paused, shown.draining, shown.kind], () => [stateOf(shown), shown.kind && h('span', { class: 'muted' }, ` ${shown.kind}`)]);
+        fillNew(parts.state, [shown.paused, shown.draining, shown.kind, shown.secret], () => [stateOf(shown), shown.secret && badge('parameters secret'), shown.kind && h('span', { class: 'muted' }, ` ${shown.kind}`)]);
         fillNew(parts.acts, [shown.paused, shown.draining], () => queueActions(shown, then));
         setText(parts.why, `${f.name(shown.text).replace(/^./, (c) => c.toUpperCase())}.`);
         fillNew(parts.executors, shown.executors, () => executors(shown));
