@@ -141,7 +141,7 @@ func newClient(url string, o Options, isAsked bool) (*Client, error) {
 	withDefault(&o.MessageMax, 32<<20)
 	c := &Client{address: a, options: o, calls: make(chan struct{}, o.InFlight), polls: make(chan struct{}, pollsMost),
 		done: make(chan struct{}), up: newNext(), tried: make(chan struct{})}
-	c.news = &news{address: url, options: &c.options}
+	c.news = &news{address: url, options: &c.options, lines: map[string]time.Time{}}
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	go c.keep(isAsked)
 	return c, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 )
@@ -48,6 +49,14 @@ func (s *session) unreachable(ctx context.Context, a *address, err error) *Error
 	}
 	s.mu.Unlock()
 	return fail(ErrUnreachable, "%s: %s", a.url, why)
+}
+
+// reasonOf is an error without our port, which is another one each time.
+func reasonOf(err error) string {
+	if e := (*net.OpError)(nil); errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
 }
 
 // failure is the error of an answer, which may say that the server is stopping; a queue that is drained does not.

@@ -24,15 +24,14 @@ type news struct {
 	address string
 	options *Options
 
-	mu        sync.Mutex
-	wasUp     bool
-	down      time.Time // since when there is no connection
-	trouble   string    // why there is none; "": there is one, or none was tried
-	said      bool      // a line told so
-	refusal   string    // the last one that had a line
-	refusedAt time.Time
-	waiting   []func() // callbacks that are to be called
-	calling   bool     // a goroutine calls them
+	mu      sync.Mutex
+	wasUp   bool
+	down    time.Time            // since when there is no connection
+	trouble string               // why there is none; "": there is one, or none was tried
+	said    bool                 // a line told so
+	lines   map[string]time.Time // refusals that had one since there was a connection, and when
+	waiting []func()             // callbacks that are to be called
+	calling bool                 // a goroutine calls them
 }
 
 func (n *news) connected() {
@@ -46,7 +45,7 @@ func (n *news) connected() {
 	} else if n.said {
 		line = "connected to " + n.address
 	}
-	n.wasUp, n.trouble, n.said, n.refusal = true, "", false, ""
+	n.wasUp, n.trouble, n.said, n.lines = true, "", false, map[string]time.Time{}
 	n.mu.Unlock()
 	n.tell(callback, "", line)
 }
@@ -73,8 +72,8 @@ func (n *news) refused(err error, returned bool) {
 	line, now := "", time.Now()
 	n.mu.Lock()
 	n.trouble = reason
-	if !returned && (reason != n.refusal || now.Sub(n.refusedAt) >= refusedAgain) {
-		n.refusal, n.refusedAt, n.said = reason, now, true
+	if last, before := n.lines[reason]; !returned && (!before || now.Sub(last) >= refusedAgain) {
+		n.lines[reason], n.said = now, true
 		line = fmt.Sprintf("no connection to %s: %s; trying again", n.address, reason)
 	}
 	n.mu.Unlock()

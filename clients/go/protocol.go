@@ -90,7 +90,7 @@ func (s *session) write() {
 				continue
 			}
 			if _, err := s.conn.Write(frame); err != nil {
-				s.endLater(err.Error())
+				s.endLater(reasonOf(err))
 			}
 		case <-s.over:
 			return
@@ -202,7 +202,7 @@ func (s *session) read() {
 		case err == io.EOF:
 			s.end("the server closed it")
 		}
-		s.end(err.Error())
+		s.end(reasonOf(err))
 		return
 	}
 }

@@ -1,6 +1,7 @@
 """The Go package, as a module that a program of another module requires, without a network, against real servers; under
 the thread sanitizer with Go's own detector of races."""
 import os
+import re
 import subprocess
 import unittest
 
@@ -112,8 +113,11 @@ class Go(clients.Clients, unittest.TestCase):
     def test_events_and_lines_of_the_connection(self):
         url, act = self.start_again_and_again()
         said = self.play("news", url, act, guarded=self.guarded)
-        for wanted in ("lost the connection to unix://", "no connection to unix://", "connected to unix://"):
+        for wanted in ("lost the connection to unix://", "connected to unix://"):
             self.assertEqual(said.count(" ergon: " + wanted), 1, said)
+        refusals = re.findall("ergon: no connection to unix://.*", said)  # its socket is there, or is not
+        self.assertGreater(len(refusals), 0, said)
+        self.assertEqual(len(refusals), len(set(refusals)), said)
 
     def test_a_refusal_says_why(self):
         def play(peer):
