@@ -17,7 +17,10 @@ type ConnectionEvent struct {
 // Silent is a Log of Options that writes nothing.
 func Silent(format string, args ...any) {}
 
-const refusedAgain = 30 * time.Second // after which a refusal for the same reason has another line
+const (
+	refusedAgain = 30 * time.Second // after which a refusal for the same reason has another line
+	refusalsKept = 100              // reasons, some of which may have a number that changes
+)
 
 // news are the events of one client, for programs, and their lines, for people.
 type news struct {
@@ -73,6 +76,9 @@ func (n *news) refused(err error, returned bool) {
 	n.mu.Lock()
 	n.trouble = reason
 	if last, before := n.lines[reason]; !returned && (!before || now.Sub(last) >= refusedAgain) {
+		if len(n.lines) >= refusalsKept {
+			n.lines = map[string]time.Time{}
+		}
 		n.lines[reason], n.said = now, true
 		line = fmt.Sprintf("no connection to %s: %s; trying again", n.address, reason)
 	}
