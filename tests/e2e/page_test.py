@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The page of the admin listener, in a real Chromium: each view, each action with what it does to the server, hostile names, the keyboard, little and
 much room, sign-in, and a server that goes and comes.  Pictures go to the folder ERGON_SCREENSHOTS; ERGON_KEPT says how many tasks are kept in the
-test that measures; ERGON_AXE is the path of axe.min.js, by which each view is then checked."""
+test that measures."""
 import contextlib
 import json
 import os
@@ -1191,36 +1191,6 @@ class Room(PageTest):
         self.open("overview")
         self.b.media(prefers_color_scheme="light", prefers_reduced_motion="reduce")
         self.assertEqual(self.b.js("return document.getAnimations().length"), 0)
-
-
-@unittest.skipUnless(os.environ.get("ERGON_AXE"), "ERGON_AXE names no axe.min.js")
-class Axe(PageTest):
-    """What axe-core finds in each view."""
-
-    def findings(self):
-        with open(os.environ["ERGON_AXE"]) as script:
-            self.b.js(script.read())
-        return self.b.driver.execute_async_script("""const done = arguments[0];
-            axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
-                .then((found) => done(found.violations.map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))])))""")
-
-    def test_each_view(self):
-        task = self.submit("flaky", [2], {"retries": 1, "backoff": "1ms"})
-        self.client.call("task.wait", task)
-        self.client.call("cron.put", "a-cron", "@yearly", "echo", [], {})
-        self.addCleanup(self.client.call, "cron.delete", "a-cron")
-        for scheme in ("light", "dark"):
-            self.b.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
-            for width in (400, 1280, 1920):
-                self.b.size(width, 1000)
-                for view in (*VIEWS, "queues/flaky", "task/" + task):
-                    self.open(view)
-                    self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
-                    self.assertEqual(self.findings(), [], f"{view}, {scheme}, {width}")
-                self.b.click("Submit again", ".heading")
-                self.b.find("dialog[open]")
-                self.assertEqual(self.findings(), [], f"the form, {scheme}, {width}")
-                self.b.keys("ESCAPE")
 
 
 class Rights(PageTest):
