@@ -57,7 +57,7 @@ static void read_answer(struct work *k, const struct envelope *e)
         memcpy(k->raw, e->error.at, k->error_len);
         return;
     }
-    k->error = (struct error_value){{0}, {0}};
+    k->error = (struct error_value){.code = {0}};
     k->result_len = e->result.len;
     size_t len = e->result.len < sizeof k->result ? e->result.len : sizeof k->result;
     memcpy(k->result, e->result.at, len);
