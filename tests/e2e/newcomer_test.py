@@ -94,6 +94,8 @@ class Typed:
             if line.startswith(self.STOPS):
                 self.looked = True
                 self.look(*(self.shell.run(command)[0] for command in ("grep ^http log | tail -1", "echo $id")))
+                if not browser.missing():
+                    browser.browser().driver.get("about:blank")  # else the page complains of the server that ends
             out, status, seconds = self.shell.run(line)
             print(f"{seconds:6.2f} s  {line}", file=sys.stderr)
             if status != 0 or not re.fullmatch(re.escape("\n".join(expected)).replace("…", ".*"), out):

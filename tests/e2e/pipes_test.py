@@ -109,7 +109,7 @@ class Tables(PipesTest):
                 narrow, wide = (set(self.good(*words, *how).splitlines()[0].split()) for how in ((), ("-o", "wide")))
                 self.assertLessEqual(narrow, wide, words)
                 known = {key for entry in json.loads(self.good(*words, "--json")) for key, value in entry.items() if value is not None and not isinstance(value, (dict, list))}
-                shown_otherwise = {"age_ms", "idle_ms", "since", "paused", "draining", "history", "reason"}
+                shown_otherwise = {"age_ms", "idle_ms", "since", "paused", "draining", "history", "reason", "params_text", "params_size"}
                 self.assertLessEqual(known - shown_otherwise, wide, words)
         self.assertIn('{"retries":3}', self.good("cron", "list", "-o", "wide"))
         self.assertEqual(self.good("methods", "-o", "wide"), self.good("methods", "-v"))
