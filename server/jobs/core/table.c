@@ -238,7 +238,7 @@ static void fill(struct job_table *table, struct job *job, const struct job_spec
     else if (spec->delay > 0)
         job->due = table_time_after(table, spec->delay);
     job->deadline = table_time_after(table, spec->deadline);
-    job->deadline_at = job->deadline == AO_NEVER ? 0 : table_wall_of(table, job->deadline);
+    job->deadline_at = job->deadline == AO_NEVER ? 0 : clock_after(job->created, spec->deadline);
     job->timeout = spec->timeout;
     job->until = AO_NEVER;
     job->retries = spec->retries;
