@@ -285,9 +285,9 @@ enum search_outcome contents_find(struct jobs *jobs, const struct operation *op,
         s->id = job->id;
         s->place = (struct search_place){0};
     }
-    size_t at = s->place.at;
     enum search_outcome outcome = search_value(&s->is, job_params(job), &s->place, &left);
-    *visits += (uint32_t)(s->place.at / BYTES_A_VISIT - at / BYTES_A_VISIT);
+    if (outcome != SEARCH_MORE)
+        *visits += (uint32_t)(s->place.at / BYTES_A_VISIT);
     jobs_worked(jobs, (size_t)((before - left) / PIECE_NS));
     return outcome;
 }

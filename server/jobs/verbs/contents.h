@@ -55,7 +55,8 @@ struct contents_search {
     uint64_t id; /* of the job in which it looks; 0: in none yet */
 };
 /* Does the job have parameters that the caller may see, and in which the text is?  MORE: to be
- * called again.  Adds to `visits` one for each 4 KiB that it looked at. */
+ * called again.  When it is done with the job, adds to `visits` one for each 4 KiB that it looked
+ * at: so a page, which a number of visits ends, always gets on by a job. */
 enum search_outcome contents_find(struct jobs *jobs, const struct operation *op,
                                   const struct job *job, struct contents_search *s,
                                   uint32_t *visits);

@@ -340,3 +340,24 @@ CONTENTS_TEST(a_search_goes_on_where_it_was_in_the_next_step)
     assert_true(steps > 5);
     assert_int_equal(op->list.found, 2);
 }
+
+/* A page ends after so many visits that it looks at 40 MiB. */
+CONTENTS_TEST(a_page_is_done_with_a_task_however_large_its_parameters)
+{
+    enum { LENGTH = 42 << 20 };
+    uint8_t *params = malloc(6 + LENGTH);
+    assert_non_null(params);
+    const uint8_t head[] = {0x91, 0xc6, 0x02, 0xa0, 0x00, 0x00};
+    memset(memcpy(params, head, sizeof head) + sizeof head, 'x', LENGTH);
+    params[6 + LENGTH - 1] = 'z';
+    submit_with(w, span_of(params, 6 + LENGTH));
+    submit_with(w, span_text("\x90"));
+    free(params);
+    struct operation *op = operation_of(w, &operation_task_list, "*");
+    op->list = (struct list_arguments){.filter.state = -1, .max = 100};
+    op->list.contains.is.text = span_text("z");
+    world_give(w, op);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->list.found, 1);
+}
