@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +13,10 @@ static const char cut_mark[] = "\u2026";
 
 enum {
     MARK = sizeof cut_mark - 1,
-    NUMBER_SIZE = 32 /* of the text of any number */
+    NUMBER_SIZE = 32, /* of the text of any number, or of a length */
+    /* What it takes to show a character, and how much more a float takes; ns. */
+    CHARACTER_WORK = 10,
+    FLOAT_WORK = 1000
 };
 
 /* --- Numbers --- */
@@ -36,6 +38,17 @@ static void float_text(double v, char buf[NUMBER_SIZE])
         snprintf(buf + len, NUMBER_SIZE - len, ".0");
 }
 
+static void uint_text(uint64_t v, char *buf)
+{
+    char digits[NUMBER_SIZE], *at = digits + sizeof digits;
+
+    *--at = '\0';
+    do
+        *--at = (char)('0' + v % 10);
+    while ((v /= 10) > 0);
+    memcpy(buf, at, (size_t)(digits + sizeof digits - at));
+}
+
 static bool is_float(uint8_t first)
 {
     return first == WIRE_FLOAT || first == WIRE_DOUBLE;
@@ -53,9 +66,10 @@ static bool number_text(struct reader *r, char buf[NUMBER_SIZE])
             return false;
         float_text(v, buf);
     } else if (read_uint(r, &u)) {
-        snprintf(buf, NUMBER_SIZE, "%" PRIu64, u);
+        uint_text(u, buf);
     } else if (read_int(r, &i)) {
-        snprintf(buf, NUMBER_SIZE, "%" PRId64, i);
+        buf[0] = '-';
+        uint_text(-(uint64_t)i, buf + 1);
     } else {
         return false;
     }
@@ -68,6 +82,7 @@ struct text {
     char *at;
     size_t len; /* room is left for the mark of a cut */
     bool cut;
+    uint32_t floats; /* so many were shown */
 };
 
 static void add(struct text *t, const void *bytes, size_t n)
@@ -79,37 +94,60 @@ static void add(struct text *t, const void *bytes, size_t n)
     t->len += n;
 }
 
-__attribute__((format(printf, 2, 3))) static void print(struct text *t, const char *format, ...)
+static void add_text(struct text *t, const char *text)
 {
-    char buf[64];
-    va_list args;
+    add(t, text, strlen(text));
+}
 
-    va_start(args, format);
-    int n = vsnprintf(buf, sizeof buf, format, args);
-    va_end(args);
-    add(t, buf, n < 0 ? 0 : (size_t)n);
+static void add_escaped(struct text *t, uint8_t c)
+{
+    const char pair[] = {'\\', (char)c};
+
+    add(t, pair, sizeof pair);
+}
+
+static void add_code(struct text *t, uint32_t code)
+{
+    char buf[NUMBER_SIZE];
+
+    snprintf(buf, sizeof buf, "\\u%04" PRIx32, code);
+    add_text(t, buf);
 }
 
 static void add_character(struct text *t, struct span c)
 {
     if (*c.at == '"' || *c.at == '\\')
-        print(t, "\\%c", *c.at);
+        add_escaped(t, *c.at);
     else if (*c.at == '\n' || *c.at == '\t')
-        print(t, "\\%c", *c.at == '\n' ? 'n' : 't');
+        add_escaped(t, *c.at == '\n' ? 'n' : 't');
     else if (utf8_steers(c))
-        print(t, "\\u%04" PRIx32, utf8_code(c));
+        add_code(t, utf8_code(c));
     else
         add(t, c.at, c.len);
 }
 
+/* " (7 bytes)" */
+static void add_length(struct text *t, size_t bytes)
+{
+    char buf[NUMBER_SIZE];
+
+    snprintf(buf, sizeof buf, " (%zu bytes)", bytes);
+    add_text(t, buf);
+}
+
 static void add_bytes(struct text *t, struct span bytes)
 {
+    static const char digits[] = "0123456789abcdef";
     size_t shown = bytes.len < DISPLAY_BYTES_MAX ? bytes.len : DISPLAY_BYTES_MAX;
 
-    print(t, "h'");
-    for (size_t i = 0; i < shown; i++)
-        print(t, "%02x", bytes.at[i]);
-    print(t, "%s' (%zu bytes)", shown < bytes.len ? cut_mark : "", bytes.len);
+    add_text(t, "h'");
+    for (size_t i = 0; i < shown; i++) {
+        const char pair[] = {digits[bytes.at[i] >> 4], digits[bytes.at[i] & 15]};
+        add(t, pair, sizeof pair);
+    }
+    add_text(t, shown < bytes.len ? cut_mark : "");
+    add_text(t, "'");
+    add_length(t, bytes.len);
 }
 
 static void add_string(struct text *t, struct span text)
@@ -120,13 +158,16 @@ static void add_string(struct text *t, struct span text)
         add_bytes(t, text);
         return;
     }
-    print(t, "\"");
+    add_text(t, "\"");
     for (struct span rest = shown; rest.len > 0 && !t->cut;) {
         size_t len = utf8_length(rest);
         add_character(t, span_of(rest.at, len));
         rest = span_behind(rest, len);
     }
-    print(t, shown.len < text.len ? "%s\" (%zu bytes)" : "\"", cut_mark, text.len);
+    add_text(t, shown.len < text.len ? cut_mark : "");
+    add_text(t, "\"");
+    if (shown.len < text.len)
+        add_length(t, text.len);
 }
 
 /* --- Values --- */
@@ -135,24 +176,24 @@ static void show(struct text *t, struct reader *r, unsigned depth);
 
 static void show_list(struct text *t, struct reader *r, uint32_t count, unsigned depth)
 {
-    print(t, "[");
+    add_text(t, "[");
     for (uint32_t i = 0; i < count && !t->cut; i++) {
-        print(t, "%s", i > 0 ? ", " : "");
+        add_text(t, i > 0 ? ", " : "");
         show(t, r, depth + 1);
     }
-    print(t, "]");
+    add_text(t, "]");
 }
 
 static void show_map(struct text *t, struct reader *r, uint32_t pairs, unsigned depth)
 {
-    print(t, "{");
+    add_text(t, "{");
     for (uint32_t i = 0; i < pairs && !t->cut; i++) {
-        print(t, "%s", i > 0 ? ", " : "");
+        add_text(t, i > 0 ? ", " : "");
         show(t, r, depth + 1);
-        print(t, ": ");
+        add_text(t, ": ");
         show(t, r, depth + 1);
     }
-    print(t, "}");
+    add_text(t, "}");
 }
 
 /* fixext 1 to 16, ext 8 to 32: the type is behind the length, the bytes are behind the type. */
@@ -160,9 +201,11 @@ static void show_ext(struct text *t, struct span raw)
 {
     size_t head = wire_head_size(wire_hints[*raw.at]);
 
-    print(t, "ext(%d, ", (int)(int8_t)raw.at[head]);
+    char buf[NUMBER_SIZE];
+    snprintf(buf, sizeof buf, "ext(%d, ", (int)(int8_t)raw.at[head]);
+    add_text(t, buf);
     add_bytes(t, span_behind(raw, head + 1));
-    print(t, ")");
+    add_text(t, ")");
 }
 
 static bool show_container(struct text *t, struct reader *r, unsigned depth)
@@ -181,27 +224,37 @@ static bool show_container(struct text *t, struct reader *r, unsigned depth)
     return true;
 }
 
-static void show(struct text *t, struct reader *r, unsigned depth)
+static bool show_number(struct text *t, struct reader *r)
 {
     char number[NUMBER_SIZE];
+
+    t->floats += is_float(*r->at);
+    if (!number_text(r, number))
+        return false;
+    add_text(t, number);
+    return true;
+}
+
+static void show(struct text *t, struct reader *r, unsigned depth)
+{
     bool flag, is_bin = r->at != r->end && *r->at >= WIRE_BIN8 && *r->at < WIRE_EXT8;
     struct span part;
 
     if (t->cut || reader_at_end(r))
         t->cut = true;
     else if (read_nil(r))
-        print(t, "null");
+        add_text(t, "null");
     else if (read_bool(r, &flag))
-        print(t, "%s", flag ? "true" : "false");
-    else if (number_text(r, number))
-        print(t, "%s", number);
+        add_text(t, flag ? "true" : "false");
+    else if (show_number(t, r))
+        return;
     else if (read_text(r, &part))
         (is_bin ? add_bytes : add_string)(t, part);
     else if (!show_container(t, r, depth) && read_any(r, &part))
         show_ext(t, part);
 }
 
-size_t display_value(struct span value, char buf[static DISPLAY_MAX])
+size_t display_value(struct span value, char buf[static DISPLAY_MAX], uint32_t *work)
 {
     struct text t = {.at = buf};
     struct reader r = reader_of(value);
@@ -209,6 +262,7 @@ size_t display_value(struct span value, char buf[static DISPLAY_MAX])
     show(&t, &r, 0);
     if (t.cut)
         memcpy(buf + t.len, cut_mark, MARK);
+    *work += CHARACTER_WORK * (uint32_t)t.len + FLOAT_WORK * t.floats;
     return t.len + (t.cut ? MARK : 0);
 }
 

@@ -21,8 +21,8 @@ enum {
 /* The value as JSON on one line.  Bytes, and strings that are no UTF-8, are h'8950' (2 bytes); what
  * JSON does not know is nan, inf, ext(5, h'00' (1 bytes)).  A long string or long bytes end with
  * "…" and say their length.  What does not fit is cut at a character, and "…" is put there.
- * Returns the length; no NUL. */
-size_t display_value(struct span value, char buf[static DISPLAY_MAX]);
+ * Adds to `*work` the ns that it took, about.  Returns the length; no NUL. */
+size_t display_value(struct span value, char buf[static DISPLAY_MAX], uint32_t *work);
 
 /* --- Search --- */
 

@@ -13,7 +13,6 @@
 /* See jobs_worked(): a piece is about 100 ns. */
 enum {
     PIECE_NS = 100,
-    SHOWN_A_PIECE = 16,   /* bytes of a text that is made */
     COPIED_A_PIECE = 256, /* bytes of new memory that are written */
     OPTIONS_WORK = 8,
     BYTES_A_VISIT = 4096 /* looked at by a search */
@@ -21,7 +20,7 @@ enum {
 
 const char *contents_hidden(const struct operation *op, const struct job *job)
 {
-    if (job->queue->secret)
+    if (secret)
         return "secret";
     return operation_sees(op, job) & SEES_CONTENTS ? NULL : "denied";
 }

@@ -11,7 +11,8 @@ static char shown[DISPLAY_MAX + 1];
 
 static const char *show(struct span value)
 {
-    size_t len = display_value(value, shown);
+    uint32_t work = 0;
+    size_t len = display_value(value, shown, &work);
     assert_true(len <= DISPLAY_MAX);
     assert_true(utf8_valid(span_of(shown, len)));
     shown[len] = '\0';
