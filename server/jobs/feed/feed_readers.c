@@ -12,7 +12,7 @@
 #include "server/jobs/verbs/view.h"
 
 /* See jobs_worked(). */
-enum { LOOK_WORK = 1, READER_WORK = 1, EVENT_WORK = 5, ANSWER_WORK = 20 };
+enum { LOOK_WORK = 1, READER_WORK = 1, EVENT_WORK = 5, ANSWER_WORK = 20, BYTES_A_PIECE = 1024 };
 
 /* --- Readers that wait --- */
 
@@ -97,19 +97,20 @@ static bool has_traceback(const struct feed_event *event)
     return event->kind < JOB_EVENT_COUNT && history_has_traceback(event->kind);
 }
 
-/* The history of the task has it, as long as that is there. */
+/* The history of the task, which is searched for it, has it as long as that is there. */
 static void pack_traceback(struct jobs *jobs, const struct operation *op, struct pack *p,
-                           const struct feed_event *event)
+                           const struct feed_event *event, uint32_t *work)
 {
     const struct job *job = table_find(&jobs->table, event->id);
     struct history_event found;
+    *work += job ? (uint32_t)history_bytes(job) / BYTES_A_PIECE : 0;
     bool there = job && history_find(job, event->kind, event->attempt, &found);
     attempt_pack_traceback(p, there ? attempt_traceback(&found) : (struct span){0},
                            there ? operation_sees(op, job) : 0);
 }
 
 static void pack_event(struct jobs *jobs, const struct operation *op, struct pack *p,
-                       const struct feed_event *event)
+                       const struct feed_event *event, uint32_t *work)
 {
     char id[ID_TEXT_SIZE];
     bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
@@ -128,7 +129,7 @@ static void pack_event(struct jobs *jobs, const struct operation *op, struct pac
     if (event->cron.len > 0)
         pack_key_span(p, "cron", event->cron);
     if (has_traceback(event))
-        pack_traceback(jobs, op, p, event);
+        pack_traceback(jobs, op, p, event, work);
 }
 
 static uint32_t pack_page(struct jobs *jobs, struct operation *op, struct pack *page,
@@ -138,7 +139,7 @@ static uint32_t pack_page(struct jobs *jobs, struct operation *op, struct pack *
     uint32_t count = 0;
     while (count < op->feed.max && page->buffer.size < FEED_PAGE_BYTES && find(jobs, op, work) &&
            feed_get(&jobs->table.feed, op->feed.after.seq, &event)) {
-        pack_event(jobs, op, page, &event);
+        pack_event(jobs, op, page, &event, work);
         op->feed.after.seq = event.seq + 1;
         *work += EVENT_WORK;
         count++;
