@@ -1,6 +1,6 @@
 /* What the main thread does while the server runs: it waits for signals and for the end of the
- * drain, and watches the other threads.  Without a signal and without work it
- * wakes up once a second, for the figures (server/rpc/figures.h).
+ * drain, and watches the other threads.  Without a signal and without work it wakes up once a
+ * second, for the figures (server/rpc/figures.h).
  *
  * All functions: main thread. */
 #ifndef ERGON_LIFECYCLE_H
