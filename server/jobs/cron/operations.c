@@ -391,20 +391,23 @@ enum {
     SHOW_WORK = 30        /* see jobs_worked() */
 };
 
-/* Its parameters are those of its tasks. */
-static bool sees_params(const struct operation *op, const struct cron *c)
+/* Why the caller may not see the parameters, which are those of its tasks; NULL: it may. */
+static const char *params_hidden(struct jobs *jobs, const struct operation *op,
+                                 const struct cron *c)
 {
     const struct rights_object o = object_of(c);
-    return operation_sees_object(op, &o) & SEES_CONTENTS;
+    const struct job_queue *q = table_queue_find(&jobs->table, c->spec.task.method);
+
+    return contents_hidden_in(op, q, &o);
 }
 
-static void pack_cron(struct pack *p, const struct cron *c, bool hidden)
+static void pack_cron(struct pack *p, const struct cron *c, const char *hidden)
 {
     bool whole = p->buffer.size < LIST_BYTES;
     const struct cron_spec *spec = &c->spec;
     char id[ID_TEXT_SIZE];
 
-    pack_map(p, 16u + hidden);
+    pack_map(p, 16u + (hidden != NULL));
     pack_key_span(p, "name", spec->name);
     pack_key_span(p, "tenant", spec->task.tenant);
     pack_key_span(p, "schedule", spec->schedule);
@@ -413,7 +416,7 @@ static void pack_cron(struct pack *p, const struct cron *c, bool hidden)
     pack_key_span(p, "made_by", spec->made_by);
     pack_key_raw(p, "params", whole && !hidden ? spec->task.params : span_text("\xc0"));
     if (hidden)
-        pack_key_str(p, "params_hidden", "denied");
+        pack_key_str(p, "params_hidden", hidden);
     if (whole)
         pack_key_raw(p, "options", spec->options.len > 0 ? spec->options : span_text("\x80"));
     else
@@ -455,7 +458,7 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
         jobs_worked(jobs, shown ? SHOW_WORK : 1);
         op->crons.count += shown;
         if (shown)
-            pack_cron(&op->reply.result, c, !sees_params(op, c));
+            pack_cron(&op->reply.result, c, params_hidden(jobs, op, c));
     }
     if (op->crons.walk.at)
         return false;

@@ -18,11 +18,22 @@ enum {
     BYTES_A_VISIT = 4096 /* looked at by a search */
 };
 
-const char *contents_hidden(const struct operation *op, const struct job *job)
+static const char *why_hidden(bool secret, unsigned sees)
 {
     if (secret)
         return "secret";
-    return operation_sees(op, job) & SEES_CONTENTS ? NULL : "denied";
+    return sees & SEES_CONTENTS ? NULL : "denied";
+}
+
+const char *contents_hidden(const struct operation *op, const struct job *job)
+{
+    return why_hidden(job->queue->secret, operation_sees(op, job));
+}
+
+const char *contents_hidden_in(const struct operation *op, const struct job_queue *queue,
+                               const struct rights_object *object)
+{
+    return why_hidden(queue && queue->secret, operation_sees_object(op, object));
 }
 
 /* --- Options --- */
@@ -183,15 +194,16 @@ static void pack_options(struct jobs *jobs, const struct operation *op, const st
 static void pack_text(struct jobs *jobs, const struct job *job, bool hidden, struct pack *p)
 {
     char text[DISPLAY_MAX];
+    uint32_t work = 0;
 
     pack_str(p, "params_text");
     if (hidden) {
         pack_nil(p);
         return;
     }
-    size_t len = display_value(job_params(job), text);
+    size_t len = display_value(job_params(job), text, &work);
     pack_span(p, span_of(text, len));
-    jobs_worked(jobs, len / SHOWN_A_PIECE);
+    jobs_worked(jobs, work / PIECE_NS);
 }
 
 static bool are_long(const struct job *job)

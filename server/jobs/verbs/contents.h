@@ -10,8 +10,10 @@
 #include "proto/pack.h"
 
 struct job;
+struct job_queue;
 struct jobs;
 struct operation;
+struct rights_object;
 
 /* What is shown of a job beside its state and its figures: a set. */
 enum view_part {
@@ -28,6 +30,9 @@ enum { CONTENTS_AT_ONCE = 64 << 10 };
 
 /* Why the caller may not see the parameters: "secret", "denied"; NULL: it may. */
 const char *contents_hidden(const struct operation *op, const struct job *job);
+/* The same of parameters that jobs of this queue, or NULL, would have. */
+const char *contents_hidden_in(const struct operation *op, const struct job_queue *queue,
+                               const struct rights_object *object);
 
 /* How many pairs contents_pack() adds to a map for these of enum view_part. */
 unsigned contents_pairs(unsigned parts);

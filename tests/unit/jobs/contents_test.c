@@ -299,6 +299,31 @@ CONTENTS_TEST(a_tenant_is_an_option_unless_it_is_the_callers_own)
     stage_holds(shown(w, op), "'options': {'durable': 'none', 'tenant': 'ada'}}");
 }
 
+/* --- Crons --- */
+
+static const char *crons(struct jobs_world *w, const char *methods)
+{
+    struct operation *op = operation_of(w, &operation_cron_list, methods);
+    return shown(w, op);
+}
+
+CONTENTS_TEST(parameters_of_a_cron_are_hidden_as_those_of_its_tasks)
+{
+    submit(w);
+    struct operation *op = operation_of(w, &operation_cron_put, "*");
+    op->cron = (struct cron_spec){.name = span_text("tick"),
+                                  .schedule = span_text("every 1h"),
+                                  .catch_up = CRON_CATCH_NONE,
+                                  .task = world_spec("work")};
+    op->cron.task.tenant = span_text("ada");
+    op->cron.task.params = span_text("\x91\xa1p");
+    shown(w, op);
+    stage_holds(crons(w, "*"), "'params': ['p'], 'options'");
+    stage_holds(crons(w, "cron.list"), "'params': nil, 'params_hidden': 'denied'");
+    w->jobs->table.queues->secret = true;
+    stage_holds(crons(w, "*"), "'params': nil, 'params_hidden': 'secret'");
+}
+
 /* --- Search --- */
 
 CONTENTS_TEST(tasks_are_found_by_a_text_in_their_parameters)
