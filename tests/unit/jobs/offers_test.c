@@ -220,8 +220,9 @@ STORED_TEST(names_are_remembered)
     assert_non_null(m); /* so a call of it hears that no worker is there */
     assert_true(method_of_workers(m));
     uint64_t id = submit(w, DURABLE_FSYNC);
-    stage_holds(explain(w, id),
-                "'text': 'workers offered \"resize\" once, and none has since the server started',");
+    stage_holds(
+        explain(w, id),
+        "'text': 'workers offered \"resize\" once, and none has since the server started',");
     stage_holds(explain(w, id), "'left': nil, 'worker': nil");
     world_offer(w, "resize", true, "");
     assert_non_null(world_run_of(w, id));
