@@ -66,7 +66,7 @@
       "[method: str, [params], " METHOD_OPTIONS "]", \
       "call a handler with options, and wait for its result") \
     X(task_get, "task.get", GUARDED, USES, COUNTED, OWN, \
-      "[id: str, {result, history, params, params_text, options: bool}]", \
+      "[id: str, {result, history, params, params_text, options, attempts: bool}]", \
       "state, figures, parameters and result of a task") \
     X(task_wait, "task.wait", GUARDED, USES, COUNTED, OWN, \
       "[id: str or [ids], {timeout: duration, any: bool, result: bool}]", \
@@ -159,7 +159,7 @@
       "[id: int] or [{id, principal, nobody, address, listener, idle, all, dry_run}]", \
       "close connections; their calls are cancelled") \
     X(worker_register, "worker.register", KNOWN, USES, COUNTED, OWN, \
-      "[methods: [str], {slots, name, version, share, context, lease, message, secret}]", \
+      "[methods: [str], {slots, name, version, host, share, context, lease, message, secret}]", \
       "offer methods: this connection is called for them from then on") \
     X(worker_quiet, "worker.quiet", KNOWN, FOREIGN, HARMLESS_BARE, OWN, \
       "[] or [worker: str]", "give a worker no more tasks; those that it has go on") \
