@@ -99,19 +99,6 @@ static bool make_folders(char *path)
     return true;
 }
 
-static bool write_all(int fd, const char *text)
-{
-    size_t len = strlen(text);
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return false;
-        text += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 /* Beside it, on the disk, and then in its place: whoever reads sees the old one or the new one. */
 static bool replace(const char *path, const char *text)
 {
@@ -120,7 +107,7 @@ static bool replace(const char *path, const char *text)
     int fd = mkostemp(beside, O_CLOEXEC); /* of mode 0600 */
     if (fd < 0)
         return refuse(path);
-    bool good = write_all(fd, HEAD) && write_all(fd, text) && fsync(fd) == 0;
+    bool good = file_write(fd, HEAD) && file_write(fd, text) && fsync(fd) == 0;
     good = close(fd) == 0 && good && rename(beside, path) == 0;
     if (good)
         return true;

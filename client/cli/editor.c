@@ -32,19 +32,6 @@ bool editor_exists(void)
     return chosen() != NULL;
 }
 
-static bool write_all(int fd, const char *text)
-{
-    size_t len = strlen(text);
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return false;
-        text += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 bool editor_begin(struct editor_file *f, const char *text)
 {
     char why[96];
@@ -52,7 +39,7 @@ bool editor_begin(struct editor_file *f, const char *text)
     int n = snprintf(f->path, sizeof f->path, "%s/ergon-edit-XXXXXX.json",
                      folder != NULL ? folder : "/tmp");
     int fd = n < (int)sizeof f->path ? mkstemps(f->path, (int)strlen(".json")) : -1;
-    bool good = fd >= 0 && write_all(fd, text);
+    bool good = fd >= 0 && file_write(fd, text);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && good) {
         good = false;

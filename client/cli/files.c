@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FILE_FIRST = 64 * 1024 }; /* bytes of the first block */
 
@@ -50,4 +51,17 @@ void file_bytes_fini(struct file_bytes *f)
 {
     free(f->at);
     *f = (struct file_bytes){0};
+}
+
+bool file_write(int fd, const char *text)
+{
+    size_t len = strlen(text);
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR)
+            return false;
+        text += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
 }
