@@ -279,25 +279,33 @@ void search_init(struct search *s, struct span text)
     if (text.len >= sizeof digits)
         return;
     memcpy(digits, text.at, text.len);
-    s->number = strspn(digits, "0123456789+-.einfa") == text.len;
     s->negative = digits[0] == '-';
-    if (!s->number || strspn(digits + s->negative, "0123456789") < text.len - s->negative)
+    char again[NUMBER_SIZE];
+    s->real = strtod(digits, NULL);
+    float_text(s->real, again);
+    s->is_float = span_is(text, again);
+    if (strspn(digits + s->negative, "0123456789") < text.len - s->negative)
         return;
     s->magnitude = strtoull(digits + s->negative, NULL, 10);
-    char again[NUMBER_SIZE];
     snprintf(again, sizeof again, "%s%" PRIu64, s->negative ? "-" : "", s->magnitude);
     s->is_int = strcmp(again, digits) == 0 && !(s->negative && s->magnitude == 0);
+}
+
+/* Have they the same text? */
+static bool same_float(double a, double b)
+{
+    return isnan(a) ? isnan(b) : a == b && signbit(a) == signbit(b);
 }
 
 static bool is_number(const struct search *s, struct span element)
 {
     struct reader r = reader_of(element);
-    char text[NUMBER_SIZE];
+    double v;
     uint64_t u;
     int64_t i;
 
     if (is_float(*element.at))
-        return number_text(&r, text) && span_is(s->text, text);
+        return s->is_float && read_number(&r, &v) && same_float(s->real, v);
     if (!s->is_int)
         return false;
     if (!s->negative)
@@ -344,7 +352,7 @@ static bool look_at_element(const struct search *s, struct span value, struct se
         return false;
     }
     place->at = end;
-    return s->number && wire_hints[*rest.at] < WIRE_SIZED &&
+    return (s->is_int || s->is_float) && wire_hints[*rest.at] < WIRE_SIZED &&
            is_number(s, span_of(rest.at, h.size + h.body));
 }
 

@@ -29,10 +29,10 @@ size_t display_value(struct span value, char buf[static DISPLAY_MAX], uint32_t *
 /* What is searched for: 1 to SEARCH_TEXT_MAX bytes, which are borrowed. */
 struct search {
     struct span text;
-    bool number; /* it may be the text of a number */
-    bool is_int;
+    bool is_float, is_int; /* it is the text of such a number */
     bool negative;
     uint64_t magnitude; /* of an integer */
+    double real;        /* of a float */
 };
 
 /* Where the search of one value goes on; begins zeroed. */

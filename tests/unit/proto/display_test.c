@@ -145,6 +145,13 @@ TEST(numbers_are_found_by_their_whole_text)
     assert_false(finds_in(span_of("\x00", 1), "-0"));
     assert_true(finds_in(span_of("\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", 9), "0.1"));
     assert_true(finds_in(span_of("\xca\x7f\xc0\0\0", 5), "nan"));
+    assert_false(finds_in(span_of("\xca\x7f\xc0\0\0", 5), "-nan"));
+    assert_true(finds_in(span_of("\xca\x3f\xc0\0\0", 5), "1.5"));
+    assert_false(finds_in(span_of("\xca\x3f\xc0\0\0", 5), "1.50"));
+    assert_true(finds_in(span_of("\xca\x3d\xcc\xcc\xcd", 5), "0.10000000149011612"));
+    assert_true(finds_in(span_of("\xcb\x80\0\0\0\0\0\0\0", 9), "-0.0"));
+    assert_false(finds_in(span_of("\xcb\x80\0\0\0\0\0\0\0", 9), "0.0"));
+    assert_true(finds_in(span_of("\xcb\xff\xf0\0\0\0\0\0\0", 9), "-inf"));
     assert_false(finds_in(span_of("\xd4\x05\x31", 3), "1")); /* of another's making */
 }
 
