@@ -112,7 +112,8 @@ static enum status show_crons(const struct globals *g, json_t *crons)
     static const char *const first[] = {"name",      "tenant",  "schedule", "zone",  "method",
                                         "state",     "next",    "last",     "fired", "skipped",
                                         "last_task", "made_by", "error",    NULL};
-    static const char *const left_out[] = {"params", "options", "cut", "durable", NULL};
+    static const char *const left_out[] = {"params", "params_hidden", "options",
+                                           "cut",    "durable",       NULL};
     size_t i;
     json_t *cron;
     if (g->json)
