@@ -53,7 +53,7 @@ function show(task) {
     const { key, ...options } = task.options ?? {}, why = whyHidden(task);
     const methods = h('datalist', { id: 'again-methods' }, knownMethods().map((name) => h('option', { value: name })));
     const method = field('Method', '', h('input', { type: 'text', list: 'again-methods', autocomplete: 'off', spellcheck: 'false', value: f.name(task.method) }), (text) => (text.trim() ? null : 'A method is needed.'));
-    const params = field('Parameters', why !== null ? `Those of the task are hidden. ${why}` : ['A JSON array. Bytes are ', h('code', {}, '{"$bin": "BASE64"}'), '.'], area(10, why !== null ? '[]' : jsonText(task.params)), (text) => jsonError(text, 'array'));
+    const params = field('Parameters', why !== null ? `Those of the task are hidden. ${why}` : ['A JSON array. Bytes are ', h('code', {}, '{"$bin": "BASE64"}'), '. Keys that are no text, and integers above 2^63-1, become text.'], area(10, why !== null ? '[]' : jsonText(task.params)), (text) => jsonError(text, 'array'));
     const more = field('Options', ['As ', h('code', {}, 'task.submit'), ' takes them; numbers are milliseconds, and "30s" is a duration, too.', key !== undefined && key !== null && ` The key ${f.name(key)} is left out: this task has it.`],
         area(4, jsonText(options)), (text) => jsonError(text, 'object'));
     const fields = [method, params, more], failed = h('p', { class: 'wrong', role: 'alert' });
