@@ -83,7 +83,7 @@ static void secret(void *arg, struct method *method, bool is_secret)
 {
     struct jobs *jobs = arg;
     struct job_queue *q = table_queue(&jobs->table, method->name);
-    if (q)
+    if (q && (is_secret || !queues_handler_hides(method)))
         queues_set_secret(jobs, q, is_secret);
 }
 

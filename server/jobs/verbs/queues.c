@@ -173,6 +173,11 @@ void queues_set_secret(struct jobs *jobs, struct job_queue *q, bool secret)
     queues_remember(jobs, q);
 }
 
+bool queues_handler_hides(const struct method *m)
+{
+    return !method_of_workers(m) && m->handler->flags & ERGON_SECRET_PARAMS;
+}
+
 /* A handler that only this process has decides alone: so it can take back what an earlier version
  * of its module said. */
 void queues_mark_handlers(struct jobs *jobs)
@@ -182,7 +187,7 @@ void queues_mark_handlers(struct jobs *jobs)
         const struct method *m = registry_at(r, i);
         if (!m || method_of_workers(m))
             continue;
-        bool secret = m->handler->flags & ERGON_SECRET_PARAMS;
+        bool secret = queues_handler_hides(m);
         struct job_queue *q = secret ? table_queue(jobs_table(jobs), m->name)
                                      : table_queue_find(jobs_table(jobs), m->name);
         if (q && q->secret != secret && (secret || !m->joined))

@@ -7,6 +7,7 @@
 
 struct job_queue;
 struct jobs;
+struct method;
 
 /* Writes the state of each queue that differs from the store's, unless a write of that queue is
  * under way.  False: no state differs. */
@@ -16,6 +17,8 @@ bool queues_save(struct jobs *jobs);
 void queues_remember(struct jobs *jobs, struct job_queue *q);
 /* Parameters of its jobs are secret from now on, or are not any more. */
 void queues_set_secret(struct jobs *jobs, struct job_queue *q, bool secret);
+/* Does a handler of this process say that its parameters are secret?  No worker takes that back. */
+bool queues_handler_hides(const struct method *m);
 /* Sets that of modules' methods whose handlers say so.  At the start. */
 void queues_mark_handlers(struct jobs *jobs);
 

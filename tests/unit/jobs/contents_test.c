@@ -207,6 +207,19 @@ CONTENTS_TEST(secret_parameters_are_shown_to_nobody)
     stage_holds(get_parts(w, id, VIEW_RESULT, "*"), "'result': nil, 'cut': false}");
 }
 
+CONTENTS_TEST(a_worker_does_not_take_back_what_a_handler_of_the_server_says)
+{
+    static const struct ergon_handler hides = {
+        .size = sizeof hides, .name = "work", .kind = ERGON_BLOCKING, .flags = ERGON_SECRET_PARAMS};
+    struct method method = {.name = span_text("work"), .handler = &hides, .joined = true};
+    const struct job_queue *q = world_job(w, submit(w))->queue;
+    w->source.secret(w->source.arg, &method, true);
+    w->source.secret(w->source.arg, &method, false);
+    assert_true(q->secret);
+    w->source.secret(w->source.arg, registry_find(w->registry, span_text("work")), false);
+    assert_false(q->secret);
+}
+
 CONTENTS_TEST(long_parameters_come_whole_and_in_steps)
 {
     enum { LENGTH = 3 << 20 };
