@@ -732,7 +732,7 @@ async def events():
         check.assertEqual(event, "disconnect")
         check.assertTrue(reason)
         while (event := await said.next(URL))[0] == "refused":
-            check.assertIn(event[1], ("connection refused", "No such file or directory", "the server closed it"))
+            check.assertIn(event[1], ("connection refused", "No such file or directory", "Connection reset by peer", "the server closed it"))
         check.assertEqual(event, ("reconnect", None))
         waiting = asyncio.create_task((await ergon.submit("sleep", "60s")).wait())
         check.assertEqual(await ergon.call("server.ping"), "pong")
