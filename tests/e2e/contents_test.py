@@ -3,6 +3,7 @@ import os
 import unittest
 
 from admin_client import Admin
+from bare_worker import Worker
 from harness import RemoteError, Server, eventually, make_token, scratch
 
 CONFIG = """
@@ -81,6 +82,22 @@ class Contents(unittest.TestCase):
             with self.assertRaises(RemoteError) as refused:
                 sees.call("task.list", {"contains": text})
             self.assertEqual(refused.exception.code, "BAD_PARAMS")
+
+    def test_tracebacks_are_contents_and_text(self):
+        with Worker(self.server, "w.fails", url=self.server.urls[0], token=self.tokens["ada"], name="\x1b]0;name", host="h\nost") as worker:
+            task = self.ada.call("task.submit", "w.fails", [])["id"]
+            worker.fail(worker.take()[0], {"code": "BROKEN", "message": "it broke", "traceback": "line 1 \x1b[31m<b>\n\tneedle\0" + "x" * 20000})
+            self.ada.call("task.wait", task)
+        questions = [("task.get", task, {"attempts": True, "history": True}), ("task.watch", task, {"timeout": 0}),
+                     ("task.events", {"after": "oldest", "timeout": 0, "id": task})]
+        kept, looked = ([str(self.known(name).call(*question)) for question in questions] for name in ("sees", "looks"))
+        for shown, hidden in zip(kept, looked):
+            self.assertIn("x" * 16000, shown)
+            self.assertNotIn("x" * 100, hidden)
+            self.assertNotIn("\\x1b", shown)
+        attempt, = self.known("looks").call(*questions[0])["attempts"]
+        self.assertEqual((attempt["outcome"], attempt["error"], attempt["traceback"], attempt["traceback_size"]), ("failed", "BROKEN: it broke", None, 16384))
+        self.assertEqual((attempt["name"], attempt["host"]), (" ]0;name", "h ost"))
 
     def test_secret_parameters_are_shown_to_nobody(self):
         worker = self.known("ada")
