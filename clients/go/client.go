@@ -26,7 +26,7 @@ type Options struct {
 	InFlight       int           // calls that are out at a time; further ones wait for their turn; 1000
 	MessageMax     int           // bytes of one message from the server, which sends our worker no longer request; 32 MiB
 
-	// OnNotification is called for what the server pushes, and must not block; without it the server is not asked to push.
+	// OnNotification is called for what the server pushes, and must not block.
 	OnNotification func(method string, params []any)
 
 	// They are called one after the other, from a goroutine of their own, and may use the client; the last one may come after
@@ -35,7 +35,7 @@ type Options struct {
 	OnDisconnect func(ConnectionEvent) // it ended, also by Close
 	OnReconnect  func(ConnectionEvent) // there is another one
 	OnRefused    func(ConnectionEvent) // an attempt to connect, or to offer methods, failed
-	OnDrained    func(ConnectionEvent) // the server is stopping, as an answer told us
+	OnDrained    func(ConnectionEvent) // the server is stopping, as it told us
 
 	// Log takes a line when a connection is lost, refused (for the same reason at most every 30 s), or back, when the server is
 	// stopping, and when a handler panics; it is like Printf of *log.Logger. nil: log.Printf; Silent: nothing is written. The

@@ -13,8 +13,8 @@ import (
 const drainingNumber = 9
 
 // introduce says how we want to be answered, and who we are.
-func (s *session) introduce(ctx context.Context, token string, push bool) error {
-	hello := map[string]any{"errors": "map", "half_close": false, "push": push}
+func (s *session) introduce(ctx context.Context, token string) error {
+	hello := map[string]any{"errors": "map", "half_close": false, "push": true} // so it tells why it closes
 	told := make(chan answer, 1)
 	go func() {
 		result, err := s.request(ctx, "server.hello", []any{hello})
@@ -74,12 +74,18 @@ func (s *session) drain(reason string) {
 	}
 }
 
-// hear takes what the server tells: server.closing is why it is about to end the connection.
+// hear takes what the server tells: server.closing is why it is about to end the connection, at once, or, while it
+// drains, when what it has read is answered.
 func (s *session) hear(method string, params []any) {
 	if method == "server.closing" && len(params) > 0 {
-		s.closing = strings.TrimSuffix(fmt.Sprintln(params...), "\n")
+		why := strings.TrimSuffix(fmt.Sprintln(params...), "\n")
 		if len(params) == 2 {
-			s.closing = fmt.Sprintf("%v: %v", params[0], params[1])
+			why = fmt.Sprintf("%v: %v", params[0], params[1])
+		}
+		if params[0] == "DRAINING" {
+			s.drain(why)
+		} else {
+			s.closing = why
 		}
 	}
 	s.notified(s, method, params)

@@ -70,7 +70,7 @@ func open(ctx context.Context, a *address, o *Options, asked asker, told func(*s
 	s.base, s.cancel = context.WithCancel(context.Background())
 	go s.write()
 	go s.read()
-	if err = s.introduce(ctx, a.token, o.OnNotification != nil); err == nil {
+	if err = s.introduce(ctx, a.token); err == nil {
 		return s, nil
 	}
 	if errors.Is(err, ErrBroken) || errors.Is(err, errUnsent) || ctx.Err() != nil {

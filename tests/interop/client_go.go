@@ -811,7 +811,13 @@ func news() {
 		time.Sleep(time.Millisecond) // until it is registered
 	}
 	<-begun
+	quiet := ergon.Options{Log: ergon.Silent}
+	toldIdle := events(&quiet)
+	idle := dial(quiet) // it asks for nothing, and is told
+	check(<-toldIdle, "connect")
 	askStage("stop")
+	holds("an idle client is told", strings.HasPrefix(<-toldIdle, "drained DRAINING: "))
+	idle.Close()
 	for len(told) == 0 {
 		c.Call(ctx, "echo", 1)
 	}

@@ -195,7 +195,11 @@ const scenarios = {
         const held = once(begun, 'it');
         while (await ergon.submit('hold').then(() => false, ({ code }) => code === 'NO_METHOD')); // until it is registered
         await held;
+        const idle = await connect(URL, { log: false }); // it asks for nothing, and is told
+        const idleDrained = once(idle, 'drained');
         await askStage('stop');
+        assert.match((await idleDrained)[0].reason, /^DRAINING: /);
+        await idle.close();
         let isDrained = false;
         drained.then(() => (isDrained = true));
         while (!isDrained) await ergon.call('echo').catch(() => {}); // a worker's requests are answered until it is done

@@ -38,7 +38,7 @@ export interface ClientOptions {
     inFlight?: number;
     /** Bytes of one message from the server, which sends our worker no longer request; 32 MiB. */
     messageMax?: number;
-    /** Called for what the server pushes; without it the server is not asked to push. */
+    /** Called for what the server pushes. */
     onNotification?: (method: string, params: any[]) => void;
     /**
      * Takes a line for each event of the connection, and what handlers throw: console, or what is like it; false: nothing does.

@@ -278,7 +278,7 @@ class Client extends events.EventEmitter {
     }
 
     async #open() {
-        const { connectTimeout, messageMax, onNotification } = this.#options;
+        const { connectTimeout, messageMax } = this.#options;
         const on = {
             onNotification: (...told) => this.#told(...told),
             onRequest: (...request) => this.#asked(...request),
@@ -290,7 +290,7 @@ class Client extends events.EventEmitter {
         if (!this.#isRef) session.socket.unref();
         const stop = { timeout: connectTimeout, signal: this.#stop.signal };
         try {
-            await within(stop, '', (signal) => session.introduce(onNotification !== undefined, signal));
+            await within(stop, '', (signal) => session.introduce(signal));
         } catch (error) {
             session.end('the client closed it');
             if (error.code !== 'TIMEOUT') throw error;

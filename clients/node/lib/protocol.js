@@ -96,10 +96,10 @@ class Session {
     }
 
     /** Connects, says how we want to be answered, and who we are. UNREACHABLE or AUTH; the signal's reason. */
-    async introduce(push, signal) {
+    async introduce(signal) {
         const { token, url } = this.address;
         await until(Promise.race([this.connected, this.over]), signal);
-        const hello = { errors: 'map', half_close: false, push };
+        const hello = { errors: 'map', half_close: false, push: true }; // so it tells why it closes
         const asked = [this.request('server.hello', [hello], signal)];
         if (token !== null) asked.push(this.request('server.auth', [token], signal));
         const [said, accepted] = await Promise.allSettled(asked);
@@ -196,9 +196,15 @@ class Session {
         } else if (type === REQUEST && rest.length === 2 && typeof rest[0] === 'string') {
             if (!this.onRequest(this, id, ...rest)) this.reply(id, `NO_METHOD: a client has no method ${rest[0].slice(0, 80)}`);
         } else if (type === NOTIFICATION && rest.length === 1 && typeof id === 'string') {
-            if (id === 'server.closing' && Array.isArray(rest[0])) this.closing = rest[0].join(': ');
+            if (id === 'server.closing' && Array.isArray(rest[0])) this.hear(rest[0]);
             queueMicrotask(() => this.onNotification(this, id, rest[0])); // what it throws is not ours
         } else throw new RangeError('a value that is no message');
+    }
+
+    /** Why the server is about to end the connection: at once, or, while it drains, when what it has read is answered. */
+    hear(why) {
+        if (why[0] === 'DRAINING') this.drain(why.join(': '));
+        else this.closing = why.join(': ');
     }
 
     /** The error of an answer. A queue that is drained is no server that is stopping. */
