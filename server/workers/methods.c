@@ -231,7 +231,7 @@ static bool take_secrets(struct rpc_request *rq, const struct registration *g, s
     if (g->secret == SECRET_UNSAID)
         return true;
     w->secrets = (uint8_t *)(w->offers + g->count);
-    memset(w->secrets, secret_of_all(g), w->count);
+    memset(w->secrets, (int)secret_of_all(g), w->count);
     if (g->secret == SECRET_SOME)
         read_array(&r, &count);
     for (; count > 0; count--) {
