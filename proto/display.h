@@ -1,8 +1,8 @@
 /* Packed values for people: as a line of text, and searched for a text.  Both do bounded work,
  * whatever the value: a large one is neither copied nor walked through in one go.
  *
- * The values are of other people, and may be hostile: what they show is printable text, in which
- * control characters and those that steer a terminal or the direction of text are escaped.
+ * Clients sent the values, and may be hostile: the text is printable, and escapes control
+ * characters and those that steer a terminal or the direction of text.
  *
  * The bytes were checked by the scanner.  Pure; any thread. */
 #ifndef ERGON_PROTO_DISPLAY_H

@@ -128,7 +128,7 @@ static enum status fetch(const struct globals *g, const char *id, bool whole, st
 
 /* ---- submission ---- */
 
-/* What was not changed goes out byte by byte as it came: JSON has no name for all of it. */
+/* Unchanged values are sent byte for byte as they came: JSON cannot express all of them. */
 static bool pack_params(struct pack *to, const struct original *o, const json_t *params)
 {
     uint32_t count = 0;

@@ -11,7 +11,7 @@
 enum {
     DEFAULT_ANSWER_MAX = 16 * 1024 * 1024, /* bytes: limits.message of a server */
     LEAST_ANSWER_MAX = 4096,               /* so that any error fits */
-    TRACEBACK_MAX = 16 * 1024,             /* bytes: what a server keeps of it */
+    TRACEBACK_MAX = 16 * 1024,             /* bytes that a server keeps of one */
     FAILURE_BESIDE = 4096,                 /* bytes of an answer with one, beside it */
     /* Bytes of refusals between two looks.  Those of all the requests that are read in one go are
      * far fewer, so a server that reads is never taken for one that does not. */

@@ -131,7 +131,7 @@ func isNear(a, b string) bool {
 	if len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 		return true
 	}
-	row := make([]int, len(b)+1) // the distances of what stands before a letter of a from the beginnings of b
+	row := make([]int, len(b)+1) // edit distances: of a prefix of a from each prefix of b
 	for j := range row {
 		row[j] = j
 	}

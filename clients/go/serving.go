@@ -38,8 +38,8 @@ func newServing(handlers map[string]Handler, slots int, begin func(context.Conte
 		open: map[*session]map[*Context]bool{}}
 }
 
-// start begins, once for each session, whoever comes first; refused, unless it is nil, is told of the error before the
-// session ends.
+// start registers the worker once for each session, at the first call. If the server refuses it, start calls refused,
+// unless that is nil, before the session ends.
 func (v *serving) start(ctx context.Context, s *session, refused func(error)) error {
 	s.begun.Do(func() {
 		v.mu.Lock()

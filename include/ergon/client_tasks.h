@@ -172,7 +172,7 @@ ERGON_API struct ergon_request *ergon_request_audit(void); /* server.audit */
 
 /* ---- following a task ---- */
 
-/* What happened to a task. Points in time are Unix milliseconds.  `data` and `traceback` are valid
+/* An event of a task. Points in time are Unix milliseconds.  `data` and `traceback` are valid
  * during the callback. */
 struct ergon_event {
     uint64_t seq;          /* from 1 */

@@ -52,7 +52,7 @@ def copy(name, leave=()):
 
 
 def files(place):
-    """What stands in a folder: paths, and when they were written."""
+    """The files of a folder: their paths, and the times of their last changes."""
     return sorted((path, os.stat(path).st_mtime_ns) for path in glob.glob(os.path.join(place, "**"), recursive=True))
 
 

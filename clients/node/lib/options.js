@@ -117,7 +117,7 @@ function unknown(name, known, who) {
 /** One is the beginning of the other, or at most two letters are other, missing, or too much. */
 function isNear(a, b) {
     if (Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a))) return true;
-    let row = [...Array(b.length + 1).keys()]; // the distances of what stands before a letter of a from the beginnings of b
+    let row = [...Array(b.length + 1).keys()]; // edit distances: of a prefix of a from each prefix of b
     for (const [i, letter] of [...a].entries()) {
         const next = [i + 1];
         for (let j = 0; j < b.length; j++) next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (letter === b[j] ? 0 : 1)));

@@ -1,4 +1,4 @@
-"""Where a server is, what is needed to trust it and to be trusted there, and why there is no way to it."""
+"""A server's address, the credentials for it, and the reason why a connection to it failed."""
 
 from __future__ import annotations
 

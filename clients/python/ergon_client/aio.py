@@ -131,7 +131,7 @@ class Client:
             await self._worker.serving.close(LEAVE)
 
     async def leave(self) -> None:
-        """Closes it when the process ends: what runs here goes back to the server at once, and nobody is told."""
+        """Closes the client when the process ends: the tasks that run here are handed back at once, and no callback is called."""
         self._closed = True
         if self._keeper is not None:
             self._keeper.cancel()

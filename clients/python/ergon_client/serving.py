@@ -209,7 +209,7 @@ class Serving:
 
     async def close(self, wait: Optional[float]) -> None:
         """Cancels what still runs, and gives it so many seconds. The tasks of handlers that go on are handed back, for another
-        worker, and nobody waits for these handlers any more. None: the process ends, and nobody is told."""
+        worker, and this worker ignores what these handlers return. None: the process ends, and no callback is called."""
         self._closed = True
         for contexts in self._open.values():
             for context in contexts:

@@ -383,7 +383,7 @@ static void put_expected(char letter, size_t size, char *buf)
     snprintf(buf, EXPECTED_MAX, "%s", text);
 }
 
-/* What the next value is, for people. */
+/* The type of the next value, for messages. */
 static const char *kind_of(const struct reader *r)
 {
     uint8_t head = *r->at;

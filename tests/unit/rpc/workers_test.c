@@ -52,7 +52,7 @@ RPC_TEST(a_call_becomes_a_request_and_its_answer_the_result)
     says(&caller, "7: 42\n");
 }
 
-/* What it says of itself, and of its failure, is text without control characters. */
+/* The server blanks control characters in a worker's names and in its errors. */
 RPC_TEST(a_failed_task_says_who_ran_it_and_keeps_the_traceback)
 {
     registered("[['twice'], {'slots': 2, 'name': 'a\x1b[2Jb', 'host': 'h\n7', 'version': 'v\t1'}]");
