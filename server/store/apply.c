@@ -238,6 +238,10 @@ static int apply(struct store *s, struct store_op *op)
         return set_back(s, op->back);
     case STORE_COUNT:
         return count(s, &op->audit);
+    case STORE_LOAD: /* of a cluster */
+    case STORE_MARKS:
+    case STORE_HAND_OVER:
+        return SQLITE_INTERNAL;
     }
     return SQLITE_INTERNAL;
 }

@@ -28,6 +28,7 @@
 #include "server/runtime/threads/lane.h"
 
 struct store;
+struct store_chunk;
 
 /* What can go wrong.  All but STORE_OK leave the file as it was.  All but STORE_REFUSED and
  * STORE_CLOSED are the whole commit's, and say that the store is out of order. */
@@ -39,6 +40,8 @@ enum store_error {
     STORE_CORRUPT,   /* the file is damaged; final until somebody repairs it */
     STORE_IO,        /* any other failure of the device */
     STORE_MEMORY,
+    STORE_AWAY,   /* its database cannot be reached: what is pushed waits; it goes on by itself */
+    STORE_FENCED, /* another node owns the tasks: nothing that is pushed is ever written */
     STORE_CLOSED, /* pushed after store_stop() */
     /* This operation alone: a PUT of an id that is there, a CHANGE of one that is not, or larger
      * than a row may be.  Final: the same again fails again. */
@@ -81,6 +84,14 @@ struct store_task {
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;
+};
+
+/* What numbers begin above, beside the rows. */
+struct store_marks {
+    uint64_t last_id, last_fence; /* the highest that were ever put */
+    uint64_t committed_at;        /* Unix ns of the last commit, by the clock of then; 0: none */
+    uint64_t id_mark, fence_mark; /* of a cluster: no number up to these was given; 0: none */
+    uint32_t boards;              /* of a cluster: boards that were lost */
 };
 
 /* A queue that is not open, or whose method workers have offered. */
@@ -203,6 +214,9 @@ enum store_kind {
     STORE_ROW_REMOVE, /* the row of `table` of this key */
     STORE_SYNC,       /* nothing: it comes back when all before it is on disk */
     STORE_SET_BACK,   /* back: all that is due, all deadlines and ends are so much earlier */
+    STORE_LOAD,       /* load: fills a chunk (chunk.h) */
+    STORE_MARKS,      /* marks: id_mark and fence_mark rise to these; also: the load has worked */
+    STORE_HAND_OVER,  /* nobody owns the rows from now on; what is behind it is STORE_FENCED */
     STORE_COUNT       /* fills `audit` by counting some rows */
 };
 
@@ -235,6 +249,13 @@ struct store_op {
         };
         struct store_audit audit;
         uint64_t back; /* ns */
+        struct store_marks marks;
+        struct {
+            uint64_t epoch;            /* the first load of an owner says under which it writes */
+            struct store_chunk *chunk; /* comes back with rows; the client's, who frees it */
+            bool more;                 /* there are more: push another */
+            char *text;                /* STORE_CORRUPT and others: what is wrong; malloc'ed */
+        } load;
     };
 };
 

@@ -24,6 +24,10 @@ const char *store_error_text(enum store_error e)
                "log says more";
     case STORE_MEMORY:
         return "no memory for the store";
+    case STORE_AWAY:
+        return "the store's database cannot be reached; it goes on by itself as soon as it can";
+    case STORE_FENCED:
+        return "another node of the cluster owns the tasks now";
     case STORE_CLOSED:
         return "the store is closed: the server is shutting down";
     case STORE_REFUSED:

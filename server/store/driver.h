@@ -1,0 +1,97 @@
+/* A driver of the store: what keeps the rows.  SQLite (store/sqlite/) is part of the server;
+ * PostgreSQL (store/postgres/) is a shared object of its own, which driver_find() loads.
+ *
+ * Common to all, and in store/: the client's side and its gathering (client.c), the writer's thread
+ * and its lanes (writer.c), the tables (rows.c), and what is read back in chunks (chunk.c).  A
+ * driver does not log: what went wrong it says in a struct store_fault, and the writer logs it
+ * once.
+ *
+ * Thread: open() and close() by the one that builds; load_all() there, too, before the writer runs;
+ * all others by the writer's.  A driver may block in them as long as its engine takes. */
+#ifndef ERGON_STORE_DRIVER_H
+#define ERGON_STORE_DRIVER_H
+
+#include "server/store/rows.h"
+#include "server/store/store.h"
+
+enum { STORE_DRIVER_VERSION = 1 };
+#define STORE_DRIVER_SYMBOL "ergon_store_driver" /* a struct store_driver, of a shared object */
+
+struct store_fault {
+    enum store_error error;
+    char text[480]; /* for people: what is wrong, and what to do */
+};
+
+/* Operations that are committed together.  The writer's, until the driver has ended it: then each
+ * operation has its outcome. */
+struct store_batch {
+    struct store_batch *next; /* the driver's, meanwhile */
+    struct store_op **ops;
+    uint32_t count;
+    ao_time began; /* monotonic */
+};
+
+struct store_setup {
+    const char *where; /* a path, or postgresql://… */
+    const char *vfs;   /* SQLite's, for tests; NULL */
+    ao_time retry;
+    struct row_names names;
+    const struct store_table *const *tables; /* all there are (row_tables of rows.h) */
+    uint32_t table_count;
+    const char *node; /* of a cluster: this node's name; NULL: there is none */
+    uint64_t incarnation;
+};
+
+/* What the driver publishes of itself; the writer copies it into the counters of store_info(). */
+struct store_state {
+    enum store_error error; /* STORE_OK: it takes batches.  STORE_AWAY: batches wait. */
+    bool replicated;        /* the last commit was on the disk of a second machine, too */
+    uint64_t bytes, room;   /* room: UINT64_MAX: not known */
+    uint64_t backup;        /* Unix ms; 0: none */
+    uint64_t lag;           /* ns that the synchronous standby is behind; 0: none, or not known */
+};
+
+struct store_driver {
+    uint32_t version; /* STORE_DRIVER_VERSION */
+    const char *name; /* "sqlite", "postgresql" */
+    uint32_t batches; /* under way at most, 1 or 2 */
+    /* The rows are read by load(), while the server serves; else by load_all() before it starts. */
+    bool loads_in_chunks;
+
+    /* NULL, and the fault says why.  Blocks. */
+    void *(*open)(const struct store_setup *setup, struct store_fault *fault);
+    void (*close)(void *driver); /* NULL is fine */
+
+    /* Starts the commit of a batch; at most `batches` have not ended.  The driver settles an
+     * unknown outcome itself: a batch is ended when its outcome is certain, in the order of their
+     * begins. */
+    void (*begin)(void *driver, struct store_batch *batch);
+    struct store_batch *(*ended)(void *driver); /* the oldest, once it has ended; else NULL */
+    /* What it does by itself: connects again, settles, takes what came, checkpoints.  `idle`: there
+     * is nothing else to do.  Returns after how many ns it wants to be called again at the latest;
+     * AO_NEVER: when there is something. */
+    ao_time (*work)(void *driver, bool idle);
+    /* Waits for at most `timeout` until its engine has something for work(), or `wake` (an eventfd)
+     * is readable.  NULL: it never waits for an engine. */
+    void (*wait)(void *driver, int wake, ao_time timeout);
+    void (*state)(const void *driver, struct store_state *state);
+    /* Why `error` of state() is not STORE_OK; valid until the next call. */
+    const struct store_fault *(*fault)(const void *driver);
+    void (*look)(void *driver); /* at room and backup; NULL: it has none */
+
+    /* One of these: see loads_in_chunks.  0, or -1 and a fault. */
+    int (*load_all)(void *driver, const struct store_reader *reader, struct store_fault *fault);
+    /* Adds the next rows to the chunk (chunk.h), about STORE_CHUNK_ROWS of them; the first call
+     * begins at the first row, as one snapshot.  Batches may be under way meanwhile.  1: there are
+     * more; 0: that was all; -1 and a fault: the next call begins anew. */
+    int (*load)(void *driver, struct store_chunk *chunk, struct store_fault *fault);
+};
+
+extern const struct store_driver store_sqlite;
+
+/* The driver of a store's name: PostgreSQL's for postgresql:// and postgres:// (and "service=…"),
+ * else SQLite's.  NULL and a text: the package with the shared object is not installed, or is of
+ * another version.  The thread that builds. */
+const struct store_driver *driver_find(const char *where, char *error, size_t size);
+
+#endif
