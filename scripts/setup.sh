@@ -15,14 +15,17 @@ set -eu
 
 build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
     libevent-dev libjansson-dev libseccomp-dev libmsgpack-dev libsmartcols-dev libssl-dev libsqlite3-dev libglib2.0-dev
-    libsystemd-dev systemtap-sdt-dev tzdata zlib1g-dev"
+    libpq-dev libsystemd-dev systemtap-sdt-dev tzdata zlib1g-dev"
 tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagemagick mypy neovim openssl procps prometheus python3-minimal python3-msgpack
     python3-pip python3-yaml python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
+# What the store of a cluster runs on; the tests start their own.
+servers="postgresql patroni etcd-server python3-psycopg2"
 packages="debhelper lintian"
 browser="chromium chromium-driver python3-selenium"
 image="buildah debootstrap podman runc"
 
 . "$(dirname "$0")/apt.sh"
+tests="$tests $servers"
 [ -n "${ERGON_WITHOUT_BROWSER:-}" ] || tests="$tests $browser"
 
 # shellcheck disable=SC2086 # the lists are words
@@ -42,5 +45,38 @@ bare) wanted=$(missing $build $tests debootstrap) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
 [ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ "${1:-}" = pictures ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
+# Debian starts the servers that it installs, and makes a cluster of PostgreSQL. These two files keep it from both, and
+# go after the installation: whoever wants a cluster of Debian's makes it (pg_createcluster 15 main).
+no_cluster=/etc/postgresql-common/createcluster.d/ergon-setup.conf
+no_start=/usr/sbin/policy-rc.d
+made=
+
+# write_file PATH LINE…: where there is no such file yet
+write_file() {
+    path=$1
+    shift
+    [ ! -e "$path" ] && [ ! -L "$path" ] || return 0
+    $as_root mkdir -p "${path%/*}"
+    printf '%s\n' "$@" | $as_root tee "$path" >/dev/null
+    $as_root chmod 755 "$path"
+    made="$made$path "
+}
+
 # shellcheck disable=SC2086
-[ -z "$wanted" ] || apt_install $wanted
+quiet_install() {
+    trap '[ -z "$made" ] || $as_root rm -f $made' EXIT
+    trap 'exit 130' INT TERM
+    write_file "$no_cluster" '# Left by scripts/setup.sh, which was cut off: remove it.' 'create_main_cluster = false'
+    write_file "$no_start" '#!/bin/sh' '# Left by scripts/setup.sh, which was cut off: remove it.' 'exit 101'
+    apt_install "$@"
+    case " $* " in
+    *" etcd-server "*) $as_root update-rc.d etcd disable >/dev/null 2>&1 || : ;; # nor at the next boot
+    esac
+}
+
+# shellcheck disable=SC2086
+case " $wanted" in
+' ') ;;
+*" postgresql "* | *" patroni "* | *" etcd-server "*) quiet_install $wanted ;;
+*) apt_install $wanted ;;
+esac

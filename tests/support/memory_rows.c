@@ -422,6 +422,9 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_EVENT:
         return take_event(m, &op->event);
     case STORE_SYNC:
+    case STORE_LOAD: /* of a cluster */
+    case STORE_MARKS:
+    case STORE_HAND_OVER:
         return true;
     case STORE_COUNT:
         audit(m, &op->audit);
