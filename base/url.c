@@ -175,6 +175,16 @@ static bool is_local_v6(const char *host)
     return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
+bool url_is_postgresql(const char *text)
+{
+    static const char *const begins[] = {"postgresql://", "postgres://", "service="};
+
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 bool url_is_local(const struct url *url)
 {
     if (url->scheme == URL_UNIX)

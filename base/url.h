@@ -45,6 +45,9 @@ const char *url_parse(const char *text, enum url_use use, struct url *url);
 /* The whole URL, the port always written.  False when `size` is too small; 280 is always enough. */
 bool url_text(const struct url *url, char *buf, size_t size);
 
+/* Does it name a PostgreSQL database: postgresql://…, postgres://… or service=NAME? */
+bool url_is_postgresql(const char *text);
+
 /* Can only this machine reach it?  A name counts as local only when it is "localhost". */
 bool url_is_local(const struct url *url);
 

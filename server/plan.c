@@ -370,10 +370,16 @@ struct role_table *plan_roles(const struct config *c)
 bool plan_recorder_folder(const struct config *c, char out[PATH_MAX])
 {
     char store[PATH_MAX];
+    const char *folder = c->recorder.directory;
 
-    if (c->recorder.files == 0 || (!c->recorder.directory && !c->store))
+    if (!folder && c->cluster.exists) {
+        folder = c->cluster.state;
+    } else if (!folder && c->store) {
+        snprintf(store, sizeof store, "%s", c->store);
+        folder = dirname(store);
+    }
+    if (c->recorder.files == 0 || !folder)
         return false;
-    snprintf(store, sizeof store, "%s", c->store ? c->store : "");
-    snprintf(out, PATH_MAX, "%s", c->recorder.directory ? c->recorder.directory : dirname(store));
+    snprintf(out, PATH_MAX, "%s", folder);
     return true;
 }

@@ -1,5 +1,5 @@
-/* Who owns the tasks, as this process knows it: what the loops, the jobs and the admin listener go
- * by.  Written by the cluster's thread (members.c); read by any.
+/* The owner of the tasks, as this process knows it: loops, jobs and the admin listener act by it.
+ * Written by the cluster's thread (members.c); read by any.
  *
  * Without a cluster there is no struct cluster, and cluster_role(NULL) is CLUSTER_ALONE: all is
  * served here. */
@@ -29,7 +29,7 @@ struct cluster_view {
     char owner[CLUSTER_NAME_MAX];      /* empty: nobody, or not known */
     char address[CLUSTER_ADDRESS_MAX]; /* of the owner's cluster listener */
     uint64_t epoch;
-    char moving_from[CLUSTER_NAME_MAX]; /* nobody owns, or who does is loading: who did before */
+    char moving_from[CLUSTER_NAME_MAX]; /* no owner, or one that loads: the one before */
     uint64_t moving_since;              /* Unix ns; 0: nothing moves */
     uint64_t renewed_at; /* CLOCK_BOOTTIME ns: when the last acknowledged renewal was sent */
     uint64_t takeovers;  /* by this process */

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/core.h"
+#include "server/config/check_cluster.h"
 #include "server/config/module_path.h"
 #include "server/config/sources.h"
 
@@ -78,50 +78,12 @@ void config_derive(struct config_report *r, struct config *c)
         derive_listener(r, c, &c->listeners[i], URL_LISTEN);
     for (size_t i = 0; i < c->admin.count; i++)
         derive_listener(r, c, &c->admin.listeners[i], URL_ADMIN);
+    c->cluster.exists = c->store && url_is_postgresql(c->store);
+    if (c->cluster.listen)
+        (void)url_parse(c->cluster.listen, URL_LISTEN, &c->cluster.way);
 }
 
 /* ---- problems ---- */
-
-/* What a problem is about: the configuration itself, or one element of a list of maps. */
-struct subject {
-    struct config_report *report;
-    const struct config *config;
-    const char *list; /* NULL: the configuration itself */
-    size_t index;
-    const struct config_origin *origin; /* of the element */
-};
-
-__attribute__((format(printf, 3, 4))) static void wrong(const struct subject *s, const char *path,
-                                                        const char *format, ...)
-{
-    const struct config_key *key = config_find(&config_keys, s->list ? s->list : path);
-    const struct config_origin *origin =
-        s->list ? s->origin : &s->config->origins[key - config_keys.keys];
-    char where[64], text[CONFIG_WHY_MAX * 2];
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    if (s->list)
-        snprintf(where, sizeof where, "%s[%zu]%s%s", s->list, s->index, *path ? "." : "", path);
-    config_problem(s->report, origin, key, s->list ? where : path, "%s", text);
-}
-
-/* The file cannot be `done`: errno says why. */
-static void wrong_file(const struct subject *s, const char *path, const char *file,
-                       const char *done)
-{
-    char why[128];
-
-    wrong(s, path, "%.150s: cannot be %s: %s", file, done, strerror_r(errno, why, sizeof why));
-}
-
-static void check_readable(const struct subject *s, const char *path, const char *file)
-{
-    if (file && access(file, R_OK) != 0)
-        wrong_file(s, path, file, "read");
-}
 
 /* ---- listeners ---- */
 
@@ -320,6 +282,10 @@ static void check_store(const struct subject *s, const char *store)
 
     if (!store)
         return;
+    if (s->config->cluster.exists) {
+        check_database(s);
+        return;
+    }
     if (stat(store, &file) == 0 && !S_ISREG(file.st_mode)) {
         wrong(s, "store", "%.150s: is no regular file (name one, or one to be made)", store);
         return;
@@ -428,6 +394,7 @@ void config_check(struct config_report *r, const struct config *c)
         wrong(&whole, "limits.partial",
               "is smaller than limits.message, so no message of that size could ever arrive (make "
               "it larger)");
+    check_cluster(&whole);
     check_memory(&whole);
     check_blocking(&whole);
     check_files(&whole);

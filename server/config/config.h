@@ -35,6 +35,7 @@ enum config_log_levels { CONFIG_LEVELS_AUTO, CONFIG_LEVELS_ON, CONFIG_LEVELS_OFF
 /* As enum ergon_kind, counted from 0. */
 enum config_kind { CONFIG_STEPPED, CONFIG_BLOCKING };
 
+enum { CONFIG_NODE_NAME_MAX = 64 /* with the NUL */ };
 enum { CONFIG_ANY = -1 }; /* no particular core, no particular loop */
 
 struct config_texts {
@@ -159,6 +160,21 @@ struct config {
     char *store; /* path of the file of durable tasks; NULL: there is none */
 
     struct jobs_settings tasks;
+
+    /* Of a store that is a PostgreSQL database. */
+    struct {
+        bool exists;           /* `store` is one */
+        char *name, *node;     /* NULL: "ergon", the host's */
+        char *listen;          /* NULL: other nodes cannot reach this one */
+        struct url way;        /* `listen`, taken apart */
+        char *address;         /* as other nodes reach it; NULL: `listen` */
+        char *state;           /* folder; NULL: none */
+        char *ca, *cert, *key; /* paths, PEM; may be NULL unless `listen` is URL_TLS */
+        uint32_t weight;
+        bool work;
+        bool unix_users;
+        uint64_t lease, patience; /* ns */
+    } cluster;
 
     struct config_tenant *tenants; /* those with a weight of their own */
     size_t tenant_count;

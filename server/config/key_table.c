@@ -138,7 +138,8 @@ static const struct config_key keys[] = {
 
     {"store", "store", &config_path, .heading = "Store and submitted tasks",
      AT(store),
-     .help = "file that keeps tasks across restarts; none: durable tasks are refused"},
+     .help = "file, or postgresql:// database, that keeps tasks across restarts; none: durable "
+             "tasks are refused"},
     {"tasks.max", "tasks-max", &config_count, AT(tasks.limits.max), .normal = "4194304",
      LIMIT(1, INT32_MAX), .live = true, .help = "submitted tasks in memory; above, BUSY"},
     {"tasks.bytes", "tasks-bytes", &config_size, AT(tasks.limits.bytes), .normal = "auto",
@@ -172,6 +173,35 @@ static const struct config_key keys[] = {
      LIMIT(0, 1 << 24), .help = "events kept of all tasks, for task.events; 0: none"},
     {"tenants", NULL, &config_maps, MAPS(tenants, tenant_count, tenant),
      .help = "tenants with a share other than 1"},
+
+    {"cluster.name", "cluster", &config_nodename, .heading = "Cluster", AT(cluster.name),
+     .help = "name of the cluster, as in 'ergon cluster init'; none: ergon"},
+    {"cluster.node", "cluster-node", &config_nodename, AT(cluster.node),
+     .help = "name of this node; none: the host's"},
+    {"cluster.listen", "cluster-listen", &config_url, AT(cluster.listen),
+     .help = "listen for other nodes at ergons://HOST:PORT, unix:///PATH; none: they cannot reach "
+             "this node"},
+    {"cluster.address", "cluster-address", &config_reach, AT(cluster.address),
+     .help = "where other nodes reach it; none: at cluster.listen"},
+    {"cluster.weight", "cluster-weight", &config_count, AT(cluster.weight), .normal = "100",
+     LIMIT(0, 1000), .help = "the node with the highest owns the tasks next; 0: never"},
+    {"cluster.work", "cluster-work", &config_bool, AT(cluster.work), .normal = "true",
+     .help = "run submitted tasks on this node"},
+    {"cluster.unix", "cluster-unix", &config_bool, AT(cluster.unix_users), .normal = "true",
+     .help = "pass calls of this machine's users to the owner"},
+    {"cluster.state", "cluster-state", &config_path, AT(cluster.state),
+     .help = "folder of what this node must remember across a crash; none: $STATE_DIRECTORY"},
+    {"cluster.lease", "cluster-lease", &config_duration, AT(cluster.lease), .normal = "5s",
+     LIMIT(3 * SECOND, 300 * SECOND),
+     .help = "silence after which a node is dead; the same on all nodes"},
+    {"cluster.patience", "cluster-patience", &config_duration, AT(cluster.patience),
+     .normal = "10s", LIMIT(0, DAY), .help = "time that calls wait for an owner; then BUSY"},
+    {"cluster.ca", "cluster-ca", &config_path, AT(cluster.ca),
+     .help = "authority of the nodes' certificates, and of nothing else, PEM"},
+    {"cluster.cert", "cluster-cert", &config_path, AT(cluster.cert),
+     .help = "this node's certificate chain, with its name as subjectAltName, PEM"},
+    {"cluster.key", "cluster-key", &config_path, AT(cluster.key),
+     .help = "its private key, PEM"},
 
     {"limits.message", "limits-message", &config_size, .heading = "Limits of connections and calls",
      AT(limits.message), .normal = "16m",
@@ -300,7 +330,7 @@ static const struct config_key keys[] = {
 
     {"recorder.directory", "recorder-directory", &config_path, AT(recorder.directory),
      .help = "where to write the flight recorder when the server crashes or a loop is stuck; "
-             "none: beside the store, if any"},
+             "none: beside the store, or in cluster.state"},
     {"recorder.files", "recorder-files", &config_count, AT(recorder.files), .normal = "8",
      LIMIT(1, 1000), .words = OFF, .help = "files of either kind to keep there; off: write none"},
 };

@@ -61,6 +61,8 @@ extern const struct config_type config_path;      /* char *, owned or NULL */
 extern const struct config_type config_name;      /* char *, owned or NULL: no path */
 extern const struct config_type config_secret;    /* likewise; on no command line, never printed */
 extern const struct config_type config_url;       /* char *, owned or NULL; url_parse() takes it */
+extern const struct config_type config_nodename;  /* char *, owned or NULL: of a node or cluster */
+extern const struct config_type config_reach;     /* char *, owned or NULL; to connect to */
 extern const struct config_type config_adminurl;  /* the same of an admin listener */
 extern const struct config_type config_collector; /* char *, owned or NULL; endpoint_parse() */
 extern const struct config_type config_corelist;  /* struct config_cores, "0-2,5" in text */

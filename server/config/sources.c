@@ -1,7 +1,9 @@
 #include "server/config/sources.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 
@@ -113,4 +115,35 @@ void config_take(struct config_report *r, const struct config_target *t,
         r->no_memory = true;
         break;
     }
+}
+
+/* ---- the checks across keys ---- */
+
+void wrong(const struct subject *s, const char *path, const char *format, ...)
+{
+    const struct config_key *key = config_find(&config_keys, s->list ? s->list : path);
+    const struct config_origin *origin =
+        s->list ? s->origin : &s->config->origins[key - config_keys.keys];
+    char where[64], text[CONFIG_WHY_MAX * 2];
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (s->list)
+        snprintf(where, sizeof where, "%s[%zu]%s%s", s->list, s->index, *path ? "." : "", path);
+    config_problem(s->report, origin, key, s->list ? where : path, "%s", text);
+}
+
+void wrong_file(const struct subject *s, const char *path, const char *file, const char *done)
+{
+    char why[128];
+
+    wrong(s, path, "%.150s: cannot be %s: %s", file, done, strerror_r(errno, why, sizeof why));
+}
+
+void check_readable(const struct subject *s, const char *path, const char *file)
+{
+    if (file && access(file, R_OK) != 0)
+        wrong_file(s, path, file, "read");
 }

@@ -71,7 +71,24 @@ void config_read_flags(struct config_report *r, struct config *c, int argc, char
 /* The value of a variable, borrowed from `envp`; NULL when it is not set. */
 const char *config_getenv(char *const *envp, const char *name);
 
-/* ---- check.c ---- */
+/* ---- the checks across keys ---- */
+
+/* What a problem is about: the configuration itself, or one element of a list of maps. */
+struct subject {
+    struct config_report *report;
+    const struct config *config;
+    const char *list; /* NULL: the configuration itself */
+    size_t index;
+    const struct config_origin *origin; /* of the element */
+};
+
+/* `path` is a key of the configuration, or of the element. */
+__attribute__((format(printf, 3, 4))) void wrong(const struct subject *s, const char *path,
+                                                 const char *format, ...);
+
+/* The file cannot be `done`: errno says why. */
+void wrong_file(const struct subject *s, const char *path, const char *file, const char *done);
+void check_readable(const struct subject *s, const char *path, const char *file);
 
 /* Fills in what follows from other keys. */
 void config_derive(struct config_report *r, struct config *c);

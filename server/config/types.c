@@ -316,6 +316,28 @@ static enum config_outcome parse_url(const struct config_key *key, void *base, c
     return set_text(key, base, text, url_parse(text, URL_LISTEN, &url), why);
 }
 
+/* A node's name, or a cluster's: it goes into rows, certificates and metrics. */
+static enum config_outcome parse_nodename(const struct config_key *key, void *base,
+                                          const char *text, char *why)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._-";
+    bool fits = strlen(text) < CONFIG_NODE_NAME_MAX && text[strspn(text, allowed)] == '\0';
+
+    return set_text(key, base, text,
+                    fits ? NULL : "write at most 63 letters, digits, dots, hyphens, underscores",
+                    why);
+}
+
+/* One that others connect to. */
+static enum config_outcome parse_reach(const struct config_key *key, void *base, const char *text,
+                                       char *why)
+{
+    struct url url;
+
+    return set_text(key, base, text, url_parse(text, URL_CONNECT, &url), why);
+}
+
 static enum config_outcome parse_adminurl(const struct config_key *key, void *base,
                                           const char *text, char *why)
 {
@@ -475,6 +497,8 @@ const struct config_type config_path = {"path", " PATH", true, TEXT_AS(text, tex
 const struct config_type config_name = {"text", " NAME", true, TEXT_AS(text, text)};
 const struct config_type config_secret = {"secret", "", TEXT_AS(text, secret)};
 const struct config_type config_url = {"URL", " URL", true, TEXT_AS(url, text)};
+const struct config_type config_nodename = {"text", " NAME", true, TEXT_AS(nodename, text)};
+const struct config_type config_reach = {"URL", " URL", true, TEXT_AS(reach, text)};
 const struct config_type config_adminurl = {"URL", " URL", true, TEXT_AS(adminurl, text)};
 const struct config_type config_collector = {"URL", " URL", true, TEXT_AS(collector, text)};
 const struct config_type config_corelist = {

@@ -252,7 +252,7 @@ struct store_op {
         struct store_marks marks;
         struct {
             uint64_t epoch;            /* the first load of an owner says under which it writes */
-            struct store_chunk *chunk; /* comes back with rows; the client's, who frees it */
+            struct store_chunk *chunk; /* comes back with rows; the client frees it */
             bool more;                 /* there are more: push another */
             char *text;                /* STORE_CORRUPT and others: what is wrong; malloc'ed */
         } load;

@@ -62,7 +62,9 @@ static void look_at_all(struct walk *w, const struct config *c)
     look_secret(w, "tokens", c->tokens_file);
     look_secret(w, "headers for the collector", c->trace.headers_file);
     look_open(w, "authorities of the collector", c->trace.ca);
-    look_secret(w, "store", c->store);
+    look_secret(w, "store", c->cluster.exists ? NULL : c->store);
+    look_secret(w, "key of the node", c->cluster.key);
+    look_open(w, "authorities of the cluster", c->cluster.ca);
     look_secret(w, "audit log", c->audit.file);
     for (size_t i = 0; i < c->listener_count; i++)
         look_listener(w, &c->listeners[i]);

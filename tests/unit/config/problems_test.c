@@ -136,6 +136,83 @@ SCRATCH_TEST(cores_that_the_machine_lacks_are_refused)
     assert_non_null(strstr(scratch.errors, "executors.list[0].core: core 4095 does not exist"));
 }
 
+/* ---- a cluster ---- */
+
+SCRATCH_TEST(a_cluster_needs_a_database)
+{
+    scratch_refused("store: /tmp/tasks.db\ncluster: {name: prod, weight: 0}\n", NULL, NULL,
+                    "ergond.yaml:2: cluster.name: has no meaning without a database (write store: "
+                    "postgresql://HOST/NAME)\n");
+    scratch_refused("cluster: {node: 'a b', lease: 1s}\n", NULL, LIST("--store=postgresql:///db"),
+                    "ergond.yaml:1: cluster.node: \"a b\": write at most 63 letters, digits, dots, "
+                    "hyphens, underscores\n"
+                    "ergond.yaml:1: cluster.lease: \"1s\" is out of range (3s to 5m)\n");
+    struct config *c = scratch_accepted(NULL, NULL, LIST("--store=service=ergon"));
+    assert_true(c->cluster.exists);
+    assert_false(scratch_accepted(NULL, NULL, LIST("--store=/tmp/service=ergon"))->cluster.exists);
+}
+
+SCRATCH_TEST(a_password_does_not_belong_in_the_url)
+{
+    static const char *const urls[] = {"--store=postgresql://ergon:x@db/tasks",
+                                       "--store=postgres:///tasks?user=ergon&password=x"};
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        scratch_refused(NULL, NULL, LIST(urls[i]),
+                        "--store: has a password (write it into .pgpass, a service file or "
+                        "a systemd credential)\n");
+    scratch_accepted(NULL, NULL, LIST("--store=postgresql://ergon@[::1]:5432/tasks"));
+}
+
+#define CLUSTER "store: postgresql:///tasks\ncluster:\n"
+
+SCRATCH_TEST(nodes_need_an_authority_of_their_own)
+{
+    static const char ca[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    static const char yaml[] =
+        CLUSTER "  {listen: 'ergons://127.0.0.1:1', ca: %s, cert: /dev/null, "
+                "key: /dev/null}\nlisten:\n"
+                "  - {url: 'ergons://127.0.0.1:2', tls: {cert: /dev/null, "
+                "key: /dev/null, client_ca: %s}}\n";
+    char nodes[512], clients[512], text[2048];
+
+    snprintf(clients, sizeof clients, "%s", scratch_write("clients.pem", ca));
+    snprintf(nodes, sizeof nodes, "%s", scratch_write("nodes.pem", "# a copy\n"));
+    snprintf(text, sizeof text, yaml, nodes, clients);
+    scratch_accepted(text, NULL, NULL);
+    scratch_write("nodes.pem", "# a copy\n-----BEGIN CERTIFICATE-----\nMIIB\n"
+                               "-----END CERTIFICATE-----\n");
+    scratch_refused(text, NULL, NULL,
+                    "ergond.yaml:3: cluster.ca: has an authority that listen[0] takes client "
+                    "certificates of, so its clients could act as a node (give the nodes an "
+                    "authority of their own)\n");
+}
+
+SCRATCH_TEST(other_nodes_reach_the_listener)
+{
+    scratch_refused(CLUSTER "  {listen: 'ergons://127.0.0.1:1'}\n", NULL, NULL,
+                    "cluster.ca: is missing: ergons:// at cluster.listen needs it\n"
+                    "cluster.cert: is missing: ergons:// at cluster.listen needs it\n"
+                    "cluster.key: is missing: ergons:// at cluster.listen needs it\n");
+    scratch_refused(CLUSTER "  {address: 'ergons://a.example.org:1'}\n", NULL, NULL,
+                    "ergond.yaml:3: cluster.address: has no meaning without cluster.listen\n");
+    scratch_refused(
+        CLUSTER "  {listen: 'ergon://127.0.0.1:1'}\n", NULL, NULL,
+        "ergond.yaml:3: cluster.listen: ergon://127.0.0.1:1 has no TLS, so that whoever "
+        "reaches it can act as a node (use ergons://, or unix:// on one machine, or "
+        "accept it with insecure: true or --insecure)\n");
+    scratch_refused(CLUSTER "  {listen: 'ergon://0.0.0.0:1'}\ninsecure: true\n", NULL, NULL,
+                    "cluster.address: is missing: other nodes cannot connect to ergon://0.0.0.0:1 "
+                    "(write ergons://NAME:PORT)\n");
+    scratch_refused(CLUSTER "  {listen: 'unix:///tmp/x.sock', state: /nowhere}\n"
+                            "listen: ['unix:///tmp/x.sock']\n",
+                    NULL, NULL,
+                    "ergond.yaml:3: cluster.listen: listens where listen[0] does already\n"
+                    "ergond.yaml:3: cluster.state: /nowhere: cannot be written: No such file or "
+                    "directory\n");
+    scratch_accepted(CLUSTER "  {listen: 'unix:///tmp/x.sock'}\n", NULL, NULL);
+}
+
 /* ---- values that do not go together ---- */
 
 SCRATCH_TEST(an_open_listener_needs_tls_or_tokens)

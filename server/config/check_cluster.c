@@ -1,0 +1,166 @@
+#include "server/config/check_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_written(const struct subject *s, const struct config_key *key)
+{
+    return s->config->origins[key - config_keys.keys].source != CONFIG_DEFAULT;
+}
+
+/* Other users read the command line, and logs and backups hold the rest. */
+void check_database(const struct subject *s)
+{
+    const char *store = s->config->store, *begin = strstr(store, "://");
+    const char *host = begin ? begin + 3 : store;
+    size_t user = strcspn(host, "@/?");
+    const char *colon = host[user] == '@' ? memchr(host, ':', user) : NULL;
+
+    if (colon || strstr(store, "password="))
+        wrong(s, "store",
+              "has a password (write it into .pgpass, a service file or a systemd credential)");
+}
+
+/* ---- the authority of the nodes ---- */
+
+enum { AUTHORITIES_MAX = 1 << 20 /* bytes that are compared */ };
+
+static size_t read_file(const char *path, char *text)
+{
+    FILE *in = fopen(path, "re");
+    size_t size = in ? fread(text, 1, AUTHORITIES_MAX, in) : 0;
+
+    if (in)
+        fclose(in);
+    return size;
+}
+
+static bool is_certificate_of(const char *text, const char *begin, size_t size)
+{
+    for (const char *at = strchr(text, *begin); at; at = strchr(at + 1, *begin))
+        if (strncmp(at, begin, size) == 0)
+            return true;
+    return false;
+}
+
+/* Do both have a certificate in common? */
+static bool share_authority(const char *one, const char *other)
+{
+    static const char end[] = "-----END CERTIFICATE-----", mark[] = "-----BEGIN CERTIFICATE-----";
+    char *a = calloc(2, AUTHORITIES_MAX + 1), *b = a ? a + AUTHORITIES_MAX + 1 : NULL;
+    bool shared = false;
+
+    if (!a)
+        return false;
+    read_file(one, a);
+    read_file(other, b);
+    for (const char *at = strstr(a, mark); at && !shared; at = strstr(at + 1, mark)) {
+        const char *last = strstr(at, end);
+        shared = last && is_certificate_of(b, at, (size_t)(last - at));
+    }
+    free(a);
+    return shared;
+}
+
+/* A node vouches for its clients.  A client with a certificate of its authority could, too. */
+static void check_authority(const struct subject *s)
+{
+    const struct config *c = s->config;
+
+    for (size_t i = 0; c->cluster.ca && i < c->listener_count; i++)
+        if (c->listeners[i].client_ca && share_authority(c->cluster.ca, c->listeners[i].client_ca))
+            wrong(s, "cluster.ca",
+                  "has an authority that listen[%zu] takes client certificates of, so its clients "
+                  "could act as a node (give the nodes an authority of their own)",
+                  i);
+    for (size_t i = 0; c->cluster.ca && i < c->admin.count; i++)
+        if (c->admin.listeners[i].client_ca &&
+            share_authority(c->cluster.ca, c->admin.listeners[i].client_ca))
+            wrong(s, "cluster.ca",
+                  "has an authority that admin.listen[%zu] takes client certificates of, so its "
+                  "clients could act as a node (give the nodes an authority of their own)",
+                  i);
+}
+
+/* ---- the listener ---- */
+
+static void check_needed(const struct subject *s, const char *path, const char *file)
+{
+    if (!file)
+        wrong(s, path, "is missing: ergons:// at cluster.listen needs it");
+    check_readable(s, path, file);
+}
+
+static void check_listen(const struct subject *s)
+{
+    const struct config *c = s->config;
+
+    if (!c->cluster.listen)
+        return;
+    if (c->cluster.way.scheme == URL_TLS) {
+        check_needed(s, "cluster.ca", c->cluster.ca);
+        check_needed(s, "cluster.cert", c->cluster.cert);
+        check_needed(s, "cluster.key", c->cluster.key);
+    } else if (c->cluster.way.scheme == URL_TCP && !c->insecure) {
+        wrong(s, "cluster.listen",
+              "%s has no TLS, so that whoever reaches it can act as a node (use ergons://, or "
+              "unix:// on one machine, or accept it with insecure: true or --insecure)",
+              c->cluster.listen);
+    }
+    for (size_t i = 0; i < c->listener_count; i++) {
+        const struct url *way = &c->listeners[i].way;
+        if (way->port == c->cluster.way.port && (way->port > 0 || *way->path) &&
+            strcmp(way->host, c->cluster.way.host) == 0 &&
+            strcmp(way->path, c->cluster.way.path) == 0)
+            wrong(s, "cluster.listen", "listens where listen[%zu] does already", i);
+    }
+}
+
+/* The address goes into a row of the database: port 0 and a wildcard mean nothing to others. */
+static void check_address(const struct subject *s)
+{
+    const struct config *c = s->config;
+    const char *host = c->cluster.way.host;
+
+    if (c->cluster.listen && !c->cluster.address &&
+        (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0))
+        wrong(s, "cluster.address",
+              "is missing: other nodes cannot connect to %s (write ergons://NAME:PORT)",
+              c->cluster.listen);
+    if (c->cluster.address && !c->cluster.listen)
+        wrong(s, "cluster.address", "has no meaning without cluster.listen");
+}
+
+static void check_state(const struct subject *s)
+{
+    const char *folder = s->config->cluster.state;
+
+    if (folder && access(folder, W_OK | X_OK) != 0)
+        wrong_file(s, "cluster.state", folder, "written");
+}
+
+static void check_absent(const struct subject *s)
+{
+    for (size_t i = 0; i < config_keys.count; i++) {
+        const struct config_key *key = &config_keys.keys[i];
+        if (strncmp(key->path, "cluster.", strlen("cluster.")) == 0 && !key->normal &&
+            is_written(s, key))
+            wrong(s, key->path,
+                  "has no meaning without a database (write store: postgresql://HOST/NAME)");
+    }
+}
+
+void check_cluster(const struct subject *s)
+{
+    if (!s->config->cluster.exists) {
+        check_absent(s);
+        return;
+    }
+    check_listen(s);
+    check_address(s);
+    check_authority(s);
+    check_state(s);
+}
