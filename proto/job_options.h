@@ -38,7 +38,7 @@ enum job_option_type {
     JOB_OPTION_SIZE,     /* bytes, or text with a unit; least to most are bytes */
     JOB_OPTION_MOMENT,   /* Unix milliseconds, or RFC 3339 text; no bounds */
     JOB_OPTION_NAME,     /* UTF-8 of least to most bytes */
-    JOB_OPTION_LEVEL,    /* of durability: "none", "async" or "fsync" */
+    JOB_OPTION_LEVEL,    /* of durability: "none", "async", "fsync" or "replicated" */
     JOB_OPTION_LIMIT,    /* a map of key, a name; max, a number of least to most; and take, up to
                             max, if it is given */
     JOB_OPTION_RATE,     /* a map of key and max, and per, a duration of more than 0 */
@@ -71,8 +71,8 @@ enum job_option_type {
       0, "tracestate", "TEXT", "what others say of that trace; $TRACESTATE")
 
 #define JOB_OPTIONS_EACH(X) \
-    X(durable, LEVEL, 0, 0, "\"none\", \"async\" or \"fsync\"", \
-      0, "durable", "LEVEL", "none, async or fsync") \
+    X(durable, LEVEL, 0, 0, "\"none\", \"async\", \"fsync\" or \"replicated\"", \
+      0, "durable", "LEVEL", "none, async, fsync or replicated") \
     X(priority, NUMBER, 0, 9, "a number from 0 to 9; 9 goes first", \
       'p', "priority", "N", "0 to 9, higher goes first; 5") \
     X(timeout, DURATION, 1, UINT64_MAX, JOB_EXPECTS_DURATION ", more than 0", \

@@ -221,6 +221,11 @@ struct jobs_settings plan_jobs(const struct config *c)
     return settings;
 }
 
+uint8_t plan_durable(const struct config *c)
+{
+    return c->store ? DURABLE_FSYNC : DURABLE_NONE;
+}
+
 struct jobs_tenant *plan_tenants(const struct config *c)
 {
     struct jobs_tenant *tenants = calloc(c->tenant_count + 1, sizeof *tenants);

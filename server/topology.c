@@ -202,6 +202,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
         .tasks = t->tasks,
         .registry = registry,
         .store = t->store,
+        .default_durable = plan_durable(c),
         .tenants = tenants,
         .tenant_count = (uint32_t)c->tenant_count,
         .read_cron_options = spec_reread_cron_options,
@@ -299,7 +300,7 @@ static int share(struct topology *t, const struct config *c, struct registry *re
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
     t->shared.jobs = t->jobs;
-    t->shared.has_store = t->store != NULL;
+    t->shared.default_durable = plan_durable(c);
     t->shared.worker_methods = t->worker_methods;
     t->shared.give_up = c->workers.give_up;
     t->shared.net_loops = t->nets;

@@ -147,7 +147,7 @@ static void refuse(const char *text, const struct job_option *option)
         [JOB_OPTION_SIZE] = "a size, as 64k or 1m",
         [JOB_OPTION_MOMENT] = "a moment with its offset, as 2026-11-22T09:30:00Z",
         [JOB_OPTION_NAME] = "a string of UTF-8",
-        [JOB_OPTION_LEVEL] = "none, async or fsync",
+        [JOB_OPTION_LEVEL] = "none, async, fsync or replicated",
         [JOB_OPTION_LIMIT] = "KEY=MAX or KEY=MAX/TAKE, as smtp=3",
         [JOB_OPTION_RATE] = "KEY=MAX/TIME, as smtp=10/1m",
         [JOB_OPTION_TRACE] = "a traceparent, as 00-TRACE-SPAN-01 with 32 and 16 hexadecimal digits",

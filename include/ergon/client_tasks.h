@@ -51,7 +51,7 @@ struct ergon_task_options {
     size_t after_count;
     uint64_t keep_ms;    /* how long it is kept after its end, however it ended */
     uint64_t keep_size;  /* bytes; a larger result is not kept */
-    const char *durable; /* "none", "async", "fsync" */
+    const char *durable; /* "none", "async", "fsync", "replicated" */
     /* A MessagePack map of further options, as PROTOCOL.md names them: those that this library does
      * not know, or all of them; it goes as it is. */
     struct ergon_raw more;
@@ -222,10 +222,10 @@ ERGON_API enum ergon_end ergon_blocking_watch(struct ergon_blocking *blocking, c
 struct ergon_submitted {
     char id[40];
     char state[16];
-    char durable[8]; /* the level that was reached */
-    bool duplicate;  /* the task of an earlier submission with this key */
-    bool coalesced;  /* it joined a run that was open */
-    char error[512]; /* "NAME: text"; of one of many that was refused, else "" */
+    char durable[16]; /* the level that was reached */
+    bool duplicate;   /* the task of an earlier submission with this key */
+    bool coalesced;   /* it joined a run that was open */
+    char error[512];  /* "NAME: text"; of one of many that was refused, else "" */
 };
 
 /* A task as the server shows it.  Points in time are Unix milliseconds, 0: none. */
@@ -236,7 +236,7 @@ struct ergon_task_shown {
     char reason[24]; /* why it is where it is */
     char tenant[257];
     char key[257];
-    char durable[8];
+    char durable[16];
     uint64_t attempt, failures, retries, crashes, priority;
     uint64_t created, due, started, ended, deadline;
     uint64_t progress_done, progress_total;

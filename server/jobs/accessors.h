@@ -58,4 +58,12 @@ bool jobs_store_usable(const struct jobs *jobs);
 /* Why the store could not write lately: a constant text. */
 const char *jobs_store_trouble(const struct jobs *jobs);
 
+/* Can the store keep what a job of this level (enum job_durable, not NONE) promises? */
+bool jobs_take_level(const struct jobs *jobs, uint8_t level);
+/* Why it cannot: a constant text, which says what to do. */
+const char *jobs_level_trouble(const struct jobs *jobs, uint8_t level);
+/* The level that a job of this level has reached, once it is on disk: a store that replicates
+ * commits `fsync` likewise. */
+uint8_t jobs_level_reached(const struct jobs *jobs, uint8_t level);
+
 #endif

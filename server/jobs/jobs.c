@@ -186,6 +186,15 @@ static bool init_parts(struct jobs *jobs)
     return taken && sched && set_weights(jobs);
 }
 
+static void set_levels(struct jobs *jobs)
+{
+    struct jobs_options *o = &jobs->options;
+    if (!durable_is_awaited(o->default_durable))
+        o->default_durable = DURABLE_FSYNC;
+    if (jobs->store)
+        jobs->assured = durable_is_awaited(o->store_require) ? DURABLE_ASYNC : DURABLE_FSYNC;
+}
+
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)
 {
     struct jobs *jobs = calloc(1, sizeof *jobs);
@@ -198,6 +207,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
         jobs->options.suspended = system_suspended;
     jobs->tasks = options->tasks;
     jobs->store = options->store;
+    set_levels(jobs);
     jobs->activator = tasks_manager_activator(options->tasks);
     waiters_init(jobs);
     ao_init(&jobs->ao, &jobs_class, jobs->activator);

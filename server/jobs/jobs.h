@@ -29,9 +29,13 @@ struct jobs_tenant {
 };
 
 struct jobs_options {
-    struct tasks *tasks;         /* borrowed; the jobs make themselves its source */
-    struct registry *registry;   /* borrowed */
-    struct store *store;         /* borrowed, opened and not started; NULL: nothing is durable */
+    struct tasks *tasks;       /* borrowed; the jobs make themselves its source */
+    struct registry *registry; /* borrowed */
+    struct store *store;       /* borrowed, opened and not started; NULL: nothing is durable */
+    /* enum job_durable: jobs of FSYNC and above are refused where the store gives less; 0: any. */
+    uint8_t store_require;
+    /* enum job_durable: of tasks of a cron of the store that names none; 0: FSYNC. */
+    uint8_t default_durable;
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: the system's clock */
     /* Of the machine, since any time; NULL: the system's; ns.  With the same argument. */
     uint64_t (*suspended)(void *arg);

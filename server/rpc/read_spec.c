@@ -11,10 +11,11 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec)
     job_spec_init(spec);
     spec->params = span_text("\xc0");
     spec->tenant = jr->op->tenant;
-    bool lasts = jr->op->cls != &operation_task_call && jr->rq->loop->shared->has_store;
-    spec->durable = lasts ? DURABLE_FSYNC : DURABLE_NONE;
-    if (jr->op->cls == &operation_task_call)
+    spec->durable = jr->rq->loop->shared->default_durable;
+    if (jr->op->cls == &operation_task_call) {
+        spec->durable = DURABLE_NONE;
         spec->keep = 0; /* its answer is all that is wanted */
+    }
 }
 
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)

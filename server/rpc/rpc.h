@@ -55,7 +55,7 @@ struct rpc_shared {
     ao_time started;       /* of ao_clock_monotonic */
     const char *idle;      /* name of the idle mode */
     struct jobs *jobs;
-    bool has_store;             /* what is submitted can be durable */
+    uint8_t default_durable;    /* enum job_durable: of a submission that names none */
     const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
     ao_time give_up;            /* ns for which a worker may go on with an unwanted task; 0: any */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */

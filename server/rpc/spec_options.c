@@ -197,7 +197,7 @@ static bool read_option(struct reader *r, void *arg)
     case JOB_OPTION_NAME:
         return option_name(r, value);
     case JOB_OPTION_LEVEL:
-        return read_word(r, job_durable_names, DURABLE_FSYNC + 1, value);
+        return read_word(r, job_durable_names, DURABLE_COUNT, value);
     case JOB_OPTION_LIMIT:
         return read_limit(r, reading->spec);
     case JOB_OPTION_RATE:

@@ -107,6 +107,11 @@ void store_commit(struct store *s, uint32_t count)
     store_note_log(s);
 }
 
+enum store_level store_level(const struct store *s)
+{
+    return (enum store_level)counter_read(&s->counters.level);
+}
+
 enum store_error store_set_back(struct store *s, uint64_t by)
 {
     struct store_op op = {.kind = STORE_SET_BACK, .back = by};

@@ -224,6 +224,7 @@ static struct store *store_new(const struct store_options *o)
     s->running_fd = -1;
     s->in_memory = o->vfs != NULL;
     s->retry = o->retry ? o->retry : AO_S(1);
+    counter_set(&s->counters.level, STORE_LEVEL_FSYNC);
     s->names = row_names_of(o->states, o->state_count);
     return s;
 }

@@ -9,12 +9,13 @@
  *
  * One that runs, as its row says, has begun no further: the next begins when the row says that this
  * one is over.  The first state is "queued". */
+#define AWAITED "durable IN ('fsync', 'replicated')"
 static const char raise_lives[] = "UPDATE lives SET attempt = min(ifnull(attempt, 0) + 1, "
                                   "2147483647) WHERE ifnull(state, ?1) = ?1 AND "
-                                  "id IN (SELECT id FROM submissions WHERE durable = 'fsync')";
+                                  "id IN (SELECT id FROM submissions WHERE " AWAITED ")";
 static const char raise_new[] =
     "INSERT INTO lives (id, state, attempt) SELECT id, ?1, 1 FROM submissions "
-    "WHERE durable = 'fsync' AND id NOT IN (SELECT id FROM lives)";
+    "WHERE " AWAITED " AND id NOT IN (SELECT id FROM lives)";
 
 static int change(struct store *s, const char *sql, uint64_t *changed)
 {

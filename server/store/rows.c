@@ -176,7 +176,7 @@ static const struct store_column counter_columns[] = {
 const struct store_table row_counters = MAP("counters", "submitted", counter_columns);
 
 /* By enum job_durable. */
-static const char *const durable_names[] = {"none", "async", "fsync"};
+static const char *const durable_names[] = {"none", "async", "fsync", "replicated"};
 
 struct row_names row_names_of(const char *const *states, uint32_t state_count)
 {

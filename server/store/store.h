@@ -26,12 +26,14 @@
 #include "base/span.h"
 #include "proto/job_policy.h"
 #include "server/runtime/threads/lane.h"
+#include "server/store/level.h"
 
 struct store;
 struct store_chunk;
 
-/* What can go wrong.  All but STORE_OK leave the file as it was.  All but STORE_REFUSED and
- * STORE_CLOSED are the whole commit's, and say that the store is out of order. */
+/* What can go wrong.  All but STORE_OK leave the file as it was.  All but STORE_REFUSED,
+ * STORE_UNREPLICATED and STORE_CLOSED are the whole commit's, and say that the store is out of
+ * order. */
 enum store_error {
     STORE_OK,
     STORE_FULL,      /* no space left on the device, or beyond the quota */
@@ -43,6 +45,9 @@ enum store_error {
     STORE_AWAY,   /* its database cannot be reached: what is pushed waits; it goes on by itself */
     STORE_FENCED, /* another node owns the tasks: nothing that is pushed is ever written */
     STORE_CLOSED, /* pushed after store_stop() */
+    /* This operation alone: a PUT of a task that is to be replicated, or the CHANGE that makes it
+     * so (`anew`), while the engine does not replicate.  The same may succeed later. */
+    STORE_UNREPLICATED,
     /* This operation alone: a PUT of an id that is there, a CHANGE of one that is not, or larger
      * than a row may be.  Final: the same again fails again. */
     STORE_REFUSED

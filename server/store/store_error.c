@@ -30,6 +30,9 @@ const char *store_error_text(enum store_error e)
         return "another node of the cluster owns the tasks now";
     case STORE_CLOSED:
         return "the store is closed: the server is shutting down";
+    case STORE_UNREPLICATED:
+        return "the store has no synchronous standby now; the same may succeed later, see "
+               "docs/cluster.md";
     case STORE_REFUSED:
         return "the store has this already, has it no more, or it is larger than a row may be";
     }

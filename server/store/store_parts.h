@@ -57,6 +57,7 @@ enum store_stop {
 struct store_counters {
     counter commits, operations, bytes, commit_ns;
     counter error;   /* enum store_error */
+    counter level;   /* enum store_level */
     counter trouble; /* the same, of what was reported and is not over */
     struct histogram commit_times;
     counter pushed, taken; /* operations, by the client: their difference is under way */

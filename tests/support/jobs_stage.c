@@ -12,6 +12,7 @@ int jobs_stage_open(void **state)
     world.quiet = stage->quiet;
     if (stage->room > 0)
         world.room[1] = stage->room;
+    world.options.store_require = stage->require;
     if (stage->stored)
         jobs_world_keep_store(&world);
     if (stage->latency > 0)

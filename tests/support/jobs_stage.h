@@ -17,6 +17,7 @@ struct jobs_stage {
     bool stored;     /* it has a store */
     bool quiet;      /* no narrative is kept */
     uint32_t room;   /* for so many blocking attempts at once; 0: for one */
+    uint8_t require; /* options.store_require */
     ao_time latency; /* of the store; 0: a millisecond */
 };
 

@@ -152,7 +152,7 @@ void memory_rows_raise(struct memory_rows *m)
 {
     for (uint32_t i = 0; i < m->row_count; i++) {
         struct store_task *t = &m->rows[i].task;
-        if (m->rows[i].there && t->state == JOB_QUEUED && t->durable == DURABLE_FSYNC)
+        if (m->rows[i].there && t->state == JOB_QUEUED && durable_is_awaited(t->durable))
             t->attempt += t->attempt < INT32_MAX;
     }
 }

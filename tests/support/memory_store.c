@@ -11,7 +11,11 @@
 
 static void apply(struct store *s, struct store_op *op)
 {
+    bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.anew);
     op->error = s->error;
+    if (op->error == STORE_OK && promises && op->task.durable == DURABLE_REPLICATED &&
+        s->level != STORE_LEVEL_REPLICATED)
+        op->error = STORE_UNREPLICATED;
     if (op->error != STORE_OK)
         return;
     if (!memory_rows_apply(&s->rows, op)) {
@@ -118,6 +122,7 @@ struct store *world_store_new(uint64_t (*wall)(void *arg), void *arg)
     s->wall = wall;
     s->wall_arg = arg;
     s->latency = AO_MS(1);
+    s->level = STORE_LEVEL_FSYNC;
     s->rows.count_rows = STORE_COUNT_ROWS;
     s->board_room = 2;
     return s;
@@ -155,6 +160,11 @@ void store_stop(struct store *s)
     ao_fini(&s->disk);
     s->receiver = NULL;
     s->stopped = true;
+}
+
+enum store_level store_level(const struct store *s)
+{
+    return s->level;
 }
 
 /* There is no disk to look at. */

@@ -102,6 +102,7 @@ struct job_more {
     bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
     uint8_t losses;   /* of workers that had it, one after another, as outcome.h counts them */
     uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
+    uint8_t hardens;  /* JOB_HARDENING: the enum job_durable that it is to have */
     uint32_t waiters; /* submissions and calls that share a coalesced run */
     uint32_t calls;   /* of these, calls: they end with the process */
     struct job_keep joins; /* what submissions want of which the write is under way; 0: nothing */
@@ -128,8 +129,8 @@ enum job_flag {
     /* It was read back after its end, and its history lacks what its row tells: see
      * history_complete(). */
     JOB_NOT_REPLAYED = 4096,
-    /* A write is to make it fsync, and submissions that joined it wait for that: see harden() in
-     * submit.c. */
+    /* A write is to make it as durable as `hardens` says, and submissions that joined it wait for
+     * that: see harden() in submit.c. */
     JOB_HARDENING = 8192,
     JOB_FROM_MEMORY = 16384, /* while it hardens: before, it was in no file */
     JOB_REWRITE = 32768      /* its options have changed since a write of them was made */
@@ -283,10 +284,10 @@ static inline uint32_t job_losses(const struct job *job)
 
 /* After a power cut an attempt that the file knows nothing of may have begun; it is one at most,
  * and of a job that the file says is open, if none begins unless this is so.  While it hardens its
- * row may say fsync already. */
+ * row may say so already. */
 static inline bool job_may_begin(const struct job *job)
 {
-    return (job->durable != DURABLE_FSYNC && !job_is(job, JOB_HARDENING)) ||
+    return (!durable_is_awaited(job->durable) && !job_is(job, JOB_HARDENING)) ||
            (job->saved_attempt >= job->attempt && job_state_open((enum job_state)job->saved));
 }
 

@@ -6,8 +6,10 @@ const char *const job_state_names[JOB_STATE_COUNT] = {
 #undef X
 };
 
-const char *const job_durable_names[] = {
-    [DURABLE_NONE] = "none", [DURABLE_ASYNC] = "async", [DURABLE_FSYNC] = "fsync"};
+const char *const job_durable_names[] = {[DURABLE_NONE] = "none",
+                                         [DURABLE_ASYNC] = "async",
+                                         [DURABLE_FSYNC] = "fsync",
+                                         [DURABLE_REPLICATED] = "replicated"};
 
 const char *job_reason_name(enum job_reason r)
 {

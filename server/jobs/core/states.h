@@ -121,14 +121,19 @@ enum job_event {
         JOB_EVENT_COUNT
 };
 
-enum job_durable { DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC };
+enum job_durable { DURABLE_NONE, DURABLE_ASYNC, DURABLE_FSYNC, DURABLE_REPLICATED, DURABLE_COUNT };
 
 /* Constants; all pure. */
 extern const char *const job_state_names[JOB_STATE_COUNT];
-extern const char *const job_durable_names[3];
+extern const char *const job_durable_names[DURABLE_COUNT];
 const char *job_reason_name(enum job_reason r);
 const char *job_reason_meaning(enum job_reason r);
 const char *job_event_name(enum job_event job);
+/* Is a job of this level on disk before its submission is answered? */
+static inline bool durable_is_awaited(uint8_t level)
+{
+    return level >= DURABLE_FSYNC;
+}
 /* Does it begin a wait, so that it has a reason? */
 static inline bool job_event_is_wait(enum job_event event)
 {

@@ -248,7 +248,7 @@ static bool take_up(struct jobs *jobs, const struct store_cron *row)
     spec.task.method = row->method;
     spec.task.params = row->params;
     spec.task.tenant = row->tenant;
-    spec.task.durable = DURABLE_FSYNC; /* what it was unless its options say otherwise */
+    spec.task.durable = jobs->options.default_durable; /* unless its options say otherwise */
     if (row->options.len > 0 && !jobs->options.read_cron_options(row->options, &spec))
         return true; /* of a newer server: left in the store as it is */
     struct cron *c = cron_new(jobs, &spec, &error, text, sizeof text);

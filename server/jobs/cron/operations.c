@@ -120,10 +120,8 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
                          "the tenant has its share of the %d crons that there may be "
                          "(tasks.tenant_share); delete one first",
                          CRONS_MAX);
-    else if (spec->task.durable != DURABLE_NONE && !jobs_store_usable(jobs))
-        operation_refuse(op, ERGON_E_STORE, "%s",
-                         jobs->store ? store_error_text(jobs->journal.error)
-                                     : "this server has no store; ask for durable: \"none\"");
+    else if (spec->task.durable != DURABLE_NONE && !jobs_take_level(jobs, spec->task.durable))
+        operation_refuse(op, ERGON_E_STORE, "%s", jobs_level_trouble(jobs, spec->task.durable));
     else
         return true;
     return false;
@@ -297,7 +295,7 @@ static void serve_run(struct jobs *jobs, struct operation *op)
     if (out.hardens)
         job_joined(out.job, &c->spec.task);
     bool waits =
-        out.hardens || (out.job->durable == DURABLE_FSYNC && job_is(out.job, JOB_SUBMITTING));
+        out.hardens || (durable_is_awaited(out.job->durable) && job_is(out.job, JOB_SUBMITTING));
     if (!waits)
         answer_run(op, out.job->id);
     else if (!waiters_join(op, out.job))

@@ -56,33 +56,30 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
 static enum ergon_error check_store(const struct jobs *jobs, uint8_t durable, char *text,
                                     size_t size)
 {
-    if (durable == DURABLE_NONE || jobs_store_usable(jobs))
+    if (durable == DURABLE_NONE || jobs_take_level(jobs, durable))
         return ERGON_OK;
-    if (!jobs_store(jobs))
-        return refuse(ERGON_E_STORE, text, size,
-                      "this server has no store, so no task can be durable; configure `store`, or "
-                      "submit with durable: none");
-    return refuse(ERGON_E_STORE, text, size, "%s", jobs_store_trouble(jobs));
+    return refuse(ERGON_E_STORE, text, size, "%s", jobs_level_trouble(jobs, durable));
 }
 
 static void leave_memory(struct jobs *jobs, struct job *job, const struct job_spec *spec)
 {
     table_set_durable(jobs_table(jobs), job, DURABLE_ASYNC);
-    job_mark(job, JOB_SUBMITTING | (spec->durable == DURABLE_FSYNC ? JOB_FROM_MEMORY : 0));
+    job_mark(job, JOB_SUBMITTING | (durable_is_awaited(spec->durable) ? JOB_FROM_MEMORY : 0));
     job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
 }
 
 /* Makes the job as durable as the submission that joins it, and what that changes of it as durable
- * as the job: fsync when that is on disk, see the journal. */
+ * as the job: from fsync on when that is on disk, see the journal. */
 static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct job_spec *spec,
                                bool changes, char *text, size_t size)
 {
-    bool rises = spec->durable > job->durable && !job_is(job, JOB_HARDENING);
+    uint8_t comes = job_is(job, JOB_HARDENING) ? job->more->hardens : job->durable;
+    bool rises = spec->durable > comes;
     uint8_t level = spec->durable > job->durable ? spec->durable : job->durable;
     enum ergon_error wrong = ERGON_OK;
     if (level == DURABLE_NONE || !(rises || changes))
         return ERGON_OK;
-    if (rises || level == DURABLE_FSYNC)
+    if (rises || durable_is_awaited(level))
         wrong = check_store(jobs, level, text, size);
     if (wrong == ERGON_OK && job->durable == DURABLE_NONE)
         wrong = dependencies_check_durable(job, text, size);
@@ -90,8 +87,10 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
         return wrong;
     if (job->durable == DURABLE_NONE)
         leave_memory(jobs, job, spec);
-    if (level == DURABLE_FSYNC)
+    if (durable_is_awaited(level)) {
         job_mark(job, JOB_HARDENING);
+        job->more->hardens = level > comes ? level : comes;
+    }
     job_rewrite(job);
     job_effect(jobs_table(jobs), job, EFFECT_WRITE);
     return ERGON_OK;
@@ -129,8 +128,8 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
         return wrong;
     if (out->coalesced)
         share(jobs_table(jobs), job);
-    out->hardens = job_is(job, JOB_HARDENING) &&
-                   (spec->durable == DURABLE_FSYNC || (changes && job->durable == DURABLE_FSYNC));
+    out->hardens = job_is(job, JOB_HARDENING) && (durable_is_awaited(spec->durable) ||
+                                                  (changes && durable_is_awaited(job->durable)));
     if (!out->hardens)
         job_joined(job, spec);
     else if (job_is_open(job))
@@ -280,7 +279,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 void job_take_back(struct jobs *jobs, struct job *job, const char *why)
 {
     struct job_table *table = jobs_table(jobs);
-    assert(job->durable == DURABLE_FSYNC && job->saved == JOB_NEW);
+    assert(durable_is_awaited(job->durable) && job->saved == JOB_NEW);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)

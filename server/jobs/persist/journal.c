@@ -25,13 +25,19 @@ void journal_try_later(struct jobs *jobs)
                        table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
+/* Of one write: it says nothing of others. */
+static bool is_alone(enum store_error error)
+{
+    return error == STORE_REFUSED || error == STORE_UNREPLICATED;
+}
+
 void journal_notice(struct jobs *jobs, struct store_op *write)
 {
-    if (write->error != STORE_REFUSED)
+    if (!is_alone(write->error))
         jobs_journal(jobs)->error = write->error;
     if (write->error == STORE_OK)
         return;
-    jobs_journal(jobs)->failures += write->error != STORE_REFUSED;
+    jobs_journal(jobs)->failures += !is_alone(write->error);
     journal_try_later(jobs);
 }
 
@@ -315,20 +321,19 @@ static bool is_hardened(const struct job *job, const struct store_op *write)
 {
     return job_is(job, JOB_HARDENING) && !job_is(job, JOB_DIRTY) &&
            !(job->effects & EFFECT_WRITE) && (write->kind == STORE_PUT || write->task.anew) &&
-           write->task.durable == DURABLE_FSYNC;
+           write->task.durable == job->more->hardens;
 }
 
 static void end_hardening(struct job *job)
 {
     job_unmark(job, JOB_HARDENING | JOB_FROM_MEMORY);
-    if (job->more)
-        job->more->joins = (struct job_keep){0};
+    job->more->joins = (struct job_keep){0};
 }
 
 static void harden(struct jobs *jobs, struct job *job)
 {
     end_hardening(job);
-    table_set_durable(jobs_table(jobs), job, DURABLE_FSYNC);
+    table_set_durable(jobs_table(jobs), job, job->more->hardens);
 }
 
 static void row_saved(struct jobs *jobs, struct job *job, const struct store_op *write)
@@ -354,7 +359,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
         effects |= EFFECT_CANCEL_SAVED;
     }
     job->save_error = STORE_OK;
-    if (effects && (job->waits || (effects & EFFECT_SAVED && job->durable == DURABLE_FSYNC)))
+    if (effects && (job->waits || (effects & EFFECT_SAVED && durable_is_awaited(job->durable))))
         job_effect(jobs_table(jobs), job, effects);
 }
 
@@ -397,7 +402,7 @@ static bool soften(struct jobs *jobs, struct job *job)
 
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
-    bool taken_back = write->kind == STORE_PUT && job->durable == DURABLE_FSYNC;
+    bool taken_back = write->kind == STORE_PUT && durable_is_awaited(job->durable);
     job->counted = (uint8_t)write->tag;
     if (write->task.anew)
         job_mark(job, JOB_REWRITE);

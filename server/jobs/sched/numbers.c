@@ -25,7 +25,7 @@ void numbers_note_limit(struct scheduler *s, struct limit *limit)
 
 static bool is_awaited(uint8_t of, const struct job *job)
 {
-    return of == DURABLE_FSYNC && job->durable != DURABLE_FSYNC;
+    return durable_is_awaited(of) && !durable_is_awaited(job->durable);
 }
 
 bool numbers_wait(const struct job *job)

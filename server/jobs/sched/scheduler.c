@@ -54,7 +54,7 @@ void job_schedule(struct scheduler *s, struct job *job, bool front)
         job_set_state(table, job, JOB_WAITING, JOB_WHY_AFTER);
     } else if (job->due > now) {
         job_set_state(table, job, JOB_DELAYED, why_later(job));
-    } else if (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING)) {
+    } else if (durable_is_awaited(job->durable) && job_is(job, JOB_SUBMITTING)) {
         job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (!job_may_begin(job)) {
         job_mark(job, JOB_AWAITS_ROW);

@@ -110,11 +110,9 @@ static bool wants_durable(struct jobs *jobs, struct operation *op, bool *durable
 {
     uint8_t said = op->semaphore.durable;
     *durable = said == SEMAPHORE_DURABLE || (said == SEMAPHORE_UNSAID && jobs->store);
-    if (!*durable || jobs_store_usable(jobs))
+    if (!*durable || jobs_take_level(jobs, DURABLE_FSYNC))
         return true;
-    operation_refuse(op, ERGON_E_STORE, "%s",
-                     jobs->store ? store_error_text(jobs->journal.error)
-                                 : "this server has no store; ask for durable: \"none\"");
+    operation_refuse(op, ERGON_E_STORE, "%s", jobs_level_trouble(jobs, DURABLE_FSYNC));
     return false;
 }
 

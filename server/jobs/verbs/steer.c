@@ -60,7 +60,7 @@ static void cancel_ended(struct jobs *jobs, struct operation *op, struct job *jo
     (void)jobs;
     if (!op->job.ends)
         return; /* cancel_saved() follows, or came before */
-    assert(!op->job.leaves || job->durable == DURABLE_FSYNC);
+    assert(!op->job.leaves || durable_is_awaited(job->durable));
     waiters_leave(op);
     answer_cancel(op, job, false);
 }
@@ -74,7 +74,7 @@ static void serve_cancel(struct jobs *jobs, struct operation *op)
     bool open = job_is_open(job), cancelled = job_cancel(jobs_scheduler(jobs), job);
     op->job.ends = !cancelled && job_is(job, JOB_ENDING);
     op->job.leaves = open && !cancelled;
-    bool awaited = (cancelled || op->job.leaves) && job->durable == DURABLE_FSYNC;
+    bool awaited = (cancelled || op->job.leaves) && durable_is_awaited(job->durable);
     if ((awaited || op->job.ends) && job_is(job, JOB_UNSAVED))
         refuse_cancel(op, jobs_journal(jobs)->error);
     else if (!(awaited || op->job.ends) || !waiters_join(op, job))
@@ -98,7 +98,7 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
     if (!job || !operation_admit_run(op, job) ||
-        (job->durable == DURABLE_FSYNC && !sync_possible(jobs, op)))
+        (durable_is_awaited(job->durable) && !sync_possible(jobs, op)))
         return;
     if (!job_retry(jobs_scheduler(jobs), job)) {
         operation_refuse(
@@ -112,7 +112,7 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_str(p, "state", job_state_names[job->state]);
-    if (job->durable == DURABLE_FSYNC)
+    if (durable_is_awaited(job->durable))
         sync_answer(jobs, op);
     else
         operation_finish(op);
@@ -148,7 +148,7 @@ static bool may_forget(struct jobs *jobs, struct operation *op, struct job *job)
                          id_text(job->id, id));
         return false;
     }
-    return job->durable != DURABLE_FSYNC || sync_possible(jobs, op);
+    return !durable_is_awaited(job->durable) || sync_possible(jobs, op);
 }
 
 static void serve_forget(struct jobs *jobs, struct operation *op)
@@ -158,7 +158,7 @@ static void serve_forget(struct jobs *jobs, struct operation *op)
     char id[ID_TEXT_SIZE];
     if (!job || !may_forget(jobs, op, job))
         return;
-    bool durable = job->durable == DURABLE_FSYNC;
+    bool durable = durable_is_awaited(job->durable);
     pack_init(p);
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
@@ -190,7 +190,7 @@ static void answer_change(struct jobs *jobs, struct operation *op, const struct 
     pack_key_str(p, "state", job_state_names[job->state]);
     pack_key_uint(p, "priority", job->priority);
     view_ms(p, "due", timed ? table_wall_of(jobs_table(jobs), job->due) : 0);
-    if (changed && job->durable == DURABLE_FSYNC)
+    if (changed && durable_is_awaited(job->durable))
         sync_answer(jobs, op);
     else
         operation_finish(op);
@@ -198,7 +198,7 @@ static void answer_change(struct jobs *jobs, struct operation *op, const struct 
 
 static bool may_change(struct jobs *jobs, struct operation *op, const struct job *job)
 {
-    return job->durable != DURABLE_FSYNC || sync_possible(jobs, op);
+    return !durable_is_awaited(job->durable) || sync_possible(jobs, op);
 }
 
 /* Takes back a job that was given to an executor and has not begun, so that it waits as before.
@@ -336,7 +336,7 @@ static int visit(struct jobs *jobs, struct operation *op, struct job *job)
         return 0;
     assert(sweep->done <= sweep->matched);
     int changes = 1 + (int)(dependencies_open(job) / AFTER_CHANGE);
-    sweep->durable |= job->durable == DURABLE_FSYNC;
+    sweep->durable |= durable_is_awaited(job->durable);
     sweep->kind->change(jobs, job);
     return changes;
 }

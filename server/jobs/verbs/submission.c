@@ -93,7 +93,7 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
     }
     assert(!done.hardens || done.duplicate || done.coalesced); /* a new job has no other row */
     *outcome = (struct submission_outcome){.id = done.job->id,
-                                           .durable = done.job->durable,
+                                           .durable = jobs_level_reached(jobs, done.job->durable),
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
                                            .hardens = done.hardens};
@@ -111,8 +111,10 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     bool joins = outcome->hardens;
     assert(!joins || op->submission.specs); /* its arguments were not dropped */
+    if (!joins && job->saved != JOB_NEW)
+        error = STORE_OK; /* what failed is a later write, which others want */
     outcome->hardens = false;
-    outcome->durable = job->durable;
+    outcome->durable = jobs_level_reached(jobs, job->durable);
     if (error != STORE_OK)
         fail(outcome, ERGON_E_STORE, store_error_text(error));
     if (joins && error == STORE_OK)
@@ -244,7 +246,7 @@ static void answer(struct jobs *jobs, struct operation *op)
 static bool waits_for_commit(const struct operation *op, uint32_t i, const struct job *job)
 {
     return op->submission.outcomes[i].hardens ||
-           (job->durable == DURABLE_FSYNC && job_is(job, JOB_SUBMITTING));
+           (durable_is_awaited(job->durable) && job_is(job, JOB_SUBMITTING));
 }
 
 static void await_commit(struct operation *op, struct job *job, uint32_t i)

@@ -131,7 +131,7 @@ expect 2 "" "--wait is for one task" task submit --many - --wait
 expect 2 "" "cannot read /nowhere/tasks: No such file" task submit --many /nowhere/tasks
 expect 2 "" "option --priority: 'high' is not a number" task submit --priority high echo
 expect 2 "" "KEY=MAX or KEY=MAX/TAKE, as smtp=3" task submit --limit smtp echo
-expect 2 "" "none, async or fsync" task call --durable very echo
+expect 2 "" "none, async, fsync or replicated" task call --durable very echo
 expect 2 "" "--result is for one task" task wait --result t1 t2
 expect 2 "" "option --jitter: '5' is not a duration" cron put n @daily echo --jitter 5
 expect 2 "" "needs URL" ping -s

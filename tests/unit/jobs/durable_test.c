@@ -368,6 +368,119 @@ STORED_TEST(any_allocation_may_fail)
     stage_balances(w);
 }
 
+/* --- Replicated --- */
+
+static const char unreplicated[] = "durable: replicated needs a store on PostgreSQL with a "
+                                   "synchronous standby; see docs/cluster.md";
+
+static void refused(struct jobs_world *w, enum job_durable level, const char *text)
+{
+    struct operation *op = give_order(w, &WORK(.durable = level));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_string_equal(op->reply.text, text);
+}
+
+STORED_TEST(a_store_without_a_standby_refuses_replicated)
+{
+    refused(w, DURABLE_REPLICATED, unreplicated);
+    assert_int_equal(counter_read(&w->jobs->table.submitted), 0);
+}
+
+JOBS_TEST(without_a_store_replicated_is_refused)
+{
+    refused(w, DURABLE_REPLICATED, unreplicated);
+}
+
+STORED_TEST(replicated_is_answered_when_it_is_committed)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_REPLICATED));
+    uint64_t id = op->submission.outcomes[0].id;
+    assert_false(world_answered(w, op));
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, op));
+    stage_says(op, "'durable': 'replicated'");
+    assert_int_equal(memory_store_row(w->store, id)->task.durable, DURABLE_REPLICATED);
+    assert_non_null(world_run_of(w, id)); /* which no row tells of */
+    memory_store_cut_power(w->store);
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->durable, DURABLE_REPLICATED);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+    stage_balances(w);
+}
+
+STORED_TEST(the_next_attempt_of_a_replicated_one_waits_for_its_row)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_REPLICATED));
+    jobs_world_pass(w, AO_S(1));
+    w->store->latency = AO_S(5);
+    world_again(world_run_of(w, id), 0);
+    jobs_world_pass(w, AO_S(3));
+    assert_null(world_run_of(w, id));
+    assert_int_equal(world_reason(w, id), JOB_WHY_COMMIT);
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(world_run_of(w, id)->run.attempt, 2);
+}
+
+STORED_TEST(fsync_is_answered_as_what_the_store_gives)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'durable': 'replicated'");
+    w->store->level = STORE_LEVEL_ASYNC;
+    op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'durable': 'async'");
+}
+
+/* The standby is lost between the look and the commit. */
+STORED_TEST(what_was_not_replicated_is_taken_back)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_REPLICATED));
+    struct operation *other = give_order(w, &WORK(.durable = DURABLE_FSYNC));
+    w->store->level = STORE_LEVEL_FSYNC;
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_string_equal(op->reply.text, store_error_text(STORE_UNREPLICATED));
+    assert_null(world_job(w, op->submission.outcomes[0].id));
+    assert_int_equal(other->reply.error, ERGON_OK);
+    stage_says(other, "'durable': 'fsync'");
+    expect_counted(w, 1);
+    assert_true(jobs_store_usable(w->jobs)); /* others are taken at once */
+    refused(w, DURABLE_REPLICATED, unreplicated);
+    stage_balances(w);
+}
+
+/* What is promised already is kept as well as it can be. */
+STORED_TEST(a_replicated_one_goes_on_without_a_standby)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_REPLICATED));
+    jobs_world_pass(w, AO_S(1));
+    w->store->level = STORE_LEVEL_FSYNC;
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_S(1));
+    expect_row(w, id, JOB_DONE, 1);
+    stage_balances(w);
+}
+
+JOBS_TEST(store_require_refuses_what_is_less, .stored = true, .require = DURABLE_REPLICATED)
+{
+    refused(w, DURABLE_FSYNC,
+            "the store is less safe now than `store.require` asks for; see docs/cluster.md");
+    assert_int_equal(give_order(w, &WORK(.durable = DURABLE_ASYNC))->reply.error, ERGON_OK);
+    w->store->level = STORE_LEVEL_REPLICATED;
+    struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'durable': 'replicated'");
+}
+
 /* After a restart nobody would know how the first one ended. */
 STORED_TEST(a_durable_one_does_not_wait_for_one_in_memory)
 {

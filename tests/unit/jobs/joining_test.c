@@ -451,6 +451,56 @@ STORED_TEST(what_waits_for_one_in_memory_cannot_become_durable)
     expect_level(w, id, DURABLE_NONE);
 }
 
+/* --- Replicated --- */
+
+STORED_TEST(fsync_becomes_replicated)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(FSYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *op = give(w, NAMED(REPLICATED));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    stage_holds(op->reply.text, "needs a store on PostgreSQL");
+    expect_level(w, id, DURABLE_FSYNC);
+    w->store->level = STORE_LEVEL_REPLICATED;
+    op = give(w, NAMED(REPLICATED));
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(2));
+    stage_says(op, "'durable': 'replicated'");
+    expect_level(w, id, DURABLE_REPLICATED);
+    stage_balances(w);
+}
+
+/* A write for `fsync` is on its way when another wants more. */
+STORED_TEST(one_that_hardens_is_to_be_replicated)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *fsync = give(w, SHARED(FSYNC)), *more = give(w, SHARED(REPLICATED)),
+                     *less = give(w, SHARED(FSYNC));
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(fsync->reply.error, ERGON_OK);
+    assert_int_equal(less->reply.error, ERGON_OK);
+    stage_says(more, "'durable': 'replicated'");
+    expect_level(w, id, DURABLE_REPLICATED);
+    stage_balances(w);
+}
+
+/* The first submission is on disk, and that is all that it wanted. */
+STORED_TEST(the_first_is_answered_though_what_joined_it_fails)
+{
+    w->store->level = STORE_LEVEL_REPLICATED;
+    struct operation *first = give(w, NAMED(FSYNC)), *joins = give(w, NAMED(REPLICATED));
+    w->store->level = STORE_LEVEL_FSYNC;
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(joins->reply.error, ERGON_E_STORE);
+    assert_string_equal(joins->reply.text, store_error_text(STORE_UNREPLICATED));
+    stage_says(first, "'durable': 'fsync'");
+    expect_level(w, id_of(first), DURABLE_FSYNC);
+    assert_non_null(world_run_of(w, id_of(first)));
+    stage_balances(w);
+}
+
 /* --- Calls --- */
 
 STORED_TEST(a_call_that_joins_is_answered_from_disk)

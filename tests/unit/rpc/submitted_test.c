@@ -89,7 +89,9 @@ RPC_TEST(each_option_of_a_task_says_what_it_must_be)
          {"5", "'x'", "['t0000000000001', 5]", "{}"}},
         {"keep", DURATION, {"-1", "'long'", "[]", "nil"}},
         {"keep_size", "a size: bytes, or text such as \"64k\"", {"-1", "'big'", "[]", "nil"}},
-        {"durable", "\"none\", \"async\" or \"fsync\"", {"'disk'", "true", "1", "nil"}},
+        {"durable",
+         "\"none\", \"async\", \"fsync\" or \"replicated\"",
+         {"'disk'", "true", "1", "nil"}},
     };
     char params[200], error[200];
 
@@ -223,13 +225,13 @@ RPC_TEST(a_task_is_submitted_and_looked_at)
 /* One that is waited for where it is called is not kept. */
 RPC_TEST(with_a_store_a_task_lasts_unless_it_says_otherwise)
 {
-    stage.shared.has_store = true; /* but these jobs have none, and say so */
+    stage.shared.default_durable = DURABLE_FSYNC; /* but these jobs have none, and say so */
     refuses("task.submit", "['echo', [7]]", "STORE: ");
     holds("task.submit_many", "[[['echo', [7]]]]", "{'error': 'STORE: ");
     refuses("cron.put", "['tick', '@daily', 'echo']", "STORE: ");
     submitted("['echo', [7], {'durable': 'none'}]");
     holds("task.call", "['echo', [7]]", "[7]");
-    stage.shared.has_store = false;
+    stage.shared.default_durable = DURABLE_NONE;
     submitted("['echo', [7]]");
 }
 
