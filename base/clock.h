@@ -53,6 +53,12 @@ static inline uint64_t clock_read_if_there(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Since the machine started, also while it was suspended. */
+static inline uint64_t clock_boottime(void)
+{
+    return clock_read(CLOCK_BOOTTIME);
+}
+
 /* Since 1970.  May be set back. */
 static inline uint64_t clock_wall(void)
 {
@@ -65,7 +71,7 @@ static inline uint64_t clock_suspended(void)
 {
     int64_t most = 0;
     for (int looks = 0; looks < 3; looks++) {
-        int64_t boot = (int64_t)clock_read(CLOCK_BOOTTIME);
+        int64_t boot = (int64_t)clock_boottime();
         int64_t length = boot - (int64_t)clock_monotonic();
         most = length > most ? length : most;
     }

@@ -36,6 +36,7 @@ RULES = {
                        "server/store/store.h", "ergon/*"], ["systemd/"]),
     "server/access": (["server/access/*"], []),
     "server/accounts": (["server/accounts/*", "ergon/*"], []),
+    "server/cluster": (["server/cluster/*", "server/runtime/thread.h", "ergon/*"], []),
     "server/tracing": (["server/tracing/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/", "openssl/"]),
     "server/tasks": (["server/tasks/*", "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/workers": (["server/tasks/*", *WORKERS, "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),

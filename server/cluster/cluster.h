@@ -1,0 +1,89 @@
+/* This process as a member of a cluster: it renews its row, looks at those of the others, and takes
+ * over when the owner is gone.  Its thread, "cluster", is the only one that waits for the engine.
+ *
+ * Thread: the one that builds, starts and stops, but where another is named.  The functions that
+ * other rooms call are in view.h. */
+#ifndef ERGON_CLUSTER_CLUSTER_H
+#define ERGON_CLUSTER_CLUSTER_H
+
+#include <ergon/ao.h>
+
+#include "server/cluster/view.h"
+
+/* Why this process has to end. */
+enum cluster_end {
+    CLUSTER_END_DEPOSED,  /* another owns the tasks, or the cluster counts this node as dead */
+    CLUSTER_END_NAMESAKE, /* another process has this node's name, and came later */
+    CLUSTER_END_LOAD,     /* it has taken over, and cannot read the rows */
+    CLUSTER_END_REFUSED,  /* the engine was away at the start, and refuses this node */
+    CLUSTER_END_DRAIN     /* `ergon cluster drain`: it is to hand over first */
+};
+
+struct cluster_options {
+    const struct cluster_engine *engine;
+    const char *where; /* the store's URL */
+    const char *cluster, *node;
+    const char *version;
+    uint32_t weight;
+    ao_time lease;
+
+    /* The rest is called on the cluster's thread.  Begins the load; cluster_owns() or
+     * cluster_load_failed() is its end. */
+    void (*take)(void *arg, const struct engine_owner *owner, bool keeps_board);
+    /* The epoch under which this node's board was written, if it can be believed; 0: it cannot. */
+    uint64_t (*board)(void *arg);
+    void (*ended)(void *arg, enum cluster_end why); /* once for each of them */
+    void *arg;
+
+    /* For tests; NULL: the machine's. */
+    uint64_t (*boottime)(void *arg); /* ns */
+    uint64_t (*wall)(void *arg);     /* Unix ns */
+    void *clock_arg;
+};
+
+/* Borrows the strings and the engine's table.  NULL without memory. */
+struct cluster *cluster_new(const struct cluster_options *options);
+void cluster_free(struct cluster *c); /* when no thread runs; NULL is fine */
+
+uint64_t cluster_incarnation(const struct cluster *c);
+
+/* Opens the engine and joins, unless it is away: then the steps try again.  `address` is where
+ * other nodes reach this one; empty: they cannot.  0, or -1 and a text: the engine refuses this
+ * node, no memory. */
+int cluster_open(struct cluster *c, const char *address, char *error, size_t size);
+/* Opens, and starts the thread.  0, or -1 and a text: as above, or there is no thread. */
+int cluster_start(struct cluster *c, const char *address, char *error, size_t size);
+/* The node leaves, and the thread ends.  Blocks, for about 10 s at most. */
+void cluster_stop(struct cluster *c);
+
+/* What the thread does each time, for tests without it: returns how long it may wait, ns. */
+ao_time cluster_step(struct cluster *c);
+
+/* --- The jobs' side (struct jobs_cluster); any thread, and none blocks --- */
+
+void cluster_owns(void *cluster);
+void cluster_load_failed(void *cluster, const char *text);
+void cluster_deposed(void *cluster);
+
+/* --- What people see and ask; any thread --- */
+
+struct cluster_rows {
+    struct engine_view view;           /* as it was read last */
+    ao_time silent[CLUSTER_NODES_MAX]; /* ns since each node was heard */
+    bool dead[CLUSTER_NODES_MAX];
+    bool known;                     /* it was read at all */
+    ao_time age;                    /* ns since then */
+    int64_t clock;                  /* ns that the machine's clock is ahead of the engine's */
+    char trouble[CLUSTER_NOTE_MAX]; /* why the engine does not answer; empty: it does */
+};
+void cluster_rows(const struct cluster *c, struct cluster_rows *out);
+
+/* Asks the cluster's thread to write that `node` drains, is forgotten, or that a take-over is to be
+ * tried again ("drain", "forget", "retry"); it repeats that until the engine has answered.  False,
+ * and a text: the rows forbid it, or too many requests wait. */
+bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
+
+/* This node's note in its row; empty: none.  Copied. */
+void cluster_note(struct cluster *c, const char *note);
+
+#endif
