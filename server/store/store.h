@@ -272,6 +272,10 @@ struct store_options {
     uint32_t state_count;
     const char *vfs; /* of SQLite; NULL: the default; tests bring theirs */
     ao_time retry;   /* ns between two tries to write a file that failed; 0: 1 s */
+    /* Of a database.  require: enum job_durable; with REPLICATED, tasks of FSYNC, too, come back
+     * STORE_UNREPLICATED.  by_storage: it is taken to replicate, whatever it says of itself. */
+    uint8_t require;
+    bool by_storage;
 };
 
 /* Opens or creates the file, and takes it for this process alone.  NULL and a text: no folder, no
