@@ -6,12 +6,15 @@ short, and only what happens counts."""
 import ipaddress
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 import unittest
+
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "support")))
+
+from network import ip, lacking  # noqa: E402
 
 from harness import Server, eventually, scratch
 
@@ -36,25 +39,6 @@ while data := sock.recv(1 << 16):
         if kind == 0 and method != "never":
             sock.sendall(msgpack.packb([1, number, None, len(rest[1][0])]))
 """
-
-
-def ip(*words):
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-def lacking():
-    """Why there can be no namespaces; "" where there can."""
-    if os.geteuid() != 0:
-        return "network namespaces are root's to make"
-    if not shutil.which("ip"):
-        return "there is no ip (package iproute2)"
-    name = f"ergon-try-{os.getpid()}"
-    for words in (("netns", "add", name), ("-n", name, "link", "add", "wire0", "type", "veth", "peer", "name", "wire1")):
-        made = subprocess.run(["ip", *words], capture_output=True, text=True)
-        if made.returncode != 0:
-            break
-    subprocess.run(["ip", "netns", "del", name], capture_output=True)
-    return "no network namespace with a wire can be made: " + made.stderr.strip() if made.returncode else ""
 
 
 WHY_NOT = lacking()

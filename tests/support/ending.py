@@ -17,6 +17,7 @@ import time
 import unittest
 
 LIMIT = 60.0  # seconds after which something that should have happened counts as missing
+NAMESPACES = "namespaces"  # the file of a folder that names those to be removed with it
 ROOM = 1 << 30  # bytes that have to be free in memory: a container has 64 MiB there
 
 
@@ -128,8 +129,19 @@ def forget_memory(folder):
                 subprocess.run(["ipcrm", "-m", lines[6].split()[1]], capture_output=True, check=False)
 
 
+def forget_namespaces(folder):
+    try:
+        with open(os.path.join(folder, NAMESPACES)) as f:
+            names = f.read().split()
+    except FileNotFoundError:
+        return
+    for name in names:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
 def clear(folder):
     kill_below(folder)
+    forget_namespaces(folder)
     if os.path.isdir(folder):
         forget_memory(folder)
         shutil.rmtree(folder, ignore_errors=True)
@@ -146,6 +158,11 @@ class Folder:
         self.guard = subprocess.Popen([sys.executable, os.path.abspath(__file__), self.path], stdin=subprocess.PIPE, cwd="/",
                                       start_new_session=True)
 
+    def remember_namespace(self, name):
+        """The network namespace is removed with the folder."""
+        with open(os.path.join(self.path, NAMESPACES), "a") as f:
+            f.write(name + "\n")
+
     def end(self):
         """Ends all that runs in the folder, and removes it.  May be called twice."""
         if self.guard.poll() is None:
@@ -157,6 +174,14 @@ class Folder:
 
     def __exit__(self, *_):
         self.end()
+
+
+def thaw(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
 
 
 def needs(why_not):

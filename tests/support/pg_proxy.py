@@ -46,7 +46,8 @@ class Cut:
     """What is to happen to one batch, and whether it has.  See Proxy.cut()."""
 
     def __init__(self, side, at, close, committed, where, skip, after):
-        self.side, self.at, self.close, self.committed, self.where, self.skip, self.after = side, at, close, committed, where, skip, after
+        self.side, self.at, self.close, self.committed = side, at, close, committed
+        self.where, self.skip, self.after = where, skip, after
         self.skipped = set()
         self.batch = self.session = None
         self.reached = threading.Event()  # the connections are closed
@@ -224,6 +225,8 @@ class Session:
 class Proxy:
     """Listens in `folder` and on 127.0.0.1, at one port, for clients of `server`: a postgres.Server, or (address, port).
     `server` may be set to another: new connections go there."""
+
+    address = "127.0.0.1"
 
     def __init__(self, server, folder):
         self.server, self.folder = server, folder

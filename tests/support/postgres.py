@@ -69,16 +69,60 @@ def assignments(settings):
 
 def url_of(servers, dbname, user, tcp=False, **parameters):
     """A libpq URL of these servers, to be tried in turn."""
-    hosts = [("127.0.0.1" if tcp else server.folder, str(server.port)) for server in servers]
+    hosts = [(server.address if tcp else server.folder, str(server.port)) for server in servers]
     parameters = {"host": ",".join(h for h, _ in hosts), "port": ",".join(p for _, p in hosts), "user": user, **parameters}
     return f"postgresql:///{urllib.parse.quote(dbname)}?" + urllib.parse.urlencode(parameters, safe="/,")
 
 
-class Server:
+class Reached:
+    """A server with a socket in `folder`, a `port`, and `password_file` for connections by TCP to `address`."""
+
+    address = "127.0.0.1"
+
+    def is_primary(self):
+        return not self.query("SELECT pg_is_in_recovery()")[0][0]
+
+    def url(self, dbname="postgres", user=ADMIN, tcp=False, **parameters):
+        """A URL of this server alone.  By TCP: the password is in the file that env() names."""
+        return url_of([self], dbname, user, tcp, **parameters)
+
+    def env(self, dbname="postgres", user=ADMIN):
+        """The variables by which a program of libpq finds this server."""
+        return {"PGHOST": self.folder, "PGPORT": str(self.port), "PGUSER": user, "PGDATABASE": dbname,
+                "PGPASSFILE": self.password_file}
+
+    def connect(self, dbname="postgres", user=ADMIN, **parameters):
+        """A connection of psycopg2 by the socket; each statement is a transaction of its own.  It uses nothing of the
+        caller's environment but that."""
+        connection = psycopg2.connect(dbname=dbname, user=user, host=self.folder, port=self.port, connect_timeout=5, **parameters)
+        connection.autocommit = True
+        return connection
+
+    def query(self, sql, parameters=None, dbname="postgres", user=ADMIN):
+        """The rows of one statement, on a connection of its own; [] where it has none."""
+        connection = self.connect(dbname, user)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, parameters)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    def psql(self, script, dbname="postgres", user=ADMIN):
+        """What psql prints of this script: rows, with | between columns.  The first error ends it."""
+        done = subprocess.run([os.path.join(programs(), "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"], input=script,
+                              text=True, capture_output=True, timeout=LIMIT, check=False,
+                              env={**os.environ, **self.env(dbname, user)})
+        if done.returncode != 0:
+            raise AssertionError(f"psql ended with {done.returncode}: {done.stderr}")
+        return done.stdout
+
+
+class Server(Reached):
     """One PostgreSQL.  It is made by Cluster, which knows whose standby it is."""
 
     def __init__(self, cluster, name):
-        self.cluster, self.name = cluster, name
+        self.cluster, self.name, self.password_file = cluster, name, cluster.password_file
         self.folder = ending.make_folder(cluster.folder.path, name)
         self.data, self.log_path = os.path.join(self.folder, "data"), os.path.join(self.folder, "log")
         self.kept_port = reserve_port()
@@ -100,7 +144,8 @@ class Server:
         """Returns when new connections have what configure() wrote."""
         before = self.query("SELECT pg_conf_load_time()")
         self.process.send_signal(signal.SIGHUP)
-        eventually(lambda: self.query("SELECT pg_conf_load_time()") != before, lambda: f"{self.name} reloads:\n{self.log()[-4000:]}")
+        eventually(lambda: self.query("SELECT pg_conf_load_time()") != before,
+                   lambda: f"{self.name} reloads:\n{self.log()[-4000:]}")
 
     def begin(self):
         """Starts the process, and does not wait until it takes connections."""
@@ -159,53 +204,12 @@ class Server:
         ending.freeze(self.frozen)
 
     def thaw(self):
-        for pid in self.frozen:
-            try:
-                os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass
+        ending.thaw(self.frozen)
         self.frozen = []
 
     def restart(self, mode="fast"):
         self.stop(mode)
         self.start()
-
-    def is_primary(self):
-        return not self.query("SELECT pg_is_in_recovery()")[0][0]
-
-    def url(self, dbname="postgres", user=ADMIN, tcp=False, **parameters):
-        """A URL of this server alone.  By TCP: the password is in the file that env() names."""
-        return url_of([self], dbname, user, tcp, **parameters)
-
-    def env(self, dbname="postgres", user=ADMIN):
-        """The variables by which a program of libpq finds this server."""
-        return {"PGHOST": self.folder, "PGPORT": str(self.port), "PGUSER": user, "PGDATABASE": dbname,
-                "PGPASSFILE": self.cluster.password_file}
-
-    def connect(self, dbname="postgres", user=ADMIN, **parameters):
-        """A connection of psycopg2 by the socket; each statement is a transaction of its own.  It uses nothing of the
-        caller's environment but that."""
-        connection = psycopg2.connect(dbname=dbname, user=user, host=self.folder, port=self.port, connect_timeout=5, **parameters)
-        connection.autocommit = True
-        return connection
-
-    def query(self, sql, parameters=None, dbname="postgres", user=ADMIN):
-        """The rows of one statement, on a connection of its own; [] where it has none."""
-        connection = self.connect(dbname, user)
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, parameters)
-                return cursor.fetchall() if cursor.description else []
-        finally:
-            connection.close()
-
-    def psql(self, script, dbname="postgres", user=ADMIN):
-        """What psql prints of this script: rows, with | between columns.  The first error ends it."""
-        done = subprocess.run([os.path.join(programs(), "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"], input=script, text=True,
-                              capture_output=True, env={**os.environ, **self.env(dbname, user)}, timeout=LIMIT, check=False)
-        if done.returncode != 0:
-            raise AssertionError(f"psql ended with {done.returncode}: {done.stderr}")
-        return done.stdout
 
     def discard(self):
         if self.is_running():
@@ -232,8 +236,9 @@ class Cluster:
         names = ["a"] + ["s%d" % (i + 1) for i in range(standbys)]
         self.settings = {
             "fsync": "on" if fsync else "off", "full_page_writes": "on" if fsync else "off", "shared_buffers": "32MB",
-            "min_wal_size": "32MB", "max_connections": 200, "max_wal_senders": 10, "max_replication_slots": 10, "wal_level": "replica",
-            "hot_standby": "on", "wal_retrieve_retry_interval": "100ms", "wal_receiver_status_interval": "1s",
+            "min_wal_size": "32MB", "max_connections": 200, "max_wal_senders": 10, "max_replication_slots": 10,
+            "wal_level": "replica", "hot_standby": "on", "wal_retrieve_retry_interval": "100ms",
+            "wal_receiver_status_interval": "1s",
             # Segments of shared memory that a kill -9 leaves behind are then files in the folder.
             "dynamic_shared_memory_type": "mmap", "log_line_prefix": "%m [%p] %q%u@%d ", "timezone": "UTC",
             **({"synchronous_standby_names": self.any_of(names, 1)} if sync else {}), **(settings or {})}
@@ -285,12 +290,12 @@ class Cluster:
                            "(SELECT FROM pg_replication_slots WHERE slot_name = %s)", (name, name))
 
     def source_of(self, server):
-        return {"primary_conninfo": f"host={self.primary.folder} port={self.primary.port} user={ADMIN} application_name={server.name}",
-                "primary_slot_name": server.name}
+        source = f"host={self.primary.folder} port={self.primary.port} user={ADMIN} application_name={server.name}"
+        return {"primary_conninfo": source, "primary_slot_name": server.name}
 
     def wait_streaming(self, server):
-        eventually(lambda: self.primary.query("SELECT 1 FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'",
-                                              (server.name,)), lambda: f"{server.name} streams:\n{server.log()[-4000:]}")
+        sql = "SELECT 1 FROM pg_stat_replication WHERE application_name = %s AND state = 'streaming'"
+        eventually(lambda: self.primary.query(sql, (server.name,)), lambda: f"{server.name} streams:\n{server.log()[-4000:]}")
 
     # What changes the roles of servers.
 
@@ -317,8 +322,9 @@ class Cluster:
 
     def most_advanced(self):
         """The standby that has received most of the log: the one to be promoted when ANY is set."""
-        return max((server for server in self.standbys if server.is_running() and not server.frozen), key=lambda server: server.query(
-            "SELECT COALESCE(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0'::pg_lsn")[0][0])
+        sql = "SELECT COALESCE(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0'::pg_lsn"
+        able = [server for server in self.standbys if server.is_running() and not server.frozen]
+        return max(able, key=lambda server: server.query(sql)[0][0])
 
     def set(self, **settings):
         """Changes settings of all servers, as synchronous_standby_names='', and has those read that run."""

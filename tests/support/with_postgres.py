@@ -120,7 +120,8 @@ def environment(cluster, proxy):
     cluster.create_role("ergon")
     cluster.create_database("ergon", owner="ergon")
     return {**os.environ, "PGPASSFILE": cluster.password_file, "ERGON_TEST_PG_CONTROL": path,
-            "ERGON_TEST_PG_URL": cluster.primary.url("ergon", "ergon"), "ERGON_TEST_PG_CLUSTER_URL": cluster.url("ergon", "ergon"),
+            "ERGON_TEST_PG_URL": cluster.primary.url("ergon", "ergon"),
+            "ERGON_TEST_PG_CLUSTER_URL": cluster.url("ergon", "ergon"),
             "ERGON_TEST_PG_PROXY_URL": proxy.url("ergon", "ergon") if proxy else "",
             "ERGON_TEST_PG_ADMIN_URL": cluster.primary.url("ergon"),
             "ERGON_TEST_PG_STANDBY_URLS": "\n".join(standby.url("ergon", "ergon") for standby in cluster.standbys)}
@@ -139,7 +140,8 @@ def main():
     if lacks:
         print(("failed: " if os.environ.get("CI") else "skipped: ") + lacks)
         return 1 if os.environ.get("CI") else 77
-    with postgres.Cluster(options.standbys, options.sync, options.fsync, dict(one.split("=", 1) for one in options.set)) as cluster:
+    settings = dict(one.split("=", 1) for one in options.set)
+    with postgres.Cluster(options.standbys, options.sync, options.fsync, settings) as cluster:
         proxy = pg_proxy.Proxy(cluster.primary, ending.make_folder(cluster.folder.path, "proxy")) if options.proxy else None
         status = subprocess.run(options.command, env=environment(cluster, proxy), check=False).returncode
         if status != 0:

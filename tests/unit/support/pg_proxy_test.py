@@ -1,4 +1,5 @@
-"""The proxy of tests/support/pg_proxy.py, between psycopg2 and a real server: it knows a batch by its messages, and closes where it is told."""
+"""The proxy of tests/support/pg_proxy.py, between psycopg2 and a real server: it knows a batch by its messages, and
+closes where it is told."""
 import os
 import subprocess
 import sys
@@ -93,7 +94,8 @@ class ProxyTest(unittest.TestCase):
         cut = self.proxy.cut("frontend", 1, close=("client",))
         with self.assertRaises(LOST):
             self.insert(link, 1)
-        ending.eventually(lambda: self.server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), "the backend waits")
+        waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        ending.eventually(lambda: self.server.query(waits), "the backend waits")
         self.assertFalse(cut.answered.is_set())
         other.rollback()
         self.assertTrue(cut.answered.wait(ending.LIMIT))
@@ -177,7 +179,8 @@ print(check.fetchall())
 @ending.needs(postgres.missing())
 class Orders(unittest.TestCase):
     def test_a_program_gives_orders(self):
-        done = subprocess.run([sys.executable, os.path.join(SUPPORT, "with_postgres.py"), "--proxy", "--", sys.executable, "-c", BY_ORDERS],
+        program = os.path.join(SUPPORT, "with_postgres.py")
+        done = subprocess.run([sys.executable, program, "--proxy", "--", sys.executable, "-c", BY_ORDERS],
                               capture_output=True, text=True, timeout=ending.LIMIT, check=False)
         self.assertEqual(done.stdout.split("\n"), ["ok Q CZ", "ok", "ok", "ok", "ok", "[(1,)]", ""], done.stderr)
 

@@ -31,7 +31,8 @@ class OneServer(unittest.TestCase):
         self.addCleanup(lambda: self.server.is_running() or self.server.start())
 
     def test_a_role_of_its_own_has_a_database(self):
-        self.assertEqual(self.server.query("SELECT current_user, current_database()", dbname="ergon", user="ergon"), [("ergon", "ergon")])
+        sql = "SELECT current_user, current_database()"
+        self.assertEqual(self.server.query(sql, dbname="ergon", user="ergon"), [("ergon", "ergon")])
         self.assertEqual(self.server.psql("SELECT 1, 'b'", "ergon", "ergon"), "1|b\n")
         with self.assertRaisesRegex(AssertionError, "permission denied"):
             self.server.psql("CREATE ROLE other", "ergon", "ergon")
@@ -54,7 +55,8 @@ class OneServer(unittest.TestCase):
         self.assertGreater(len(self.server.pids()), 3)
 
     def test_each_stop_lets_it_start_again(self):
-        for ended in (self.server.stop, lambda: self.server.stop("smart"), lambda: self.server.stop("immediate"), self.server.kill):
+        for ended in (self.server.stop, lambda: self.server.stop("smart"), lambda: self.server.stop("immediate"),
+                      self.server.kill):
             self.server.query("DROP TABLE IF EXISTS kept")
             self.server.query("CREATE TABLE kept AS SELECT 7 AS n")
             ended()
@@ -139,7 +141,8 @@ def run_with(*words, env=None):
 class Ended(unittest.TestCase):
     def test_all_ends_with_a_test_that_is_killed(self):
         script = "import postgres; c = postgres.Cluster(standbys=1); print(c.folder.path, flush=True); input()"
-        test = subprocess.Popen([sys.executable, "-c", script], cwd=SUPPORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        test = subprocess.Popen([sys.executable, "-c", script], cwd=SUPPORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                text=True)
         folder = test.stdout.readline().strip()
         self.assertGreater(len(ending.pids_below(folder)), 6)
         test.send_signal(signal.SIGKILL)
@@ -165,7 +168,8 @@ print(cursor.fetchone()[0])
 raise SystemExit(3)
 """
         done = run_with("--standbys", "1", "--", sys.executable, "-c", script)
-        self.assertEqual((done.returncode, done.stdout), (3, "ok ok error: ValueError(\"unknown order 'dance'\") 1\ns1\n"), done.stderr)
+        said = "ok ok error: ValueError(\"unknown order 'dance'\") 1\ns1\n"
+        self.assertEqual((done.returncode, done.stdout), (3, said), done.stderr)
 
 
 class Missing(unittest.TestCase):
@@ -174,7 +178,8 @@ class Missing(unittest.TestCase):
                   "@ending.needs(postgres.missing())\nclass T(unittest.TestCase):\n  def test_it(self): pass\n"
                   "unittest.main(verbosity=2)" % SUPPORT)
         for ci, status, said in (("", 0, "skipped"), ("yes", 1, "AssertionError")):
-            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, "CI": ci}, check=False)
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                                  env={**os.environ, "CI": ci}, check=False)
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn(said, done.stderr)
             self.assertIn("not installed: postgresql", done.stderr)
