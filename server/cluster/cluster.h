@@ -30,7 +30,8 @@ struct cluster_options {
     /* The rest is called on the cluster's thread.  Begins the load; cluster_owns() or
      * cluster_load_failed() is its end. */
     void (*take)(void *arg, const struct engine_owner *owner, bool keeps_board);
-    /* The epoch under which this node's board was written, if it can be believed; 0: it cannot. */
+    /* The epoch under which this node's board was written, if it can be believed and proves that
+     * the process that wrote it is dead; 0: it does not. */
     uint64_t (*board)(void *arg);
     void (*ended)(void *arg, enum cluster_end why); /* once for each of them */
     void *arg;

@@ -96,7 +96,7 @@ bool lease_is_dead(const struct lease *l, const struct engine_node *node, ao_tim
 
 /* ---- the owner ---- */
 
-/* Another process has the owner's name, and did not take back its place, though it could have. */
+/* Another process has the owner's name, and had the time to take its place back. */
 static bool is_replaced(struct lease *l, const struct engine_owner *owner,
                         const struct engine_node *node, ao_time now)
 {
@@ -109,7 +109,7 @@ static bool is_replaced(struct lease *l, const struct engine_owner *owner,
         l->replaced_epoch = owner->epoch;
         l->replaced_since = now;
     }
-    return is_silent(l, l->replaced_since, l->lease, now);
+    return is_silent(l, l->replaced_since, l->lease + LEASE_SETTLE, now);
 }
 
 static bool is_gone(struct lease *l, const struct engine_view *view, ao_time now)
@@ -184,6 +184,13 @@ static ao_time turn_of(const struct lease *l, const struct engine_view *view, ao
     return later(turn, l->joined_at + LEASE_SETTLE);
 }
 
+/* Without a proof the process that owns under this name may live, on another machine, and acts for
+ * the length of the lease at most after this one has joined. */
+static ao_time return_of(const struct lease *l, const struct engine_owner *owner, ao_time now)
+{
+    return l->board != 0 && l->board == owner->epoch ? now : l->joined_at + l->lease;
+}
+
 enum lease_choice lease_look(struct lease *l, const struct engine_view *view, ao_time now,
                              struct engine_take_over *take, ao_time *at)
 {
@@ -204,7 +211,7 @@ enum lease_choice lease_look(struct lease *l, const struct engine_view *view, ao
         return LEASE_TRIED;
     if (!l->may_own)
         return LEASE_STAY;
-    ao_time turn = own_name ? now : turn_of(l, view, now);
+    ao_time turn = own_name ? return_of(l, owner, now) : turn_of(l, view, now);
     if (now < turn) {
         *at = turn;
         return LEASE_STAY;

@@ -32,6 +32,8 @@ struct lease {
     uint64_t incarnation;
     ao_time lease;
     bool may_own; /* else it never takes over */
+    uint64_t
+        board; /* epoch of a board that proves that this node's last process is dead; 0: none */
 
     ao_time joined_at, renewed_at;
     ao_time counts_from; /* nobody was silent before */

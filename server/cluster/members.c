@@ -88,6 +88,7 @@ enum engine_result cluster_join(struct cluster *c, char *error, size_t size)
         return result;
     }
     lease_join(&c->lease, o->node, c->incarnation, o->lease, sent);
+    c->lease.board = o->board ? o->board(o->arg) : 0;
     on_answer(c, sent);
     c->joined = true;
     c->renew_at = sent + RENEW;
@@ -204,8 +205,7 @@ static void take_over(struct cluster *c, struct engine_take_over *take)
     char error[CLUSTER_NOTE_MAX];
     struct engine_owner owner;
 
-    take->keeps_board =
-        strcmp(take->dead.node, o->node) == 0 && o->board && o->board(o->arg) == take->epoch;
+    take->keeps_board = strcmp(take->dead.node, o->node) == 0 && c->lease.board == take->epoch;
     c->keeps_board = take->keeps_board;
     enum engine_result result = o->engine->take_over(c->engine, take, &owner, error, sizeof error);
     if (result == ENGINE_DONE)
