@@ -152,6 +152,14 @@
       "[name: str, value]", "set an event: who waits for it goes on") \
     X(event_wait, "event.wait", GUARDED, USES, COUNTED, OWN, \
       "[name: str, {from: int, timeout: duration}]", "wait until an event is set") \
+    X(cluster_status, "cluster.status", GUARDED, USES, COUNTED, OWN, \
+      "[]", "the nodes, who owns the tasks, and what is wrong") \
+    X(cluster_drain, "cluster.drain", GUARDED, RULES, COUNTED, OWN, \
+      "[] or [node: str]", "let the owner hand the tasks over to another node") \
+    X(cluster_forget, "cluster.forget", GUARDED, RULES, COUNTED, OWN, \
+      "[node: str]", "drop a node that is gone from the list") \
+    X(cluster_retry, "cluster.retry", GUARDED, RULES, COUNTED, OWN, \
+      "[]", "let the nodes take over again after two failures") \
     X(connection_list, "connection.list", GUARDED, USES, COUNTED, OWN, \
       "[{id, principal, nobody, address, listener, idle, limit, cursor}]", \
       "who is connected, and what they have in flight") \

@@ -7,7 +7,7 @@
 
 #include "base/audit.h"
 #include "base/clock.h"
-#include "server/rpc/method.h"
+#include "server/rpc/cluster_methods.h"
 #include "server/runtime/activator.h"
 #include "server/tasks/method_ranks.h"
 #include "server/tracing/tracer.h"
@@ -336,7 +336,7 @@ void serve_server_info(struct rpc_request *rq)
     jobs_info(s->jobs, &kept);
     jobs_look(s->jobs); /* for the next request */
     pack_init(&p);
-    pack_map(&p, 23);
+    pack_map(&p, 24);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());
@@ -359,6 +359,7 @@ void serve_server_info(struct rpc_request *rq)
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());
     pack_spans(&p, s);
+    cluster_pack(&p, s->cluster);
     free(handlers);
     rpc_answer_packed(rq, &p);
 }

@@ -55,6 +55,7 @@ struct rpc_shared {
     ao_time started;       /* of ao_clock_monotonic */
     const char *idle;      /* name of the idle mode */
     struct jobs *jobs;
+    struct cluster *cluster;    /* NULL: there is none */
     uint8_t default_durable;    /* enum job_durable: of a submission that names none */
     const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
     ao_time give_up;            /* ns for which a worker may go on with an unwanted task; 0: any */

@@ -62,7 +62,7 @@ RULES = {
     "server/net/stream": (["server/net/stream/*", "server/net/auth/crypto.h", "ergon/*"], []),
     "server/net/connection": (["server/net/connection/*", "server/net/stream/*", "server/net/auth/*", "server/net/net.h",
                                "server/net/connection.h", "server/net/connection_rights.h", "server/net/holdings.h", "server/net/serving.h", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
-    "server/rpc": (["server/rpc/*", "server/workers/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
+    "server/rpc": (["server/rpc/*", "server/cluster/*", "server/workers/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     "server/metrics": (["server/metrics/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
                         "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/activator.h", "proto/errors.h", "ergon/*"], []),

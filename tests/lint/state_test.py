@@ -137,7 +137,7 @@ def findings(state, text_of):
             yield from (f"{path}: {struct}.{m}: there is no such member" for m in named if m not in there)
             yield from (f"{path}: {struct}.{m}: stands in two rows" for m in set(named) if named.count(m) > 1)
             yield from (f"{TEST}: there is no DEED({row})" for row in rows if row[0] != "-" and row not in deeds)
-    for name in re.findall(r"^ *X\((?!server_|connection_|worker_)(\w+),", text_of(METHODS), re.M):
+    for name in re.findall(r"^ *X\((?!server_|connection_|worker_|cluster_)(\w+),", text_of(METHODS), re.M):
         if f"&operation_{name}" not in test.replace("::", "") and name not in f"{READS} {CRONS} {ENDS}".split():
             yield f"{METHODS}: {name}: no deed uses its operation"
 

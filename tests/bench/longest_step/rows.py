@@ -128,6 +128,13 @@ asks("server.times", "64 methods", {"limit": 64})
 asks("server.figures", "")
 asks("server.topology", "", bar_us=PAGE_BAR_US)
 asks("server.info", "", bar_us=PAGE_BAR_US)
+
+# ---- cluster.*, of a server without a cluster ----
+
+asks("cluster.status", "")
+asks("cluster.drain", "a node", "a")
+asks("cluster.forget", "a node", "a")
+asks("cluster.retry", "")
 asks("server.audit", "", bar_us=PAGE_BAR_US)
 asks("queue.list", "", bar_us=PAGE_BAR_US)
 asks("queue.explain", "", "echo", bar_us=PAGE_BAR_US)

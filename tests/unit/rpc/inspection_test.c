@@ -32,7 +32,7 @@ RPC_TEST(info_counts_what_happened)
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}, 'spans': {'ended': 0, 'exported': 0, 'dropped': 0, "
-              "'waiting': 0, 'failing': false}}\n");
+              "'waiting': 0, 'failing': false}, 'cluster': nil}\n");
 }
 
 RPC_TEST(info_tells_how_long_tasks_waited_and_ran)
@@ -84,6 +84,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'cron.delete', 'cron.pause', 'cron.resume', 'cron.run', 'sem.create', 'sem.delete', "
         "'sem.acquire', 'sem.release', 'sem.renew', "
         "'sem.resume', 'sem.list', 'sem.explain', 'sem.revoke', 'event.set', 'event.wait', "
+        "'cluster.status', 'cluster.drain', 'cluster.forget', 'cluster.retry', "
         "'connection.list', 'connection.kill', "
         "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
         "'worker.progress', 'worker.partial']\n");

@@ -1,0 +1,204 @@
+/* The namespace cluster.*: what this node knows of its cluster, and what people ask of it. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "server/cluster/cluster.h"
+#include "server/rpc/cluster_methods.h"
+
+static const char *role_name(enum cluster_role role)
+{
+    static const char *const names[] = {[CLUSTER_ALONE] = "alone",
+                                        [CLUSTER_FRONT] = "front",
+                                        [CLUSTER_LOADING] = "loading",
+                                        [CLUSTER_OWNER] = "owner",
+                                        [CLUSTER_DEPOSED] = "deposed"};
+
+    return names[role];
+}
+
+/* nil instead of an empty text. */
+static void pack_key_text(struct pack *p, const char *key, const char *text)
+{
+    pack_key_str(p, key, text[0] ? text : NULL);
+}
+
+static void pack_ms(struct pack *p, const char *key, ao_time ns)
+{
+    pack_key_uint(p, key, ns / AO_MS(1));
+}
+
+static void pack_node(struct pack *p, const struct cluster_rows *rows, uint32_t i)
+{
+    const struct engine_node *node = &rows->view.nodes[i];
+
+    pack_map(p, 8);
+    pack_key_str(p, "node", node->node);
+    pack_key_str(p, "state", rows->dead[i] ? "dead" : node->state);
+    pack_key_text(p, "address", node->address);
+    pack_key_str(p, "version", node->version);
+    pack_key_uint(p, "weight", node->weight);
+    pack_key_uint(p, "incarnation", node->incarnation);
+    pack_ms(p, "silent_ms", rows->silent[i]);
+    pack_key_text(p, "note", node->note);
+}
+
+static void pack_rows(struct pack *p, const struct cluster_rows *rows)
+{
+    pack_key_uint(p, "boards", rows->view.owner.boards);
+    pack_key_uint(p, "tries", rows->view.owner.tries);
+    pack_key_bool(p, "replicates", rows->view.replicates);
+    pack_key_int(p, "clock_ms", rows->clock / (int64_t)AO_MS(1));
+    pack_str(p, "read_ms");
+    if (rows->known)
+        pack_uint(p, rows->age / AO_MS(1));
+    else
+        pack_nil(p);
+    pack_key_text(p, "trouble", rows->trouble);
+    pack_str(p, "nodes");
+    pack_array(p, rows->view.count);
+    for (uint32_t i = 0; i < rows->view.count; i++)
+        pack_node(p, rows, i);
+}
+
+static void pack_renewed(struct pack *p, const struct cluster_view *v)
+{
+    ao_time now = clock_boottime();
+
+    pack_str(p, "renewed_ms");
+    if (v->renewed_at > 0)
+        pack_uint(p, now > v->renewed_at ? (now - v->renewed_at) / AO_MS(1) : 0);
+    else
+        pack_nil(p);
+}
+
+void cluster_pack(struct pack *p, const struct cluster *c)
+{
+    struct cluster_view v;
+
+    pack_str(p, "cluster");
+    if (!c) {
+        pack_nil(p);
+        return;
+    }
+    cluster_view(c, &v);
+    pack_map(p, 6);
+    pack_key_str(p, "node", v.node);
+    pack_key_str(p, "role", role_name(v.role));
+    pack_key_text(p, "owner", v.owner);
+    pack_key_uint(p, "epoch", v.epoch);
+    pack_key_text(p, "moving_from", v.moving_from);
+    pack_renewed(p, &v);
+}
+
+static void pack_view(struct pack *p, const struct cluster *c, const struct cluster_view *v)
+{
+
+    pack_key_text(p, "cluster", v->cluster);
+    pack_key_text(p, "node", v->node);
+    pack_key_str(p, "role", role_name(v->role));
+    pack_key_text(p, "owner", v->owner);
+    pack_key_uint(p, "epoch", v->epoch);
+    pack_key_text(p, "moving_from", v->moving_from);
+    pack_str(p, "moving_since");
+    if (v->moving_since > 0)
+        pack_uint(p, v->moving_since / AO_MS(1));
+    else
+        pack_nil(p);
+    pack_key_uint(p, "takeovers", v->takeovers);
+    pack_renewed(p, v);
+    pack_key_bool(p, "may_act", cluster_may_act(c));
+}
+
+/* cluster.status [] */
+void serve_cluster_status(struct rpc_request *rq)
+{
+    const struct cluster *c = rq->loop->shared->cluster;
+    struct cluster_rows *rows = calloc(1, sizeof *rows);
+    struct cluster_view view;
+    struct pack p;
+
+    if (!rows) {
+        rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
+        return;
+    }
+    cluster_view(c, &view);
+    if (c)
+        cluster_rows(c, rows);
+    pack_init(&p);
+    pack_map(&p, 17);
+    pack_view(&p, c, &view);
+    pack_rows(&p, rows);
+    free(rows);
+    rpc_answer_packed(rq, &p);
+}
+
+static void ask(struct rpc_request *rq, const char *verb, const char *node)
+{
+    struct cluster *c = rq->loop->shared->cluster;
+    char error[200];
+    struct pack p;
+
+    if (!c) {
+        rpc_refuse(rq, ERGON_E_NOT_FOUND,
+                   "there is no cluster: this server's tasks are in no database");
+        return;
+    }
+    if (!cluster_ask(c, verb, node, error, sizeof error)) {
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "%s%s%s", node, *node ? ": " : "", error);
+        return;
+    }
+    pack_init(&p);
+    pack_str(&p, node);
+    rpc_answer_packed(rq, &p);
+}
+
+/* A name that no node can have names none. */
+static bool read_node(struct rpc_request *rq, char node[CLUSTER_NAME_MAX])
+{
+    struct span name;
+
+    if (!rpc_read_only(rq, read_text, &name))
+        return false;
+    if (name.len == 0 || name.len >= CLUSTER_NAME_MAX || memchr(name.at, '\0', name.len)) {
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "no node has a name of that form");
+        return false;
+    }
+    snprintf(node, CLUSTER_NAME_MAX, "%.*s", (int)name.len, (const char *)name.at);
+    return true;
+}
+
+/* cluster.drain [] or [node]: the owner, where none is named */
+void serve_cluster_drain(struct rpc_request *rq)
+{
+    char node[CLUSTER_NAME_MAX];
+    struct cluster_view view;
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count > 0) {
+        if (read_node(rq, node))
+            ask(rq, "drain", node);
+        return;
+    }
+    cluster_view(rq->loop->shared->cluster, &view);
+    if (rq->loop->shared->cluster && view.owner[0] == '\0')
+        rpc_refuse(rq, ERGON_E_NOT_FOUND, "nobody owns the tasks now");
+    else
+        ask(rq, "drain", view.owner);
+}
+
+/* cluster.forget [node] */
+void serve_cluster_forget(struct rpc_request *rq)
+{
+    char node[CLUSTER_NAME_MAX];
+
+    if (read_node(rq, node))
+        ask(rq, "forget", node);
+}
+
+/* cluster.retry [] */
+void serve_cluster_retry(struct rpc_request *rq)
+{
+    ask(rq, "retry", "");
+}
