@@ -41,6 +41,9 @@ sems() {
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
 
+# The models of the cluster with larger bounds: ERGON_MODELS says which.
+models() { ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks attempts lease batch}; }
+
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
@@ -53,7 +56,7 @@ attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attac
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks tls fuzz sim"
+all="damages kill cuts fleet sems stop attacks tls models fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;
