@@ -10,7 +10,7 @@
 #include "sim/fault_disk.h"
 #include "sim/fault_vfs.h"
 
-struct store;
+struct sqlite_store;
 
 static uint64_t latency; /* ns, before a commit and behind it, at most */
 
@@ -67,10 +67,10 @@ void sim_disk_died(bool power)
 
 struct store *__real_store_open(const struct store_options *options, char *error, size_t size);
 struct store *__wrap_store_open(const struct store_options *options, char *error, size_t size);
-void __real_store_commit(struct store *s, uint32_t count);
-void __wrap_store_commit(struct store *s, uint32_t count);
-void __real_checkpoint_run(struct store *s);
-void __wrap_checkpoint_run(struct store *s);
+void __real_store_commit(struct sqlite_store *s, uint32_t count);
+void __wrap_store_commit(struct sqlite_store *s, uint32_t count);
+void __real_checkpoint_run(struct sqlite_store *s);
+void __wrap_checkpoint_run(struct sqlite_store *s);
 int __wrap_lock_take(struct lock *lock, const char *path, int file, char *error, size_t size);
 void __wrap_lock_drop(struct lock *lock);
 
@@ -81,14 +81,14 @@ struct store *__wrap_store_open(const struct store_options *options, char *error
     return __real_store_open(&o, error, size);
 }
 
-void __wrap_store_commit(struct store *s, uint32_t count)
+void __wrap_store_commit(struct sqlite_store *s, uint32_t count)
 {
     sim_sleep_for(sim_below(SIM_DISK, latency));
     __real_store_commit(s, count);
     sim_sleep_for(sim_below(SIM_DISK, latency));
 }
 
-void __wrap_checkpoint_run(struct store *s)
+void __wrap_checkpoint_run(struct sqlite_store *s)
 {
     sim_sleep_for(sim_below(SIM_DISK, latency));
     __real_checkpoint_run(s);

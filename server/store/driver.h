@@ -22,13 +22,14 @@ struct store_fault {
     char text[480]; /* for people: what is wrong, and what to do */
 };
 
-/* Operations that are committed together.  The writer's, until the driver has ended it: then each
- * operation has its outcome. */
+/* Operations that are committed together.  The driver's until it has ended it: then each operation
+ * has its outcome.  None of them is a STORE_LOAD. */
 struct store_batch {
     struct store_batch *next; /* the driver's, meanwhile */
-    struct store_op **ops;
+    struct store_op **ops;    /* each with the error STORE_OK when the batch begins */
     uint32_t count;
-    ao_time began; /* monotonic */
+    enum store_error error; /* not STORE_OK: none of it has happened, whatever the operations say */
+    ao_time began;          /* monotonic */
 };
 
 struct store_setup {
@@ -40,6 +41,8 @@ struct store_setup {
     uint32_t table_count;
     const char *node; /* of a cluster: this node's name; NULL: there is none */
     uint64_t incarnation;
+    uint8_t require; /* as in struct store_options */
+    bool by_storage;
 };
 
 /* What the driver publishes of itself; the writer copies it into the counters of store_info(). */
@@ -60,7 +63,11 @@ struct store_driver {
 
     /* NULL, and the fault says why.  Blocks. */
     void *(*open)(const struct store_setup *setup, struct store_fault *fault);
-    void (*close)(void *driver); /* NULL is fine */
+    /* NULL is fine.  Batches that have not ended are the writer's again. */
+    void (*close)(void *driver);
+    /* NULL, or: the writer is about to begin (true), or has ended (false).  The writer does not
+     * run. */
+    void (*serve)(void *driver, bool on);
 
     /* Starts the commit of a batch; at most `batches` have not ended.  The driver settles an
      * unknown outcome itself: a batch is ended when its outcome is certain, in the order of their
@@ -79,12 +86,20 @@ struct store_driver {
     const struct store_fault *(*fault)(const void *driver);
     void (*look)(void *driver); /* at room and backup; NULL: it has none */
 
-    /* One of these: see loads_in_chunks.  0, or -1 and a fault. */
+    /* --- Of a driver that does not load in chunks, else NULL: before the writer runs. --- */
+    /* What numbers begin above; 0 what cannot be read. */
+    void (*marks)(void *driver, struct store_marks *marks);
+    /* Raises the numbers of attempts as store_board_renew() says.  0, or -1 and a fault. */
+    int (*raise)(void *driver, struct store_fault *fault);
+    /* 0, or -1 and a fault. */
     int (*load_all)(void *driver, const struct store_reader *reader, struct store_fault *fault);
+    /* --- Of one that does, else NULL. --- */
     /* Adds the next rows to the chunk (chunk.h), about STORE_CHUNK_ROWS of them; the first call
-     * begins at the first row, as one snapshot.  Batches may be under way meanwhile.  1: there are
-     * more; 0: that was all; -1 and a fault: the next call begins anew. */
-    int (*load)(void *driver, struct store_chunk *chunk, struct store_fault *fault);
+     * begins at the first row, as one snapshot, and its epoch is the one under which batches are
+     * written from then on (0: the reader owns nothing, and writes nothing).  No batch is under
+     * way, but there are some between two calls.  1: there are more; 0: that was all; -1 and a
+     * fault: the next call begins anew. */
+    int (*load)(void *driver, uint64_t epoch, struct store_chunk *chunk, struct store_fault *fault);
 };
 
 extern const struct store_driver store_sqlite;
@@ -93,5 +108,12 @@ extern const struct store_driver store_sqlite;
  * else SQLite's.  NULL and a text: the package with the shared object is not installed, or is of
  * another version.  The thread that builds. */
 const struct store_driver *driver_find(const char *where, char *error, size_t size);
+/* Another symbol of the shared object of that store, e.g. CLUSTER_ENGINE_SYMBOL.  NULL and a text:
+ * as driver_find(), or the store is a file. */
+const void *driver_symbol(const char *where, const char *symbol, char *error, size_t size);
+/* Is that the name of a database, not of a file? */
+bool driver_is_url(const char *where);
+/* A store's name for people and logs: without user, password and parameters. */
+void driver_name(const char *where, char *name, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
-/* The store: tasks that outlive the process, in one SQLite file.
+/* The store: tasks that outlive the process, in one SQLite file or in the tables of a PostgreSQL
+ * database (driver.h).
  *
- * WAL, synchronous=FULL.  One writer thread: it takes what came in during the last commit, applies
+ * One writer thread: it takes what came in during the last commit, applies
  * it in one transaction, commits, and gives each operation back with its outcome (natural group
  * commit: a busy store commits more at once).  Few operations are gathered by the client's thread
  * while the store is busy or the client is, see client.c.  The client, one activator that pushes
@@ -10,11 +11,11 @@
  * An operation that failed has changed nothing.  After a failed commit nothing is taken until a
  * small commit of the store's own has worked, which is tried every `retry`: until then operations
  * come back at once, with the error.  (Should the process end before, it is open whether that one
- * failed commit happened: whole, or not at all.)
+ * failed commit happened: whole, or not at all.)  While the store's database is away (STORE_AWAY),
+ * operations wait instead.
  *
- * The schema is in schema.sql, with a version in the file; docs/tasks.md shows how to look into
- * it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock;
- * 0: none. */
+ * The schema is in sqlite/schema.sql, with a version in the file; docs/tasks.md shows how to look
+ * into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
 
@@ -26,6 +27,7 @@
 #include "base/span.h"
 #include "proto/job_policy.h"
 #include "server/runtime/threads/lane.h"
+#include "server/store/board.h"
 #include "server/store/level.h"
 
 struct store;
@@ -151,6 +153,12 @@ struct store_cron {
     uint8_t paused;     /* 1: it submits nothing */
 };
 
+/* Of a cluster: a node, and the epoch of its last board whose crashes were counted. */
+struct store_node_board {
+    struct span node;
+    uint64_t board;
+};
+
 /* --- Tables of rows: of queues, rates and the subsystems --- */
 
 enum column_kind {
@@ -183,11 +191,13 @@ struct store_table {
     size_t named;
     bool updates; /* a put changes these columns of the row of its key, if there is one */
     bool fences;  /* its first column is a fence: store_last_fence() */
+    bool cluster; /* of a cluster alone: SQLite has no such table */
 };
 
 extern const struct store_table store_queues, store_rates, store_crons, store_semaphores,
     store_holds;
 extern const struct store_table store_cron_states; /* what changes of a cron */
+extern const struct store_table store_node_boards; /* of the nodes that joined */
 
 enum { STORE_ROW_MAX = 192 /* bytes of a struct that is put as a row */ };
 
@@ -265,7 +275,8 @@ struct store_op {
 };
 
 struct store_options {
-    const char *path; /* of the file; its folder exists */
+    /* Of the file, whose folder exists; or a URL, which has no password. */
+    const char *path;
     /* State names by enum job_state, so that people can read the file.  The first is what a task
      * without a life is in. */
     const char *const *states;
@@ -276,57 +287,31 @@ struct store_options {
      * STORE_UNREPLICATED.  by_storage: it is taken to replicate, whatever it says of itself. */
     uint8_t require;
     bool by_storage;
+    /* Of a cluster, else NULL; at most 63 bytes each. */
+    const char *cluster, *node;
+    uint64_t incarnation;
+    const char *folder; /* for the board of this node; NULL: the board is memory alone */
 };
 
-/* Opens or creates the file, and takes it for this process alone.  NULL and a text: no folder, no
- * right, not a database of ours, an older or a newer schema, in use by another server (then which
- * process), a file system without shared memory, no memory.  What a process that was killed had
- * written and not synced is on the disk before the return.  Blocks. */
+/* Opens or creates the file, and takes it for this process alone; a database that is away is waited
+ * for later.  NULL and a text: no folder, no driver for that URL, no right, not a database of ours,
+ * an older or a newer schema, in use by another server (then which process), a file system without
+ * shared memory, no memory.  What a process that was killed had written and not synced is on the
+ * disk before the return.  Blocks. */
 struct store *store_open(const struct store_options *options, char *error, size_t size);
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
 
-/* --- The board: memory that outlives the process, and not the machine's power (FILE-running) ---
- */
+/* True: rows are read by STORE_LOAD after the start; store_load() and what reads marks before the
+ * start answer nothing. */
+bool store_loads_in_chunks(const struct store *s);
 
-enum { STORE_BOARD_SEGMENT = 128 * 1024 /* bytes */, STORE_BOARD_SEGMENTS = 256 };
-
-/* How the last process left it. */
-enum store_board {
-    STORE_BOARD_LOST, /* not at all: the power was cut, or it is damaged, missing, of another file
-                       */
-    STORE_BOARD_KEPT, /* it died, and the segments are as it left them */
-    STORE_BOARD_CLEAN /* it stopped in order; the segments mean nothing */
-};
-
-/* Before store_load(), on the thread that opened.  0, or -1 and a text: there is no right to write
- * FILE-running, or it cannot be made or mapped, or is no file. */
-int store_board_open(struct store *s, enum store_board *was, char *error, size_t size);
-
-/* The segments become zeroed, and belong to this process; on the disk before the return.  With
- * `raise` the number of the last attempt is raised by one first, in the file, of each open task
- * with fsync that no row says to run.  0, or -1 and a text: file or FILE-running cannot be written
- * (no room). */
-int store_board_renew(struct store *s, bool raise, char *error, size_t size);
-
-/* The n-th segment, which stays where it is until store_close(); with `grow` it is made, zeroed, if
- * it is not there.  Any one thread at a time.  NULL: it is not there, or there is no room; the log
- * says the latter once. */
-void *store_board_segment(struct store *s, uint32_t n, bool grow);
-
-/* In a handler of SIGBUS, on any thread: another process has truncated the file, and `at` was in
- * the part that is gone.  From now on that segment is memory of this process alone, zeroed; the
- * next start after a crash finds the file lost; the log says so with the next commit.  False: `at`
- * is not in a segment, or there is no memory. */
-bool store_board_mend(const void *at);
-
-/* After store_stop(): the process stops in order, and the file tells all that the board does. */
-void store_board_close(struct store *s);
-
-/* What reads the whole file, in this order: counters, rows of `tables`, tasks by id, events by id
- * and seq.  Spans are valid during the call.  A callback that returns false ends the reading. */
+/* What reads all rows, in this order: marks (of a STORE_LOAD alone), counters, rows of `tables`,
+ * tasks by id, events by id and seq.  Spans are valid during the call.  A callback that returns
+ * false ends the reading. */
 struct store_reader {
     void *arg;
+    void (*marks)(void *arg, const struct store_marks *marks); /* NULL: not wanted */
     void (*counts)(void *arg, const struct store_counts *counts);
     bool (*task)(void *arg, const struct store_task *task);
     bool (*event)(void *arg, const struct store_event *event);
@@ -373,6 +358,9 @@ void store_stop(struct store *s);
 
 /* Any thread; each number by itself. */
 struct store_info {
+    const char *kind; /* of the driver: "sqlite", "postgresql"; constant */
+    uint64_t lag;     /* ns that the standby is behind; 0: there is none, or that is not known */
+    bool replicated;  /* the last commit was on the disk of a second machine, too */
     uint64_t commits, operations, bytes; /* bytes: of the file and its log */
     uint64_t commit_ns;                  /* of the last commit */
     uint64_t under_way;                  /* operations that have not come back */

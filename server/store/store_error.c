@@ -1,9 +1,10 @@
-/* Says what a failure of SQLite means, and what to do about it. */
-#include <errno.h>
+/* Says what went wrong, and what to do about it. */
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/store/store_parts.h"
+#include "server/store/store_error.h"
+
+#include "server/store/store.h"
 
 const char *store_error_text(enum store_error e)
 {
@@ -37,35 +38,6 @@ const char *store_error_text(enum store_error e)
         return "the store has this already, has it no more, or it is larger than a row may be";
     }
     return "unknown";
-}
-
-/* Errors that SQLite has no code for. */
-static enum store_error by_errno(int number)
-{
-    if (number == ENOSPC || number == EDQUOT)
-        return STORE_FULL;
-    return number == EROFS ? STORE_READ_ONLY : STORE_IO;
-}
-
-enum store_error store_error_of(sqlite3 *db, int rc)
-{
-    if (rc == SQLITE_READONLY_DBMOVED)
-        return STORE_MOVED;
-    switch (rc & 0xff) {
-    case SQLITE_OK:
-        return STORE_OK;
-    case SQLITE_FULL:
-        return STORE_FULL;
-    case SQLITE_READONLY:
-        return STORE_READ_ONLY;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return STORE_CORRUPT;
-    case SQLITE_NOMEM:
-        return STORE_MEMORY;
-    default:
-        return by_errno(sqlite3_system_errno(db));
-    }
 }
 
 static size_t add(char *error, size_t size, size_t len, const char *format, va_list args)

@@ -1,50 +1,39 @@
-/* The insides of the store, for the files of this folder.
+/* The insides of the store, for the files of this folder: what all engines have in common.
  *
- *   open.c         the file opened and locked
- *   load.c         it is read back at the start
- *   log_check.c    whether SQLite's log is what was written, before SQLite reads it
- *   sound.c        whether its pages and tables are what they were
+ *   store.c        opened with its driver, read back, closed
  *   client.c       the client's side of the lanes
  *   writer.c       the thread, and its round
- *   commit.c       one batch, one commit
- *   apply.c        one operation
- *   put.c          new tasks, many by one statement; a task removed
- *   statements.c   the statements that are prepared once
- *   rows.c         structures and rows
- *   row_sql.c      the texts of the statements of these
- *   checkpoint.c   the log goes into the file, in small steps
- *   disk_look.c    what is left of the file system, and the last backup
- *   parts_look.c   whether the file and its log are what the store left
- *   schema.c       the tables, and the version of the file
- *   log_vfs.c      the log goes to the disk once a commit
- *   running.c      FILE-running, which outlives the process
- *   backup_mark.c  FILE-backup, which tells when the last backup was made
- *   raise.c        numbers of attempts after a power cut
+ *   driver.c       which driver a store's name means; shared objects
+ *   rows.c         tables: which column is which field
+ *   chunk.c        rows that were read while the server serves
+ *   board_file.c   FILE-running, which outlives the process
+ *   lock.c         one process a file
  *   store_error.c  what went wrong
+ *   sqlite/        the driver that is part of the server
+ *   offline/       stores that no server uses
  *
- * Thread: the writer's, for all functions but those of client.c; before the start and after the
- * stop, the thread that opens and closes.  The connection to the file is one thread's at a time.
- * Operations are the client's memory, and the store's to read until they are back. */
+ * Thread: the writer's for writer.c; the client's for client.c; before the start and after the
+ * stop, the thread that opens and closes.  Operations are the client's memory, and the store's to
+ * read until they are back. */
 #ifndef ERGON_STORE_PARTS_H
 #define ERGON_STORE_PARTS_H
 
 #include <pthread.h>
-#include <sqlite3.h>
 
 #include <ergon/poller.h>
 
 #include "base/counter.h"
 #include "base/histogram.h"
+#include "server/runtime/threads/waker.h"
+#include "server/store/driver.h"
 #include "server/store/lock.h"
-#include "server/store/log_vfs.h"
-#include "server/store/rows.h"
-#include "server/store/sound.h"
-#include "server/store/statements.h"
+#include "server/store/store_error.h"
 
 enum {
-    STORE_BATCH_MAX = 4096,       /* operations in a commit */
-    STORE_LANE = 65536,           /* slots: what comes in during a slow commit */
-    STORE_BATCH_LAST = STORE_LANE /* operations in one commit while the store stops */
+    STORE_BATCH_MAX = 4096,        /* operations in a commit */
+    STORE_LANE = 65536,            /* slots: what comes in during a slow commit */
+    STORE_BATCH_LAST = STORE_LANE, /* operations in one commit while the store stops */
+    STORE_BATCHES = 2              /* under way, at most, of any driver */
 };
 
 /* How far the writer is to stop; the client sets it. */
@@ -63,53 +52,45 @@ struct store_counters {
     counter pushed, taken; /* operations, by the client: their difference is under way */
     counter room;          /* bytes of its file system that are left, and one more; 0: not known */
     counter backup;        /* Unix ms of the last backup; 0: none */
+    counter lag;           /* ns */
 };
 
-enum { STORE_PARTS = 3 /* files: FILE, FILE-wal, FILE-shm */ };
-struct store_part {
-    uint32_t device_major, device_minor;
-    uint64_t inode; /* 0: not known yet */
-};
+enum { BOARD_NAME = 64 /* bytes with the NUL, of a cluster and of a node */ };
 
-enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };
-struct put_source {
-    struct store *store;
-    unsigned part;
+/* The board (board_file.c).  With a `cluster` it is a node's, and else that of the file `path`. */
+struct board {
+    char *path; /* what "-running" is added to; NULL: the board is memory alone */
+    char cluster[BOARD_NAME], node[BOARD_NAME];
+    uint64_t epoch;                       /* of a cluster: under which it is written */
+    uint64_t found;                       /* the epoch of the header that was found; 0: none */
+    int fd;                               /* of the file; -1: not opened */
+    void *segments[STORE_BOARD_SEGMENTS]; /* NULL: not mapped */
+    bool full;                            /* there was no room for the last one */
+    struct lock lock;                     /* of a node's */
+    /* The file was truncated, and the log does not say so yet.  Orders nothing (relaxed). */
+    _Atomic bool cut;
 };
 
 struct store {
-    sqlite3 *db;
-    char *path;                          /* of the file; the store's */
-    bool in_memory;                      /* there is no file of the system's: the board is memory */
-    int running_fd;                      /* of FILE-running; -1: not opened */
-    void *running[STORE_BOARD_SEGMENTS]; /* its segments; NULL: not mapped */
-    bool running_full;                   /* there was no room for the last one */
-    /* The file was truncated, and the log does not say so yet.  Orders nothing (relaxed). */
-    _Atomic bool running_cut;
-    struct statements statements;
-    struct log_vfs vfs; /* of `db` */
-    struct row_names names;
-    struct lock lock;
+    const struct store_driver *driver;
+    void *engine; /* of the driver */
+    char *path;   /* of the file; or the engine's name as people and logs may see it */
+    struct board board;
     ao_time retry;
 
     /* The writer's. */
-    struct store_op *batch[STORE_BATCH_LAST];
-    struct put_source sources[PUT_PARTS];
-    uint32_t put_at, put_end;  /* of the batch: what a statement that puts tasks reads */
-    struct store_counts add;   /* of the batch */
-    uint64_t last_id;          /* of the batch; 0: none */
-    uint64_t last_fence;       /* likewise */
-    uint64_t rows_ahead;       /* of the monotonic clock: the one by which rows have their times */
-    enum store_error broken;   /* STORE_OK: it works */
+    struct store_op **ops; /* room for all of `batches` */
+    struct store_batch batches[STORE_BATCHES];
+    uint32_t first, under_way; /* of `batches`: they were begun, and have not ended */
+    struct store_op *alone;    /* no part of a batch: it waits for those before it */
+    uint64_t given, failed;    /* operations that went back, until the last batch that failed */
+    struct store_state state;  /* as the driver said last */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
-    ao_time retry_at;          /* broken: the next try; then: when the log says that it works */
-    uint32_t log_pages;        /* of SQLite's log, by the last commit */
-    uint32_t log_moved;        /* of these the first so many are in the file itself */
-    uint32_t page_size;        /* bytes */
-    uint64_t file_size;        /* bytes, without the log: after the last checkpoint */
-    uint64_t log_size;         /* bytes: the log only grows */
-    uint64_t index_size;       /* bytes of FILE-shm, at the last look */
-    struct store_part parts[STORE_PARTS];
+    ao_time steady_at;         /* when the log says that it works; AO_NEVER: it does not */
+    ao_time give_up_at;        /* the store stops, and its engine is away; AO_NEVER: not so */
+    bool gave_up;              /* the driver is not called any more */
+    bool ending;               /* the stop was seen, so this round takes the last of all */
+    int wake_fd;               /* for drivers that wait themselves; -1: they do not */
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;
@@ -140,64 +121,19 @@ struct store {
     struct store_counters counters;
 };
 
-/* --- store_error.c --- */
-/* What an SQLite code means; any thread that has the connection. */
-enum store_error store_error_of(sqlite3 *db, int rc);
-/* Writes "store PATH: text" into `error`.  Returns -1. */
-int store_fail(char *error, size_t size, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-/* Writes "store PATH: it is damaged: text", with advice on what to do.  Returns -1. */
-int store_damaged(char *error, size_t size, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* --- writer.c --- */
+/* Has store_info() tell what the driver says of itself, and the log of what is new. */
+void store_note_state(struct store *s);
 
-/* --- running.c --- */
-void store_board_free(struct store *s); /* nobody uses its segments any more */
-
-/* --- raise.c: before the start --- */
-/* Raises the number of each attempt that may have begun although no row says so.  0, or -1 and a
- * text: the file cannot be written. */
-int store_raise_attempts(struct store *s, char *error, size_t size);
-
-/* --- apply.c --- */
-/* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the
- * outcome of each in its `error`; else the SQLite code that makes the whole batch fail: the
- * transaction is to be rolled back. */
-int store_apply(struct store *s, uint32_t count);
-/* Adds what the whole batch counts to the counters' row.  An SQLite code. */
-int store_add_counts(struct store *s);
-/* Reads the counters' row.  An SQLite code, SQLITE_CORRUPT where that row cannot be; with any but
- * SQLITE_OK both are as they were. */
-int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id);
-
-/* --- put.c --- */
-/* Makes the statements of this file.  An SQLite code; statements_close() ends them either way. */
-int put_open(struct store *s);
-/* The end of the PUTs that follow one another in the batch, from one on. */
-uint32_t put_run(const struct store *s, uint32_t from, uint32_t count);
-/* Puts these.  Returns as store_apply() does. */
-int put_all(struct store *s, uint32_t from, uint32_t end);
-/* Removes a task and its history.  An SQLite code. */
-int put_take_out(struct store *s, uint64_t id);
+/* --- board_file.c --- */
+/* False: no memory.  board_fini() must follow either way. */
+bool board_init(struct board *b, const struct store_options *o, const char *path);
+void board_fini(struct board *b); /* nobody uses its segments any more */
+void board_tell(struct store *s); /* the log, what the handler of SIGBUS did */
 
 /* --- client.c: on the client's thread --- */
 void client_start(struct store *s, struct activator *client);
 /* After the client's run: what was pushed is handed over. */
 void client_stop(struct store *s);
-
-/* --- commit.c --- */
-/* Commits the first `count` operations of the batch; what became of each is in its `error`. */
-void store_commit(struct store *s, uint32_t count);
-/* Tries a store that is broken, when it is time to. */
-void store_try_again(struct store *s);
-
-/* --- checkpoint.c --- */
-/* Takes the place of SQLite's own checkpoints. */
-void checkpoint_watch(struct store *s);
-/* Is there enough in the log for a step?  `idle`: nothing else is to be done. */
-bool checkpoint_due(const struct store *s, bool idle);
-/* One step; if it fails, nothing has moved, and it is tried again after the next one. */
-void checkpoint_run(struct store *s);
-/* After a commit: calculates how large the log is. */
-void store_note_log(struct store *s);
 
 #endif

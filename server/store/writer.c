@@ -1,62 +1,266 @@
-/* The store's thread: takes batches of operations, commits them and gives them back. */
+/* The store's thread: takes batches of operations, has the driver commit them and gives them back.
+ *
+ * Up to `batches` of the driver are under way.  They end in the order of their begins, so that
+ * operations come back in the order in which they were pushed. */
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/runtime/thread.h"
-#include "server/store/disk_look.h"
-#include "server/store/parts_look.h"
+#include "server/store/chunk.h"
 #include "server/store/store_parts.h"
 
 enum {
-    RETRY_MS = 1, /* the lane to the client is full: how long until the next try */
-    IDLE_MS = 100 /* nothing came for so long: time for a checkpoint */
+    RETRY_MS = 1,        /* the lane to the client is full: how long until the next try */
+    STEADY_RETRIES = 10, /* a trouble is over when nothing failed for so many `retry` */
+    STOP_PATIENCE = 5    /* s: a store that stops waits so long for an engine that is away */
 };
 
-/* --- The writer's thread --- */
+/* --- What the driver says of itself --- */
+
+/* The log has a record of it. */
+static void report(struct store *s, enum store_error error)
+{
+    s->reported = error;
+    counter_set(&s->counters.trouble, error);
+}
+
+static void note_trouble(struct store *s)
+{
+    if (s->state.error != s->reported)
+        log_error("the store cannot write", LOG_STR("error", store_error_text(s->state.error)),
+                  LOG_STR(s->driver->name, s->driver->fault(s->engine)->text));
+    report(s, s->state.error);
+    s->steady_at = AO_NEVER;
+}
+
+/* A full disk has room for a small commit again and again: the end of a trouble is reported when
+ * the trouble has not come back for a while. */
+static void note_that_it_works(struct store *s)
+{
+    ao_time now = clock_monotonic();
+    if (s->steady_at == AO_NEVER)
+        s->steady_at = s->reported == STORE_AWAY ? now : now + STEADY_RETRIES * s->retry;
+    if (now < s->steady_at)
+        return;
+    log_info("the store writes again");
+    report(s, STORE_OK);
+}
+
+void store_note_state(struct store *s)
+{
+    struct store_counters *c = &s->counters;
+    s->driver->state(s->engine, &s->state);
+    counter_set(&c->error, s->state.error);
+    counter_set(&c->bytes, s->state.bytes);
+    counter_set(&c->room, s->state.room + 1); /* 0: not known */
+    counter_set(&c->backup, s->state.backup);
+    counter_set(&c->lag, s->state.lag);
+    counter_set(&c->level, s->state.replicated ? STORE_LEVEL_REPLICATED : STORE_LEVEL_FSYNC);
+    if (s->state.error != STORE_OK)
+        note_trouble(s);
+    else if (s->reported != STORE_OK)
+        note_that_it_works(s);
+}
+
+/* --- Batches --- */
 
 static enum store_stop stop_of(const struct store *s)
 {
     return (enum store_stop)atomic_load_explicit(&s->stop, memory_order_acquire);
 }
 
-/* A commit may wait long for its disk, so a stop makes few. */
-static uint32_t take_batch(struct store *s)
-{
-    uint32_t count = 0, most = stop_of(s) == STORE_RUNS ? STORE_BATCH_MAX : STORE_BATCH_LAST;
-    struct lane_item *item;
-    while (count < most && (item = lane_take(&s->in)))
-        s->batch[count++] = ao_of(item, struct store_op, item);
-    lane_release(&s->in);
-    return count;
-}
-
-static void give_back(struct store *s, uint32_t count)
-{
-    for (uint32_t n = 0; n < count; n++)
-        lane_push(&s->out, &s->batch[n]->item);
-}
-
-/* What came in during the last commit becomes the next one.  False: nothing came. */
-static bool write_batch(struct store *s)
-{
-    store_try_again(s);
-    uint32_t count = take_batch(s);
-    if (count == 0)
-        return false;
-    atomic_store_explicit(&s->committing, true, memory_order_relaxed);
-    store_commit(s, count);
-    atomic_store_explicit(&s->committing, false, memory_order_relaxed);
-    give_back(s, count);
-    lane_flush(&s->out);
-    if (checkpoint_due(s, false))
-        checkpoint_run(s);
-    return true;
-}
-
 static bool stopping(const struct store *s)
 {
     return stop_of(s) == STORE_ENDED;
+}
+
+static void commits(struct store *s, bool full)
+{
+    atomic_store_explicit(&s->committing, full, memory_order_relaxed);
+}
+
+static bool is_alone(const struct store_op *op)
+{
+    return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER;
+}
+
+/* A commit may wait long for its disk, so a stop makes few. */
+static void take_batch(struct store *s, struct store_batch *b)
+{
+    uint32_t most = stop_of(s) == STORE_RUNS ? STORE_BATCH_MAX : STORE_BATCH_LAST;
+    struct lane_item *item;
+    b->count = 0;
+    b->error = STORE_OK;
+    while (b->count < most && !s->alone && (item = lane_take(&s->in))) {
+        struct store_op *op = ao_of(item, struct store_op, item);
+        if (is_alone(op))
+            s->alone = op;
+        else
+            b->ops[b->count++] = op;
+    }
+    lane_release(&s->in);
+}
+
+static void fail_all(const struct store_batch *b)
+{
+    for (uint32_t n = 0; b->error != STORE_OK && n < b->count; n++)
+        b->ops[n]->error = b->error;
+}
+
+static void give_back(struct store *s, const struct store_batch *b)
+{
+    fail_all(b);
+    s->given += b->count;
+    if (b->error != STORE_OK)
+        s->failed = s->given;
+    for (uint32_t n = 0; n < b->count; n++)
+        lane_push(&s->out, &b->ops[n]->item);
+    lane_flush(&s->out);
+}
+
+static struct store_batch *place(struct store *s, uint32_t n)
+{
+    return &s->batches[(s->first + n) % s->driver->batches];
+}
+
+/* With this, all that comes goes back at once. */
+static enum store_error final_error(const struct store *s)
+{
+    return s->gave_up ? STORE_AWAY : s->state.error == STORE_FENCED ? STORE_FENCED : STORE_OK;
+}
+
+static bool is_away(const struct store *s)
+{
+    return s->state.error == STORE_AWAY && !s->gave_up;
+}
+
+static bool has_room(const struct store *s)
+{
+    return s->under_way < s->driver->batches && !s->alone && !is_away(s);
+}
+
+static void begin(struct store *s, struct store_batch *b)
+{
+    if (++s->under_way == s->driver->batches)
+        commits(s, true);
+    b->began = clock_monotonic();
+    s->driver->begin(s->engine, b);
+}
+
+/* What came in during the last commit becomes the next one.  False: nothing came. */
+static bool begin_batch(struct store *s)
+{
+    struct store_batch *b = place(s, s->under_way);
+    enum store_error error = final_error(s);
+    if (error != STORE_OK && s->under_way > 0)
+        return false; /* those come back first */
+    take_batch(s, b);
+    if (b->count == 0)
+        return s->alone != NULL;
+    b->error = error;
+    if (error == STORE_OK)
+        begin(s, b);
+    else
+        give_back(s, b);
+    return true;
+}
+
+static void count_commit(struct store *s, const struct store_batch *b)
+{
+    ao_time took = clock_monotonic() - b->began;
+    counter_set(&s->counters.commit_ns, took);
+    histogram_note(&s->counters.commit_times, took, 1);
+    counter_add(&s->counters.commits, 1);
+    counter_add(&s->counters.operations, b->count);
+}
+
+static bool end_batch(struct store *s)
+{
+    struct store_batch *b = s->under_way > 0 ? s->driver->ended(s->engine) : NULL;
+    if (!b)
+        return false;
+    if (b->error == STORE_OK)
+        count_commit(s, b);
+    store_note_state(s);
+    s->first = (s->first + 1) % s->driver->batches;
+    s->under_way--;
+    commits(s, false);
+    give_back(s, b);
+    return true;
+}
+
+/* --- Operations that are no part of a batch --- */
+
+static void load(struct store *s, struct store_op *op)
+{
+    struct store_fault fault = {.error = final_error(s), .text = ""};
+    int more = -1;
+    if (fault.error == STORE_OK && s->driver->load &&
+        (op->load.chunk || (op->load.chunk = store_chunk_new())))
+        more = s->driver->load(s->engine, op->load.epoch, op->load.chunk, &fault);
+    else if (fault.error == STORE_OK)
+        fault.error = s->driver->load ? STORE_MEMORY : STORE_REFUSED;
+    op->load.more = more > 0;
+    if (more >= 0)
+        return;
+    op->error = fault.error;
+    op->load.text = strdup(fault.text[0] ? fault.text : store_error_text(fault.error));
+}
+
+/* While something failed that the client has not seen, rows may lack what it knows: then they are
+ * no other's. */
+static bool may_hand_over(const struct store *s)
+{
+    return final_error(s) == STORE_OK && s->failed <= counter_read(&s->counters.taken);
+}
+
+static void come_back(struct store *s, struct store_op *op)
+{
+    s->given++;
+    lane_push(&s->out, &op->item);
+    lane_flush(&s->out);
+}
+
+/* Behind the batches that were begun before it. */
+static bool run_alone(struct store *s)
+{
+    struct store_op *op = s->alone;
+    if (!op || s->under_way > 0 || is_away(s))
+        return false;
+    s->alone = NULL;
+    if (op->kind == STORE_HAND_OVER && may_hand_over(s)) {
+        struct store_batch *b = place(s, 0);
+        b->ops[0] = op;
+        b->count = 1;
+        b->error = STORE_OK;
+        begin(s, b);
+        return true;
+    }
+    if (op->kind == STORE_HAND_OVER)
+        op->error = final_error(s) == STORE_OK ? STORE_IO : final_error(s);
+    else
+        load(s, op);
+    come_back(s, op);
+    return true;
+}
+
+/* --- The writer's thread --- */
+
+static bool run_batches(struct store *s)
+{
+    bool any = false;
+    board_tell(s);
+    while (has_room(s) && begin_batch(s)) {
+        any = true;
+        if (end_batch(s))
+            break;
+    }
+    while (end_batch(s))
+        any = true;
+    return run_alone(s) || any;
 }
 
 static bool look_wanted(const struct store *s)
@@ -69,15 +273,8 @@ static void look_if_wanted(struct store *s)
     if (!look_wanted(s))
         return;
     atomic_store_explicit(&s->look, false, memory_order_relaxed);
-    disk_look(s);
-}
-
-static ao_time until_retry(const struct store *s)
-{
-    ao_time now = clock_monotonic();
-    if (s->broken == STORE_CORRUPT || s->reported == STORE_OK)
-        return AO_NEVER;
-    return s->retry_at > now ? s->retry_at - now : 1;
+    if (s->driver->look)
+        s->driver->look(s->engine);
 }
 
 static ao_time least(ao_time a, ao_time b)
@@ -85,41 +282,110 @@ static ao_time least(ao_time a, ao_time b)
     return a < b ? a : b;
 }
 
+static ao_time until(ao_time at)
+{
+    ao_time now = clock_monotonic();
+    return at > now ? at - now : 1;
+}
+
+/* When the writer itself has something to do, at the latest. */
+static ao_time until_own(const struct store *s)
+{
+    ao_time timeout = AO_NEVER;
+    if (s->reported != STORE_OK && s->steady_at != AO_NEVER)
+        timeout = until(s->steady_at);
+    if (s->give_up_at != AO_NEVER)
+        timeout = least(timeout, until(s->give_up_at));
+    return timeout;
+}
+
+static bool anything(struct store *s)
+{
+    return (has_room(s) && lane_ready(&s->in)) || stopping(s) != s->ending || look_wanted(s);
+}
+
+static void wait(struct store *s, ao_time timeout)
+{
+    eventfd_t ignored;
+    if (!s->driver->wait) {
+        s->poller->poll(s->poller, timeout);
+        return;
+    }
+    s->driver->wait(s->engine, s->wake_fd, timeout);
+    eventfd_read(s->wake_fd, &ignored);
+}
+
 /* Waits until something comes in, or is asked for (true), or `timeout` has passed (false). */
 static bool wait_for_work(struct store *s, ao_time timeout)
 {
     waker_announce(&s->waker);
-    bool any = lane_ready(&s->in) || stopping(s) || look_wanted(s);
+    bool any = anything(s);
     if (!any)
-        s->poller->poll(s->poller, timeout);
+        wait(s, timeout);
     waker_retract(&s->waker);
-    return any || lane_ready(&s->in) || stopping(s) || look_wanted(s);
+    return any || anything(s);
 }
 
-static void rest(struct store *s)
+/* True: nothing came, so that there is time to tidy up. */
+static bool rest(struct store *s, ao_time timeout)
 {
-    ao_time timeout = until_retry(s);
-    bool flushed = lane_flush(&s->out), tidy = s->broken == STORE_OK && checkpoint_due(s, true);
+    timeout = least(timeout, until_own(s));
+    bool flushed = lane_flush(&s->out);
     if (!flushed)
         timeout = least(timeout, AO_MS(RETRY_MS));
-    else if (tidy)
-        timeout = least(timeout, AO_MS(IDLE_MS));
-    if (!wait_for_work(s, timeout) && flushed && tidy)
-        checkpoint_run(s);
+    return !wait_for_work(s, timeout) && flushed;
+}
+
+/* --- A stop while the engine is away --- */
+
+/* The driver is not called any more: what it had under way is the client's again. */
+static void give_up(struct store *s)
+{
+    s->gave_up = true;
+    s->give_up_at = AO_NEVER;
+    for (; s->under_way > 0; s->under_way--) {
+        place(s, 0)->error = STORE_AWAY;
+        give_back(s, place(s, 0));
+        s->first = (s->first + 1) % s->driver->batches;
+    }
+}
+
+static void give_up_in_time(struct store *s)
+{
+    if (stop_of(s) == STORE_RUNS || !is_away(s))
+        s->give_up_at = AO_NEVER;
+    else if (s->give_up_at == AO_NEVER)
+        s->give_up_at = clock_monotonic() + AO_S(STOP_PATIENCE);
+    else if (clock_monotonic() >= s->give_up_at)
+        give_up(s);
+}
+
+/* Returns when the driver wants to be called again. */
+static ao_time work(struct store *s, bool idle)
+{
+    if (s->gave_up)
+        return AO_NEVER;
+    ao_time timeout = s->driver->work(s->engine, idle);
+    store_note_state(s);
+    give_up_in_time(s);
+    return timeout;
 }
 
 static void *thread_main(void *arg)
 {
     struct store *s = arg;
+    bool idle = false;
     thread_settle("store", -1, 0);
     for (;;) {
-        bool last = stopping(s); /* read before the lane, so that the last batch has all */
+        s->ending = stopping(s); /* read before the lane, so that the last batch has all */
         look_if_wanted(s);
-        if (write_batch(s))
+        ao_time timeout = work(s, idle);
+        idle = false;
+        if (run_batches(s))
             continue;
-        if (last)
+        if (s->ending && s->under_way == 0 && !s->alone && !is_away(s))
             return NULL;
-        rest(s);
+        idle = rest(s, timeout);
     }
 }
 
@@ -132,20 +398,39 @@ static int start_thread(struct store *s)
     return error ? -1 : 0;
 }
 
-int store_start(struct store *s, struct activator *client, struct ao *receiver)
+static void wake_driver(void *arg)
+{
+    eventfd_write(((struct store *)arg)->wake_fd, 1);
+}
+
+/* A driver that waits for its engine waits for a descriptor of its own, too. */
+static bool init_waker(struct store *s)
 {
     s->poller = poller_eventfd_new();
     if (!s->poller)
-        return -1;
-    waker_init_poller(&s->waker, s->poller);
+        return false;
+    if (!s->driver->wait) {
+        waker_init_poller(&s->waker, s->poller);
+        return true;
+    }
+    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    waker_init(&s->waker, wake_driver, s);
+    return s->wake_fd >= 0;
+}
+
+int store_start(struct store *s, struct activator *client, struct ao *receiver)
+{
+    if (!init_waker(s))
+        goto fail_poller;
     errno = ENOMEM;
     if (lane_init_thread(&s->in, STORE_LANE, client, &s->waker) != 0)
         goto fail_poller;
     if (lane_init(&s->out, STORE_LANE, NULL, receiver) != 0)
         goto fail_in;
     client_start(s, client);
-    /* From now on the log goes into the file at the end; until then both are as they were found. */
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    s->give_up_at = AO_NEVER;
+    if (s->driver->serve)
+        s->driver->serve(s->engine, true);
     if (start_thread(s) != 0)
         goto fail_out;
     s->started = true;
@@ -169,16 +454,18 @@ void store_stop(struct store *s)
     waker_notify(&s->waker);
     pthread_join(s->thread, NULL);
     lane_threads_ended(&s->out);
-    /* A file that is damaged, or was truncated, stays beside its log as it is. */
-    if (s->broken == STORE_CORRUPT || parts_look(s) == SQLITE_CORRUPT)
-        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (s->driver->serve)
+        s->driver->serve(s->engine, false);
     s->stopped = true;
 }
 
 void store_info(const struct store *s, struct store_info *out)
 {
     uint64_t room = counter_read(&s->counters.room);
-    *out = (struct store_info){.commits = counter_read(&s->counters.commits),
+    *out = (struct store_info){.kind = s->driver->name,
+                               .lag = counter_read(&s->counters.lag),
+                               .replicated = store_level(s) == STORE_LEVEL_REPLICATED,
+                               .commits = counter_read(&s->counters.commits),
                                .operations = counter_read(&s->counters.operations),
                                .bytes = counter_read(&s->counters.bytes),
                                .commit_ns = counter_read(&s->counters.commit_ns),

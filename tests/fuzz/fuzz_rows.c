@@ -10,7 +10,7 @@
 
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/operations/operation.h"
-#include "server/store/rows.h"
+#include "server/store/sqlite/row_sqlite.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_rest.h"
 #include "tests/support/jobs_world_lives.h"

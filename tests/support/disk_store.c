@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
+#include "server/store/sqlite/sqlite_parts.h"
 #include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "sim/fault_disk.h"
@@ -26,7 +27,8 @@ static struct disk_store {
     struct store *store;
     struct store_op *first, *last; /* pushed; linked by item.next */
     struct store_op *done_first, *done_last;
-    uint32_t riding; /* of the batch: the power went under them */
+    struct store_batch batch; /* that is committed */
+    uint32_t riding;          /* of it: the power went under them */
     bool stopped;
     ao_time latency;
     uint64_t raise_calls;
@@ -40,8 +42,8 @@ static struct disk_store {
 /* --- Clock and raise: what the linker puts in their place --- */
 
 uint64_t __wrap_clock_wall(void);
-int __real_store_raise_attempts(struct store *s, char *error, size_t size);
-int __wrap_store_raise_attempts(struct store *s, char *error, size_t size);
+int __real_store_raise_attempts(struct sqlite_store *s, char *error, size_t size);
+int __wrap_store_raise_attempts(struct sqlite_store *s, char *error, size_t size);
 
 uint64_t __wrap_clock_wall(void)
 {
@@ -65,7 +67,7 @@ static bool commit_is_open(void)
     return open;
 }
 
-int __wrap_store_raise_attempts(struct store *s, char *error, size_t size)
+int __wrap_store_raise_attempts(struct sqlite_store *s, char *error, size_t size)
 {
     bool before = fault_is_cut();
     if (disk_store.raise_calls > 0 && !before)
@@ -138,19 +140,24 @@ static void boot_anew(struct disk_store *d)
 
 static void commit(struct disk_store *d)
 {
-    struct store *s = d->store;
-    uint32_t count = 0;
+    struct sqlite_store *s = d->store->engine;
+    struct store_batch *b = &d->batch;
+    *b = (struct store_batch){.ops = d->store->ops};
     store_try_again(s);
-    while (d->first && count < STORE_BATCH_MAX)
-        s->batch[count++] = store_ops_pop(&d->first);
-    store_commit(s, count);
+    while (d->first && b->count < STORE_BATCH_MAX)
+        b->ops[b->count++] = store_ops_pop(&d->first);
+    store_sqlite.begin(s, b);
+    store_sqlite.ended(s);
     if (fault_is_cut()) {
-        d->riding = count;
+        d->riding = b->count;
         remember(d);
         return;
     }
-    for (uint32_t n = 0; n < count; n++)
-        store_ops_push(&d->done_first, &d->done_last, s->batch[n]);
+    for (uint32_t n = 0; n < b->count; n++) {
+        if (b->error != STORE_OK)
+            b->ops[n]->error = b->error;
+        store_ops_push(&d->done_first, &d->done_last, b->ops[n]);
+    }
     ao_activate(d->receiver);
 }
 
@@ -162,13 +169,13 @@ static enum ao_verdict disk_step(struct ao *self)
         return AO_DONE;
     if (d->first)
         commit(d);
-    else if (checkpoint_due(d->store, below(2)))
-        checkpoint_run(d->store);
+    else if (checkpoint_due(d->store->engine, below(2)))
+        checkpoint_run(d->store->engine);
     if (fault_is_cut()) {
         remember(d);
         return AO_DONE;
     }
-    if (!d->first && !checkpoint_due(d->store, true))
+    if (!d->first && !checkpoint_due(d->store->engine, true))
         return AO_DONE;
     ao_sleep_for(self, d->latency);
     return AO_PARK;
@@ -179,7 +186,7 @@ static const struct ao_class disk_class = {.name = "disk", .step = disk_step};
 int store_start(struct store *s, struct activator *client, struct ao *receiver)
 {
     struct disk_store *d = &disk_store;
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    store_sqlite.serve(s->engine, true);
     ao_init(&d->ao, &disk_class, client);
     d->receiver = receiver;
     d->stopped = false;
@@ -226,7 +233,12 @@ void store_stop(struct store *s)
     d->stopped = true;
 }
 
-/* What is left of it is nobody's question here. */
+/* What the log has of the engine's troubles is nobody's question here, nor what is left of it. */
+void store_note_state(struct store *s)
+{
+    (void)s;
+}
+
 void store_look(struct store *s)
 {
     (void)s;
@@ -234,7 +246,9 @@ void store_look(struct store *s)
 
 void store_info(const struct store *s, struct store_info *out)
 {
-    *out = (struct store_info){.error = s->broken};
+    struct store_state state;
+    store_sqlite.state(s->engine, &state);
+    *out = (struct store_info){.kind = store_sqlite.name, .error = state.error};
 }
 
 /* --- Its life --- */
@@ -279,7 +293,7 @@ struct store *disk_store_open(char *error, size_t size)
                                           .retry = AO_MS(1)};
     struct store *s = store_open(&options, error, size);
     if (s)
-        s->in_memory = false; /* FILE-running is a file of the system's */
+        s->board.path = strdup(disk_store.path); /* FILE-running is a file of the system's */
     disk_store.store = s;
     return s;
 }
@@ -294,7 +308,7 @@ void world_store_crash(struct store *s, struct jobs *client)
     while (d->done_first)
         codec_write_free(client, store_ops_pop(&d->done_first));
     for (uint32_t n = 0; n < d->riding; n++)
-        codec_write_free(client, s->batch[n]);
+        codec_write_free(client, d->batch.ops[n]);
     d->riding = 0;
 }
 

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/store/backup_mark.h"
+#include "server/store/sqlite/backup_mark.h"
 #include "server/store/offline/new_file.h"
 #include "server/store/offline/source.h"
-#include "server/store/sound.h"
+#include "server/store/sqlite/sound.h"
 
 enum { PIECE_PAGES = 256 /* of 4 KiB: 1 MiB */, PIECE_NS = 1000000000 / BACKUP_RATE };
 

@@ -1,7 +1,7 @@
 /* Writes the rows of a store's file as lines of JSON. */
 #include "server/store/offline/json_row.h"
 #include "server/store/offline/salvage.h"
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 
 struct export
 {

@@ -8,7 +8,7 @@
 #include "server/store/offline/json_row.h"
 #include "server/store/offline/new_file.h"
 #include "server/store/offline/salvage.h"
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 
 enum { WHY = 300 };
 

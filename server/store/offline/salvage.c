@@ -6,8 +6,8 @@
 
 #include "server/store/offline/scan.h"
 #include "server/store/offline/source.h"
-#include "server/store/rows.h"
-#include "server/store/sound.h"
+#include "server/store/sqlite/row_sqlite.h"
+#include "server/store/sqlite/sound.h"
 
 enum {
     LINE = 500,

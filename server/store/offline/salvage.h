@@ -8,7 +8,7 @@
 #define ERGON_STORE_SALVAGE_H
 
 #include "server/store/offline/offline.h"
-#include "server/store/rows.h"
+#include "server/store/sqlite/row_sqlite.h"
 
 /* A table whose rows belong to no task: what a row is called, and as what it is read. */
 struct salvage_plain {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 
 enum { BUSY_MS = 2000, WHY = 300, LOG_NAME = 4096, LOG_TEXT = 400 };
 

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 #include "server/store/lock.h"
-#include "server/store/log_check.h"
+#include "server/store/sqlite/log_check.h"
 
 struct source {
     sqlite3 *db; /* NULL: there is nothing to read, see `log` */

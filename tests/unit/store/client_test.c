@@ -1,5 +1,7 @@
 /* Which operations go to the store together.  The client's clock stands still, unless a test moves
  * it: nothing waits too long. */
+#include <sqlite3.h>
+
 #include <sched.h>
 #include <stdlib.h>
 

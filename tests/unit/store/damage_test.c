@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "server/store/log_check.h"
+#include "server/store/sqlite/log_check.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_files.h"
 #include "tests/support/store_world.h"

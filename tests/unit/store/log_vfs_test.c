@@ -1,6 +1,6 @@
 /* What is gathered on its way to the log is written once a commit, and read as if it had been
  * written at once. */
-#include "server/store/log_vfs.h"
+#include "server/store/sqlite/log_vfs.h"
 
 #include <stdlib.h>
 #include <string.h>

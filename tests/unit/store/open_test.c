@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/store_world.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/store/sqlite/sqlite_parts.h"
 #include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_world.h"
@@ -197,7 +198,8 @@ PUT_TEST(a_task_of_which_one_row_is_too_large_is_refused_whole)
 {
     char out[TEXT];
     open_client(w);
-    sqlite3_limit(w->at.client.store->db, SQLITE_LIMIT_LENGTH, 1000);
+    struct sqlite_store *s = w->at.client.store->engine;
+    sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, 1000);
     put_large(w, 1, false, false);
     put_large(w, 2, true, false);
     put_large(w, 3, false, false);

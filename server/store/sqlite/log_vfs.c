@@ -1,4 +1,4 @@
-#include "server/store/log_vfs.h"
+#include "server/store/sqlite/log_vfs.h"
 
 #include <stdio.h>
 #include <string.h>

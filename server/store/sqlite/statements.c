@@ -1,8 +1,9 @@
-#include "server/store/statements.h"
+#include "server/store/sqlite/statements.h"
 
 #include <assert.h>
+#include <errno.h>
 
-#include "server/store/rows.h"
+#include "server/store/sqlite/row_sqlite.h"
 
 /* Prepared at once, so that a server that runs lacks no memory for them. */
 static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
@@ -127,4 +128,33 @@ bool statement_failed_alone(int rc)
 {
     rc &= 0xff;
     return rc == SQLITE_CONSTRAINT || rc == SQLITE_TOOBIG || rc == SQLITE_MISMATCH;
+}
+
+/* Errors that SQLite has no code for. */
+static enum store_error by_errno(int number)
+{
+    if (number == ENOSPC || number == EDQUOT)
+        return STORE_FULL;
+    return number == EROFS ? STORE_READ_ONLY : STORE_IO;
+}
+
+enum store_error store_error_of(sqlite3 *db, int rc)
+{
+    if (rc == SQLITE_READONLY_DBMOVED)
+        return STORE_MOVED;
+    switch (rc & 0xff) {
+    case SQLITE_OK:
+        return STORE_OK;
+    case SQLITE_FULL:
+        return STORE_FULL;
+    case SQLITE_READONLY:
+        return STORE_READ_ONLY;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return STORE_CORRUPT;
+    case SQLITE_NOMEM:
+        return STORE_MEMORY;
+    default:
+        return by_errno(sqlite3_system_errno(db));
+    }
 }

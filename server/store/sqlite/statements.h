@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-struct store_table;
+#include "server/store/store.h"
 
 enum statement {
     STATEMENT_BEGIN,
@@ -71,5 +71,8 @@ int statement_run_id(struct statements *s, enum statement which, uint64_t id); /
 /* Is this SQLite code the failure of one operation or row?  Then what that did is taken back, and
  * no more. */
 bool statement_failed_alone(int rc);
+
+/* What an SQLite code means for the store. */
+enum store_error store_error_of(sqlite3 *db, int rc);
 
 #endif

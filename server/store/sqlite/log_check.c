@@ -1,4 +1,4 @@
-#include "server/store/log_check.h"
+#include "server/store/sqlite/log_check.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "server/store/backup_mark.h"
+#include "server/store/sqlite/backup_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>

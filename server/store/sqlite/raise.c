@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
 /* Beyond the last number there is none (JOB_COUNT_MAX): such a task does not begin again.
  *
@@ -17,7 +17,7 @@ static const char raise_new[] =
     "INSERT INTO lives (id, state, attempt) SELECT id, ?1, 1 FROM submissions "
     "WHERE " AWAITED " AND id NOT IN (SELECT id FROM lives)";
 
-static int change(struct store *s, const char *sql, uint64_t *changed)
+static int change(struct sqlite_store *s, const char *sql, uint64_t *changed)
 {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
@@ -31,7 +31,7 @@ static int change(struct store *s, const char *sql, uint64_t *changed)
     return rc;
 }
 
-int store_raise_attempts(struct store *s, char *error, size_t size)
+int store_raise_attempts(struct sqlite_store *s, char *error, size_t size)
 {
     uint64_t changed = 0;
     int rc = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/store/lock.h"
-#include "server/store/log_check.h"
-#include "server/store/schema.h"
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/log_check.h"
+#include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
 enum {
     BUSY_MS = 2000,    /* how long somebody with sqlite3 may keep us from writing */
@@ -19,7 +19,7 @@ enum {
     FILE_MODE = 0600   /* parameters are nobody else's affair */
 };
 
-static int fail_sqlite(struct store *s, const char *path, char *error, size_t size)
+static int fail_sqlite(struct sqlite_store *s, const char *path, char *error, size_t size)
 {
     int rc = sqlite3_errcode(s->db);
     bool ours = rc != SQLITE_NOTADB;
@@ -47,17 +47,17 @@ static int make_file(const char *path, char *error, size_t size)
     return store_fail(error, size, path, "%s", strerror_r(errno, text, sizeof text));
 }
 
-static int open_file(struct store *s, const struct store_options *o, char *error, size_t size)
+static int open_file(struct sqlite_store *s, const struct store_setup *o, char *error, size_t size)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    int rc = log_vfs_open(&s->vfs, o->path, &s->db, flags, o->vfs);
+    int rc = log_vfs_open(&s->vfs, o->where, &s->db, flags, o->vfs);
     if (!s->db)
-        return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
+        return store_fail(error, size, o->where, "%s", store_error_text(STORE_MEMORY));
     if (rc != SQLITE_OK)
-        return fail_sqlite(s, o->path, error, size);
+        return fail_sqlite(s, o->where, error, size);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* until it serves */
     if (sqlite3_db_readonly(s->db, "main") == 1)
-        return store_fail(error, size, o->path,
+        return store_fail(error, size, o->where,
                           "it is read-only; give the server the right to "
                           "write it");
     return 0;
@@ -76,7 +76,7 @@ static int is_wal(void *result, int columns, char **values, char **names)
  * has such a journal before it has its log: if the journal came back after a power cut, it would
  * take back what was committed since.  Debian's SQLite writes zeros over deleted rows unless this
  * pragma says otherwise. */
-static int prepare_file(struct store *s)
+static int prepare_file(struct sqlite_store *s)
 {
     char pragmas[160];
     snprintf(pragmas, sizeof pragmas,
@@ -86,7 +86,7 @@ static int prepare_file(struct store *s)
     return sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
-static int start_log(struct store *s, const char *path, char *error, size_t size)
+static int start_log(struct sqlite_store *s, const char *path, char *error, size_t size)
 {
     bool wal = false;
     if (sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", is_wal, &wal, NULL) != SQLITE_OK)
@@ -106,7 +106,7 @@ static int start_log(struct store *s, const char *path, char *error, size_t size
 /* A process that was killed may have written a commit and not synced it.  This one reads it, tells
  * of it and builds on it, so it is on the disk before anybody is answered.  The first sync of the
  * log by a process syncs its folder, too. */
-static int sync_log(struct store *s, const char *path, char *error, size_t size)
+static int sync_log(struct sqlite_store *s, const char *path, char *error, size_t size)
 {
     sqlite3_file *log = NULL;
     int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
@@ -130,7 +130,7 @@ static bool first_finding(void *arg, const char *text)
     return false;
 }
 
-static int check_tables(struct store *s, const char *path, char *error, size_t size)
+static int check_tables(struct sqlite_store *s, const char *path, char *error, size_t size)
 {
     struct complaint complaint = {path, error, size};
     const struct sound_report report = {first_finding, &complaint, 1};
@@ -140,25 +140,28 @@ static int check_tables(struct store *s, const char *path, char *error, size_t s
     return store_fail(error, size, path, "its tables cannot be read: %s", sqlite3_errstr(rc));
 }
 
-static int open_database(struct store *s, const struct store_options *o, char *error, size_t size)
+static int open_database(struct sqlite_store *s, const struct store_setup *o, char *error,
+                         size_t size)
 {
     char why[200];
     if (open_file(s, o, error, size) != 0)
         return -1;
     if (prepare_file(s) != 0)
-        return fail_sqlite(s, o->path, error, size);
+        return fail_sqlite(s, o->where, error, size);
     if (schema_prepare(s->db, why, sizeof why) != 0)
         return sqlite3_errcode(s->db) == SQLITE_CORRUPT
-                   ? store_damaged(error, size, o->path, "%s", why)
-                   : store_fail(error, size, o->path, "%s", why);
-    if (check_tables(s, o->path, error, size) != 0)
+                   ? store_damaged(error, size, o->where, "%s", why)
+                   : store_fail(error, size, o->where, "%s", why);
+    if (check_tables(s, o->where, error, size) != 0)
         return -1;
-    if (start_log(s, o->path, error, size) != 0)
+    if (start_log(s, o->where, error, size) != 0)
         return -1;
     if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
-        return fail_sqlite(s, o->path, error, size);
-    s->rows_ahead = store_committed_at(s) - clock_monotonic(); /* rows are by the clock of then */
-    return sync_log(s, o->path, error, size);
+        return fail_sqlite(s, o->where, error, size);
+    struct store_marks marks;
+    sqlite_marks(s, &marks);
+    s->rows_ahead = marks.committed_at - clock_monotonic(); /* rows are by the clock of then */
+    return sync_log(s, o->where, error, size);
 }
 
 /* --- The log --- */
@@ -173,94 +176,66 @@ static int refuse_log(const struct log_look *look, const char *path, char *error
 
 /* SQLite would begin a new file beside a log that is alone, and go on without a word where one is
  * damaged. */
-static int check_log(const struct store_options *o, char *error, size_t size)
+static int check_log(const struct store_setup *o, char *error, size_t size)
 {
     struct log_look look;
-    int rc = log_check(o->path, o->vfs, &look);
+    int rc = log_check(o->where, o->vfs, &look);
     if (rc == SQLITE_OK && look.found == LOG_REST)
-        rc = log_empty(o->path, o->vfs);
+        rc = log_empty(o->where, o->vfs);
     if (rc == SQLITE_NOMEM)
-        return store_fail(error, size, o->path, "%s", store_error_text(STORE_MEMORY));
+        return store_fail(error, size, o->where, "%s", store_error_text(STORE_MEMORY));
     if (rc != SQLITE_OK)
-        return store_fail(error, size, o->path, "it cannot be read, or its log (-wal) cannot: %s",
+        return store_fail(error, size, o->where, "it cannot be read, or its log (-wal) cannot: %s",
                           sqlite3_errstr(rc));
     if (look.found == LOG_ALONE || look.found == LOG_DAMAGED)
-        return refuse_log(&look, o->path, error, size);
+        return refuse_log(&look, o->where, error, size);
     if (look.found == LOG_TORN)
         log_warn("the last commit in the store's log is not whole, and is left out, as after a "
                  "power cut",
-                 LOG_STR("store", o->path), LOG_UINT("bytes", look.log_size - look.end));
+                 LOG_STR("store", o->where), LOG_UINT("bytes", look.log_size - look.end));
     return 0;
 }
 
-static int take_file(struct store *s, const struct store_options *o, char *error, size_t size)
+static int take_file(struct sqlite_store *s, const struct store_setup *o, char *error, size_t size)
 {
     char why[200];
-    bool there = o->vfs || access(o->path, F_OK) == 0;
+    bool there = o->vfs || access(o->where, F_OK) == 0;
     if (!there && check_log(o, error, size) != 0)
         return -1; /* before the file is made */
-    int file = o->vfs ? -1 : make_file(o->path, error, size);
+    int file = o->vfs ? -1 : make_file(o->where, error, size);
     if (!o->vfs && file < 0)
         return -1;
-    if (lock_take(&s->lock, o->path, file, why, sizeof why) == 0)
+    if (lock_take(&s->lock, o->where, file, why, sizeof why) == 0)
         return 0;
-    return store_fail(error, size, o->path, "%s", why);
+    return store_fail(error, size, o->where, "%s", why);
 }
 
-/* A path may lead through links, and two of them to one file. */
-static char *real_path(const struct store_options *o)
+struct sqlite_store *sqlite_open(const struct store_setup *setup, char *error, size_t size)
 {
-    char *real = o->vfs ? NULL : realpath(o->path, NULL);
-    return real ? real : strdup(o->path);
-}
-
-static struct store *store_new(const struct store_options *o)
-{
-    struct store *s = aligned_alloc(_Alignof(struct store), sizeof *s);
-    if (!s)
-        return NULL;
-    memset(s, 0, sizeof *s);
-    s->lock = (struct lock){-1, -1};
-    s->running_fd = -1;
-    s->in_memory = o->vfs != NULL;
-    s->retry = o->retry ? o->retry : AO_S(1);
-    counter_set(&s->counters.level, STORE_LEVEL_FSYNC);
-    s->names = row_names_of(o->states, o->state_count);
-    return s;
-}
-
-struct store *store_open(const struct store_options *options, char *error, size_t size)
-{
-    struct store_options o = *options;
-    char *path = real_path(options);
-    struct store *s = path ? store_new(options) : NULL;
-    o.path = path;
-    if (!s) {
-        store_fail(error, size, options->path, "%s", store_error_text(STORE_MEMORY));
-        free(path);
+    struct sqlite_store *s = calloc(1, sizeof *s);
+    if (!s || !(s->path = strdup(setup->where))) {
+        store_fail(error, size, setup->where, "%s", store_error_text(STORE_MEMORY));
+        free(s);
         return NULL;
     }
-    s->path = path;
-    if (take_file(s, &o, error, size) == 0 && check_log(&o, error, size) == 0 &&
-        open_database(s, &o, error, size) == 0)
+    s->lock = (struct lock){-1, -1};
+    s->in_memory = setup->vfs != NULL;
+    s->retry = setup->retry;
+    s->names = setup->names;
+    if (take_file(s, setup, error, size) == 0 && check_log(setup, error, size) == 0 &&
+        open_database(s, setup, error, size) == 0)
         return s;
-    store_close(s);
+    sqlite_close(s);
     return NULL;
 }
 
-void store_close(struct store *s)
+void sqlite_close(struct sqlite_store *s)
 {
     if (!s)
         return;
     statements_close(&s->statements);
     sqlite3_close(s->db);
-    store_board_free(s);
     lock_drop(&s->lock);
-    if (s->started) {
-        lane_fini(&s->out);
-        lane_fini(&s->in);
-        poller_eventfd_free(s->poller);
-    }
     free(s->path);
     free(s);
 }

@@ -3,14 +3,14 @@
 
 #include <assert.h>
 
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
-static const char *path_of(const struct store *s)
+static const char *path_of(const struct sqlite_store *s)
 {
     return sqlite3_db_filename(s->db, "main");
 }
 
-static int fail(struct store *s, char *error, size_t size)
+static int fail(struct sqlite_store *s, char *error, size_t size)
 {
     int rc = sqlite3_errcode(s->db);
     if (store_error_of(s->db, rc) == STORE_CORRUPT)
@@ -19,7 +19,7 @@ static int fail(struct store *s, char *error, size_t size)
 }
 
 /* Every row of a query is given to `row`, which returns false to end the reading. */
-static int each(struct store *s, const char *sql, bool (*row)(void *arg, sqlite3_stmt *st),
+static int each(struct sqlite_store *s, const char *sql, bool (*row)(void *arg, sqlite3_stmt *st),
                 void *arg, char *error, size_t size)
 {
     sqlite3_stmt *st;
@@ -35,7 +35,7 @@ static int each(struct store *s, const char *sql, bool (*row)(void *arg, sqlite3
 }
 
 struct reading {
-    struct store *store;
+    struct sqlite_store *store;
     const struct store_reader *reader;
     char *error;
     size_t size;
@@ -246,7 +246,7 @@ static bool first_fault(void *arg, const char *text)
 
 /* The pages are looked at first, all of them: a reader alone does not miss rows that SQLite finds
  * no more. */
-int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
+int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct reading r = {.store = s, .reader = reader, .error = error, .size = size};
     const struct sound_report report = {first_fault, &r, 1};
@@ -259,12 +259,4 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
         if (table(&r, reader->tables[n], table_row) != 0)
             return -1;
     return tasks(&r) || table(&r, &row_events, event_row) ? -1 : 0;
-}
-
-uint64_t store_last_id(struct store *s)
-{
-    struct store_counts counts;
-    uint64_t last = 0;
-    store_read_counts(s, &counts, &last);
-    return last;
 }

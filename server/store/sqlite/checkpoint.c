@@ -3,11 +3,12 @@
  * inside a commit, would make the answers of that commit wait too. */
 
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 #include "base/log.h"
-#include "server/store/disk_look.h"
-#include "server/store/parts_look.h"
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/backup_mark.h"
+#include "server/store/sqlite/parts_look.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
 enum {
     LOG_HEAD = 32, /* bytes, of the log and of each page in it */
@@ -18,7 +19,7 @@ enum {
 
 static int committed(void *arg, sqlite3 *db, const char *name, int pages)
 {
-    struct store *s = arg;
+    struct sqlite_store *s = arg;
     (void)db;
     (void)name;
     if ((uint32_t)pages < s->log_pages)
@@ -27,12 +28,12 @@ static int committed(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-bool checkpoint_due(const struct store *s, bool idle)
+bool checkpoint_due(const struct sqlite_store *s, bool idle)
 {
     return s->log_pages - s->log_moved >= (idle ? IDLE_PAGES : STEP_PAGES);
 }
 
-static uint64_t size_of(struct store *s, int which)
+static uint64_t size_of(struct sqlite_store *s, int which)
 {
     sqlite3_file *file = NULL;
     sqlite3_int64 size = 0;
@@ -42,41 +43,42 @@ static uint64_t size_of(struct store *s, int which)
     return (uint64_t)size;
 }
 
-static void show_size(struct store *s)
+void disk_look(struct sqlite_store *s)
 {
-    counter_set(&s->counters.bytes, s->file_size + s->log_size);
+    struct statvfs disk;
+    bool has_file = !s->in_memory && s->path;
+    bool known = has_file && statvfs(s->path, &disk) == 0;
+    s->room = known ? (uint64_t)disk.f_bavail * disk.f_frsize : UINT64_MAX;
+    s->backup = has_file ? backup_mark_read(s->path) : 0;
 }
 
 /* Asks the system how large the file and its log are. */
-static void note_size(struct store *s)
+static void note_size(struct sqlite_store *s)
 {
     s->file_size = size_of(s, SQLITE_FCNTL_FILE_POINTER);
     s->log_size = size_of(s, SQLITE_FCNTL_JOURNAL_POINTER);
-    show_size(s);
     disk_look(s);
 }
 
 /* Calculates the size of the log.  To ask the system each time costs more than the call: a file
  * that was looked at gets a new time with its next write, which the sync then has to write, too. */
-void store_note_log(struct store *s)
+void store_note_log(struct sqlite_store *s)
 {
     uint64_t end = LOG_HEAD + (uint64_t)s->log_pages * (FRAME_HEAD + s->page_size);
-    if (end <= s->log_size)
-        return;
-    s->log_size = end;
-    show_size(s);
+    if (end > s->log_size)
+        s->log_size = end;
 }
 
 static int read_page_size(void *arg, int columns, char **values, char **names)
 {
-    struct store *s = arg;
+    struct sqlite_store *s = arg;
     (void)columns;
     (void)names;
     s->page_size = (uint32_t)strtoul(values[0], NULL, 10);
     return SQLITE_OK;
 }
 
-void checkpoint_watch(struct store *s)
+void checkpoint_watch(struct sqlite_store *s)
 {
     sqlite3_wal_hook(s->db, committed, s);
     sqlite3_exec(s->db, "PRAGMA page_size", read_page_size, s, NULL);
@@ -85,7 +87,7 @@ void checkpoint_watch(struct store *s)
 
 /* A checkpoint that fails moves nothing, and is tried again after the next step: the log has it
  * all.  A truncated file takes nothing: the log is worth more by itself. */
-void checkpoint_run(struct store *s)
+void checkpoint_run(struct sqlite_store *s)
 {
     s->log_moved = s->log_pages;
     if (parts_look(s) == SQLITE_CORRUPT)

@@ -3,7 +3,7 @@
  * twice as much, as it finds the end of the tree anew each time. */
 #include <assert.h>
 
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
 /* --- The tables that a task may have a row in --- */
 
@@ -37,7 +37,7 @@ static const struct put_part parts[PUT_PARTS] = {
 
 struct batch_table {
     sqlite3_vtab base; /* first */
-    struct store *store;
+    struct sqlite_store *store;
     const struct put_part *part;
 };
 
@@ -92,7 +92,7 @@ static int cursor_close(sqlite3_vtab_cursor *cursor)
 }
 
 /* Goes on to the next task that has a row in this table; the present one counts. */
-static void seek(struct store *s, const struct put_part *part)
+static void seek(struct sqlite_store *s, const struct put_part *part)
 {
     while (s->put_at < s->put_end &&
            (s->batch[s->put_at]->error != STORE_OK || !part->has(&s->batch[s->put_at]->task)))
@@ -119,14 +119,14 @@ static int cursor_next(sqlite3_vtab_cursor *cursor)
 
 static int cursor_eof(sqlite3_vtab_cursor *cursor)
 {
-    const struct store *s = table_of(cursor)->store;
+    const struct sqlite_store *s = table_of(cursor)->store;
     return s->put_at == s->put_end;
 }
 
 static int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
     const struct batch_table *table = table_of(cursor);
-    const struct store *s = table->store;
+    const struct sqlite_store *s = table->store;
     row_give(to, table->part->map, (uint32_t)column, &s->batch[s->put_at]->task, &s->names);
     return SQLITE_OK;
 }
@@ -148,7 +148,7 @@ static const sqlite3_module batch_module = {.xConnect = table_connect,
                                             .xColumn = cursor_column,
                                             .xRowid = cursor_rowid};
 
-int put_open(struct store *s)
+int put_open(struct sqlite_store *s)
 {
     char sql[ROW_SQL_MAX];
     int rc = SQLITE_OK;
@@ -163,7 +163,7 @@ int put_open(struct store *s)
 
 /* --- The statements --- */
 
-uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
+uint32_t put_run(const struct sqlite_store *s, uint32_t from, uint32_t count)
 {
     uint32_t end = from + 1;
     assert(from < count && s->batch[from]->kind == STORE_PUT);
@@ -172,7 +172,7 @@ uint32_t put_run(const struct store *s, uint32_t from, uint32_t count)
     return end;
 }
 
-int put_take_out(struct store *s, uint64_t id)
+int put_take_out(struct sqlite_store *s, uint64_t id)
 {
     static const enum statement all[] = {STATEMENT_REMOVE_EVENTS, STATEMENT_REMOVE_OPTIONS,
                                          STATEMENT_REMOVE_LIFE, STATEMENT_REMOVE};
@@ -183,16 +183,17 @@ int put_take_out(struct store *s, uint64_t id)
 }
 
 /* A task is in the file whole, or not at all. */
-static int refuse(struct store *s, struct store_op *op, const struct put_part *part)
+static int refuse(struct sqlite_store *s, struct store_op *op, const struct put_part *part)
 {
     op->error = STORE_REFUSED;
     return part == parts ? SQLITE_OK : put_take_out(s, op->task.id);
 }
 
-static int put_rows(struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
+static int put_rows(struct sqlite_store *s, const struct put_part *part, uint32_t from,
+                    uint32_t end)
 {
     int rc = SQLITE_OK;
-    assert(from < end && end <= STORE_BATCH_LAST);
+    assert(from < end);
     s->put_end = end;
     for (s->put_at = from; rc == SQLITE_OK && s->put_at < end; s->put_at++) {
         rc = statement_run(s->statements.all[part->statement]);
@@ -202,14 +203,15 @@ static int put_rows(struct store *s, const struct put_part *part, uint32_t from,
     return rc;
 }
 
-static bool any_has(const struct store *s, const struct put_part *part, uint32_t from, uint32_t end)
+static bool any_has(const struct sqlite_store *s, const struct put_part *part, uint32_t from,
+                    uint32_t end)
 {
     while (from < end && !part->has(&s->batch[from]->task))
         from++;
     return from < end;
 }
 
-int put_all(struct store *s, uint32_t from, uint32_t end)
+int put_all(struct sqlite_store *s, uint32_t from, uint32_t end)
 {
     int rc = SQLITE_OK;
     for (unsigned n = 0; n < PUT_PARTS && rc == SQLITE_OK; n++)

@@ -1,9 +1,9 @@
-/* Makes the texts of SQL statements from maps of rows (rows.h). */
+/* Makes the texts of SQL statements from maps of rows (row_sqlite.h). */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/store/rows.h"
+#include "server/store/sqlite/row_sqlite.h"
 
 struct sql {
     char *at;

@@ -1,9 +1,9 @@
-#include "server/store/sound.h"
+#include "server/store/sqlite/sound.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/store/schema.h"
+#include "server/store/sqlite/schema.h"
 
 enum { SQL = 128, LINE = 400 };
 

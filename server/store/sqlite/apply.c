@@ -2,21 +2,22 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "server/store/store_parts.h"
+#include "server/store/sqlite/sqlite_parts.h"
 
 /* Columns of STATEMENT_COUNTERS; before these two are counts. */
 enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
 #define SET_BACK_LEAST AO_S(1) /* the jobs do not notice less */
 
-static int run(struct store *s, enum statement which, const struct store_table *m, const void *row)
+static int run(struct sqlite_store *s, enum statement which, const struct store_table *m,
+               const void *row)
 {
     sqlite3_stmt *st = s->statements.all[which];
     int rc = row_bind(st, m, row, &s->names);
     return rc == SQLITE_OK ? statement_run(st) : rc;
 }
 
-static int submit_anew(struct store *s, const struct store_task *task)
+static int submit_anew(struct sqlite_store *s, const struct store_task *task)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_DURABLE];
     const char *durable = s->names.lists[NAMES_DURABLE].names[task->durable];
@@ -28,7 +29,7 @@ static int submit_anew(struct store *s, const struct store_task *task)
 
 /* A change of a task that has no row is refused: else its end would be reported, and not be kept.
  */
-static int change(struct store *s, const struct store_op *op)
+static int change(struct sqlite_store *s, const struct store_op *op)
 {
     int rc = run(s, STATEMENT_CHANGE, &row_lives, &op->task);
     if (rc != SQLITE_OK)
@@ -44,7 +45,7 @@ static int change(struct store *s, const struct store_op *op)
 }
 
 /* The history of a task that goes on for years is cut here as it is in memory. */
-static int add_event(struct store *s, const struct store_event *event)
+static int add_event(struct sqlite_store *s, const struct store_event *event)
 {
     int rc = run(s, STATEMENT_EVENT, &row_events, event);
     if (rc != SQLITE_OK || event->oldest == 0)
@@ -55,7 +56,7 @@ static int add_event(struct store *s, const struct store_event *event)
 
 /* --- Rows of any table --- */
 
-static int put_row(struct store *s, const struct store_op *op)
+static int put_row(struct sqlite_store *s, const struct store_op *op)
 {
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
@@ -64,7 +65,7 @@ static int put_row(struct store *s, const struct store_op *op)
     return rc == SQLITE_OK ? statement_run(of->put) : rc;
 }
 
-static int remove_row(struct store *s, const struct store_op *op)
+static int remove_row(struct sqlite_store *s, const struct store_op *op)
 {
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
@@ -83,7 +84,7 @@ static uint64_t fence_of(const struct store_op *op)
 }
 
 /* What were before 1970 is due at once. */
-static int set_back(struct store *s, uint64_t by)
+static int set_back(struct sqlite_store *s, uint64_t by)
 {
     static const enum statement all[] = {STATEMENT_DUE_BACK, STATEMENT_DEADLINES_BACK,
                                          STATEMENT_HOLDS_BACK};
@@ -97,7 +98,7 @@ static int set_back(struct store *s, uint64_t by)
 
 /* --- Counters --- */
 
-uint64_t store_committed_at(struct store *s)
+static uint64_t committed_at(struct sqlite_store *s)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_COMMITTED_AT];
     uint64_t at = sqlite3_step(st) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
@@ -105,7 +106,7 @@ uint64_t store_committed_at(struct store *s)
     return at;
 }
 
-uint64_t store_last_fence(struct store *s)
+static uint64_t last_fence(struct sqlite_store *s)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_LAST_FENCE];
     uint64_t last = sqlite3_step(st) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
@@ -137,7 +138,7 @@ static void take_counts(sqlite3_stmt *st, struct store_counts *counts, uint64_t 
     *last_id = (uint64_t)sqlite3_column_int64(st, COUNTER_LAST_ID);
 }
 
-int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *last_id)
+int store_read_counts(struct sqlite_store *s, struct store_counts *counts, uint64_t *last_id)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_COUNTERS];
     int rc = sqlite3_step(st);
@@ -148,6 +149,13 @@ int store_read_counts(struct store *s, struct store_counts *counts, uint64_t *la
     if (good)
         return SQLITE_OK;
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
+}
+
+void sqlite_marks(struct sqlite_store *s, struct store_marks *marks)
+{
+    struct store_counts counts;
+    *marks = (struct store_marks){.last_fence = last_fence(s), .committed_at = committed_at(s)};
+    store_read_counts(s, &counts, &marks->last_id);
 }
 
 static void add_up(struct store_counts *sum, const struct store_counts *more)
@@ -163,7 +171,7 @@ static void add_up(struct store_counts *sum, const struct store_counts *more)
 /* Once the wall clock is set back, rows have times of the old one until STORE_SET_BACK comes.  If
  * the server ends before that, the next start learns from this time that it has to set them back.
  */
-static uint64_t time_of_rows(struct store *s)
+static uint64_t time_of_rows(struct sqlite_store *s)
 {
     uint64_t now = clock_monotonic(), ahead = clock_wall() - now;
     if ((int64_t)(ahead - s->rows_ahead) > -(int64_t)SET_BACK_LEAST)
@@ -171,7 +179,7 @@ static uint64_t time_of_rows(struct store *s)
     return now + s->rows_ahead;
 }
 
-int store_add_counts(struct store *s)
+int store_add_counts(struct sqlite_store *s)
 {
     sqlite3_stmt *st = s->statements.all[STATEMENT_ADD];
     const int64_t numbers[] = {s->add.submitted, s->add.done, s->add.failed,      s->add.cancelled,
@@ -197,7 +205,7 @@ static void read_rows(sqlite3_stmt *st, struct store_audit *audit)
 }
 
 /* Counts what stood before this operation in its batch, too. */
-static int count(struct store *s, struct store_audit *audit)
+static int count(struct sqlite_store *s, struct store_audit *audit)
 {
     uint64_t last;
     *audit = (struct store_audit){.from = audit->from};
@@ -217,7 +225,7 @@ static int count(struct store *s, struct store_audit *audit)
 
 /* --- A batch --- */
 
-static int apply(struct store *s, struct store_op *op)
+static int apply(struct sqlite_store *s, struct store_op *op)
 {
     switch (op->kind) {
     case STORE_PUT:
@@ -238,15 +246,16 @@ static int apply(struct store *s, struct store_op *op)
         return set_back(s, op->back);
     case STORE_COUNT:
         return count(s, &op->audit);
-    case STORE_LOAD: /* of a cluster */
+    case STORE_LOAD:
+        return SQLITE_INTERNAL; /* never in a batch */
     case STORE_MARKS:
     case STORE_HAND_OVER:
-        return SQLITE_INTERNAL;
+        return SQLITE_CONSTRAINT; /* of a cluster */
     }
     return SQLITE_INTERNAL;
 }
 
-static int apply_one(struct store *s, struct store_op *op)
+static int apply_one(struct sqlite_store *s, struct store_op *op)
 {
     int rc = apply(s, op);
     if (!statement_failed_alone(rc))
@@ -256,7 +265,7 @@ static int apply_one(struct store *s, struct store_op *op)
     return SQLITE_OK;
 }
 
-static void account(struct store *s, const struct store_op *op)
+static void account(struct sqlite_store *s, const struct store_op *op)
 {
     if (op->error != STORE_OK)
         return;
@@ -267,10 +276,9 @@ static void account(struct store *s, const struct store_op *op)
         s->last_fence = fence_of(op);
 }
 
-int store_apply(struct store *s, uint32_t count)
+int store_apply(struct sqlite_store *s, uint32_t count)
 {
     int rc = SQLITE_OK;
-    assert(count <= STORE_BATCH_LAST);
     for (uint32_t from = 0, end; from < count && rc == SQLITE_OK; from = end) {
         bool put = s->batch[from]->kind == STORE_PUT;
         end = put ? put_run(s, from, count) : from + 1;

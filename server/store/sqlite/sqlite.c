@@ -1,0 +1,116 @@
+/* SQLite as a driver of the store: one batch at a time, committed before begin() returns. */
+#include "base/clock.h"
+#include "server/store/sqlite/parts_look.h"
+#include "server/store/sqlite/sqlite_parts.h"
+
+enum { IDLE_MS = 100 /* nothing came for so long: time for a checkpoint */ };
+
+static void *driver_open(const struct store_setup *setup, struct store_fault *fault)
+{
+    fault->error = STORE_IO;
+    return sqlite_open(setup, fault->text, sizeof fault->text);
+}
+
+static void driver_close(void *driver)
+{
+    sqlite_close(driver);
+}
+
+/* Until the store serves, the file and its log are as they were found; a file that is damaged, or
+ * was truncated, stays beside its log as it is. */
+static void driver_serve(void *driver, bool on)
+{
+    struct sqlite_store *s = driver;
+    bool keep = !on && (s->broken == STORE_CORRUPT || parts_look(s) == SQLITE_CORRUPT);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep, NULL);
+}
+
+static void driver_begin(void *driver, struct store_batch *batch)
+{
+    struct sqlite_store *s = driver;
+    s->batch = batch->ops;
+    store_commit(s, batch->count);
+    batch->error = s->broken;
+    s->done = batch;
+}
+
+static struct store_batch *driver_ended(void *driver)
+{
+    struct sqlite_store *s = driver;
+    struct store_batch *done = s->done;
+    s->done = NULL;
+    return done;
+}
+
+static ao_time until_retry(const struct sqlite_store *s)
+{
+    ao_time now = clock_monotonic();
+    if (s->broken == STORE_CORRUPT)
+        return AO_NEVER;
+    return s->retry_at > now ? s->retry_at - now : 1;
+}
+
+/* The log goes into the file between two commits. */
+static ao_time driver_work(void *driver, bool idle)
+{
+    struct sqlite_store *s = driver;
+    if (checkpoint_due(s, false) || (idle && s->broken == STORE_OK && checkpoint_due(s, true)))
+        checkpoint_run(s);
+    store_try_again(s);
+    if (s->broken != STORE_OK)
+        return until_retry(s);
+    return checkpoint_due(s, true) ? AO_MS(IDLE_MS) : AO_NEVER;
+}
+
+static void driver_state(const void *driver, struct store_state *state)
+{
+    const struct sqlite_store *s = driver;
+    *state = (struct store_state){.error = s->broken,
+                                  .bytes = s->file_size + s->log_size,
+                                  .room = s->room,
+                                  .backup = s->backup};
+}
+
+static const struct store_fault *driver_fault(const void *driver)
+{
+    return &((const struct sqlite_store *)driver)->fault;
+}
+
+static void driver_look(void *driver)
+{
+    disk_look(driver);
+}
+
+static void driver_marks(void *driver, struct store_marks *marks)
+{
+    sqlite_marks(driver, marks);
+}
+
+static int driver_raise(void *driver, struct store_fault *fault)
+{
+    fault->error = STORE_IO;
+    return store_raise_attempts(driver, fault->text, sizeof fault->text);
+}
+
+static int driver_load_all(void *driver, const struct store_reader *reader,
+                           struct store_fault *fault)
+{
+    fault->error = STORE_CORRUPT;
+    return sqlite_load(driver, reader, fault->text, sizeof fault->text);
+}
+
+const struct store_driver store_sqlite = {.version = STORE_DRIVER_VERSION,
+                                          .name = "sqlite",
+                                          .batches = 1,
+                                          .open = driver_open,
+                                          .close = driver_close,
+                                          .serve = driver_serve,
+                                          .begin = driver_begin,
+                                          .ended = driver_ended,
+                                          .work = driver_work,
+                                          .state = driver_state,
+                                          .fault = driver_fault,
+                                          .look = driver_look,
+                                          .marks = driver_marks,
+                                          .raise = driver_raise,
+                                          .load_all = driver_load_all};
