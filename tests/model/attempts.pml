@@ -18,6 +18,7 @@
  * mutant: BEGINS_HARDENING   a task that is becoming fsync does not wait for its row
  * mutant: ROWS_NOT_FLUSHED   an owner hands over with rows that are behind
  * mutant: BEGINS_LEAVING     an attempt begins after the hand-over
+ * mutant: GIVES_UP_KEPT      an owner that cannot load gives its place up, and its board is not counted as lost
  */
 
 #ifdef DEEP
@@ -158,6 +159,17 @@ inline acknowledged()
 	end_seen = end_seen || (saved.state == ENDED && saved.fsync)
 }
 
+/* It cannot load, or is told to stop before it has loaded. */
+inline give_up()
+{
+	owner = NOBODY;
+#ifndef GIVES_UP_KEPT
+	lost_boards++;
+#endif
+	board[m].epoch = 0;
+	exit()
+}
+
 inline hand_over()
 {
 #ifndef ROWS_NOT_FLUSHED
@@ -229,7 +241,8 @@ proctype process(byte p)
 		take_over()
 	}
 	if
-	:: atomic { load() }
+	:: atomic { OWNS -> load() }
+	:: atomic { OWNS -> give_up() }
 	:: atomic { exit() }
 	fi;
 	do
