@@ -38,6 +38,10 @@ struct conn_port {
     /* Its principal may do less than before, or it has none any more, and it goes on: requests that
      * wait for what it may not have should be answered.  NULL: nobody asks. */
     void (*lowered)(void *arg, struct connection *c);
+    /* Of a connection that conn_vouch() was said of: its principal by the configuration as it is
+     * now; a reference for the caller.  NULL: there is none, and it is closed.  NULL in the port:
+     * no listener is one of nodes. */
+    const struct principal *(*vouched)(void *arg, struct connection *c);
     /* The next part of a message that the port reads in parts: conn_begin_parts().  NULL: it reads
      * none so. */
     void (*part)(void *arg, struct connection *c);

@@ -9,6 +9,7 @@
 
 struct connection;
 struct principal;   /* server/net/auth/principal.h */
+struct role_table;  /* server/access/rights.h */
 struct token_table; /* server/net/auth/token.h */
 
 /* The principal of the peer: set by certificate, socket credentials, server.auth, or by address
@@ -17,6 +18,19 @@ struct token_table; /* server/net/auth/token.h */
  * takes a reference. */
 const struct principal *conn_principal(const struct connection *c);
 void conn_set_principal(struct connection *c, const struct principal *p);
+/* The peer is a node of the cluster, which speaks for another peer: `via` names the node, `peer` is
+ * what conn_peer() says from then on.  Both last until `release`, which is called when another
+ * takes its place or the connection is freed. */
+struct conn_vouched {
+    const char *peer, *via;
+    void (*release)(struct conn_vouched *v);
+};
+/* Takes `v` over.  False without memory: it is still the caller's. */
+bool conn_vouch(struct connection *c, struct conn_vouched *v);
+struct conn_vouched *conn_vouched(const struct connection *c); /* NULL: nobody speaks for it */
+/* Did it come by a listener of nodes (LISTENER_AUTH_NODE)?  Then the node's name, which is empty of
+ * one on a Unix socket. */
+bool conn_is_of_node(const struct connection *c, char *name, size_t size);
 /* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
  * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
 struct tally *conn_tally(const struct connection *c);
@@ -33,6 +47,8 @@ bool conn_unlimited(const struct connection *c);
 bool conn_was_shut_out(const struct connection *c);
 /* Counts and logs a failed authentication.  False: that was the last, the connection closes. */
 bool conn_auth_failed(struct connection *c);
+/* The roles of its loop; the same. */
+struct role_table *conn_roles(const struct connection *c);
 /* The tokens of its loop; borrowed during a message.  NULL: none are configured. */
 const struct token_table *conn_tokens(const struct connection *c);
 

@@ -31,6 +31,9 @@ uint64_t conn_bytes(const struct connection *c);
  * may begin, and goes by what it allocates itself. */
 bool conn_may_begin(struct connection *c, uint64_t bytes);
 
+/* The same of a message that was kept, at any time: nothing waits. */
+bool conn_has_room(const struct connection *c, uint64_t bytes);
+
 /* Within its port's `message`: the block that holds a long message alone, so that the caller can
  * keep the message without a copy.  `params` are the message's.  The block is the caller's then and
  * no input of the connection's any more; all spans of the message stay valid for as long as it.

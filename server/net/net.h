@@ -98,7 +98,10 @@ enum listener_auth {
     LISTENER_AUTH_NONE,  /* the peer's address, or user, is the principal */
     LISTENER_AUTH_TOKEN, /* server.auth before anything else (but ping and hello) */
     LISTENER_AUTH_PEER,  /* Unix socket: the user name of the peer's uid is the principal */
-    LISTENER_AUTH_CERT   /* the client certificate's subjectAltName is the principal */
+    LISTENER_AUTH_CERT,  /* the client certificate's subjectAltName is the principal */
+    /* A node of the cluster, by its certificate or, on a Unix socket, as the server's own user: its
+     * peer has no principal until the port has named one (conn_vouch()). */
+    LISTENER_AUTH_NODE
 };
 
 /* One listener and its rules. */

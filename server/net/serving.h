@@ -45,6 +45,12 @@ const char *conn_why(const struct connection *c);
 void *conn_service(const struct connection *c);
 bool conn_set_service(struct connection *c, void *service);
 
+/* A third pointer, of the part that passes what the peer sends on to another process
+ * (server/front/forward.h), until the connection is freed.  NULL at first.  To set it takes
+ * memory, and is false without; to set NULL never fails. */
+void *conn_session(const struct connection *c);
+bool conn_set_session(struct connection *c, void *session);
+
 /* Bytes of output, counted from some moment before it began to serve, or its port set
  * conn_service(): all that were committed, and of these, from the front, those that the stream has
  * taken, plain and TLS alike.  The sender of a request reads the first count after its

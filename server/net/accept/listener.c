@@ -57,7 +57,8 @@ static bool open_users(struct listener *l)
 {
     struct acceptor *a = l->acceptor;
 
-    l->names = l->url.scheme == URL_UNIX && l->rules.auth != LISTENER_AUTH_TOKEN;
+    l->names = l->url.scheme == URL_UNIX && l->rules.auth != LISTENER_AUTH_TOKEN &&
+               l->rules.auth != LISTENER_AUTH_NODE;
     if (l->names && a->users == NULL)
         a->users = users_open(&a->returns, users_ask_system, a->penalties.seed, NAMES_PATIENCE);
     return !l->names || a->users != NULL;

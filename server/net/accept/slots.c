@@ -26,6 +26,8 @@ const char *slot_over_limit(const struct listener *l, uint64_t key)
 
     if (l->limit != 0 && l->rules.open - l->rules.kept >= l->limit)
         return "the listener's limit of connections is reached";
+    if (l->rules.auth == LISTENER_AUTH_NODE)
+        return NULL; /* all clients of a node come from its address, and are counted there */
     if (origin != NULL && peer_key_is_address(key) && origin->count >= most)
         return "the limit of connections of one address is reached";
     return NULL;

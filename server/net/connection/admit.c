@@ -24,6 +24,11 @@ const struct token_table *conn_tokens(const struct connection *c)
     return c->loop->tokens;
 }
 
+struct role_table *conn_roles(const struct connection *c)
+{
+    return c->loop->roles;
+}
+
 const struct principal *conn_principal(const struct connection *c)
 {
     return c->principal;
@@ -232,9 +237,32 @@ static bool admit_unasked(struct connection *c)
     return become(c, PRINCIPAL_ADDRESS, name);
 }
 
+bool conn_is_of_node(const struct connection *c, char *name, size_t size)
+{
+    if (c->slot->rules->auth != LISTENER_AUTH_NODE)
+        return false;
+    if (tls_peer_name(&c->stream, name, size) != TLS_NAME_FOUND)
+        name[0] = '\0';
+    return true;
+}
+
+/* Its first message names the client that the node speaks for. */
+static bool admit_node(const struct connection *c)
+{
+    char name[NET_NAME_MAX];
+
+    if (c->slot->rules->contexts == NULL)
+        return peer_key_is_own(c->slot->key) ||
+               refuse(c, "a node of the cluster runs as the same user as this server");
+    return tls_peer_name(&c->stream, name, sizeof name) == TLS_NAME_FOUND ||
+           refuse(c, names_nobody);
+}
+
 bool admit_peer(struct connection *c)
 {
     switch (c->slot->rules->auth) {
+    case LISTENER_AUTH_NODE:
+        return admit_node(c);
     case LISTENER_AUTH_CERT:
         return admit_by_certificate(c);
     case LISTENER_AUTH_PEER:
@@ -249,11 +277,23 @@ bool admit_peer(struct connection *c)
 
 /* --- Again --- */
 
+static const struct principal *vouched_now(struct connection *c)
+{
+    const struct conn_port *port = &c->loop->port;
+    const struct principal *p = port->vouched ? port->vouched(port->arg, c) : NULL;
+    const struct principal *held = shared_principals_hold(&c->loop->principals, p);
+
+    principal_unref(p);
+    return held;
+}
+
 /* The principal of the peer now, held; NULL: there is none, or no memory. */
-static const struct principal *who_now(const struct connection *c)
+static const struct principal *who_now(struct connection *c)
 {
     const struct principal *was = c->principal, *p;
 
+    if (c->slot->rules->auth == LISTENER_AUTH_NODE)
+        return vouched_now(c);
     if (principal_how(was) != PRINCIPAL_TOKEN)
         return make(c, principal_how(was), principal_plain_name(was));
     p = c->loop->tokens ? token_table_find_hash(c->loop->tokens, principal_token(was)) : NULL;
@@ -283,7 +323,7 @@ void admit_again(struct connection *c)
                  LOG_STR("principal", principal_name(was)),
                  LOG_STR("reason",
                          p ? "it may do less than before" : "its token has ended, or was revoked"));
-    if (lost && !c->loop->lower) {
+    if (lost && (!c->loop->lower || (p == NULL && conn_vouched(c) != NULL))) {
         c->shut_out = true;
         conn_end(c, "its rights have ended");
     } else if (p != NULL)

@@ -11,6 +11,8 @@
 #include "server/accounts/room.h"
 #include "server/net/connection/net_loop.h"
 
+struct conn_vouched; /* server/net/connection_rights.h */
+
 /* What it is used for: bits. */
 enum cold_use {
     COLD_UNAUTHENTICATED = 1, /* it is unauthenticated, or shakes hands */
@@ -18,7 +20,9 @@ enum cold_use {
     COLD_PUSHED = 4,          /* something was pushed; to its end */
     COLD_SERVICE = 8,         /* it serves, or its port has set conn_service() */
     COLD_FAILURES = 16,       /* its peer has shown a wrong token; to its end */
-    COLD_WHY = 32             /* it closes; to its end */
+    COLD_WHY = 32,            /* it closes; to its end */
+    COLD_SESSION = 64,        /* its port has set conn_session() */
+    COLD_VOUCHED = 128        /* conn_vouch(); to its end */
 };
 
 /* All zero when it is made; what belongs to a use is set as that begins. */
@@ -53,6 +57,12 @@ struct conn_cold {
 
     /* --- COLD_WHY --- */
     const char *why; /* it is not open any more; a constant text */
+
+    /* --- COLD_SESSION --- */
+    void *session; /* the port's */
+
+    /* --- COLD_VOUCHED --- */
+    struct conn_vouched *vouched; /* owned */
 };
 
 /* The connection's cold part, for this use until cold_end().  NULL without memory: nothing has

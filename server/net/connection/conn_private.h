@@ -106,7 +106,8 @@ static inline bool conn_open(const struct connection *c)
 /* Its listener requires an identity of the peer. */
 static inline bool conn_asks_who(const struct connection *c)
 {
-    return c->slot->rules->auth != LISTENER_AUTH_NONE;
+    return c->slot->rules->auth != LISTENER_AUTH_NONE &&
+           c->slot->rules->auth != LISTENER_AUTH_NODE; /* its certificate was enough */
 }
 
 /* An answer would still be written. */

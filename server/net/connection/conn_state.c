@@ -244,7 +244,9 @@ void **conn_user(struct connection *c)
 
 const char *conn_peer(const struct connection *c)
 {
-    return c->slot->peer;
+    const struct conn_vouched *v = conn_vouched(c);
+
+    return v ? v->peer : c->slot->peer;
 }
 
 struct tally *conn_tally(const struct connection *c)

@@ -140,6 +140,11 @@ void holdings_go_by_service(struct connection *c)
     weigh(c);
 }
 
+bool conn_has_room(const struct connection *c, uint64_t bytes)
+{
+    return !own_limit_lacks(c, bytes) && !tally_lacks(c->tally, bytes);
+}
+
 bool conn_may_begin(struct connection *c, uint64_t bytes)
 {
     if (c->serves)

@@ -35,6 +35,7 @@ struct tls_state {
     struct span in;            /* ciphertext not yet taken by OpenSSL; valid within one call */
     struct tls_buffer rest;    /* ciphertext kept from the last call */
     struct tls_buffer backlog; /* ciphertext that the socket did not take */
+    bool connects;             /* we are the client */
     bool established;          /* the handshake is done, and nothing failed since */
     bool cut_off;              /* the peer's FIN came without the alert that must precede it */
     int ended;                 /* what the next read returns, STREAM_EOF or _ERROR; 0: go on */
@@ -215,7 +216,7 @@ static bool make_ssl(struct stream *s)
     }
     BIO_set_data(bio, t);
     SSL_set_bio(t->ssl, bio, bio);
-    SSL_set_accept_state(t->ssl);
+    (t->connects ? SSL_set_connect_state : SSL_set_accept_state)(t->ssl);
     SSL_set_max_send_fragment(t->ssl, FRAGMENT_OF_HANDSHAKE);
     return true;
 }
@@ -525,6 +526,20 @@ bool tls_open(struct stream *s, struct tls_context *context, int fd,
     stream_fd_open(s, &tls_class, fd, watcher);
     s->state = t;
     return true;
+}
+
+bool tls_connect(struct stream *s, struct tls_context *context, int fd,
+                 const struct poller_watcher *watcher)
+{
+    if (!tls_open(s, context, fd, watcher))
+        return false;
+    struct tls_state *t = s->state;
+    t->connects = true;
+    if (make_ssl(s))
+        return true;
+    SSL_CTX_free(t->context);
+    free(t);
+    return false;
 }
 
 enum tls_name tls_peer_name(const struct stream *s, char *buf, size_t size)

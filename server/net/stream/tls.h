@@ -55,6 +55,10 @@ void tls_loop_free(struct tls_loop *l); /* after its streams; NULL is fine */
  * memory.  `files` is borrowed during the call. */
 struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *files, char *error,
                                     size_t size);
+/* The same for connections that we make: the server has to show a certificate of `client_ca`. Whose
+ * it is the caller asks by tls_peer_name(). */
+struct tls_context *tls_context_new_client(struct tls_loop *l, const struct tls_files *files,
+                                           char *error, size_t size);
 void tls_context_unref(struct tls_context *context); /* any thread; NULL is fine */
 
 /* A server's stream over `fd`, which it takes over, on the context's loop and its thread;
@@ -62,6 +66,10 @@ void tls_context_unref(struct tls_context *context); /* any thread; NULL is fine
  */
 bool tls_open(struct stream *s, struct tls_context *context, int fd,
               const struct poller_watcher *watcher);
+
+/* The same of a client's: of a context of tls_context_new_client(). */
+bool tls_connect(struct stream *s, struct tls_context *context, int fd,
+                 const struct poller_watcher *watcher);
 
 enum tls_name { TLS_NAME_FOUND, TLS_NAME_NO_CERTIFICATE, TLS_NAME_UNUSABLE };
 /* The name in the peer's verified certificate, after the handshake: its first subjectAltName that

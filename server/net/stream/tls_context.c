@@ -277,13 +277,13 @@ static void explain(const char *file, char *error, size_t size)
              reason == NULL ? "cannot be used" : reason);
 }
 
-struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *files, char *error,
-                                    size_t size)
+static struct tls_context *new_context(struct tls_loop *l, const struct tls_files *files,
+                                       const SSL_METHOD *side, char *error, size_t size)
 {
     if (files->client_cert != CLIENT_CERT_NONE && files->client_ca == NULL)
         return snprintf(error, size, "client certificates need an authority (tls.client_ca)"), NULL;
     ERR_clear_error();
-    SSL_CTX *ctx = l == NULL ? NULL : SSL_CTX_new_ex(l->library, NULL, TLS_server_method());
+    SSL_CTX *ctx = l == NULL ? NULL : SSL_CTX_new_ex(l->library, NULL, side);
     if (ctx == NULL)
         return snprintf(error, size, "TLS cannot be set up: out of memory"), NULL;
     SSL_CTX_set_app_data(ctx, l);
@@ -296,6 +296,18 @@ struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *
     ERR_clear_error();
     SSL_CTX_free(ctx);
     return NULL;
+}
+
+struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *files, char *error,
+                                    size_t size)
+{
+    return new_context(l, files, TLS_server_method(), error, size);
+}
+
+struct tls_context *tls_context_new_client(struct tls_loop *l, const struct tls_files *files,
+                                           char *error, size_t size)
+{
+    return new_context(l, files, TLS_client_method(), error, size);
 }
 
 void tls_context_unref(struct tls_context *context)
