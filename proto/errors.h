@@ -29,7 +29,8 @@
     X(AFTER, 14, false, "what had to be done first was not done")                                  \
     X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")     \
     X(WORKER_LOST, 16, false, "the worker that ran it was lost; it may have run")                  \
-    X(NO_WORKER, 17, true, "no worker offers this method now")
+    X(NO_WORKER, 17, true, "no worker offers this method now")                                     \
+    X(UNSURE, 18, false, "the node that had the request was lost: it may have been done")
 
 enum ergon_error {
     ERGON_OK = 0,

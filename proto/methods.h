@@ -160,6 +160,9 @@
       "[node: str]", "drop a node that is gone from the list") \
     X(cluster_retry, "cluster.retry", GUARDED, RULES, COUNTED, OWN, \
       "[]", "let the nodes take over again after two failures") \
+    X(cluster_session, "cluster.session", OPEN, USES, COUNTED, OWN, \
+      "[{cluster, version, node, principal, tenant, rights, peer, hello}]", \
+      "a node of the cluster says for which client its connection speaks") \
     X(connection_list, "connection.list", GUARDED, USES, COUNTED, OWN, \
       "[{id, principal, nobody, address, listener, idle, limit, cursor}]", \
       "who is connected, and what they have in flight") \

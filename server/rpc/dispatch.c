@@ -1,6 +1,7 @@
 /* Where a message of a connection becomes a call, and where the end of a call becomes a response.
  *
  *   request       handler's name     -> task at home -> rpc_call_ended() -> response
+ *                 another node's     -> passed on (rpc_remote)
  *                 server's own name  -> served here  -> response
  *                 any other          -> NO_METHOD
  *   notification  the same without a response; of an unknown method: ignored, counted
@@ -53,24 +54,43 @@ static bool takes_them(struct rpc_request *rq, const struct rpc_method *own)
     return count == 0;
 }
 
-/* A name that no handler has: a method of the server's own, or an unknown one. */
-static void serve_own(struct rpc_request *rq, struct span name)
+/* Another node of the cluster serves it. */
+static bool is_elsewhere(struct rpc_request *rq, const struct envelope *e,
+                         const struct rpc_method *own)
 {
+    const struct rpc_loop *loop = rq->loop;
+
+    return loop->remote && loop->remote->takes(loop->remote_arg, rq, e, own);
+}
+
+static void ignore_unknown(struct rpc_request *rq)
+{
+    counter_add(&rq->loop->stats.ignored, 1);
+    log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
+}
+
+/* A name that no handler has: a method of the server's own, or an unknown one. */
+static void serve_own(struct rpc_request *rq, const struct envelope *e)
+{
+    struct span name = e->method;
     const struct rpc_method *own = rpc_find_own(rq->loop, name);
 
     if (own) {
         if (!rpc_admit(rq, name, own->name, own->access))
             trail_refused(rq, own, rq->loop->outcome);
-        else if (takes_them(rq, own))
+        else if (!is_elsewhere(rq, e, own) && takes_them(rq, own))
             trail_serve(rq, own);
         return;
     }
-    if (rq->msgid.len == 0) {
-        counter_add(&rq->loop->stats.ignored, 1);
-        log_debug("notification of an unknown method ignored", LOG_UINT("conn", conn_id(rq->conn)));
+    if (rq->msgid.len == 0 && !rq->loop->remote) {
+        ignore_unknown(rq);
         return;
     }
-    if (rpc_admit(rq, name, NULL, RPC_GUARDED))
+    if (!rpc_admit(rq, name, NULL, RPC_GUARDED) || is_elsewhere(rq, e, NULL))
+        return;
+    if (rq->msgid.len == 0)
+        ignore_unknown(rq);
+    else
         rpc_refuse(rq, ERGON_E_NO_METHOD, "no method \"%.*s\"; %s", (int)name.len,
                    (const char *)name.at, rpc_where_else(name));
 }
@@ -93,9 +113,16 @@ static void dispatch(struct rpc_loop *loop, struct connection *c, const struct e
     if (__builtin_expect(loop->sampler != NULL, 0))
         trace = sample(loop, &begun);
     if (!m)
-        serve_own(&rq, e->method);
+        serve_own(&rq, e);
     else if (rpc_admit(&rq, e->method, m->name.at, RPC_GUARDED))
         rpc_start_call(&rq, m, e->params, AO_NEVER, trace);
+}
+
+void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
+{
+    loop->kept = true;
+    dispatch(loop, c, e);
+    loop->kept = false;
 }
 
 static void on_message(void *arg, struct connection *c, const struct envelope *e)
@@ -167,6 +194,8 @@ static void on_gone(void *arg, struct connection *c)
     struct call *next;
 
     worker_gone(c, conn_why(c));
+    if (loop->remote)
+        loop->remote->gone(loop->remote_arg, c);
     for (struct call *call = *conn_user(c); call; call = next) {
         next = call->next;
         if (outlives_peer(c, call) && !conn_ends(c) && !conn_was_killed(c))
@@ -198,8 +227,29 @@ static void on_lowered(void *arg, struct connection *c)
 
 static void on_finished(void *arg, struct connection *c)
 {
-    (void)arg;
+    const struct rpc_loop *loop = arg;
+
     worker_gone(c, conn_why(c));
+    if (loop->remote)
+        loop->remote->gone(loop->remote_arg, c);
+}
+
+static const struct principal *on_vouched(void *arg, struct connection *c)
+{
+    const struct rpc_loop *loop = arg;
+
+    return loop->remote ? loop->remote->vouched(loop->remote_arg, c) : NULL;
+}
+
+/* cluster.session {...}: of a listener of nodes only. */
+void serve_cluster_session(struct rpc_request *rq)
+{
+    const struct rpc_loop *loop = rq->loop;
+
+    if (loop->remote)
+        loop->remote->session(loop->remote_arg, rq);
+    else
+        rpc_refuse(rq, ERGON_E_NO_METHOD, "this server belongs to no cluster");
 }
 
 static void on_flushed(void *arg, struct connection *c)
@@ -217,6 +267,7 @@ struct conn_port rpc_port(struct rpc_loop *loop)
                              .part = submit_many_read_part,
                              .finished = on_finished,
                              .flushed = on_flushed,
+                             .vouched = on_vouched,
                              .harmless = is_harmless,
                              .reloaded = choose_message};
 

@@ -156,10 +156,11 @@ bool rpc_others_count(const struct connection *c)
 bool rpc_may_begin(struct rpc_request *rq, uint64_t bytes)
 {
     struct rpc_stats *stats = &rq->loop->stats;
+    bool kept = rq->loop->kept;
 
-    if (conn_may_begin(rq->conn, bytes))
+    if (kept ? conn_has_room(rq->conn, bytes) : conn_may_begin(rq->conn, bytes))
         return true;
-    if (conn_serves(rq->conn)) {
+    if (kept || conn_serves(rq->conn)) {
         rpc_refuse(rq, ERGON_E_BUSY,
                    "there is no room for what it holds; what a worker asks is not "
                    "kept waiting");

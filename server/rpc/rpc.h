@@ -66,6 +66,24 @@ struct rpc_shared {
     uint64_t memory_usable;  /* bytes that the machine, or its control group, has */
 };
 
+struct rpc_request;
+struct rpc_method;
+
+/* What another process of the cluster serves: server/front/forward.h.  Thread: the loop's. */
+struct rpc_remote {
+    /* A request or notification that no handler here has, and that its peer may call; `own` NULL:
+     * of an unknown method.  True: it was passed on, or answered. */
+    bool (*takes)(void *arg, struct rpc_request *rq, const struct envelope *e,
+                  const struct rpc_method *own);
+    /* A response to none of our own requests: the same. */
+    bool (*response)(void *arg, struct connection *c, const struct envelope *e);
+    /* No answer is read on this connection any more. */
+    void (*gone)(void *arg, struct connection *c);
+    /* cluster.session: a node speaks for its client. */
+    void (*session)(void *arg, struct rpc_request *rq);
+    const struct principal *(*vouched)(void *arg, struct connection *c); /* conn_port.vouched */
+};
+
 struct tracer; /* server/tracing/tracer.h */
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
@@ -83,7 +101,6 @@ static inline void rpc_count_refused(struct rpc_stats *stats, enum ergon_error e
 }
 
 struct act;
-struct rpc_method;
 enum { RPC_VERDICTS = 256 };
 
 struct rpc_loop {
@@ -93,12 +110,15 @@ struct rpc_loop {
     struct tracer *sampler; /* by which calls without a trace may begin one; NULL: none does */
     struct worker_loop *worker_loop; /* of its workers; set by rpc_serve_workers() */
     struct jobs_channel *channel;    /* its port is that of job_requests.h */
+    const struct rpc_remote *remote; /* NULL: there is no cluster */
+    void *remote_arg;
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
         *recent_own;     /* likewise, of the server's own: while one is served, it */
     struct act *act;     /* that is being served: trail.h */
     const char *outcome; /* of it: "ok", or the name of an error */
+    bool kept;           /* the message that is being served: rpc_serve_kept() */
     uint32_t censuses;   /* requests that walk through all connections */
     /* What conn_may() said last of methods that are not simply all allowed: in a place that both
      * numbers say. */
@@ -112,6 +132,10 @@ struct rpc_loop {
 
 /* The port of this loop's connections; `arg` is the rpc_loop, which must outlive them.  Set-up. */
 struct conn_port rpc_port(struct rpc_loop *loop);
+
+/* Serves a message of this connection that was kept, as if it came now; not within a message of it.
+ * What its account has no room for is answered BUSY. */
+void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e);
 
 /* Peers of this loop may be workers, whose tasks come by this worker loop.  Set-up. */
 void rpc_serve_workers(struct rpc_loop *loop, struct worker_loop *worker_loop);

@@ -11,13 +11,15 @@ enum {
     SHOWN = 3,    /* parameters at most: ids, names, filters; none of a task's own */
     ON_MAX = 400, /* bytes of them */
     NAME_MAX_BYTES = 300,
-    PEER_MAX_BYTES = 80
+    PEER_MAX_BYTES = 80,
+    NODE_MAX = 64
 };
 
 struct act {
     const char *method; /* constant */
     uint64_t conn;
     char principal[NAME_MAX_BYTES], peer[PEER_MAX_BYTES], on[ON_MAX];
+    char via[NODE_MAX]; /* the node that its peer came by; empty: this one */
 };
 
 static const char *name_of(const struct rpc_request *rq)
@@ -25,6 +27,13 @@ static const char *name_of(const struct rpc_request *rq)
     const struct principal *who = conn_principal(rq->conn);
 
     return who ? principal_name(who) : "nobody";
+}
+
+static const char *via_of(const struct connection *c)
+{
+    const struct conn_vouched *v = conn_vouched(c);
+
+    return v ? v->via : "";
 }
 
 /* Whether the object will turn out to be the caller's own is not known before it is found, which
@@ -54,6 +63,7 @@ static struct act *act_new(const struct rpc_request *rq, const struct rpc_method
     a->conn = conn_id(rq->conn);
     snprintf(a->principal, sizeof a->principal, "%s", name_of(rq));
     snprintf(a->peer, sizeof a->peer, "%s", conn_peer(rq->conn));
+    snprintf(a->via, sizeof a->via, "%s", via_of(rq->conn));
     a->on[0] = '\0';
     if (own->audit == RPC_SUBMITS)
         return a; /* its parameters are the task's own */
@@ -93,6 +103,17 @@ void trail_serve(struct rpc_request *rq, const struct rpc_method *own)
     if (!is_act(rq, own) || begin(rq, own))
         own->serve(rq);
     trail_served(loop);
+}
+
+bool trail_pass_on(struct rpc_request *rq, const struct rpc_method *own, struct act **act)
+{
+    *act = NULL;
+    if (!is_act(rq, own))
+        return true;
+    if (!begin(rq, own))
+        return false;
+    *act = trail_take(rq->loop);
+    return true;
 }
 
 void trail_resume(const struct rpc_request *rq, const struct rpc_method *own, struct act *act)
@@ -185,6 +206,7 @@ void trail_end(struct act *a, const char *outcome)
                                        LOG_STR("peer", a->peer),
                                        LOG_UINT("conn", a->conn),
                                        LOG_STR("on", a->on),
+                                       LOG_STR("via", a->via[0] ? a->via : NULL),
                                        {0}};
     audit_write("administrative act", fields);
     free(a);
@@ -200,9 +222,14 @@ void trail_drop(struct act *a)
 static void note_refused(const struct connection *c, const char *principal, const char *method,
                          const char *code)
 {
-    const struct log_field fields[] = {
-        LOG_STR("principal", principal), LOG_STR("method", method),    LOG_STR("outcome", code),
-        LOG_PEER("peer", conn_peer(c)),  LOG_UINT("conn", conn_id(c)), {0}};
+    const struct conn_vouched *v = conn_vouched(c);
+    const struct log_field fields[] = {LOG_STR("principal", principal),
+                                       LOG_STR("method", method),
+                                       LOG_STR("outcome", code),
+                                       LOG_PEER("peer", conn_peer(c)),
+                                       LOG_UINT("conn", conn_id(c)),
+                                       LOG_STR("via", v ? v->via : NULL),
+                                       {0}};
     audit_note(LOG_WARN, "administrative act refused", fields);
 }
 

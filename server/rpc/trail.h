@@ -18,6 +18,10 @@ struct act;
  * act. */
 void trail_serve(struct rpc_request *rq, const struct rpc_method *own);
 
+/* A request is passed on to another node: its act, for the caller to end, or NULL, it is none.
+ * False: the request was refused, BUSY or MEMORY. */
+bool trail_pass_on(struct rpc_request *rq, const struct rpc_method *own, struct act **act);
+
 /* A request is served on, in a step of its own: its method, and its act so far, or NULL. */
 void trail_resume(const struct rpc_request *rq, const struct rpc_method *own, struct act *act);
 /* It has been served, or refused: unless its act was taken, that has ended. */

@@ -93,6 +93,8 @@ void worker_answered(struct rpc_loop *loop, struct connection *c, const struct e
         answered(link, e);
         return;
     }
+    if (loop->remote && loop->remote->response(loop->remote_arg, c, e))
+        return;
     counter_add(&loop->stats.ignored, 1);
     log_debug("response to nothing that was asked ignored", LOG_UINT("conn", conn_id(c)));
 }
