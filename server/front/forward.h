@@ -1,0 +1,50 @@
+/* A front: what its clients ask of the tasks goes to the owner, and what the owner says comes back.
+ *
+ * The first request of a connection that another node has to answer opens a session (sessions.h).
+ * It begins with cluster.session, which names the client; from then on messages go
+ * both ways unchanged, by the ids that the client chose.  Without an owner requests wait, for
+ * `patience` at most.  When an owner is lost, requests that may be sent twice are sent to the next
+ * one, all others are answered UNSURE, and a connection that had something at the lost owner is
+ * closed.
+ *
+ * Requests and their output are charged to the client.  The session is read only while its client
+ * has room for answers.
+ *
+ * The owner's side is vouch.h.
+ *
+ * Thread: the loop's, but for the set-up. */
+#ifndef ERGON_FRONT_FORWARD_H
+#define ERGON_FRONT_FORWARD_H
+
+#include "server/front/owner_place.h"
+#include "server/rpc/rpc.h"
+
+struct forward;
+
+struct forward_options {
+    struct cluster_roles roles;
+    struct owner_finder *finder; /* borrowed; outlives it */
+    struct rpc_loop *rpc;        /* gets `remote`; outlives it */
+    struct poller *poller;
+    const struct net_limits *limits; /* borrowed for as long */
+    const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
+    ao_time patience;                /* ns */
+    /* For tests: session_loop.open, and the id of the first cluster.session; NULL, 0: by chance. */
+    bool (*open)(struct session *s);
+    uint64_t first_identity;
+};
+
+/* What one loop has passed on: relaxed figures. */
+struct forward_stats {
+    _Atomic uint64_t sessions; /* open now */
+    _Atomic uint64_t waiting;  /* requests that wait for an owner now */
+    _Atomic uint64_t passed, unsure, resent, refused;
+};
+
+/* NULL with a text: TLS files that cannot be used, no memory.  Set-up: before the loop runs. */
+struct forward *forward_new(const struct forward_options *options, char *error, size_t size);
+/* After the loop's connections are freed; NULL is fine. */
+void forward_free(struct forward *f);
+const struct forward_stats *forward_stats(const struct forward *f);
+
+#endif

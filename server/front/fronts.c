@@ -1,0 +1,120 @@
+#include "server/front/fronts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/net/net.h"
+
+enum { UNIX_MODE = 0600 };
+
+struct fronts {
+    struct owner_finder *finder;
+    char *listen; /* NULL: none */
+    struct tls_files tls;
+    const struct acceptor *acceptor;
+    uint32_t listener; /* its index, once acceptor is set */
+    uint32_t count;
+    struct forward *at[];
+};
+
+static bool open_loops(struct fronts *f, const struct fronts_options *o, char *error, size_t size)
+{
+    for (uint32_t i = 0; i < o->loop_count; i++) {
+        const struct forward_options options = {.roles = o->roles,
+                                                .finder = f->finder,
+                                                .rpc = o->loops[i],
+                                                .poller = o->pollers[i],
+                                                .limits = o->limits,
+                                                .tls = &f->tls,
+                                                .patience = o->patience};
+        f->at[i] = forward_new(&options, error, size);
+        if (!f->at[i])
+            return false;
+        f->count++;
+    }
+    return true;
+}
+
+struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t size)
+{
+    struct fronts *f = calloc(1, sizeof *f + o->loop_count * sizeof f->at[0]);
+
+    snprintf(error, size, "out of memory");
+    if (!f)
+        return NULL;
+    f->listen = o->listen ? strdup(o->listen) : NULL;
+    f->finder = owner_finder_new(&o->roles, o->loop_count);
+    bool good = f->finder && !f->listen == !o->listen && tls_files_copy(&f->tls, &o->tls);
+    if (good && open_loops(f, o, error, size))
+        return f;
+    fronts_free(f);
+    return NULL;
+}
+
+int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size)
+{
+    const struct listener_options options = {
+        .url = f->listen,
+        .auth = LISTENER_AUTH_NODE,
+        .tls = f->tls,
+        .idle_timeout = AO_NEVER,
+        .unix_mode = UNIX_MODE,
+    };
+
+    if (!f->listen)
+        return 0;
+    if (acceptor_listen(a, &options, error, size) != 0)
+        return -1;
+    f->acceptor = a;
+    f->listener = acceptor_count(a) - 1;
+    return 0;
+}
+
+const char *fronts_url(const struct fronts *f)
+{
+    return f->acceptor ? acceptor_url(f->acceptor, f->listener) : NULL;
+}
+
+int fronts_start(struct fronts *f)
+{
+    return owner_finder_start(f->finder);
+}
+
+void fronts_stop(struct fronts *f)
+{
+    owner_finder_stop(f->finder);
+}
+
+void fronts_free(struct fronts *f)
+{
+    if (!f)
+        return;
+    owner_finder_free(f->finder);
+    for (uint32_t i = 0; i < f->count; i++)
+        forward_free(f->at[i]);
+    tls_files_free(&f->tls);
+    free(f->listen);
+    free(f);
+}
+
+void fronts_changed(void *arg)
+{
+    struct fronts *f = arg;
+
+    owner_finder_changed(f->finder);
+}
+
+void fronts_figures(const struct fronts *f, struct fronts_figures *out)
+{
+    *out = (struct fronts_figures){0};
+    for (uint32_t i = 0; i < f->count; i++) {
+        const struct forward_stats *s = forward_stats(f->at[i]);
+        out->sessions += counter_read(&s->sessions);
+        out->waiting += counter_read(&s->waiting);
+        out->passed += counter_read(&s->passed);
+        out->resent += counter_read(&s->resent);
+        out->unsure += counter_read(&s->unsure);
+        out->refused += counter_read(&s->refused);
+    }
+}

@@ -1,0 +1,44 @@
+/* The fronts of a process: what of its loops passes requests to the owner, and its listener for
+ * other nodes.
+ *
+ * Thread: set-up and tear-down on one thread, while no loop runs, but for what says otherwise. */
+#ifndef ERGON_FRONT_FRONTS_H
+#define ERGON_FRONT_FRONTS_H
+
+#include "server/front/forward.h"
+
+struct fronts;
+
+struct fronts_options {
+    struct cluster_roles roles;
+    struct rpc_loop **loops; /* they get `remote`; outlive it */
+    struct poller **pollers; /* of each */
+    uint32_t loop_count;
+    const struct net_limits *limits; /* outlives it */
+    const char *listen;              /* cluster.listen; NULL: none; borrowed during the call */
+    struct tls_files tls;            /* of cluster.*; cert NULL: none; likewise */
+    ao_time patience;                /* ns */
+};
+
+struct fronts_figures {
+    uint64_t sessions, waiting, passed, resent, unsure, refused;
+};
+
+/* NULL with a text: a TLS file cannot be used, no memory. */
+struct fronts *fronts_new(const struct fronts_options *options, char *error, size_t size);
+/* Opens cluster.listen at the acceptor, if there is one.  0, or -1 with a text. */
+int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size);
+/* Of that listener, with the real port; NULL: there is none. */
+const char *fronts_url(const struct fronts *f);
+/* Starts the thread that finds the owner's address.  0, or -1 and errno. */
+int fronts_start(struct fronts *f);
+void fronts_stop(struct fronts *f);
+/* After the connections of all loops are freed, and before their activators; NULL is fine. */
+void fronts_free(struct fronts *f);
+
+/* For cluster_on_change(); `arg` is the fronts.  Any thread. */
+void fronts_changed(void *arg);
+/* Any thread. */
+void fronts_figures(const struct fronts *f, struct fronts_figures *out);
+
+#endif

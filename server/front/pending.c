@@ -1,0 +1,166 @@
+#include "server/front/pending.h"
+
+#include <string.h>
+
+#include "proto/reader.h"
+
+/* All others are PASS_HERE. */
+static const uint8_t passings[METHOD_COUNT] = {
+    [METHOD_task_submit] = PASS_KEYED,    [METHOD_task_call] = PASS_KEYED,
+    [METHOD_task_get] = PASS_READ,        [METHOD_task_wait] = PASS_READ,
+    [METHOD_task_list] = PASS_READ,       [METHOD_task_events] = PASS_READ,
+    [METHOD_task_explain] = PASS_READ,    [METHOD_queue_list] = PASS_READ,
+    [METHOD_queue_explain] = PASS_READ,   [METHOD_queue_tenants] = PASS_READ,
+    [METHOD_server_audit] = PASS_READ,    [METHOD_cron_list] = PASS_READ,
+    [METHOD_sem_list] = PASS_READ,        [METHOD_sem_explain] = PASS_READ,
+    [METHOD_event_wait] = PASS_READ,      [METHOD_worker_list] = PASS_READ,
+    [METHOD_task_watch] = PASS_PUSHED,    [METHOD_sem_acquire] = PASS_STATE,
+    [METHOD_sem_resume] = PASS_STATE,     [METHOD_worker_register] = PASS_STATE,
+    [METHOD_server_cancel] = PASS_CANCEL, [METHOD_task_submit_many] = PASS_ONCE,
+    [METHOD_task_cancel] = PASS_ONCE,     [METHOD_task_retry] = PASS_ONCE,
+    [METHOD_task_forget] = PASS_ONCE,     [METHOD_task_change] = PASS_ONCE,
+    [METHOD_task_run_now] = PASS_ONCE,    [METHOD_queue_pause] = PASS_ONCE,
+    [METHOD_queue_resume] = PASS_ONCE,    [METHOD_queue_drain] = PASS_ONCE,
+    [METHOD_cron_put] = PASS_ONCE,        [METHOD_cron_delete] = PASS_ONCE,
+    [METHOD_cron_pause] = PASS_ONCE,      [METHOD_cron_resume] = PASS_ONCE,
+    [METHOD_cron_run] = PASS_ONCE,        [METHOD_sem_create] = PASS_ONCE,
+    [METHOD_sem_delete] = PASS_ONCE,      [METHOD_sem_release] = PASS_ONCE,
+    [METHOD_sem_renew] = PASS_ONCE,       [METHOD_sem_revoke] = PASS_ONCE,
+    [METHOD_event_set] = PASS_ONCE,       [METHOD_worker_quiet] = PASS_ONCE,
+    [METHOD_worker_resume] = PASS_ONCE,   [METHOD_worker_progress] = PASS_ONCE,
+    [METHOD_worker_partial] = PASS_ONCE,
+};
+
+enum passing passing_of(enum ergon_method method)
+{
+    return (enum passing)passings[method];
+}
+
+bool passing_is_poll(enum ergon_method method)
+{
+    return method == METHOD_task_wait || method == METHOD_task_watch ||
+           method == METHOD_task_events || method == METHOD_event_wait ||
+           method == METHOD_sem_acquire;
+}
+
+/* The value behind this key of the map at the reader. */
+static bool find_option(struct reader *r, const char *name)
+{
+    struct span key, value;
+    uint32_t pairs;
+
+    if (!read_map(r, &pairs))
+        return false;
+    for (; pairs > 0; pairs--) {
+        if (!read_text(r, &key))
+            return false;
+        if (span_is(key, name))
+            return true;
+        if (!read_any(r, &value))
+            return false;
+    }
+    return false;
+}
+
+/* Behind so many other parameters. */
+static bool open_options(struct span params, uint32_t before, struct reader *r)
+{
+    struct span skipped;
+    uint32_t count;
+
+    read_params(params, r, &count);
+    if (count != before + 1)
+        return false;
+    for (; before > 0; before--)
+        if (!read_any(r, &skipped))
+            return false;
+    return true;
+}
+
+bool passing_has_key(struct span params)
+{
+    struct reader r;
+
+    return open_options(params, 2, &r) && find_option(&r, "key") && !read_nil(&r);
+}
+
+bool passing_has_push(struct span params)
+{
+    struct reader r;
+    bool push = false;
+
+    return open_options(params, 1, &r) && find_option(&r, "push") && read_bool(&r, &push) && push;
+}
+
+/* A client can make its own ids collide, and pays for that alone. */
+static uint64_t hash_of(struct span msgid)
+{
+    uint64_t parts[2] = {msgid.len, 0};
+
+    memcpy(parts, msgid.at, msgid.len < sizeof parts[0] ? msgid.len : sizeof parts[0]);
+    if (msgid.len > sizeof parts[0])
+        memcpy(&parts[1], msgid.at + sizeof parts[0], msgid.len - sizeof parts[0]);
+    uint64_t h = (parts[0] ^ parts[1] << 56 ^ msgid.len) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static struct span msgid_of(const struct pending *e)
+{
+    return span_of(e->msgid, e->msgid_len);
+}
+
+void pendings_init(struct pendings *p)
+{
+    *p = (struct pendings){0};
+    hash_table_init(&p->by_id);
+    TAILQ_INIT(&p->all);
+}
+
+void pendings_fini(struct pendings *p)
+{
+    hash_table_fini(&p->by_id);
+}
+
+void pendings_add(struct pendings *p, struct pending *e, struct span msgid)
+{
+    e->msgid_len = (uint8_t)msgid.len;
+    if (msgid.len > 0) {
+        memcpy(e->msgid, msgid.at, msgid.len);
+        e->link.hash = hash_of(msgid);
+        hash_add(&p->by_id, &e->link);
+    }
+    TAILQ_INSERT_TAIL(&p->all, e, next);
+    p->count++;
+}
+
+struct pending *pendings_find(const struct pendings *p, struct span msgid)
+{
+    for (struct hash_link *l = hash_first(&p->by_id, hash_of(msgid)); l; l = hash_next(l)) {
+        struct pending *e = (struct pending *)((char *)l - offsetof(struct pending, link));
+        if (span_equal(msgid_of(e), msgid))
+            return e;
+    }
+    return NULL;
+}
+
+struct pending *pendings_of_number(const struct pendings *p, uint64_t id)
+{
+    struct pending *e;
+    uint64_t number;
+
+    TAILQ_FOREACH(e, &p->all, next)
+    {
+        struct reader r = reader_of(msgid_of(e));
+        if (e->msgid_len > 0 && !e->identity && read_uint(&r, &number) && number == id)
+            return e;
+    }
+    return NULL;
+}
+
+void pendings_remove(struct pendings *p, struct pending *e)
+{
+    if (e->msgid_len > 0)
+        hash_remove(&p->by_id, &e->link);
+    TAILQ_REMOVE(&p->all, e, next);
+    p->count--;
+}

@@ -1,0 +1,575 @@
+#include "server/front/sessions.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/scanner.h"
+#include "server/net/net.h"
+#include "server/runtime/activator.h"
+
+enum {
+    READ_SIZE = 65536,
+    HEADROOM = 4096,  /* bytes before the read buffer: a short rest is put there */
+    READS_A_STEP = 4, /* so that one session does not hold up its loop */
+    WRITES_A_STEP = 8,
+    WRITE_MOST = 1 << 20,
+    LEAST_ROOM = 1024,
+    KEPT_ROOM = 65536 /* bytes of an empty buffer that are kept for the next */
+};
+#define CONNECT_TIME AO_S(3)
+#define FINISH_TIME  AO_S(5)
+#define LOOK_AGAIN   AO_MS(1) /* whether the client's output has room: no event says so */
+
+/* --- Buffers --- */
+
+static size_t buffer_len(const struct session_buffer *b)
+{
+    return b->end - b->start;
+}
+
+static void buffer_free(struct session_buffer *b)
+{
+    free(b->at);
+    *b = (struct session_buffer){0};
+}
+
+static void buffer_consume(struct session_buffer *b, size_t n)
+{
+    b->start += n;
+    if (b->start < b->end)
+        return;
+    b->start = b->end = 0;
+    if (b->room > KEPT_ROOM)
+        buffer_free(b);
+}
+
+static uint8_t *buffer_reserve(struct session_buffer *b, size_t room)
+{
+    if (b->room - b->end >= room)
+        return b->at + b->end;
+    if (b->start >= buffer_len(b) && b->room - buffer_len(b) >= room) {
+        memmove(b->at, b->at + b->start, buffer_len(b));
+    } else {
+        size_t size = 2 * buffer_len(b) + room;
+        if (size < LEAST_ROOM)
+            size = LEAST_ROOM;
+        uint8_t *more = malloc(size);
+        if (!more)
+            return NULL;
+        if (buffer_len(b) > 0)
+            memcpy(more, b->at + b->start, buffer_len(b));
+        free(b->at);
+        b->at = more;
+        b->room = size;
+    }
+    b->end -= b->start;
+    b->start = 0;
+    return b->at + b->end;
+}
+
+/* --- The loop --- */
+
+static void on_event(struct poller_watch *w, unsigned what)
+{
+    struct session *s = ao_of(w, struct session, stream.watch);
+
+    s->ready |= (uint8_t)what;
+    session_kick(s);
+}
+
+bool session_loop_init(struct session_loop *l, struct activator *activator, struct poller *poller,
+                       const struct scan_limits *limits, struct tls_context *tls)
+{
+    *l = (struct session_loop){.activator = activator,
+                               .watcher = {.poller = poller, .on_event = on_event},
+                               .limits = limits,
+                               .tls = tls,
+                               .scratch = malloc(HEADROOM + READ_SIZE),
+                               .scanner = malloc(sizeof *l->scanner)};
+    return l->scratch && l->scanner;
+}
+
+void session_loop_fini(struct session_loop *l)
+{
+    free(l->scratch);
+    free(l->scanner);
+    tls_context_unref(l->tls);
+    *l = (struct session_loop){0};
+}
+
+/* --- Its end --- */
+
+static void drop_input(struct session *s)
+{
+    buffer_free(&s->in);
+    free(s->scanner);
+    s->scanner = NULL;
+}
+
+static void close_stream(struct session *s)
+{
+    if (s->state != SESSION_IDLE)
+        s->stream.cls->close(&s->stream);
+    s->state = SESSION_IDLE;
+    s->ready = 0;
+    s->full = false;
+    drop_input(s);
+}
+
+static void forget_output(struct session *s)
+{
+    buffer_free(&s->out);
+    s->handed = 0;
+}
+
+void session_lose(struct session *s, const char *why)
+{
+    close_stream(s);
+    if (s->ending) {
+        forget_output(s);
+        return;
+    }
+    s->port->lost(s, why);
+    forget_output(s);
+}
+
+static void lose_by_stream(struct session *s, ssize_t result)
+{
+    char text[160] = "it closed the connection";
+
+    if (result == STREAM_ERROR)
+        s->stream.cls->explain(&s->stream, text, sizeof text);
+    session_lose(s, text);
+}
+
+/* Nothing is called. */
+static void close_now(struct session *s)
+{
+    close_stream(s);
+    forget_output(s);
+}
+
+/* --- Connecting --- */
+
+/* The next of the owner's addresses. */
+static int dial(struct session *s, char *why, size_t size)
+{
+    int fd = -1, on = 1;
+
+    snprintf(why, size, "it has no address");
+    while (fd < 0 && s->next_address < s->target->count) {
+        const struct sockaddr *at = (const struct sockaddr *)&s->target->at[s->next_address];
+        socklen_t len = s->target->len[s->next_address++];
+        fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && at->sa_family != AF_UNIX)
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (fd < 0 || connect(fd, at, len) == 0 || errno == EINPROGRESS || errno == EINTR)
+            continue;
+        char text[96];
+        snprintf(why, size, "%s", strerror_r(errno, text, sizeof text));
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool open_stream(struct session *s, int fd)
+{
+    if (!s->target->tls) {
+        stream_plain_open(&s->stream, fd, &s->loop->watcher);
+        return true;
+    }
+    return s->loop->tls && tls_connect(&s->stream, s->loop->tls, fd, &s->loop->watcher);
+}
+
+/* False: it was lost. */
+static bool open_socket(struct session *s)
+{
+    char why[128];
+    int fd = dial(s, why, sizeof why);
+
+    if (fd >= 0 && open_stream(s, fd))
+        return true;
+    if (fd >= 0)
+        close(fd);
+    session_lose(s, fd < 0         ? why
+                    : s->loop->tls ? "out of memory"
+                                   : "it speaks TLS, and this node has no cluster.cert");
+    return false;
+}
+
+static void begin(struct session *s)
+{
+    if (!(s->loop->open ? s->loop->open(s) : open_socket(s)))
+        return;
+    s->state = SESSION_CONNECTING;
+    s->until = activator_now(s->loop->activator) + CONNECT_TIME;
+    s->ready = 0;
+    if (!s->stream.cls->watch(&s->stream, STREAM_WRITE))
+        session_lose(s, "out of memory");
+}
+
+static void opened(struct session *s)
+{
+    char name[NET_NAME_MAX];
+
+    if (tls_peer_name(&s->stream, name, sizeof name) != TLS_NAME_FOUND)
+        name[0] = '\0';
+    s->state = SESSION_OPEN;
+    s->ready |= STREAM_READ | STREAM_WRITE;
+    s->handed = 0;
+    if (!s->port->opened(s, name))
+        session_lose(s, "it is another node than was expected");
+}
+
+static void shake(struct session *s)
+{
+    int result = s->stream.cls->handshake ? s->stream.cls->handshake(&s->stream) : 0;
+
+    s->ready = 0;
+    if (result == 0)
+        opened(s);
+    else if (result == STREAM_EOF || result == STREAM_ERROR)
+        lose_by_stream(s, result);
+    else if (!s->stream.cls->watch(&s->stream,
+                                   result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ))
+        session_lose(s, "out of memory");
+}
+
+static void connected(struct session *s)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    char text[96];
+
+    if (!(s->ready & STREAM_WRITE))
+        return;
+    if (s->stream.fd >= 0 && getsockopt(s->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (error == 0) {
+        s->state = SESSION_HANDSHAKE;
+        shake(s);
+        return;
+    }
+    bool more = s->next_address < s->target->count;
+    close_stream(s);
+    if (more)
+        begin(s);
+    else
+        session_lose(s, strerror_r(error, text, sizeof text));
+}
+
+/* --- Output --- */
+
+uint64_t session_committed(const struct session *s)
+{
+    return s->handed + buffer_len(&s->out);
+}
+
+size_t session_waits(const struct session *s)
+{
+    return buffer_len(&s->out);
+}
+
+struct span session_unsent(const struct session *s, uint64_t from)
+{
+    assert(from >= s->handed && from <= session_committed(s));
+    size_t skip = (size_t)(from - s->handed);
+    return span_of(s->out.at + s->out.start + skip, buffer_len(&s->out) - skip);
+}
+
+uint8_t *session_reserve(struct session *s, size_t room)
+{
+    return buffer_reserve(&s->out, room);
+}
+
+void session_commit(struct session *s, uint8_t *end)
+{
+    s->out.end = (size_t)(end - s->out.at);
+    session_kick(s);
+}
+
+/* False: it was lost. */
+static bool write_out(struct session *s)
+{
+    int budget = WRITES_A_STEP;
+
+    while (budget-- > 0 && (buffer_len(&s->out) > 0 || s->stream.backlog > 0)) {
+        size_t len = buffer_len(&s->out);
+        struct iovec part = {.iov_base = s->out.at + s->out.start,
+                             .iov_len = len < WRITE_MOST ? len : WRITE_MOST};
+        ssize_t n = s->stream.cls->writev(&s->stream, &part, len > 0);
+        if (n == STREAM_WANT_WRITE || n == STREAM_WANT_READ) {
+            s->ready &= (uint8_t)~STREAM_WRITE;
+            return true;
+        }
+        if (n < 0) {
+            lose_by_stream(s, n);
+            return false;
+        }
+        s->handed += (uint64_t)n;
+        buffer_consume(&s->out, (size_t)n);
+        s->port->wrote(s);
+    }
+    return true;
+}
+
+/* --- Input --- */
+
+static void give(struct session *s, struct span message, uint8_t **kept)
+{
+    struct envelope e;
+    const char *why;
+
+    if (envelope_read(message, &e, &why) == ENVELOPE_OK)
+        s->port->message(s, message, &e, kept);
+    else
+        session_lose(s, why);
+}
+
+/* What is left of the read buffer, with the scanner's place in it.  False without memory. */
+static bool keep(struct session *s, struct span rest)
+{
+    s->scanner = malloc(sizeof *s->scanner);
+    uint8_t *at = s->scanner ? buffer_reserve(&s->in, rest.len) : NULL;
+
+    if (!at)
+        return false;
+    memcpy(at, rest.at, rest.len);
+    s->in.end += rest.len;
+    *s->scanner = *s->loop->scanner;
+    return true;
+}
+
+/* Whole messages of the scratch buffer; the scanner is at `bytes`. */
+static void take(struct session *s, struct span bytes)
+{
+    struct scanner *scanner = s->loop->scanner;
+
+    while (bytes.len > 0 && s->state == SESSION_OPEN) {
+        enum scan_verdict verdict = scanner_run(scanner, s->loop->limits, bytes);
+        if (verdict == SCAN_MORE) {
+            if (!keep(s, bytes))
+                session_lose(s, "out of memory");
+            return;
+        }
+        if (verdict != SCAN_WHOLE) {
+            session_lose(s, scan_verdict_text(verdict));
+            return;
+        }
+        struct span message = span_of(bytes.at, scanner->done);
+        bytes = span_behind(bytes, scanner->done);
+        scanner_init(scanner);
+        uint8_t *none = NULL;
+        give(s, message, &none);
+    }
+}
+
+/* A long message: its rest goes to its place. */
+static ssize_t read_longer(struct session *s)
+{
+    size_t missing = s->scanner->need - buffer_len(&s->in);
+    size_t size = missing < READ_SIZE ? missing : READ_SIZE;
+    uint8_t *at = buffer_reserve(&s->in, size);
+
+    if (!at)
+        return STREAM_ERROR;
+    ssize_t n = s->stream.cls->read(&s->stream, at, size);
+    if (n <= 0)
+        return n;
+    s->in.end += (size_t)n;
+    struct span bytes = span_of(s->in.at + s->in.start, buffer_len(&s->in));
+    enum scan_verdict verdict = scanner_run(s->scanner, s->loop->limits, bytes);
+    if (verdict == SCAN_MORE)
+        return n;
+    if (verdict != SCAN_WHOLE) {
+        session_lose(s, scan_verdict_text(verdict));
+        return n;
+    }
+    assert(s->scanner->done == bytes.len); /* no more was read than it needs */
+    struct session_buffer whole = s->in;
+    s->in = (struct session_buffer){0};
+    drop_input(s);
+    give(s, bytes, &whole.at);
+    free(whole.at);
+    return n;
+}
+
+static ssize_t read_some(struct session *s)
+{
+    struct session_loop *l = s->loop;
+    size_t before = buffer_len(&s->in);
+
+    if (before > HEADROOM)
+        return read_longer(s);
+    ssize_t n = s->stream.cls->read(&s->stream, l->scratch + HEADROOM, READ_SIZE);
+    if (n <= 0)
+        return n;
+    uint8_t *at = l->scratch + HEADROOM - before;
+    if (before > 0) {
+        memcpy(at, s->in.at + s->in.start, before);
+        *l->scanner = *s->scanner;
+        drop_input(s);
+    } else {
+        scanner_init(l->scanner);
+    }
+    take(s, span_of(at, before + (size_t)n));
+    return n;
+}
+
+static void read_in(struct session *s)
+{
+    int budget = READS_A_STEP;
+
+    s->full = false;
+    while (s->state == SESSION_OPEN && s->ready & STREAM_READ && budget-- > 0) {
+        s->full = !s->port->may_read(s);
+        if (s->full)
+            return;
+        ssize_t n = read_some(s);
+        if (n > 0 || s->state != SESSION_OPEN)
+            continue;
+        if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
+            s->ready &= (uint8_t)~STREAM_READ;
+        else
+            lose_by_stream(s, n);
+    }
+}
+
+/* Our side is shut: what comes is thrown away, until the peer's end. */
+static void discard(struct session *s)
+{
+    ssize_t n = s->stream.cls->read(&s->stream, s->loop->scratch, READ_SIZE);
+
+    if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
+        s->ready &= (uint8_t)~STREAM_READ;
+    else if (n < 0)
+        session_lose(s, "");
+}
+
+static void finish(struct session *s)
+{
+    if (s->state == SESSION_OPEN && buffer_len(&s->out) + s->stream.backlog == 0) {
+        s->stream.cls->shut(&s->stream);
+        s->state = SESSION_FINISHING;
+    }
+    if (s->ready & STREAM_READ)
+        discard(s);
+}
+
+/* --- The step --- */
+
+static enum ao_verdict rest(struct session *s)
+{
+    bool writes = buffer_len(&s->out) + s->stream.backlog > 0;
+    bool timed = s->state != SESSION_OPEN || s->ending;
+
+    if (s->state >= SESSION_OPEN) {
+        if ((writes && s->ready & STREAM_WRITE) || (!s->full && s->ready & STREAM_READ))
+            return AO_AGAIN;
+        unsigned what = (s->full ? 0u : STREAM_READ) | (writes ? STREAM_WRITE : 0u);
+        if (!s->stream.cls->watch(&s->stream, what)) {
+            session_lose(s, "out of memory");
+            return AO_AGAIN;
+        }
+    }
+    if (!timed && !s->full)
+        return AO_DONE;
+    ao_time look = activator_now(s->loop->activator) + LOOK_AGAIN;
+    ao_sleep_until(&s->ao, !timed || (s->full && look < s->until) ? look : s->until);
+    return AO_PARK;
+}
+
+static void timed_out(struct session *s)
+{
+    bool waits = s->state == SESSION_CONNECTING || s->state == SESSION_HANDSHAKE || s->ending;
+
+    if (waits && s->state != SESSION_IDLE && activator_now(s->loop->activator) >= s->until)
+        session_lose(s, "it does not answer");
+}
+
+static enum ao_verdict session_step(struct ao *self)
+{
+    struct session *s = ao_of(self, struct session, ao);
+
+    timed_out(s);
+    if (s->state == SESSION_IDLE && s->target && !s->ending) {
+        s->next_address = 0;
+        begin(s);
+        if (s->state == SESSION_IDLE)
+            s->target = NULL;
+    } else if (s->state == SESSION_CONNECTING) {
+        connected(s);
+    } else if (s->state == SESSION_HANDSHAKE && s->ready) {
+        shake(s);
+    }
+    if (s->state >= SESSION_OPEN && s->ready & STREAM_WRITE)
+        write_out(s);
+    if (s->state >= SESSION_OPEN && s->ending)
+        finish(s);
+    else if (s->state == SESSION_OPEN)
+        read_in(s);
+    if (s->state == SESSION_OPEN && s->ready & STREAM_WRITE && session_waits(s) > 0)
+        write_out(s);
+    if (s->state != SESSION_IDLE)
+        return rest(s);
+    s->target = NULL;
+    if (s->ending)
+        ao_retire(&s->ao);
+    return AO_DONE;
+}
+
+static void session_retired(struct ao *self)
+{
+    struct session *s = ao_of(self, struct session, ao);
+
+    ao_fini(&s->ao);
+    s->port->ended(s);
+}
+
+static const struct ao_class session_class = {
+    .name = "session", .step = session_step, .retired = session_retired};
+
+void session_init(struct session *s, struct session_loop *l, const struct session_port *port)
+{
+    *s = (struct session){.loop = l, .port = port};
+    ao_init(&s->ao, &session_class, l->activator);
+}
+
+void session_kick(struct session *s)
+{
+    if (ao_state(&s->ao) == AO_STATE_SLEEPING)
+        ao_wake(&s->ao);
+    else
+        ao_activate(&s->ao);
+}
+
+void session_connect(struct session *s, const struct session_target *target)
+{
+    assert(s->state == SESSION_IDLE && !s->ending);
+    s->target = target;
+    session_kick(s);
+}
+
+void session_end(struct session *s)
+{
+    s->ending = true;
+    s->until = activator_now(s->loop->activator) + FINISH_TIME;
+    if (s->state != SESSION_OPEN)
+        close_now(s);
+    session_kick(s);
+}
+
+void session_fini(struct session *s)
+{
+    close_now(s);
+    if (ao_state(&s->ao) != AO_STATE_INACTIVE)
+        ao_deactivate(&s->ao);
+    ao_fini(&s->ao);
+}

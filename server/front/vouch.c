@@ -1,0 +1,530 @@
+#include "server/front/vouch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/net/auth/token.h"
+#include "server/net/net.h"
+#include "server/net/serving.h"
+
+enum {
+    GRANTS_MAX = 256, /* of one principal */
+    TEXT_MAX = 16384, /* bytes of a list of patterns */
+    GRANT_PARTS = 4
+};
+
+/* --- Lists of patterns --- */
+
+/* The patterns of `list` that `other` covers. */
+static void add_common(char *out, const char *list, const char *other)
+{
+    while (*list != '\0') {
+        struct span pattern = span_of(list, strcspn(list, ","));
+        size_t len = strlen(out);
+        list += pattern.len + (list[pattern.len] == ',');
+        if (!patterns_fit(other, pattern))
+            continue;
+        if (len > 0)
+            out[len++] = ',';
+        memcpy(out + len, pattern.at, pattern.len);
+        out[len + pattern.len] = '\0';
+    }
+}
+
+/* What both fit: of two patterns either one fits all that the other does, or no name fits both.
+ * malloc'ed; NULL without memory. */
+static char *patterns_common(const char *one, const char *other)
+{
+    char *out = malloc(strlen(one) + strlen(other) + 3);
+
+    if (!out)
+        return NULL;
+    out[0] = '\0';
+    add_common(out, one, other);
+    add_common(out, other, one);
+    return out;
+}
+
+/* --- The front's side --- */
+
+static bool pack_methods(struct pack *p, const char *methods, const char *allow)
+{
+    char *common = allow ? patterns_common(methods, allow) : NULL;
+
+    if (allow && !common)
+        return false;
+    pack_str(p, allow ? common : methods);
+    free(common);
+    return true;
+}
+
+static void pack_rights(struct pack *p, const struct connection *c)
+{
+    const struct rights *rights = principal_rights(conn_principal(c));
+    struct rights_grant g;
+    uint32_t count = 0;
+
+    while (rights_grant(rights, count, &g))
+        count++;
+    pack_str(p, "rights");
+    pack_array(p, count);
+    for (uint32_t i = 0; i < count; i++) {
+        rights_grant(rights, i, &g);
+        pack_array(p, GRANT_PARTS);
+        p->failed |= !pack_methods(p, g.methods, conn_allow(c));
+        pack_str(p, g.tenants);
+        pack_str(p, g.queues);
+        pack_str(p, g.keys);
+    }
+}
+
+static void pack_hello(struct pack *p, const struct conn_mode *mode)
+{
+    pack_str(p, "hello");
+    pack_array(p, 3);
+    pack_uint(p, mode->error_shape);
+    pack_bool(p, mode->raw);
+    pack_bool(p, mode->push);
+}
+
+void vouch_pack(struct pack *p, const struct connection *c, const struct cluster_view *view)
+{
+    const struct principal *who = conn_principal(c);
+    bool token = principal_how(who) == PRINCIPAL_TOKEN;
+
+    pack_array(p, 1);
+    pack_map(p, 10);
+    pack_key_str(p, "cluster", view->cluster);
+    pack_key_uint(p, "version", VOUCH_VERSION);
+    pack_key_str(p, "node", view->node);
+    pack_key_str(p, "principal", principal_name(who));
+    pack_key_span(p, "token", token ? span_of(principal_token(who), SHA256_SIZE) : span_text(""));
+    pack_key_str(p, "tenant", principal_tenant(who));
+    pack_key_bool(p, "free", rights_unconfigured(principal_rights(who)) && conn_allow(c) == NULL);
+    pack_rights(p, c);
+    pack_key_str(p, "peer", conn_peer(c));
+    pack_hello(p, conn_mode((struct connection *)(uintptr_t)c));
+}
+
+/* --- The owner's side: what a front claims --- */
+
+struct node_claim {
+    struct conn_vouched vouched; /* first */
+    enum principal_mechanism how;
+    bool free, has_token;
+    uint8_t token[SHA256_SIZE];
+    char *node, *peer, *name, *tenant; /* malloc'ed; the name without its mechanism */
+    struct role_table *grants;         /* a reference: as roles of everybody */
+};
+
+static void claim_release(struct conn_vouched *v)
+{
+    struct node_claim *k = (struct node_claim *)v;
+
+    free(k->node);
+    free(k->peer);
+    free(k->name);
+    free(k->tenant);
+    role_table_unref(k->grants);
+    free(k);
+}
+
+struct request {
+    struct span cluster, node, principal, token, tenant, peer, rights, hello;
+    uint64_t version;
+    bool free;
+};
+
+static bool read_flag(struct reader *r, void *out)
+{
+    return read_bool(r, out);
+}
+
+static bool read_version(struct reader *r, void *out)
+{
+    return read_uint(r, out);
+}
+
+static bool read_name(struct reader *r, void *out)
+{
+    return read_text(r, out);
+}
+
+static bool read_value(struct reader *r, void *out)
+{
+    return read_any(r, out);
+}
+
+static bool read_request(struct rpc_request *rq, struct request *q)
+{
+    const struct option options[] = {
+        {"cluster", read_name, &q->cluster, "a name"},
+        {"version", read_version, &q->version, "a number"},
+        {"node", read_name, &q->node, "a name"},
+        {"principal", read_name, &q->principal, "a name with its mechanism"},
+        {"token", read_name, &q->token, "a hash"},
+        {"tenant", read_name, &q->tenant, "a name"},
+        {"free", read_flag, &q->free, "true or false"},
+        {"rights", read_value, &q->rights, "grants"},
+        {"peer", read_name, &q->peer, "an address"},
+        {"hello", read_value, &q->hello, "[errors, raw, push]"},
+    };
+    struct reader r;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 1) {
+        rpc_refuse_params(rq, "");
+        return false;
+    }
+    return rpc_read_options(rq, &r, options, sizeof options / sizeof options[0]);
+}
+
+static char *text_of(struct span s)
+{
+    char *text = malloc(s.len + 1);
+
+    if (!text)
+        return NULL;
+    if (s.len > 0)
+        memcpy(text, s.at, s.len);
+    text[s.len] = '\0';
+    return text;
+}
+
+/* A list of patterns, or nil. */
+static bool read_list(struct reader *r, const char **out)
+{
+    struct span s;
+
+    *out = NULL;
+    if (read_nil(r))
+        return true;
+    if (!read_text(r, &s) || s.len > TEXT_MAX)
+        return false;
+    *out = text_of(s);
+    return *out != NULL;
+}
+
+static void free_roles(struct role *roles, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)roles[i].methods);
+        free((char *)(uintptr_t)roles[i].tenants);
+        free((char *)(uintptr_t)roles[i].queues);
+        free((char *)(uintptr_t)roles[i].keys);
+    }
+    free(roles);
+}
+
+static bool read_grant(struct reader *r, struct role *role)
+{
+    uint32_t parts;
+
+    *role = (struct role){.name = "", .members = "*"};
+    return read_array(r, &parts) && parts == GRANT_PARTS && read_list(r, &role->methods) &&
+           role->methods && read_list(r, &role->tenants) && read_list(r, &role->queues) &&
+           read_list(r, &role->keys);
+}
+
+static struct role_table *read_grants(struct span raw)
+{
+    struct reader r = reader_of(raw);
+    uint32_t count, done = 0;
+
+    if (!read_array(&r, &count) || count > GRANTS_MAX)
+        return NULL;
+    struct role *roles = calloc(count + 1, sizeof *roles);
+    if (!roles)
+        return NULL;
+    bool good = true;
+    while (good && done < count)
+        good = read_grant(&r, &roles[done++]);
+    struct role_table *table = good ? role_table_new(roles, count) : NULL;
+    free_roles(roles, done);
+    return table;
+}
+
+/* Its mechanism, and the name behind that. */
+static bool split_principal(const char *full, enum principal_mechanism *how, const char **name)
+{
+    static const enum principal_mechanism all[] = {PRINCIPAL_TOKEN, PRINCIPAL_CERT, PRINCIPAL_UNIX,
+                                                   PRINCIPAL_ADDRESS};
+    char prefix[32];
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        principal_full_name(all[i], "", prefix, sizeof prefix);
+        size_t len = strlen(prefix);
+        if (strncmp(full, prefix, len) != 0)
+            continue;
+        *how = all[i];
+        *name = full + len;
+        return true;
+    }
+    return false;
+}
+
+/* NULL: it is malformed, or there is no memory. */
+static struct node_claim *claim_new(const struct request *q)
+{
+    struct node_claim *k = calloc(1, sizeof *k);
+    char *full = text_of(q->principal);
+    const char *name = NULL;
+
+    if (!k || !full) {
+        free(k);
+        free(full);
+        return NULL;
+    }
+    k->vouched.release = claim_release;
+    k->free = q->free;
+    k->has_token = q->token.len == SHA256_SIZE;
+    if (k->has_token)
+        memcpy(k->token, q->token.at, SHA256_SIZE);
+    bool good = split_principal(full, &k->how, &name);
+    k->name = good ? text_of(span_text(name)) : NULL;
+    k->node = text_of(q->node);
+    k->peer = text_of(q->peer);
+    k->tenant = text_of(q->tenant);
+    k->grants = read_grants(q->rights);
+    k->vouched.via = k->node;
+    k->vouched.peer = k->peer;
+    free(full);
+    if (k->name && k->node && k->peer && k->tenant && k->grants)
+        return k;
+    claim_release(&k->vouched);
+    return NULL;
+}
+
+/* --- What it may: the stricter of what the front claims and of what this node grants --- */
+
+/* By this node's own configuration; a reference.  NULL: *why. */
+static const struct principal *own_principal(const struct connection *c, const struct node_claim *k,
+                                             const char **why)
+{
+    const struct token_table *tokens = conn_tokens(c);
+
+    *why = "this node has no such token: tokens_file differs between the nodes";
+    if (k->how == PRINCIPAL_TOKEN) {
+        const struct principal *p =
+            tokens && k->has_token ? token_table_find_hash(tokens, k->token) : NULL;
+        if (p && strcmp(principal_plain_name(p), k->name) != 0)
+            p = NULL;
+        return p ? principal_ref(p) : NULL;
+    }
+    *why = "out of memory";
+    const struct principal_options options = {.how = k->how,
+                                              .name = k->name,
+                                              .tenant = k->tenant,
+                                              .methods = "*",
+                                              .offers = true,
+                                              .everything =
+                                                  !tokens && role_table_count(conn_roles(c)) == 0,
+                                              .roles = conn_roles(c)};
+    return principal_new(&options);
+}
+
+static const char *common_or_all(const char *one, const char *other, bool *good)
+{
+    char *common = one && other     ? patterns_common(one, other)
+                   : (one || other) ? text_of(span_text(one ? one : other))
+                                    : NULL;
+
+    *good = *good && (common || (!one && !other));
+    return common;
+}
+
+/* One grant of each side; false: they have nothing in common, or, with *good false, no memory. */
+static bool common_grant(const struct rights_grant *a, const struct rights_grant *b,
+                         struct role *out, bool *good)
+{
+    *out = (struct role){.name = "", .members = "*"};
+    out->methods = patterns_common(a->methods, b->methods);
+    *good = *good && out->methods;
+    if (!*good || out->methods[0] == '\0') {
+        free((char *)(uintptr_t)out->methods);
+        return false;
+    }
+    if (a->tenants && b->tenants)
+        out->tenants = patterns_common(a->tenants, b->tenants);
+    out->queues = common_or_all(a->queues, b->queues, good);
+    out->keys = common_or_all(a->keys, b->keys, good);
+    return true;
+}
+
+static struct role_table *common_grants(const struct rights *one, const struct rights *other)
+{
+    uint32_t most = 0, more = 0, count = 0;
+    struct rights_grant a, b;
+    bool good = true;
+
+    while (rights_grant(one, most, &a))
+        most++;
+    while (rights_grant(other, more, &b))
+        more++;
+    struct role *roles = calloc((size_t)most * more + 1, sizeof *roles);
+    for (uint32_t i = 0; roles && good && rights_grant(one, i, &a); i++)
+        for (uint32_t k = 0; good && rights_grant(other, k, &b); k++)
+            count += common_grant(&a, &b, &roles[count], &good);
+    struct role_table *table = roles && good ? role_table_new(roles, count) : NULL;
+    if (roles)
+        free_roles(roles, count);
+    return table;
+}
+
+/* As the front says. */
+static const struct principal *claimed_principal(const struct node_claim *k)
+{
+    const struct principal_options options = {.how = k->how,
+                                              .name = k->name,
+                                              .tenant = k->tenant,
+                                              .everything = k->free,
+                                              .roles = k->grants,
+                                              .token = k->token};
+    return principal_new(&options);
+}
+
+static const struct principal *stricter(const struct node_claim *k, const struct principal *own,
+                                        const struct principal *claimed)
+{
+    const struct rights *mine = principal_rights(own), *its = principal_rights(claimed);
+    struct role_table *common = common_grants(mine, its);
+
+    if (!common)
+        return NULL;
+    const struct principal_options options = {.how = k->how,
+                                              .name = k->name,
+                                              .tenant = k->tenant,
+                                              .everything = rights_unconfigured(mine) &&
+                                                            rights_unconfigured(its),
+                                              .roles = common,
+                                              .token = k->token,
+                                              .expires = principal_expires(own)};
+    const struct principal *p = principal_new(&options);
+    role_table_unref(common);
+    return p;
+}
+
+/* A reference; NULL: *why. */
+static const struct principal *weigh(const struct connection *c, const struct node_claim *k,
+                                     const char **why)
+{
+    const struct principal *own = own_principal(c, k, why);
+    const struct principal *claimed = own ? claimed_principal(k) : NULL, *p = NULL;
+
+    if (claimed && strcmp(principal_tenant(own), k->tenant) != 0) {
+        *why = "this node gives it another tenant: roles differ between the nodes";
+    } else if (claimed) {
+        *why = "out of memory";
+        p = stricter(k, own, claimed);
+    }
+    principal_unref(own);
+    principal_unref(claimed);
+    return p;
+}
+
+const struct principal *vouch_again(struct connection *c)
+{
+    struct conn_vouched *v = conn_vouched(c);
+    const char *why;
+
+    return v ? weigh(c, (const struct node_claim *)v, &why) : NULL;
+}
+
+/* --- The request --- */
+
+static bool is_refused(struct rpc_request *rq, const struct request *q,
+                       const struct cluster_view *view, const char *certificate)
+{
+    if (!span_is(q->cluster, view->cluster))
+        rpc_refuse(rq, ERGON_E_DENIED, "this node belongs to the cluster %s, not to %.*s",
+                   view->cluster, (int)q->cluster.len, (const char *)q->cluster.at);
+    else if (q->version != VOUCH_VERSION)
+        rpc_refuse(rq, ERGON_E_DENIED,
+                   "this node speaks version %d of the cluster's protocol, not %lu", VOUCH_VERSION,
+                   (unsigned long)q->version);
+    else if (certificate[0] && !span_is(q->node, certificate))
+        rpc_refuse(rq, ERGON_E_DENIED, "the certificate is of %s, not of node %.*s", certificate,
+                   (int)q->node.len, (const char *)q->node.at);
+    else if (view->role != CLUSTER_OWNER)
+        rpc_refuse(rq, ERGON_E_BUSY, "node %s does not own the tasks", view->node);
+    else
+        return false;
+    return true;
+}
+
+static void take_hello(struct connection *c, struct span hello)
+{
+    struct conn_mode *mode = conn_mode(c);
+    struct reader r = reader_of(hello);
+    uint64_t shape;
+    uint32_t count;
+
+    mode->fin_ends = true; /* a front that shuts its side has no client any more */
+    if (read_array(&r, &count) && count == 3 && read_uint(&r, &shape) && shape <= ERROR_SHAPE_MAP) {
+        mode->error_shape = (uint8_t)shape;
+        read_bool(&r, &mode->raw);
+        read_bool(&r, &mode->push);
+    }
+}
+
+static void log_refused(const struct rpc_request *rq, const struct request *q)
+{
+    char node[64];
+
+    snprintf(node, sizeof node, "%.*s", (int)(q->node.len < 60 ? q->node.len : 60),
+             q->node.len > 0 ? (const char *)q->node.at : "");
+    log_warn("session of a node refused", LOG_PEER("peer", conn_peer(rq->conn)),
+             LOG_STR("node", node), LOG_STR("error", rq->loop->outcome));
+}
+
+static void begin(struct rpc_request *rq, const struct request *q)
+{
+    struct connection *c = rq->conn;
+    const char *why = "the claim is malformed";
+    struct node_claim *k = claim_new(q);
+    const struct principal *was = conn_principal(c), *p = k ? weigh(c, k, &why) : NULL;
+
+    if (p && conn_serves(c) && was && strcmp(principal_name(was), principal_name(p)) != 0) {
+        why = "workers are registered on this connection for another principal";
+        principal_unref(p);
+        p = NULL;
+    }
+    if (p && !conn_vouch(c, &k->vouched)) {
+        why = "out of memory";
+        principal_unref(p);
+        p = NULL;
+    }
+    if (!p) {
+        rpc_refuse(rq, ERGON_E_DENIED, "%s", why);
+        log_refused(rq, q);
+        if (k)
+            claim_release(&k->vouched);
+        return;
+    }
+    take_hello(c, q->hello);
+    conn_set_principal(c, p);
+    principal_unref(p);
+    rpc_answer(rq, span_text("\xc3"));
+}
+
+void vouch_serve(struct rpc_request *rq, const struct cluster_view *view)
+{
+    struct request q = {0};
+    char certificate[NET_NAME_MAX];
+
+    if (!conn_is_of_node(rq->conn, certificate, sizeof certificate)) {
+        rpc_refuse(rq, ERGON_E_DENIED, "cluster.session is for nodes, at cluster.listen only");
+        log_warn("session of a node refused", LOG_PEER("peer", conn_peer(rq->conn)),
+                 LOG_STR("reason", "it came by a listener of clients"));
+        return;
+    }
+    if (!read_request(rq, &q))
+        return;
+    if (is_refused(rq, &q, view, certificate))
+        log_refused(rq, &q);
+    else
+        begin(rq, &q);
+}

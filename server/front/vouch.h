@@ -1,0 +1,29 @@
+/* cluster.session: a front says for which client a connection speaks, and the owner believes it.
+ *
+ * A node's certificate is enough to speak for anybody.  So the method is served on listeners of
+ * nodes only, whose authority signs nodes and nobody else.  The owner checks the client's rights by
+ * its own tokens and roles as well, and the stricter of the two hold: this keeps a stale
+ * configuration from granting more, not a hostile node.
+ *
+ *   cluster.session [{cluster, version, node, principal, token, tenant, free, rights, peer, hello}]
+ *
+ * Thread: the loop's. */
+#ifndef ERGON_FRONT_VOUCH_H
+#define ERGON_FRONT_VOUCH_H
+
+#include "server/cluster/view.h"
+#include "server/rpc/method.h"
+
+/* Of the wire between nodes: another version is refused. */
+enum { VOUCH_VERSION = 1 };
+
+/* The parameters for this client.  `view`: of the front. */
+void vouch_pack(struct pack *p, const struct connection *c, const struct cluster_view *view);
+
+/* Serves the request.  `view`: of this node, which has to own the tasks. */
+void vouch_serve(struct rpc_request *rq, const struct cluster_view *view);
+
+/* conn_port.vouched: after tokens or roles were read again. */
+const struct principal *vouch_again(struct connection *c);
+
+#endif

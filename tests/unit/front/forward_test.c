@@ -1,0 +1,412 @@
+/* A front: what goes to the owner and comes back, and what becomes of it when the owner is lost.
+ * The owner is played: a scripted stream. */
+#include "server/front/forward.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/encoder.h"
+#include "server/net/serving.h"
+#include "tests/support/notation.h"
+#include "tests/support/rpc_stage.h"
+
+#define IDENTITY 100000 /* id of the first cluster.session */
+
+static struct script owner;
+static struct owner_finder *finder;
+static struct forward *front;
+static struct cluster_view view;
+static bool unreachable;
+static int connects;
+
+static enum cluster_role role_now(const struct cluster *c)
+{
+    return view.role;
+}
+
+static void view_now(const struct cluster *c, struct cluster_view *out)
+{
+    *out = view;
+}
+
+static bool open_owner(struct session *s)
+{
+    connects++;
+    if (unreachable) {
+        session_lose(s, "Connection refused");
+        return false;
+    }
+    if (owner.in)
+        script_fini(&owner);
+    script_init(&owner, &net.v, net.activator);
+    script_open(&owner, &s->stream, s->loop->watcher.on_event);
+    return true;
+}
+
+/* The view changes, and the loop hears of it with the next run. */
+static void owns(enum cluster_role role, const char *node, uint64_t epoch)
+{
+    view = (struct cluster_view){
+        .role = role, .cluster = "c", .node = "b", .address = "unix:///owner", .epoch = epoch};
+    snprintf(view.owner, sizeof view.owner, "%s", node);
+    owner_finder_look(finder);
+}
+
+static int front_open(void **state)
+{
+    char error[200];
+
+    stage_open(state);
+    const struct cluster_roles roles = {.role = role_now, .view = view_now};
+    finder = owner_finder_new(&roles, 1);
+    const struct forward_options options = {.roles = roles,
+                                            .finder = finder,
+                                            .rpc = &stage.rpc,
+                                            .limits = &net.limits,
+                                            .patience = AO_S(10),
+                                            .open = open_owner,
+                                            .first_identity = IDENTITY};
+    front = forward_new(&options, error, sizeof error);
+    assert_non_null(front);
+    unreachable = false;
+    connects = 0;
+    owns(CLUSTER_FRONT, "a", 1);
+    stage_run();
+    return 0;
+}
+
+static int front_close(void **state)
+{
+    jobs_stop(stage.jobs);
+    net_stop();
+    forward_free(front);
+    owner_finder_free(finder);
+    stage.rpc.remote = NULL;
+    if (owner.in)
+        script_fini(&owner);
+    owner = (struct script){0};
+    return stage_close(state);
+}
+
+#define FRONT_TEST(name) TEST_WITH(front_open, front_close, name)
+
+/* A response of the owner; `error` and `result` in the notation of notation.h. */
+static void owner_answers(uint64_t id, const char *error, const char *result)
+{
+    uint8_t message[4096];
+    uint8_t *p = enc_uint(enc_uint(enc_array(message, 4), 1), id);
+
+    p += notation_pack(error, p, 1024);
+    p += notation_pack(result, p, 1024);
+    script_send(&owner, span_of(message, (size_t)(p - message)));
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+}
+
+static const char *owner_was_asked(void)
+{
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    return stage_said_to(&owner);
+}
+
+static void expect_asked(const char *expected)
+{
+    assert_string_equal(owner_was_asked(), expected);
+}
+
+static void expect_said(const char *expected)
+{
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    assert_string_equal(stage_said_to(&peer), expected);
+}
+
+#define GREETING(id, hello)                                                                        \
+    "asks " id ": 'cluster.session' [{'cluster': 'c', 'version': 1, 'node': 'b', "                 \
+    "'principal': 'address:192.0.2.1', 'token': '', 'tenant': 'anybody', 'free': true, "           \
+    "'rights': [['*,task.any,worker.any,worker.offer.*', nil, nil, nil]], "                        \
+    "'peer': '192.0.2.1:4711', 'hello': " hello "}]\n"
+#define PLAIN "[0, false, false]"
+
+/* With the request of the id 1 on its way. */
+static void open_session(const char *method, const char *params)
+{
+    stage_ask(&peer, 1, method, params);
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "nil", "true");
+}
+
+static void lose_owner(void)
+{
+    script_send_eof(&owner);
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+}
+
+FRONT_TEST(a_node_runs_the_handlers_that_it_has)
+{
+    assert_string_equal(stage_answer("echo", "['x']"), "1: ['x']\n");
+    assert_string_equal(stage_answer("server.ping", "[]"), "1: 'pong'\n");
+    assert_int_equal(connects, 0);
+}
+
+FRONT_TEST(what_the_owner_has_goes_there_and_comes_back_unchanged)
+{
+    open_session("task.get", "['t1', {'result': true}]");
+    expect_asked("asks 1: 'task.get' ['t1', {'result': true}]\n");
+    owner_answers(1, "nil", "{'state': 'done'}");
+    expect_said("1: {'state': 'done'}\n");
+    stage_ask(&peer, 2, "task.forget", "['t1']");
+    stage_ask(&peer, 3, "not.known.here", "[5]");
+    stage_notify(&peer, "event.set", "['e']");
+    expect_asked("asks 2: 'task.forget' ['t1']\nasks 3: 'not.known.here' [5]\n"
+                 "tells: 'event.set' ['e']\n");
+    owner_answers(3, "'NO_METHOD: x'", "nil");
+    owner_answers(2, "nil", "1");
+    expect_said("3 failed: 'NO_METHOD: x'\n2: 1\n");
+    assert_int_equal(connects, 1);
+}
+
+FRONT_TEST(pushes_and_requests_of_the_owner_reach_the_client)
+{
+    static const uint8_t push[] = {0x93, 2, 0xa1, 'e', 0x90}, ask[] = {0x94, 0, 7, 0xa1, 'w', 0x90},
+                         response[] = {0x94, 1, 7, 0xc0, 5};
+
+    open_session("worker.register", "[['w']]");
+    owner_was_asked();
+    owner_answers(1, "nil", "{'worker': 'w1'}");
+    expect_said("1: {'worker': 'w1'}\n");
+    assert_true(conn_serves(stage.conn));
+    script_send(&owner, span_of(push, sizeof push));
+    script_send(&owner, span_of(ask, sizeof ask));
+    expect_said("tells: 'e' []\nasks 7: 'w' []\n");
+    script_send(&peer, span_of(response, sizeof response));
+    expect_asked("7: 5\n");
+}
+
+FRONT_TEST(a_cancel_goes_where_the_request_is)
+{
+    open_session("task.wait", "['t1']");
+    owner_was_asked();
+    stage_ask(&peer, 2, "server.cancel", "[1]");
+    expect_asked("asks 2: 'server.cancel' [1]\n");
+    stage_ask(&peer, 3, "server.cancel", "[77]");
+    expect_said("3: false\n");
+}
+
+FRONT_TEST(a_request_that_waits_for_an_owner_is_cancelled_here)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    stage_ask(&peer, 1, "task.wait", "['t1']");
+    expect_said("");
+    stage_ask(&peer, 2, "server.cancel", "[1]");
+    expect_said("1 failed: 'CANCELLED: the call was cancelled'\n2: true\n");
+}
+
+FRONT_TEST(the_owner_learns_of_a_new_hello_before_the_next_request)
+{
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    stage_ask(&peer, 2, "server.hello", "[{'errors': 'pair', 'push': true}]");
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    stage_said_to(&peer);
+    stage_ask(&peer, 3, "task.get", "['t2']");
+    expect_asked(GREETING("100001", "[1, false, true]") "asks 3: 'task.get' ['t2']\n");
+    owner_answers(IDENTITY + 1, "nil", "true");
+    owner_answers(3, "nil", "5");
+    expect_said("3: 5\n");
+}
+
+FRONT_TEST(a_lost_owner_makes_what_was_sent_once_unsure_and_the_rest_goes_to_the_next)
+{
+    open_session("task.get", "['t1']");
+    stage_ask(&peer, 2, "task.submit", "['m', [], {'key': 'k'}]");
+    stage_ask(&peer, 3, "task.submit", "['m', [], {'priority': 1}]");
+    stage_ask(&peer, 4, "task.wait", "['t1']");
+    stage_ask(&peer, 5, "not.known.here", "[]");
+    owner_was_asked();
+    lose_owner();
+    expect_said("3 failed: 'UNSURE: the node that owned the tasks was lost (it closed the "
+                "connection): this may have been done'\n"
+                "5 failed: 'UNSURE: the node that owned the tasks was lost (it closed the "
+                "connection): this may have been done'\n");
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    expect_asked(GREETING("100001", PLAIN));
+    owner_answers(IDENTITY + 1, "nil", "true");
+    expect_asked("asks 1: 'task.get' ['t1']\nasks 2: 'task.submit' ['m', [], {'key': 'k'}]\n"
+                 "asks 4: 'task.wait' ['t1']\n");
+    owner_answers(2, "nil", "'t9'");
+    expect_said("2: 't9'\n");
+    assert_int_equal(forward_stats(front)->unsure, 2);
+    assert_int_equal(forward_stats(front)->resent, 3);
+}
+
+/* The owner has no byte of it, so it cannot have been done. */
+FRONT_TEST(what_was_not_written_to_a_lost_owner_is_not_unsure)
+{
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    owner.window = 0;
+    stage_ask(&peer, 2, "task.forget", "['t1']");
+    expect_said("");
+    lose_owner();
+    expect_said("");
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    owner_was_asked();
+    owner_answers(IDENTITY + 1, "nil", "true");
+    expect_asked("asks 1: 'task.get' ['t1']\nasks 2: 'task.forget' ['t1']\n");
+}
+
+FRONT_TEST(a_connection_with_something_at_a_lost_owner_is_closed)
+{
+    open_session("sem.acquire", "['s']");
+    owner_was_asked();
+    owner_answers(1, "nil", "{'hold': 'h'}");
+    stage_said_to(&peer);
+    lose_owner();
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    assert_true(peer.shut);
+}
+
+FRONT_TEST(a_watch_with_pushes_ends_with_the_owner)
+{
+    open_session("task.watch", "['t1', {'push': true}]");
+    owner_was_asked();
+    lose_owner();
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'UNSURE"));
+    assert_true(peer.shut);
+}
+
+FRONT_TEST(without_an_owner_requests_wait_until_patience_ends)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    snprintf(view.moving_from, sizeof view.moving_from, "a");
+    owner_finder_look(finder);
+    stage_ask(&peer, 1, "task.forget", "['t1']");
+    uint64_t began = net.v.now / AO_MS(1);
+    stage_run_ms(began + 9900);
+    assert_string_equal(stage_said_to(&peer), "");
+    stage_run_ms(began + 10300);
+    assert_string_equal(stage_said_to(&peer),
+                        "1 failed: 'BUSY: no node owns the tasks now: they move from a; try again "
+                        "later'\n");
+    assert_int_equal(connects, 0);
+}
+
+FRONT_TEST(an_owner_that_cannot_be_reached_is_named)
+{
+    unreachable = true;
+    stage_ask(&peer, 1, "task.list", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 10300);
+    assert_string_equal(stage_said_to(&peer),
+                        "1 failed: 'BUSY: node a owns the tasks, and cannot be reached from here: "
+                        "Connection refused'\n");
+    assert_true(connects > 10);
+}
+
+FRONT_TEST(what_waits_goes_to_an_owner_that_comes_up)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    stage_ask(&peer, 1, "task.forget", "['t1']");
+    expect_said("");
+    owns(CLUSTER_FRONT, "a", 2);
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "nil", "true");
+    expect_asked("asks 1: 'task.forget' ['t1']\n");
+}
+
+FRONT_TEST(what_waits_is_served_here_when_this_node_owns)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    stage_ask(&peer, 1, "task.submit", "['echo', [5]]");
+    stage_ask(&peer, 2, "not.known.here", "[]");
+    expect_said("");
+    owns(CLUSTER_OWNER, "b", 2);
+    stage_run();
+    const char *said = stage_said_to(&peer);
+    assert_non_null(strstr(said, "1: {'id': 't"));
+    assert_non_null(strstr(said, "2 failed: 'NO_METHOD: "));
+    assert_int_equal(connects, 0);
+}
+
+FRONT_TEST(a_session_ends_when_another_owns)
+{
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    owns(CLUSTER_FRONT, "c", 2);
+    expect_asked(GREETING("100001", PLAIN));
+    owner_answers(IDENTITY + 1, "nil", "true");
+    expect_asked("asks 1: 'task.get' ['t1']\n");
+}
+
+FRONT_TEST(a_session_that_is_refused_says_why)
+{
+    stage_ask(&peer, 1, "task.list", "[]");
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "'DENIED: this node belongs to the cluster d, not to c'", "nil");
+    for (uint64_t id = IDENTITY + 1; stage_said_to(&peer)[0] == '\0'; id++) {
+        assert_true(id < IDENTITY + 200);
+        stage_run_ms(net.v.now / AO_MS(1) + 100);
+        if (owner.out_len > 0) {
+            stage_said_to(&owner);
+            owner_answers(id, "'DENIED: this node belongs to the cluster d, not to c'", "nil");
+        }
+    }
+    assert_string_equal(stage.said,
+                        "1 failed: 'BUSY: node a owns the tasks, and cannot be reached from here: "
+                        "DENIED: this node belongs to the cluster d, not to c'\n");
+}
+
+/* It reads nothing: what the owner sends is left in the socket. */
+FRONT_TEST(a_client_that_does_not_read_stops_its_session)
+{
+    enum { PUSH = 60000, PUSHES = 100 };
+    static uint8_t push[PUSH + 16];
+
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    uint8_t *p = enc_bin_head(enc_str(enc_uint(enc_array(push, 3), 2), span_text("e")), PUSH);
+    size_t len = (size_t)(p - push) + PUSH;
+    peer.window = 0;
+    for (int i = 0; i < PUSHES && owner.in_len + len <= SCRIPT_ROOM; i++) {
+        script_send(&owner, span_of(push, len));
+        stage_run_ms(net.v.now / AO_MS(1) + 2);
+    }
+    assert_true(owner.in_len > 0);
+    assert_true(conn_output_full(stage.conn));
+    size_t left = owner.in_len;
+    for (int i = 0; i < 8 && owner.in_len == left; i++) {
+        script_forget(&peer);
+        script_widen(&peer, 1 << 20);
+        stage_run_ms(net.v.now / AO_MS(1) + 20);
+    }
+    assert_true(owner.in_len < left);
+}
+
+FRONT_TEST(the_end_of_a_client_ends_its_session)
+{
+    open_session("task.wait", "['t1']");
+    owner_was_asked();
+    stage_notify(&peer, "event.set", "['e']");
+    script_leave(&peer);
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    assert_string_equal(stage_said_to(&owner), "tells: 'event.set' ['e']\n");
+    assert_true(owner.shut);
+    script_send_eof(&owner);
+    stage_run_ms(net.v.now / AO_MS(1) + 10);
+    assert_true(owner.closed);
+    assert_int_equal(forward_stats(front)->sessions, 0);
+}
+
+FRONT_TEST(a_long_answer_passes)
+{
+    enum { LONG = 300000 };
+    static uint8_t answer[LONG + 32];
+
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    uint8_t *p = enc_nil(enc_uint(enc_uint(enc_array(answer, 4), 1), 1));
+    p = enc_bin_head(p, LONG);
+    script_send(&owner, span_of(answer, (size_t)(p - answer) + LONG));
+    stage_run_ms(net.v.now / AO_MS(1) + 20);
+    assert_int_equal(peer.out_len, (size_t)(p - answer) + LONG);
+    assert_memory_equal(peer.out, answer, (size_t)(p - answer));
+}
