@@ -51,6 +51,11 @@ bool utf8_valid(struct span text)
     return true;
 }
 
+bool utf8_is_name(struct span text, size_t most)
+{
+    return text.len > 0 && text.len <= most && !memchr(text.at, '\0', text.len) && utf8_valid(text);
+}
+
 struct span utf8_cut(struct span text, size_t max)
 {
     if (text.len <= max)
@@ -95,12 +100,19 @@ bool utf8_steers(struct span character)
     return false;
 }
 
-enum steering { STEERS_STAYS, STEERS_BLANKED, STEERS_LINES /* blanked but for \n and \t */ };
+enum steering {
+    STEERS_STAYS,
+    STEERS_ZERO, /* U+0000 is blanked */
+    STEERS_BLANKED,
+    STEERS_LINES /* blanked but for \n and \t */
+};
 
 static bool is_blanked(struct span character, enum steering how)
 {
+    if (how <= STEERS_ZERO)
+        return how == STEERS_ZERO && character.at[0] == '\0';
     bool lines = character.at[0] == '\n' || character.at[0] == '\t';
-    return how != STEERS_STAYS && !(how == STEERS_LINES && lines) && utf8_steers(character);
+    return !(how == STEERS_LINES && lines) && utf8_steers(character);
 }
 
 static size_t copy(void *to, size_t room, struct span text, enum steering how)
@@ -126,6 +138,11 @@ static size_t copy(void *to, size_t room, struct span text, enum steering how)
 size_t utf8_clean(void *to, size_t room, struct span text)
 {
     return copy(to, room, text, STEERS_STAYS);
+}
+
+size_t utf8_text(void *to, size_t room, struct span text)
+{
+    return copy(to, room, text, STEERS_ZERO);
 }
 
 size_t utf8_plain(void *to, size_t room, struct span text)

@@ -10,6 +10,9 @@ size_t utf8_length(struct span text);
 /* Is the whole text UTF-8? */
 bool utf8_valid(struct span text);
 
+/* Is it a name: 1 to `most` bytes of UTF-8 without U+0000, which databases do not keep? */
+bool utf8_is_name(struct span text, size_t most);
+
 /* The first `max` bytes at most, without a torn character at the end. */
 struct span utf8_cut(struct span text, size_t max);
 
@@ -34,5 +37,8 @@ size_t utf8_plain_end(void *to, size_t room, struct span text);
  * end of a character where it does not fit into `room` bytes.  Returns the length; ends with no
  * NUL.  `to` and the text do not overlap. */
 size_t utf8_clean(void *to, size_t room, struct span text);
+
+/* As utf8_clean(), and with a blank for U+0000. */
+size_t utf8_text(void *to, size_t room, struct span text);
 
 #endif

@@ -37,7 +37,7 @@ enum job_option_type {
     JOB_OPTION_DURATION, /* milliseconds, or text with a unit; least to most are ns */
     JOB_OPTION_SIZE,     /* bytes, or text with a unit; least to most are bytes */
     JOB_OPTION_MOMENT,   /* Unix milliseconds, or RFC 3339 text; no bounds */
-    JOB_OPTION_NAME,     /* UTF-8 of least to most bytes */
+    JOB_OPTION_NAME,     /* UTF-8 of least to most bytes without U+0000 */
     JOB_OPTION_LEVEL,    /* of durability: "none", "async", "fsync" or "replicated" */
     JOB_OPTION_LIMIT,    /* a map of key, a name; max, a number of least to most; and take, up to
                             max, if it is given */
@@ -48,7 +48,7 @@ enum job_option_type {
 };
 
 #define JOB_EXPECTS_DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
-#define JOB_EXPECTS_NAME     "a string of 1 to 256 bytes of UTF-8"
+#define JOB_EXPECTS_NAME     "a string of 1 to 256 bytes of UTF-8 without U+0000"
 
 /* clang-format off */
 
@@ -90,12 +90,12 @@ enum job_option_type {
     X(coalesce, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "coalesce", "NAME", "join an open run of this name") \
     X(limit, LIMIT, 1, UINT32_MAX, \
-      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, " \
+      "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, " \
       "take: number from 1 to max}, take by choice, and no more", \
       0, "limit", "KEY=MAX[/TAKE]", "at most MAX permits of KEY are taken; it takes 1") \
     X(rate, RATE, 1, UINT32_MAX, \
-      "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: duration}, " \
-      "no more", \
+      "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, " \
+      "per: duration}, no more", \
       0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m") \
     X(tenant, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "tenant", "NAME", "whose share it counts to; the principal") \

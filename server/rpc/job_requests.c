@@ -289,7 +289,7 @@ void job_request_name(struct rpc_request *rq)
         job_request_send(&jr, false);
         return;
     }
-    rpc_refuse_params(rq, "");
+    rpc_refuse_params(rq, RPC_EXPECTS_NAME);
     job_request_abort(&jr);
 }
 
@@ -299,7 +299,7 @@ static bool read_name_of_tenant(struct job_request *jr, struct name_arguments *n
         {"tenant", option_name, &named->tenant, "its owner: the name of a tenant"}};
 
     if (jr->count < 1 || jr->count > 2 || !option_name(&jr->r, &named->name)) {
-        rpc_refuse_params(jr->rq, "");
+        rpc_refuse_params(jr->rq, RPC_EXPECTS_NAME);
         return false;
     }
     return jr->count == 1 || rpc_read_options(jr->rq, &jr->r, own, 1);

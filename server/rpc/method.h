@@ -63,8 +63,7 @@ struct method *rpc_find_handler(struct rpc_loop *loop, struct span name);
 const char *rpc_where_else(struct span name);
 
 /* Answers BAD_PARAMS: the method takes other parameters, and which, with `more` behind that, such
- * as
- * "; a name is UTF-8". */
+ * as RPC_EXPECTS_NAME. */
 void rpc_refuse_params(struct rpc_request *rq, const char *more);
 
 /* The one parameter, read by read_text() or the like.  False: rpc_refuse_params(). */

@@ -41,7 +41,7 @@ static bool read_names(struct job_request *jr, struct cron_spec *c)
         read_text(&jr->r, &c->schedule) && read_text(&jr->r, &c->task.method) &&
         (jr->count < 4 || rpc_read_any(jr->rq, jr->params, &jr->r, &c->task.params)))
         return true;
-    rpc_refuse_params(jr->rq, "; a name is UTF-8");
+    rpc_refuse_params(jr->rq, RPC_EXPECTS_NAME);
     return false;
 }
 

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+#include "proto/job_options.h"
 #include "server/access/rights.h"
 #include "server/rpc/trail.h"
 
@@ -40,8 +42,13 @@ bool spec_may_run(struct job_request *jr, struct span method)
         return false;
     if (m && m->no_executor)
         return spec_refuse(jr, ERGON_E_NO_EXECUTOR, "%s", error_meaning(ERGON_E_NO_EXECUTOR));
+    if (m)
+        return true;
+    if (!utf8_is_name(method, METHOD_NAME_MAX))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
+                           "the name of the method must be " JOB_EXPECTS_NAME);
     const char *expected = jr->rq->loop->shared->worker_methods;
-    if (m || (expected && patterns_fit(expected, method)))
+    if (expected && patterns_fit(expected, method))
         return true; /* whether a worker has ever offered it, the jobs know */
     return spec_refuse(jr, ERGON_E_NO_METHOD, "no handler \"%.*s\"; %s",
                        (int)(method.len < 256 ? method.len : 256), (const char *)method.at,

@@ -24,7 +24,7 @@ static bool begin(struct job_request *jr, struct rpc_request *rq, const struct o
         job_request_keep(jr, name);
         return true;
     }
-    rpc_refuse_params(rq, "; a name is a string of 1 to 256 bytes of UTF-8");
+    rpc_refuse_params(rq, RPC_EXPECTS_NAME);
     job_request_abort(jr);
     return false;
 }

@@ -33,7 +33,7 @@ bool option_count(struct reader *r, void *out)
 bool option_name(struct reader *r, void *out)
 {
     struct span *name = out;
-    return read_text(r, name) && name->len > 0 && name->len <= JOB_NAME_MAX && utf8_valid(*name);
+    return read_text(r, name) && utf8_is_name(*name, JOB_NAME_MAX);
 }
 
 static bool read_positive(struct reader *r, void *out)

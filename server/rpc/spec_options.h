@@ -30,13 +30,14 @@ bool spec_reread_cron_options(struct span options, struct cron_spec *spec);
 
 /* Readers of values that other maps have, too.  False: the value is none of its kind, and `out` is
  * undefined. */
-bool option_duration(struct reader *r, void *out);    /* uint64_t, ns */
-bool option_flag(struct reader *r, void *out);        /* bool */
-bool option_count(struct reader *r, void *out);       /* uint32_t, at least 1 */
-bool option_name(struct reader *r, void *out);        /* struct span: JOB_EXPECTS_NAME */
-bool option_moment(struct reader *r, void *out);      /* uint64_t, Unix ns */
-bool option_traceparent(struct reader *r, void *out); /* struct trace_context */
-bool option_tracestate(struct reader *r, void *out);  /* struct span */
-bool option_priority(struct reader *r, void *out);    /* uint8_t */
+bool option_duration(struct reader *r, void *out);       /* uint64_t, ns */
+bool option_flag(struct reader *r, void *out);           /* bool */
+bool option_count(struct reader *r, void *out);          /* uint32_t, at least 1 */
+bool option_name(struct reader *r, void *out);           /* struct span: JOB_EXPECTS_NAME */
+#define RPC_EXPECTS_NAME "; a name is " JOB_EXPECTS_NAME /* for rpc_refuse_params() */
+bool option_moment(struct reader *r, void *out);         /* uint64_t, Unix ns */
+bool option_traceparent(struct reader *r, void *out);    /* struct trace_context */
+bool option_tracestate(struct reader *r, void *out);     /* struct span */
+bool option_priority(struct reader *r, void *out);       /* uint8_t */
 
 #endif

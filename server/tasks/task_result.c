@@ -141,7 +141,7 @@ void task_fail_traced(struct task *t, enum ergon_error error, const char *code, 
         t->code = (const char *)at;
     }
     at[code_len] = '\0';
-    text_len = utf8_clean(at + code_len + 1, text_len, text);
+    text_len = utf8_text(at + code_len + 1, text_len, text);
     t->text = span_of(at + code_len + 1, text_len);
     size_t room = t->result_room - code_len - 1 - text_len;
     if (trace_len > 0)

@@ -83,7 +83,7 @@ static bool read_label(struct reader *r, struct span *out, size_t most)
 {
     struct reader before = *r;
 
-    if (read_text(r, out) && out->len <= most && utf8_valid(*out))
+    if (read_text(r, out) && (out->len == 0 || utf8_is_name(*out, most)))
         return true;
     *r = before;
     return false;
@@ -121,9 +121,10 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
 {
     const struct option options[] = {
         {"slots", read_slots, &g->slots, "a number from 1 to 4096"},
-        {"name", read_name, &g->name, "a text of at most 64 bytes"},
-        {"version", read_version, &g->version, "a text of at most 32 bytes"},
-        {"host", read_name, &g->host, "a text of at most 64 bytes"},
+        {"name", read_name, &g->name, "a text of at most 64 bytes of UTF-8 without U+0000"},
+        {"version", read_version, &g->version,
+         "a text of at most 32 bytes of UTF-8 without U+0000"},
+        {"host", read_name, &g->host, "a text of at most 64 bytes of UTF-8 without U+0000"},
         {"share", read_share, &g->share, "percent, a number from 1 to 100"},
         {"context", option_flag, &g->context, "true or false"},
         {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
@@ -456,7 +457,7 @@ void serve_worker_progress(struct rpc_request *rq)
         rpc_refuse_params(rq, "");
         return;
     }
-    n.text = span_of(clean, utf8_clean(clean, sizeof clean, text));
+    n.text = span_of(clean, utf8_text(clean, sizeof clean, text));
     note(rq, number, &n);
 }
 

@@ -168,6 +168,22 @@ class StoreTest(unittest.TestCase):
         self.assertIn("it is there", errors)
         self.assertEqual(rows(copy), before)
 
+    def test_an_import_names_all_rows_with_a_zero(self):
+        killed(self.path)
+        lines = tool("export", self.path)[1].splitlines(keepends=True)
+        copy = os.path.join(self.folder, "copy.db")
+        tasks = [n for n, line in enumerate(lines) if line.startswith(b'{"task"')][:2]
+        for n, (part, column) in zip(tasks, (("options", "key"), (None, "tenant"))):
+            line = json.loads(lines[n])
+            (line["task"].setdefault(part, {}) if part else line["task"])[column] = "a\0b"
+            lines[n] = json.dumps(line).encode() + b"\n"
+        status, _, errors = tool("import", copy, b"".join(lines))
+        self.assertEqual(status, 1, errors)
+        self.assertIn(f"line {tasks[0] + 1}: `key` of `options` has U+0000", errors)
+        self.assertIn(f"line {tasks[1] + 1}: `tenant` of `submissions` has U+0000", errors)
+        self.assertIn("write the lines above without \\u0000, or leave them out; nothing was imported", errors)
+        self.assertFalse(os.path.exists(copy))
+
     def test_a_file_that_is_missing_beside_its_log(self):
         killed(self.path)
         size = os.path.getsize(self.path + "-wal")

@@ -40,6 +40,26 @@ class InMemory(ServerTest):
         task = self.ended(told["id"])
         self.assertEqual((task["state"], task["result"], task["attempt"]), ("done", "hi", 1))
 
+    def test_no_name_has_a_zero(self):
+        bad = "a\0b"
+        submit = lambda **options: ("task.submit", "echo", [], options)
+        put = lambda *params: ("cron.put", *params)
+        names = [submit(key=bad), submit(coalesce=bad), submit(tenant=bad), submit(limit={"key": bad, "max": 1}),
+                 submit(rate={"key": bad, "max": 1, "per": "1s"}), ("task.submit", bad), ("task.call", "echo", [], {"key": bad}),
+                 ("task.submit_many", [["echo"]], {"key": bad}), put(bad, "@daily", "echo"), put("c", "@daily", bad),
+                 put("c", "@daily", "echo", [], {"coalesce": bad}), ("cron.delete", bad), ("queue.pause", bad), ("sem.create", bad, 1),
+                 ("sem.acquire", bad, {"of": 1}), ("event.set", bad), ("event.wait", bad)]
+        names += [("worker.register", ["zero.work"], {name: bad}) for name in ("name", "host", "version")]
+        others = [submit(traceparent=bad), submit(tracestate=bad), put("c", "@daily\0", "echo"), put("c", "@daily", "echo", [], {"zone": "UTC\0"}),
+                  ("worker.register", [bad])]
+        for method, *params in names + others:
+            with self.assertRaises(RemoteError) as refused:
+                self.client.call(method, *params)
+            self.assertIn("BAD_PARAMS: ", refused.exception.value, (method, params))
+            if (method, *params) in names:
+                self.assertIn("U+0000", refused.exception.value, (method, params))
+        self.assertEqual(self.client.call("cron.list"), [])
+
     def test_many_at_once_and_each_is_told(self):
         told = self.client.call("task.submit_many", [["echo", [n]] for n in range(1000)], {"priority": 3})
         ended = self.wait(*(t["id"] for t in told))["ended"]

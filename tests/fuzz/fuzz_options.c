@@ -19,7 +19,7 @@ enum { MESSAGE_MAX = 8192, IDS_MAX = MESSAGE_MAX / (ID_TEXT_LEN + 1) + 2 };
 
 static bool is_name(struct span name)
 {
-    return name.len == 0 || (name.len <= JOB_NAME_MAX && utf8_valid(name));
+    return name.len == 0 || utf8_is_name(name, JOB_NAME_MAX);
 }
 
 static void check_ids(const uint64_t *ids, uint32_t count, const uint64_t *room)

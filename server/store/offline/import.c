@@ -23,6 +23,7 @@ struct import {
     struct json_decoded decoded; /* of the line at hand */
     char why[WHY];               /* a line is refused */
     uint64_t line, tasks, last_id, last_fence;
+    uint64_t zeros;     /* texts with U+0000 */
     bool headed, ended; /* the first line came; the counters did */
 };
 
@@ -49,10 +50,27 @@ static bool put(struct import *im, sqlite3_stmt *st, const struct store_table *m
     return good;
 }
 
+/* The other lines are read, too, so that one import names all such rows. */
+static void look_for_zeros(struct import *im, const struct store_table *m, const void *row)
+{
+    for (uint32_t n = 0; n < m->count; n++) {
+        const struct store_column *c = &m->columns[n];
+        const struct span *text = (const void *)((const char *)row + c->at);
+        if (c->kind != COLUMN_TEXT || text->len == 0 || !memchr(text->at, '\0', text->len))
+            continue;
+        im->zeros++;
+        fprintf(im->errors, "line %llu: `%s` of `%s` has U+0000, which no store takes\n",
+                (unsigned long long)im->line, c->name, m->table);
+    }
+}
+
 static bool read_row(struct import *im, const json_t *object, const struct store_table *m,
                      void *row)
 {
-    return json_to_row(object, m, row, &im->names, &im->decoded, im->why);
+    if (!json_to_row(object, m, row, &im->names, &im->decoded, im->why))
+        return false;
+    look_for_zeros(im, m, row);
+    return true;
 }
 
 static bool take_plain(struct import *im, const struct salvage_plain *plain, json_t *value)
@@ -259,6 +277,8 @@ static bool take_lines(struct import *im)
         im->line++;
         return refuse(im, "the end, {\"counters\": ...}, is missing");
     }
+    if (good && im->zeros > 0)
+        return refuse(im, "write the lines above without \\u0000, or leave them out");
     return good && (!ferror(im->in) || refuse(im, "it cannot be read"));
 }
 

@@ -54,6 +54,20 @@ TEST(what_is_none_is_replaced)
     }
 }
 
+TEST(what_a_database_does_not_keep)
+{
+    char out[8];
+    assert_true(utf8_is_name(span_text("caf\xc3\xa9"), 5));
+    assert_false(utf8_is_name(span_text("caf\xc3\xa9"), 4));
+    assert_false(utf8_is_name(span_text("caf\xe9"), 5));
+    assert_false(utf8_is_name(span_text(""), 5));
+    assert_false(utf8_is_name(span_of("a\0", 2), 5));
+    assert_int_equal(utf8_text(out, sizeof out, span_of("\0a\nb\0\xff", 6)), 8);
+    assert_memory_equal(out, " a\nb " INSTEAD, 8);
+    assert_int_equal(utf8_clean(out, sizeof out, span_of("a\0b", 3)), 3);
+    assert_memory_equal(out, "a\0b", 3);
+}
+
 TEST(a_cut_is_between_characters)
 {
     char out[8];

@@ -54,7 +54,7 @@ static const char *with(const char *params, const char *id)
 RPC_TEST(each_option_of_a_task_says_what_it_must_be)
 {
 #define DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
-#define NAME     "a string of 1 to 256 bytes of UTF-8"
+#define NAME     "a string of 1 to 256 bytes of UTF-8 without U+0000"
     static const struct {
         const char *option, *must_be, *wrong[4];
     } options[] = {
@@ -74,12 +74,14 @@ RPC_TEST(each_option_of_a_task_says_what_it_must_be)
         {"key", NAME, {"''", "5", "'caf\xe9'", "nil"}},
         {"coalesce", NAME, {"''", "5", "'caf\xe9'", "nil"}},
         {"limit",
-         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, take: number from "
-         "1 to max}, take by choice, and no more",
+         "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, "
+         "take: "
+         "number from 1 to max}, take by choice, and no more",
          {"{'key': '\xe9', 'max': 1}", "{'key': 'k'}", "{'key': 'k', 'max': 0}",
           "{'key': 'k', 'key': 'k'}"}},
         {"rate",
-         "a map of {key: string of 1 to 256 bytes of UTF-8, max: number from 1, per: "
+         "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, "
+         "per: "
          "duration}, no more",
          {"{'key': '\xe9', 'max': 3, 'per': 1}", "{'key': 'k', 'max': 3}",
           "{'key': 'k', 'max': 3, 'per': 0}", "{'key': 'k', 'max': 3, 'per': '1s', 'x': 1}"}},

@@ -141,6 +141,11 @@ TEST(a_failure_is_utf8)
     assert_true(span_is(o.text, "caf\xef\xbf\xbd closed"));
     task_end(t);
     t = begin(&method, 0);
+    task_fail(t, ERGON_E_FAILED, "MINE", span_of("got \0x\n", 7)); /* a database has no U+0000 */
+    task_outcome(t, &o);
+    assert_true(span_is(o.text, "got  x\n"));
+    task_end(t);
+    t = begin(&method, 0);
     memset(text, 0xe9, sizeof text);
     task_fail(t, ERGON_E_FAILED, "MINE", span_of(text, sizeof text));
     task_outcome(t, &o);
