@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const schemes[] = {
     [URL_TCP] = "ergon://", [URL_TLS] = "ergons://", [URL_UNIX] = "unix://"};
@@ -183,6 +184,50 @@ bool url_is_postgresql(const char *text)
         if (strncmp(text, begins[i], strlen(begins[i])) == 0)
             return true;
     return false;
+}
+
+/* One of a list of hosts, as PostgreSQL's URLs have them: a path is that of a Unix socket. */
+static bool is_local_host(const char *host, size_t len)
+{
+    static const char *const local[] = {"localhost", "127.0.0.1", "[::1]", "::1"};
+
+    if (len == 0 || *host == '/' || strncasecmp(host, "%2f", 3) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+        size_t size = strlen(local[i]);
+        if (len >= size && memcmp(host, local[i], size) == 0 && (len == size || host[size] == ':'))
+            return true;
+    }
+    return false;
+}
+
+static bool are_local_hosts(const char *hosts, const char *end)
+{
+    size_t len;
+
+    for (; hosts < end; hosts += len + 1) {
+        len = strcspn(hosts, ",&?/");
+        if (*hosts == '/' || len > (size_t)(end - hosts))
+            len = strcspn(hosts, ",&?");
+        if (!is_local_host(hosts, len))
+            return false;
+    }
+    return true;
+}
+
+bool url_is_unproven(const char *text)
+{
+    const char *hosts = strstr(text, "://"), *at, *host;
+
+    if (!hosts || strstr(text, "sslmode=verify-full"))
+        return false;
+    hosts += 3;
+    at = hosts + strcspn(hosts, "@/?");
+    if (*at == '@')
+        hosts = at + 1;
+    host = strstr(hosts, "host=");
+    return !are_local_hosts(hosts, hosts + strcspn(hosts, "/?")) ||
+           (host && !are_local_hosts(host + 5, host + 5 + strcspn(host + 5, "&")));
 }
 
 bool url_is_local(const struct url *url)

@@ -47,6 +47,9 @@ bool url_text(const struct url *url, char *buf, size_t size);
 
 /* Does it name a PostgreSQL database: postgresql://…, postgres://… or service=NAME? */
 bool url_is_postgresql(const char *text);
+/* Of one: may rows and passwords go to another machine without that being proven to be the right
+ * one, by sslmode=verify-full?  Where a service file says so, that is not known, and not said. */
+bool url_is_unproven(const char *text);
 
 /* Can only this machine reach it?  A name counts as local only when it is "localhost". */
 bool url_is_local(const struct url *url);

@@ -17,6 +17,7 @@
 #include "server/reload.h"
 #include "server/rpc/figures.h"
 #include "server/setup.h"
+#include "server/store/store.h"
 #include "server/system/crash.h"
 #include "server/system/systemd.h"
 #include "server/system/watchdog.h"
@@ -464,6 +465,14 @@ static uint64_t open_file_limit(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
+/* As people may see it. */
+static const char *store_of(const struct config *c, const struct topology *t)
+{
+    if (!c->store)
+        return "none";
+    return c->cluster.exists ? store_name(t->store) : c->store;
+}
+
 /* Logs that the server is up, and how it is set up: readers of a log look for this record first.
  * The limits are those in force, not those configured. */
 static void start_record_log(const struct config *c, const struct topology *t)
@@ -476,8 +485,7 @@ static void start_record_log(const struct config *c, const struct topology *t)
     log_info("server is up", LOG_STR("version", ERGON_VERSION), LOG_INT("pid", getpid()),
              LOG_UINT("loops", t->loop_count), LOG_STR("idle", t->shared.idle),
              LOG_STR("listeners", urls), LOG_STR("config", c->file),
-             LOG_STR("store", c->store ? c->store : "none"),
-             LOG_UINT("open_files", open_file_limit()),
+             LOG_STR("store", store_of(c, t)), LOG_UINT("open_files", open_file_limit()),
              LOG_UINT("connections", t->shared.limits.connections),
              LOG_UINT("memory", plan_accounts(c).bytes_in_all), LOG_UINT("tasks", jobs.limits.max),
              LOG_UINT("tasks_bytes", jobs.limits.bytes));

@@ -222,6 +222,7 @@ static int run(struct config *config, const struct config_input *input)
         log_warn("a crash will not be logged", LOG_INT("errno", errno));
     crl_warn(config);
     unguarded_warn(config);
+    database_warn(config);
     file_rights_warn(config); /* the store's file exists by now */
     setup_begin(&t->shared.setup, config);
     setup_note(&t->shared.setup, config);

@@ -227,8 +227,9 @@ static int read_back(struct topology *t, const struct config *c, char *error, si
     if (jobs_recover(t->jobs, error, size) != 0)
         return -1;
     jobs_info(t->jobs, &info);
-    log_info("store read back", LOG_STR("store", c->store), LOG_UINT("tasks", info.tasks),
-             LOG_NS("took", clock_monotonic() - began));
+    log_info("store read back",
+             LOG_STR("store", c->cluster.exists ? store_name(t->store) : c->store),
+             LOG_UINT("tasks", info.tasks), LOG_NS("took", clock_monotonic() - began));
     return 0;
 }
 

@@ -105,6 +105,11 @@ void store_close(struct store *s)
     free(s);
 }
 
+const char *store_name(const struct store *s)
+{
+    return s->path;
+}
+
 enum store_level store_level(const struct store *s)
 {
     return (enum store_level)counter_read(&s->counters.level);

@@ -302,6 +302,9 @@ struct store *store_open(const struct store_options *options, char *error, size_
 /* After store_stop(), or if it was never started.  NULL is fine. */
 void store_close(struct store *s);
 
+/* For people and logs: the file, or the URL without its user and parameters. */
+const char *store_name(const struct store *s);
+
 /* True: rows are read by STORE_LOAD after the start; store_load() and what reads marks before the
  * start answer nothing. */
 bool store_loads_in_chunks(const struct store *s);

@@ -85,6 +85,16 @@ uint32_t file_rights_count(const struct config *c)
     return w.found;
 }
 
+/* ---- a database on another machine ---- */
+
+void database_warn(const struct config *c)
+{
+    if (c->store && c->cluster.exists && url_is_unproven(c->store))
+        log_warn("the store's database is on another machine, and nothing proves that it is the "
+                 "right one",
+                 LOG_STR("hint", "add sslmode=verify-full to the URL, and sslrootcert=FILE"));
+}
+
 /* ---- listeners that anybody may use ---- */
 
 static const char unguarded_event[] =

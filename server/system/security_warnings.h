@@ -26,6 +26,11 @@ void unguarded_report(const struct config *c); /* to stderr */
 /* The number of unguarded listeners, and of those without TLS that other machines reach. */
 uint32_t unguarded_count(const struct config *c);
 
+/* ---- a database on another machine ---- */
+
+/* In the log: the store is one, and nothing proves which machine it is on. */
+void database_warn(const struct config *c);
+
 /* ---- lists of revoked certificates that expire ---- */
 
 /* Once a list has expired, its listener refuses the certificates of all clients. */

@@ -172,3 +172,23 @@ TEST(an_admin_listener_speaks_http)
     assert_non_null(url_parse("http://127.0.0.1:7468", URL_LISTEN, &url));
     assert_non_null(url_parse("http://300.0.0.1", URL_ADMIN, &url));
 }
+
+TEST(a_database_elsewhere_is_proven_by_its_certificate)
+{
+    static const char *const local[] = {"postgresql:///tasks",
+                                        "postgresql://localhost/tasks",
+                                        "service=tasks",
+                                        "postgres://me@127.0.0.1:5433",
+                                        "postgresql://[::1]:5432/tasks",
+                                        "postgresql://%2Frun/tasks",
+                                        "postgresql:///t?host=/run/pg",
+                                        "postgresql://db/t?sslmode=verify-full"};
+    static const char *const open[] = {"postgresql://db/tasks", "postgresql://me@10.0.0.1:5432",
+                                       "postgresql://localhost,db/t?sslmode=require",
+                                       "postgresql:///tasks?host=db"};
+
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        assert_false(url_is_unproven(local[i]));
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+        assert_true(url_is_unproven(open[i]));
+}
