@@ -42,7 +42,7 @@ sems() {
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
 
 # The models of the cluster with larger bounds: ERGON_MODELS says which.
-models() { ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks attempts lease batch}; }
+models() { ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks crashes attempts lease batch}; }
 
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
