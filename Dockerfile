@@ -10,11 +10,12 @@ RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DERGON_HARDEN=ON -D
         -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib \
     && ninja -C build \
     && DESTDIR=/installed cmake --install build --strip \
-    && dpkg-shlibdeps -O -e/installed/usr/bin/ergond -e/installed/usr/bin/ergon 2>/dev/null \
+    && dpkg-shlibdeps -O -e/installed/usr/bin/ergond -e/installed/usr/bin/ergon \
+        $(find /installed/usr/lib/ergon -path '*/store/*.so' -printf '-e%p ') 2>/dev/null \
     | sed 's/^[^=]*=//; s/([^)]*)//g; s/,/ /g' >/installed/libraries && [ -s /installed/libraries ]
 
 FROM debian:bookworm-slim
-# The packages of the libraries that the two programs link, as the build found them.
+# The packages of the libraries that the two programs and the drivers of stores link, as the build found them.
 COPY --from=build /installed/libraries /tmp/
 RUN apt-get update \
     && apt-get install -y --no-install-recommends $(cat /tmp/libraries) ca-certificates openssl tzdata \
@@ -23,7 +24,7 @@ COPY --from=build /installed/usr/bin/ /usr/bin/
 COPY --from=build /installed/usr/lib/ergon/ /usr/lib/ergon/
 COPY docker/ergond.yaml /etc/ergon/ergond.yaml
 COPY scripts/sbom.sh /tmp/
-COPY --chmod=755 docker/ergon-start scripts/certificate.sh /usr/lib/ergon/
+COPY --chmod=755 docker/ergon-start scripts/certificate.sh scripts/cluster_certificates.sh /usr/lib/ergon/
 
 # What the image is made of, for who has to know: SPDX, from dpkg's own list.
 ARG VERSION=0.1.0

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""docker/compose.yaml fits together: it names services, volumes and files that are there, settings that the server knows, and
-publishes nothing beyond this machine; Prometheus asks the server where it answers, and Grafana shows what Prometheus has.
+"""docker/compose.yaml and compose.cluster.yaml fit together: they name services, volumes and files that are there, settings
+that the server knows, and publish nothing beyond this machine; Prometheus asks the server where it answers, and Grafana shows what Prometheus has.
 
 There is no engine here that could run it.  What promtool says of Prometheus' configuration is heard where it is installed.
 First the test expects to find what it planted; then it reads ours.
@@ -24,8 +24,9 @@ except ImportError:
     sys.exit(77)
 
 PLACE = "docker"
-OF_A_SERVICE = {"build", "cap_drop", "command", "depends_on", "entrypoint", "environment", "healthcheck", "image", "ports", "profiles",
-                "read_only", "security_opt", "stop_grace_period", "tmpfs", "ulimits", "user", "volumes"}
+OF_A_SERVICE = {"build", "cap_drop", "command", "depends_on", "entrypoint", "environment", "healthcheck", "hostname", "image",
+                "ports", "profiles", "read_only", "restart", "security_opt", "shm_size", "stop_grace_period", "tmpfs", "ulimits", "user",
+                "volumes"}
 
 
 def of_service(top, name, service, compose):
@@ -56,6 +57,9 @@ def settings(top, service):
         flag = "--" + variable.removeprefix("ERGON_").lower().replace("_", "-")
         if variable.startswith("ERGON_") and f"\\fB{flag}\\fR" not in known:
             yield f"server: {variable} is no setting of ergond"
+    for flag in service.get("command", []):
+        if flag.startswith("--") and f"\\fB{flag}\\fR" not in known:
+            yield f"{flag} is no flag of ergond"
 
 
 def mounted(service):
@@ -108,6 +112,11 @@ def findings(top):
     yield from settings(top, compose["services"]["server"])
     yield from of_prometheus(top, compose)
     yield from of_grafana(top, compose)
+    cluster = yaml.safe_load(tree.text(top, os.path.join(PLACE, "compose.cluster.yaml")))
+    for name, service in cluster["services"].items():
+        yield from of_service(top, name, service, cluster)
+        if "--cluster" in service.get("command", []):
+            yield from settings(top, service)
 
 
 def promtool(top):
@@ -130,7 +139,8 @@ def promtool(top):
 
 
 GOOD = {
-    "docs/man/ergond.8": "\\fB\\-\\-admin\\fR",
+    "docs/man/ergond.8": "\\fB\\-\\-admin\\fR \\fB\\-\\-cluster\\fR",
+    "docker/compose.cluster.yaml": "services: {node: {command: [--cluster, c]}}",
     "rules/a.rules.yml": "",
     "boards/board.json": '{"panels": [{"datasource": {"uid": "p"}}]}',
     "docker/prometheus.yml": "rule_files: [/r/*.rules.yml]\nscrape_configs: [{scheme: https, static_configs: [{targets: ['server:1']}]}]\n",
@@ -151,7 +161,10 @@ def prove():
                            ("docker/compose.yaml", "[server]", "[serve]"), ("docker/compose.yaml", "../rules", "../rule"),
                            ("docker/compose.yaml", ":/r:", ":/s:"), ("docker/compose.yaml", "0.0.0.0:1", "0.0.0.0:2"),
                            ("docker/compose.yaml", ":/b", ":/c"), ("docker/compose.yaml", "ports", "port"),
-                           ("docs/man/ergond.8", "admin", "other"), ("boards/board.json", '"p"', '"q"'), ("docker/prometheus.yml", "/r/", "/s/")):
+                           ("docs/man/ergond.8", "admin", "other"),
+                           ("docker/compose.cluster.yaml", "[--cluster", "[--cluster, --no"),
+                           ("docker/compose.cluster.yaml", "command", "volumes: ['data:/d'], command"),
+                           ("boards/board.json", '"p"', '"q"'), ("docker/prometheus.yml", "/r/", "/s/")):
         assert was in GOOD[path]
         assert tree.planted(findings, {**GOOD, path: GOOD[path].replace(was, bad)}), (path, bad)
 

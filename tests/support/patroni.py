@@ -176,12 +176,13 @@ class Cluster:
         self.folder = ending.Folder("ergon-patroni-", parent)
         self.password_file = ending.write(os.path.join(self.folder.path, "passwords"), "")
         self.roles = {postgres.ADMIN: secrets.token_hex(16), "replicator": secrets.token_hex(16)}
+        self.settings = {
+            "fsync": "on" if fsync else "off", "full_page_writes": "on" if fsync else "off", "shared_buffers": "32MB",
+            "max_connections": 200, "dynamic_shared_memory_type": "mmap", "timezone": "UTC", **(settings or {})}
         self.rules = {
             "ttl": ttl, "loop_wait": loop_wait, "retry_timeout": retry_timeout, "maximum_lag_on_failover": 1 << 30,
             "synchronous_mode": synchronous, "synchronous_mode_strict": synchronous and strict,
-            "postgresql": {"use_pg_rewind": False, "use_slots": True, "parameters": {
-                "fsync": "on" if fsync else "off", "full_page_writes": "on" if fsync else "off", "shared_buffers": "32MB",
-                "max_connections": 200, "dynamic_shared_memory_type": "mmap", "timezone": "UTC", **(settings or {})}},
+            "postgresql": {"use_pg_rewind": False, "use_slots": True, "parameters": self.settings},
         }
         self.members, self.etcds = [], []
         try:

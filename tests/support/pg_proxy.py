@@ -11,6 +11,7 @@ A batch is what a client sends up to a Sync or a simple Query, and what the serv
 a side is where n messages of this side have been passed on.  What comes before the first ReadyForQuery is in no batch.
 A request for TLS is answered by "no": messages have to be readable.
 """
+import collections
 import os
 import socket
 import struct
@@ -233,7 +234,8 @@ class Proxy:
         self.lock = threading.RLock()
         self.open, self.pause = threading.Event(), 0.0
         self.open.set()
-        self.cuts, self.sessions, self.last, self.begun = [], set(), None, 0
+        self.cuts, self.sessions, self.begun = [], set(), 0
+        self.recent = collections.deque(maxlen=1000)  # batches, as they began
         tcp = socket.socket()
         tcp.bind(("127.0.0.1", 0))
         self.port = tcp.getsockname()[1]
@@ -248,6 +250,11 @@ class Proxy:
 
     def url(self, dbname="postgres", user=postgres.ADMIN, tcp=False, **parameters):
         return postgres.url_of([self], dbname, user, tcp, **parameters)
+
+    @property
+    def last(self):
+        """The batch that began last."""
+        return self.recent[-1]
 
     # What a test asks for.
 
@@ -327,8 +334,8 @@ class Proxy:
     def new_batch(self):
         with self.lock:
             self.begun += 1
-            self.last = Batch(self.begun)
-            return self.last
+            self.recent.append(Batch(self.begun))
+            return self.recent[-1]
 
     def kept_until_answered(self, batch):
         with self.lock:
