@@ -48,7 +48,7 @@ enum store_error {
     STORE_FENCED, /* another node owns the tasks: nothing that is pushed is ever written */
     STORE_CLOSED, /* pushed after store_stop() */
     /* This operation alone: a PUT of a task that is to be replicated, or the CHANGE that makes it
-     * so (`anew`), while the engine does not replicate.  The same may succeed later. */
+     * so (`rises`), while the engine does not replicate.  The same may succeed later. */
     STORE_UNREPLICATED,
     /* This operation alone: a PUT of an id that is there, a CHANGE of one that is not, or larger
      * than a row may be.  Final: the same again fails again. */
@@ -81,6 +81,7 @@ struct store_task {
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
     bool settled;         /* CHANGE: what it came after counts no more; both are emptied */
     bool anew;            /* CHANGE: `durable` and the options are written again, too */
+    bool rises;           /* somebody waits for this level of `durable` */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */

@@ -11,7 +11,7 @@
 
 static void apply(struct store *s, struct store_op *op)
 {
-    bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.anew);
+    bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
     op->error = s->error;
     if (op->error == STORE_OK && promises && op->task.durable == DURABLE_REPLICATED &&
         s->level != STORE_LEVEL_REPLICATED)

@@ -64,7 +64,11 @@ static void fill_fixed(const struct job *job, struct store_task *out)
     out->tenant = job->tenant->name;
     out->params = job_params(job);
     out->created = job->created;
-    out->durable = job_is(job, JOB_HARDENING) ? job->more->hardens : job->durable;
+    out->durable = job->durable;
+    if (job_is(job, JOB_HARDENING)) {
+        out->durable = job->more->hardens;
+        out->rises = true;
+    }
     if (has_options(job) || job_is(job, JOB_REWRITE)) /* the row of options may be there */
         fill_options(job, out);
 }

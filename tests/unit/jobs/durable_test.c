@@ -464,6 +464,7 @@ STORED_TEST(a_replicated_one_goes_on_without_a_standby)
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_REPLICATED));
     jobs_world_pass(w, AO_S(1));
     w->store->level = STORE_LEVEL_FSYNC;
+    job_rewrite(world_job(w, id)); /* its options are written again */
     world_finish(world_run_of(w, id), "\x2a");
     jobs_world_pass(w, AO_S(1));
     expect_row(w, id, JOB_DONE, 1);
