@@ -27,7 +27,7 @@ struct forward {
     struct rpc_loop *rpc;
     struct activator *activator;
     struct ao clock; /* hears of changes, and has patience */
-    struct session_loop sessions;
+    struct outgoing_loop sessions;
     struct scan_limits limits; /* of the owner's messages */
     struct tls_loop *tls;
     struct owner_place place;
@@ -38,7 +38,7 @@ struct forward {
 
 /* What one client has passed on. */
 struct front {
-    struct session session;
+    struct outgoing session;
     struct forward *forward;
     struct connection *client; /* NULL: it has gone */
     LIST_ENTRY(front) link;
@@ -59,7 +59,7 @@ static ao_time now(const struct forward *f)
     return activator_now(f->activator);
 }
 
-static struct front *front_of(struct session *s)
+static struct front *front_of(struct outgoing *s)
 {
     return ao_of(s, struct front, session);
 }
@@ -142,12 +142,12 @@ static uint8_t *put_message(uint8_t *p, const struct envelope *e)
 
 static bool write_bytes(struct front *r, struct span bytes)
 {
-    uint8_t *p = session_reserve(&r->session, bytes.len);
+    uint8_t *p = outgoing_reserve(&r->session, bytes.len);
 
     if (!p)
         return false;
     memcpy(p, bytes.at, bytes.len);
-    session_commit(&r->session, p + bytes.len);
+    outgoing_commit(&r->session, p + bytes.len);
     return true;
 }
 
@@ -175,12 +175,12 @@ static bool write_identity(struct front *r)
                                          span_of(id, (size_t)(enc_uint(id, f->next_identity) - id)),
                                      .method = span_text("cluster.session"),
                                      .params = pack_bytes(&p)};
-    uint8_t *at = p.failed ? NULL : session_reserve(&r->session, room_of(&message));
+    uint8_t *at = p.failed ? NULL : outgoing_reserve(&r->session, room_of(&message));
     if (at) {
         f->next_identity++;
         e->identity = true;
-        e->begin = session_committed(&r->session);
-        session_commit(&r->session, put_message(at, &message));
+        e->begin = outgoing_committed(&r->session);
+        outgoing_commit(&r->session, put_message(at, &message));
         pendings_add(&r->pendings, e, message.msgid);
         weigh(r, size_of(e));
         r->rights = conn_rights(r->client);
@@ -232,10 +232,10 @@ static void seek(struct front *r)
         return;
     r->connecting = true;
     r->version = f->place.version;
-    session_connect(&r->session, &f->place.target);
+    outgoing_connect(&r->session, &f->place.target);
 }
 
-static bool on_opened(struct session *s, const char *name)
+static bool on_opened(struct outgoing *s, const char *name)
 {
     struct front *r = front_of(s);
     const struct owner_place *place = &r->forward->place;
@@ -251,7 +251,7 @@ static bool on_opened(struct session *s, const char *name)
 /* Sends what waits.  `e` has its bytes. */
 static bool send_waiting(struct front *r, struct pending *e)
 {
-    e->begin = session_committed(&r->session);
+    e->begin = outgoing_committed(&r->session);
     if (!write_bytes(r, span_of(e->bytes, e->len)))
         return false;
     if (e->passing != PASS_READ && e->passing != PASS_KEYED) {
@@ -289,7 +289,7 @@ static void on_greeted(struct front *r)
     }
 }
 
-static bool may_read(struct session *s)
+static bool may_read(struct outgoing *s)
 {
     const struct front *r = front_of(s);
 
@@ -370,7 +370,7 @@ static void note_answer(struct front *r, struct pending *p, const struct envelop
     settle(r, p, outcome_of(e, code, sizeof code));
 }
 
-static void on_message(struct session *s, struct span message, const struct envelope *e,
+static void on_message(struct outgoing *s, struct span message, const struct envelope *e,
                        uint8_t **kept)
 {
     struct front *r = front_of(s);
@@ -381,7 +381,7 @@ static void on_message(struct session *s, struct span message, const struct enve
         if (note_identity(r, p, e))
             return;
         snprintf(why, sizeof why, "%s", r->why);
-        session_lose(s, why);
+        outgoing_lose(s, why);
         return;
     }
     if (!r->client || (!p && e->type == ENVELOPE_RESPONSE) ||
@@ -415,14 +415,14 @@ static void say_waiting(const struct front *r, char *buf, size_t size)
 /* Bytes of a request that the lost owner has none of. */
 static bool take_unsent(struct front *r, struct pending *e)
 {
-    struct session *s = &r->session;
+    struct outgoing *s = &r->session;
 
     if (e->bytes || e->begin < s->handed)
         return e->bytes != NULL;
     e->bytes = malloc(e->len);
     if (!e->bytes)
         return false;
-    memcpy(e->bytes, session_unsent(s, e->begin).at, e->len);
+    memcpy(e->bytes, outgoing_unsent(s, e->begin).at, e->len);
     return true;
 }
 
@@ -449,7 +449,7 @@ static void settle_lost(struct front *r, struct pending *e, const char *why)
     answer(r, e, ERGON_E_UNSURE, text);
 }
 
-static void on_lost(struct session *s, const char *why)
+static void on_lost(struct outgoing *s, const char *why)
 {
     struct front *r = front_of(s);
     struct forward *f = r->forward;
@@ -475,7 +475,7 @@ static void on_lost(struct session *s, const char *why)
         wait_for_owner(r);
 }
 
-static void on_wrote(struct session *s)
+static void on_wrote(struct outgoing *s)
 {
     (void)s;
 }
@@ -491,17 +491,17 @@ static void front_free(struct front *r)
     free(r);
 }
 
-static void on_ended(struct session *s)
+static void on_ended(struct outgoing *s)
 {
     front_free(front_of(s));
 }
 
-static const struct session_port session_port = {.opened = on_opened,
-                                                 .message = on_message,
-                                                 .may_read = may_read,
-                                                 .wrote = on_wrote,
-                                                 .lost = on_lost,
-                                                 .ended = on_ended};
+static const struct outgoing_port outgoing_port = {.opened = on_opened,
+                                                   .message = on_message,
+                                                   .may_read = may_read,
+                                                   .wrote = on_wrote,
+                                                   .lost = on_lost,
+                                                   .ended = on_ended};
 
 static struct front *front_new(struct forward *f, struct connection *c)
 {
@@ -515,7 +515,7 @@ static struct front *front_new(struct forward *f, struct connection *c)
     r->client = c;
     r->waits_since = AO_NEVER;
     pendings_init(&r->pendings);
-    session_init(&r->session, &f->sessions, &session_port);
+    outgoing_init(&r->session, &f->sessions, &outgoing_port);
     LIST_INSERT_HEAD(&f->fronts, r, link);
     return r;
 }
@@ -583,15 +583,15 @@ static bool write_now(struct front *r, struct pending *p, const struct envelope 
 {
     if (!is_known(r) && !write_identity(r))
         return false;
-    p->begin = session_committed(&r->session);
+    p->begin = outgoing_committed(&r->session);
     if (p->bytes)
         return write_bytes(r, span_of(p->bytes, p->len));
-    uint8_t *at = session_reserve(&r->session, room_of(e));
+    uint8_t *at = outgoing_reserve(&r->session, room_of(e));
     if (!at)
         return false;
     uint8_t *end = put_message(at, e);
     p->len = (uint32_t)(end - at);
-    session_commit(&r->session, end);
+    outgoing_commit(&r->session, end);
     return true;
 }
 
@@ -696,9 +696,9 @@ static bool response(void *arg, struct connection *c, const struct envelope *e)
     (void)arg;
     if (!r)
         return false;
-    uint8_t *at = r->greeted ? session_reserve(&r->session, room_of(e)) : NULL;
+    uint8_t *at = r->greeted ? outgoing_reserve(&r->session, room_of(e)) : NULL;
     if (at)
-        session_commit(&r->session, put_message(at, e));
+        outgoing_commit(&r->session, put_message(at, e));
     else if (r->greeted)
         out_of_memory(r);
     return true;
@@ -723,7 +723,7 @@ static void gone(void *arg, struct connection *c)
     r->greeted = false;
     r->client = NULL;
     if (!conn_ends(c))
-        session_end(&r->session);
+        outgoing_end(&r->session);
 }
 
 /* --- Changes, and patience --- */
@@ -775,7 +775,7 @@ static void look_at(struct front *r)
     if (!r->client)
         return;
     if ((r->greeted || r->connecting) && r->version != f->place.version) {
-        session_lose(&r->session, "another node owns them now");
+        outgoing_lose(&r->session, "another node owns them now");
     }
     if (r->pendings.count == 0) {
         stop_waiting(r);
@@ -791,15 +791,6 @@ static void look_at(struct front *r)
         seek(r);
 }
 
-/* Does the loop's place differ in what sessions depend on? */
-static bool moved(const struct owner_place *was, const struct owner_place *is)
-{
-    return was->view.epoch != is->view.epoch || was->view.role != is->view.role ||
-           strcmp(was->view.owner, is->view.owner) != 0 ||
-           strcmp(was->view.address, is->view.address) != 0 ||
-           was->target.count != is->target.count;
-}
-
 static void look_at_place(struct forward *f)
 {
     struct owner_place place;
@@ -807,7 +798,7 @@ static void look_at_place(struct forward *f)
     owner_finder_get(f->options.finder, &place);
     if (place.version == f->place.version)
         return;
-    if (!moved(&f->place, &place))
+    if (owner_place_same(&f->place, &place))
         place.version = f->place.version ? f->place.version : place.version;
     f->place = place;
 }
@@ -884,7 +875,7 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
         owner_finder_tell(options->finder, handle);
     if (good && options->tls && options->tls->cert)
         good = (tls = open_tls(f, error, size)) != NULL;
-    if (good && session_loop_init(&f->sessions, f->activator, options->poller, &f->limits, tls)) {
+    if (good && outgoing_loop_init(&f->sessions, f->activator, options->poller, &f->limits, tls)) {
         f->sessions.open = options->open;
         f->rpc->remote = &remote;
         f->rpc->remote_arg = f;
@@ -901,10 +892,10 @@ void forward_free(struct forward *f)
     if (!f)
         return;
     while ((r = LIST_FIRST(&f->fronts)) != NULL) {
-        session_fini(&r->session);
+        outgoing_fini(&r->session);
         front_free(r);
     }
-    session_loop_fini(&f->sessions);
+    outgoing_loop_fini(&f->sessions);
     tls_loop_free(f->tls);
     if (ao_state(&f->clock) != AO_STATE_INACTIVE)
         ao_deactivate(&f->clock);

@@ -1,6 +1,6 @@
 /* A front: what its clients ask of the tasks goes to the owner, and what the owner says comes back.
  *
- * The first request of a connection that another node has to answer opens a session (sessions.h).
+ * The first request of a connection that another node has to answer opens a session (outgoing.h).
  * It begins with cluster.session, which names the client; from then on messages go
  * both ways unchanged, by the ids that the client chose.  Without an owner requests wait, for
  * `patience` at most.  When an owner is lost, requests that may be sent twice are sent to the next
@@ -29,8 +29,9 @@ struct forward_options {
     const struct net_limits *limits; /* borrowed for as long */
     const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
     ao_time patience;                /* ns */
-    /* For tests: session_loop.open, and the id of the first cluster.session; NULL, 0: by chance. */
-    bool (*open)(struct session *s);
+    /* For tests: outgoing_loop.open, and the id of the first cluster.session; NULL, 0: by chance.
+     */
+    bool (*open)(struct outgoing *s);
     uint64_t first_identity;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/front/node_worker.h"
 #include "server/net/net.h"
 
 enum { UNIX_MODE = 0600 };
@@ -13,7 +14,10 @@ struct fronts {
     char *listen; /* NULL: none */
     struct tls_files tls;
     const struct acceptor *acceptor;
-    uint32_t listener; /* its index, once acceptor is set */
+    uint32_t listener;               /* its index, once acceptor is set */
+    struct node_worker_options work; /* registry NULL: this node offers nothing */
+    char node[CLUSTER_NAME_MAX];
+    struct node_worker *worker;
     uint32_t count;
     struct forward *at[];
 };
@@ -44,12 +48,29 @@ struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t si
     if (!f)
         return NULL;
     f->listen = o->listen ? strdup(o->listen) : NULL;
-    f->finder = owner_finder_new(&o->roles, o->loop_count);
+    f->finder = owner_finder_new(&o->roles, o->loop_count + 1);
+    snprintf(f->node, sizeof f->node, "%s", o->node ? o->node : "");
+    f->work = (struct node_worker_options){.finder = f->finder,
+                                           .activator = o->loops[0]->activator,
+                                           .poller = o->pollers[0],
+                                           .registry = o->registry,
+                                           .tls = &f->tls,
+                                           .node = f->node,
+                                           .slots = o->slots};
     bool good = f->finder && !f->listen == !o->listen && tls_files_copy(&f->tls, &o->tls);
     if (good && open_loops(f, o, error, size))
         return f;
     fronts_free(f);
     return NULL;
+}
+
+static int open_worker(struct fronts *f, struct acceptor *a, char *error, size_t size)
+{
+    if (!f->work.registry || f->work.slots == 0)
+        return 0;
+    f->work.acceptor = a;
+    f->worker = node_worker_new(&f->work, error, size);
+    return f->worker ? 0 : -1;
 }
 
 int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size)
@@ -62,6 +83,8 @@ int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size
         .unix_mode = UNIX_MODE,
     };
 
+    if (open_worker(f, a, error, size) != 0)
+        return -1;
     if (!f->listen)
         return 0;
     if (acceptor_listen(a, &options, error, size) != 0)
@@ -93,6 +116,7 @@ void fronts_free(struct fronts *f)
     owner_finder_free(f->finder);
     for (uint32_t i = 0; i < f->count; i++)
         forward_free(f->at[i]);
+    node_worker_free(f->worker);
     tls_files_free(&f->tls);
     free(f->listen);
     free(f);

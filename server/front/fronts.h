@@ -18,6 +18,9 @@ struct fronts_options {
     const char *listen;              /* cluster.listen; NULL: none; borrowed during the call */
     struct tls_files tls;            /* of cluster.*; cert NULL: none; likewise */
     ao_time patience;                /* ns */
+    const struct registry *registry; /* handlers that are offered to the owner; NULL: none */
+    const char *node;                /* name of this node; with registry */
+    uint32_t slots;                  /* likewise: tasks that it runs at a time */
 };
 
 struct fronts_figures {
@@ -26,7 +29,8 @@ struct fronts_figures {
 
 /* NULL with a text: a TLS file cannot be used, no memory. */
 struct fronts *fronts_new(const struct fronts_options *options, char *error, size_t size);
-/* Opens cluster.listen at the acceptor, if there is one.  0, or -1 with a text. */
+/* Opens cluster.listen at the acceptor, if there is one, and what offers handlers.  0, or -1 with a
+ * text. */
 int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size);
 /* Of that listener, with the real port; NULL: there is none. */
 const char *fronts_url(const struct fronts *f);

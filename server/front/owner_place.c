@@ -20,6 +20,14 @@ struct owner_finder {
     struct ao_handle *handles[]; /* references; constant once it has started */
 };
 
+bool owner_place_same(const struct owner_place *one, const struct owner_place *other)
+{
+    return one->view.epoch == other->view.epoch && one->view.role == other->view.role &&
+           strcmp(one->view.owner, other->view.owner) == 0 &&
+           strcmp(one->view.address, other->view.address) == 0 &&
+           one->target.count == other->target.count;
+}
+
 struct owner_finder *owner_finder_new(const struct cluster_roles *roles, uint32_t loops)
 {
     struct owner_finder *f = calloc(1, sizeof *f + loops * sizeof f->handles[0]);

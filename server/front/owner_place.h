@@ -6,7 +6,7 @@
 #ifndef ERGON_FRONT_OWNER_PLACE_H
 #define ERGON_FRONT_OWNER_PLACE_H
 
-#include "server/front/sessions.h"
+#include "server/front/outgoing.h"
 #include "server/cluster/view.h"
 
 /* Functions of view.h, so that tests can play a cluster. */
@@ -19,9 +19,12 @@ struct cluster_roles {
 struct owner_place {
     uint64_t version; /* counts up with each change; 0: nothing is known yet */
     struct cluster_view view;
-    struct session_target target; /* none: nobody else owns, or `why` */
-    char why[200];                /* why there is no address; empty: there is */
+    struct outgoing_target target; /* none: nobody else owns, or `why` */
+    char why[200];                 /* why there is no address; empty: there is */
 };
+
+/* Do sessions of the one go on in the other? */
+bool owner_place_same(const struct owner_place *one, const struct owner_place *other);
 
 struct owner_finder;
 

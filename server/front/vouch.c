@@ -108,12 +108,31 @@ void vouch_pack(struct pack *p, const struct connection *c, const struct cluster
     pack_hello(p, conn_mode((struct connection *)(uintptr_t)c));
 }
 
+void vouch_pack_node(struct pack *p, const struct cluster_view *view)
+{
+    char name[CLUSTER_NAME_MAX + 16];
+
+    principal_full_name(PRINCIPAL_CERT, view->node, name, sizeof name);
+    pack_array(p, 1);
+    pack_map(p, 8);
+    pack_key_str(p, "cluster", view->cluster);
+    pack_key_uint(p, "version", VOUCH_VERSION);
+    pack_key_str(p, "node", view->node);
+    pack_key_str(p, "principal", name);
+    pack_key_str(p, "tenant", name);
+    pack_str(p, "rights");
+    pack_array(p, 0);
+    pack_key_str(p, "peer", view->node);
+    pack_key_bool(p, "work", true);
+}
+
 /* --- The owner's side: what a front claims --- */
 
 struct node_claim {
     struct conn_vouched vouched; /* first */
     enum principal_mechanism how;
     bool free, has_token;
+    bool work; /* the node speaks for itself: it offers its handlers */
     uint8_t token[SHA256_SIZE];
     char *node, *peer, *name, *tenant; /* malloc'ed; the name without its mechanism */
     struct role_table *grants;         /* a reference: as roles of everybody */
@@ -134,7 +153,7 @@ static void claim_release(struct conn_vouched *v)
 struct request {
     struct span cluster, node, principal, token, tenant, peer, rights, hello;
     uint64_t version;
-    bool free;
+    bool free, work;
 };
 
 static bool read_flag(struct reader *r, void *out)
@@ -167,6 +186,7 @@ static bool read_request(struct rpc_request *rq, struct request *q)
         {"token", read_name, &q->token, "a hash"},
         {"tenant", read_name, &q->tenant, "a name"},
         {"free", read_flag, &q->free, "true or false"},
+        {"work", read_flag, &q->work, "true or false"},
         {"rights", read_value, &q->rights, "grants"},
         {"peer", read_name, &q->peer, "an address"},
         {"hello", read_value, &q->hello, "[errors, raw, push]"},
@@ -280,6 +300,7 @@ static struct node_claim *claim_new(const struct request *q)
     }
     k->vouched.release = claim_release;
     k->free = q->free;
+    k->work = q->work;
     k->has_token = q->token.len == SHA256_SIZE;
     if (k->has_token)
         memcpy(k->token, q->token.at, SHA256_SIZE);
@@ -292,7 +313,8 @@ static struct node_claim *claim_new(const struct request *q)
     k->vouched.via = k->node;
     k->vouched.peer = k->peer;
     free(full);
-    if (k->name && k->node && k->peer && k->tenant && k->grants)
+    if (k->name && k->node && k->peer && k->tenant && k->grants &&
+        (!k->work || (k->how == PRINCIPAL_CERT && strcmp(k->name, k->node) == 0)))
         return k;
     claim_release(&k->vouched);
     return NULL;
@@ -407,10 +429,27 @@ static const struct principal *stricter(const struct node_claim *k, const struct
     return p;
 }
 
+/* Its certificate is the right to offer handlers, whatever roles say. */
+static const struct principal *node_principal(const struct node_claim *k)
+{
+    static const struct role role = {
+        .name = "", .members = "*", .methods = "worker.register,worker.quiet,worker.offer.*"};
+    struct role_table *roles = role_table_new(&role, 1);
+    const struct principal_options options = {
+        .how = k->how, .name = k->name, .tenant = k->tenant, .roles = roles};
+    const struct principal *p = roles ? principal_new(&options) : NULL;
+
+    role_table_unref(roles);
+    return p;
+}
+
 /* A reference; NULL: *why. */
 static const struct principal *weigh(const struct connection *c, const struct node_claim *k,
                                      const char **why)
 {
+    *why = "out of memory";
+    if (k->work)
+        return node_principal(k);
     const struct principal *own = own_principal(c, k, why);
     const struct principal *claimed = own ? claimed_principal(k) : NULL, *p = NULL;
 

@@ -20,6 +20,9 @@ enum { VOUCH_VERSION = 1 };
 /* The parameters for this client.  `view`: of the front. */
 void vouch_pack(struct pack *p, const struct connection *c, const struct cluster_view *view);
 
+/* The same for the node itself, which offers its handlers. */
+void vouch_pack_node(struct pack *p, const struct cluster_view *view);
+
 /* Serves the request.  `view`: of this node, which has to own the tasks. */
 void vouch_serve(struct rpc_request *rq, const struct cluster_view *view);
 

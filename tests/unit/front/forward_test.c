@@ -29,11 +29,11 @@ static void view_now(const struct cluster *c, struct cluster_view *out)
     *out = view;
 }
 
-static bool open_owner(struct session *s)
+static bool open_owner(struct outgoing *s)
 {
     connects++;
     if (unreachable) {
-        session_lose(s, "Connection refused");
+        outgoing_lose(s, "Connection refused");
         return false;
     }
     if (owner.in)

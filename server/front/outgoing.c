@@ -1,4 +1,4 @@
-#include "server/front/sessions.h"
+#include "server/front/outgoing.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,18 +28,18 @@ enum {
 
 /* --- Buffers --- */
 
-static size_t buffer_len(const struct session_buffer *b)
+static size_t buffer_len(const struct outgoing_buffer *b)
 {
     return b->end - b->start;
 }
 
-static void buffer_free(struct session_buffer *b)
+static void buffer_free(struct outgoing_buffer *b)
 {
     free(b->at);
-    *b = (struct session_buffer){0};
+    *b = (struct outgoing_buffer){0};
 }
 
-static void buffer_consume(struct session_buffer *b, size_t n)
+static void buffer_consume(struct outgoing_buffer *b, size_t n)
 {
     b->start += n;
     if (b->start < b->end)
@@ -49,7 +49,7 @@ static void buffer_consume(struct session_buffer *b, size_t n)
         buffer_free(b);
 }
 
-static uint8_t *buffer_reserve(struct session_buffer *b, size_t room)
+static uint8_t *buffer_reserve(struct outgoing_buffer *b, size_t room)
 {
     if (b->room - b->end >= room)
         return b->at + b->end;
@@ -77,58 +77,58 @@ static uint8_t *buffer_reserve(struct session_buffer *b, size_t room)
 
 static void on_event(struct poller_watch *w, unsigned what)
 {
-    struct session *s = ao_of(w, struct session, stream.watch);
+    struct outgoing *s = ao_of(w, struct outgoing, stream.watch);
 
     s->ready |= (uint8_t)what;
-    session_kick(s);
+    outgoing_kick(s);
 }
 
-bool session_loop_init(struct session_loop *l, struct activator *activator, struct poller *poller,
-                       const struct scan_limits *limits, struct tls_context *tls)
+bool outgoing_loop_init(struct outgoing_loop *l, struct activator *activator, struct poller *poller,
+                        const struct scan_limits *limits, struct tls_context *tls)
 {
-    *l = (struct session_loop){.activator = activator,
-                               .watcher = {.poller = poller, .on_event = on_event},
-                               .limits = limits,
-                               .tls = tls,
-                               .scratch = malloc(HEADROOM + READ_SIZE),
-                               .scanner = malloc(sizeof *l->scanner)};
+    *l = (struct outgoing_loop){.activator = activator,
+                                .watcher = {.poller = poller, .on_event = on_event},
+                                .limits = limits,
+                                .tls = tls,
+                                .scratch = malloc(HEADROOM + READ_SIZE),
+                                .scanner = malloc(sizeof *l->scanner)};
     return l->scratch && l->scanner;
 }
 
-void session_loop_fini(struct session_loop *l)
+void outgoing_loop_fini(struct outgoing_loop *l)
 {
     free(l->scratch);
     free(l->scanner);
     tls_context_unref(l->tls);
-    *l = (struct session_loop){0};
+    *l = (struct outgoing_loop){0};
 }
 
 /* --- Its end --- */
 
-static void drop_input(struct session *s)
+static void drop_input(struct outgoing *s)
 {
     buffer_free(&s->in);
     free(s->scanner);
     s->scanner = NULL;
 }
 
-static void close_stream(struct session *s)
+static void close_stream(struct outgoing *s)
 {
-    if (s->state != SESSION_IDLE)
+    if (s->state != OUTGOING_IDLE)
         s->stream.cls->close(&s->stream);
-    s->state = SESSION_IDLE;
+    s->state = OUTGOING_IDLE;
     s->ready = 0;
     s->full = false;
     drop_input(s);
 }
 
-static void forget_output(struct session *s)
+static void forget_output(struct outgoing *s)
 {
     buffer_free(&s->out);
     s->handed = 0;
 }
 
-void session_lose(struct session *s, const char *why)
+void outgoing_lose(struct outgoing *s, const char *why)
 {
     close_stream(s);
     if (s->ending) {
@@ -139,17 +139,17 @@ void session_lose(struct session *s, const char *why)
     forget_output(s);
 }
 
-static void lose_by_stream(struct session *s, ssize_t result)
+static void lose_by_stream(struct outgoing *s, ssize_t result)
 {
     char text[160] = "it closed the connection";
 
     if (result == STREAM_ERROR)
         s->stream.cls->explain(&s->stream, text, sizeof text);
-    session_lose(s, text);
+    outgoing_lose(s, text);
 }
 
 /* Nothing is called. */
-static void close_now(struct session *s)
+static void close_now(struct outgoing *s)
 {
     close_stream(s);
     forget_output(s);
@@ -158,7 +158,7 @@ static void close_now(struct session *s)
 /* --- Connecting --- */
 
 /* The next of the owner's addresses. */
-static int dial(struct session *s, char *why, size_t size)
+static int dial(struct outgoing *s, char *why, size_t size)
 {
     int fd = -1, on = 1;
 
@@ -179,7 +179,7 @@ static int dial(struct session *s, char *why, size_t size)
     return fd;
 }
 
-static bool open_stream(struct session *s, int fd)
+static bool open_stream(struct outgoing *s, int fd)
 {
     if (!s->target->tls) {
         stream_plain_open(&s->stream, fd, &s->loop->watcher);
@@ -189,7 +189,7 @@ static bool open_stream(struct session *s, int fd)
 }
 
 /* False: it was lost. */
-static bool open_socket(struct session *s)
+static bool open_socket(struct outgoing *s)
 {
     char why[128];
     int fd = dial(s, why, sizeof why);
@@ -198,37 +198,37 @@ static bool open_socket(struct session *s)
         return true;
     if (fd >= 0)
         close(fd);
-    session_lose(s, fd < 0         ? why
-                    : s->loop->tls ? "out of memory"
-                                   : "it speaks TLS, and this node has no cluster.cert");
+    outgoing_lose(s, fd < 0         ? why
+                     : s->loop->tls ? "out of memory"
+                                    : "it speaks TLS, and this node has no cluster.cert");
     return false;
 }
 
-static void begin(struct session *s)
+static void begin(struct outgoing *s)
 {
     if (!(s->loop->open ? s->loop->open(s) : open_socket(s)))
         return;
-    s->state = SESSION_CONNECTING;
+    s->state = OUTGOING_CONNECTING;
     s->until = activator_now(s->loop->activator) + CONNECT_TIME;
     s->ready = 0;
     if (!s->stream.cls->watch(&s->stream, STREAM_WRITE))
-        session_lose(s, "out of memory");
+        outgoing_lose(s, "out of memory");
 }
 
-static void opened(struct session *s)
+static void opened(struct outgoing *s)
 {
     char name[NET_NAME_MAX];
 
     if (tls_peer_name(&s->stream, name, sizeof name) != TLS_NAME_FOUND)
         name[0] = '\0';
-    s->state = SESSION_OPEN;
+    s->state = OUTGOING_OPEN;
     s->ready |= STREAM_READ | STREAM_WRITE;
     s->handed = 0;
     if (!s->port->opened(s, name))
-        session_lose(s, "it is another node than was expected");
+        outgoing_lose(s, "it is another node than was expected");
 }
 
-static void shake(struct session *s)
+static void shake(struct outgoing *s)
 {
     int result = s->stream.cls->handshake ? s->stream.cls->handshake(&s->stream) : 0;
 
@@ -239,10 +239,10 @@ static void shake(struct session *s)
         lose_by_stream(s, result);
     else if (!s->stream.cls->watch(&s->stream,
                                    result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ))
-        session_lose(s, "out of memory");
+        outgoing_lose(s, "out of memory");
 }
 
-static void connected(struct session *s)
+static void connected(struct outgoing *s)
 {
     int error = 0;
     socklen_t len = sizeof error;
@@ -253,7 +253,7 @@ static void connected(struct session *s)
     if (s->stream.fd >= 0 && getsockopt(s->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
         error = errno;
     if (error == 0) {
-        s->state = SESSION_HANDSHAKE;
+        s->state = OUTGOING_HANDSHAKE;
         shake(s);
         return;
     }
@@ -262,41 +262,41 @@ static void connected(struct session *s)
     if (more)
         begin(s);
     else
-        session_lose(s, strerror_r(error, text, sizeof text));
+        outgoing_lose(s, strerror_r(error, text, sizeof text));
 }
 
 /* --- Output --- */
 
-uint64_t session_committed(const struct session *s)
+uint64_t outgoing_committed(const struct outgoing *s)
 {
     return s->handed + buffer_len(&s->out);
 }
 
-size_t session_waits(const struct session *s)
+size_t outgoing_waits(const struct outgoing *s)
 {
     return buffer_len(&s->out);
 }
 
-struct span session_unsent(const struct session *s, uint64_t from)
+struct span outgoing_unsent(const struct outgoing *s, uint64_t from)
 {
-    assert(from >= s->handed && from <= session_committed(s));
+    assert(from >= s->handed && from <= outgoing_committed(s));
     size_t skip = (size_t)(from - s->handed);
     return span_of(s->out.at + s->out.start + skip, buffer_len(&s->out) - skip);
 }
 
-uint8_t *session_reserve(struct session *s, size_t room)
+uint8_t *outgoing_reserve(struct outgoing *s, size_t room)
 {
     return buffer_reserve(&s->out, room);
 }
 
-void session_commit(struct session *s, uint8_t *end)
+void outgoing_commit(struct outgoing *s, uint8_t *end)
 {
     s->out.end = (size_t)(end - s->out.at);
-    session_kick(s);
+    outgoing_kick(s);
 }
 
 /* False: it was lost. */
-static bool write_out(struct session *s)
+static bool write_out(struct outgoing *s)
 {
     int budget = WRITES_A_STEP;
 
@@ -322,7 +322,7 @@ static bool write_out(struct session *s)
 
 /* --- Input --- */
 
-static void give(struct session *s, struct span message, uint8_t **kept)
+static void give(struct outgoing *s, struct span message, uint8_t **kept)
 {
     struct envelope e;
     const char *why;
@@ -330,11 +330,11 @@ static void give(struct session *s, struct span message, uint8_t **kept)
     if (envelope_read(message, &e, &why) == ENVELOPE_OK)
         s->port->message(s, message, &e, kept);
     else
-        session_lose(s, why);
+        outgoing_lose(s, why);
 }
 
 /* What is left of the read buffer, with the scanner's place in it.  False without memory. */
-static bool keep(struct session *s, struct span rest)
+static bool keep(struct outgoing *s, struct span rest)
 {
     s->scanner = malloc(sizeof *s->scanner);
     uint8_t *at = s->scanner ? buffer_reserve(&s->in, rest.len) : NULL;
@@ -348,19 +348,19 @@ static bool keep(struct session *s, struct span rest)
 }
 
 /* Whole messages of the scratch buffer; the scanner is at `bytes`. */
-static void take(struct session *s, struct span bytes)
+static void take(struct outgoing *s, struct span bytes)
 {
     struct scanner *scanner = s->loop->scanner;
 
-    while (bytes.len > 0 && s->state == SESSION_OPEN) {
+    while (bytes.len > 0 && s->state == OUTGOING_OPEN) {
         enum scan_verdict verdict = scanner_run(scanner, s->loop->limits, bytes);
         if (verdict == SCAN_MORE) {
             if (!keep(s, bytes))
-                session_lose(s, "out of memory");
+                outgoing_lose(s, "out of memory");
             return;
         }
         if (verdict != SCAN_WHOLE) {
-            session_lose(s, scan_verdict_text(verdict));
+            outgoing_lose(s, scan_verdict_text(verdict));
             return;
         }
         struct span message = span_of(bytes.at, scanner->done);
@@ -372,7 +372,7 @@ static void take(struct session *s, struct span bytes)
 }
 
 /* A long message: its rest goes to its place. */
-static ssize_t read_longer(struct session *s)
+static ssize_t read_longer(struct outgoing *s)
 {
     size_t missing = s->scanner->need - buffer_len(&s->in);
     size_t size = missing < READ_SIZE ? missing : READ_SIZE;
@@ -389,21 +389,21 @@ static ssize_t read_longer(struct session *s)
     if (verdict == SCAN_MORE)
         return n;
     if (verdict != SCAN_WHOLE) {
-        session_lose(s, scan_verdict_text(verdict));
+        outgoing_lose(s, scan_verdict_text(verdict));
         return n;
     }
     assert(s->scanner->done == bytes.len); /* no more was read than it needs */
-    struct session_buffer whole = s->in;
-    s->in = (struct session_buffer){0};
+    struct outgoing_buffer whole = s->in;
+    s->in = (struct outgoing_buffer){0};
     drop_input(s);
     give(s, bytes, &whole.at);
     free(whole.at);
     return n;
 }
 
-static ssize_t read_some(struct session *s)
+static ssize_t read_some(struct outgoing *s)
 {
-    struct session_loop *l = s->loop;
+    struct outgoing_loop *l = s->loop;
     size_t before = buffer_len(&s->in);
 
     if (before > HEADROOM)
@@ -411,6 +411,8 @@ static ssize_t read_some(struct session *s)
     ssize_t n = s->stream.cls->read(&s->stream, l->scratch + HEADROOM, READ_SIZE);
     if (n <= 0)
         return n;
+    if (n < READ_SIZE && !s->stream.more)
+        s->ready &= (uint8_t)~STREAM_READ; /* drained: it becomes readable again */
     uint8_t *at = l->scratch + HEADROOM - before;
     if (before > 0) {
         memcpy(at, s->in.at + s->in.start, before);
@@ -423,17 +425,17 @@ static ssize_t read_some(struct session *s)
     return n;
 }
 
-static void read_in(struct session *s)
+static void read_in(struct outgoing *s)
 {
     int budget = READS_A_STEP;
 
     s->full = false;
-    while (s->state == SESSION_OPEN && s->ready & STREAM_READ && budget-- > 0) {
+    while (s->state == OUTGOING_OPEN && s->ready & STREAM_READ && budget-- > 0) {
         s->full = !s->port->may_read(s);
         if (s->full)
             return;
         ssize_t n = read_some(s);
-        if (n > 0 || s->state != SESSION_OPEN)
+        if (n > 0 || s->state != OUTGOING_OPEN)
             continue;
         if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
             s->ready &= (uint8_t)~STREAM_READ;
@@ -443,21 +445,21 @@ static void read_in(struct session *s)
 }
 
 /* Our side is shut: what comes is thrown away, until the peer's end. */
-static void discard(struct session *s)
+static void discard(struct outgoing *s)
 {
     ssize_t n = s->stream.cls->read(&s->stream, s->loop->scratch, READ_SIZE);
 
     if (n == STREAM_WANT_READ || n == STREAM_WANT_WRITE)
         s->ready &= (uint8_t)~STREAM_READ;
     else if (n < 0)
-        session_lose(s, "");
+        outgoing_lose(s, "");
 }
 
-static void finish(struct session *s)
+static void finish(struct outgoing *s)
 {
-    if (s->state == SESSION_OPEN && buffer_len(&s->out) + s->stream.backlog == 0) {
+    if (s->state == OUTGOING_OPEN && buffer_len(&s->out) + s->stream.backlog == 0) {
         s->stream.cls->shut(&s->stream);
-        s->state = SESSION_FINISHING;
+        s->state = OUTGOING_FINISHING;
     }
     if (s->ready & STREAM_READ)
         discard(s);
@@ -465,17 +467,17 @@ static void finish(struct session *s)
 
 /* --- The step --- */
 
-static enum ao_verdict rest(struct session *s)
+static enum ao_verdict rest(struct outgoing *s)
 {
     bool writes = buffer_len(&s->out) + s->stream.backlog > 0;
-    bool timed = s->state != SESSION_OPEN || s->ending;
+    bool timed = s->state != OUTGOING_OPEN || s->ending;
 
-    if (s->state >= SESSION_OPEN) {
+    if (s->state >= OUTGOING_OPEN) {
         if ((writes && s->ready & STREAM_WRITE) || (!s->full && s->ready & STREAM_READ))
             return AO_AGAIN;
         unsigned what = (s->full ? 0u : STREAM_READ) | (writes ? STREAM_WRITE : 0u);
         if (!s->stream.cls->watch(&s->stream, what)) {
-            session_lose(s, "out of memory");
+            outgoing_lose(s, "out of memory");
             return AO_AGAIN;
         }
     }
@@ -486,38 +488,38 @@ static enum ao_verdict rest(struct session *s)
     return AO_PARK;
 }
 
-static void timed_out(struct session *s)
+static void timed_out(struct outgoing *s)
 {
-    bool waits = s->state == SESSION_CONNECTING || s->state == SESSION_HANDSHAKE || s->ending;
+    bool waits = s->state == OUTGOING_CONNECTING || s->state == OUTGOING_HANDSHAKE || s->ending;
 
-    if (waits && s->state != SESSION_IDLE && activator_now(s->loop->activator) >= s->until)
-        session_lose(s, "it does not answer");
+    if (waits && s->state != OUTGOING_IDLE && activator_now(s->loop->activator) >= s->until)
+        outgoing_lose(s, "it does not answer");
 }
 
-static enum ao_verdict session_step(struct ao *self)
+static enum ao_verdict outgoing_step(struct ao *self)
 {
-    struct session *s = ao_of(self, struct session, ao);
+    struct outgoing *s = ao_of(self, struct outgoing, ao);
 
     timed_out(s);
-    if (s->state == SESSION_IDLE && s->target && !s->ending) {
+    if (s->state == OUTGOING_IDLE && s->target && !s->ending) {
         s->next_address = 0;
         begin(s);
-        if (s->state == SESSION_IDLE)
+        if (s->state == OUTGOING_IDLE)
             s->target = NULL;
-    } else if (s->state == SESSION_CONNECTING) {
+    } else if (s->state == OUTGOING_CONNECTING) {
         connected(s);
-    } else if (s->state == SESSION_HANDSHAKE && s->ready) {
+    } else if (s->state == OUTGOING_HANDSHAKE && s->ready) {
         shake(s);
     }
-    if (s->state >= SESSION_OPEN && s->ready & STREAM_WRITE)
+    if (s->state >= OUTGOING_OPEN && s->ready & STREAM_WRITE)
         write_out(s);
-    if (s->state >= SESSION_OPEN && s->ending)
+    if (s->state >= OUTGOING_OPEN && s->ending)
         finish(s);
-    else if (s->state == SESSION_OPEN)
+    else if (s->state == OUTGOING_OPEN)
         read_in(s);
-    if (s->state == SESSION_OPEN && s->ready & STREAM_WRITE && session_waits(s) > 0)
+    if (s->state == OUTGOING_OPEN && s->ready & STREAM_WRITE && outgoing_waits(s) > 0)
         write_out(s);
-    if (s->state != SESSION_IDLE)
+    if (s->state != OUTGOING_IDLE)
         return rest(s);
     s->target = NULL;
     if (s->ending)
@@ -525,24 +527,24 @@ static enum ao_verdict session_step(struct ao *self)
     return AO_DONE;
 }
 
-static void session_retired(struct ao *self)
+static void outgoing_retired(struct ao *self)
 {
-    struct session *s = ao_of(self, struct session, ao);
+    struct outgoing *s = ao_of(self, struct outgoing, ao);
 
     ao_fini(&s->ao);
     s->port->ended(s);
 }
 
-static const struct ao_class session_class = {
-    .name = "session", .step = session_step, .retired = session_retired};
+static const struct ao_class outgoing_class = {
+    .name = "outgoing", .step = outgoing_step, .retired = outgoing_retired};
 
-void session_init(struct session *s, struct session_loop *l, const struct session_port *port)
+void outgoing_init(struct outgoing *s, struct outgoing_loop *l, const struct outgoing_port *port)
 {
-    *s = (struct session){.loop = l, .port = port};
-    ao_init(&s->ao, &session_class, l->activator);
+    *s = (struct outgoing){.loop = l, .port = port};
+    ao_init(&s->ao, &outgoing_class, l->activator);
 }
 
-void session_kick(struct session *s)
+void outgoing_kick(struct outgoing *s)
 {
     if (ao_state(&s->ao) == AO_STATE_SLEEPING)
         ao_wake(&s->ao);
@@ -550,23 +552,23 @@ void session_kick(struct session *s)
         ao_activate(&s->ao);
 }
 
-void session_connect(struct session *s, const struct session_target *target)
+void outgoing_connect(struct outgoing *s, const struct outgoing_target *target)
 {
-    assert(s->state == SESSION_IDLE && !s->ending);
+    assert(s->state == OUTGOING_IDLE && !s->ending);
     s->target = target;
-    session_kick(s);
+    outgoing_kick(s);
 }
 
-void session_end(struct session *s)
+void outgoing_end(struct outgoing *s)
 {
     s->ending = true;
     s->until = activator_now(s->loop->activator) + FINISH_TIME;
-    if (s->state != SESSION_OPEN)
+    if (s->state != OUTGOING_OPEN)
         close_now(s);
-    session_kick(s);
+    outgoing_kick(s);
 }
 
-void session_fini(struct session *s)
+void outgoing_fini(struct outgoing *s)
 {
     close_now(s);
     if (ao_state(&s->ao) != AO_STATE_INACTIVE)

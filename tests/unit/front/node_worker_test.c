@@ -1,0 +1,192 @@
+/* A node as a worker of the owner: what it offers, what it runs, and how that ends.  Owner and
+ * inside listener are played: scripted streams. */
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/encoder.h"
+#include "server/front/node_worker.h"
+#include "tests/support/notation.h"
+#include "tests/support/rpc_stage.h"
+
+static struct script owner, own;
+static struct owner_finder *finder;
+static struct node_worker *worker;
+static struct cluster_view view;
+
+static enum cluster_role role_now(const struct cluster *c)
+{
+    return view.role;
+}
+
+static void view_now(const struct cluster *c, struct cluster_view *out)
+{
+    *out = view;
+}
+
+static bool open_script(struct outgoing *s, struct script *k)
+{
+    if (k->in)
+        script_fini(k);
+    script_init(k, &net.v, net.activator);
+    script_open(k, &s->stream, s->loop->watcher.on_event);
+    return true;
+}
+
+static bool open_owner(struct outgoing *s)
+{
+    return open_script(s, &owner);
+}
+
+static bool open_own(struct outgoing *s)
+{
+    return open_script(s, &own);
+}
+
+static void run_a_while(uint64_t ms)
+{
+    stage_run_ms(net.v.now / AO_MS(1) + ms);
+}
+
+static void owns(enum cluster_role role, const char *node)
+{
+    view = (struct cluster_view){
+        .role = role, .cluster = "c", .node = "b", .address = "unix:///owner", .epoch = 1};
+    snprintf(view.owner, sizeof view.owner, "%s", node);
+    owner_finder_look(finder);
+    run_a_while(1);
+}
+
+static int worker_open(void **state)
+{
+    char error[200];
+
+    stage_open(state);
+    const struct cluster_roles roles = {.role = role_now, .view = view_now};
+    finder = owner_finder_new(&roles, 1);
+    const struct node_worker_options options = {.finder = finder,
+                                                .activator = net.activator,
+                                                .registry = stage.registry,
+                                                .node = "b",
+                                                .slots = 2,
+                                                .open_up = open_owner,
+                                                .open_down = open_own};
+    worker = node_worker_new(&options, error, sizeof error);
+    assert_non_null(worker);
+    return 0;
+}
+
+static int worker_close(void **state)
+{
+    jobs_stop(stage.jobs);
+    net_stop();
+    node_worker_free(worker);
+    owner_finder_free(finder);
+    script_fini(&owner);
+    script_fini(&own);
+    owner = own = (struct script){0};
+    return stage_close(state);
+}
+
+#define WORKER_TEST(name) TEST_WITH(worker_open, worker_close, name)
+
+static void send_message(struct script *k, const char *message)
+{
+    uint8_t bytes[1024];
+
+    script_send(k, span_of(bytes, notation_pack(message, bytes, sizeof bytes)));
+    run_a_while(2);
+}
+
+static void expect_sent(struct script *k, const char *expected)
+{
+    run_a_while(2);
+    assert_string_equal(stage_said_to(k), expected);
+}
+
+static void offer(void)
+{
+    owns(CLUSTER_FRONT, "a");
+    expect_sent(&owner, "asks 1: 'cluster.session' [{'cluster': 'c', 'version': 1, 'node': 'b', "
+                        "'principal': 'cert:b', 'tenant': 'cert:b', 'rights': [], 'peer': 'b', "
+                        "'work': true}]\n");
+    send_message(&owner, "[1, 1, nil, true]");
+    run_a_while(2);
+    const char *said = stage_said_to(&owner);
+    assert_non_null(strstr(said, "asks 2: 'worker.register' [["));
+    assert_non_null(strstr(said, "{'slots': 2, 'name': 'b', 'host': 'b', 'version': '" ERGON_VERSION
+                                 "', 'context': true}]\n"));
+    send_message(&owner, "[1, 2, nil, {'worker': 'w1'}]");
+}
+
+WORKER_TEST(blocking_handlers_are_offered_to_the_owner)
+{
+    owns(CLUSTER_FRONT, "a");
+    stage_said_to(&owner);
+    send_message(&owner, "[1, 1, nil, true]");
+    run_a_while(2);
+    const char *said = stage_said_to(&owner);
+    for (uint32_t i = 0; i < registry_count(stage.registry); i++) {
+        const struct method *m = registry_at(stage.registry, i);
+        char quoted[80];
+        snprintf(quoted, sizeof quoted, "'%s'", method_name(m));
+        assert_int_equal(strstr(said, quoted) != NULL, m->handler->kind == ERGON_BLOCKING);
+    }
+}
+
+WORKER_TEST(what_the_owner_asks_is_called_here_and_its_answer_goes_up)
+{
+    offer();
+    send_message(&owner, "[0, 8192, 'hash', ['a', [5], {'call': 8192, 'attempt': 2}]]");
+    expect_sent(&own, "asks 8192: 'hash' ['a', [5]]\n");
+    send_message(&own, "[1, 8192, nil, 'done']");
+    expect_sent(&owner, "8192: 'done'\n");
+    send_message(&owner, "[0, 8193, 'hash', [{}]]");
+    expect_sent(&own, "asks 8193: 'hash' []\n");
+    send_message(&own, "[1, 8193, 'NO_LUCK: today', nil]");
+    expect_sent(&owner, "8193 failed: 'NO_LUCK: today'\n");
+}
+
+WORKER_TEST(a_cancel_of_the_owner_cancels_the_call)
+{
+    offer();
+    send_message(&owner, "[0, 8192, 'hash', [{}]]");
+    stage_said_to(&own);
+    send_message(&owner, "[2, 'worker.cancel', [8192, 'cancelled']]");
+    expect_sent(&own, "tells: 'server.cancel' [8192]\n");
+}
+
+WORKER_TEST(what_this_node_has_no_room_for_is_given_back)
+{
+    offer();
+    send_message(&owner, "[0, 8192, 'hash', [{}]]");
+    stage_said_to(&own);
+    send_message(&own, "[1, 8192, 'BUSY: a limit is reached', nil]");
+    expect_sent(&owner, "8192 failed: 'AGAIN: 1s'\n");
+}
+
+WORKER_TEST(an_owner_that_is_lost_ends_its_calls_and_is_sought_again)
+{
+    offer();
+    script_send_eof(&owner);
+    run_a_while(10);
+    assert_true(own.closed);
+    run_a_while(1100);
+    assert_non_null(strstr(stage_said_to(&owner), "asks 1: 'cluster.session'"));
+}
+
+WORKER_TEST(a_node_that_owns_offers_nothing)
+{
+    owns(CLUSTER_OWNER, "b");
+    run_a_while(2000);
+    assert_null(owner.in);
+}
+
+WORKER_TEST(an_owner_that_refuses_is_asked_again_later)
+{
+    owns(CLUSTER_FRONT, "a");
+    stage_said_to(&owner);
+    send_message(&owner, "[1, 1, 'BUSY: node a does not own the tasks', nil]");
+    assert_true(owner.closed);
+    run_a_while(1100);
+    assert_non_null(strstr(stage_said_to(&owner), "asks 1: 'cluster.session'"));
+}
