@@ -12,10 +12,12 @@
 static struct act {
     const char *method;
     uint32_t recorded, answered;
-} acts[] = {{.method = "queue.pause"},    {.method = "queue.resume"}, {.method = "queue.drain"},
-            {.method = "cron.put"},       {.method = "cron.delete"},  {.method = "cron.pause"},
-            {.method = "cron.resume"},    {.method = "cron.run"},     {.method = "sem.revoke"},
-            {.method = "connection.kill"}};
+} acts[] = {
+    {.method = "queue.pause"},     {.method = "queue.resume"},  {.method = "queue.drain"},
+    {.method = "cron.put"},        {.method = "cron.delete"},   {.method = "cron.pause"},
+    {.method = "cron.resume"},     {.method = "cron.run"},      {.method = "sem.revoke"},
+    {.method = "connection.kill"}, {.method = "cluster.drain"}, {.method = "cluster.forget"},
+    {.method = "cluster.retry"}};
 
 static struct act *find(const char *method)
 {

@@ -74,6 +74,11 @@ PLAIN(methods, "server.methods")
 PLAIN(topology, "server.topology")
 PLAIN(debug_dump, "server.debug_dump")
 PLAIN(connections, "connection.list")
+PLAIN(cluster, "cluster.status")
+PLAIN(drain_owner, "cluster.drain")
+PLAIN(forget_node, "cluster.forget")
+PLAIN(retry_owner, "cluster.retry")
+PLAIN(vouch, "cluster.session")
 PLAIN(workers, "worker.list")
 PLAIN(queues, "queue.list")
 PLAIN(tenants, "queue.tenants")
@@ -598,6 +603,11 @@ const struct sim_deed_row sim_deeds[] = {
     {"server.audit", audit},
     {"connection.list", connections},
     {"connection.kill", kill_connection},
+    {"cluster.status", cluster},
+    {"cluster.drain", drain_owner},
+    {"cluster.forget", forget_node},
+    {"cluster.retry", retry_owner},
+    {"cluster.session", vouch},
     {"task.submit", submit_keyed},
     {"task.submit", submit_after},
     {"task.submit", submit_with_rate},

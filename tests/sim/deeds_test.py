@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-METHOD = r"(?:server|connection|task|queue|cron|sem|event|worker)\.[a-z_]+"
+METHOD = r"(?:server|cluster|connection|task|queue|cron|sem|event|worker)\.[a-z_]+"
 
 
 def of_protocol(text):
