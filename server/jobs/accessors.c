@@ -39,6 +39,11 @@ const struct jobs_options *jobs_options(const struct jobs *jobs)
     return &jobs->options;
 }
 
+struct ownership *jobs_ownership(const struct jobs *jobs)
+{
+    return (struct ownership *)&jobs->ownership;
+}
+
 struct jobs *jobs_of(struct job_table *table)
 {
     return ao_of(table, struct jobs, table);
@@ -64,6 +69,11 @@ bool jobs_have_time(const struct jobs *jobs)
     return jobs->work < STEP_WORK;
 }
 
+bool jobs_may_act(const struct jobs *jobs)
+{
+    return !jobs->sched.may_begin || jobs->sched.may_begin(jobs->sched.may_begin_arg);
+}
+
 bool jobs_store_usable(const struct jobs *jobs)
 {
     return jobs->store && jobs->journal.error == STORE_OK;
@@ -71,7 +81,11 @@ bool jobs_store_usable(const struct jobs *jobs)
 
 const char *jobs_store_trouble(const struct jobs *jobs)
 {
-    return store_error_text(jobs->journal.error);
+    bool fenced = jobs->ownership.state == OWNERSHIP_OWNER && !jobs->ownership.acts;
+    return fenced && jobs->journal.error == STORE_OK
+               ? "this node has not heard of its cluster's database for some seconds, and another "
+                 "may own the tasks by now; it goes on by itself"
+               : store_error_text(jobs->journal.error);
 }
 
 _Static_assert((int)STORE_LEVEL_ASYNC == DURABLE_ASYNC && (int)STORE_LEVEL_FSYNC == DURABLE_FSYNC &&
@@ -100,7 +114,7 @@ const char *jobs_level_trouble(const struct jobs *jobs, uint8_t level)
                "durable: none";
     if (jobs->journal.error != STORE_OK)
         return jobs_store_trouble(jobs);
-    return "the store is less safe now than `store_require` asks for; see docs/cluster.md";
+    return "the store is less safe now than `store.require` asks for; see docs/cluster.md";
 }
 
 uint8_t jobs_level_reached(const struct jobs *jobs, uint8_t level)
@@ -139,6 +153,11 @@ struct event_batches *jobs_batches(struct jobs *jobs)
 struct turns *jobs_sweeps(struct jobs *jobs)
 {
     return &jobs->sweeps;
+}
+
+struct node_boards *jobs_node_boards(const struct jobs *jobs)
+{
+    return (struct node_boards *)&jobs->boards;
 }
 
 struct audit **jobs_audit(struct jobs *jobs)

@@ -14,6 +14,7 @@ struct job_table;
 struct jobs;
 struct jobs_options;
 struct journal;
+struct ownership;
 struct scheduler;
 struct store;
 struct tasks;
@@ -28,6 +29,8 @@ struct tasks *jobs_tasks(const struct jobs *jobs); /* the manager, whose source 
 struct activator *jobs_activator(const struct jobs *jobs);
 /* What jobs_new() was given, with the limits of the last reload. */
 const struct jobs_options *jobs_options(const struct jobs *jobs);
+
+struct ownership *jobs_ownership(const struct jobs *jobs);
 
 /* The jobs that the table belongs to. */
 struct jobs *jobs_of(struct job_table *table);
@@ -53,6 +56,9 @@ bool jobs_have_time(const struct jobs *jobs);
  * again whether that clock has leapt (clock.h). */
 void jobs_watch_clock(struct jobs *jobs);
 
+/* May attempts begin, permits be granted, and answers about tasks be given?  Always true without a
+ * cluster; else see ownership.h. */
+bool jobs_may_act(const struct jobs *jobs);
 /* There is a store, and it has not failed lately: it can take a durable job. */
 bool jobs_store_usable(const struct jobs *jobs);
 /* Why the store could not write lately: a constant text. */

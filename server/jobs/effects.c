@@ -126,7 +126,7 @@ void effects_apply(struct jobs *jobs)
             apply(jobs, job, effects);
         if (!job && jobs->sched.notes.any)
             rates_write(jobs); /* without memory somebody may go on at once */
-    } while (job || jobs->sched.granted.first || jobs->sched.called.first);
+    } while (job || jobs->sched.granted.first || (jobs->sched.called.first && jobs_may_act(jobs)));
     if (jobs->feed_readers->first)
         feed_readers_wake(jobs);
 }

@@ -16,9 +16,11 @@
 #include "server/jobs/life/retention.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/waiters.h"
+#include "server/jobs/ownership.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
+#include "server/jobs/read_back.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/verbs/audit.h"
 #include "server/jobs/verbs/queues.h"
@@ -38,16 +40,20 @@ static uint64_t system_wall(void *arg)
 
 /* --- The objects --- */
 
-static enum ao_verdict jobs_step(struct ao *self)
+static bool take_back_writes(struct jobs *jobs)
 {
-    struct jobs *jobs = ao_of(self, struct jobs, ao);
-    jobs->work = 0;
-    bool idle = channels_take(jobs, effects_apply);
+    bool all = journal_take(jobs) < JOURNAL_BATCH;
+    effects_apply(jobs);
+    return all;
+}
+
+/* `idle`: no operation is left. */
+static enum ao_verdict go_on(struct jobs *jobs, bool idle)
+{
     jobs->work = 0; /* earlier clients are not put off by those that come now */
     idle &= waiters_go_on(jobs);
     effects_apply(jobs);
-    idle &= journal_take(jobs) < JOURNAL_BATCH;
-    effects_apply(jobs);
+    idle &= take_back_writes(jobs);
     idle &= scheduler_go_on(&jobs->sched);
     effects_apply(jobs);
     idle &= sweep_go_on(jobs);
@@ -59,7 +65,32 @@ static enum ao_verdict jobs_step(struct ao *self)
     return idle ? AO_DONE : AO_AGAIN;
 }
 
+static enum ao_verdict jobs_step(struct ao *self)
+{
+    struct jobs *jobs = ao_of(self, struct jobs, ao);
+    jobs->work = 0;
+    return go_on(jobs, channels_take(jobs, effects_apply));
+}
+
 static const struct ao_class jobs_class = {.name = "jobs", .step = jobs_step};
+
+static enum ao_verdict node_step(struct ao *self)
+{
+    struct jobs *jobs = ao_of(self, struct jobs, ao);
+    jobs->work = 0;
+    bool idle = ownership_serve(jobs);
+    if (jobs->ownership.state == OWNERSHIP_OWNER) {
+        enum ao_verdict verdict = go_on(jobs, idle);
+        ownership_notice(jobs);
+        return verdict;
+    }
+    idle &= take_back_writes(jobs);
+    ownership_notice(jobs);
+    idle &= ownership_go_on(jobs);
+    return idle ? AO_DONE : AO_AGAIN;
+}
+
+static const struct ao_class node_class = {.name = "jobs", .step = node_step};
 
 enum { RETRY_MS = 1000 };
 
@@ -183,7 +214,7 @@ static bool init_parts(struct jobs *jobs)
                                                                  .settings = &o->settings,
                                                                  .keeps_rates = o->store != NULL,
                                                                  .tracer = o->tracer}) == 0;
-    return taken && sched && set_weights(jobs);
+    return taken && sched && ownership_init(jobs) && set_weights(jobs);
 }
 
 static void set_levels(struct jobs *jobs)
@@ -210,14 +241,15 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     set_levels(jobs);
     jobs->activator = tasks_manager_activator(options->tasks);
     waiters_init(jobs);
-    ao_init(&jobs->ao, &jobs_class, jobs->activator);
+    jobs->postponed.prev = jobs->postponed.next = &jobs->postponed;
+    ao_init(&jobs->ao, options->cluster ? &node_class : &jobs_class, jobs->activator);
     ao_init(&jobs->clock_watch, &clock_watch_class, jobs->activator);
     ao_init(&jobs->journal.retry, &retry_class, jobs->activator);
     jobs->task_lost = subsystems_task_lost;
     codec_init(jobs);
     bool made = init_parts(jobs);
     /* The file is read before the clock, whatever the compiler's order of arguments. */
-    uint64_t last = jobs->store ? store_last_id(jobs->store) : 0;
+    uint64_t last = jobs->store && !options->cluster ? store_last_id(jobs->store) : 0;
     jobs->table.next_id = id_first(table_wall(&jobs->table), last);
     error[0] = '\0';
     if (!made || !subsystems_init(jobs, error, size)) {
@@ -232,131 +264,23 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
 
 /* --- The store read back --- */
 
-enum { TABLES_MAX = 16 /* whose rows are read back */ };
-
-struct reading {
-    struct jobs *jobs;
-    const char *failure; /* NULL: none */
-    const char *fault;   /* of the row that ends the reading; NULL: none */
-    uint64_t strays;     /* events of tasks that are not there */
-};
-
-static bool memory(struct reading *r, bool good)
-{
-    if (!good)
-        r->failure = "no memory for the tasks in the store";
-    return good;
-}
-
-static void read_counts(void *arg, const struct store_counts *counts)
-{
-    struct reading *r = arg;
-    recover_counts(r->jobs, counts);
-}
-
-static bool take_queue(struct jobs *jobs, const void *row, const char **fault)
-{
-    (void)fault;
-    return recover_queue(jobs, row);
-}
-
-static bool take_rate(struct jobs *jobs, const void *row, const char **fault)
-{
-    *fault = row_check_rate(row);
-    return !*fault && rates_recover(jobs, row);
-}
-
-static const struct subsystem_rows own_rows[] = {{&store_queues, take_queue},
-                                                 {&store_rates, take_rate}};
-
-/* The n-th of those of the jobs and of the subsystems; NULL: there are no more. */
-static const struct subsystem_rows *rows_at(size_t n)
-{
-    const size_t own = sizeof own_rows / sizeof *own_rows;
-    return n < own ? &own_rows[n] : subsystems_rows(n - own);
-}
-
-static bool read_row(void *arg, const struct store_table *table, const void *row)
-{
-    struct reading *r = arg;
-    const struct subsystem_rows *of = NULL;
-    for (size_t n = 0; !of || of->table != table; n++) {
-        of = rows_at(n);
-        assert(of); /* the table is one that jobs_recover() named */
-    }
-    r->fault = NULL;
-    bool good = of->recover(r->jobs, row, &r->fault);
-    return good || (!r->fault && memory(r, false));
-}
-
-static bool read_task(void *arg, const struct store_task *row)
-{
-    struct reading *r = arg;
-    const char *failure;
-    r->fault = row->id < r->jobs->table.next_id ? row_check_task(row)
-                                                : "its id is higher than any that was given out";
-    if (r->fault)
-        return false;
-    if (!recover_task(r->jobs, row, &failure)) {
-        r->failure = failure;
-        return false;
-    }
-    effects_apply(r->jobs);
-    return true;
-}
-
-static bool read_event(void *arg, const struct store_event *row)
-{
-    struct reading *r = arg;
-    r->fault = row_check_event(row);
-    if (r->fault)
-        return false;
-    if (table_find(&r->jobs->table, row->id))
-        replay_event(r->jobs, row);
-    else
-        r->strays++;
-    return true;
-}
-
-/* Only histories of tasks that are lost are lost with them; `ergon store check` says which. */
-static void tell_strays(const struct reading *r)
-{
-    if (r->strays > 0)
-        log_warn("the store has events of tasks that it does not have",
-                 LOG_UINT("events", r->strays));
-}
-
 int jobs_recover(struct jobs *jobs, char *error, size_t size)
 {
-    struct reading r = {.jobs = jobs};
-    const struct store_table *tables[TABLES_MAX];
-    struct store_reader reader = {.arg = &r,
-                                  .counts = read_counts,
-                                  .task = read_task,
-                                  .event = read_event,
-                                  .tables = tables,
-                                  .row = read_row,
-                                  .fault = &r.fault};
+    struct read_back r;
     if (!jobs->store)
         return 0;
+    if (jobs->options.cluster)
+        return ownership_look_at_board(jobs, error, size);
     clock_hold(jobs, true);
     clock_recover(jobs);
-    for (const struct subsystem_rows *rows; (rows = rows_at(reader.table_count));) {
-        assert(reader.table_count < TABLES_MAX);
-        tables[reader.table_count++] = rows->table;
-    }
+    read_back_init(&r, jobs);
     if (recover_board(jobs, error, size) != 0)
         return -1;
     jobs->table.recovering = true;
-    int result = store_load(jobs->store, &reader, error, size);
+    int result = store_load(jobs->store, &r.reader, error, size);
     jobs->table.recovering = false;
-    tell_strays(&r);
-    if (!r.failure && result == 0)
-        result = recover_begins(jobs, error, size);
-    if (!r.failure)
-        return result;
-    snprintf(error, size, "%s", r.failure);
-    return -1;
+    result = read_back_end(&r, result, error, size);
+    return result == 0 ? recover_begins(jobs, error, size) : result;
 }
 
 int jobs_start(struct jobs *jobs)
@@ -367,8 +291,10 @@ int jobs_start(struct jobs *jobs)
     }
     if (store_start(jobs->store, jobs->activator, &jobs->ao) != 0)
         return -1;
+    if (jobs->options.cluster)
+        return 0;
     clock_hold(jobs, false);
-    recover_go_on(jobs);
+    recover_go_on(jobs, &(struct recover_pass){0}, UINT32_MAX);
     queues_mark_handlers(jobs);
     queues_save(jobs);
     effects_apply(jobs);
@@ -394,10 +320,12 @@ static void commit_all(struct jobs *jobs)
     journal_flush(jobs);
     subsystems_flush(jobs);
     rates_flush(jobs);
+    ownership_hand_over(jobs);
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
         effects_apply(jobs);
-    if (jobs->sched.board && jobs->journal.unsaved == 0 && jobs_store_usable(jobs))
+    bool owns = !jobs->options.cluster || jobs->ownership.state == OWNERSHIP_OWNER;
+    if (owns && jobs->sched.board && jobs->journal.unsaved == 0 && jobs_store_usable(jobs))
         store_board_close(jobs->store); /* the file knows of all that ran */
 }
 
@@ -431,6 +359,7 @@ void jobs_free(struct jobs *jobs)
     channels_flush(jobs);
     channels_free(jobs);
     subsystems_fini(jobs);
+    ownership_fini(jobs);
     free_jobs(jobs);
     ao_deactivate(&jobs->ao);
     ao_fini(&jobs->ao);

@@ -16,6 +16,7 @@
 #include "server/jobs/core/states.h"
 #include "server/jobs/settings.h"
 
+struct cluster;
 struct cron_spec;
 struct jobs;
 struct store;
@@ -26,6 +27,21 @@ struct tracer; /* server/tracing/tracer.h */
 struct jobs_tenant {
     const char *name;
     uint32_t weight; /* tasks in a turn */
+};
+
+/* What the jobs ask a cluster (server/cluster/view.h), and tell it.  All functions are called on
+ * the jobs' thread, and must not block. */
+struct jobs_cluster {
+    const char *node; /* the name of this one */
+    const struct cluster *cluster;
+    bool (*may_act)(const struct cluster *cluster); /* cluster_may_act() */
+    /* The tasks were read, and are served here from now on. */
+    void (*owns)(void *arg);
+    /* They cannot be read: the text says why.  Nothing is served here any more. */
+    void (*load_failed)(void *arg, const char *text);
+    /* Another node owns them: nothing that was not answered yet was written. */
+    void (*deposed)(void *arg);
+    void *arg; /* of the last three */
 };
 
 struct jobs_options {
@@ -51,19 +67,49 @@ struct jobs_options {
      * defaults; its spans may point into the map.  False: it cannot be read.  Not NULL where there
      * is a store. */
     bool (*read_cron_options)(struct span options, struct cron_spec *spec);
+    /* Borrowed; NULL: there is no cluster, and what the store has belongs to this process.  Not
+     * NULL with a store that loads in chunks. */
+    const struct jobs_cluster *cluster;
 };
 
 /* On the thread that builds; the manager's activator does not run yet.  NULL and a text: there is
  * no memory, and nothing was kept of what was passed in. */
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size);
 
-/* Reads the store back: what was open is queued with the next attempt, delays and crons go on.
+/* Reads the store back: what was open is queued with the next attempt, delays and crons go on.  Of
+ * a store that loads in chunks only the board is looked at.
  * Before the start.  Blocks.  0, or -1 and a text: an error of store_load(), a task whose state is
  * none, no memory.  The file is as it was, and jobs_free() is all that may follow. */
 int jobs_recover(struct jobs *jobs, char *error, size_t size);
 
 /* Starts the store, too.  Before the activators run.  0, or -1 and errno, as store_start() says. */
 int jobs_start(struct jobs *jobs);
+
+/* --- In a cluster --- */
+
+struct jobs_take_over {
+    uint64_t epoch;               /* under which the store is written from now on */
+    uint32_t boards;              /* boards that were lost, with this take-over */
+    uint64_t id_mark, fence_mark; /* no id and no fence above these was given */
+    bool keeps_board;             /* the board of this node says what had begun here */
+};
+
+/* This process has taken over: it reads the store back in small steps, and calls `owns` or
+ * `load_failed`.  Until then operations that concern tasks are refused as BUSY.  Called once, on
+ * any thread but the jobs', between jobs_start() and jobs_stop(); blocks for the board's file. */
+void jobs_become_owner(struct jobs *jobs, const struct jobs_take_over *take);
+
+/* Handlers that had begun and had not returned when the last process of this node died, as its
+ * board says, which was written under *epoch (0: there is none that is to be believed).  Returns
+ * how many they are; from jobs_recover() on they stay as they are. */
+struct jobs_begun {
+    uint64_t id;
+    uint32_t attempt;
+};
+uint32_t jobs_old_board(const struct jobs *jobs, const struct jobs_begun **begun, uint64_t *epoch);
+/* The owner has counted them (cluster.board).  On the thread of jobs_become_owner(), and not after
+ * it; blocks for the file. */
+void jobs_board_reported(struct jobs *jobs);
 
 /* After the activators' runs have ended, while the loops are still there: what is on its way to the
  * store is committed, and every operation answered. */

@@ -11,6 +11,7 @@
  *     effects   what follows from what has happened, in one stated order
  *     operations/, verbs/
  *               requests of the loops, the clients that wait for jobs; what each method does
+ *     ownership which node of a cluster has the jobs, and how they come to it
  *     settings  what the configuration says of tasks
  *
  * Each room calls those above it in this list, and none below.  Thread: the jobs'. */
@@ -23,9 +24,11 @@
 #include "server/jobs/operations/sync.h"
 #include "server/jobs/operations/turns.h"
 #include "server/jobs/operations/waiters.h"
+#include "server/jobs/ownership.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/subsystem.h"
+#include "server/jobs/verbs/boards.h"
 #include "server/jobs/verbs/watch.h"
 
 struct audit;
@@ -60,6 +63,7 @@ struct jobs {
     struct turns turns;           /* operations that came, and what follows them */
     struct waiters_due due;       /* operations that are to be answered */
     struct waiters_pass pass;     /* through the waiters of a job */
+    struct waiters_due postponed; /* operations that were put aside: channel.h */
     struct event_batches batches; /* of watchers that are pushed to */
     uint32_t work;                /* of this step, see jobs_worked() */
 /* The states of the subsystems. */
@@ -72,6 +76,8 @@ struct jobs {
     struct turns sweeps; /* under way */
     struct sync sync;
     struct new_limits new_limits;
+    struct ownership ownership;
+    struct node_boards boards;
 };
 
 /* Set-up: makes the jobs the source of work of their manager (source.c). */

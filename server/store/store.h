@@ -92,7 +92,19 @@ struct store_task {
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;
+    uint32_t boards; /* of a cluster: boards that were lost when its last row was written */
 };
+
+/* The number of the last attempt that may have begun, by a row that was read when so many boards
+ * had been lost.  Of a task that is fsync or more at most one attempt begins beyond its row, so
+ * each board that was lost since then hides one; none where the row says that an attempt runs. */
+static inline uint32_t store_attempt(const struct store_task *row, uint32_t boards)
+{
+    enum { FSYNC = 2, MOST = INT32_MAX };
+    uint64_t lost =
+        row->state == 0 && row->durable >= FSYNC && boards > row->boards ? boards - row->boards : 0;
+    return row->attempt + lost < MOST ? (uint32_t)(row->attempt + lost) : MOST;
+}
 
 /* What numbers begin above, beside the rows. */
 struct store_marks {

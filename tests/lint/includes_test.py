@@ -43,7 +43,7 @@ RULES = {
     "server/store": (["server/store/*.h", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store/sqlite": (["server/store/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
-    "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/tasks/*", "server/runtime/*", "proto/*",
+    "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/store/chunk.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
     "server/jobs/core": (["server/jobs/core/*", "server/jobs/feed/feed.h", "server/tasks/registry.h", "server/runtime/*", "proto/errors.h", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
     "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h",

@@ -124,6 +124,7 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     now.state = t->state;
     now.cancel_asked = t->cancel_asked;
     now.attempt = t->attempt;
+    now.boards = t->boards;
     now.failures = t->failures;
     now.crashes = t->crashes;
     now.losses = t->losses;
@@ -389,6 +390,12 @@ static bool change_row(struct memory_rows *m, const struct store_table *table, c
         change_cron(m, row);
         return true;
     }
+    if (table == &store_node_boards) {
+        const struct store_node_board *board = row;
+        assert_true(put && board->node.len == 1 && board->node.at[0] - 'a' < 4);
+        m->node_boards[board->node.at[0] - 'a'] = board->board;
+        return true;
+    }
     if (table == &store_queues)
         forget_queue(m, ((const struct store_queue *)row)->method);
     else if (table == &store_crons)
@@ -466,6 +473,10 @@ static bool read_table(const struct memory_rows *m, const struct store_reader *r
         good = reader->row(reader->arg, table, &m->holds[i]);
     for (uint32_t i = 0; table == &store_crons && good && i < m->cron_count; i++)
         good = reader->row(reader->arg, table, &m->crons[i].cron);
+    for (unsigned i = 0; table == &store_node_boards && good && i < 4; i++)
+        good = reader->row(
+            reader->arg, table,
+            &(struct store_node_board){.node = span_of(&"abcd"[i], 1), .board = m->node_boards[i]});
     return good;
 }
 

@@ -44,6 +44,7 @@ struct memory_rows {
     uint64_t last_fence;
     struct memory_cron crons[8];
     uint32_t cron_count;
+    uint64_t node_boards[4]; /* of the nodes "a", "b", ...; 0: none was counted */
 };
 
 /* False without memory: nothing is counted.  An audit is answered in the operation. */

@@ -4,20 +4,107 @@
 #include <stdlib.h>
 
 #include "server/jobs/persist/codec.h"
+#include "server/store/chunk.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/world_store.h"
 
+/* --- Chunks of a load --- */
+
+struct filling {
+    struct store *store;
+    struct store_chunk *chunk;
+    uint32_t at; /* of the row that comes, among all */
+    bool no_memory;
+};
+
+/* Is it one of this chunk? */
+static bool is_next(struct filling *f)
+{
+    uint32_t at = f->at++, loaded = f->store->loaded;
+    return at >= loaded && at < loaded + f->store->chunk_rows;
+}
+
+static void fill_counts(void *arg, const struct store_counts *counts)
+{
+    struct filling *f = arg;
+    const struct store_marks marks = {.last_id = memory_rows_last_id(&f->store->rows),
+                                      .last_fence = f->store->rows.last_fence,
+                                      .id_mark = f->store->marks.id_mark,
+                                      .fence_mark = f->store->marks.fence_mark};
+    f->no_memory = is_next(f) &&
+                   (!store_chunk_marks(f->chunk, &marks) || !store_chunk_counts(f->chunk, counts));
+}
+
+static bool fill_row(void *arg, const struct store_table *table, const void *row)
+{
+    struct filling *f = arg;
+    return !is_next(f) || store_chunk_row(f->chunk, table, row);
+}
+
+static bool fill_task(void *arg, const struct store_task *task)
+{
+    struct filling *f = arg;
+    return !is_next(f) || store_chunk_task(f->chunk, task);
+}
+
+static bool fill_event(void *arg, const struct store_event *event)
+{
+    struct filling *f = arg;
+    return !is_next(f) || store_chunk_event(f->chunk, event);
+}
+
+/* All that there is, of which this chunk takes what comes next. */
+static void load(struct store *s, struct store_op *op)
+{
+    static const struct store_table *const tables[] = {&store_queues, &store_rates,
+                                                       &store_crons,  &store_semaphores,
+                                                       &store_holds,  &store_node_boards};
+    struct filling f = {.store = s, .chunk = op->load.chunk};
+    const struct store_reader reader = {.arg = &f,
+                                        .counts = fill_counts,
+                                        .row = fill_row,
+                                        .task = fill_task,
+                                        .event = fill_event,
+                                        .tables = tables,
+                                        .table_count = sizeof tables / sizeof *tables};
+    s->loads++;
+    s->epoch = op->load.epoch;
+    op->error = memory_rows_read(&s->rows, &reader) && !f.no_memory ? STORE_OK : STORE_MEMORY;
+    s->loaded += s->chunk_rows;
+    op->load.more = s->loaded < f.at;
+    if (!op->load.more)
+        s->loaded = 0;
+}
+
+bool store_loads_in_chunks(const struct store *s)
+{
+    return s->in_chunks;
+}
+
 /* --- The writer --- */
+
+static void apply_own(struct store *s, const struct store_op *op)
+{
+    if (op->kind == STORE_MARKS)
+        s->marks = op->marks;
+    if (op->kind == STORE_HAND_OVER)
+        s->handed++;
+}
 
 static void apply(struct store *s, struct store_op *op)
 {
     bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
-    op->error = s->error;
+    op->error = s->fenced ? STORE_FENCED : s->error;
     if (op->error == STORE_OK && promises && op->task.durable == DURABLE_REPLICATED &&
         s->level != STORE_LEVEL_REPLICATED)
         op->error = STORE_UNREPLICATED;
     if (op->error != STORE_OK)
         return;
+    if (op->kind == STORE_LOAD) {
+        load(s, op);
+        return;
+    }
+    apply_own(s, op);
     if (!memory_rows_apply(&s->rows, op)) {
         op->error = STORE_MEMORY;
         return;
@@ -27,6 +114,8 @@ static void apply(struct store *s, struct store_op *op)
 
 static void commit(struct store *s)
 {
+    if (s->away)
+        return;
     s->commits++;
     if (s->wall)
         s->committed_at = s->wall(s->wall_arg);
@@ -105,6 +194,21 @@ void store_board_close(struct store *s)
     s->clean = true;
 }
 
+uint64_t store_board_epoch(const struct store *s)
+{
+    return s->kept && !s->clean ? s->board_epoch : 0;
+}
+
+void store_board_own(struct store *s, uint64_t epoch)
+{
+    s->board_epoch = epoch;
+}
+
+int store_board_keep(struct store *s, char *error, size_t size)
+{
+    return 0;
+}
+
 void memory_store_cut_power(struct store *s)
 {
     s->kept = s->clean = false;
@@ -124,6 +228,7 @@ struct store *world_store_new(uint64_t (*wall)(void *arg), void *arg)
     s->latency = AO_MS(1);
     s->level = STORE_LEVEL_FSYNC;
     s->rows.count_rows = STORE_COUNT_ROWS;
+    s->chunk_rows = STORE_CHUNK_ROWS;
     s->board_room = 2;
     return s;
 }
@@ -167,6 +272,14 @@ enum store_level store_level(const struct store *s)
     return s->level;
 }
 
+/* A load that never comes back has rows. */
+static void drop(struct store_op *op, struct jobs *client)
+{
+    if (op->kind == STORE_LOAD)
+        store_chunk_free(op->load.chunk);
+    codec_write_free(client, op);
+}
+
 /* There is no disk to look at. */
 void store_look(struct store *s)
 {
@@ -185,9 +298,10 @@ static void end_disk(struct store *s)
 void world_store_crash(struct store *s, struct jobs *client)
 {
     while (s->first)
-        codec_write_free(client, store_ops_pop(&s->first));
+        drop(store_ops_pop(&s->first), client);
     while (s->done_first)
-        codec_write_free(client, store_ops_pop(&s->done_first));
+        drop(store_ops_pop(&s->done_first), client);
+    s->loaded = 0;
     end_disk(s);
 }
 
@@ -229,6 +343,7 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
 
 void store_info(const struct store *s, struct store_info *out)
 {
-    *out =
-        (struct store_info){.commits = s->commits, .operations = s->operations, .error = s->error};
+    *out = (struct store_info){.commits = s->commits,
+                               .operations = s->operations,
+                               .error = s->away ? STORE_AWAY : s->error};
 }

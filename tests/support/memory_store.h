@@ -28,6 +28,17 @@ struct store {
     void *board[2];      /* segments */
     bool kept, clean;    /* the board was begun; and ended in order */
     uint32_t board_room; /* segments that there is room for; at most 2 */
+
+    /* --- Of a cluster --- */
+    bool in_chunks;           /* it has none before STORE_LOAD; set before the jobs are opened */
+    uint32_t chunk_rows;      /* of a chunk, at most */
+    uint32_t loaded;          /* rows that were given, of the load under way */
+    uint32_t loads, handed;   /* STORE_LOADs, STORE_HAND_OVERs that came */
+    bool fenced;              /* another owns the rows */
+    bool away;                /* nothing comes back */
+    struct store_marks marks; /* STORE_MARKS, and what load gives */
+    uint64_t epoch;           /* of the last STORE_LOAD */
+    uint64_t board_epoch;     /* of the board that is kept */
 };
 
 /* After a crash: nor is the board what it was. */

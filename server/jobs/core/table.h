@@ -123,6 +123,7 @@ struct job_table {
     struct slab cells[JOB_CELLS];  /* with bodies of more and more bytes */
     uint64_t next_id;
     uint64_t last_stamp; /* of fences of holds and numbers of events: ids.h */
+    uint32_t boards;     /* of a cluster: boards that were lost, as rows that are written say */
     uint64_t count, bytes;
     uint64_t open, open_bytes; /* of these, of jobs that do not count as ended, and of rates */
     struct kept_table kept;    /* the others */

@@ -21,11 +21,16 @@ enum {
     MEMORY_PAUSE_MS = 100
 };
 
+static bool asks(const struct scheduler *s)
+{
+    return s->gate == GATE_ASKS && s->may_begin(s->may_begin_arg);
+}
+
 bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)
 {
     (void)room;
     const struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
-    return !s->stopping && jobs && jobs->queue.count > 0 &&
+    return (s->gate == GATE_OPEN || asks(s)) && jobs && jobs->queue.count > 0 &&
            pool_rest_allows(jobs, table_now(s->table));
 }
 
@@ -280,9 +285,15 @@ void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 
 /* --- The stop --- */
 
+static void begin_nothing(struct scheduler *s)
+{
+    s->stopping = s->refuses = true;
+    s->gate = GATE_SHUT;
+}
+
 void attempts_stop(struct scheduler *s, bool cancel)
 {
-    s->stopping = true;
+    begin_nothing(s);
     out_recall_all(s);
     for (struct job *job = cancel ? s->running.first : NULL; job; job = job->next)
         if (job->attempt_task)
@@ -292,7 +303,7 @@ void attempts_stop(struct scheduler *s, bool cancel)
 void attempts_end(struct scheduler *s)
 {
     struct job *next;
-    s->stopping = true;
+    begin_nothing(s);
     out_recall_all(s);
     scheduler_admit(s);
     for (struct job *job = s->running.first; job; job = next) {

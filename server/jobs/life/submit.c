@@ -182,11 +182,18 @@ static enum ergon_error check_limit(const struct jobs *jobs, const struct job_sp
                   (int)name.len, (const char *)name.at, limit->max);
 }
 
+static enum ergon_error refuse_all(const struct jobs *jobs, char *text, size_t size)
+{
+    if (!jobs_scheduler(jobs)->stopping)
+        return refuse(ERGON_E_STORE, text, size, "%s", scheduler_no_numbers);
+    return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+}
+
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
-    if (jobs_scheduler(jobs)->stopping)
-        return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+    if (jobs_scheduler(jobs)->refuses)
+        return refuse_all(jobs, text, size);
     enum ergon_error wrong = check_method(jobs, spec->method, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);

@@ -13,6 +13,8 @@
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/verbs/contents.h"
 
+struct jobs_begun;
+
 enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 
 /* The outcome of one spec of a submission. */
@@ -51,6 +53,15 @@ struct job_arguments {
     /* operation_task_cancel, the jobs': the end of the job is being committed; the run goes on for
      * other callers that share it. */
     bool ends, leaves;
+};
+
+/* operation_cluster_board -> how many crashes were counted */
+struct board_arguments {
+    struct span node;
+    uint64_t epoch;                /* under which its board was written */
+    const struct jobs_begun *list; /* `count` */
+    uint32_t count;
+    uint32_t at, counted; /* the jobs': of `list` */
 };
 
 /* operation_task_change, operation_task_run_now -> {id, state, priority, due} */

@@ -180,12 +180,18 @@ static bool sort_items(struct jobs *jobs, struct jobs_channel *ch)
     return !item;
 }
 
-bool channels_take(struct jobs *jobs, served_fn *served)
+static bool sort_all(struct jobs *jobs)
 {
-    struct operation_item *item;
     bool all = true;
     for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
         all &= sort_items(jobs, ch);
+    return all;
+}
+
+bool channels_take(struct jobs *jobs, served_fn *served)
+{
+    struct operation_item *item;
+    bool all = sort_all(jobs);
     while (jobs->work < SERVED_WORK && (item = turns_take(&jobs->turns))) {
         uint32_t before = jobs->work;
         jobs_worked(jobs, ITEM_WORK);
@@ -196,6 +202,67 @@ bool channels_take(struct jobs *jobs, served_fn *served)
     }
     return all && turns_empty(&jobs->turns);
 }
+
+/* --- Put aside --- */
+
+static void unlink_postponed(struct operation *op)
+{
+    struct waiters_due *link = &op->waiting.due;
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+    *link = (struct waiters_due){0};
+    op->waiting.postponed = false;
+}
+
+void channel_postpone(struct jobs *jobs, struct operation *op)
+{
+    struct waiters_due *head = &jobs->postponed, *link = &op->waiting.due;
+    assert(!op->begun && !op->waiting.held && !link->next);
+    *link = (struct waiters_due){.prev = head->prev, .next = head};
+    link->prev->next = link->next->prev = link;
+    op->waiting.postponed = true;
+}
+
+void channels_resume(struct jobs *jobs)
+{
+    while (jobs->postponed.next != &jobs->postponed) {
+        struct operation *op = ao_of(jobs->postponed.next, struct operation, waiting.due);
+        unlink_postponed(op);
+        op->turn_queue = turns_push(&jobs->turns, op->turn_queue, &op->item);
+    }
+}
+
+/* False: it is to be served as usual. */
+static bool meet(struct jobs *jobs, struct operation_item *item, meets_fn *meets)
+{
+    struct operation *op = operation_of(item);
+    if (item->kind == ITEM_OPERATION)
+        return !op->begun && meets(jobs, op);
+    if (item->kind != ITEM_DROP || !op->waiting.postponed)
+        return false;
+    unlink_postponed(op);
+    op->reply.error = ERGON_E_CANCELLED;
+    channel_return(op);
+    lane_push(&op->channel->out, &item->item);
+    return true;
+}
+
+bool channels_meet(struct jobs *jobs, served_fn *served, meets_fn *meets)
+{
+    struct operation_item *item;
+    bool all = sort_all(jobs);
+    while (jobs->work < SERVED_WORK && (item = turns_take(&jobs->turns))) {
+        uint32_t before = jobs->work;
+        jobs_worked(jobs, ITEM_WORK);
+        if (!meet(jobs, item, meets) && !serve_item(jobs, item))
+            turns_put_back(&jobs->turns, item);
+        served(jobs);
+        turns_charge(&jobs->turns, jobs->work - before);
+    }
+    return all && turns_empty(&jobs->turns);
+}
+
+/* --- The end --- */
 
 static bool complete(void *arg, struct operation_item *item)
 {
@@ -271,6 +338,7 @@ void channels_flush(struct jobs *jobs)
     struct operation_item *item;
     for (struct jobs_channel *ch = jobs->channels; ch; ch = ch->next)
         ch->over = true;
+    channels_resume(jobs);
     while ((item = turns_take(&jobs->turns))) {
         flush_item(operation_of(item)->channel, item, true);
         turns_charge(&jobs->turns, 0);

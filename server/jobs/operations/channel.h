@@ -42,6 +42,16 @@ typedef void served_fn(struct jobs *jobs);
  * turns, over all channels (turns.h).  True: nothing is left. */
 bool channels_take(struct jobs *jobs, served_fn *served);
 
+/* The same, where each new operation is offered to `meets` first: true, it was answered there, or
+ * postponed. */
+typedef bool meets_fn(struct jobs *jobs, struct operation *op);
+bool channels_meet(struct jobs *jobs, served_fn *served, meets_fn *meets);
+
+/* From within `meets`: the operation is put aside, until channels_resume() puts all of them into
+ * the queues again, in their order.  One that is dropped meanwhile is answered CANCELLED. */
+void channel_postpone(struct jobs *jobs, struct operation *op);
+void channels_resume(struct jobs *jobs);
+
 /* Serves those operations to their end of which `serve_part` has done a part; when the jobs stop.
  */
 void channels_complete(struct jobs *jobs);

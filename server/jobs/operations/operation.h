@@ -44,6 +44,7 @@ struct operation_class {
     const char *method;  /* whose rights decide what the operation may do */
     bool is_submission;  /* its arguments are struct submission_arguments */
     bool shows_contents; /* its answer has what operation_sees() allows */
+    bool is_everywhere;  /* it is served by a node of a cluster that does not own the tasks, too */
     /* Serves a new operation: answers it, makes it join jobs, or has it wait for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
     /* Instead of `serve`, for a kind that may take long: does about one turn's work (turns.h).
@@ -108,6 +109,7 @@ struct operation_class {
  *   sem_revoke     FENCED
  *   event_set, event_wait
  *                  DENIED, BUSY, MEMORY
+ *   cluster_board  STORE
  *   events         BAD_PARAMS: there is no feed, or the cursor is not from this server
  *   list, queue_list, queue_tenants, cron_list, sem_list, audit
  *                  none
@@ -188,6 +190,7 @@ struct operation {
         struct submission_arguments submission;
         struct job_arguments job;
         struct change_arguments change;
+        struct board_arguments board;
         struct wait_arguments wait;
         struct watch_arguments watch;
         struct list_arguments list;

@@ -38,6 +38,7 @@ struct waiting {
     uint32_t open;     /* how many of the awaited events have not happened */
     bool held;         /* the operation waits for something */
     bool over;         /* its time is over, or the server stops */
+    bool postponed;    /* it was not served yet, see channel_postpone(); `due` links it */
 };
 
 /* A pass notifies the waiters of a job that its history grew, in as many steps as that takes, since

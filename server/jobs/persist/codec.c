@@ -85,6 +85,7 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->settled = job->more && job->more->settled;
     out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(job_row_state(job));
     out->due_at = job_state_open(job_row_state(job)) ? wall_or_none(jobs, job->due) : 0;
+    out->boards = jobs_table(jobs)->boards;
     out->started_at = job->started;
     out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
@@ -280,12 +281,13 @@ static bool take_losses(struct job *job, const struct store_task *row)
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
     bool open = job_state_open((enum job_state)row->state);
+    uint32_t attempt = store_attempt(row, jobs_table(jobs)->boards);
     job->deadline_at = row->deadline_at;
     if (open && row->deadline_at)
         job->deadline = table_time_of(jobs_table(jobs), row->deadline_at);
     job->due = row->due_at ? table_time_of(jobs_table(jobs), row->due_at) : 0;
     job->arrival = open ? row->due_at : 0;
-    job->attempt = row->attempt;
+    job->attempt = attempt;
     job->failures = row->failures;
     job->crashes = at_most_255(row->crashes);
     if (row->cancel_asked)
@@ -296,8 +298,8 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     job->counted = open ? JOB_QUEUED : row->state;
     job->row = open && row->state != JOB_RUNNING ? JOB_QUEUED : row->state;
     job->saved = row->state;
-    job->row_attempt = row->attempt;
-    job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
+    job->row_attempt = attempt; /* so it is read again by the next */
+    job->saved_attempt = attempt - (row->state == JOB_RUNNING && attempt > 0);
 }
 
 /* What has ended has all its state; what is open gets it in recover_go_on(). */
@@ -369,18 +371,25 @@ static bool begun(void *arg, struct board_place *place)
     return true;
 }
 
-int recover_board(struct jobs *jobs, char *error, size_t size)
+int recover_new_board(struct jobs *jobs, char *error, size_t size)
 {
     const struct board_memory memory = {.arg = jobs_store(jobs), .segment = segment};
+    assert(!jobs_scheduler(jobs)->board);
+    jobs_scheduler(jobs)->board = board_new(&memory);
+    if (jobs_scheduler(jobs)->board)
+        return 0;
+    snprintf(error, size, "no memory for the board");
+    return -1;
+}
+
+int recover_board(struct jobs *jobs, char *error, size_t size)
+{
     enum store_board was;
-    assert(!jobs_scheduler(jobs)->board && jobs_table(jobs)->count == 0);
-    if (store_board_open(jobs_store(jobs), &was, error, size) != 0)
+    assert(jobs_table(jobs)->count == 0);
+    if (store_board_open(jobs_store(jobs), &was, error, size) != 0 ||
+        recover_new_board(jobs, error, size) != 0)
         return -1;
-    struct board *board = jobs_scheduler(jobs)->board = board_new(&memory);
-    if (!board) {
-        snprintf(error, size, "no memory for the board");
-        return -1;
-    }
+    struct board *board = jobs_scheduler(jobs)->board;
     if (was == STORE_BOARD_KEPT && !board_is_sound(board)) {
         log_warn("the file that lists the tasks that ran at the last crash is damaged");
         was = STORE_BOARD_LOST;
@@ -424,13 +433,6 @@ static void relink(struct jobs *jobs, struct job *job)
     table_weigh(jobs_table(jobs), job, was); /* the other ends are weighed where they are linked */
 }
 
-/* One that is to be cancelled does not run again, but it is not to blame either. */
-static bool may_go_on(const struct jobs *jobs, const struct job *job)
-{
-    return jobs_options(jobs)->settings.crashes == 0 ||
-           job->crashes < jobs_options(jobs)->settings.crashes || job_is(job, JOB_CANCEL);
-}
-
 /* Handlers of it that had begun and not returned: each another crash of the server, but for those
  * that it had given up. */
 static unsigned crashes_of(const struct job *job)
@@ -451,14 +453,12 @@ static void interrupted(struct jobs *jobs, struct job *job)
     snprintf(text, sizeof text, "the server ended while attempt %u ran", job->attempt);
     job_note(jobs_table(jobs), job, JOB_EVENT_INTERRUPTED, text);
     spans_interrupted(jobs_scheduler(jobs), job, text);
-    if (may_go_on(jobs, job)) {
-        job->due = 0;
-        job_schedule(jobs_scheduler(jobs), job, true);
+    if (job_crashed_enough(jobs_scheduler(jobs), job)) {
+        job_end_crashed(jobs_scheduler(jobs), job);
         return;
     }
-    snprintf(text, sizeof text,
-             "it ran in %u crashes of the server, and is not run again by itself", job->crashes);
-    job_end(jobs_scheduler(jobs), job, JOB_DEAD, "QUARANTINED", text);
+    job->due = 0;
+    job_schedule(jobs_scheduler(jobs), job, true);
 }
 
 /* Tasks of methods that neither a module nor a worker offers wait until a worker registers: so
@@ -482,12 +482,13 @@ static bool has_run(const struct job *job)
 
 /* --- In the order in which they joined the queue --- */
 
-/* Most did as they were submitted.  These did later: when they were due, when they were tried again
- * or let go on by hand, or when the last of those ended that they came after; `arrival` is that
- * time until they go on, in Unix ns. */
-struct late {
-    struct job **jobs; /* by that time; NULL: none, or no memory, then by id as the others */
-    uint32_t count, gone_on;
+/* Most did as they were submitted.  Others did later: when they were due, when they were tried
+ * again or let go on by hand, or when the last of those ended that they came after; `arrival` is
+ * that time until they go on, in Unix ns.  They are in a heap by that time; without memory they go
+ * on by id, as the others do. */
+struct recover_late {
+    uint64_t arrival;
+    struct job *job;
 };
 
 static bool is_late(const struct job *job, ao_time now)
@@ -495,27 +496,43 @@ static bool is_late(const struct job *job, ao_time now)
     return job->state == JOB_NEW && !has_run(job) && job->arrival > 0 && job->due <= now;
 }
 
-static int by_arrival(const void *a, const void *b)
+static bool is_before(const struct recover_late *x, const struct recover_late *y)
 {
-    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
-    if (x->arrival != y->arrival)
-        return x->arrival < y->arrival ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
+    return x->arrival != y->arrival ? x->arrival < y->arrival : x->job->id < y->job->id;
 }
 
-static struct late find_late(const struct jobs *jobs, ao_time now)
+static void add_late(struct recover_pass *p, struct job *job)
 {
-    struct late late = {0};
-    uint32_t count = 0;
-    for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
-        count += is_late(job, now);
-    late.jobs = count > 0 ? malloc(count * sizeof(struct job *)) : NULL;
-    for (struct job *job = jobs_table(jobs)->first; late.jobs && job; job = job->all_next)
-        if (is_late(job, now))
-            late.jobs[late.count++] = job;
-    if (late.jobs)
-        qsort(late.jobs, late.count, sizeof(struct job *), by_arrival);
-    return late;
+    struct recover_late *grown =
+        p->no_memory ? NULL : grow_array(p->late, &p->room, p->count, sizeof *grown);
+    const struct recover_late new = {job->arrival, job};
+    if (!grown) {
+        p->no_memory = true;
+        p->count = 0;
+        return;
+    }
+    p->late = grown;
+    uint32_t at = p->count++;
+    for (; at > 0 && is_before(&new, &grown[(at - 1) / 2]); at = (at - 1) / 2)
+        grown[at] = grown[(at - 1) / 2];
+    grown[at] = new;
+}
+
+static struct job *pop_late(struct recover_pass *p)
+{
+    struct recover_late *heap = p->late;
+    struct job *first = heap[0].job;
+    const struct recover_late last = heap[--p->count];
+    uint32_t at = 0, child;
+    while ((child = 2 * at + 1) < p->count) {
+        child += child + 1 < p->count && is_before(&heap[child + 1], &heap[child]);
+        if (!is_before(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return first;
 }
 
 static void go_on(struct jobs *jobs, struct job *job)
@@ -528,28 +545,99 @@ static void go_on(struct jobs *jobs, struct job *job)
         job_schedule(jobs_scheduler(jobs), job, false);
 }
 
-/* Those that were due until then, in Unix ns. */
-static void late_go_on(struct jobs *jobs, struct late *late, uint64_t until)
+/* --- In small steps --- */
+
+static void begin_walk(struct jobs *jobs, struct recover_pass *p)
 {
-    while (late->gone_on < late->count && late->jobs[late->gone_on]->arrival <= until)
-        go_on(jobs, late->jobs[late->gone_on++]);
+    walk_begin(&jobs_table(jobs)->walks, &p->walk, jobs_table(jobs)->first, false);
 }
 
-void recover_go_on(struct jobs *jobs)
+static void end_walk(struct jobs *jobs, struct recover_pass *p)
+{
+    walk_end(&jobs_table(jobs)->walks, &p->walk);
+    p->phase++;
+}
+
+/* What each waits for is known again, and which ones are late. */
+static uint32_t relink_some(struct jobs *jobs, struct recover_pass *p, uint32_t most)
+{
+    struct job *job = NULL;
+    while (most > 0 && (job = walk_next(&p->walk))) {
+        most--;
+        if (job->state != JOB_NEW)
+            continue;
+        relink(jobs, job);
+        if (is_late(job, p->now))
+            add_late(p, job);
+        else
+            job->arrival = 0; /* nor will it be late when the clock leaps meanwhile */
+    }
+    if (!job && most > 0)
+        end_walk(jobs, p);
+    return most;
+}
+
+/* Those that were due until then, in Unix ns. */
+static uint32_t late_go_on(struct jobs *jobs, struct recover_pass *p, uint64_t until, uint32_t most)
+{
+    for (; most > 0 && p->count > 0 && p->late[0].arrival <= until; most--)
+        go_on(jobs, pop_late(p));
+    return most;
+}
+
+/* The timers of those that have ended may not have been set (read_back.h). */
+static uint32_t go_on_some(struct jobs *jobs, struct recover_pass *p, uint32_t most)
+{
+    struct job *job = NULL;
+    while (most > 0 && (job = p->walk.at)) {
+        bool goes_on = job->state == JOB_NEW && (p->no_memory || !is_late(job, p->now));
+        if (goes_on && !p->no_memory)
+            most = late_go_on(jobs, p, job->created, most);
+        if (most == 0)
+            break;
+        most--;
+        walk_next(&p->walk);
+        if (goes_on)
+            go_on(jobs, job);
+        else if (job->state != JOB_NEW && ao_state(&job->timer) == AO_STATE_INACTIVE)
+            job_effect(jobs_table(jobs), job, EFFECT_TIMER);
+    }
+    if (!job && most > 0)
+        end_walk(jobs, p);
+    return most;
+}
+
+static void finish(struct jobs *jobs, struct recover_pass *p)
+{
+    intern_open(jobs);
+    free(p->late);
+    *p = (struct recover_pass){.phase = RECOVER_OVER};
+}
+
+bool recover_go_on(struct jobs *jobs, struct recover_pass *p, uint32_t most)
 {
     assert(!jobs_table(jobs)->recovering && !jobs_table(jobs)->clock_held);
-    for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
-        if (job->state == JOB_NEW)
-            relink(jobs, job);
-    ao_time now = table_now(jobs_table(jobs));
-    struct late late = find_late(jobs, now);
-    for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next) {
-        if (job->state != JOB_NEW || (late.jobs && is_late(job, now)))
-            continue;
-        late_go_on(jobs, &late, job->created);
-        go_on(jobs, job);
+    if (p->phase == RECOVER_BEGINS) {
+        p->now = table_now(jobs_table(jobs));
+        begin_walk(jobs, p);
+        p->phase = RECOVER_RELINKS;
     }
-    late_go_on(jobs, &late, UINT64_MAX);
-    free(late.jobs);
-    intern_open(jobs);
+    if (p->phase == RECOVER_RELINKS) {
+        most = relink_some(jobs, p, most);
+        if (p->phase != RECOVER_RELINKS)
+            begin_walk(jobs, p);
+    }
+    if (p->phase == RECOVER_GOES_ON)
+        most = go_on_some(jobs, p, most);
+    if (p->phase == RECOVER_LATE && late_go_on(jobs, p, UINT64_MAX, most) > 0)
+        finish(jobs, p);
+    return p->phase == RECOVER_OVER;
+}
+
+void recover_end(struct jobs *jobs, struct recover_pass *p)
+{
+    if (p->phase == RECOVER_RELINKS || p->phase == RECOVER_GOES_ON)
+        end_walk(jobs, p);
+    free(p->late);
+    *p = (struct recover_pass){.phase = RECOVER_OVER};
 }

@@ -9,13 +9,17 @@
  * no crash is counted, and store_board_renew() has raised the numbers of all that may have begun
  * once more than its row says.
  *
- * Thread: the one that builds; table->recovering is set while rows are read. */
+ * In a cluster all of this happens while the process serves (ownership.h), and numbers are raised
+ * as rows are read (store_attempt()).
+ *
+ * Thread: the one that builds, or the jobs'; table->recovering is set while rows are read. */
 #ifndef ERGON_JOBS_RECOVER_H
 #define ERGON_JOBS_RECOVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "server/jobs/core/walk.h"
 #include "server/store/store.h"
 
 struct job;
@@ -45,11 +49,29 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
  * store_board_open() or store_board_renew(). */
 int recover_board(struct jobs *jobs, char *error, size_t size);
 
+/* Makes the board, on segments that store_board_open() has found, or store_board_renew() has
+ * zeroed. 0, or -1 and a text. */
+int recover_new_board(struct jobs *jobs, char *error, size_t size);
+
 /* Rows were read: whose handlers had begun becomes known, as far as the board tells it.  0, or -1
  * and a text without memory. */
 int recover_begins(struct jobs *jobs, char *error, size_t size);
 
-/* With the store started: all that is open is scheduled. */
-void recover_go_on(struct jobs *jobs);
+/* How far what was open has gone on; begins zeroed.  `walk` is in a list of the table: it stays
+ * where it is until recover_end(). */
+struct recover_pass {
+    enum { RECOVER_BEGINS, RECOVER_RELINKS, RECOVER_GOES_ON, RECOVER_LATE, RECOVER_OVER } phase;
+    struct job_walk walk;
+    ao_time now;               /* when it began */
+    struct recover_late *late; /* a heap */
+    uint32_t count, room;
+    bool no_memory; /* nobody is in `late` */
+};
+
+/* With the store started: what is open is scheduled, in the order in which it was queued.  Looks at
+ * `most` tasks.  True: that was all, and nothing is left to be ended. */
+bool recover_go_on(struct jobs *jobs, struct recover_pass *p, uint32_t most);
+/* It goes no further. */
+void recover_end(struct jobs *jobs, struct recover_pass *p);
 
 #endif

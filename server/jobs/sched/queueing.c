@@ -1,6 +1,7 @@
 #include "server/jobs/sched/queueing.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/tracepoint.h"
@@ -138,6 +139,20 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
     job_mark(job, JOB_ENDING);
     job_set_state(s->table, job, job->state == JOB_NEW ? JOB_QUEUED : (enum job_state)job->state,
                   JOB_WHY_COMMIT);
+}
+
+bool job_crashed_enough(const struct scheduler *s, const struct job *job)
+{
+    return s->settings->crashes > 0 && job->crashes >= s->settings->crashes &&
+           !job_is(job, JOB_CANCEL);
+}
+
+void job_end_crashed(struct scheduler *s, struct job *job)
+{
+    char text[96];
+    snprintf(text, sizeof text,
+             "it ran in %u crashes of the server, and is not run again by itself", job->crashes);
+    job_end(s, job, JOB_DEAD, "QUARANTINED", text);
 }
 
 void job_end_saved(struct scheduler *s, struct job *job)

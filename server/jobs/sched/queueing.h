@@ -30,6 +30,11 @@ void job_dequeue(struct scheduler *s, struct job *job);
  * with JOB_ENDING, and goes nowhere. */
 void job_end(struct scheduler *s, struct job *job, enum job_state state, const char *code,
              const char *text);
+/* Has it run in as many crashes of the server as a job may?  One that is to be cancelled does not
+ * run again, but it is not to blame either. */
+bool job_crashed_enough(const struct scheduler *s, const struct job *job);
+/* Then it ends as DEAD. */
+void job_end_crashed(struct scheduler *s, struct job *job);
 /* The end of a durable job is on disk. */
 void job_end_saved(struct scheduler *s, struct job *job);
 

@@ -14,6 +14,10 @@
 #include "server/tasks/job_source.h"
 #include "server/tasks/manager/pool.h"
 
+const char scheduler_no_numbers[] =
+    "the numbers that this node of the cluster may give are used up, and its database has not "
+    "given more; try again";
+
 enum { GO_ON_BUDGET = 256 /* jobs, or dependencies, a step */ };
 
 static void fail_after(struct scheduler *s, struct job *job)

@@ -29,13 +29,24 @@ struct claims {
     struct pairing_node *first, *last;
 };
 
+/* May attempts be given? */
+enum start_gate {
+    GATE_OPEN,
+    GATE_ASKS, /* of a cluster: `may_begin` says it */
+    GATE_SHUT
+};
+
 struct scheduler {
     struct job_table *table; /* borrowed, as the next two */
     struct tasks *tasks;     /* the manager, which is woken when there is something to run */
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
     const struct jobs_settings *settings; /* borrowed; its limits change between two steps */
     bool stopping;                        /* nothing is started any more */
-    struct tracer *tracer;                /* borrowed: it gets the spans; NULL: there is none */
+    bool refuses;                         /* so are new tasks, or their numbers are used up */
+    uint8_t gate;                         /* enum start_gate */
+    bool (*may_begin)(void *arg);         /* NULL without a cluster */
+    void *may_begin_arg;
+    struct tracer *tracer; /* borrowed: it gets the spans; NULL: there is none */
 
     struct pool_table pools; /* what is queued and what is assigned */
     struct job_list running; /* their current attempt has begun, in the order in which that was
@@ -67,6 +78,9 @@ struct scheduler_options {
     bool keeps_rates; /* there is a file to which the starts of rates are written */
     struct tracer *tracer;
 };
+
+/* Why `refuses` is set, unless the server stops: for people; constant. */
+extern const char scheduler_no_numbers[];
 
 /* 0, or -1 without memory; scheduler_fini() is right for both. */
 int scheduler_init(struct scheduler *s, const struct scheduler_options *options);

@@ -121,6 +121,10 @@ static struct semaphore *find_or_make(struct jobs *jobs, struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
     struct refusal why;
+    if (jobs->sched.refuses && !jobs->sched.stopping) {
+        operation_refuse(op, ERGON_E_STORE, "%s", scheduler_no_numbers);
+        return NULL;
+    }
     bool durable = false, is_new = !semaphore_find(jobs, op->tenant, a->name);
     if (is_new && !wants_durable(jobs, op, &durable))
         return NULL;
@@ -228,14 +232,15 @@ static void begin(struct jobs *jobs, struct hold *h)
 void semaphores_settle(struct jobs *jobs)
 {
     struct claim *c;
-    while ((c = hold_claim_next_called(&jobs->sched)))
+    while (jobs_may_act(jobs) && (c = hold_claim_next_called(&jobs->sched)))
         begin(jobs, ao_of(c, struct hold, claim));
 }
 
-/* A hold that was called has its permits, and its operation is answered next. */
+/* A hold that was called has its permits, and its operation is answered next; but not in a cluster
+ * while this node may not act. */
 static void too_late(struct jobs *jobs, struct operation *op)
 {
-    if (op->semaphore.waits->claim.stands != STANDS_IN_LINE)
+    if (op->semaphore.waits->claim.stands != STANDS_IN_LINE && jobs_may_act(jobs))
         return;
     give_up(jobs, op);
     refuse_late(op);
@@ -487,8 +492,10 @@ void semaphores_dismiss(struct jobs *jobs)
         dismiss(s);
 }
 
-const struct operation_class operation_sem_holder = {
-    .method = method_sem_acquire, .serve = serve_holder, .dropped = holder_gone};
+const struct operation_class operation_sem_holder = {.method = method_sem_acquire,
+                                                     .is_everywhere = true,
+                                                     .serve = serve_holder,
+                                                     .dropped = holder_gone};
 const struct operation_class operation_sem_acquire = {.method = method_sem_acquire,
                                                       .serve = serve_acquire,
                                                       .dropped = acquire_dropped,

@@ -85,6 +85,10 @@ static bool init(struct jobs *jobs, char *error, size_t size)
     hash_table_init(&all->fences);
     hash_table_init(&all->holders);
     all->suspended = jobs->options.suspended(jobs->options.wall_arg);
+    if (jobs->options.cluster) {
+        all->last_fence = STORE_FENCE_MAX; /* the marks come with the rows */
+        return true;
+    }
     all->last_fence = jobs->store ? store_last_fence(jobs->store) : 0;
     stamp_past(&jobs->table.last_stamp, all->last_fence);
     return true;

@@ -11,6 +11,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/sched/out.h"
@@ -739,10 +740,14 @@ static enum job_reason reason_of(const struct question *q, const struct job *job
 {
     const struct scheduler *s = jobs_scheduler(q->jobs);
 
+    if (job->reason == JOB_WHY_COMMIT && jobs_journal(q->jobs)->error == STORE_AWAY)
+        return JOB_WHY_STORE; /* the database of a cluster is away: nothing comes back */
     if (job->reason != JOB_WHY_TURN)
         return limits_reason(job);
     if (s->stopping)
         return JOB_WHY_STOPPING;
+    if (!jobs_may_act(q->jobs))
+        return JOB_WHY_STORE;
     if (!queue_is_served(job->queue))
         return JOB_WHY_NO_EXECUTOR;
     const struct pool_jobs *pool = pool_table_of(&s->pools, job);

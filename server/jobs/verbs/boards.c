@@ -1,0 +1,108 @@
+#include "server/jobs/verbs/boards.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "server/jobs/accessors.h"
+#include "server/jobs/core/transitions.h"
+#include "server/jobs/jobs.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/queueing.h"
+
+enum { COUNT_WORK = 20 /* of each; see jobs_worked() */, PART = 200 };
+
+/* NULL: there are as many nodes as there may be, or that is no name. */
+static struct node_board *find_or_add(struct jobs *jobs, struct span node)
+{
+    struct node_boards *all = jobs_node_boards(jobs);
+    if (node.len == 0 || node.len >= NODE_NAME_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (span_is(node, all->at[i].node))
+            return &all->at[i];
+    if (all->count == NODES_MAX)
+        return NULL;
+    struct node_board *new = &all->at[all->count++];
+    *new = (struct node_board){.epoch = 0};
+    memcpy(new->node, node.at, node.len);
+    return new;
+}
+
+bool boards_recover(struct jobs *jobs, const struct store_node_board *row)
+{
+    struct node_board *board = find_or_add(jobs, row->node);
+    if (board)
+        board->epoch = row->board;
+    return board != NULL;
+}
+
+/* Without memory it is counted once more, if it is reported once more after the next take-over. */
+static void write_row(struct jobs *jobs, struct span node, uint64_t epoch)
+{
+    struct store_op *write =
+        codec_row_new(jobs, STORE_ROW_PUT, &store_node_boards, node.len, journal_notice);
+    if (!write)
+        return;
+    uint8_t *at = (uint8_t *)(write + 1);
+    *(struct store_node_board *)write->row =
+        (struct store_node_board){.node = span_put(node, &at), .board = epoch};
+    store_push(jobs_store(jobs), write);
+}
+
+bool boards_take(struct jobs *jobs, struct span node, uint64_t epoch)
+{
+    struct node_board *board = find_or_add(jobs, node);
+    if (!board || board->epoch >= epoch)
+        return false;
+    board->epoch = epoch;
+    write_row(jobs, node, epoch);
+    return true;
+}
+
+bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *begun)
+{
+    char text[160];
+    struct job *job = table_find(jobs_table(jobs), begun->id);
+    if (!job || !job_is_open(job) || begun->attempt > job->attempt)
+        return false;
+    job->crashes = (uint8_t)(job->crashes + (job->crashes < UINT8_MAX));
+    snprintf(text, sizeof text, "node %.*s ended while attempt %u ran", (int)node.len,
+             (const char *)node.at, begun->attempt);
+    job_note(jobs_table(jobs), job, JOB_EVENT_INTERRUPTED, text);
+    job_effect(jobs_table(jobs), job, EFFECT_WRITE);
+    if (job_crashed_enough(jobs_scheduler(jobs), job))
+        job_end_crashed(jobs_scheduler(jobs), job);
+    return true;
+}
+
+/* --- cluster.board --- */
+
+static void answer(struct jobs *jobs, struct operation *op)
+{
+    pack_init(&op->reply.result);
+    pack_uint(&op->reply.result, op->board.counted);
+    sync_answer(jobs, op);
+}
+
+static bool serve_part(struct jobs *jobs, struct operation *op)
+{
+    struct board_arguments *a = &op->board;
+    if (!op->begun && !sync_possible(jobs, op))
+        return true;
+    if (!op->begun && !boards_take(jobs, a->node, a->epoch))
+        a->count = 0;
+    op->begun = true;
+    for (uint32_t part = 0; a->at < a->count && part < PART; a->at++, part++) {
+        jobs_worked(jobs, COUNT_WORK);
+        a->counted += boards_count(jobs, a->node, &a->list[a->at]);
+    }
+    if (a->at < a->count)
+        return false;
+    answer(jobs, op);
+    return true;
+}
+
+const struct operation_class operation_cluster_board = {.method = "cluster.board",
+                                                        .serve_part = serve_part};
