@@ -275,6 +275,7 @@ static void on_greeted(struct front *r)
     r->connecting = false;
     stop_waiting(r);
     r->why[0] = '\0';
+    owner_finder_note(r->forward->options.finder, "");
     counter_add(&r->forward->stats.sessions, 1);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
@@ -458,6 +459,8 @@ static void on_lost(struct outgoing *s, const char *why)
 
     if (r->greeted)
         counter_add(&f->stats.sessions, (uint64_t)-1);
+    else
+        owner_finder_note(f->options.finder, why);
     r->greeted = r->connecting = false;
     snprintf(r->why, sizeof r->why, "%s", why);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
@@ -619,9 +622,20 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
         seek(r);
 }
 
-/* Refuses what a connection may not have in flight, or lets it be handed over again. */
-static bool may_pass(struct rpc_request *rq, bool polls)
+/* A name of a user means another person on another machine. */
+static bool is_kept_here(const struct forward *f, const struct rpc_request *rq)
 {
+    return !f->options.unix_users && principal_how(conn_principal(rq->conn)) == PRINCIPAL_UNIX;
+}
+
+/* Refuses what a connection may not have in flight, or lets it be handed over again. */
+static bool may_pass(const struct forward *f, struct rpc_request *rq, bool polls)
+{
+    if (is_kept_here(f, rq)) {
+        rpc_refuse(rq, ERGON_E_DENIED,
+                   "calls of users of this machine are not passed to another node (cluster.unix)");
+        return false;
+    }
     if (polls && conn_polls(rq->conn) >= POLLS_MAX) {
         rpc_refuse(rq, ERGON_E_BUSY,
                    "%d requests of this connection wait already; wait for several ids in one",
@@ -639,7 +653,7 @@ static void pass(struct forward *f, struct rpc_request *rq, const struct envelop
     enum passing passing = passing_for(rq, own, &method);
     bool polls = own && passing_is_poll(method);
 
-    if (!may_pass(rq, polls))
+    if (!may_pass(f, rq, polls))
         return;
     if (!r)
         r = front_new(f, rq->conn);

@@ -29,6 +29,7 @@ struct forward_options {
     const struct net_limits *limits; /* borrowed for as long */
     const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
     ao_time patience;                /* ns */
+    bool unix_users; /* cluster.unix: requests of principals of Unix sockets are passed on */
     /* For tests: outgoing_loop.open, and the id of the first cluster.session; NULL, 0: by chance.
      */
     bool (*open)(struct outgoing *s);

@@ -31,7 +31,8 @@ static bool open_loops(struct fronts *f, const struct fronts_options *o, char *e
                                                 .poller = o->pollers[i],
                                                 .limits = o->limits,
                                                 .tls = &f->tls,
-                                                .patience = o->patience};
+                                                .patience = o->patience,
+                                                .unix_users = o->unix_users};
         f->at[i] = forward_new(&options, error, size);
         if (!f->at[i])
             return false;

@@ -18,6 +18,7 @@ struct fronts_options {
     const char *listen;              /* cluster.listen; NULL: none; borrowed during the call */
     struct tls_files tls;            /* of cluster.*; cert NULL: none; likewise */
     ao_time patience;                /* ns */
+    bool unix_users;                 /* cluster.unix */
     const struct registry *registry; /* handlers that are offered to the owner; NULL: none */
     const char *node;                /* name of this node; with registry */
     uint32_t slots;                  /* likewise: tasks that it runs at a time */

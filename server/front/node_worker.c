@@ -87,6 +87,7 @@ static bool greet(struct node_worker *w)
     bool good = ask(&w->up, ID_SESSION, "cluster.session", &p);
     pack_fini(&p);
     w->state = WORK_GREETING;
+    owner_finder_note(w->options.finder, "");
     return good;
 }
 
@@ -295,6 +296,8 @@ static void up_lost(struct outgoing *s, const char *why)
 {
     struct node_worker *w = ao_of(s, struct node_worker, up);
 
+    if (w->state == WORK_CONNECTING)
+        owner_finder_note(w->options.finder, why);
     if (w->state == WORK_WORKING)
         log_info("handlers are not offered any more", LOG_STR("node", w->place.view.owner),
                  LOG_STR("reason", why));

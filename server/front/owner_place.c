@@ -16,6 +16,7 @@ struct owner_finder {
     pthread_t thread;
     bool started, changed, stops;
     struct owner_place place;
+    char note[CLUSTER_NOTE_MAX]; /* the last that was written */
     uint32_t count, room;
     struct ao_handle *handles[]; /* references; constant once it has started */
 };
@@ -179,4 +180,18 @@ void owner_finder_get(struct owner_finder *f, struct owner_place *out)
     pthread_mutex_lock(&f->lock);
     *out = f->place;
     pthread_mutex_unlock(&f->lock);
+}
+
+void owner_finder_note(struct owner_finder *f, const char *why)
+{
+    char note[CLUSTER_NOTE_MAX] = "";
+
+    if (why[0])
+        snprintf(note, sizeof note, "cannot reach the owner: %.200s", why);
+    pthread_mutex_lock(&f->lock);
+    bool is_new = strcmp(note, f->note) != 0;
+    memcpy(f->note, note, sizeof note);
+    pthread_mutex_unlock(&f->lock);
+    if (is_new && f->roles.note)
+        f->roles.note(f->roles.cluster, note);
 }

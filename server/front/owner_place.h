@@ -11,9 +11,10 @@
 
 /* Functions of view.h, so that tests can play a cluster. */
 struct cluster_roles {
-    const struct cluster *cluster;
+    struct cluster *cluster;
     enum cluster_role (*role)(const struct cluster *c);
     void (*view)(const struct cluster *c, struct cluster_view *out);
+    void (*note)(struct cluster *c, const char *note); /* any thread; NULL: nobody reads it */
 };
 
 struct owner_place {
@@ -40,6 +41,9 @@ void owner_finder_free(struct owner_finder *f); /* NULL is fine */
 
 /* What its thread does at each change; blocks.  For tests without that. */
 void owner_finder_look(struct owner_finder *f);
+
+/* Writes this node's note: why the owner cannot be reached; empty: it can.  Any thread. */
+void owner_finder_note(struct owner_finder *f, const char *why);
 
 /* For cluster_on_change(); `arg` is the finder.  Any thread; does not wait. */
 void owner_finder_changed(void *arg);

@@ -18,6 +18,7 @@ static struct forward *front;
 static struct cluster_view view;
 static bool unreachable;
 static int connects;
+static char note[CLUSTER_NOTE_MAX];
 
 static enum cluster_role role_now(const struct cluster *c)
 {
@@ -27,6 +28,11 @@ static enum cluster_role role_now(const struct cluster *c)
 static void view_now(const struct cluster *c, struct cluster_view *out)
 {
     *out = view;
+}
+
+static void note_now(struct cluster *c, const char *text)
+{
+    snprintf(note, sizeof note, "%s", text);
 }
 
 static bool open_owner(struct outgoing *s)
@@ -57,7 +63,7 @@ static int front_open(void **state)
     char error[200];
 
     stage_open(state);
-    const struct cluster_roles roles = {.role = role_now, .view = view_now};
+    const struct cluster_roles roles = {.role = role_now, .view = view_now, .note = note_now};
     finder = owner_finder_new(&roles, 1);
     const struct forward_options options = {.roles = roles,
                                             .finder = finder,
@@ -300,6 +306,10 @@ FRONT_TEST(an_owner_that_cannot_be_reached_is_named)
                         "1 failed: 'BUSY: node a owns the tasks, and cannot be reached from here: "
                         "Connection refused'\n");
     assert_true(connects > 10);
+    assert_string_equal(note, "cannot reach the owner: Connection refused");
+    unreachable = false;
+    open_session("task.list", "[]");
+    assert_string_equal(note, "");
 }
 
 FRONT_TEST(what_waits_goes_to_an_owner_that_comes_up)
