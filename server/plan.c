@@ -223,7 +223,16 @@ struct jobs_settings plan_jobs(const struct config *c)
 
 uint8_t plan_durable(const struct config *c)
 {
-    return c->store ? DURABLE_FSYNC : DURABLE_NONE;
+    if (!c->store)
+        return DURABLE_NONE;
+    return plan_store_require(c) == DURABLE_REPLICATED ? DURABLE_REPLICATED : DURABLE_FSYNC;
+}
+
+uint8_t plan_store_require(const struct config *c)
+{
+    if (c->store_require != CONFIG_REQUIRE_AUTO)
+        return (uint8_t)c->store_require;
+    return c->cluster.exists ? DURABLE_REPLICATED : DURABLE_NONE;
 }
 
 struct jobs_tenant *plan_tenants(const struct config *c)

@@ -48,8 +48,10 @@ struct tasks_plan plan_tasks(const struct config *c);
 /* What holds for submitted tasks, with numbers in place of "auto". */
 struct jobs_settings plan_jobs(const struct config *c);
 
-/* enum job_durable: of a submission that names none. */
+/* enum job_durable: of a submission that names none; what those of FSYNC and above have to survive,
+ * else they are refused. */
 uint8_t plan_durable(const struct config *c);
+uint8_t plan_store_require(const struct config *c);
 
 /* The patterns of methods that workers may offer, malloc'ed; NULL: none.  False without memory. */
 bool plan_worker_methods(const struct config *c, char **out);

@@ -182,8 +182,12 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
 
 static int open_store(struct topology *t, const struct config *c, char *error, size_t size)
 {
-    const struct store_options options = {
-        .path = c->store, .states = job_state_names, .state_count = JOB_STATE_COUNT};
+    const struct store_options options = {.path = c->store,
+                                          .states = job_state_names,
+                                          .state_count = JOB_STATE_COUNT,
+                                          .require = plan_store_require(c),
+                                          .by_storage =
+                                              c->store_replicated == CONFIG_REPLICATED_BY_STORAGE};
 
     t->store = store_open(&options, error, size);
     return t->store ? 0 : -1;
@@ -202,6 +206,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
         .tasks = t->tasks,
         .registry = registry,
         .store = t->store,
+        .store_require = plan_store_require(c),
         .default_durable = plan_durable(c),
         .tenants = tenants,
         .tenant_count = (uint32_t)c->tenant_count,

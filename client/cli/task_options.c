@@ -1,6 +1,7 @@
 #include "client/cli/task_options.h"
 
 #include "client/cli/cli.h"
+#include "client/cli/completion_kinds.h"
 #include "client/cli/trace.h"
 #include "base/instant.h"
 #include "base/units.h"
@@ -60,9 +61,10 @@ static json_t *moment(const char *text)
 
 static json_t *level(const char *text)
 {
-    bool known =
-        strcmp(text, "none") == 0 || strcmp(text, "async") == 0 || strcmp(text, "fsync") == 0;
-    return known ? json_string(text) : NULL;
+    for (const char *const *word = completion_choices("task submit", "durable"); *word; word++)
+        if (strcmp(text, *word) == 0)
+            return json_string(text);
+    return NULL;
 }
 
 /* KEY=MAX, and what is behind a '/', if `behind` is named; a key may hold '=' too. */

@@ -22,7 +22,7 @@ import (
 //	coalesce               submissions join the open run of this name
 //	limit, rate            With{"key": …, "max": …}, a rate with "per", a duration
 //	tenant                 in whose name; default: the caller's
-//	durable                "none", "async", "fsync": what is on disk when the answer comes
+//	durable                "none", "async", "fsync", "replicated": what is on disk when the answer comes
 //	keep, keep_size        how long it is kept after its end; bytes of the largest result that is kept
 //
 // Of tasks, and not of crons:

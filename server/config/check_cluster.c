@@ -142,6 +142,17 @@ static void check_state(const struct subject *s)
         wrong_file(s, "cluster.state", folder, "written");
 }
 
+/* A file has one disk. */
+static void check_alone(const struct subject *s)
+{
+    if (s->config->store_require == CONFIG_REQUIRE_REPLICATED)
+        wrong(s, "store_require",
+              "replicated needs a database (write store: postgresql://HOST/NAME)");
+    if (s->config->store_replicated == CONFIG_REPLICATED_BY_STORAGE)
+        wrong(s, "store_replicated",
+              "by-storage is for a database (write store: postgresql://HOST/NAME)");
+}
+
 static void check_absent(const struct subject *s)
 {
     for (size_t i = 0; i < config_keys.count; i++) {
@@ -156,6 +167,7 @@ static void check_absent(const struct subject *s)
 void check_cluster(const struct subject *s)
 {
     if (!s->config->cluster.exists) {
+        check_alone(s);
         check_absent(s);
         return;
     }

@@ -28,6 +28,15 @@ enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 enum config_on_revoke { CONFIG_REVOKE_CLOSE, CONFIG_REVOKE_LOWER };
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
+/* What tasks of fsync and above have to survive; the numbers are those of enum job_durable. */
+enum config_require {
+    CONFIG_REQUIRE_AUTO,
+    CONFIG_REQUIRE_ANY,
+    CONFIG_REQUIRE_FSYNC,
+    CONFIG_REQUIRE_REPLICATED
+};
+/* Is it seen that a database replicates, or does its storage, which nobody sees? */
+enum config_replicated { CONFIG_REPLICATED_CHECKED, CONFIG_REPLICATED_BY_STORAGE };
 enum config_place { CONFIG_PLACE_LOOP, CONFIG_PLACE_OWN };
 enum config_log_format { CONFIG_LOG_LOGFMT, CONFIG_LOG_JSON };
 enum config_log_levels { CONFIG_LEVELS_AUTO, CONFIG_LEVELS_ON, CONFIG_LEVELS_OFF };
@@ -158,6 +167,9 @@ struct config {
     } manager;
 
     char *store; /* path of the file of durable tasks; NULL: there is none */
+
+    enum config_require store_require;
+    enum config_replicated store_replicated;
 
     struct jobs_settings tasks;
 

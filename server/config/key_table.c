@@ -36,6 +36,12 @@ static const char *const LEVEL[] = {
 static const char *const FORMAT[] = {"logfmt", "json", NULL};
 static const char *const LEVELS[] = {
     [CONFIG_LEVELS_AUTO] = "auto", [CONFIG_LEVELS_ON] = "on", [CONFIG_LEVELS_OFF] = "off", NULL};
+static const char *const REQUIRE[] = {[CONFIG_REQUIRE_AUTO] = "auto",
+                                      [CONFIG_REQUIRE_ANY] = "any",
+                                      [CONFIG_REQUIRE_FSYNC] = "fsync",
+                                      [CONFIG_REQUIRE_REPLICATED] = "replicated",
+                                      NULL};
+static const char *const REPLICATED[] = {"checked", "by-storage", NULL};
 static const char *const MEASURE[] = {
     [PLACEMENT_OCCUPANCY] = "occupancy",   [PLACEMENT_LENGTH] = "length",
     [PLACEMENT_PRIORITY] = "priority",     [PLACEMENT_WEIGHT] = "weight",
@@ -140,6 +146,12 @@ static const struct config_key keys[] = {
      AT(store),
      .help = "file, or postgresql:// database, that keeps tasks across restarts; none: durable "
              "tasks are refused"},
+    {"store_require", "store-require", &config_word, AT(store_require), .normal = "auto",
+     .words = REQUIRE,
+     .help = "least that a durable task survives; below, STORE; auto: replicated with a database"},
+    {"store_replicated", "store-replicated", &config_word, AT(store_replicated),
+     .normal = "checked", .words = REPLICATED,
+     .help = "whether the database replicates: as it says, or always, by its storage"},
     {"tasks.max", "tasks-max", &config_count, AT(tasks.limits.max), .normal = "4194304",
      LIMIT(1, INT32_MAX), .live = true, .help = "submitted tasks in memory; above, BUSY"},
     {"tasks.bytes", "tasks-bytes", &config_size, AT(tasks.limits.bytes), .normal = "auto",

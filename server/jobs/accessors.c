@@ -114,7 +114,7 @@ const char *jobs_level_trouble(const struct jobs *jobs, uint8_t level)
                "durable: none";
     if (jobs->journal.error != STORE_OK)
         return jobs_store_trouble(jobs);
-    return "the store is less safe now than `store.require` asks for; see docs/cluster.md";
+    return "the store is less safe now than `store_require` asks for; see docs/cluster.md";
 }
 
 uint8_t jobs_level_reached(const struct jobs *jobs, uint8_t level)

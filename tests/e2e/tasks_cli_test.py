@@ -29,6 +29,8 @@ class TasksTest(KeptTest):
         again = self.json("task", "submit", "echo", "other", "--task-key", "k")
         self.assertEqual((again["id"], again["duplicate"]), (told["id"], True))
         self.assertEqual(self.json("task", "submit", "echo", "--durable", "none")["durable"], "none")
+        said = self.complaint("task", "submit", "echo", "--durable", "replicated", status=REMOTE)
+        self.assertIn("STORE: durable: replicated needs a store on PostgreSQL", said)
 
     def test_submit_and_wait(self):
         self.assertEqual(self.ergon("task", "submit", "--wait", "echo", "hi"), "hi")

@@ -240,6 +240,22 @@ class Durable(unittest.TestCase):
     def server(self, *flags):
         return Server("--store", self.store, "--log-level", "warn", *flags)
 
+    def test_a_file_is_not_replicated(self):
+        why = ("durable: replicated needs a store on PostgreSQL with a synchronous standby; see docs/cluster.md")
+        with self.server() as server, server.connect() as client:
+            told = client.call("task.submit", "echo", [], {"key": "k", "delay": "1h"})
+            asked = {"durable": "replicated"}
+            for method, *params in (("task.submit", "echo", [], asked), ("task.submit", "echo", [], {**asked, "key": "k"}),
+                                    ("task.call", "echo", [], asked), ("cron.put", "c", "@daily", "echo", [], asked)):
+                with self.assertRaises(RemoteError) as refused:
+                    client.call(method, *params)
+                self.assertEqual(refused.exception.value, f"STORE: {why}", method)
+            self.assertEqual(client.call("task.submit", "echo", [], {"key": "k"})["id"], told["id"])
+            self.assertEqual(client.call("task.get", told["id"])["durable"], "fsync")
+            self.assertEqual(client.call("cron.list"), [])
+            first, second = client.call("task.submit_many", [["echo", []], ["echo", [], asked]])
+            self.assertEqual((first["durable"], second["error"]), ("fsync", f"STORE: {why}"))
+
     def test_a_deploy_loses_nothing(self):
         with self.server() as server, server.connect() as client:
             done = client.call("task.submit", "echo", ["kept"])

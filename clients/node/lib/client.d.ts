@@ -86,7 +86,7 @@ interface CommonOptions {
     keep?: Duration;
     /** Bytes of the largest result that is kept, or a text such as "1m". */
     keepSize?: number | string;
-    durable?: 'none' | 'async' | 'fsync';
+    durable?: 'none' | 'async' | 'fsync' | 'replicated';
 }
 
 /** proto/PROTOCOL.md says more of each. What there is no option of is refused with a TypeError. */

@@ -47,7 +47,7 @@ class TaskOptions(TypedDict, total=False):
     limit, rate      see Limit and Rate
     after, after_any these tasks, or ids, must be done (have ended) first
     keep, keep_size  how long it is kept after its end, and the largest result in bytes
-    durable          "none", "async" or "fsync"
+    durable          "none", "async", "fsync" or "replicated"
     tenant, traceparent, tracestate"""
     attempt_timeout: Duration
     deadline: Until

@@ -26,12 +26,12 @@ TEST(a_submission_is_read)
 {
     struct ergon_submitted s;
     assert_true(ergon_read_submitted(
-        value_of("{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"fsync\","
+        value_of("{\"id\": \"t1\", \"state\": \"queued\", \"durable\": \"replicated\","
                  " \"duplicate\": true, \"coalesced\": false, \"later\": [1]}"),
         &s));
     assert_string_equal(s.id, "t1");
     assert_string_equal(s.state, "queued");
-    assert_string_equal(s.durable, "fsync");
+    assert_string_equal(s.durable, "replicated");
     assert_true(s.duplicate);
     assert_false(s.coalesced);
     assert_string_equal(s.error, "");

@@ -152,6 +152,22 @@ SCRATCH_TEST(a_cluster_needs_a_database)
     assert_false(scratch_accepted(NULL, NULL, LIST("--store=/tmp/service=ergon"))->cluster.exists);
 }
 
+SCRATCH_TEST(a_file_is_not_replicated)
+{
+    scratch_refused("store: /tmp/tasks.db\nstore_require: replicated\n", NULL,
+                    LIST("--store-replicated=by-storage"),
+                    "ergond.yaml:2: store_require: replicated needs a database (write store: "
+                    "postgresql://HOST/NAME)\n"
+                    "--store-replicated: by-storage is for a database (write store: "
+                    "postgresql://HOST/NAME)\n");
+    scratch_refused(
+        "store_require: much\n", NULL, NULL,
+        "ergond.yaml:1: store_require: \"much\" is not one of auto, any, fsync, replicated\n");
+    struct config *c =
+        scratch_accepted(NULL, NULL, LIST("--store=postgresql:///tasks", "--store-require=fsync"));
+    assert_int_equal(c->store_require, CONFIG_REQUIRE_FSYNC);
+}
+
 SCRATCH_TEST(a_password_does_not_belong_in_the_url)
 {
     static const char *const urls[] = {"--store=postgresql://ergon:x@db/tasks",

@@ -81,6 +81,27 @@ STORED_TEST(what_was_answered_is_there_after_a_crash)
     assert_string_equal(list(w), "[]");
 }
 
+STORED_TEST(one_that_cannot_be_replicated_is_refused)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    struct operation *op = put(w, "every 20s", DURABLE_REPLICATED);
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    stage_holds(op->reply.text, "needs a store on PostgreSQL");
+    lists(w, "every 10s");
+    w->store->level = STORE_LEVEL_REPLICATED;
+    comes(w, put(w, "every 20s", DURABLE_REPLICATED), ERGON_OK);
+    stage_holds(list(w), "'durable': 'replicated'");
+}
+
+/* Its tasks are as durable as those of the server that it comes to. */
+STORED_TEST(the_default_level_is_that_of_the_server)
+{
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    w->options.default_durable = DURABLE_REPLICATED;
+    jobs_world_crash(w);
+    stage_holds(list(w), "'durable': 'replicated'");
+}
+
 static struct operation *turn(struct jobs_world *w, const struct operation_class *cls)
 {
     struct operation *op = world_operation(w, cls);

@@ -474,7 +474,7 @@ STORED_TEST(a_replicated_one_goes_on_without_a_standby)
 JOBS_TEST(store_require_refuses_what_is_less, .stored = true, .require = DURABLE_REPLICATED)
 {
     refused(w, DURABLE_FSYNC,
-            "the store is less safe now than `store.require` asks for; see docs/cluster.md");
+            "the store is less safe now than `store_require` asks for; see docs/cluster.md");
     assert_int_equal(give_order(w, &WORK(.durable = DURABLE_ASYNC))->reply.error, ERGON_OK);
     w->store->level = STORE_LEVEL_REPLICATED;
     struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));

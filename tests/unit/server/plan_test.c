@@ -279,6 +279,21 @@ SCRATCH_TEST(what_may_be_held_fits_the_machine)
     assert_int_equal(plan_jobs(c).limits.kept_bytes, 0);
 }
 
+SCRATCH_TEST(a_database_replicates_unless_it_need_not)
+{
+    struct config *c = configure(NULL);
+    assert_int_equal(plan_durable(c), DURABLE_NONE);
+    c = configure("store: tasks.db\n");
+    assert_int_equal(plan_durable(c), DURABLE_FSYNC);
+    assert_false(durable_is_awaited(plan_store_require(c)));
+    c = configure("store: postgresql:///tasks\n");
+    assert_int_equal(plan_durable(c), DURABLE_REPLICATED);
+    assert_int_equal(plan_store_require(c), DURABLE_REPLICATED);
+    c = configure("store: postgresql:///tasks\nstore_require: fsync\n");
+    assert_int_equal(plan_durable(c), DURABLE_FSYNC);
+    assert_int_equal(plan_store_require(c), DURABLE_FSYNC);
+}
+
 static int plan_all(void *arg)
 {
     struct config *c = arg;
