@@ -587,6 +587,8 @@ func restart() {
 	one := good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1))
 	two := good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1))
 	check([]any{two.ID, two.Said["duplicate"]}, []any{one.ID, true})
+	refused, err := c.Submit(ctx, ergon.With{"durable": "replicated"}, "echo", 1)
+	fails("STORE", refused, err)
 	call = begin(c, ctx, "sleep", "60s")
 	for sleeping(c) < 1 {
 		time.Sleep(time.Millisecond)

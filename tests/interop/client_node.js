@@ -627,6 +627,7 @@ const scenarios = {
             assert.deepStrictEqual([events[0].event, events.at(-1).event], ['submitted', 'done']);
             const [one, two] = [await ergon.submit('echo', [1], { key: 'k' }), await ergon.submit('echo', [1], { key: 'k' })];
             assert.deepStrictEqual([one.id, two.said.duplicate], [two.id, true]);
+            await fails('STORE', ergon.submit('echo', [1], { durable: 'replicated' }));
             call = fails('BROKEN', ergon.call('sleep', ['60s']));
             await ergon.call('echo', [1]);
             await askStage('kill');

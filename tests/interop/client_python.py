@@ -824,6 +824,7 @@ async def restart():
         same = [await ergon.submit("echo", 1, key="k") for _ in range(2)]
         check.assertEqual(same[0].id, same[1].id)
         check.assertTrue(same[1].said["duplicate"])
+        await fails("STORE", ergon.submit("echo", 1, durable="replicated"))
         call = asyncio.create_task(ergon.call("sleep", "60s"))
         await ergon.call("echo", 1)
         await asyncio.to_thread(ask_stage, "kill")
