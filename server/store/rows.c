@@ -1,37 +1,40 @@
 #include "server/store/rows.h"
 
-#define TASK(kind, f)      COLUMN_##kind, offsetof(struct store_task, f), 0, false, KEY_NONE
-#define QUEUE(kind, f)     COLUMN_##kind, offsetof(struct store_queue, f), 0, false, KEY_NONE
-#define RATE(kind, f)      COLUMN_##kind, offsetof(struct store_rate, f), 0, false, KEY_NONE
-#define CRON(kind, f)      COLUMN_##kind, offsetof(struct store_cron, f), 0, false, KEY_NONE
-#define SEM(kind, f)       COLUMN_##kind, offsetof(struct store_semaphore, f), 0, false, KEY_NONE
-#define HOLD(kind, f)      COLUMN_##kind, offsetof(struct store_hold, f), 0, false, KEY_NONE
-#define EVENT(kind, f)     COLUMN_##kind, offsetof(struct store_event, f), 0, false, KEY_NONE
-#define KEY(type, kind, f) COLUMN_##kind, offsetof(struct type, f), 0, false, KEY_PART
-#define KEY_OR_NULL(type, kind, f)                                                                 \
-    COLUMN_##kind, offsetof(struct type, f), 0, false, KEY_PART_OR_NULL
-#define NAMED(list, f) COLUMN_NAME, offsetof(struct store_task, f), list, false, KEY_NONE
-#define MAP(t, o, c)                                                                               \
-    {                                                                                              \
-        .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c                        \
-    }
+#define FIELD(type, column, f)     .kind = COLUMN_##column, .at = offsetof(struct type, f)
+#define TASK(kind, f)              FIELD(store_task, kind, f)
+#define QUEUE(kind, f)             FIELD(store_queue, kind, f)
+#define RATE(kind, f)              FIELD(store_rate, kind, f)
+#define CRON(kind, f)              FIELD(store_cron, kind, f)
+#define SEM(kind, f)               FIELD(store_semaphore, kind, f)
+#define HOLD(kind, f)              FIELD(store_hold, kind, f)
+#define EVENT(kind, f)             FIELD(store_event, kind, f)
+#define KEY(type, kind, f)         FIELD(type, kind, f), .key = KEY_PART
+#define KEY_OR_NULL(type, kind, f) FIELD(type, kind, f), .key = KEY_PART_OR_NULL
+#define NAMED(list, f)             TASK(NAME, f), .names = list
+#define COLUMNS(c)                 .columns = c, .count = sizeof c / sizeof *c
+/* The last is of a cluster. */
+#define COLUMNS_AND_ONE(c) COLUMNS(c) - 1, .more = 1
 
-#define ROWS(t, o, c, a, n)                                                                        \
-    {                                                                                              \
-        .table = t, .order = o, .columns = c, .count = sizeof c / sizeof *c, .one = a, .named = n  \
-    }
+/* The columns are in the order of the tables.  Times (…_at) are Unix nanoseconds, durations (…_ns)
+ * nanoseconds; NULL is none, or zero.  Parameters, results and options are MessagePack.
+ *
+ * A column has its comments here for people with `sqlite3 FILE`, too.  A new
+ * one goes behind those of its table, with the version that it brings (`since`). */
 
-/* The columns are in the order of the tables, which spares PUT a copy. */
+/* As it was submitted; `durable` rises when a later submission that joins the task wants more. */
 static const struct store_column submission_columns[] = {
     {"id", TASK(U64, id)},
-    {"method", TASK(TEXT, method)},
+    {"method", TASK(TEXT, method), .required = true},
     {"tenant", TASK(TEXT, tenant)},
-    {"durable", NAMED(NAMES_DURABLE, durable)},
+    {"durable", NAMED(NAMES_DURABLE, durable), .required = true},
     {"created_at", TASK(U64, created)},
     {"params", TASK(BLOB, params)},
+    {"boards", TASK(U32, boards)},
 };
-const struct store_table row_submissions = MAP("submissions", "id", submission_columns);
+const struct store_table row_submissions = {
+    .table = "submissions", .order = "id", COLUMNS_AND_ONE(submission_columns)};
 
+/* Of those that were submitted with options; all others have them by default. */
 static const struct store_column option_columns[] = {
     {"id", TASK(U64, id)},
     {"key", TASK(TEXT, key)},
@@ -45,76 +48,111 @@ static const struct store_column option_columns[] = {
     {"deadline_at", TASK(U64, deadline_at)},
     {"timeout_ns", TASK(U64, timeout)},
     {"retries", TASK(U32, retries)},
-#define X(name, type, kind, column, unsaid) {column, TASK(kind, name)},
+#define X(name, type, kind, column, comment, unsaid) {column, TASK(kind, name), .about = comment},
     JOB_POLICY(X)
 #undef X
-        {"after", TASK(BLOB, after)},
-    {"after_any", TASK(BLOB, after_any)},
-    {"limit_take", TASK(U32, take)},
-    {"traceparent", TASK(TEXT, traceparent)},
+        {"after", TASK(BLOB, after),
+         .about = "ids of those that must be done first, 8 bytes each, big endian"},
+    {"after_any", TASK(BLOB, after_any), .about = "of those that must have ended, likewise"},
+    {"limit_take", TASK(U32, take), .about = "how many permits of its limit it takes; NULL: one"},
+    {"traceparent", TASK(TEXT, traceparent),
+     .about = "the trace that it belongs to, as W3C Trace Context writes it"},
     {"tracestate", TASK(TEXT, tracestate)},
 };
-const struct store_table row_options = MAP("options", "id", option_columns);
+const struct store_table row_options = {.table = "options", .order = "id", COLUMNS(option_columns)};
 
+/* Of those that have been anything but queued. */
 static const struct store_column life_columns[] = {
     {"id", TASK(U64, id)},
-    {"state", NAMED(NAMES_STATE, state)},
-    {"attempt", TASK(U32, attempt)},
-    {"failures", TASK(U32, failures)},
-    {"crashes", TASK(U32, crashes)},
-    {"cancel_asked", TASK(U8, cancel_asked)},
+    {"state", NAMED(NAMES_STATE, state),
+     .about = "NOT NULL would make SQLite save the pages of each change"},
+    {"attempt", TASK(U32, attempt), .about = "the last that was begun"},
+    {"failures", TASK(U32, failures), .about = "attempts that failed"},
+    {"crashes", TASK(U32, crashes), .about = "of the server, while the task ran"},
+    {"cancel_asked", TASK(U8, cancel_asked),
+     .about = "1: to be cancelled as soon as the attempt that runs has returned"},
     {"due_at", TASK(U64, due_at)},
     {"started_at", TASK(U64, started_at)},
     {"ended_at", TASK(U64, ended_at)},
     {"error_code", TASK(TEXT, error_code)},
     {"error_text", TASK(TEXT, error_text)},
-    {"result", COLUMN_BLOB, offsetof(struct store_task, result), 0, true, KEY_NONE},
-    {"losses", TASK(U32, losses)},
-    {"lost", TASK(U32, lost)},
-    {"ran_by", TASK(TEXT, ran_by)},
+    {"result", TASK(BLOB, result), .stays = true},
+    {"losses", TASK(U32, losses),
+     .about = "of workers that had it, since one of them answered: counted as for `tasks.losses`"},
+    {"lost", TASK(U32, lost), .about = "how many workers they were"},
+    {"ran_by", TASK(TEXT, ran_by), .since = 10},
+    {"boards", TASK(U32, boards)},
 };
-const struct store_table row_lives = MAP("lives", "id", life_columns);
+const struct store_table row_lives = {
+    .table = "lives", .order = "id", COLUMNS_AND_ONE(life_columns)};
 
+/* Of those that are not open, and of methods that workers have offered. */
 static const struct store_column queue_columns[] = {
-    {"method", KEY(store_queue, TEXT, method)},
-    {"paused", QUEUE(U8, paused)},
-    {"draining", QUEUE(U8, draining)},
-    {"offered_at", QUEUE(U64, offered_at)},
-    {"secret", QUEUE(U8, secret)},
+    {"method", KEY(store_queue, TEXT, method), .required = true},
+    {"paused", QUEUE(U8, paused), .about = "1: it starts nothing"},
+    {"draining", QUEUE(U8, draining), .about = "1: it takes no new tasks"},
+    {"offered_at", QUEUE(U64, offered_at),
+     .about = "when workers last began or ceased to offer the method, to the hour"},
+    {"secret", QUEUE(U8, secret), .since = 11},
 };
-const struct store_table store_queues =
-    ROWS("queues", "method", queue_columns, "queue", offsetof(struct store_queue, method));
+const struct store_table store_queues = {.table = "queues",
+                                         .order = "method",
+                                         COLUMNS(queue_columns),
+                                         .one = "queue",
+                                         .named = offsetof(struct store_queue, method),
+                                         .clustered = true};
 
+/* The last starts of each rate that is in use, so that it holds across a restart; and limits whose
+ * size was changed. */
 static const struct store_column rate_columns[] = {
-    {"id", KEY(store_rate, U64, id)},  {"tenant", RATE(TEXT, tenant)},
-    {"key", RATE(TEXT, key)},          {"rate_max", RATE(U32, max)},
-    {"per_ns", RATE(U64, per)},        {"noted_at", RATE(U64, noted_at)},
-    {"promised", RATE(U32, promised)}, {"starts", RATE(BLOB, starts)},
+    {"id", KEY(store_rate, U64, id)},
+    {"tenant", RATE(TEXT, tenant)},
+    {"key", RATE(TEXT, key), .required = true},
+    {"rate_max", RATE(U32, max)},
+    {"per_ns", RATE(U64, per),
+     .about = "-1: it is a limit, of which at most rate_max tasks run at a time"},
+    {"noted_at", RATE(U64, noted_at), .about = "when this was written"},
+    {"promised", RATE(U32, promised), .about = "so many more may have started since then"},
+    {"starts", RATE(BLOB, starts),
+     .about =
+         "how long before noted_at (ns, 8 bytes), and how many then (8 bytes), the oldest first"},
 };
-const struct store_table store_rates =
-    ROWS("rates", "id", rate_columns, "rate", offsetof(struct store_rate, key));
+const struct store_table store_rates = {.table = "rates",
+                                        .order = "id",
+                                        COLUMNS(rate_columns),
+                                        .one = "rate",
+                                        .named = offsetof(struct store_rate, key)};
 
+/* Semaphores that stay, though nobody needs them. */
 static const struct store_column semaphore_columns[] = {
     {"id", KEY(store_semaphore, U64, id)},
     {"tenant", SEM(TEXT, tenant)},
-    {"name", SEM(TEXT, name)},
+    {"name", SEM(TEXT, name), .required = true},
     {"permits", SEM(U32, permits)},
 };
-const struct store_table store_semaphores = ROWS("semaphores", "id", semaphore_columns, "semaphore",
-                                                 offsetof(struct store_semaphore, name));
+const struct store_table store_semaphores = {.table = "semaphores",
+                                             .order = "id",
+                                             COLUMNS(semaphore_columns),
+                                             .one = "semaphore",
+                                             .named = offsetof(struct store_semaphore, name)};
 
+/* What clients hold of durable semaphores; the number is the fence. */
 static const struct store_column hold_columns[] = {
-    {"id", KEY(store_hold, U64, id)},     {"tenant", HOLD(TEXT, tenant)},
-    {"name", HOLD(TEXT, name)},           {"secret", HOLD(BLOB, secret)},
-    {"principal", HOLD(TEXT, principal)}, {"permits", HOLD(U32, permits)},
-    {"of_permits", HOLD(U32, of)},        {"since_at", HOLD(U64, since_at)},
-    {"ends_at", HOLD(U64, ends_at)},      {"ttl_ns", HOLD(U64, ttl)},
-    {"grace_ns", HOLD(U64, grace)},
+    {"id", KEY(store_hold, U64, id)},
+    {"tenant", HOLD(TEXT, tenant)},
+    {"name", HOLD(TEXT, name), .required = true},
+    {"secret", HOLD(BLOB, secret)},
+    {"principal", HOLD(TEXT, principal)},
+    {"permits", HOLD(U32, permits)},
+    {"of_permits", HOLD(U32, of), .about = "how many the semaphore has"},
+    {"since_at", HOLD(U64, since_at)},
+    {"ends_at", HOLD(U64, ends_at), .about = "when it is taken back in any case"},
+    {"ttl_ns", HOLD(U64, ttl)},
+    {"grace_ns", HOLD(U64, grace), .about = "how long it stays without a connection"},
 };
 const struct store_table store_holds = {.table = "holds",
                                         .order = "id",
-                                        .columns = hold_columns,
-                                        .count = sizeof hold_columns / sizeof *hold_columns,
+                                        COLUMNS(hold_columns),
                                         .one = "hold",
                                         .named = offsetof(struct store_hold, name),
                                         .fences = true};
@@ -122,42 +160,40 @@ const struct store_table store_holds = {.table = "holds",
 static const struct store_column cron_columns[] = {
     {"id", CRON(U64, id)},
     {"tenant", KEY_OR_NULL(store_cron, TEXT, tenant)},
-    {"name", KEY(store_cron, TEXT, name)},
+    {"name", KEY(store_cron, TEXT, name), .required = true, .about = "each tenant's once"},
     {"schedule", CRON(TEXT, schedule)},
     {"zone", CRON(TEXT, zone)},
     {"method", CRON(TEXT, method)},
-    {"made_by", CRON(TEXT, made_by)},
+    {"made_by", CRON(TEXT, made_by), .about = "the principal that put it"},
     {"next_at", CRON(U64, next_at)},
     {"last_at", CRON(U64, last_at)},
     {"last_task", CRON(U64, last_task)},
     {"params", CRON(BLOB, params)},
     {"options", CRON(BLOB, options)},
-    {"paused", CRON(U8, paused)},
+    {"paused", CRON(U8, paused), .about = "1: it submits nothing"},
 };
-const struct store_table store_crons =
-    ROWS("crons", "id", cron_columns, "cron", offsetof(struct store_cron, name));
+const struct store_table store_crons = {.table = "crons",
+                                        .order = "id",
+                                        COLUMNS(cron_columns),
+                                        .one = "cron",
+                                        .named = offsetof(struct store_cron, name),
+                                        .unique = "cron_names"};
 
 static const struct store_column cron_state_columns[] = {
     {"next_at", CRON(U64, next_at)},       {"last_at", CRON(U64, last_at)},
     {"last_task", CRON(U64, last_task)},   {"paused", CRON(U8, paused)},
     {"name", KEY(store_cron, TEXT, name)}, {"tenant", KEY_OR_NULL(store_cron, TEXT, tenant)},
 };
-const struct store_table store_cron_states = {.table = "crons",
-                                              .order = "id",
-                                              .columns = cron_state_columns,
-                                              .count = sizeof cron_state_columns /
-                                                       sizeof *cron_state_columns,
-                                              .updates = true};
+const struct store_table store_cron_states = {
+    .table = "crons", .order = "id", COLUMNS(cron_state_columns), .updates = true};
 
 static const struct store_column node_board_columns[] = {
-    {"board", COLUMN_U64, offsetof(struct store_node_board, board), 0, false, KEY_NONE},
+    {"board", FIELD(store_node_board, U64, board)},
     {"node", KEY(store_node_board, TEXT, node)},
 };
 const struct store_table store_node_boards = {.table = "nodes",
                                               .order = "node",
-                                              .columns = node_board_columns,
-                                              .count = sizeof node_board_columns /
-                                                       sizeof *node_board_columns,
+                                              COLUMNS(node_board_columns),
                                               .one = "node",
                                               .named = offsetof(struct store_node_board, node),
                                               .updates = true,
@@ -171,21 +207,38 @@ _Static_assert(sizeof(struct store_cron) <= STORE_ROW_MAX &&
                "an operation has room for each row");
 
 static const struct store_column event_columns[] = {
-    {"task", EVENT(U64, id)},         {"seq", EVENT(U32, seq)},    {"at", EVENT(U64, at)},
-    {"attempt", EVENT(U32, attempt)}, {"what", EVENT(TEXT, what)}, {"text", EVENT(TEXT, text)},
+    {"task", EVENT(U64, id), .required = true},
+    {"seq", EVENT(U32, seq), .required = true},
+    {"at", EVENT(U64, at)},
+    {"attempt", EVENT(U32, attempt)},
+    {"what", EVENT(TEXT, what)},
+    {"text", EVENT(TEXT, text),
+     .about = "of \"waiting\" and \"delayed\": the reason; of \"submitted\": how many submissions "
+              "share the run"},
     {"data", EVENT(BLOB, data)},
 };
-const struct store_table row_events = MAP("events", "task, seq", event_columns);
+const struct store_table row_events = {
+    .table = "events", .order = "task, seq", COLUMNS(event_columns), .clustered = true};
 
-#define COUNTER(f)                                                                                 \
-    {                                                                                              \
-#f, COLUMN_U64, offsetof(struct row_counters, f), 0, false, KEY_NONE                       \
-    }
+/* submitted = done + failed + cancelled + expired + dead + the rows of `tasks` that are open. */
+#define COUNTER(f) #f, FIELD(row_counters, U64, f)
 static const struct store_column counter_columns[] = {
-    COUNTER(submitted),    COUNTER(done),      COUNTER(failed),  COUNTER(cancelled),
-    COUNTER(expired),      COUNTER(dead),      COUNTER(last_id), COUNTER(commits),
-    COUNTER(committed_at), COUNTER(last_fence)};
-const struct store_table row_counters = MAP("counters", "submitted", counter_columns);
+    {COUNTER(submitted), .required = true},
+    {COUNTER(done), .required = true},
+    {COUNTER(failed), .required = true},
+    {COUNTER(cancelled), .required = true},
+    {COUNTER(expired), .required = true},
+    {COUNTER(dead), .required = true},
+    {COUNTER(last_id), .required = true, .about = "the highest that `tasks` ever had"},
+    {COUNTER(commits), .required = true},
+    {COUNTER(committed_at), .about = "the time of the last commit, by the clock of then"},
+    {COUNTER(last_fence), .about = "the highest that a row of `holds` ever had"}};
+const struct store_table row_counters = {
+    .table = "counters", .order = "submitted", COLUMNS(counter_columns), .one_row = true};
+
+const struct store_table *const row_tables[ROW_TABLES] = {
+    &row_submissions, &row_options, &row_lives,        &row_events,  &store_crons,
+    &store_queues,    &store_rates, &store_semaphores, &store_holds, &row_counters};
 
 /* By enum job_durable. */
 static const char *const durable_names[] = {"none", "async", "fsync", "replicated"};

@@ -22,6 +22,10 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count);
 extern const struct store_table row_submissions, row_options, row_lives;
 extern const struct store_table row_events;
 
+/* All tables that are made, in this order. */
+enum { ROW_TABLES = 10 };
+extern const struct store_table *const row_tables[ROW_TABLES];
+
 /* The one row of `counters`, whole. */
 struct row_counters {
     uint64_t submitted, done, failed, cancelled, expired, dead, last_id, commits, committed_at,

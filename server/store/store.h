@@ -14,7 +14,7 @@
  * failed commit happened: whole, or not at all.)  While the store's database is away (STORE_AWAY),
  * operations wait instead.
  *
- * The schema is in sqlite/schema.sql, with a version in the file; docs/tasks.md shows how to look
+ * The tables are in rows.c, with a version in the file; docs/tasks.md shows how to look
  * into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
@@ -183,22 +183,31 @@ enum column_kind {
     COLUMN_NAME  /* a U8 that is stored as its name */
 };
 
+enum column_key { KEY_NONE, KEY_PART, KEY_PART_OR_NULL };
+
 struct store_column {
     const char *name;
     enum column_kind kind;
-    size_t at;     /* offset of the field */
-    uint8_t names; /* COLUMN_NAME: which list */
-    bool stays;    /* an empty one leaves what is there */
-    enum { KEY_NONE, KEY_PART, KEY_PART_OR_NULL } key;
+    size_t at;         /* offset of the field */
+    uint8_t names;     /* COLUMN_NAME: which list */
+    bool stays;        /* an empty one leaves what is there */
+    bool required;     /* NOT NULL */
+    uint8_t since;     /* the version of SQLite's file that brought it; 0: the first that is made */
+    uint8_t key;       /* enum column_key */
+    const char *about; /* a comment in the file, for people; NULL: none */
 };
 
 /* Which column of a table is which field of a struct.  One description serves all statements of
- * the table, and belongs to the room whose rows these are; schema.sql makes the table. */
+ * the table and makes the table itself, and belongs to the room whose rows these are. */
 struct store_table {
     const char *table;
-    const char *order; /* columns */
+    const char *order; /* columns; also the primary key, if this is in row_tables */
     const struct store_column *columns;
     uint32_t count;
+    uint32_t more;      /* so many columns behind these are of a cluster: SQLite has none of them */
+    const char *unique; /* an index over the columns of the key, where that is not `order` */
+    bool clustered;     /* rows lie in their order, and have no number beside */
+    bool one_row;       /* there is one, without a key */
     /* For errors: what a row is called, and which span names it to people. */
     const char *one;
     size_t named;

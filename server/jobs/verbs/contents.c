@@ -64,7 +64,7 @@ static void add_name(struct options *o, const char *name, struct span text)
 
 static void add_policy(struct options *o, const struct job_policy *policy)
 {
-#define X(name, c, kind, column, unsaid)                                                           \
+#define X(name, c, kind, column, comment, unsaid)                                                  \
     if (policy->name != (unsaid) && job_options[JOB_OPTION_##name].type == JOB_OPTION_DURATION)    \
         add_duration(o, #name, policy->name);                                                      \
     else if (policy->name != (unsaid))                                                             \

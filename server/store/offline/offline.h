@@ -10,7 +10,7 @@
  *     {"event": {...}}                         of a task above
  *     {"counters": {...}}                      last: what is cut off before it is not whole
  *
- * Members are the columns of schema.sql; those that are zero or empty are left out.  Text that is
+ * Members are the columns of rows.c; those that are zero or empty are left out.  Text that is
  * not UTF-8, and bytes, are {"$bytes": "base64"}; numbers above 2^63-1 are strings of digits.
  *
  * Thread: any, one at a time.  All block, and write what there is to say to `errors`. */

@@ -1,7 +1,8 @@
-/* Makes the texts of SQL statements from maps of rows (row_sqlite.h). */
+/* Makes the texts of SQL statements, and the tables themselves, from maps of rows. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/store/sqlite/row_sqlite.h"
 
@@ -170,4 +171,101 @@ void row_select_tasks_sql(char sql[static ROW_SQL_MAX])
     add_join(&s, &row_options);
     add_join(&s, &row_lives);
     add(&s, " ORDER BY %s.id", row_submissions.table);
+}
+
+/* --- The tables themselves --- */
+
+enum { ABOUT_AT = 33 /* the column at which comments begin */ };
+
+static const char *type_of(const struct store_column *c)
+{
+    switch (c->kind) {
+    case COLUMN_U64:
+    case COLUMN_U32:
+    case COLUMN_U8:
+        return "INTEGER";
+    case COLUMN_TEXT:
+    case COLUMN_NAME:
+        return "TEXT";
+    case COLUMN_BLOB:
+        return "BLOB";
+    }
+    return "";
+}
+
+/* Is its key this column alone? */
+static bool is_primary(const struct store_table *t, const struct store_column *c)
+{
+    return !t->one_row && strcmp(t->order, c->name) == 0;
+}
+
+static bool has_list_of_keys(const struct store_table *t)
+{
+    return strchr(t->order, ',') != NULL;
+}
+
+/* How many columns the table had; later ones are behind these. */
+static uint32_t columns_of(const struct store_table *t, int version)
+{
+    uint32_t count = 0;
+    while (count < t->count && t->columns[count].since <= version)
+        count++;
+    return count;
+}
+
+static void add_column(struct sql *s, const struct store_table *t, uint32_t n, bool last)
+{
+    const struct store_column *c = &t->columns[n];
+    size_t from = s->len;
+    add(s, "    %s %s%s%s%s", c->name, type_of(c), is_primary(t, c) ? " PRIMARY KEY" : "",
+        c->required ? " NOT NULL" : "", last ? "" : ",");
+    if (c->about)
+        add(s, "%*s-- %s", (int)(from + ABOUT_AT - s->len), "", c->about);
+    add(s, "\n");
+}
+
+/* Over the columns of its key, in their order. */
+static void add_index(struct sql *s, const struct store_table *t)
+{
+    const char *before = "";
+    add(s, "CREATE UNIQUE INDEX %s ON %s (", t->unique, t->table);
+    for (uint32_t n = 0; n < t->count; n++) {
+        const struct store_column *c = &t->columns[n];
+        if (c->key == KEY_NONE)
+            continue;
+        add(s, c->key == KEY_PART_OR_NULL ? "%sifnull(%s, '')" : "%s%s", before, c->name);
+        before = ", ";
+    }
+    add(s, ");\n");
+}
+
+void row_create_sql(const struct store_table *t, int version, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    uint32_t count = columns_of(t, version);
+    *sql = '\0';
+    if (count == 0)
+        return;
+    add(&s, "CREATE TABLE %s (\n", t->table);
+    for (uint32_t n = 0; n < count; n++)
+        add_column(&s, t, n, n + 1 == count && !has_list_of_keys(t));
+    if (has_list_of_keys(t))
+        add(&s, "    PRIMARY KEY (%s)\n", t->order);
+    add(&s, ")%s;\n", t->clustered ? " WITHOUT ROWID" : "");
+    if (t->unique)
+        add_index(&s, t);
+}
+
+void row_step_sql(const struct store_table *t, int version, char sql[static ROW_SQL_MAX])
+{
+    struct sql s = {.at = sql};
+    *sql = '\0';
+    if (t->count > 0 && t->columns[0].since == version) {
+        row_create_sql(t, version, sql);
+        return;
+    }
+    for (uint32_t n = 0; n < t->count; n++)
+        if (t->columns[n].since == version)
+            add(&s, "ALTER TABLE %s ADD COLUMN %s %s;\n", t->table, t->columns[n].name,
+                type_of(&t->columns[n]));
 }

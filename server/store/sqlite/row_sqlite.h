@@ -33,6 +33,10 @@ const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const stru
 #define ROW_BATCH "new_" /* and the table's name: what a PUT reads */
 
 enum { ROW_SQL_MAX = 2048 };
+/* CREATE TABLE as a file of that version had it, and its index; empty: it had none. */
+void row_create_sql(const struct store_table *t, int version, char sql[static ROW_SQL_MAX]);
+/* ALTER TABLE for the columns that this version brought; empty: there are none. */
+void row_step_sql(const struct store_table *t, int version, char sql[static ROW_SQL_MAX]);
 /* INSERT of bound values; `verb` may be REPLACE. */
 void row_insert_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX]);
 /* UPDATE of a row's columns by its key; bound as an INSERT. */

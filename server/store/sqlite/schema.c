@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "server/store/sqlite/row_sqlite.h"
+
 const char schema_not_ours[] = "it is not a store of ergond; name another file, or move this one";
 
 static int fail(sqlite3 *db, char *error, size_t size, const char *what)
@@ -31,10 +33,14 @@ static int not_ours(sqlite3 *db, int rc, char *error, size_t size)
     return -1;
 }
 
-enum { VERSION_OF_TABLES = 9 /* of schema.sql */ };
+enum {
+    VERSION_OF_TABLES = 9, /* a new file begins so, and takes the steps behind */
+    VERSION = 11           /* of a file that was opened by this program */
+};
+const int schema_version = VERSION;
 
-/* What a file of that version lacks to be one of the next.  A new file begins as schema.sql has it,
- * and takes the steps behind that: so a new column is a step here, and nowhere else. */
+/* What a file of that version lacks to be one of the next, by hand.  Behind these a step is what
+ * the tables have `since` (rows.c): a new column is a row there, and a higher VERSION. */
 static const char *const upgrades[] = {
     [3] = "CREATE TABLE queues (method TEXT PRIMARY KEY NOT NULL, paused INTEGER, draining INTEGER)"
           " WITHOUT ROWID;"
@@ -68,7 +74,7 @@ static const char *const upgrades[] = {
     [9] = "ALTER TABLE lives ADD COLUMN ran_by TEXT;",
     [10] = "ALTER TABLE queues ADD COLUMN secret INTEGER;"};
 
-const int schema_version = sizeof upgrades / sizeof *upgrades;
+enum { BY_HAND = sizeof upgrades / sizeof *upgrades };
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"
@@ -79,17 +85,36 @@ static bool run(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
+/* What the tables have since that version. */
+static bool step_to(sqlite3 *db, int version)
+{
+    char sql[ROW_SQL_MAX];
+    for (int n = 0; n < ROW_TABLES; n++) {
+        row_step_sql(row_tables[n], version, sql);
+        if (!run(db, sql))
+            return false;
+    }
+    return true;
+}
+
 static bool upgrade(sqlite3 *db, int version)
 {
-    for (; version < schema_version; version++)
-        if (!run(db, upgrades[version]))
+    for (; version < VERSION; version++)
+        if (!(version < BY_HAND ? run(db, upgrades[version]) : step_to(db, version + 1)))
             return false;
     return run(db, drop_views);
 }
 
 bool schema_make_tables(sqlite3 *db)
 {
-    return run(db, schema_tables) && upgrade(db, VERSION_OF_TABLES);
+    char sql[ROW_SQL_MAX];
+    for (int n = 0; n < ROW_TABLES; n++) {
+        row_create_sql(row_tables[n], VERSION_OF_TABLES, sql);
+        if (!run(db, sql))
+            return false;
+    }
+    return run(db, "INSERT INTO counters VALUES (0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL)") &&
+           upgrade(db, VERSION_OF_TABLES);
 }
 
 /* `version` 0: the file is empty. */

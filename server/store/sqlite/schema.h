@@ -15,7 +15,6 @@ enum {
 };
 
 extern const int schema_version;     /* what a file has in PRAGMA user_version */
-extern const char schema_tables[];   /* schema.sql; schema.c has the steps behind it */
 extern const char schema_views[];    /* views.sql */
 extern const char schema_not_ours[]; /* text: what the file is not, and what to do */
 

@@ -5,6 +5,8 @@
 #include <sqlite3.h>
 
 #include "server/jobs/core/job_spec.h"
+#include "server/store/sqlite/row_sqlite.h"
+#include "server/store/sqlite/schema.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_expect.h"
 #include "tests/support/store_world.h"
@@ -172,4 +174,32 @@ STORE_TEST(a_file_of_the_version_before_is_taken_over)
                         store_sql(fresh, columns, made, sizeof made));
     assert_string_equal(store_sql(w->path, "SELECT id, state FROM tasks", made, sizeof made),
                         "7|failed\n");
+}
+
+/* --- What comes later --- */
+
+TEST(a_column_of_a_later_version_is_a_step_to_it)
+{
+    static const struct store_column columns_of_two[] = {
+        {"id", .kind = COLUMN_U64},
+        {"name", .kind = COLUMN_TEXT, .required = true, .about = "of people"},
+        {"size", .kind = COLUMN_U64, .since = 12},
+        {"of_nodes", .kind = COLUMN_U32}};
+    const struct store_table things = {
+        .table = "things", .order = "id", .columns = columns_of_two, .count = 3, .more = 1};
+    char sql[ROW_SQL_MAX];
+    row_create_sql(&things, 11, sql);
+    assert_string_equal(sql, "CREATE TABLE things (\n    id INTEGER PRIMARY KEY,\n"
+                             "    name TEXT NOT NULL           -- of people\n);\n");
+    row_step_sql(&things, 12, sql);
+    assert_string_equal(sql, "ALTER TABLE things ADD COLUMN size INTEGER;\n");
+    row_step_sql(&things, 13, sql);
+    assert_string_equal(sql, "");
+}
+
+TEST(no_column_is_of_a_version_that_is_to_come)
+{
+    for (int n = 0; n < ROW_TABLES; n++)
+        for (uint32_t c = 0; c < row_tables[n]->count; c++)
+            assert_in_range(row_tables[n]->columns[c].since, 0, schema_version);
 }
