@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the packages ergon-server, ergon-client, ergon-sim, libergon0 and libergon-dev of the working tree, into build-deb/, and asks lintian.
+# Makes the packages ergon-server, ergon-client, ergon-sim, ergon-store-postgresql, libergon0 and libergon-dev of the working tree, into build-deb/, and asks lintian.
 #   deb.sh                    build
 #   deb.sh build DIRECTORY    build into this directory instead; ERGON_DEB_VERSION=1.2 has another version
 #   deb.sh test               build twice and compare; install in a bare Debian, use, upgrade, remove, purge (root only)

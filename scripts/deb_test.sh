@@ -20,7 +20,7 @@ if [ "${1:-}" != inside ]; then
         cp "$package" "$root/packages/"
         # The same under a higher version, for the upgrade.
         dpkg-deb -R "$package" "$root/later/tree"
-        sed -i 's/^Version: \(.*\)$/Version: \1+later/; s/^\(Depends:.*libergon0 (= [^)]*\))/\1+later)/' "$root/later/tree/DEBIAN/control"
+        sed -i 's/^Version: \(.*\)$/Version: \1+later/; s/^\(Depends:.*\(libergon0\|ergon-server\) (= [^)]*\))/\1+later)/' "$root/later/tree/DEBIAN/control"
         dpkg-deb --root-owner-group -b "$root/later/tree" "$root/later" >"$root/later.log"
         rm -rf "$root/later/tree"
     done
@@ -91,7 +91,7 @@ grep -q 'drain: 9s' $configuration || fail "the removal lost the configuration"
 [ -s /var/lib/ergon/tasks.db ] || fail "the removal lost the store"
 
 say "purge"
-get purge ergon-server ergon-client ergon-sim libergon0 libergon-dev
+get purge ergon-server ergon-store-postgresql ergon-client ergon-sim libergon0 libergon-dev
 left=$(find /etc /lib /run /usr /var -xdev -iname '*ergon*' -not -path '/run/ergon*')
 [ -z "$left" ] || fail "what the purge left: $left"
 ! getent passwd ergon || fail "the purge left the user"

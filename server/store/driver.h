@@ -48,7 +48,7 @@ struct store_setup {
 /* What the driver publishes of itself; the writer copies it into the counters of store_info(). */
 struct store_state {
     enum store_error error; /* STORE_OK: it takes batches.  STORE_AWAY: batches wait. */
-    bool replicated;        /* the last commit was on the disk of a second machine, too */
+    enum store_level level; /* of the last commit */
     uint64_t bytes, room;   /* room: UINT64_MAX: not known */
     uint64_t backup;        /* Unix ms; 0: none */
     uint64_t lag;           /* ns that the synchronous standby is behind; 0: none, or not known */

@@ -58,7 +58,7 @@ void store_note_state(struct store *s)
     counter_set(&c->room, s->state.room + 1); /* 0: not known */
     counter_set(&c->backup, s->state.backup);
     counter_set(&c->lag, s->state.lag);
-    counter_set(&c->level, s->state.replicated ? STORE_LEVEL_REPLICATED : STORE_LEVEL_FSYNC);
+    counter_set(&c->level, s->state.level);
     if (s->state.error != STORE_OK)
         note_trouble(s);
     else if (s->reported != STORE_OK)

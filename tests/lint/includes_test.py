@@ -10,7 +10,8 @@ import re
 
 import tree
 
-LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "glib", "libsmartcols")
+LIBRARIES = ("event2/", "event.h", "openssl/", "msgpack", "cyaml/", "yaml.h", "jansson.h", "zlib.h", "systemd/", "sqlite3.h", "libpq-fe.h",
+             "postgres_ext.h", "glib", "libsmartcols")
 
 # The side of server/workers/ that the task system calls by a table of functions. The other side reads requests and answers on the loops.
 WORKERS = [f"server/workers/{name}" for name in ("worker_executor.h", "worker_group.h", "worker_loop.h", "worker_update.h")]
@@ -37,11 +38,13 @@ RULES = {
     "server/access": (["server/access/*"], []),
     "server/accounts": (["server/accounts/*", "ergon/*"], []),
     "server/cluster": (["server/cluster/*", "server/runtime/thread.h", "ergon/*"], []),
+    "server/cluster/postgres": (["server/cluster/*.h", "server/store/*", "ergon/*"], ["libpq-fe.h"]),
     "server/tracing": (["server/tracing/*", "server/runtime/*", "proto/*", "ergon/*"], ["event2/", "openssl/"]),
     "server/tasks": (["server/tasks/*", "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/workers": (["server/tasks/*", *WORKERS, "server/tracing/tracer.h", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store": (["server/store/*.h", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/store/sqlite": (["server/store/*", "proto/*", "ergon/*"], ["sqlite3.h"]),
+    "server/store/postgres": (["server/store/*", "ergon/*"], ["libpq-fe.h", "postgres_ext.h"]),
     "server/store/offline": (["server/store/*", "ergon/*"], ["sqlite3.h", "jansson.h"]),
     "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/store/chunk.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),

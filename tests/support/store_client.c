@@ -104,6 +104,11 @@ void client_wait(struct store_client *c)
     ao_deactivate(&c->receiver);
 }
 
+void client_poll(struct store_client *c)
+{
+    activator_round(c->activator, false);
+}
+
 enum store_error client_do(struct store_client *c, struct store_op *op)
 {
     client_push(c, op);

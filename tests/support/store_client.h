@@ -36,6 +36,7 @@ struct store_op *client_row(enum store_kind kind, const struct store_table *tabl
 struct store_op *client_put(uint64_t id, const char *method);
 void client_push(struct store_client *c, struct store_op *op);
 void client_wait(struct store_client *c); /* for all that was pushed */
+void client_poll(struct store_client *c); /* takes what has come back; waits for nothing */
 enum store_error client_do(struct store_client *c, struct store_op *op); /* push and wait */
 
 #endif

@@ -6,13 +6,9 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_client.h"
 
-enum { ERROR_TEXT = 512, CONTENT_TEXT = 8192 }; /* bytes */
+enum { ERROR_TEXT = 512 }; /* bytes */
 
-struct content {
-    char text[CONTENT_TEXT];
-};
-
-static void __attribute__((format(printf, 2, 3))) say(struct content *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) say(struct store_text *t, const char *format, ...)
 {
     size_t len = strlen(t->text);
     va_list args;
@@ -21,13 +17,13 @@ static void __attribute__((format(printf, 2, 3))) say(struct content *t, const c
     va_end(args);
 }
 
-static void see_span(struct content *t, const char *name, struct span s)
+static void see_span(struct store_text *t, const char *name, struct span s)
 {
     if (s.len)
         say(t, " %s=%.*s", name, (int)s.len, (const char *)s.at);
 }
 
-static void see_number(struct content *t, const char *name, uint64_t n)
+static void see_number(struct store_text *t, const char *name, uint64_t n)
 {
     if (n)
         say(t, " %s=%llu", name, (unsigned long long)n);
@@ -82,7 +78,7 @@ static bool see_cron(void *arg, const struct store_cron *c)
     return true;
 }
 
-static void see_life(struct content *content, const struct store_task *t)
+static void see_life(struct store_text *content, const struct store_task *t)
 {
     see_number(content, "attempt", t->attempt);
     see_number(content, "failures", t->failures);
@@ -144,26 +140,61 @@ static bool see_event(void *arg, const struct store_event *e)
     return true;
 }
 
+static bool see_semaphore(void *arg, const struct store_semaphore *s)
+{
+    see_span(arg, "semaphore", s->name);
+    see_number(arg, "id", s->id);
+    see_number(arg, "permits", s->permits);
+    say(arg, "\n");
+    return true;
+}
+
+static bool see_hold(void *arg, const struct store_hold *h)
+{
+    see_span(arg, "hold", h->name);
+    see_number(arg, "id", h->id);
+    see_span(arg, "principal", h->principal);
+    see_number(arg, "permits", h->permits);
+    see_number(arg, "of", h->of);
+    see_number(arg, "ends_at", h->ends_at);
+    say(arg, "\n");
+    return true;
+}
+
 static bool see_row(void *arg, const struct store_table *table, const void *row)
 {
-    return table == &store_queues  ? see_queue(arg, row)
-           : table == &store_rates ? see_rate(arg, row)
-                                   : see_cron(arg, row);
+    if (table == &store_queues)
+        return see_queue(arg, row);
+    if (table == &store_rates)
+        return see_rate(arg, row);
+    if (table == &store_crons)
+        return see_cron(arg, row);
+    if (table == &store_semaphores)
+        return see_semaphore(arg, row);
+    return table != &store_holds || see_hold(arg, row);
+}
+
+static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
+                                                   &store_holds, &store_crons};
+
+struct store_reader store_text_reader(struct store_text *text)
+{
+    text->text[0] = '\0';
+    return (struct store_reader){.arg = text,
+                                 .counts = see_counts,
+                                 .tables = tables,
+                                 .table_count = sizeof tables / sizeof *tables,
+                                 .row = see_row,
+                                 .task = see_task,
+                                 .event = see_event};
 }
 
 void store_expect(const char *path, const char *expected)
 {
     char error[ERROR_TEXT] = "";
-    struct content content = {""};
+    struct store_text content;
     const struct store_options options = client_options(path);
-    static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_crons};
-    const struct store_reader reader = {.arg = &content,
-                                        .counts = see_counts,
-                                        .tables = tables,
-                                        .table_count = sizeof tables / sizeof *tables,
-                                        .row = see_row,
-                                        .task = see_task,
-                                        .event = see_event};
+    const struct store_reader reader = store_text_reader(&content);
     struct store *s = store_open(&options, error, sizeof error);
     assert_string_equal(error, "");
     assert_int_equal(store_load(s, &reader, error, sizeof error), 0);

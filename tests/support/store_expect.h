@@ -11,6 +11,16 @@
 #ifndef ERGON_TESTS_STORE_EXPECT_H
 #define ERGON_TESTS_STORE_EXPECT_H
 
+#include "server/store/store.h"
+
+enum { STORE_TEXT = 8192 /* bytes */ };
+struct store_text {
+    char text[STORE_TEXT];
+};
+
+/* A reader that writes to `text`, which is emptied first. */
+struct store_reader store_text_reader(struct store_text *text);
+
 /* Opens the store at `path`, which nobody else may have open, reads all of it, closes it, and
  * compares.  Fails the test that calls it if the store does not open, cannot be read, or tells
  * anything but `expected`. */

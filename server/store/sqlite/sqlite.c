@@ -66,6 +66,7 @@ static void driver_state(const void *driver, struct store_state *state)
 {
     const struct sqlite_store *s = driver;
     *state = (struct store_state){.error = s->broken,
+                                  .level = STORE_LEVEL_FSYNC,
                                   .bytes = s->file_size + s->log_size,
                                   .room = s->room,
                                   .backup = s->backup};

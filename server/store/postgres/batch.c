@@ -1,0 +1,480 @@
+/* One unit as one pipeline: the fence, and the operations by their tables.
+ *
+ * Operations of different tasks do not depend on one another, so a statement takes all of a kind.
+ * Of one task they stay in order: PUT, CHANGE, EVENT and REMOVE run in this order, and what does
+ * not fit into it (a second CHANGE of one task, an EVENT behind its REMOVE) begins a new group of
+ * statements. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "server/store/postgres/sql.h"
+#include "server/store/postgres/statements.h"
+
+enum { UNIT_BYTES = 16 * 1024 * 1024, UNIT_OPS = 4096 };
+#define SET_BACK_LEAST AO_S(1) /* the jobs do not notice less */
+
+/* --- Units --- */
+
+static bool is_alone(const struct store_op *op)
+{
+    return op->kind == STORE_SET_BACK || op->kind == STORE_COUNT || op->kind == STORE_HAND_OVER;
+}
+
+bool batch_is_alone(const struct unit *unit)
+{
+    return unit->batch && is_alone(unit->batch->ops[unit->from]);
+}
+
+static size_t size_of(const struct store_op *op)
+{
+    const struct store_task *t = &op->task;
+    if (op->kind == STORE_PUT)
+        return t->params.len + t->result.len + t->after.len + t->after_any.len;
+    if (op->kind == STORE_CHANGE)
+        return t->result.len + t->error_text.len;
+    return op->kind == STORE_EVENT ? op->event.data.len + op->event.text.len : 0;
+}
+
+static uint8_t need_of(const struct postgres_store *s, const struct store_op *op)
+{
+    bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
+    if (!says || s->by_storage)
+        return 0;
+    bool least = s->require == STORE_LEVEL_REPLICATED && op->task.durable >= STORE_LEVEL_FSYNC;
+    return op->task.durable == STORE_LEVEL_REPLICATED || least ? STORE_LEVEL_REPLICATED : 0;
+}
+
+bool batch_lacks_standby(const struct postgres_store *s, const struct store_op *op)
+{
+    return s->unreplicated && need_of(s, op) && clock_monotonic() < s->unreplicated;
+}
+
+uint32_t batch_unit(const struct postgres_store *s, const struct store_batch *batch, uint32_t from,
+                    uint32_t most)
+{
+    uint32_t end = from;
+    size_t size = 0;
+    if (most > UNIT_OPS)
+        most = UNIT_OPS;
+    while (end < batch->count && end - from < most && size < UNIT_BYTES) {
+        if (is_alone(batch->ops[end]))
+            return end == from ? 1 : end - from;
+        if (end > from && batch_lacks_standby(s, batch->ops[end]))
+            break;
+        size += size_of(batch->ops[end++]);
+    }
+    return end - from;
+}
+
+/* --- The fence: counters and marks --- */
+
+struct sums {
+    struct store_counts counts;
+    uint64_t last_id, last_fence, id_mark, fence_mark;
+    bool loaded, leaves;
+    uint8_t need; /* enum store_level */
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_counts(struct store_counts *sum, const struct store_counts *more)
+{
+    sum->submitted += more->submitted;
+    sum->done += more->done;
+    sum->failed += more->failed;
+    sum->cancelled += more->cancelled;
+    sum->expired += more->expired;
+    sum->dead += more->dead;
+}
+
+/* The number that a row of a table of fences has. */
+static uint64_t fence_of(const struct store_op *op)
+{
+    uint64_t fence;
+    assert(op->table->columns[0].kind == COLUMN_U64);
+    memcpy(&fence, op->row + op->table->columns[0].at, sizeof fence);
+    return fence;
+}
+
+static void add_op(struct sums *sums, const struct store_op *op)
+{
+    add_counts(&sums->counts, &op->add);
+    if (op->kind == STORE_PUT)
+        sums->last_id = larger(sums->last_id, op->task.id);
+    if (op->kind == STORE_ROW_PUT && op->table->fences)
+        sums->last_fence = larger(sums->last_fence, fence_of(op));
+    if (op->kind == STORE_MARKS) {
+        sums->loaded = true;
+        sums->id_mark = larger(sums->id_mark, op->marks.id_mark);
+        sums->fence_mark = larger(sums->fence_mark, op->marks.fence_mark);
+    }
+    sums->leaves |= op->kind == STORE_HAND_OVER;
+}
+
+/* Once the wall clock is set back, rows have times of the old one until STORE_SET_BACK comes. */
+static uint64_t time_of_rows(struct postgres_store *s)
+{
+    uint64_t now = clock_monotonic(), ahead = clock_wall() - now;
+    if ((int64_t)(ahead - s->rows_ahead) > -(int64_t)SET_BACK_LEAST)
+        s->rows_ahead = ahead;
+    return now + s->rows_ahead;
+}
+
+static bool send_fence(struct postgres_store *s, const struct unit *unit)
+{
+    struct sums sums = {0};
+    uint64_t back = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        const struct store_op *op = unit->batch->ops[unit->from + n];
+        uint8_t need = need_of(s, op);
+        add_op(&sums, op);
+        sums.need = need > sums.need ? need : sums.need;
+    }
+    const struct store_counts *c = &sums.counts;
+    if (unit->count > 0 && unit->batch->ops[unit->from]->kind == STORE_SET_BACK)
+        back = unit->batch->ops[unit->from]->back;
+    const int64_t numbers[] = {(int64_t)s->epoch,
+                               (int64_t)s->session,
+                               (int64_t)unit->number,
+                               c->submitted,
+                               c->done,
+                               c->failed,
+                               c->cancelled,
+                               c->expired,
+                               c->dead,
+                               (int64_t)sums.last_id,
+                               (int64_t)sums.last_fence,
+                               (int64_t)(time_of_rows(s) - back),
+                               (int64_t)sums.id_mark,
+                               (int64_t)sums.fence_mark};
+    values_begin(&s->values);
+    for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        values_number(&s->values, numbers[n]);
+    values_bool(&s->values, sums.loaded);
+    values_bool(&s->values, sums.leaves);
+    values_number(&s->values, sums.need);
+    return statement_send(s, STATEMENT_FENCE);
+}
+
+/* --- Groups --- */
+
+struct group_entry {
+    uint64_t id;
+    uint32_t seq;   /* of its last event */
+    uint32_t kinds; /* of its operations: bits by enum store_kind; 0: the entry is free */
+};
+
+#define BIT(kind) (1u << (kind))
+
+static bool reserve_groups(struct postgres_store *s, uint32_t count)
+{
+    uint32_t room = 64;
+    while (room < 2 * count)
+        room *= 2;
+    if (room > s->groups_room) {
+        struct group_entry *entries = realloc(s->groups, room * sizeof *entries);
+        const void **rows = realloc(s->rows, room * sizeof *rows);
+        s->groups = entries ? entries : s->groups;
+        s->rows = rows ? rows : s->rows;
+        if (!entries || !rows)
+            return false;
+        s->groups_room = s->rows_room = room;
+    }
+    return true;
+}
+
+static struct group_entry *entry_of(struct postgres_store *s, uint64_t id)
+{
+    uint32_t mask = s->groups_room - 1, at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    while (s->groups[at & mask].kinds && s->groups[at & mask].id != id)
+        at++;
+    return &s->groups[at & mask];
+}
+
+static bool fits(const struct group_entry *e, const struct store_op *op)
+{
+    switch (op->kind) {
+    case STORE_PUT:
+        return e->kinds == 0;
+    case STORE_CHANGE:
+        return !(e->kinds & (BIT(STORE_CHANGE) | BIT(STORE_REMOVE)));
+    case STORE_EVENT:
+        return !(e->kinds & BIT(STORE_REMOVE)) &&
+               (!(e->kinds & BIT(STORE_EVENT)) || e->seq < op->event.seq);
+    case STORE_REMOVE:
+        return !(e->kinds & BIT(STORE_REMOVE));
+    case STORE_ROW_PUT:
+    case STORE_ROW_REMOVE:
+    case STORE_SYNC:
+    case STORE_SET_BACK:
+    case STORE_LOAD:
+    case STORE_MARKS:
+    case STORE_HAND_OVER:
+    case STORE_COUNT:
+        break;
+    }
+    return true;
+}
+
+static bool is_of_task(const struct store_op *op)
+{
+    return op->kind == STORE_PUT || op->kind == STORE_CHANGE || op->kind == STORE_EVENT ||
+           op->kind == STORE_REMOVE;
+}
+
+/* The end of the group that begins at `from`. */
+static uint32_t group_end(struct postgres_store *s, const struct unit *unit, uint32_t from)
+{
+    uint32_t end = from;
+    memset(s->groups, 0, s->groups_room * sizeof *s->groups);
+    for (; end < unit->count; end++) {
+        const struct store_op *op = unit->batch->ops[unit->from + end];
+        if (!is_of_task(op))
+            continue;
+        uint64_t id = op->kind == STORE_EVENT ? op->event.id : op->task.id;
+        struct group_entry *e = entry_of(s, id);
+        if (!fits(e, op))
+            break;
+        e->id = id;
+        e->kinds |= BIT(op->kind);
+        if (op->kind == STORE_EVENT)
+            e->seq = op->event.seq;
+    }
+    return end;
+}
+
+/* --- The statements of a group --- */
+
+static bool is_put(const struct store_op *op)
+{
+    return op->kind == STORE_PUT;
+}
+
+static bool puts_options(const struct store_op *op)
+{
+    return op->kind == STORE_PUT && op->task.has_options;
+}
+
+static bool puts_life(const struct store_op *op)
+{
+    return op->kind == STORE_PUT && row_has_life(&op->task);
+}
+
+static bool is_change(const struct store_op *op)
+{
+    return op->kind == STORE_CHANGE;
+}
+
+static bool changes_durable(const struct store_op *op)
+{
+    return op->kind == STORE_CHANGE && op->task.anew;
+}
+
+static bool changes_options(const struct store_op *op)
+{
+    return changes_durable(op) && op->task.has_options;
+}
+
+static bool settles(const struct store_op *op)
+{
+    return op->kind == STORE_CHANGE && op->task.settled;
+}
+
+static bool is_event(const struct store_op *op)
+{
+    return op->kind == STORE_EVENT;
+}
+
+static bool trims(const struct store_op *op)
+{
+    return op->kind == STORE_EVENT && op->event.oldest > 0;
+}
+
+static bool is_remove(const struct store_op *op)
+{
+    return op->kind == STORE_REMOVE;
+}
+
+static const struct store_column oldest_column = {
+    .name = "oldest", .kind = COLUMN_U32, .at = offsetof(struct store_event, oldest)};
+
+/* Which operations a statement is about, and what it gets of each. */
+struct part {
+    enum statement statement;
+    bool (*has)(const struct store_op *op);
+    const struct store_table *map; /* its columns... */
+    bool all;                      /* ...or the first of them, and `second` if there is one */
+    const struct store_column *second;
+};
+
+static const struct part parts[] = {
+    {STATEMENT_PUT, is_put, &row_submissions, true, NULL},
+    {STATEMENT_PUT_OPTIONS, puts_options, &row_options, true, NULL},
+    {STATEMENT_PUT_LIFE, puts_life, &row_lives, true, NULL},
+    {STATEMENT_CHANGE, is_change, &row_lives, true, NULL},
+    {STATEMENT_DURABLE, changes_durable, &row_submissions, false, NULL},
+    {STATEMENT_OPTIONS, changes_options, &row_options, true, NULL},
+    {STATEMENT_SETTLED, settles, &row_options, false, NULL},
+    {STATEMENT_EVENT, is_event, &row_events, true, NULL},
+    {STATEMENT_TRIM, trims, &row_events, false, &oldest_column},
+    {STATEMENT_REMOVE_EVENTS, is_remove, &row_submissions, false, NULL},
+    {STATEMENT_REMOVE_OPTIONS, is_remove, &row_submissions, false, NULL},
+    {STATEMENT_REMOVE_LIFE, is_remove, &row_submissions, false, NULL},
+    {STATEMENT_REMOVE, is_remove, &row_submissions, false, NULL}};
+
+static const struct store_column *column_of(const struct store_table *map, const char *name)
+{
+    for (uint32_t n = 0; n < map->count; n++)
+        if (strcmp(map->columns[n].name, name) == 0)
+            return &map->columns[n];
+    abort();
+}
+
+static bool send_part(struct postgres_store *s, const struct part *part, uint32_t count)
+{
+    bool clean = part->map == &row_lives || part->map == &row_events;
+    struct values *v = &s->values;
+    values_begin(v);
+    for (uint32_t n = 0; n < (part->all ? part->map->count : 1); n++)
+        values_array(v, &part->map->columns[n], s->rows, count, &s->names, clean);
+    if (part->second)
+        values_array(v, part->second, s->rows, count, &s->names, false);
+    if (part->statement == STATEMENT_DURABLE)
+        values_array(v, column_of(part->map, "durable"), s->rows, count, &s->names, false);
+    if (part->statement == STATEMENT_CHANGE)
+        values_number(v, count);
+    return statement_send(s, part->statement);
+}
+
+static bool send_group(struct postgres_store *s, struct store_op *const *ops, uint32_t count)
+{
+    bool good = true;
+    for (unsigned p = 0; p < sizeof parts / sizeof *parts && good; p++) {
+        uint32_t rows = 0;
+        for (uint32_t n = 0; n < count; n++)
+            if (parts[p].has(ops[n]))
+                s->rows[rows++] = is_event(ops[n]) ? (const void *)&ops[n]->event : &ops[n]->task;
+        good = rows == 0 || send_part(s, &parts[p], rows);
+    }
+    return good;
+}
+
+/* --- Rows that people's verbs change: a statement each, in their order --- */
+
+static bool send_text(struct postgres_store *s, const char *text)
+{
+    const struct params *p = values_end(&s->values);
+    return p && PQsendQueryParams(s->link.pg, text, p->count, p->types, p->values, p->lengths,
+                                  p->formats, 1);
+}
+
+static bool remove_row(struct postgres_store *s, const struct store_op *op)
+{
+    const struct store_table *t = op->table;
+    char text[SQL_MAX];
+    struct sql sql = {.at = text, .room = sizeof text};
+    values_begin(&s->values);
+    for (uint32_t n = 0; n < t->count; n++)
+        if (t->columns[n].key != KEY_NONE)
+            values_field(&s->values, &t->columns[n], op->row, &s->names);
+    sql_remove_row(&sql, t);
+    return send_text(s, text);
+}
+
+static bool put_row(struct postgres_store *s, const struct store_op *op)
+{
+    const struct store_table *t = op->table;
+    char text[SQL_MAX];
+    struct sql sql = {.at = text, .room = sizeof text};
+    if (!t->updates && sql_key_has_null(t) && !remove_row(s, op))
+        return false;
+    values_begin(&s->values);
+    for (uint32_t n = 0; n < t->count; n++)
+        values_field(&s->values, &t->columns[n], op->row, &s->names);
+    if (t->updates)
+        sql_update_row(&sql, t);
+    else
+        sql_put_row(&sql, t);
+    return send_text(s, text);
+}
+
+static bool send_rows(struct postgres_store *s, struct store_op *const *ops, uint32_t count)
+{
+    bool good = true;
+    for (uint32_t n = 0; n < count && good; n++)
+        if (ops[n]->kind == STORE_ROW_PUT)
+            good = put_row(s, ops[n]);
+        else if (ops[n]->kind == STORE_ROW_REMOVE)
+            good = remove_row(s, ops[n]);
+    return good;
+}
+
+/* --- Units of one operation --- */
+
+static bool send_set_back(struct postgres_store *s, uint64_t by)
+{
+    static const enum statement all[] = {STATEMENT_DUE_BACK, STATEMENT_DEADLINES_BACK,
+                                         STATEMENT_HOLDS_BACK};
+    bool good = true;
+    for (unsigned n = 0; n < sizeof all / sizeof *all && good; n++) {
+        values_begin(&s->values);
+        values_number(&s->values, by < INT64_MAX ? (int64_t)by : INT64_MAX);
+        good = statement_send(s, all[n]);
+    }
+    return good;
+}
+
+static bool send_count(struct postgres_store *s, const struct store_audit *audit)
+{
+    values_begin(&s->values);
+    values_number(&s->values, (int64_t)audit->from);
+    values_number(&s->values, STORE_COUNT_ROWS);
+    return statement_send(s, STATEMENT_COUNT);
+}
+
+void batch_take_count(struct store_op *op, const PGresult *r)
+{
+    int64_t n[13] = {0};
+    if (PQnfields(r) != 13 || PQntuples(r) != 1)
+        return;
+    for (int c = 0; c < 13; c++)
+        n[c] = (int64_t)value_number(PQgetvalue(r, 0, c), PQgetlength(r, 0, c));
+    struct store_audit *a = &op->audit;
+    *a = (struct store_audit){.from = a->from,
+                              .next = n[6] == STORE_COUNT_ROWS ? (uint64_t)n[12] + 1 : 0,
+                              .counters = {n[0], n[1], n[2], n[3], n[4], n[5]},
+                              .done = (uint64_t)n[7],
+                              .failed = (uint64_t)n[8],
+                              .cancelled = (uint64_t)n[9],
+                              .expired = (uint64_t)n[10],
+                              .dead = (uint64_t)n[11]};
+    a->open = (uint64_t)n[6] - a->done - a->failed - a->cancelled - a->expired - a->dead;
+}
+
+/* --- All of a unit --- */
+
+static bool send_ops(struct postgres_store *s, const struct unit *unit)
+{
+    struct store_op *const *ops = unit->batch->ops + unit->from;
+    bool good = reserve_groups(s, unit->count);
+    if (ops[0]->kind == STORE_SET_BACK)
+        return send_set_back(s, ops[0]->back);
+    if (ops[0]->kind == STORE_COUNT)
+        return send_count(s, &ops[0]->audit);
+    good = good && send_rows(s, ops, unit->count);
+    for (uint32_t from = 0, end; from < unit->count && good; from = end) {
+        end = group_end(s, unit, from);
+        good = send_group(s, ops + from, end - from);
+    }
+    return good;
+}
+
+bool batch_send(struct postgres_store *s, const struct unit *unit)
+{
+    return send_fence(s, unit) && (unit->count == 0 || send_ops(s, unit)) &&
+           PQpipelineSync(s->link.pg);
+}

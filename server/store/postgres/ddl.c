@@ -1,0 +1,151 @@
+#include "server/store/postgres/ddl.h"
+
+#include "server/store/postgres/connection.h"
+#include "server/store/postgres/errors.h"
+#include "server/store/postgres/types.h"
+
+/* --- Tables of tasks and of what people change --- */
+
+struct table {
+    const struct store_table *map;
+    const char *key;  /* primary */
+    const char *with; /* storage parameters */
+    const char *index;
+};
+
+/* Dead rows of the large ones are removed long before they are a fifth of the table. */
+#define LARGE "autovacuum_vacuum_scale_factor = 0.02"
+static const struct table tables[] = {
+    {&row_submissions, "id", LARGE, NULL},
+    {&row_options, "id", LARGE, NULL},
+    {&row_lives, "id", LARGE ", fillfactor = 70", NULL}, /* most rows change in place */
+    {&row_events, "task, seq", LARGE, NULL},
+    {&store_queues, "method", NULL, NULL},
+    {&store_rates, "id", NULL, NULL},
+    {&store_semaphores, "id", NULL, NULL},
+    {&store_holds, "id", NULL, NULL},
+    {&store_crons, "id", NULL,
+     "CREATE UNIQUE INDEX cron_names ON ergon.crons ((coalesce(tenant, '')), name);\n"}};
+
+static bool is_text(const struct store_column *c)
+{
+    return c->kind == COLUMN_TEXT || c->kind == COLUMN_NAME;
+}
+
+static void add_table(struct sql *s, const struct table *t)
+{
+    sql_add(s, "CREATE TABLE ergon.%s (\n", t->map->table);
+    for (uint32_t n = 0; n < t->map->count; n++) {
+        const struct store_column *c = &t->map->columns[n];
+        sql_add(s, "    %s %s%s,\n", c->name, type_name(c), is_text(c) ? " COLLATE \"C\"" : "");
+    }
+    sql_add(s, "    PRIMARY KEY (%s)\n)%s%s%s;\n", t->key, t->with ? " WITH (" : "",
+            t->with ? t->with : "", t->with ? ")" : "");
+    if (t->index)
+        sql_add(s, "%s", t->index);
+}
+
+/* --- Rows of the cluster --- */
+
+static const char cluster_tables[] = "CREATE TABLE ergon.cluster (\n"
+                                     "    one bool PRIMARY KEY DEFAULT true CHECK (one),\n"
+                                     "    name text COLLATE \"C\" NOT NULL,\n"
+                                     "    version int NOT NULL,\n"
+                                     "    protocol_min int NOT NULL\n"
+                                     ");\n"
+                                     "CREATE TABLE ergon.nodes (\n"
+                                     "    node text COLLATE \"C\" PRIMARY KEY,\n"
+                                     "    incarnation bigint NOT NULL,\n"
+                                     "    renewals bigint NOT NULL DEFAULT 0,\n"
+                                     "    state text NOT NULL,\n"
+                                     "    note text NOT NULL DEFAULT '',\n"
+                                     "    board bigint NOT NULL DEFAULT 0,\n"
+                                     "    address text NOT NULL DEFAULT '',\n"
+                                     "    version text NOT NULL DEFAULT '',\n"
+                                     "    weight int NOT NULL DEFAULT 1\n"
+                                     ") WITH (fillfactor = 50);\n";
+
+/* `session`: of the connection that writes; a connection that begins raises it, and what another
+ * one has left in flight fits no more. */
+static const char owner_table[] = "CREATE TABLE ergon.owner (\n"
+                                  "    one bool PRIMARY KEY DEFAULT true CHECK (one),\n"
+                                  "    node text COLLATE \"C\",\n"
+                                  "    incarnation bigint NOT NULL DEFAULT 0,\n"
+                                  "    epoch bigint NOT NULL DEFAULT 0,\n"
+                                  "    session bigint NOT NULL DEFAULT 0,\n"
+                                  "    batch bigint NOT NULL DEFAULT 0,\n"
+                                  "    boards int NOT NULL DEFAULT 0,\n"
+                                  "    id_mark bigint NOT NULL DEFAULT 0,\n"
+                                  "    fence_mark bigint NOT NULL DEFAULT 0,\n"
+                                  "    tries int NOT NULL DEFAULT 0";
+
+static void add_owner(struct sql *s)
+{
+    sql_add(s, "%s", owner_table);
+    for (uint32_t n = 0; n < row_counters.count; n++)
+        sql_add(s, ",\n    %s bigint NOT NULL DEFAULT 0", row_counters.columns[n].name);
+    sql_add(s, "\n) WITH (fillfactor = 50);\nINSERT INTO ergon.owner DEFAULT VALUES;\n");
+}
+
+/* --- Functions --- */
+
+/* The UPDATE, not a look at the row, is what keeps a former owner out: it waits for the row's lock,
+ * and its condition is evaluated again behind whatever came first. */
+static const char functions[] =
+    "CREATE FUNCTION ergon.fence(e bigint, s bigint, b bigint, submitted bigint, done bigint,\n"
+    "    failed bigint, cancelled bigint, expired bigint, dead bigint, last_id bigint,\n"
+    "    last_fence bigint, committed_at bigint, id_mark bigint, fence_mark bigint,\n"
+    "    loaded boolean, leaves boolean, need bigint) RETURNS bigint LANGUAGE plpgsql AS $$\n"
+    "#variable_conflict use_column\n"
+    "DECLARE\n"
+    "    level bigint := " SQL_LEVEL ";\n"
+    "BEGIN\n"
+    "    UPDATE ergon.owner o SET batch = b, submitted = o.submitted + fence.submitted,\n"
+    "        done = o.done + fence.done, failed = o.failed + fence.failed,\n"
+    "        cancelled = o.cancelled + fence.cancelled, expired = o.expired + fence.expired,\n"
+    "        dead = o.dead + fence.dead, commits = o.commits + 1,\n"
+    "        last_id = greatest(o.last_id, fence.last_id),\n"
+    "        last_fence = greatest(o.last_fence, fence.last_fence),\n"
+    "        committed_at = fence.committed_at,\n"
+    "        id_mark = greatest(o.id_mark, fence.id_mark),\n"
+    "        fence_mark = greatest(o.fence_mark, fence.fence_mark),\n"
+    "        tries = CASE WHEN loaded THEN 0 ELSE tries END,\n"
+    "        node = CASE WHEN leaves THEN NULL ELSE node END\n"
+    "    WHERE epoch = e AND session = s AND batch = b - 1;\n"
+    "    IF NOT FOUND THEN\n"
+    "        RAISE EXCEPTION 'the batch is not the next one' USING ERRCODE = '" STATE_FENCED "';\n"
+    "    END IF;\n"
+    "    IF level < need THEN\n"
+    "        RAISE EXCEPTION 'level % is less than %', level, need\n"
+    "            USING ERRCODE = '" STATE_LEVEL "';\n"
+    "    END IF;\n"
+    "    RETURN level;\n"
+    "END $$;\n"
+    "CREATE FUNCTION ergon.rows(have bigint, want bigint) RETURNS void LANGUAGE plpgsql AS $$\n"
+    "BEGIN\n"
+    "    IF have <> want THEN\n"
+    "        RAISE EXCEPTION '% of % rows are there', have, want\n"
+    "            USING ERRCODE = '" STATE_ROWS "';\n"
+    "    END IF;\n"
+    "END $$;\n";
+
+void ddl_create(struct sql *s, const char *cluster)
+{
+    sql_add(s, "CREATE SCHEMA ergon;\n%s", cluster_tables);
+    sql_add(s, "INSERT INTO ergon.cluster (name, version, protocol_min) VALUES ('%s', %d, %d);\n",
+            cluster, SCHEMA_VERSION, SCHEMA_VERSION);
+    add_owner(s);
+    for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++)
+        add_table(s, &tables[n]);
+    sql_add(s, "%s", functions);
+}
+
+void ddl_grant(struct sql *s, const char *quoted_role)
+{
+    sql_add(s, "GRANT USAGE ON SCHEMA ergon TO %s;\n", quoted_role);
+    sql_add(s,
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ergon TO %s;\n"
+            "REVOKE INSERT, UPDATE, DELETE ON ergon.cluster FROM %s;\n"
+            "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ergon TO %s;\n",
+            quoted_role, quoted_role, quoted_role);
+}

@@ -1,0 +1,64 @@
+/* What became of units whose outcome is unknown: their connection broke, the wait of their commit
+ * for the standby was cancelled, or another batch has their number.
+ *
+ * The UPDATE waits for the transaction that may still be in flight, and its own commit waits for
+ * the standby, so that what its answer says is committed is replicated.  It raises `session`, so
+ * that what is not committed then never will be.  A SELECT would leave that open: the old backend
+ * may yet run what it has in its socket. */
+#include "base/clock.h"
+#include "server/store/postgres/statements.h"
+
+/* A settling that failed is repeated a while later. */
+bool settle_is_due(const struct postgres_store *s)
+{
+    return s->must_settle && s->epoch && s->flight_count == 0 && clock_monotonic() >= s->retry_at;
+}
+
+bool settle_send(struct postgres_store *s)
+{
+    values_begin(&s->values);
+    values_number(&s->values, (int64_t)s->epoch);
+    return statement_send(s, STATEMENT_SETTLE) && PQpipelineSync(s->link.pg);
+}
+
+/* A count whose answer was lost is done again.  Nothing is behind it (batch_is_alone()). */
+static bool is_count(const struct unit *unit)
+{
+    return unit->batch && unit->batch->ops[unit->from]->kind == STORE_COUNT;
+}
+
+static void settle_units(struct postgres_store *s, uint64_t batch)
+{
+    while (s->sent_count > 0 && s->sent[0].number <= batch && !is_count(&s->sent[0]))
+        outcome_committed(s);
+    if (s->sent_count > 0)
+        outcome_again(s, &s->sent[0]);
+    s->committed = batch;
+    s->must_settle = false;
+}
+
+void settle_take(struct postgres_store *s)
+{
+    const struct answer *a = &s->answer;
+    if (s->link.cancelled)
+        return; /* that answer proves nothing: settled once more */
+    if (a->failed) {
+        s->fault = a->fault;
+        s->fault.error = STORE_AWAY; /* what was sent has no outcome yet, so it has to wait */
+        s->retry_at = clock_monotonic() + s->retry;
+        s->over |= error_kind_of(a->state) == ERROR_AWAY;
+        return;
+    }
+    if (a->found) {
+        s->fault = (struct store_fault){0};
+        s->session = a->session;
+        outcome_level(s);
+        settle_units(s, a->batch);
+        return;
+    }
+    error_say(&s->fault, STORE_FENCED, s->where, "another node owns the tasks (epoch %llu is over)",
+              (unsigned long long)s->epoch);
+    s->fenced = true;
+    s->must_settle = false;
+    outcome_all(s, STORE_FENCED);
+}

@@ -1,0 +1,560 @@
+/* What each driver of the store does, by store.h: the same tests on SQLite and on PostgreSQL, and
+ * those about what PostgreSQL alone can meet. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/contract_world.h"
+
+enum { MANY = 2500 };
+
+/* --- Operations --- */
+
+static struct store_op *change(uint64_t id, uint8_t state)
+{
+    struct store_op *op = client_op(STORE_CHANGE);
+    op->task.id = id;
+    op->task.state = state;
+    op->task.attempt = 1;
+    op->add.done = state == CLIENT_DONE;
+    return op;
+}
+
+static struct store_op *removal(uint64_t id)
+{
+    struct store_op *op = client_op(STORE_REMOVE);
+    op->task.id = id;
+    return op;
+}
+
+static struct store_op *event(uint64_t id, uint32_t seq, const char *what)
+{
+    struct store_op *op = client_op(STORE_EVENT);
+    op->event = (struct store_event){.id = id, .seq = seq, .at = 7, .what = span_text(what)};
+    return op;
+}
+
+static struct store_op *queue(enum store_kind kind, const char *method, uint8_t paused)
+{
+    struct store_op *op = client_row(kind, &store_queues);
+    struct store_queue q = {.method = span_text(method), .paused = paused};
+    memcpy(op->row, &q, sizeof q);
+    return op;
+}
+
+static struct store_op *cron(const struct store_table *table, const struct store_cron *c)
+{
+    struct store_op *op = client_row(STORE_ROW_PUT, table);
+    memcpy(op->row, c, sizeof *c);
+    return op;
+}
+
+static void put_many(struct contract_world *w, uint64_t from, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++)
+        contract_push(w, client_put(from + n, "echo"));
+}
+
+/* --- Rows --- */
+
+static struct store_op *full_put(uint64_t id)
+{
+    struct store_op *op = client_put(id, "mail.send");
+    struct store_task *t = &op->task;
+    t->tenant = span_text("acme");
+    t->params = span_of("\x91\x00\xff", 3);
+    t->has_options = true;
+    t->key = span_text("k\xc3\xa4");
+    t->coalesce = span_text("c");
+    t->limit_key = span_text("l");
+    t->limit = UINT32_MAX;
+    t->rate_key = span_text("r");
+    t->rate_per = UINT64_MAX;
+    t->priority = 255;
+    t->deadline_at = INT64_MAX;
+    t->retries = 3;
+    t->keep = UINT64_MAX;
+    t->attempt = 4;
+    t->due_at = 99;
+    return op;
+}
+
+CONTRACT_TEST(all_columns_come_back)
+{
+    contract_push(w, full_put(5));
+    contract_push(w, client_put(4, "echo"));
+    contract_wait(w);
+    contract_expect(w, "counts 2 0 0 0 0 0\n"
+                       "task 4 queued method=echo created=1000000004 durable=2\n"
+                       "task 5 queued method=mail.send tenant=acme key=k\xc3\xa4 coalesce=c "
+                       "limit_key=l rate_key=r params=\x91 created=1000000005 "
+                       "deadline_at=9223372036854775807 keep=18446744073709551615 "
+                       "rate_per=18446744073709551615 retries=3 limit=4294967295 priority=255 "
+                       "durable=2 attempt=4 due_at=99\n");
+}
+
+/* A change without a result leaves the one that is there; a settled one loses what it came after.
+ */
+CONTRACT_TEST(a_change_changes_what_it_says)
+{
+    struct store_op *put = client_put(1, "echo"), *end = change(1, CLIENT_DONE),
+                    *anew = change(1, CLIENT_DONE);
+    put->task.has_options = true;
+    put->task.after = span_of("\0\0\0\0\0\0\0\1", 8);
+    put->task.key = span_text("k");
+    end->task.result = span_text("R");
+    end->task.settled = true;
+    anew->add.done = 0;
+    anew->task.anew = anew->task.has_options = true;
+    anew->task.durable = 1;
+    anew->task.priority = 9;
+    contract_push(w, put);
+    contract_push(w, end);
+    contract_push(w, anew);
+    contract_wait(w);
+    assert_int_equal(w->good, 3);
+    contract_expect(w, "counts 1 1 0 0 0 0\n"
+                       "task 1 done method=echo created=1000000001 priority=9 durable=1 attempt=1 "
+                       "result=R\n");
+}
+
+CONTRACT_TEST(an_event_replaces_its_number_and_cuts_the_history)
+{
+    struct store_op *joined = event(1, 1, "joined"), *cut = event(1, 4, "d");
+    cut->event.oldest = 3;
+    contract_push(w, client_put(1, "echo"));
+    contract_push(w, event(1, 1, "submitted"));
+    contract_push(w, event(1, 2, "b"));
+    contract_push(w, event(1, 3, "c"));
+    contract_push(w, joined);
+    contract_push(w, cut);
+    contract_wait(w);
+    contract_expect(w, "counts 1 0 0 0 0 0\n"
+                       "task 1 queued method=echo created=1000000001 durable=2\n"
+                       "event 1.1 at=7 what=joined\n"
+                       "event 1.3 at=7 what=c\n"
+                       "event 1.4 at=7 what=d\n");
+}
+
+CONTRACT_TEST(rows_of_each_table)
+{
+    struct store_rate r = {.id = 3, .key = span_text("k"), .max = 2, .per = UINT64_MAX};
+    struct store_semaphore s = {.id = 2, .name = span_text("s"), .permits = 4};
+    struct store_hold h = {.id = 8, .name = span_text("s"), .permits = 1, .of = 4, .ends_at = 50};
+    struct store_cron c = {.id = 1, .name = span_text("n"), .method = span_text("m")},
+                      other = {.id = 2, .name = span_text("n"), .tenant = span_text("t")},
+                      later = {.name = span_text("n"), .next_at = UINT64_MAX, .paused = 1},
+                      again = {.id = 9, .name = span_text("n"), .tenant = span_text("t")};
+    struct store_op *rate = client_row(STORE_ROW_PUT, &store_rates),
+                    *semaphore = client_row(STORE_ROW_PUT, &store_semaphores),
+                    *hold = client_row(STORE_ROW_PUT, &store_holds);
+    memcpy(rate->row, &r, sizeof r);
+    memcpy(semaphore->row, &s, sizeof s);
+    memcpy(hold->row, &h, sizeof h);
+    struct store_op *all[] = {rate,
+                              semaphore,
+                              hold,
+                              queue(STORE_ROW_PUT, "a", 1),
+                              queue(STORE_ROW_PUT, "b", 1),
+                              queue(STORE_ROW_PUT, "b", 0),
+                              queue(STORE_ROW_REMOVE, "a", 0),
+                              queue(STORE_ROW_REMOVE, "gone", 0),
+                              cron(&store_crons, &c),
+                              cron(&store_crons, &other),
+                              cron(&store_cron_states, &later),
+                              cron(&store_crons, &again)};
+    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)
+        contract_push(w, all[n]);
+    contract_wait(w);
+    assert_int_equal(w->good, sizeof all / sizeof *all);
+    contract_expect(w, "counts 0 0 0 0 0 0\n"
+                       " queue=b\n"
+                       " rate=3 key=k max=2 per=18446744073709551615\n"
+                       " semaphore=s id=2 permits=4\n"
+                       " hold=s id=8 permits=1 of=4 ends_at=50\n"
+                       " cron=n method=m next_at=18446744073709551615 paused=1\n"
+                       " cron=n tenant=t\n");
+}
+
+/* --- Order, and what is refused --- */
+
+CONTRACT_TEST(operations_come_back_in_order)
+{
+    put_many(w, 1, MANY);
+    for (uint32_t n = 1; n <= MANY; n++)
+        contract_push(w, n % 3 ? change(n, CLIENT_DONE) : removal(n));
+    contract_wait(w);
+    assert_int_equal(w->wrong, 0);
+    assert_int_equal(w->good, 2 * MANY);
+}
+
+CONTRACT_TEST(one_id_several_times_in_a_batch)
+{
+    contract_push(w, client_put(1, "echo"));
+    contract_push(w, change(1, CLIENT_OPEN));
+    contract_push(w, event(1, 1, "a"));
+    contract_push(w, change(1, CLIENT_FAILED));
+    contract_push(w, client_put(2, "echo"));
+    contract_push(w, change(2, CLIENT_DONE));
+    contract_push(w, event(2, 1, "b"));
+    contract_push(w, removal(2));
+    contract_wait(w);
+    assert_int_equal(w->good, 8);
+    contract_expect(w, "counts 2 1 0 0 0 0\n"
+                       "task 1 failed method=echo created=1000000001 durable=2 attempt=1\n"
+                       "event 1.1 at=7 what=a\n");
+}
+
+/* A refused one is refused alone, and counts nothing. */
+CONTRACT_TEST(one_of_many_is_refused)
+{
+    put_many(w, 1, 100);
+    contract_push(w, client_put(50, "twice"));
+    put_many(w, 101, 100);
+    contract_push(w, change(999, CLIENT_DONE));
+    put_many(w, 201, 100);
+    contract_wait(w);
+    assert_int_equal(w->good, 300);
+    assert_int_equal(w->refused, 2);
+    assert_int_equal(w->wrong, 0);
+    assert_non_null(strstr(contract_read(w), "counts 300 0 0 0 0 0\n"));
+    assert_null(strstr(w->rows.text, "twice"));
+}
+
+CONTRACT_TEST(all_of_a_batch_are_refused)
+{
+    for (uint64_t n = 1; n <= 20; n++)
+        contract_push(w, change(n, CLIENT_DONE));
+    contract_wait(w);
+    assert_int_equal(w->refused, 20);
+    contract_expect(w, "counts 0 0 0 0 0 0\n");
+}
+
+/* PostgreSQL cannot keep such a name.  What is for people only is made fit. */
+CONTRACT_TEST(a_nul_harms_nobody_else)
+{
+    struct store_op *named = client_put(2, "echo"), *failed = change(1, CLIENT_FAILED);
+    named->task.has_options = true;
+    named->task.key = span_of("a\0b", 3);
+    failed->task.error_text = span_of("a\0b\xff", 4);
+    contract_push(w, client_put(1, "echo"));
+    contract_push(w, named);
+    contract_push(w, failed);
+    contract_push(w, client_put(3, "echo"));
+    contract_wait(w);
+    assert_int_equal(w->good + w->refused, 4);
+    assert_int_equal(w->refused, w->postgres);
+    assert_non_null(strstr(contract_read(w), "task 1 failed"));
+    assert_non_null(strstr(w->rows.text, "task 3 queued"));
+}
+
+/* --- Numbers of the store --- */
+
+CONTRACT_TEST(times_are_set_back)
+{
+    struct store_op *put = full_put(1), *back = client_op(STORE_SET_BACK);
+    put->task.due_at = 5000;
+    put->task.deadline_at = 100;
+    back->back = 1000;
+    contract_push(w, put);
+    contract_push(w, back);
+    contract_push(w, client_put(2, "echo"));
+    contract_wait(w);
+    assert_int_equal(w->good, 3);
+    assert_non_null(strstr(contract_read(w), " due_at=4000\n"));
+    assert_non_null(strstr(w->rows.text, " deadline_at=1 "));
+}
+
+static struct store_audit audit;
+static void (*others)(struct store_client *c, struct store_op *op);
+static void keep_audit(struct store_client *c, struct store_op *op)
+{
+    if (op->kind == STORE_COUNT)
+        audit = op->audit;
+    others(c, op);
+}
+
+CONTRACT_TEST(rows_and_counters_are_counted)
+{
+    others = w->store.client.returned;
+    w->store.client.returned = keep_audit;
+    put_many(w, 1, 10);
+    contract_push(w, change(3, CLIENT_DONE));
+    contract_push(w, change(4, CLIENT_CANCELLED));
+    contract_push(w, client_op(STORE_COUNT));
+    contract_push(w, client_put(11, "echo"));
+    contract_wait(w);
+    assert_int_equal(audit.counters.submitted, 10);
+    assert_int_equal(audit.counters.done, 1);
+    assert_int_equal(audit.open, 8);
+    assert_int_equal(audit.done, 1);
+    assert_int_equal(audit.cancelled, 1);
+    assert_int_equal(audit.next, 0);
+}
+
+/* --- PostgreSQL: what is read while the store writes --- */
+
+static uint32_t tasks_seen;
+static bool count_task(void *arg, const struct store_task *task)
+{
+    (void)arg;
+    (void)task;
+    tasks_seen++;
+    return true;
+}
+
+POSTGRES_TEST(a_load_is_one_snapshot)
+{
+    struct store_reader reader = store_text_reader(&w->rows);
+    reader.task = count_task;
+    tasks_seen = 0;
+    put_many(w, 1, MANY);
+    contract_wait(w);
+    for (bool more = true; more;) {
+        contract_push(w, client_put(10000 + tasks_seen, "later"));
+        contract_push(w, removal(MANY - tasks_seen / 2));
+        more = contract_load(w, &reader);
+    }
+    assert_string_equal(w->error, "");
+    assert_int_equal(tasks_seen, MANY); /* the first two came before the snapshot */
+}
+
+POSTGRES_TEST(a_row_that_cannot_be_is_named)
+{
+    contract_push(w, client_put(7, "echo"));
+    contract_wait(w);
+    contract_sql(w, "UPDATE ergon.submissions SET durable = 'odd' WHERE id = 7");
+    contract_read(w);
+    assert_non_null(strstr(w->error, "row 7 of ergon.submissions has an impossible value in the "
+                                     "column durable"));
+    contract_sql(w, "UPDATE ergon.submissions SET durable = 'fsync' WHERE id = 7");
+    contract_read(w);
+    assert_string_equal(w->error, "");
+}
+
+/* --- PostgreSQL: outcomes that are unknown --- */
+
+#define WAITING                                                                                    \
+    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' AND wait_event = 'SyncRep'"
+
+static void freeze(struct contract_world *w)
+{
+    contract_order(w, "freeze s1");
+    contract_order(w, "freeze s2");
+}
+
+static void thaw(struct contract_world *w)
+{
+    contract_order(w, "thaw s1");
+    contract_order(w, "thaw s2");
+}
+
+/* What was acknowledged is there, what was not is not, and the counters are those of the rows. */
+static void expect_rows(struct contract_world *w, uint32_t count)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "%u|%u\n", count, count);
+    assert_string_equal(contract_sql(w, "SELECT count(*), (SELECT submitted FROM ergon.owner) "
+                                        "FROM ergon.submissions"),
+                        expected);
+}
+
+POSTGRES_TEST(a_connection_that_breaks_is_made_again)
+{
+    for (uint32_t round = 0; round < 20; round++) {
+        put_many(w, 1 + round * 100, 100);
+        contract_sql(w, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                        "WHERE usename = 'ergon'");
+    }
+    contract_wait(w);
+    assert_int_equal(w->good, 2000);
+    assert_int_equal(w->wrong, 0);
+    expect_rows(w, 2000);
+}
+
+POSTGRES_TEST(a_commit_waits_for_its_standby)
+{
+    freeze(w);
+    put_many(w, 1, 10);
+    while (!contract_pending(w))
+        ;
+    contract_until(w, WAITING, "1\n");
+    assert_true(contract_pending(w));
+    assert_int_equal(w->good, 0);
+    thaw(w);
+    contract_wait(w);
+    assert_int_equal(w->good, 10);
+    expect_rows(w, 10);
+}
+
+/* The commit stands on the primary alone: that is no acknowledgement. */
+POSTGRES_TEST(a_cancelled_wait_is_settled)
+{
+    freeze(w);
+    put_many(w, 1, 10);
+    client_poll(&w->store.client);
+    for (int n = 0; n < 3; n++) {
+        contract_until(w, WAITING, "1\n");
+        contract_sql(w, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity "
+                        "WHERE usename = 'ergon' AND wait_event = 'SyncRep'");
+        assert_true(contract_pending(w));
+    }
+    assert_int_equal(w->good, 0);
+    thaw(w);
+    contract_wait(w);
+    assert_int_equal(w->good, 10);
+    expect_rows(w, 10);
+}
+
+POSTGRES_TEST(two_batches_are_under_way)
+{
+    freeze(w);
+    contract_push(w, client_put(1, "echo"));
+    client_poll(&w->store.client);
+    contract_until(w, WAITING, "1\n");
+    put_many(w, 2, MANY);
+    client_poll(&w->store.client);
+    thaw(w);
+    contract_wait(w);
+    assert_int_equal(w->wrong, 0);
+    assert_int_equal(w->good, 1 + MANY);
+    expect_rows(w, 1 + MANY);
+}
+
+/* --- PostgreSQL: owners --- */
+
+POSTGRES_TEST(a_deposed_owner_writes_nothing)
+{
+    contract_push(w, client_put(1, "echo"));
+    contract_wait(w);
+    contract_depose(w, "b");
+    put_many(w, 2, 10);
+    contract_wait(w);
+    assert_int_equal(w->store.client.last, STORE_FENCED);
+    assert_int_equal(w->good, 1);
+    assert_int_equal(contract_do(w, client_put(20, "echo")), STORE_FENCED);
+    expect_rows(w, 1);
+}
+
+POSTGRES_TEST(an_owner_hands_over_and_writes_no_more)
+{
+    contract_push(w, client_put(1, "echo"));
+    contract_push(w, client_op(STORE_HAND_OVER));
+    contract_push(w, client_put(2, "echo"));
+    contract_wait(w);
+    assert_int_equal(w->good, 2);
+    assert_int_equal(w->store.client.last, STORE_FENCED);
+    assert_string_equal(contract_sql(w, "SELECT node IS NULL FROM ergon.owner"), "t\n");
+    expect_rows(w, 1);
+}
+
+POSTGRES_TEST(marks_rise_and_a_load_that_worked_is_noted)
+{
+    struct store_op *marks = client_op(STORE_MARKS), *lower = client_op(STORE_MARKS);
+    marks->marks.id_mark = 1000;
+    marks->marks.fence_mark = 20;
+    lower->marks.id_mark = 10;
+    assert_string_equal(contract_sql(w, "SELECT tries FROM ergon.owner"), "1\n");
+    contract_push(w, marks);
+    contract_push(w, lower);
+    contract_wait(w);
+    assert_string_equal(contract_sql(w, "SELECT tries, id_mark, fence_mark FROM ergon.owner"),
+                        "0|1000|20\n");
+}
+
+/* --- PostgreSQL: settings and errors --- */
+
+POSTGRES_TEST(settings_of_the_role_change_nothing)
+{
+    contract_close(w);
+    contract_sql(w, "ALTER ROLE ergon SET statement_timeout = '1ms'");
+    contract_sql(w, "ALTER ROLE ergon SET lock_timeout = '1ms'");
+    contract_sql(w, "ALTER ROLE ergon SET synchronous_commit = off");
+    contract_sql(w, "ALTER ROLE ergon SET default_transaction_isolation = serializable");
+    contract_sql(w, "ALTER ROLE ergon SET default_transaction_read_only = on");
+    contract_sql(w, "ALTER ROLE ergon SET search_path = nowhere");
+    contract_open(w);
+    freeze(w);
+    contract_push(w, client_put(1, "echo"));
+    client_poll(&w->store.client);
+    contract_until(w, WAITING, "1\n");
+    thaw(w);
+    contract_wait(w);
+    assert_int_equal(w->good, 1);
+    contract_sql(w, "ALTER ROLE ergon RESET ALL");
+}
+
+/* All come back with the error, and it works again by itself. */
+POSTGRES_TEST(a_right_that_is_taken_away)
+{
+    contract_sql(w, "REVOKE INSERT ON ergon.submissions FROM ergon");
+    put_many(w, 1, 10);
+    contract_wait(w);
+    assert_int_equal(w->good, 0);
+    assert_int_equal(w->store.client.last, STORE_READ_ONLY);
+    contract_sql(w, "GRANT INSERT ON ergon.submissions TO ergon");
+    for (uint64_t id = 100; contract_do(w, client_put(id, "echo")) != STORE_OK; id++)
+        assert_in_range(id, 100, 100000);
+    expect_rows(w, 1);
+}
+
+POSTGRES_TEST(what_is_not_replicated_is_refused)
+{
+    struct store_op *first = client_put(2, "echo"), *second = client_put(5, "echo");
+    first->task.durable = second->task.durable = 3;
+    contract_order(w, "set synchronous_standby_names");
+    contract_until(w, "SELECT current_setting('synchronous_standby_names') = ''", "t\n");
+    contract_push(w, client_put(1, "echo"));
+    contract_push(w, first);
+    contract_push(w, client_put(3, "echo"));
+    contract_push(w, client_put(4, "echo"));
+    contract_push(w, second);
+    contract_wait(w);
+    assert_int_equal(w->store.client.last, STORE_UNREPLICATED);
+    assert_int_equal(w->good, 3);
+    expect_rows(w, 3);
+    contract_order(w, "set synchronous_standby_names ANY 1 (s1,s2)");
+}
+
+/* Opens a store that cannot be, and looks at why. */
+static void expect_wrong(struct contract_world *w, const char *url, const char *text)
+{
+    char error[CONTRACT_ERROR] = "";
+    struct store_client c = {0};
+    struct store_options options = client_options(url);
+    options.node = "a";
+    assert_false(client_open(&c, &options, error, sizeof error));
+    if (!strstr(error, text))
+        fail_msg("'%s' is not in: %s", text, error);
+    (void)w;
+}
+
+static const char *with(struct contract_world *w, const char *more)
+{
+    snprintf(w->text, sizeof w->text, "%s%s%s", w->url, strchr(w->url, '?') ? "&" : "?", more);
+    return w->text;
+}
+
+POSTGRES_TEST(a_wrong_database_is_named)
+{
+    expect_wrong(w, with(w, "password=secret"), "has a password in it");
+    expect_wrong(w, with(w, "nonsense=1"), "cannot be parsed");
+    expect_wrong(w, with(w, "dbname=nowhere"), "there is no such database");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 2, protocol_min = 2");
+    expect_wrong(w, w->url, "newer than this ergond");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
+    expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
+    contract_sql(w, "ALTER SCHEMA ergon RENAME TO other");
+    expect_wrong(w, w->url, "run 'ergon cluster init URL'");
+    contract_sql(w, "ALTER SCHEMA other RENAME TO ergon");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 1, protocol_min = 1");
+}
+
+POSTGRES_TEST(a_schema_that_is_there_is_not_made_again)
+{
+    char text[CONTRACT_ERROR] = "";
+    assert_int_equal(w->admin->init(w->url, "ergon", NULL, text, sizeof text), -1);
+    assert_non_null(strstr(text, "is there already"));
+    assert_int_equal(w->admin->init(w->url, "two words", NULL, text, sizeof text), -1);
+    assert_non_null(strstr(text, "cannot be a cluster's name"));
+}
