@@ -163,6 +163,9 @@
     X(cluster_session, "cluster.session", OPEN, USES, COUNTED, OWN, \
       "[{cluster, version, node, principal, tenant, rights, peer, hello}]", \
       "a node of the cluster says for which client its connection speaks") \
+    X(cluster_board, "cluster.board", OPEN, USES, COUNTED, OWN, \
+      "[node: str, epoch: int, [id: int, attempt: int, ...]]", \
+      "a node that comes back says what had begun when its process died") \
     X(connection_list, "connection.list", GUARDED, USES, COUNTED, OWN, \
       "[{id, principal, nobody, address, listener, idle, limit, cursor}]", \
       "who is connected, and what they have in flight") \

@@ -79,6 +79,7 @@ PLAIN(drain_owner, "cluster.drain")
 PLAIN(forget_node, "cluster.forget")
 PLAIN(retry_owner, "cluster.retry")
 PLAIN(vouch, "cluster.session")
+PLAIN(board, "cluster.board")
 PLAIN(workers, "worker.list")
 PLAIN(queues, "queue.list")
 PLAIN(tenants, "queue.tenants")
@@ -608,6 +609,7 @@ const struct sim_deed_row sim_deeds[] = {
     {"cluster.forget", forget_node},
     {"cluster.retry", retry_owner},
     {"cluster.session", vouch},
+    {"cluster.board", board},
     {"task.submit", submit_keyed},
     {"task.submit", submit_after},
     {"task.submit", submit_with_rate},

@@ -30,7 +30,7 @@ static bool is_in(const char *method, const char *list)
 static bool is_asked(const struct sim_deed_row *d)
 {
     static const char free_for_all[] = "server.hello,server.auth,server.ping,server.cancel,"
-                                       "server.whoami,cluster.session";
+                                       "server.whoami,cluster.session,cluster.board";
     static const char by_handler[] = "task.submit,task.submit_many,task.call";
     return d->put && !is_in(d->method, free_for_all) && !is_in(d->method, by_handler);
 }

@@ -55,6 +55,7 @@ struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t si
                                            .activator = o->loops[0]->activator,
                                            .poller = o->pollers[0],
                                            .registry = o->registry,
+                                           .jobs = o->loops[0]->shared->jobs,
                                            .tls = &f->tls,
                                            .node = f->node,
                                            .slots = o->slots};

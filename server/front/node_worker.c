@@ -12,11 +12,13 @@
 #include "proto/pack.h"
 #include "proto/reader.h"
 #include "server/front/vouch.h"
+#include "server/jobs/jobs.h"
 #include "server/runtime/activator.h"
 
 enum {
     ID_SESSION = 1,
     ID_REGISTER = 2,
+    ID_BOARD = 3,
     WAITS_MAX = 1 << 20, /* bytes to be written to the one side before the other is not read */
     HEAD_MAX = 320,
     TEXT_MAX = 200
@@ -39,6 +41,7 @@ struct node_worker {
     ao_time retry_at;
     uint8_t state; /* enum work_state */
     bool refused;  /* it was said */
+    bool reported; /* the old board, or there is none */
 };
 
 bool node_worker_offers(const struct method *m)
@@ -89,6 +92,36 @@ static bool greet(struct node_worker *w)
     w->state = WORK_GREETING;
     owner_finder_note(w->options.finder, "");
     return good;
+}
+
+/* What had begun when the last process of this node died. */
+static bool report(struct node_worker *w)
+{
+    const struct jobs_begun *begun;
+    struct pack p;
+    uint64_t epoch;
+    uint32_t count = jobs_old_board(w->options.jobs, &begun, &epoch);
+
+    pack_init(&p);
+    pack_array(&p, 3);
+    pack_str(&p, w->node);
+    pack_uint(&p, epoch);
+    pack_array(&p, 2 * count);
+    for (uint32_t i = 0; i < count; i++) {
+        pack_uint(&p, begun[i].id);
+        pack_uint(&p, begun[i].attempt);
+    }
+    bool good = ask(&w->up, ID_BOARD, "cluster.board", &p);
+    pack_fini(&p);
+    return good;
+}
+
+static bool has_report(const struct node_worker *w)
+{
+    const struct jobs_begun *begun;
+    uint64_t epoch;
+
+    return w->options.jobs && !w->reported && jobs_old_board(w->options.jobs, &begun, &epoch) > 0;
 }
 
 static bool offer(struct node_worker *w)
@@ -188,7 +221,10 @@ static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope
         w->refused = true;
         return false;
     }
-    if (id == ID_SESSION)
+    if (id == ID_SESSION && has_report(w))
+        return report(w);
+    w->reported |= id == ID_BOARD;
+    if (id != ID_REGISTER)
         return offer(w);
     w->state = WORK_WORKING;
     w->refused = false;

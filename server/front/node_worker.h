@@ -8,6 +8,9 @@
  * A node that owns the tasks offers nothing: its handlers are joined (workers.join), so each task
  * goes to the least occupied of all.
  *
+ * Before it offers anything it reports what had begun when the last process of this node died
+ * (cluster.board), until the owner has answered that once.
+ *
  * Progress and partial results are not passed up.
  *
  * Thread: its loop's, but for the set-up. */
@@ -29,6 +32,7 @@ struct node_worker_options {
     const struct tls_files *tls; /* as of forward.h */
     const char *node;            /* its name; copied */
     uint32_t slots;              /* how many requests it gets at a time; 1 or more */
+    const struct jobs *jobs;     /* whose old board it reports (cluster.board); NULL: none */
     /* For tests; NULL: sockets. */
     bool (*open_up)(struct outgoing *s);
     bool (*open_down)(struct outgoing *s);

@@ -101,16 +101,12 @@ void jobs_become_owner(struct jobs *jobs, const struct jobs_take_over *take);
 
 /* Handlers that had begun and had not returned when the last process of this node died, as its
  * board says, which was written under *epoch (0: there is none that is to be believed).  Returns
- * how many they are; from jobs_recover() on they stay as they are. */
+ * how many they are; from jobs_recover() on they stay as they are.  Any thread. */
 struct jobs_begun {
     uint64_t id;
     uint32_t attempt;
 };
 uint32_t jobs_old_board(const struct jobs *jobs, const struct jobs_begun **begun, uint64_t *epoch);
-/* The owner has counted them (cluster.board).  On the thread of jobs_become_owner(), and not after
- * it; blocks for the file. */
-void jobs_board_reported(struct jobs *jobs);
-
 /* After the activators' runs have ended, while the loops are still there: what is on its way to the
  * store is committed, and every operation answered. */
 void jobs_stop(struct jobs *jobs);

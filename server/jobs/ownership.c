@@ -553,11 +553,6 @@ uint32_t jobs_old_board(const struct jobs *jobs, const struct jobs_begun **begun
     return o->begun_count;
 }
 
-void jobs_board_reported(struct jobs *jobs)
-{
-    store_board_close(jobs_store(jobs));
-}
-
 /* --- Begin and end --- */
 
 bool ownership_init(struct jobs *jobs)

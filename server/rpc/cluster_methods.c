@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "server/cluster/cluster.h"
 #include "server/rpc/cluster_methods.h"
+#include "server/rpc/job_requests.h"
 
 static const char *role_name(enum cluster_role role)
 {
@@ -166,6 +167,53 @@ static bool read_node(struct rpc_request *rq, char node[CLUSTER_NAME_MAX])
     snprintf(node, CLUSTER_NAME_MAX, "%.*s", (int)name.len, (const char *)name.at);
     return true;
 }
+
+/* --- cluster.board --- */
+
+static bool read_begun(struct reader *r, struct board_arguments *a)
+{
+    uint32_t count;
+    uint64_t number;
+
+    if (!read_array(r, &count) || count % 2 != 0)
+        return false;
+    const uint8_t *first = r->at;
+    for (uint32_t i = 0; i < count; i++)
+        if (!read_uint(r, &number) || (i % 2 == 1 && number > UINT32_MAX))
+            return false;
+    a->begun = span_of(first, (size_t)(r->at - first));
+    a->pairs = count / 2;
+    return true;
+}
+
+/* cluster.board [node, epoch, [id, attempt, ...]]: of the node itself only. */
+void serve_cluster_board(struct rpc_request *rq)
+{
+    char certificate[CLUSTER_NAME_MAX * 2];
+    struct job_request jr;
+
+    if (!conn_is_of_node(rq->conn, certificate, sizeof certificate)) {
+        rpc_refuse(rq, ERGON_E_DENIED, "cluster.board is for nodes, at cluster.listen only");
+        return;
+    }
+    if (!job_request_begin(&jr, rq, &operation_cluster_board, 0))
+        return;
+    struct board_arguments *a = &jr.op->board;
+    if (jr.count != 3 || !read_text(&jr.r, &a->node) || !read_uint(&jr.r, &a->epoch) ||
+        !read_begun(&jr.r, a)) {
+        rpc_refuse_params(rq, "");
+        job_request_abort(&jr);
+    } else if (certificate[0] && !span_is(a->node, certificate)) {
+        rpc_refuse(rq, ERGON_E_DENIED, "the certificate is of another node");
+        job_request_abort(&jr);
+    } else {
+        job_request_keep(&jr, &a->node);
+        job_request_keep(&jr, &a->begun);
+        job_request_send(&jr, false);
+    }
+}
+
+/* --- What people ask --- */
 
 /* cluster.drain [] or [node]: the owner, where none is named */
 void serve_cluster_drain(struct rpc_request *rq)

@@ -44,6 +44,7 @@ ROWS = {
     "connection.list": (GUARDED, lambda o: [], NONE, NEVER),
     "connection.kill": (GUARDED, lambda o: [{"principal": "token:none", "dry_run": True}], NONE, ALWAYS),
     "cluster.session": (OPEN, lambda o: [{}], NONE, NEVER),
+    "cluster.board": (OPEN, lambda o: ["none", 1, []], NONE, NEVER),
     "worker.register": (KNOWN, lambda o: [[]], NONE, NEVER),
     "worker.quiet": (KNOWN, lambda o: [], NONE, FOREIGN),
     "worker.resume": (KNOWN, lambda o: [], NONE, FOREIGN),

@@ -13,8 +13,6 @@
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/verbs/contents.h"
 
-struct jobs_begun;
-
 enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 
 /* The outcome of one spec of a submission. */
@@ -58,10 +56,12 @@ struct job_arguments {
 /* operation_cluster_board -> how many crashes were counted */
 struct board_arguments {
     struct span node;
-    uint64_t epoch;                /* under which its board was written */
-    const struct jobs_begun *list; /* `count` */
-    uint32_t count;
-    uint32_t at, counted; /* the jobs': of `list` */
+    uint64_t epoch; /* under which its board was written */
+    /* Raw: `pairs` of an id and an attempt, all unsigned integers.  The jobs count those that are
+     * left. */
+    struct span begun;
+    uint32_t pairs;
+    uint32_t counted; /* the jobs' */
 };
 
 /* operation_task_change, operation_task_run_now -> {id, state, priority, due} */

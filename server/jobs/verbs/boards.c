@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "base/log.h"
+#include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/transitions.h"
 #include "server/jobs/jobs.h"
@@ -79,30 +79,37 @@ bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *
 
 /* --- cluster.board --- */
 
-static void answer(struct jobs *jobs, struct operation *op)
+static void count_some(struct jobs *jobs, struct board_arguments *a)
 {
-    pack_init(&op->reply.result);
-    pack_uint(&op->reply.result, op->board.counted);
-    sync_answer(jobs, op);
+    struct reader r = reader_of(a->begun);
+    uint64_t id, attempt;
+    for (uint32_t part = 0; a->pairs > 0 && part < PART; a->pairs--, part++) {
+        if (!read_uint(&r, &id) || !read_uint(&r, &attempt))
+            return; /* the rpc layer has read them once */
+        jobs_worked(jobs, COUNT_WORK);
+        a->counted += boards_count(jobs, a->node,
+                                   &(struct jobs_begun){.id = id, .attempt = (uint32_t)attempt});
+    }
+    a->begun = span_of(r.at, (size_t)(r.end - r.at));
 }
 
+/* The node counts no crash twice, so the same report may come again. */
 static bool serve_part(struct jobs *jobs, struct operation *op)
 {
     struct board_arguments *a = &op->board;
     if (!op->begun && !sync_possible(jobs, op))
         return true;
     if (!op->begun && !boards_take(jobs, a->node, a->epoch))
-        a->count = 0;
+        a->pairs = 0;
     op->begun = true;
-    for (uint32_t part = 0; a->at < a->count && part < PART; a->at++, part++) {
-        jobs_worked(jobs, COUNT_WORK);
-        a->counted += boards_count(jobs, a->node, &a->list[a->at]);
-    }
-    if (a->at < a->count)
+    count_some(jobs, a);
+    if (a->pairs > 0)
         return false;
-    answer(jobs, op);
+    pack_init(&op->reply.result);
+    pack_uint(&op->reply.result, a->counted);
+    sync_answer(jobs, op);
     return true;
 }
 
-const struct operation_class operation_cluster_board = {.method = "cluster.board",
+const struct operation_class operation_cluster_board = {.method = method_cluster_board,
                                                         .serve_part = serve_part};

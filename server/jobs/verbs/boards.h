@@ -26,9 +26,6 @@ struct node_boards {
     uint32_t count;
 };
 
-/* cluster.board: the node counts no crash twice, so the same report may be made again. */
-extern const struct operation_class operation_cluster_board;
-
 struct node_boards *jobs_node_boards(const struct jobs *jobs);
 
 /* A row of the store.  False: it is none. */
