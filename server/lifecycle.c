@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/admin/admin.h"
+#include "server/membership.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
@@ -57,15 +58,17 @@ struct server {
     enum lifecycle_phase phase;
     ao_time stop_began; /* valid from DRAINING on */
     struct watchdog watchdog;
-    ao_time ping;      /* ns between two pings of the service manager; 0: it wants none */
-    ao_time next_ping; /* time of the next ping */
-    int signals;       /* signalfd */
-    int drained;       /* eventfd: counts the parts that have drained */
-    int taken;         /* eventfd: counts the reloads that all loops have applied */
-    unsigned reloads;  /* reloads that not all loops have applied */
-    int spare_wanted;  /* eventfd: a spare blocking executor is to be started */
-    bool accepts;      /* the loop that accepts is away: this thread accepts instead */
-    unsigned draining; /* parts that have not drained: connections, kept tasks */
+    ao_time ping;               /* ns between two pings of the service manager; 0: it wants none */
+    ao_time next_ping;          /* time of the next ping */
+    int signals;                /* signalfd */
+    int drained;                /* eventfd: counts the parts that have drained */
+    int taken;                  /* eventfd: counts the reloads that all loops have applied */
+    unsigned reloads;           /* reloads that not all loops have applied */
+    int spare_wanted;           /* eventfd: a spare blocking executor is to be started */
+    bool accepts;               /* the loop that accepts is away: this thread accepts instead */
+    int deposed;                /* eventfd: the cluster wants this process to end */
+    enum lifecycle_exit status; /* of a stop in order */
+    unsigned draining;          /* parts that have not drained: connections, kept tasks */
 };
 
 static void signal_set(sigset_t *set)
@@ -92,6 +95,14 @@ static void on_drained(void *arg)
     const struct server *s = arg;
 
     eventfd_write(s->drained, 1);
+}
+
+/* The cluster's thread. */
+static void on_cluster_end(void *arg)
+{
+    const struct server *s = arg;
+
+    eventfd_write(s->deposed, 1);
 }
 
 /* The manager's thread. */
@@ -155,6 +166,15 @@ static void on_limit(struct server *s)
     enter(s, s->phase == PHASE_DRAINING ? PHASE_CANCELLING : PHASE_STOPPING);
 }
 
+static void stop_at_once(struct server *s)
+{
+    if (s->phase == PHASE_RUNNING)
+        enter(s, PHASE_DRAINING);
+    if (s->phase == PHASE_DRAINING)
+        enter(s, PHASE_CANCELLING);
+    enter(s, PHASE_STOPPING);
+}
+
 static void on_stop_signal(struct server *s)
 {
     if (s->phase == PHASE_RUNNING) {
@@ -162,9 +182,24 @@ static void on_stop_signal(struct server *s)
         return;
     }
     log_warn("second signal: stopping at once");
-    if (s->phase == PHASE_DRAINING)
-        enter(s, PHASE_CANCELLING);
-    enter(s, PHASE_STOPPING);
+    stop_at_once(s);
+}
+
+/* Nobody may wait for an owner that was deposed: it cannot keep what it would promise. */
+static void on_deposed(struct server *s)
+{
+    eventfd_t times = 0;
+
+    if (eventfd_read(s->deposed, &times) != 0)
+        return;
+    uint32_t why = membership_ended(s->topology->membership);
+    s->status = why & 1U << CLUSTER_END_NAMESAKE  ? LIFECYCLE_NAMESAKE
+                : why & 1U << CLUSTER_END_REFUSED ? LIFECYCLE_FAILED
+                                                  : LIFECYCLE_AGAIN;
+    if (why != 1U << CLUSTER_END_DRAIN)
+        stop_at_once(s);
+    else if (s->phase == PHASE_RUNNING)
+        enter(s, PHASE_DRAINING);
 }
 
 /* Reloads the certificates of the admin listener. */
@@ -381,13 +416,14 @@ static void on_away(void *arg, const struct activator *a, bool away)
 
 static void wait_once(struct server *s)
 {
-    enum { SIGNALS, DRAINED, TAKEN, AWAKE, SPARE_WANTED, COUNT };
+    enum { SIGNALS, DRAINED, TAKEN, AWAKE, SPARE_WANTED, DEPOSED, COUNT };
     struct pollfd fds[COUNT + ACCEPTOR_FDS_MAX] = {
         [SIGNALS] = {.fd = s->signals, .events = POLLIN},
         [DRAINED] = {.fd = s->drained, .events = POLLIN},
         [TAKEN] = {.fd = s->taken, .events = POLLIN},
         [AWAKE] = {.fd = s->watchdog.fd, .events = POLLIN},
-        [SPARE_WANTED] = {.fd = s->spare_wanted, .events = POLLIN}};
+        [SPARE_WANTED] = {.fd = s->spare_wanted, .events = POLLIN},
+        [DEPOSED] = {.fd = s->deposed, .events = POLLIN}};
     nfds_t count = COUNT;
     if (s->accepts) {
         acceptor_stand_in(s->topology->acceptor);
@@ -408,6 +444,8 @@ static void wait_once(struct server *s)
         on_reload_taken(s);
     if (fds[SPARE_WANTED].revents)
         call_spare(s);
+    if (fds[DEPOSED].revents)
+        on_deposed(s);
 }
 
 static enum lifecycle_exit stop(struct server *s)
@@ -419,11 +457,13 @@ static enum lifecycle_exit stop(struct server *s)
 
     if (stuck > 0) {
         log_last("stopped without some handlers", LOG_UINT("stuck", stuck));
-        _exit(LIFECYCLE_STUCK); /* their threads still use what exit() would free */
+        _exit(s->status != LIFECYCLE_OK
+                  ? (int)s->status
+                  : (int)LIFECYCLE_STUCK); /* their threads still use what exit() would free */
     }
     topology_free(s->topology);
     log_info("stopped");
-    return LIFECYCLE_OK;
+    return s->status;
 }
 
 static int open_files(struct server *s)
@@ -435,8 +475,13 @@ static int open_files(struct server *s)
     s->drained = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->taken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->spare_wanted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->signals < 0 || s->drained < 0 || s->taken < 0 || s->spare_wanted < 0)
+    s->deposed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->signals < 0 || s->drained < 0 || s->taken < 0 || s->spare_wanted < 0 || s->deposed < 0)
         return -1;
+    if (s->topology->membership) {
+        membership_on_end(s->topology->membership, on_cluster_end, s);
+        membership_watch(s->topology->membership, s->watch->health);
+    }
     tasks_on_crowd(s->topology->tasks, on_spare_wanted, s);
     return watchdog_open(&s->watchdog, &s->topology->threads, (*s->config)->round_limit, on_away,
                          s);
@@ -504,7 +549,8 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
                        .signals = -1,
                        .drained = -1,
                        .taken = -1,
-                       .spare_wanted = -1};
+                       .spare_wanted = -1,
+                       .deposed = -1};
     enum lifecycle_exit status = LIFECYCLE_FAILED;
     char error[256];
 
@@ -531,5 +577,6 @@ enum lifecycle_exit lifecycle_run(struct topology *t, struct config **config,
     close(s.drained);
     close(s.taken);
     close(s.spare_wanted);
+    close(s.deposed);
     return status;
 }

@@ -15,6 +15,10 @@ struct admin;
 enum lifecycle_exit {
     LIFECYCLE_OK = 0,     /* drained, or cancelled at the drain limit: every request was answered */
     LIFECYCLE_FAILED = 1, /* could not start or go on; the log says why */
+    LIFECYCLE_NAMESAKE = 2, /* another node of the cluster has this one's name: to start again does
+                               not mend it */
+    LIFECYCLE_AGAIN = 75,   /* deposed, drained or refused by its cluster: to be started again, as a
+                               front */
     LIFECYCLE_STUCK = 3 /* a handler did not return; the log names it, and the process has exited */
 };
 

@@ -10,6 +10,7 @@
 #include "base/audit.h"
 #include "base/log_writer.h"
 #include "server/admin/admin.h"
+#include "server/administer.h"
 #include "server/config/module_path.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
@@ -322,6 +323,9 @@ int main(int argc, char **argv)
     case CONFIG_IMPORT_STORE:
     case CONFIG_BACKUP_STORE:
         status = offline_run(action, config->store, config->copy);
+        break;
+    case CONFIG_ADMINISTER:
+        status = administer(config);
         break;
     case CONFIG_HELP:
         config_help(stdout);

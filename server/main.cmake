@@ -4,7 +4,7 @@ ergon_library(ergon_platform
     DEPS ergon_base PkgConfig::SYSTEMD ${CMAKE_DL_LIBS})
 
 ergon_library(ergon_server
-    SOURCES lifecycle.c plan.c reload.c setup.c topology.c
+    SOURCES administer.c lifecycle.c membership.c plan.c reload.c setup.c topology.c
         system/crash.c system/sandbox.c system/security_warnings.c system/threads.c system/watchdog.c
     DEPS ergon_admin ergon_exporter ergon_config ergon_platform ergon_rpc ergon_store_offline ergon_poller_libevent ergon_modules PkgConfig::SECCOMP)
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/recorder.h"
 #include "server/access/rights.h"
+#include "server/membership.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
@@ -182,13 +183,19 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
 
 static int open_store(struct topology *t, const struct config *c, char *error, size_t size)
 {
-    const struct store_options options = {.path = c->store,
-                                          .states = job_state_names,
-                                          .state_count = JOB_STATE_COUNT,
-                                          .require = plan_store_require(c),
-                                          .by_storage =
-                                              c->store_replicated == CONFIG_REPLICATED_BY_STORAGE};
+    struct store_options options = {.path = c->store,
+                                    .states = job_state_names,
+                                    .state_count = JOB_STATE_COUNT,
+                                    .require = plan_store_require(c),
+                                    .by_storage =
+                                        c->store_replicated == CONFIG_REPLICATED_BY_STORAGE};
 
+    if (c->cluster.exists) {
+        t->membership = membership_new(c, error, size);
+        if (!t->membership)
+            return -1;
+        membership_set_store(t->membership, &options);
+    }
     t->store = store_open(&options, error, size);
     return t->store ? 0 : -1;
 }
@@ -213,6 +220,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
         .read_cron_options = spec_reread_cron_options,
         .worker_methods = t->worker_methods,
         .tracer = t->tracer,
+        .cluster = t->membership ? membership_jobs(t->membership) : NULL,
     };
     t->jobs = jobs_new(&options, error, size);
     free(tenants);
@@ -226,6 +234,8 @@ static int read_back(struct topology *t, const struct config *c, char *error, si
 
     if (jobs_recover(t->jobs, error, size) != 0)
         return -1;
+    if (t->membership)
+        return 0; /* the rows are the owner's */
     jobs_info(t->jobs, &info);
     log_info("store read back",
              LOG_STR("store", c->cluster.exists ? store_name(t->store) : c->store),
@@ -306,6 +316,7 @@ static int share(struct topology *t, const struct config *c, struct registry *re
     t->shared.registry = registry;
     t->shared.tasks = t->tasks;
     t->shared.jobs = t->jobs;
+    t->shared.cluster = membership_cluster(t->membership);
     t->shared.default_durable = plan_durable(c);
     t->shared.worker_methods = t->worker_methods;
     t->shared.give_up = c->workers.give_up;
@@ -391,12 +402,18 @@ int topology_start(struct topology *t, char *error, size_t size)
         why = errno;
         goto stop_tasks;
     }
+    if (t->membership && membership_start(t->membership, t->store, t->jobs, error, size) < 0) {
+        jobs_stop(t->jobs);
+        tasks_stop(t->tasks, AO_S(1));
+        return -1;
+    }
     what = "a loop's thread";
     if (threads_start(&t->threads) == 0)
         return 0;
     why = errno;
     threads_stop(&t->threads, AO_NEVER);
     jobs_stop(t->jobs);
+    membership_stop(t->membership);
 stop_tasks:
     tasks_stop(t->tasks, AO_S(1));
 failed:
@@ -422,6 +439,8 @@ bool topology_accepts_on(const struct topology *t, const struct activator *a)
 void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
 {
     atomic_store_explicit(&t->shared.draining, true, memory_order_relaxed);
+    if (t->membership)
+        cluster_leave(membership_cluster(t->membership));
     net_drain(t->acceptor, drained, arg);
     tasks_drain_jobs(t->tasks, drained, arg);
 }
@@ -436,6 +455,7 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
 
     if (stuck == 0)
         jobs_stop(t->jobs); /* while blocking handlers may still run */
+    membership_stop(t->membership);
     return stuck + tasks_stop(t->tasks, passed < limit ? limit - passed : 0);
 }
 
@@ -453,6 +473,7 @@ void topology_free(struct topology *t)
         tasks_clear(t->tasks);
     jobs_free(t->jobs);
     store_close(t->store);
+    membership_free(t->membership);
     if (t->tasks)
         tasks_free(t->tasks);
     if (t->manager_poller) {

@@ -27,7 +27,8 @@ struct loop {
     struct rpc_loop rpc;
 };
 
-struct exporter; /* server/tracing/exporter.h */
+struct membership; /* server/membership.h */
+struct exporter;   /* server/tracing/exporter.h */
 struct tracer;
 
 /* It owns all that it points to; a NULL member was not built. */
@@ -46,7 +47,8 @@ struct topology {
     struct exporter *exporter; /* sends the spans */
 
     struct tasks *tasks;
-    struct store *store; /* NULL: none is configured */
+    struct store *store;           /* NULL: none is configured */
+    struct membership *membership; /* NULL: there is no cluster */
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct rpc_shared shared;

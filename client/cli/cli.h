@@ -129,7 +129,8 @@ struct command {
 };
 
 extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, EVENTS, CONNECTION, AUDIT,
-    STORE, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, SIM, COMPLETION, DEBUG;
+    STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, SIM,
+    COMPLETION, DEBUG;
 
 /* The name of a command within its group: its last word. */
 static inline const char *command_word(const struct command *c)

@@ -154,9 +154,16 @@ void cluster_owns(void *cluster)
 {
     struct cluster *c = cluster;
 
-    log_info("this node owns the tasks", LOG_STR("node", c->options.node));
     view_set_role(c, CLUSTER_OWNER);
     pthread_mutex_lock(&c->mutex);
+    wake(c);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void cluster_leave(struct cluster *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    c->leaves = true;
     wake(c);
     pthread_mutex_unlock(&c->mutex);
 }

@@ -54,6 +54,8 @@ uint64_t cluster_incarnation(const struct cluster *c);
 int cluster_open(struct cluster *c, const char *address, char *error, size_t size);
 /* Opens, and starts the thread.  0, or -1 and a text: as above, or there is no thread. */
 int cluster_start(struct cluster *c, const char *address, char *error, size_t size);
+/* The process begins to stop: this node takes over no more, and others know it. */
+void cluster_leave(struct cluster *c);
 /* The node leaves, and the thread ends.  Blocks, for about 10 s at most. */
 void cluster_stop(struct cluster *c);
 

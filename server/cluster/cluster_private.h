@@ -52,6 +52,7 @@ struct cluster {
     struct cluster_view view; /* but for role and renewed_at */
     struct cluster_rows rows;
     ao_time read_at;
+    bool leaves;               /* the process has begun to stop */
     bool load_failed, deposed; /* the jobs said so, and the thread has not acted on it */
     char failure[CLUSTER_NOTE_MAX], note[CLUSTER_NOTE_MAX];
     struct cluster_request requests[CLUSTER_REQUESTS];

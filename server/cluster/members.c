@@ -83,10 +83,10 @@ enum engine_result cluster_join(struct cluster *c, char *error, size_t size)
     uint64_t before = cluster_wall(c);
     enum engine_result result = o->engine->join(c->engine, &c->read, error, size);
 
-    if (result != ENGINE_DONE) {
+    if (result == ENGINE_AWAY)
         on_away(c, result, error);
+    if (result != ENGINE_DONE)
         return result;
-    }
     lease_join(&c->lease, o->node, c->incarnation, o->lease, sent);
     c->lease.board = o->board ? o->board(o->arg) : 0;
     on_answer(c, sent);
@@ -108,8 +108,10 @@ static ao_time join_again(struct cluster *c)
     char error[CLUSTER_NOTE_MAX];
     enum engine_result result = cluster_join(c, error, sizeof error);
 
-    if (result == ENGINE_WRONG)
+    if (result == ENGINE_WRONG) {
+        log_error("the cluster's database refuses this node", LOG_STR("why", error));
         end(c, CLUSTER_END_REFUSED);
+    }
     if (result != ENGINE_AWAY)
         return 0;
     c->rejoin = c->rejoin == 0 ? REJOIN_FIRST : c->rejoin * 2;
@@ -185,12 +187,11 @@ static void renew(struct cluster *c)
 
 /* ---- taking over ---- */
 
-static void on_taken(struct cluster *c, const struct engine_owner *owner)
+static void on_taken(struct cluster *c, const char *from, const struct engine_owner *owner)
 {
-    const char *from = c->view.owner[0] ? c->view.owner : c->view.moving_from;
-
-    log_info("owner changed", LOG_STR("from", from), LOG_STR("to", owner->node),
-             LOG_UINT("epoch", owner->epoch), LOG_STR("board", c->keeps_board ? "kept" : "new"));
+    log_info("owner changed", LOG_STR("from", *from ? from : c->view.moving_from),
+             LOG_STR("to", owner->node), LOG_UINT("epoch", owner->epoch),
+             LOG_STR("board", c->keeps_board ? "kept" : "new"));
     c->read.owner = *owner;
     pthread_mutex_lock(&c->mutex);
     c->view.takeovers++;
@@ -209,19 +210,17 @@ static void take_over(struct cluster *c, struct engine_take_over *take)
     c->keeps_board = take->keeps_board;
     enum engine_result result = o->engine->take_over(c->engine, take, &owner, error, sizeof error);
     if (result == ENGINE_DONE)
-        on_taken(c, &owner);
+        on_taken(c, take->dead.node, &owner);
     else if (result != ENGINE_UNCHANGED)
         on_away(c, result, error);
 }
 
-/* Another epoch than that of the owner's row is an owner's end.  An empty name with its own epoch
- * is what it has handed over itself. */
+/* Another owner in the row is this one's end, unless it hands over. */
 static void check_owner(struct cluster *c)
 {
     const struct engine_owner *owner = &c->read.owner;
 
-    if (owner->epoch == c->view.epoch &&
-        (owner->node[0] == '\0' || owner->incarnation == c->incarnation))
+    if (c->drains || (owner->epoch == c->view.epoch && owner->incarnation == c->incarnation))
         return;
     on_deposed(c);
 }
@@ -242,13 +241,13 @@ static ao_time conclude(struct cluster *c, ao_time now)
     const struct engine_node *own = row_of(c, c->options.node);
     ao_time at = AO_NEVER;
 
-    c->lease.may_own = own && own->weight > 0 && !c->clock_wrong;
+    c->lease.may_own = own && own->weight > 0 && !c->clock_wrong && !c->drains;
     enum lease_choice choice = lease_look(&c->lease, &c->read, now, &take, &at);
     say_tried(c, choice == LEASE_TRIED);
     if (cluster_role(c) != CLUSTER_FRONT)
         check_owner(c);
     else if (choice == LEASE_OWNED)
-        on_taken(c, &c->read.owner);
+        on_taken(c, "", &c->read.owner);
     else if (choice == LEASE_TAKE)
         take_over(c, &take);
     if (!c->over)
@@ -350,6 +349,7 @@ static void take_reports(struct cluster *c)
 {
     pthread_mutex_lock(&c->mutex);
     bool failed = c->load_failed, deposed = c->deposed;
+    c->drains |= c->leaves;
     pthread_mutex_unlock(&c->mutex);
     if (failed) {
         on_load_failed(c);

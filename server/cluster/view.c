@@ -140,7 +140,7 @@ static void fill_rows(struct cluster *c, ao_time now)
     for (uint32_t i = 0; i < c->read.count; i++) {
         const struct engine_node *node = &c->read.nodes[i];
         rows->silent[i] = now - lease_heard(&c->lease, node->node);
-        rows->dead[i] = lease_is_dead(&c->lease, node, now);
+        rows->dead[i] = strcmp(node->state, "left") != 0 && lease_is_dead(&c->lease, node, now);
     }
 }
 

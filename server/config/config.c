@@ -27,6 +27,7 @@ void config_free(struct config *c)
     free(c->origins);
     free(c->file);
     free(c->copy);
+    free(c->grant);
     free(c);
 }
 
@@ -40,6 +41,45 @@ static void read_sources(struct config_report *r, struct config *c, const struct
     }
     config_read_environment(r, c, in->envp);
     config_read_flags(r, c, in->argc, in->argv, NULL);
+}
+
+/* The service manager's, if it names one alone. */
+static void take_state_folder(struct config_report *r, struct config *c,
+                              const struct config_input *in)
+{
+    const char *folder = config_getenv(in->envp, "STATE_DIRECTORY");
+
+    if (!c->cluster.exists || c->cluster.state || !folder || !*folder || strchr(folder, ':'))
+        return;
+    c->cluster.state = strdup(folder);
+    r->no_memory |= !c->cluster.state;
+}
+
+static void take_verb(struct config_report *r, struct config *c,
+                      const struct config_request *request)
+{
+    static const char *const verbs[] = {[CONFIG_VERB_INIT] = "init",
+                                        [CONFIG_VERB_UPGRADE] = "upgrade",
+                                        [CONFIG_VERB_UPGRADE_CHECK] = "upgrade-check",
+                                        [CONFIG_VERB_UPGRADE_FINISH] = "upgrade-finish",
+                                        [CONFIG_VERB_LOOK] = "look",
+                                        [CONFIG_VERB_LOOK_JSON] = "look-json"};
+    size_t i = 0, count = sizeof verbs / sizeof *verbs;
+
+    while (i < count && strcmp(verbs[i], request->verb) != 0)
+        i++;
+    c->verb = (enum config_verb)i;
+    c->grant = request->grant ? strdup(request->grant) : NULL;
+    r->no_memory |= request->grant && !c->grant;
+    if (i == count)
+        config_problem(r, &(struct config_origin){0}, NULL, NULL,
+                       "--cluster-admin: \"%.40s\" is not one of init, upgrade, upgrade-check, "
+                       "upgrade-finish, look, look-json",
+                       request->verb);
+    else if (!c->cluster.exists)
+        config_problem(r, &(struct config_origin){0}, NULL, NULL,
+                       "--cluster-admin: the store is no database (write --store "
+                       "postgresql://HOST/NAME)");
 }
 
 /* What does not parse is reported first: to check half a configuration would only add to that. */
@@ -65,6 +105,9 @@ static void fill(struct config_report *r, struct config *c, const struct config_
     if (r->count > 0 || r->no_memory)
         return;
     config_derive(r, c);
+    take_state_folder(r, c, in);
+    if (!r->no_memory && request->action == CONFIG_ADMINISTER)
+        take_verb(r, c, request);
     if (!r->no_memory)
         config_check(r, c);
 }

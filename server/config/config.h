@@ -25,6 +25,16 @@
 /* Only in sources: a loaded configuration has one of enum listener_auth. */
 enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 
+/* What is done to the database of a cluster, in place of serving. */
+enum config_verb {
+    CONFIG_VERB_INIT,
+    CONFIG_VERB_UPGRADE,
+    CONFIG_VERB_UPGRADE_CHECK,
+    CONFIG_VERB_UPGRADE_FINISH,
+    CONFIG_VERB_LOOK,
+    CONFIG_VERB_LOOK_JSON
+};
+
 enum config_on_revoke { CONFIG_REVOKE_CLOSE, CONFIG_REVOKE_LOWER };
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
@@ -253,6 +263,8 @@ struct config {
 
     char *file;                    /* that was read; may be NULL */
     char *copy;                    /* CONFIG_BACKUP_STORE: where it goes to; else NULL */
+    enum config_verb verb;         /* CONFIG_ADMINISTER: what is to be done, and... */
+    char *grant;                   /* ...the role that gets the rights to it; NULL: none */
     struct config_origin *origins; /* one per key of the table */
 };
 
@@ -262,6 +274,7 @@ enum config_action {
     CONFIG_PRINT,
     CONFIG_HELP,
     CONFIG_VERSION,
+    CONFIG_ADMINISTER, /* do `verb` to the store, which is a database */
     /* Of the file that `store` names; nothing else of the configuration is read. */
     CONFIG_CHECK_STORE,
     CONFIG_EXPORT_STORE,

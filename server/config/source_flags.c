@@ -18,6 +18,8 @@ enum {
     FLAG_IMPORT_STORE,
     FLAG_BACKUP_STORE,
     FLAG_BACKUP_TO,
+    FLAG_CLUSTER_ADMIN,
+    FLAG_CLUSTER_ROLE,
     FLAG_KEY
 };
 
@@ -30,6 +32,8 @@ static const struct option own[] = {
     {"import-store", required_argument, NULL, FLAG_IMPORT_STORE},
     {"backup-store", required_argument, NULL, FLAG_BACKUP_STORE},
     {"backup-to", required_argument, NULL, FLAG_BACKUP_TO},
+    {"cluster-admin", required_argument, NULL, FLAG_CLUSTER_ADMIN},
+    {"cluster-role", required_argument, NULL, FLAG_CLUSTER_ROLE},
     {"help", no_argument, NULL, FLAG_HELP},
     {"version", no_argument, NULL, FLAG_VERSION},
 };
@@ -75,9 +79,19 @@ static void take_store(struct config_request *request, enum config_action action
     request->store = value;
 }
 
+static void take_verb(struct config_request *request, const char *value)
+{
+    request->action = CONFIG_ADMINISTER;
+    request->verb = value;
+}
+
 static void take_own(struct config_request *request, int flag, const char *value)
 {
-    if (flag == FLAG_CHECK_STORE)
+    if (flag == FLAG_CLUSTER_ADMIN)
+        take_verb(request, value);
+    else if (flag == FLAG_CLUSTER_ROLE)
+        request->grant = value;
+    else if (flag == FLAG_CHECK_STORE)
         take_store(request, CONFIG_CHECK_STORE, value);
     else if (flag == FLAG_EXPORT_STORE)
         take_store(request, CONFIG_EXPORT_STORE, value);
@@ -233,6 +247,10 @@ void config_help(FILE *out)
           "input\n"
           "      --backup-store FILE              copy a store, which a server may use meanwhile\n"
           "      --backup-to COPY                 to this file, which must not be there\n"
+          "      --cluster-admin VERB             init, upgrade, upgrade-check, upgrade-finish, "
+          "look or\n"
+          "                                       look-json the database of --store, and exit\n"
+          "      --cluster-role ROLE              to this database role it gives the rights\n"
           "  -h, --help                           this text\n"
           "  -V, --version                        the version\n",
           out);

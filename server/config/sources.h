@@ -62,6 +62,8 @@ struct config_request {
     const char *file;  /* borrowed from argv; may be NULL */
     const char *store; /* of CONFIG_CHECK_STORE and its like; borrowed from argv */
     const char *copy;  /* of CONFIG_BACKUP_STORE, likewise */
+    const char *verb;  /* of CONFIG_ADMINISTER, likewise */
+    const char *grant; /* likewise; may be NULL */
 };
 
 /* With `c` NULL only *request is filled, else only values are taken. */

@@ -19,6 +19,11 @@ void health_away(struct health *h, const char *name, bool away)
     atomic_fetch_add_explicit(&h->away, away ? 1 : UINT32_MAX, memory_order_relaxed);
 }
 
+void health_cluster(struct health *h, const char *why)
+{
+    atomic_store_explicit(&h->cluster, why, memory_order_relaxed);
+}
+
 bool health_has_started(const struct health *h)
 {
     return atomic_load_explicit(&h->phase, memory_order_relaxed) != HEALTH_STARTING;
@@ -49,7 +54,7 @@ const char *health_not_ready(const struct health *h, const char **name)
         break;
     }
     if (atomic_load_explicit(&h->away, memory_order_relaxed) == 0)
-        return NULL;
+        return atomic_load_explicit(&h->cluster, memory_order_relaxed);
     *name = atomic_load_explicit(&h->away_name, memory_order_acquire);
     return "a thread does not finish its round";
 }

@@ -21,6 +21,9 @@ struct health { /* all zero: the server is starting */
     /* The name of the thread that was found so last, a constant while threads run; NULL: none yet.
      */
     _Atomic(const char *) away_name;
+    /* Why the tasks cannot be reached, a constant; NULL: they can, or there is no cluster.  Written
+     * by the cluster's thread. */
+    _Atomic(const char *) cluster;
     /* The time at which the main thread checks again at the latest; AO_NEVER or 0: it sleeps until
      * it is woken. */
     _Atomic uint64_t look_by;
@@ -29,6 +32,8 @@ struct health { /* all zero: the server is starting */
 void health_enter(struct health *h, enum health_stage phase);
 void health_look_by(struct health *h, ao_time at);
 void health_away(struct health *h, const char *name, bool away);
+/* The cluster's thread, and main before that starts. */
+void health_cluster(struct health *h, const char *why);
 
 bool health_has_started(const struct health *h); /* the loops' threads have started */
 /* NULL: the server is alive.  Otherwise why not, a constant. */

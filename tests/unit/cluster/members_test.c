@@ -324,6 +324,19 @@ MEMBERS_TEST(a_drained_owner_that_starts_at_once_does_not_own_again)
     assert_int_equal(role(1), CLUSTER_OWNER);
 }
 
+MEMBERS_TEST(a_front_that_stops_takes_over_no_more)
+{
+    start_all();
+    cluster_leave(members[1].cluster);
+    members[1].next = now;
+    run_for(AO_S(1));
+    assert_string_equal(fake_node("b")->state, "draining");
+    kill_it(&members[0]);
+    run_for(AO_S(LEASE + 2));
+    assert_int_equal(role(2), CLUSTER_OWNER);
+    assert_int_equal(role(1), CLUSTER_FRONT);
+}
+
 MEMBERS_TEST(of_two_processes_under_one_name_the_later_stays)
 {
     start_all();

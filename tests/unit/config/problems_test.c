@@ -147,8 +147,10 @@ SCRATCH_TEST(a_cluster_needs_a_database)
                     "ergond.yaml:1: cluster.node: \"a b\": write at most 63 letters, digits, dots, "
                     "hyphens, underscores\n"
                     "ergond.yaml:1: cluster.lease: \"1s\" is out of range (3s to 5m)\n");
-    struct config *c = scratch_accepted(NULL, NULL, LIST("--store=service=ergon"));
+    struct config *c =
+        scratch_accepted(NULL, LIST("STATE_DIRECTORY=/tmp"), LIST("--store=service=ergon"));
     assert_true(c->cluster.exists);
+    assert_string_equal(c->cluster.state, "/tmp");
     assert_false(scratch_accepted(NULL, NULL, LIST("--store=/tmp/service=ergon"))->cluster.exists);
 }
 
@@ -166,6 +168,21 @@ SCRATCH_TEST(a_file_is_not_replicated)
     struct config *c =
         scratch_accepted(NULL, NULL, LIST("--store=postgresql:///tasks", "--store-require=fsync"));
     assert_int_equal(c->store_require, CONFIG_REQUIRE_FSYNC);
+}
+
+SCRATCH_TEST(administering_needs_a_database_and_a_verb)
+{
+    struct config *c = scratch_accepted(
+        NULL, NULL, LIST("--cluster-admin=init", "--store=postgres:///x", "--cluster-role=r"));
+    assert_int_equal(scratch.action, CONFIG_ADMINISTER);
+    assert_int_equal(c->verb, CONFIG_VERB_INIT);
+    assert_string_equal(c->grant, "r");
+    scratch_refused(NULL, NULL, LIST("--cluster-admin=drop", "--store=postgres:///x"),
+                    "--cluster-admin: \"drop\" is not one of init, upgrade, upgrade-check, "
+                    "upgrade-finish, look, look-json\n");
+    scratch_refused(NULL, NULL, LIST("--cluster-admin=init"),
+                    "--cluster-admin: the store is no database (write --store "
+                    "postgresql://HOST/NAME)\n");
 }
 
 SCRATCH_TEST(a_password_does_not_belong_in_the_url)

@@ -1,0 +1,359 @@
+/* ergon cluster: several nodes on one database.
+ *
+ * What concerns nodes is asked of the server.  What concerns the database is done by the ergond
+ * beside us, whose driver knows it, in place of this process. */
+#include "client/cli/ask.h"
+#include "client/cli/become.h"
+#include "client/cli/humanize.h"
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+#include "client/cli/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/pack.h"
+
+enum { CLUSTER_TIMEOUT_MS = 10 * 1000, CLOCK_DIFFERS_MS = 1000, TRIES_MAX = 2 };
+
+/* ---- status ---- */
+
+static struct ergon_request *request_status(void)
+{
+    return ergon_request_raw("cluster.status", (struct ergon_raw){NULL, 0});
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static bool has_text(const json_t *object, const char *key)
+{
+    return json_is_string(json_object_get(object, key));
+}
+
+static void print_problems(const json_t *answer)
+{
+    json_int_t clock = number(answer, "clock_ms");
+    if (has_text(answer, "trouble"))
+        say("\nThe database does not answer: %s\n", json_text(answer, "trouble"));
+    if (number(answer, "tries") >= TRIES_MAX)
+        say("\nTwo take-overs did not finish, and no node tries again: see the notes, mend the "
+            "rows, then run ergon cluster retry\n");
+    else if (has_text(answer, "moving_from"))
+        say("\nThe tasks move from %s to another node\n", json_text(answer, "moving_from"));
+    else if (!has_text(answer, "owner"))
+        say("\nNo node owns the tasks: what concerns them waits\n");
+    if (clock >= CLOCK_DIFFERS_MS || clock <= -CLOCK_DIFFERS_MS)
+        say("\nThe clock of %s differs from the database's by %.1f s: set both by NTP\n",
+            json_text(answer, "node"), (double)clock / 1000);
+}
+
+static json_t *row_of(const json_t *node, int64_t now)
+{
+    static const char *const as_they_are[] = {"node",    "state",   "weight",
+                                              "version", "address", "note"};
+    static const char *const but[] = {"silent_ms", NULL};
+    char buf[40];
+    json_t *row = json_object();
+    for (size_t i = 0; i < sizeof as_they_are / sizeof *as_they_are; i++) {
+        json_t *member = json_object_get(node, as_they_are[i]);
+        json_object_set_new(row, as_they_are[i],
+                            json_is_null(member) ? json_string("") : json_incref(member));
+    }
+    const char *heard = humanize_age(now - number(node, "silent_ms"), now, buf, sizeof buf);
+    json_object_set_new(row, "heard", json_string(heard));
+    table_widen(row, node, but);
+    return row;
+}
+
+static void print_nodes(const struct globals *g, const json_t *nodes)
+{
+    static const char *const first[] = {"node",    "state",   "heard", "weight",
+                                        "version", "address", "note",  NULL};
+    json_t *rows = json_array(), *node;
+    int64_t now = now_ms();
+    size_t i;
+    json_array_foreach(nodes, i, node)
+    {
+        json_array_append_new(rows, row_of(node, now));
+    }
+    table_print(rows, first, 0, colour_wanted(g, stdout));
+    json_decref(rows);
+}
+
+static bool is_well(const json_t *answer)
+{
+    return has_text(answer, "owner") && !has_text(answer, "trouble") &&
+           !has_text(answer, "moving_from") && number(answer, "tries") < TRIES_MAX;
+}
+
+static enum status show_status(const struct globals *g, json_t *answer)
+{
+    bool none = !has_text(answer, "cluster");
+    enum status status = none || is_well(answer) ? STATUS_OK : STATUS_REMOTE;
+    if (g->json)
+        return status;
+    if (none) {
+        say("no cluster: this server keeps its tasks by itself\n");
+        return status;
+    }
+    if (!output_is_names()) {
+        say("cluster   %s\n", json_text(answer, "cluster"));
+        say("node      %s (%s)\n", json_text(answer, "node"), json_text(answer, "role"));
+        say("owner     %s, epoch %" JSON_INTEGER_FORMAT "\n",
+            has_text(answer, "owner") ? json_text(answer, "owner") : "none",
+            number(answer, "epoch"));
+        say("commits   %s\n\n", json_is_true(json_object_get(answer, "replicates"))
+                                    ? "on the database's disk, and on a standby's"
+                                    : "on the database's disk alone");
+    }
+    print_nodes(g, json_object_get(answer, "nodes"));
+    if (!output_is_names())
+        print_problems(answer);
+    return status;
+}
+
+static const struct command CLUSTER_STATUS = {
+    .name = "cluster status",
+    .arguments = "",
+    .summary = "show the nodes, the owner of the tasks, and what is wrong",
+    .text = "Prints what the node that is asked knows: the owner and its epoch, and a table of\n"
+            "the nodes, with the time since each was heard. Exit status 1: no node owns the\n"
+            "tasks now, or the database does not answer.\n",
+    .examples = "  ergon cluster status\n"
+                "  ergon cluster status --watch\n"
+                "  ergon cluster status -o json | jq -r .owner\n",
+    .ask = request_status,
+    .show = show_status,
+    .timeout_ms = CLUSTER_TIMEOUT_MS,
+    .repeats = true,
+};
+
+/* ---- drain, forget, retry ---- */
+
+/* NULL without memory. */
+static struct ergon_request *request_of(const char *method, int argc, char **argv)
+{
+    struct pack p;
+    pack_init(&p);
+    pack_array(&p, (size_t)argc);
+    for (int i = 0; i < argc; i++)
+        pack_str(&p, argv[i]);
+    struct span packed = pack_bytes(&p);
+    struct ergon_request *request =
+        p.failed ? NULL : ergon_request_raw(method, (struct ergon_raw){packed.at, packed.len});
+    pack_fini(&p);
+    return request;
+}
+
+static enum status ask_of(struct session *s, const char *method, int argc, char **argv,
+                          const char *done)
+{
+    json_t *answer;
+    enum status status = ask_json(s, request_of(method, argc, argv), &answer);
+    if (status != STATUS_OK)
+        return status;
+    if (s->globals->json)
+        return print_json(answer);
+    if (!s->globals->quiet)
+        say(done, json_is_string(answer) ? json_string_value(answer) : "");
+    json_decref(answer);
+    return STATUS_OK;
+}
+
+static enum status drain(struct session *s, const void *options, int argc, char **argv)
+{
+    (void)options;
+    return ask_of(s, "cluster.drain", argc, argv,
+                  "%s hands the tasks over (ergon cluster status shows to which node)\n");
+}
+
+static enum status forget(struct session *s, const void *options, int argc, char **argv)
+{
+    (void)options;
+    return ask_of(s, "cluster.forget", argc, argv, "%s is forgotten\n");
+}
+
+static enum status retry(struct session *s, const void *options, int argc, char **argv)
+{
+    (void)options;
+    return ask_of(s, "cluster.retry", argc, argv, "%sthe nodes may take over again\n");
+}
+
+static const struct command CLUSTER_DRAIN = {
+    .name = "cluster drain",
+    .arguments = "[NODE]",
+    .summary = "let the owner hand the tasks over to another node",
+    .text = "The owner writes what it has, gives its place up, and its process ends with status\n"
+            "75, after which the service manager starts it again; another node owns the tasks\n"
+            "within a second or two. Without NODE: whichever owns them.\n",
+    .examples = "  ergon cluster drain\n"
+                "  ergon cluster drain node-a\n",
+    .arguments_max = 1,
+    .talk = drain,
+    .timeout_ms = CLUSTER_TIMEOUT_MS,
+};
+
+static const struct command CLUSTER_FORGET = {
+    .name = "cluster forget",
+    .arguments = "NODE",
+    .summary = "drop a node that is gone from the list",
+    .text = "A node that is there joins again. The owner cannot be forgotten.\n",
+    .examples = "  ergon cluster forget node-c\n",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .talk = forget,
+    .timeout_ms = CLUSTER_TIMEOUT_MS,
+};
+
+static const struct command CLUSTER_RETRY = {
+    .name = "cluster retry",
+    .arguments = "",
+    .summary = "let the nodes take over again after two failures",
+    .text = "Two take-overs that do not finish, as by a row that cannot be a task, stop all\n"
+            "further ones. The notes of ergon cluster status say why; mend that first.\n",
+    .examples = "  ergon cluster retry\n",
+    .talk = retry,
+    .timeout_ms = CLUSTER_TIMEOUT_MS,
+};
+
+/* ---- the database ---- */
+
+struct init_options {
+    const char *name, *role;
+};
+
+static const struct option_spec INIT_OPTIONS[] = {
+    {0, "name", "NAME", "name of the cluster, as in cluster.name of its nodes; ergon", OPTION_TEXT,
+     offsetof(struct init_options, name)},
+    {0, "role", "ROLE", "database role of the nodes, which gets the rights that they need",
+     OPTION_TEXT, offsetof(struct init_options, role)},
+    {0},
+};
+
+static enum status administer(const char *verb, const char *url, const char *name, const char *role)
+{
+    enum { MOST = 10 };
+    char *argv[MOST] = {(char *)"ergond", (char *)"--cluster-admin", (char *)verb,
+                        (char *)"--store", (char *)url};
+    size_t n = 5;
+    if (name != NULL) {
+        argv[n++] = (char *)"--cluster";
+        argv[n++] = (char *)name;
+    }
+    if (role != NULL) {
+        argv[n++] = (char *)"--cluster-role";
+        argv[n++] = (char *)role;
+    }
+    return become(argv, "which knows the database", "install the server here");
+}
+
+static enum status init(const struct globals *g, const void *options, int argc, char **argv)
+{
+    const struct init_options *o = options;
+    (void)g;
+    (void)argc;
+    return administer("init", argv[0], o->name, o->role);
+}
+
+static const struct command CLUSTER_INIT = {
+    .name = "cluster init",
+    .arguments = "URL",
+    .summary = "make the tables of a cluster in a PostgreSQL database",
+    .text = "Connects as a role that may create a schema. The schema ergon must not be there.\n"
+            "Write no password in the URL: libpq finds it in .pgpass or a service file.\n",
+    .examples = "  ergon cluster init postgresql://admin@db.example.org/tasks --role ergon\n"
+                "  ergon cluster init service=tasks --name billing\n",
+    .options = INIT_OPTIONS,
+    .options_size = sizeof(struct init_options),
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = init,
+    .offline = true,
+};
+
+struct upgrade_options {
+    const char *role;
+    bool check, finish;
+};
+
+static const struct option_spec UPGRADE_OPTIONS[] = {
+    {0, "check", NULL, "only say what would be done", OPTION_FLAG,
+     offsetof(struct upgrade_options, check)},
+    {0, "finish", NULL, "refuse nodes of the version before from now on", OPTION_FLAG,
+     offsetof(struct upgrade_options, finish)},
+    {0, "role", "ROLE", "database role of the nodes, which gets the rights to what is new",
+     OPTION_TEXT, offsetof(struct upgrade_options, role)},
+    {0},
+};
+
+static enum status upgrade(const struct globals *g, const void *options, int argc, char **argv)
+{
+    const struct upgrade_options *o = options;
+    (void)g;
+    (void)argc;
+    if (o->check && o->finish) {
+        complain("either --check or --finish, not both");
+        return STATUS_USAGE;
+    }
+    return administer(o->check    ? "upgrade-check"
+                      : o->finish ? "upgrade-finish"
+                                  : "upgrade",
+                      argv[0], NULL, o->role);
+}
+
+static const struct command CLUSTER_UPGRADE = {
+    .name = "cluster upgrade",
+    .arguments = "URL",
+    .summary = "bring the tables of a cluster to the version of this program",
+    .text = "Before the first node of a new version starts: adds tables and columns, which the\n"
+            "nodes of the version before ignore. Once all nodes are replaced: --finish.\n",
+    .examples = "  ergon cluster upgrade --check postgresql://admin@db.example.org/tasks\n"
+                "  ergon cluster upgrade postgresql://admin@db.example.org/tasks\n"
+                "  ergon cluster upgrade --finish postgresql://admin@db.example.org/tasks\n",
+    .options = UPGRADE_OPTIONS,
+    .options_size = sizeof(struct upgrade_options),
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = upgrade,
+    .offline = true,
+};
+
+static enum status examine(const struct globals *g, const void *options, int argc, char **argv)
+{
+    (void)options;
+    (void)argc;
+    return administer(g->json ? "look-json" : "look", argv[0], NULL, NULL);
+}
+
+static const struct command CLUSTER_DOCTOR = {
+    .name = "cluster doctor",
+    .arguments = "URL",
+    .summary = "check the settings of a cluster's database",
+    .text =
+        "Prints settings and figures that decide whether acknowledged tasks survive: standbys,\n"
+        "disks, held transactions, vacuum. With -o json a line of JSON each. Exit status 0:\n"
+        "all is good; 1: something is bad; 2: the database cannot be read.\n",
+    .examples = "  ergon cluster doctor postgresql://ergon@db.example.org/tasks\n",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = examine,
+    .offline = true,
+};
+
+static const struct command *const PARTS[] = {
+    &CLUSTER_STATUS, &CLUSTER_DRAIN,  &CLUSTER_FORGET,  &CLUSTER_RETRY,
+    &CLUSTER_INIT,   &CLUSTER_DOCTOR, &CLUSTER_UPGRADE, NULL};
+
+const struct command CLUSTER = {
+    .name = "cluster",
+    .summary = "see the nodes of a cluster, move its tasks, prepare its database",
+    .text = "Several servers on one PostgreSQL database: one owns the tasks, and another takes\n"
+            "over when it is gone.\n",
+    .examples = "  ergon cluster init postgresql://admin@db.example.org/tasks --role ergon\n"
+                "  ergon cluster status\n"
+                "  ergon cluster drain\n",
+    .parts = PARTS,
+};

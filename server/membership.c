@@ -1,0 +1,226 @@
+#include "server/membership.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/audit.h"
+#include "base/log.h"
+#include "server/store/driver.h"
+
+struct membership {
+    struct cluster *cluster;
+    struct jobs_cluster for_jobs;
+    char node[CLUSTER_NAME_MAX], address[CLUSTER_ADDRESS_MAX];
+    const char *name, *folder; /* folder: NULL: none */
+    struct store *store;
+    struct jobs *jobs;
+    struct health *health;
+    void (*on_end)(void *arg);
+    void *on_end_arg;
+    uint64_t noted_epoch; /* of the last owner in the audit log; the cluster's thread */
+    _Atomic uint32_t ended;
+};
+
+/* ---- what the cluster's thread calls ---- */
+
+static void take(void *arg, const struct engine_owner *owner, bool keeps_board)
+{
+    struct membership *m = arg;
+    const struct jobs_take_over taken = {.epoch = owner->epoch,
+                                         .boards = owner->boards,
+                                         .id_mark = owner->id_mark,
+                                         .fence_mark = owner->fence_mark,
+                                         .keeps_board = keeps_board};
+
+    jobs_become_owner(m->jobs, &taken);
+}
+
+static uint64_t board(void *arg)
+{
+    const struct membership *m = arg;
+
+    return store_board_epoch(m->store);
+}
+
+static void ended(void *arg, enum cluster_end why)
+{
+    struct membership *m = arg;
+
+    atomic_fetch_or_explicit(&m->ended, 1U << why, memory_order_release);
+    m->on_end(m->on_end_arg);
+}
+
+static void note_owner(struct membership *m, const struct cluster_view *v)
+{
+    if (v->owner[0] == '\0' || v->epoch == m->noted_epoch)
+        return;
+    m->noted_epoch = v->epoch;
+    if (!audit_is_apart())
+        return;
+    const struct log_field fields[] = {LOG_STR("principal", "cluster"),
+                                       LOG_STR("method", "take over"),
+                                       LOG_STR("outcome", "ok"),
+                                       LOG_STR("from", v->moving_from),
+                                       LOG_STR("to", v->owner),
+                                       LOG_UINT("epoch", v->epoch),
+                                       {0}};
+    audit_note(LOG_INFO, "owner changed", fields);
+}
+
+static const char *why_not_ready(const struct cluster_view *v)
+{
+    if (v->role == CLUSTER_OWNER)
+        return NULL;
+    if (v->owner[0] == '\0')
+        return "no node owns the tasks";
+    return v->moving_since > 0 ? "the tasks move to another node" : NULL;
+}
+
+static void changed(void *arg)
+{
+    struct membership *m = arg;
+    struct cluster_view view;
+
+    cluster_view(m->cluster, &view);
+    note_owner(m, &view);
+    if (m->health)
+        health_cluster(m->health, why_not_ready(&view));
+}
+
+/* ---- building ---- */
+
+static bool name_node(struct membership *m, const struct config *c, char *error, size_t size)
+{
+    char host[256];
+
+    if (c->cluster.node) {
+        snprintf(m->node, sizeof m->node, "%s", c->cluster.node);
+        return true;
+    }
+    if (gethostname(host, sizeof host) == 0 && host[0] && strlen(host) < sizeof m->node) {
+        snprintf(m->node, sizeof m->node, "%s", host);
+        return true;
+    }
+    snprintf(error, size, "the name of this host is no name of a node; write cluster.node");
+    return false;
+}
+
+static void warn_of_board(const struct membership *m)
+{
+    if (!m->folder)
+        log_warn("a crash of this node loses what it ran",
+                 LOG_STR("hint", "write a folder at cluster.state"));
+}
+
+struct membership *membership_new(const struct config *c, char *error, size_t size)
+{
+    const struct cluster_engine *engine =
+        driver_symbol(c->store, CLUSTER_ENGINE_SYMBOL, error, size);
+    struct membership *m = engine ? calloc(1, sizeof *m) : NULL;
+
+    if (engine && !m)
+        snprintf(error, size, "no memory for the cluster");
+    if (!m || !name_node(m, c, error, size))
+        goto failed;
+    m->name = c->cluster.name ? c->cluster.name : "ergon";
+    m->folder = c->cluster.state;
+    membership_set_address(m, c->cluster.address  ? c->cluster.address
+                              : c->cluster.listen ? c->cluster.listen
+                                                  : "");
+    const struct cluster_options options = {.engine = engine,
+                                            .where = c->store,
+                                            .cluster = m->name,
+                                            .node = m->node,
+                                            .version = ERGON_VERSION,
+                                            .weight = c->cluster.weight,
+                                            .lease = c->cluster.lease,
+                                            .take = take,
+                                            .board = board,
+                                            .ended = ended,
+                                            .arg = m};
+    m->cluster = cluster_new(&options);
+    if (m->cluster) {
+        warn_of_board(m);
+        return m;
+    }
+    snprintf(error, size, "no memory for the cluster");
+failed:
+    free(m);
+    return NULL;
+}
+
+void membership_free(struct membership *m)
+{
+    if (!m)
+        return;
+    cluster_free(m->cluster);
+    free(m);
+}
+
+struct cluster *membership_cluster(struct membership *m)
+{
+    return m ? m->cluster : NULL;
+}
+
+void membership_set_store(const struct membership *m, struct store_options *options)
+{
+    options->cluster = m->name;
+    options->node = m->node;
+    options->incarnation = cluster_incarnation(m->cluster);
+    options->folder = m->folder;
+}
+
+const struct jobs_cluster *membership_jobs(struct membership *m)
+{
+    m->for_jobs = (struct jobs_cluster){.node = m->node,
+                                        .cluster = m->cluster,
+                                        .may_act = cluster_may_act,
+                                        .owns = cluster_owns,
+                                        .load_failed = cluster_load_failed,
+                                        .deposed = cluster_deposed,
+                                        .arg = m->cluster};
+    return &m->for_jobs;
+}
+
+void membership_set_address(struct membership *m, const char *address)
+{
+    snprintf(m->address, sizeof m->address, "%s", address);
+}
+
+void membership_on_end(struct membership *m, void (*on_end)(void *arg), void *arg)
+{
+    m->on_end = on_end;
+    m->on_end_arg = arg;
+}
+
+uint32_t membership_ended(const struct membership *m)
+{
+    return atomic_load_explicit(&m->ended, memory_order_acquire);
+}
+
+void membership_watch(struct membership *m, struct health *health)
+{
+    m->health = health;
+    health_cluster(health, "no node owns the tasks");
+}
+
+/* ---- its life ---- */
+
+int membership_start(struct membership *m, struct store *store, struct jobs *jobs, char *error,
+                     size_t size)
+{
+    m->store = store;
+    m->jobs = jobs;
+    cluster_on_change(m->cluster, changed, m);
+    return cluster_start(m->cluster, m->address, error, size);
+}
+
+void membership_stop(struct membership *m)
+{
+    if (m)
+        cluster_stop(m->cluster);
+}
