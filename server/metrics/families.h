@@ -21,6 +21,7 @@ void write_jobs(struct metrics_text *t, const struct rpc_shared *s);
 void write_tenants(struct metrics_text *t, const struct rpc_shared *s);
 bool write_queues(struct metrics_text *t, const struct rpc_shared *s);
 void write_logs(struct metrics_text *t);
+void write_cluster(struct metrics_text *t, const struct rpc_shared *s);
 void write_spans(struct metrics_text *t, const struct rpc_shared *s);
 
 /* Methods have a memory of which ones are shown: methods.c has why.  False without memory. */

@@ -45,6 +45,7 @@ bool metrics_write(struct metrics *m, struct metrics_text *out)
     write_tenants(out, m->shared);
     good = write_queues(out, m->shared) && good;
     write_logs(out);
+    write_cluster(out, m->shared);
     write_spans(out, m->shared);
     metrics_end(out);
     return good && !out->failed;
