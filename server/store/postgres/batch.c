@@ -328,7 +328,7 @@ static const struct part parts[] = {
 
 static const struct store_column *column_of(const struct store_table *map, const char *name)
 {
-    for (uint32_t n = 0; n < map->count; n++)
+    for (uint32_t n = 0; n < sql_columns(map); n++)
         if (strcmp(map->columns[n].name, name) == 0)
             return &map->columns[n];
     abort();
@@ -339,7 +339,7 @@ static bool send_part(struct postgres_store *s, const struct part *part, uint32_
     bool clean = part->map == &row_lives || part->map == &row_events;
     struct values *v = &s->values;
     values_begin(v);
-    for (uint32_t n = 0; n < (part->all ? part->map->count : 1); n++)
+    for (uint32_t n = 0; n < (part->all ? sql_columns(part->map) : 1); n++)
         values_array(v, &part->map->columns[n], s->rows, count, &s->names, clean);
     if (part->second)
         values_array(v, part->second, s->rows, count, &s->names, false);
@@ -378,7 +378,7 @@ static bool remove_row(struct postgres_store *s, const struct store_op *op)
     char text[SQL_MAX];
     struct sql sql = {.at = text, .room = sizeof text};
     values_begin(&s->values);
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         if (t->columns[n].key != KEY_NONE)
             values_field(&s->values, &t->columns[n], op->row, &s->names);
     sql_remove_row(&sql, t);
@@ -393,7 +393,7 @@ static bool put_row(struct postgres_store *s, const struct store_op *op)
     if (!t->updates && sql_key_has_null(t) && !remove_row(s, op))
         return false;
     values_begin(&s->values);
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         values_field(&s->values, &t->columns[n], op->row, &s->names);
     if (t->updates)
         sql_update_row(&sql, t);

@@ -3,46 +3,52 @@
 #include "server/store/postgres/connection.h"
 #include "server/store/postgres/errors.h"
 #include "server/store/postgres/types.h"
+#include "server/store/rows.h"
 
 /* --- Tables of tasks and of what people change --- */
 
-struct table {
-    const struct store_table *map;
-    const char *key;  /* primary */
-    const char *with; /* storage parameters */
-    const char *index;
-};
-
-/* Dead rows of the large ones are removed long before they are a fifth of the table. */
-#define LARGE "autovacuum_vacuum_scale_factor = 0.02"
-static const struct table tables[] = {
-    {&row_submissions, "id", LARGE, NULL},
-    {&row_options, "id", LARGE, NULL},
-    {&row_lives, "id", LARGE ", fillfactor = 70", NULL}, /* most rows change in place */
-    {&row_events, "task, seq", LARGE, NULL},
-    {&store_queues, "method", NULL, NULL},
-    {&store_rates, "id", NULL, NULL},
-    {&store_semaphores, "id", NULL, NULL},
-    {&store_holds, "id", NULL, NULL},
-    {&store_crons, "id", NULL,
-     "CREATE UNIQUE INDEX cron_names ON ergon.crons ((coalesce(tenant, '')), name);\n"}};
+/* Dead rows of the large tables are removed long before they are a fifth of the table, and most
+ * lives change in place. */
+static const char *storage_of(const struct store_table *t)
+{
+    if (t == &row_lives)
+        return " WITH (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 70)";
+    if (t == &row_submissions || t == &row_options || t == &row_events)
+        return " WITH (autovacuum_vacuum_scale_factor = 0.02)";
+    return "";
+}
 
 static bool is_text(const struct store_column *c)
 {
     return c->kind == COLUMN_TEXT || c->kind == COLUMN_NAME;
 }
 
-static void add_table(struct sql *s, const struct table *t)
+static void add_unique(struct sql *s, const struct store_table *t)
 {
-    sql_add(s, "CREATE TABLE ergon.%s (\n", t->map->table);
-    for (uint32_t n = 0; n < t->map->count; n++) {
-        const struct store_column *c = &t->map->columns[n];
-        sql_add(s, "    %s %s%s,\n", c->name, type_name(c), is_text(c) ? " COLLATE \"C\"" : "");
+    const char *before = "";
+    sql_add(s, "CREATE UNIQUE INDEX %s ON ergon.%s (", t->unique, t->table);
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
+        const struct store_column *c = &t->columns[n];
+        if (c->key == KEY_NONE)
+            continue;
+        bool null = c->key == KEY_PART_OR_NULL;
+        sql_add(s, "%s%s%s%s", before, null ? "(coalesce(" : "", c->name, null ? ", ''))" : "");
+        before = ", ";
     }
-    sql_add(s, "    PRIMARY KEY (%s)\n)%s%s%s;\n", t->key, t->with ? " WITH (" : "",
-            t->with ? t->with : "", t->with ? ")" : "");
-    if (t->index)
-        sql_add(s, "%s", t->index);
+    sql_add(s, ");\n");
+}
+
+static void add_table(struct sql *s, const struct store_table *t)
+{
+    sql_add(s, "CREATE TABLE ergon.%s (\n", t->table);
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
+        const struct store_column *c = &t->columns[n];
+        sql_add(s, "    %s %s%s%s,\n", c->name, type_name(c), is_text(c) ? " COLLATE \"C\"" : "",
+                c->required ? " NOT NULL" : "");
+    }
+    sql_add(s, "    PRIMARY KEY (%s)\n)%s;\n", t->order, storage_of(t));
+    if (t->unique)
+        add_unique(s, t);
 }
 
 /* --- Rows of the cluster --- */
@@ -135,8 +141,9 @@ void ddl_create(struct sql *s, const char *cluster)
     sql_add(s, "INSERT INTO ergon.cluster (name, version, protocol_min) VALUES ('%s', %d, %d);\n",
             cluster, SCHEMA_VERSION, SCHEMA_VERSION);
     add_owner(s);
-    for (unsigned n = 0; n < sizeof tables / sizeof *tables; n++)
-        add_table(s, &tables[n]);
+    for (unsigned n = 0; n < ROW_TABLES; n++)
+        if (!row_tables[n]->one_row) /* the counters are columns of ergon.owner */
+            add_table(s, row_tables[n]);
     sql_add(s, "%s", functions);
 }
 

@@ -141,7 +141,7 @@ static const struct store_column *take_columns(struct row *r, const struct store
                                                bool *there, const struct row_names *names)
 {
     const struct store_column *bad = NULL;
-    for (uint32_t n = 0; n < t->count; n++) {
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
         const struct store_column *c = &t->columns[n];
         const char *at = NULL;
         int len = -1;
@@ -167,7 +167,7 @@ static bool bad_column(struct loader *l, const char *table, uint64_t id,
 /* A part of the key that is text is never empty; NULL: it is not. */
 static const struct store_column *empty_key(const struct store_table *t, const uint8_t *row)
 {
-    for (uint32_t n = 0; n < t->count; n++) {
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
         const struct store_column *c = &t->columns[n];
         if (c->key == KEY_PART && c->kind == COLUMN_TEXT &&
             ((const struct span *)(row + c->at))->len == 0)

@@ -20,7 +20,7 @@ void sql_add(struct sql *s, const char *format, ...)
 
 void sql_names(struct sql *s, const struct store_table *t, const char *prefix)
 {
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         sql_add(s, "%s%s%s", n ? ", " : "", prefix, t->columns[n].name);
 }
 
@@ -29,7 +29,7 @@ void sql_names(struct sql *s, const struct store_table *t, const char *prefix)
 static void add_unnest(struct sql *s, const struct store_table *t)
 {
     sql_add(s, "unnest(");
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         sql_add(s, "%s$%u::%s[]", n ? ", " : "", n + 1, type_name(&t->columns[n]));
     sql_add(s, ") AS u(");
     sql_names(s, t, "");
@@ -50,7 +50,7 @@ static void add_conflict(struct sql *s, const struct store_table *t, const char 
 {
     const char *before = "";
     sql_add(s, " ON CONFLICT (%s) DO UPDATE SET ", key);
-    for (uint32_t n = 1; n < t->count; n++) {
+    for (uint32_t n = 1; n < sql_columns(t); n++) {
         const char *name = t->columns[n].name;
         if (t->columns[n].stays)
             sql_add(s, "%s%s = coalesce(excluded.%s, l.%s)", before, name, name, name);
@@ -78,14 +78,14 @@ void sql_change_lives(struct sql *s, const struct store_table *t)
     add_unnest(s, t);
     sql_add(s, " WHERE EXISTS (SELECT FROM ergon.submissions s WHERE s.id = u.id)");
     add_conflict(s, t, "id");
-    sql_add(s, " RETURNING 1) SELECT ergon.rows(count(*), $%u) FROM c", t->count + 1);
+    sql_add(s, " RETURNING 1) SELECT ergon.rows(count(*), $%u) FROM c", sql_columns(t) + 1);
 }
 
 /* --- One row --- */
 
 bool sql_key_has_null(const struct store_table *t)
 {
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         if (t->columns[n].key == KEY_PART_OR_NULL)
             return true;
     return false;
@@ -97,7 +97,7 @@ static void add_key(struct sql *s, const struct store_table *t, bool apart)
 {
     unsigned number = 0;
     const char *before = " WHERE ";
-    for (uint32_t n = 0; n < t->count; n++) {
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
         const struct store_column *c = &t->columns[n];
         if (c->key == KEY_NONE)
             continue;
@@ -114,7 +114,7 @@ static void add_key(struct sql *s, const struct store_table *t, bool apart)
 
 static const char *key_of(const struct store_table *t)
 {
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         if (t->columns[n].key == KEY_PART)
             return t->columns[n].name;
     return t->columns[0].name;
@@ -125,14 +125,14 @@ void sql_put_row(struct sql *s, const struct store_table *t)
     sql_add(s, "INSERT INTO ergon.%s AS l (", t->table);
     sql_names(s, t, "");
     sql_add(s, ") VALUES (");
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         sql_add(s, "%s$%u", n ? ", " : "", n + 1);
     sql_add(s, ")");
     if (sql_key_has_null(t)) /* then the old one is removed first */
         return;
     const char *before = "";
     sql_add(s, " ON CONFLICT (%s) DO UPDATE SET ", key_of(t));
-    for (uint32_t n = 0; n < t->count; n++)
+    for (uint32_t n = 0; n < sql_columns(t); n++)
         if (t->columns[n].key == KEY_NONE) {
             sql_add(s, "%s%s = excluded.%s", before, t->columns[n].name, t->columns[n].name);
             before = ", ";
@@ -143,7 +143,7 @@ void sql_update_row(struct sql *s, const struct store_table *t)
 {
     const char *before = " SET ";
     sql_add(s, "UPDATE ergon.%s", t->table);
-    for (uint32_t n = 0; n < t->count; n++) {
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
         if (t->columns[n].key != KEY_NONE)
             continue;
         sql_add(s, "%s%s = $%u", before, t->columns[n].name, n + 1);

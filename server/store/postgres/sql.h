@@ -14,6 +14,12 @@ struct sql {
     size_t room, len;
 };
 
+/* In PostgreSQL, with those that SQLite has not. */
+static inline uint32_t sql_columns(const struct store_table *t)
+{
+    return t->count + t->more;
+}
+
 /* The texts are made of constant lists, so that a room that is too small is a fault of this code:
  * it ends the process in all builds. */
 void sql_add(struct sql *s, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -136,6 +136,33 @@ CONTRACT_TEST(an_event_replaces_its_number_and_cuts_the_history)
                        "event 1.4 at=7 what=d\n");
 }
 
+static uint32_t boards_seen;
+static bool see_boards(void *arg, const struct store_task *task)
+{
+    (void)arg;
+    boards_seen = boards_seen * 10 + task->boards;
+    return true;
+}
+
+/* Those of the life count, if there is one. */
+POSTGRES_TEST(boards_of_the_last_row)
+{
+    struct store_reader reader = store_text_reader(&w->rows);
+    struct store_op *put = client_put(1, "echo"), *other = client_put(2, "echo"),
+                    *begun = change(2, CLIENT_OPEN);
+    reader.task = see_boards;
+    put->task.boards = 3;
+    other->task.boards = 4;
+    begun->task.boards = 5;
+    contract_push(w, put);
+    contract_push(w, other);
+    contract_push(w, begun);
+    contract_wait(w);
+    boards_seen = 0;
+    assert_false(contract_load(w, &reader));
+    assert_int_equal(boards_seen, 35);
+}
+
 CONTRACT_TEST(rows_of_each_table)
 {
     struct store_rate r = {.id = 3, .key = span_text("k"), .max = 2, .per = UINT64_MAX};
