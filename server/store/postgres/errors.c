@@ -76,11 +76,18 @@ enum error_kind error_kind_of(const char *state)
 
 /* --- Texts --- */
 
+/* The URL is named without user and parameters. */
 void error_say(struct store_fault *fault, enum store_error error, const char *where,
                const char *format, ...)
 {
     va_list args;
-    int len = snprintf(fault->text, sizeof fault->text, "store %s: ", where);
+    const char *host = strstr(where, "://"), *user;
+    int len;
+    host = host ? host + 3 : where;
+    user = host + strcspn(host, "@/?");
+    len = snprintf(fault->text, sizeof fault->text, "store %.*s%.*s: ", (int)(host - where), where,
+                   (int)strcspn(*user == '@' ? user + 1 : host, "? "),
+                   *user == '@' ? user + 1 : host);
     fault->error = error;
     if (len < 0 || (size_t)len >= sizeof fault->text)
         return;

@@ -106,7 +106,8 @@ static void cut_at(struct contract_world *w, enum kind kind, bool backend, unsig
     snprintf(order, sizeof order, "cut %s %u %s", backend ? "backend" : "frontend", at, how);
     contract_order(w, order);
     contract_push(w, make_op[kind]());
-    client_poll(&w->store.client);
+    for (int n = 0; n < 20; n++) /* until it is handed over */
+        client_poll(&w->store.client);
     contract_order(w, "reached");
     contract_order(w, "release");
     finish(w, kind);
