@@ -11,7 +11,7 @@
 
 #define OPEN_TIMEOUT AO_S(9) /* with the settings and checks */
 #define QUICK        AO_S(1) /* a failure that is no silent host */
-#define STATE_LENGTH 5
+enum { STATE_LENGTH = 5, TIMEOUT_TRIES = 10 };
 
 /* --- The URL --- */
 
@@ -242,7 +242,7 @@ static const char settings[] =
     "SET synchronous_commit = on; SET client_encoding = 'UTF8'; SET search_path = pg_catalog; "
     "SET default_transaction_isolation = 'read committed'; "
     "SET default_transaction_read_only = off; SET default_transaction_deferrable = off; "
-    "SET standard_conforming_strings = on; SET statement_timeout = 0; SET lock_timeout = 0; "
+    "SET standard_conforming_strings = on; SET lock_timeout = 0; "
     "SET idle_in_transaction_session_timeout = 0; SET jit = off";
 /* A backend whose client's machine is gone gives back the lock of the owner's row: in the midst of
  * a batch, or of a take-over. */
@@ -268,6 +268,17 @@ static bool run_all(struct connection *c, const char *sql, const char *where,
     return r != NULL;
 }
 
+/* A timeout that is very short may end the statement that ends it. */
+static bool end_timeout(struct connection *c, const char *where, struct store_fault *fault)
+{
+    for (int n = 0; n < TIMEOUT_TRIES; n++)
+        if (run_all(c, "SET statement_timeout = 0", where, fault))
+            return true;
+        else if (!c->pg)
+            return false;
+    return false;
+}
+
 static bool set_all(struct connection *c, enum connection_use use, const char *where,
                     struct store_fault *fault)
 {
@@ -277,7 +288,7 @@ static bool set_all(struct connection *c, enum connection_use use, const char *w
                   version / 10000, SERVER_VERSION_MIN / 10000);
         return false;
     }
-    return run_all(c, settings, where, fault) &&
+    return end_timeout(c, where, fault) && run_all(c, settings, where, fault) &&
            (version < 140000 || run_all(c, settings_14, where, fault)) &&
            (version < 170000 || run_all(c, settings_17, where, fault)) &&
            run_all(c, settings_gone, where, fault) &&

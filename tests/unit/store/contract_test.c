@@ -494,7 +494,7 @@ POSTGRES_TEST(marks_rise_and_a_load_that_worked_is_noted)
 POSTGRES_TEST(settings_of_the_role_change_nothing)
 {
     contract_close(w);
-    contract_sql(w, "ALTER ROLE ergon SET statement_timeout = '1ms'");
+    contract_sql(w, "ALTER ROLE ergon SET statement_timeout = '3ms'");
     contract_sql(w, "ALTER ROLE ergon SET lock_timeout = '1ms'");
     contract_sql(w, "ALTER ROLE ergon SET synchronous_commit = off");
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_isolation = serializable");
