@@ -81,7 +81,7 @@ bool jobs_store_usable(const struct jobs *jobs)
 
 const char *jobs_store_trouble(const struct jobs *jobs)
 {
-    bool fenced = jobs->ownership.state == OWNERSHIP_OWNER && !jobs->ownership.acts;
+    bool fenced = jobs->ownership.state == OWNERSHIP_OWNER && !jobs->sched.acts;
     return fenced && jobs->journal.error == STORE_OK
                ? "this node has not heard of its cluster's database for some seconds, and another "
                  "may own the tasks by now; it goes on by itself"

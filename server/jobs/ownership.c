@@ -76,18 +76,18 @@ static void acts_no_more(struct jobs *jobs)
 /* It is asked once a round. */
 static bool may_act(struct jobs *jobs)
 {
-    struct ownership *o = jobs_ownership(jobs);
+    struct scheduler *s = jobs_scheduler(jobs);
     ao_time now = table_now(jobs_table(jobs));
-    if (o->asked == now)
-        return o->acts;
-    bool did = o->acts;
-    o->asked = now;
-    o->acts = cluster_of(jobs)->may_act(cluster_of(jobs)->cluster);
-    if (did && !o->acts)
+    if (s->asked == now)
+        return s->acts;
+    bool did = s->acts;
+    s->asked = now;
+    s->acts = cluster_of(jobs)->may_act(cluster_of(jobs)->cluster);
+    if (did && !s->acts)
         acts_no_more(jobs);
-    else if (!did && o->acts)
+    else if (!did && s->acts)
         acts_again(jobs);
-    return o->acts;
+    return s->acts;
 }
 
 static bool may_begin(void *arg)
@@ -183,7 +183,7 @@ static void lose(struct jobs *jobs)
     struct ownership *o = jobs_ownership(jobs);
     struct scheduler *s = jobs_scheduler(jobs);
     o->state = OWNERSHIP_LOST;
-    o->acts = false;
+    s->acts = false;
     s->gate = GATE_SHUT;
     s->refuses = true;
     jobs_table(jobs)->recovering = false;
@@ -349,7 +349,7 @@ static void become(struct jobs *jobs)
              LOG_NS("took", table_wall(jobs_table(jobs)) - o->load->began));
     end_load(jobs);
     o->state = OWNERSHIP_OWNER;
-    o->acts = true;
+    jobs_scheduler(jobs)->acts = true;
     jobs_scheduler(jobs)->gate = GATE_ASKS;
     look_at_marks(jobs);
     queues_mark_handlers(jobs);

@@ -33,9 +33,7 @@ enum ownership_state { OWNERSHIP_NONE, OWNERSHIP_LOADING, OWNERSHIP_OWNER, OWNER
 struct ownership {
     struct jobs *jobs;
     uint8_t state;            /* enum ownership_state */
-    bool acts;                /* what the cluster said in the round of `asked` */
     bool marking;             /* STORE_MARKS is under way */
-    ao_time asked;            /* 0: not yet */
     struct ao wish;           /* posted by jobs_become_owner() */
     struct ao_handle *handle; /* of `wish` */
     struct ao watch;          /* OWNER: looks again and again */

@@ -21,9 +21,12 @@ enum {
     MEMORY_PAUSE_MS = 100
 };
 
+/* The clock is looked at once a round. */
 static bool asks(const struct scheduler *s)
 {
-    return s->gate == GATE_ASKS && s->may_begin(s->may_begin_arg);
+    if (s->gate != GATE_ASKS)
+        return false;
+    return s->asked == table_now(s->table) ? s->acts : s->may_begin(s->may_begin_arg);
 }
 
 bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)

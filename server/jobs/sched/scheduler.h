@@ -44,7 +44,9 @@ struct scheduler {
     bool stopping;                        /* nothing is started any more */
     bool refuses;                         /* so are new tasks, or their numbers are used up */
     uint8_t gate;                         /* enum start_gate */
-    bool (*may_begin)(void *arg);         /* NULL without a cluster */
+    bool acts;                            /* what `may_begin` said in the round of `asked` */
+    ao_time asked;
+    bool (*may_begin)(void *arg); /* NULL without a cluster */
     void *may_begin_arg;
     struct tracer *tracer; /* borrowed: it gets the spans; NULL: there is none */
 
