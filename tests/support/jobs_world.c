@@ -180,6 +180,8 @@ void jobs_world_start(struct jobs_world *w)
     w->channel = channel_open(w->jobs, w->loop, &port);
     assert_non_null(w->channel);
     assert_int_equal(jobs_start(w->jobs), 0);
+    if (w->born)
+        w->born(w->arg);
 }
 
 void jobs_world_die(struct jobs_world *w)

@@ -55,6 +55,7 @@ struct jobs_world {
     void (*begun)(void *arg, struct world_run *r, ao_time *lasts);
     void (*over)(void *arg, struct world_run *r);  /* as it ends by itself; NULL */
     void (*told)(void *arg, struct operation *op); /* as it comes back; NULL */
+    void (*born)(void *arg);                       /* the jobs have started; NULL */
     void *arg;
     struct operation *operations[4096]; /* that came back, in order */
     uint32_t answered, pushed, pushes;  /* events, and the batches that they came in */

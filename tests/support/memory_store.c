@@ -8,72 +8,92 @@
 #include "tests/support/cmocka_env.h"
 #include "tests/support/world_store.h"
 
-/* --- Chunks of a load --- */
+/* --- Chunks of a load: all of it is read at once, as one snapshot --- */
 
-struct filling {
-    struct store *store;
-    struct store_chunk *chunk;
-    uint32_t at; /* of the row that comes, among all */
-    bool no_memory;
-};
-
-/* Is it one of this chunk? */
-static bool is_next(struct filling *f)
+static void drop_chunks(struct store *s)
 {
-    uint32_t at = f->at++, loaded = f->store->loaded;
-    return at >= loaded && at < loaded + f->store->chunk_rows;
+    while (s->chunk_at < s->chunk_count)
+        store_chunk_free(s->chunks[s->chunk_at++]);
+    free(s->chunks);
+    s->chunks = NULL;
+    s->chunk_count = s->chunk_at = 0;
+}
+
+/* The chunk that the next row goes into; NULL without memory. */
+static struct store_chunk *chunk_of_next(struct store *s)
+{
+    struct store_chunk *last = s->chunk_count > 0 ? s->chunks[s->chunk_count - 1] : NULL;
+    if (last && store_chunk_rows(last) < s->chunk_rows)
+        return last;
+    struct store_chunk **chunks = realloc(s->chunks, (s->chunk_count + 1) * sizeof *chunks);
+    if (!chunks)
+        return NULL;
+    s->chunks = chunks;
+    chunks[s->chunk_count] = store_chunk_new();
+    s->chunk_count += chunks[s->chunk_count] != NULL;
+    return chunks[s->chunk_count - (s->chunk_count > 0)];
 }
 
 static void fill_counts(void *arg, const struct store_counts *counts)
 {
-    struct filling *f = arg;
-    const struct store_marks marks = {.last_id = memory_rows_last_id(&f->store->rows),
-                                      .last_fence = f->store->rows.last_fence,
-                                      .id_mark = f->store->marks.id_mark,
-                                      .fence_mark = f->store->marks.fence_mark};
-    f->no_memory = is_next(f) &&
-                   (!store_chunk_marks(f->chunk, &marks) || !store_chunk_counts(f->chunk, counts));
+    struct store *s = arg;
+    struct store_chunk *chunk = chunk_of_next(s);
+    const struct store_marks marks = {.last_id = memory_rows_last_id(&s->rows),
+                                      .last_fence = s->rows.last_fence,
+                                      .id_mark = s->marks.id_mark,
+                                      .fence_mark = s->marks.fence_mark};
+    s->chunks_whole =
+        chunk && store_chunk_marks(chunk, &marks) && store_chunk_counts(chunk, counts);
 }
 
 static bool fill_row(void *arg, const struct store_table *table, const void *row)
 {
-    struct filling *f = arg;
-    return !is_next(f) || store_chunk_row(f->chunk, table, row);
+    struct store_chunk *chunk = chunk_of_next(arg);
+    return chunk && store_chunk_row(chunk, table, row);
 }
 
 static bool fill_task(void *arg, const struct store_task *task)
 {
-    struct filling *f = arg;
-    return !is_next(f) || store_chunk_task(f->chunk, task);
+    struct store_chunk *chunk = chunk_of_next(arg);
+    return chunk && store_chunk_task(chunk, task);
 }
 
 static bool fill_event(void *arg, const struct store_event *event)
 {
-    struct filling *f = arg;
-    return !is_next(f) || store_chunk_event(f->chunk, event);
+    struct store_chunk *chunk = chunk_of_next(arg);
+    return chunk && store_chunk_event(chunk, event);
 }
 
-/* All that there is, of which this chunk takes what comes next. */
-static void load(struct store *s, struct store_op *op)
+static void fill_chunks(struct store *s)
 {
     static const struct store_table *const tables[] = {&store_queues, &store_rates,
                                                        &store_crons,  &store_semaphores,
                                                        &store_holds,  &store_node_boards};
-    struct filling f = {.store = s, .chunk = op->load.chunk};
-    const struct store_reader reader = {.arg = &f,
+    const struct store_reader reader = {.arg = s,
                                         .counts = fill_counts,
                                         .row = fill_row,
                                         .task = fill_task,
                                         .event = fill_event,
                                         .tables = tables,
                                         .table_count = sizeof tables / sizeof *tables};
+    if (!memory_rows_read(&s->rows, &reader) || !s->chunks_whole)
+        drop_chunks(s);
+}
+
+static void load(struct store *s, struct store_op *op)
+{
     s->loads++;
     s->epoch = op->load.epoch;
-    op->error = memory_rows_read(&s->rows, &reader) && !f.no_memory ? STORE_OK : STORE_MEMORY;
-    s->loaded += s->chunk_rows;
-    op->load.more = s->loaded < f.at;
+    if (s->chunk_count == 0)
+        fill_chunks(s);
+    op->error = s->chunk_count > 0 ? STORE_OK : STORE_MEMORY;
+    if (op->error != STORE_OK)
+        return;
+    store_chunk_free(op->load.chunk);
+    op->load.chunk = s->chunks[s->chunk_at++];
+    op->load.more = s->chunk_at < s->chunk_count;
     if (!op->load.more)
-        s->loaded = 0;
+        drop_chunks(s);
 }
 
 bool store_loads_in_chunks(const struct store *s)
@@ -301,7 +321,7 @@ void world_store_crash(struct store *s, struct jobs *client)
         drop(store_ops_pop(&s->first), client);
     while (s->done_first)
         drop(store_ops_pop(&s->done_first), client);
-    s->loaded = 0;
+    drop_chunks(s);
     end_disk(s);
 }
 

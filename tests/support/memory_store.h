@@ -30,9 +30,11 @@ struct store {
     uint32_t board_room; /* segments that there is room for; at most 2 */
 
     /* --- Of a cluster --- */
-    bool in_chunks;           /* it has none before STORE_LOAD; set before the jobs are opened */
-    uint32_t chunk_rows;      /* of a chunk, at most */
-    uint32_t loaded;          /* rows that were given, of the load under way */
+    bool in_chunks;              /* it has none before STORE_LOAD; set before the jobs are opened */
+    uint32_t chunk_rows;         /* of a chunk, at most */
+    struct store_chunk **chunks; /* of the load under way, from `chunk_at` on */
+    uint32_t chunk_at, chunk_count;
+    bool chunks_whole;
     uint32_t loads, handed;   /* STORE_LOADs, STORE_HAND_OVERs that came */
     bool fenced;              /* another owns the rows */
     bool away;                /* nothing comes back */

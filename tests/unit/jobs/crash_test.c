@@ -3,7 +3,10 @@
  *
  * Each seed is a life of some hundred random deeds: submissions of all kinds, ends, failures,
  * lost workers, cancels, retries, pauses, somebody who waits, time, a store that fails for a while,
- * attempts that wait for their begin, and crashes and power cuts in between. */
+ * attempts that wait for their begin, and crashes and power cuts in between.
+ *
+ * In a cluster a life begins with a take-over: of this node's place, with its board or without, or
+ * of another's.  The database is away at times, and at times the node may not act. */
 #include <stdlib.h>
 
 #include "tests/support/cmocka_env.h"
@@ -14,6 +17,7 @@
 enum { SEEDS = 300, DEEDS = 150, TASKS = DEEDS + 1 };
 
 static uint32_t cuts; /* of the power, so far */
+static uint32_t kept; /* boards, of nodes that took their place again */
 
 /* What the outside knows of a task. */
 struct known {
@@ -25,8 +29,16 @@ struct known {
     bool awaited;      /* fsync: its numbers only grow, whatever happens */
 };
 
+struct cluster {
+    bool acts;
+};
+
 struct crashing {
     struct jobs_world w;
+    struct cluster cluster;
+    struct jobs_cluster options; /* `cluster` NULL: there is none */
+    struct jobs_take_over take;
+    uint32_t handed; /* over, by then */
     struct known tasks[TASKS];
     uint32_t count;
     uint64_t seed;
@@ -69,7 +81,7 @@ static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
         return;
     assert_true(r->run.attempt > k->attempt);
     assert_non_null(row);
-    assert_true(row->task.attempt + 1 >= r->run.attempt);
+    assert_true(store_attempt(&row->task, c->w.jobs->table.boards) + 1 >= r->run.attempt);
     k->attempt = r->run.attempt;
 }
 
@@ -217,6 +229,23 @@ static void resume(struct crashing *c)
     }
 }
 
+static void fail_for_a_while(struct crashing *c)
+{
+    bool fails = chance(&c->seed, 4) == 0;
+    uint64_t how = c->options.cluster ? chance(&c->seed, 3) : 0;
+    c->w.store->error = fails && how == 0 ? STORE_FULL : STORE_OK;
+    c->w.store->away = fails && how == 1;
+    c->cluster.acts = !fails || how != 2;
+}
+
+static void recover_all(struct crashing *c)
+{
+    c->w.store->error = STORE_OK;
+    c->w.store->away = false;
+    c->cluster.acts = true;
+    jobs_world_pass(&c->w, AO_MS(200));
+}
+
 static void deed(struct crashing *c)
 {
     struct job *e;
@@ -249,7 +278,7 @@ static void deed(struct crashing *c)
             world_cancel(&c->w, e);
         return;
     case 8:
-        c->w.store->error = chance(&c->seed, 4) == 0 ? STORE_FULL : STORE_OK;
+        fail_for_a_while(c);
         return;
     case 9:
         if (chance(&c->seed, 4) == 0)
@@ -277,12 +306,72 @@ static void expect_balance(struct crashing *c)
     fail_msg("it does not balance");
 }
 
-static void live(struct crashing *c, uint64_t seed)
+/* --- In a cluster --- */
+
+static bool may_act(const struct cluster *cluster)
+{
+    return cluster->acts;
+}
+
+static void owns(void *arg)
+{
+    (void)arg;
+}
+
+static void load_failed(void *arg, const char *text)
+{
+    (void)arg;
+    fail_msg("%s", text);
+}
+
+/* Another owned the tasks in between, or nobody did. */
+static void take_over(void *arg)
+{
+    struct crashing *c = arg;
+    const struct jobs_begun *begun;
+    uint64_t epoch;
+    jobs_old_board(c->w.jobs, &begun, &epoch);
+    bool other = chance(&c->seed, 4) == 0;
+    c->take.keeps_board = !other && epoch > 0 && epoch == c->take.epoch;
+    c->take.boards += !c->take.keeps_board && c->handed == c->w.store->handed;
+    c->take.boards += other;
+    c->take.epoch += 1 + other;
+    c->take.id_mark = c->w.store->marks.id_mark;
+    c->take.fence_mark = c->w.store->marks.fence_mark;
+    c->handed = c->w.store->handed;
+    kept += c->take.keeps_board;
+    recover_all(c);
+    jobs_become_owner(c->w.jobs, &c->take);
+    while (c->w.jobs->ownership.state != OWNERSHIP_OWNER)
+        jobs_world_pass(&c->w, AO_MS(1));
+}
+
+static void join_cluster(struct crashing *c)
+{
+    c->options = (struct jobs_cluster){.node = "a",
+                                       .cluster = &c->cluster,
+                                       .may_act = may_act,
+                                       .owns = owns,
+                                       .load_failed = load_failed,
+                                       .deposed = owns,
+                                       .arg = c};
+    c->take = (struct jobs_take_over){.epoch = 0};
+    c->handed = 0;
+    c->w.options.cluster = &c->options;
+    c->w.store->in_chunks = true;
+    c->w.store->chunk_rows = 1 + (uint32_t)(c->seed % 20);
+    c->w.born = take_over;
+}
+
+static void live(struct crashing *c, uint64_t seed, bool in_cluster)
 {
     c->count = 0;
     c->seed = seed;
+    c->options.cluster = NULL;
     jobs_world_init(&c->w);
     jobs_world_keep_store(&c->w);
+    if (in_cluster)
+        join_cluster(c);
     c->w.store->rows.count_rows = 5;
     c->w.quiet = true;
     c->w.store->latency = AO_MS(1 + seed % 4 * 5);
@@ -297,7 +386,7 @@ static void live(struct crashing *c, uint64_t seed)
         deed(c);
         look(c);
     }
-    c->w.store->error = STORE_OK;
+    recover_all(c);
     resume(c);
     jobs_world_pass(&c->w, AO_S(5));
     look(c);
@@ -312,6 +401,15 @@ TEST(nothing_is_lost_or_run_twice)
     static struct crashing c;
     const char *wanted = getenv("ERGON_CUTS"); /* so many power cuts at least */
     for (uint64_t seed = 1; seed <= SEEDS || (wanted && cuts < strtoul(wanted, NULL, 10)); seed++)
-        live(&c, seed);
+        live(&c, seed, false);
     print_message("%u power cuts\n", cuts);
+}
+
+TEST(nothing_is_lost_or_run_twice_in_a_cluster)
+{
+    static struct crashing c;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        live(&c, seed, true);
+    print_message("%u boards kept\n", kept);
+    assert_true(kept > 0);
 }
