@@ -5,6 +5,8 @@
 #   ergon_test(path/name_test.c [SOURCES extra.c...] [DEPS target...] [TIMEOUT s] [LABELS l...])
 #                                                            a cmocka program, named after its path below tests/;
 #                                                            its main function, without one in the file: tests/support/test_main.c
+#       the label once: most of its time goes into programs that are not ours (a browser, interpreters): it is left out under
+#       sanitizers
 #       the label one_thread: it makes no threads, which it is held to, and is left out under the thread sanitizer
 #   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
 #
