@@ -415,6 +415,9 @@ static void show_store(const struct store *s, struct jobs_info *out)
     struct store_info info;
     store_info(s, &info);
     out->has_store = true;
+    out->store_engine = info.kind;
+    out->store_level = (uint8_t)store_level(s);
+    out->store_lag = info.lag;
     out->commits = info.commits;
     out->operations = info.operations;
     out->store_bytes = info.bytes;

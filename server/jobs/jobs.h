@@ -130,6 +130,9 @@ struct jobs_info {
     uint64_t events;                    /* that clients have named */
     uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
     bool has_store;                     /* the rest is of the store */
+    const char *store_engine;           /* "sqlite", "postgresql"; constant */
+    uint8_t store_level;                /* enum job_durable: that an `fsync` task reaches now */
+    uint64_t store_lag; /* ns that the standby is behind; 0: there is none, or not known */
     uint64_t commits, operations, store_bytes;
     uint64_t durable;         /* tasks held that have a row there, or will have one */
     uint64_t commit_ns;       /* of the last commit */

@@ -121,7 +121,10 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
         pack_nil(p);
         return;
     }
-    pack_map(p, 9);
+    pack_map(p, 12);
+    pack_key_str(p, "engine", l->store_engine);
+    pack_key_str(p, "level", job_durable_names[l->store_level]);
+    pack_key_uint(p, "lag_us", l->store_lag / AO_US(1));
     pack_key_uint(p, "commits", l->commits);
     pack_key_uint(p, "operations", l->operations);
     pack_key_uint(p, "bytes", l->store_bytes);

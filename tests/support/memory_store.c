@@ -363,7 +363,8 @@ int store_load(struct store *s, const struct store_reader *reader, char *error, 
 
 void store_info(const struct store *s, struct store_info *out)
 {
-    *out = (struct store_info){.commits = s->commits,
+    *out = (struct store_info){.kind = "memory",
+                               .commits = s->commits,
                                .operations = s->operations,
                                .error = s->away ? STORE_AWAY : s->error};
 }

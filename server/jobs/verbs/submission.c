@@ -93,7 +93,7 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
     }
     assert(!done.hardens || done.duplicate || done.coalesced); /* a new job has no other row */
     *outcome = (struct submission_outcome){.id = done.job->id,
-                                           .durable = jobs_level_reached(jobs, done.job->durable),
+                                           .durable = done.job->durable,
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
                                            .hardens = done.hardens};
@@ -111,10 +111,10 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     bool joins = outcome->hardens;
     assert(!joins || op->submission.specs); /* its arguments were not dropped */
-    if (!joins && job->saved != JOB_NEW)
-        error = STORE_OK; /* what failed is a later write, which others want */
     outcome->hardens = false;
-    outcome->durable = jobs_level_reached(jobs, job->durable);
+    outcome->durable = job->durable;
+    if (error != STORE_OK && !joins && job->saved != JOB_NEW)
+        return; /* what failed is a later write, which others want */
     if (error != STORE_OK)
         fail(outcome, ERGON_E_STORE, store_error_text(error));
     if (joins && error == STORE_OK)
@@ -171,7 +171,7 @@ static uint8_t *enc_outcome(struct jobs *jobs, const struct submission_outcome *
     p = enc_str(p, span_text(job_state_names[job ? job->state : JOB_DONE]));
     p = PUT(p, "\xa7"
                "durable");
-    p = enc_str(p, span_text(job_durable_names[outcome->durable]));
+    p = enc_str(p, span_text(job_durable_names[jobs_level_reached(jobs, outcome->durable)]));
     p = enc_bool(PUT(p, "\xa9"
                         "duplicate"),
                  outcome->duplicate);
