@@ -10,7 +10,7 @@
 
 #include "server/store/store.h"
 
-enum { STORE_CHUNK_ROWS = 1000 };
+enum { STORE_CHUNK_ROWS = 5000 };
 
 struct store_chunk *store_chunk_new(void);    /* NULL without memory */
 void store_chunk_free(struct store_chunk *c); /* NULL is fine */

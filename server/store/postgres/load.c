@@ -1,4 +1,4 @@
-/* Reads all rows, on a connection of its own, as one snapshot, in pieces of about a thousand: COPY
+/* Reads all rows, on a connection of its own, as one snapshot, in pieces of some thousand: COPY
  * in binary, a message a row. */
 #include <assert.h>
 #include <endian.h>
