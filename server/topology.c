@@ -13,6 +13,8 @@
 #include "base/recorder.h"
 #include "server/access/rights.h"
 #include "server/membership.h"
+#include "server/front/fronts.h"
+#include "server/front/node_worker.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
@@ -167,6 +169,8 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.workers = &worker_executors;
     plan.opened = rpc_call_opened;
     t->tasks = tasks_new(&plan, error, size);
+    for (uint32_t i = 0; i < count; i++)
+        t->slots += executors[i].kind == ERGON_BLOCKING && !executors[i].spare;
     free(executors);
     if (!t->tasks)
         return -1;
@@ -271,6 +275,9 @@ static int join_workers(const struct config *c, struct registry *registry)
 
     if (!plan_worker_join(c, &patterns))
         return -1;
+    for (uint32_t i = 0; c->cluster.exists && i < registry_count(registry); i++)
+        if (node_worker_offers(registry_at(registry, i)))
+            method_join(registry_at(registry, i)); /* other nodes run it, too */
     for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
         struct method *m = registry_at(registry, i);
         if (!patterns_fit(patterns, m->name))
@@ -281,6 +288,54 @@ static int join_workers(const struct config *c, struct registry *registry)
     if (patterns && joined == 0)
         log_warn("workers.join names no handler", LOG_STR("patterns", patterns));
     free(patterns);
+    return 0;
+}
+
+/* ---- requests for the owner of the tasks ---- */
+
+static int build_fronts(struct topology *t, const struct config *c, struct registry *registry,
+                        char *error, size_t size)
+{
+    struct cluster *cluster = membership_cluster(t->membership);
+    struct poller **pollers = calloc(t->loop_count, sizeof *pollers);
+    struct cluster_view view;
+
+    if (!pollers)
+        return fail(error, size, "fronts");
+    for (uint32_t i = 0; i < t->loop_count; i++)
+        pollers[i] = t->loops[i].poller;
+    cluster_view(cluster, &view);
+    const struct fronts_options options = {
+        .roles = {cluster, cluster_role, cluster_view, cluster_note},
+        .loops = t->rpcs,
+        .pollers = pollers,
+        .loop_count = t->loop_count,
+        .limits = &t->shared.limits,
+        .listen = c->cluster.listen,
+        .tls = {.cert = c->cluster.cert,
+                .key = c->cluster.key,
+                .client_ca = c->cluster.ca,
+                .client_cert = c->cluster.cert ? CLIENT_CERT_REQUIRED : CLIENT_CERT_NONE},
+        .patience = c->cluster.patience,
+        .unix_users = c->cluster.unix_users,
+        .registry = c->cluster.work ? registry : NULL,
+        .node = view.node,
+        .slots = t->slots};
+    t->fronts = fronts_new(&options, error, size);
+    free(pollers);
+    if (!t->fronts)
+        return -1;
+    cluster_on_change(cluster, fronts_changed, t->fronts);
+    return 0;
+}
+
+/* Where other nodes reach this one, unless the configuration says. */
+static int listen_for_nodes(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    if (fronts_listen(t->fronts, t->acceptor, error, size) < 0)
+        return -1;
+    if (fronts_url(t->fronts) && !c->cluster.address)
+        membership_set_address(t->membership, fronts_url(t->fronts));
     return 0;
 }
 
@@ -357,6 +412,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
     if (!t->acceptor || list_rings(t) < 0 || share(t, config, registry) < 0)
         goto failed;
+    if (t->membership && build_fronts(t, config, registry, error, size) < 0)
+        goto failed_with_text;
     return t;
 
 failed:
@@ -377,6 +434,8 @@ int topology_listen(struct topology *t, const struct config *config, char *error
         if (failed)
             return -1;
     }
+    if (t->fronts && listen_for_nodes(t, config, error, size) < 0)
+        return -1;
     return reload_secrets(config, t->acceptor, NULL, error, size);
 }
 
@@ -407,11 +466,18 @@ int topology_start(struct topology *t, char *error, size_t size)
         tasks_stop(t->tasks, AO_S(1));
         return -1;
     }
+    if (t->fronts && fronts_start(t->fronts, error, size) < 0) {
+        membership_stop(t->membership);
+        jobs_stop(t->jobs);
+        tasks_stop(t->tasks, AO_S(1));
+        return -1;
+    }
     what = "a loop's thread";
     if (threads_start(&t->threads) == 0)
         return 0;
     why = errno;
     threads_stop(&t->threads, AO_NEVER);
+    fronts_stop(t->fronts);
     jobs_stop(t->jobs);
     membership_stop(t->membership);
 stop_tasks:
@@ -451,6 +517,7 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
         limit = least_join;
     ao_time began = clock_monotonic();
     uint32_t stuck = threads_stop(&t->threads, began + limit - least_join / 2);
+    fronts_stop(t->fronts);
     ao_time passed = clock_monotonic() - began;
 
     if (stuck == 0)
@@ -469,6 +536,7 @@ void topology_free(struct topology *t)
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
         if (t->loops[i].net)
             net_loop_free(t->loops[i].net);
+    fronts_free(t->fronts);
     if (t->tasks)
         tasks_clear(t->tasks);
     jobs_free(t->jobs);

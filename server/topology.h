@@ -27,6 +27,7 @@ struct loop {
     struct rpc_loop rpc;
 };
 
+struct fronts;     /* server/front/fronts.h */
 struct membership; /* server/membership.h */
 struct exporter;   /* server/tracing/exporter.h */
 struct tracer;
@@ -47,10 +48,12 @@ struct topology {
     struct exporter *exporter; /* sends the spans */
 
     struct tasks *tasks;
+    uint32_t slots;                /* tasks that its blocking executors run at a time */
     struct store *store;           /* NULL: none is configured */
     struct membership *membership; /* NULL: there is no cluster */
     struct jobs *jobs;
     struct acceptor *acceptor;
+    struct fronts *fronts; /* NULL: there is no cluster */
     struct rpc_shared shared;
     struct recorder_rings rings; /* of all threads that have one; borrowed by rpc */
     char *worker_methods;        /* borrowed by rpc and the jobs; NULL: none */

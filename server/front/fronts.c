@@ -66,15 +66,6 @@ struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t si
     return NULL;
 }
 
-static int open_worker(struct fronts *f, struct acceptor *a, char *error, size_t size)
-{
-    if (!f->work.registry || f->work.slots == 0)
-        return 0;
-    f->work.acceptor = a;
-    f->worker = node_worker_new(&f->work, error, size);
-    return f->worker ? 0 : -1;
-}
-
 int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size)
 {
     const struct listener_options options = {
@@ -85,8 +76,7 @@ int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size
         .unix_mode = UNIX_MODE,
     };
 
-    if (open_worker(f, a, error, size) != 0)
-        return -1;
+    f->work.acceptor = a;
     if (!f->listen)
         return 0;
     if (acceptor_listen(a, &options, error, size) != 0)
@@ -101,13 +91,28 @@ const char *fronts_url(const struct fronts *f)
     return f->acceptor ? acceptor_url(f->acceptor, f->listener) : NULL;
 }
 
-int fronts_start(struct fronts *f)
+static int open_worker(struct fronts *f, char *error, size_t size)
 {
-    return owner_finder_start(f->finder);
+    if (!f->work.registry || f->work.slots == 0)
+        return 0;
+    f->worker = node_worker_new(&f->work, error, size);
+    return f->worker ? 0 : -1;
+}
+
+int fronts_start(struct fronts *f, char *error, size_t size)
+{
+    if (open_worker(f, error, size) != 0)
+        return -1;
+    if (owner_finder_start(f->finder) == 0)
+        return 0;
+    snprintf(error, size, "cannot start the thread that finds the owner");
+    return -1;
 }
 
 void fronts_stop(struct fronts *f)
 {
+    if (!f)
+        return;
     owner_finder_stop(f->finder);
 }
 

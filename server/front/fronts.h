@@ -30,14 +30,15 @@ struct fronts_figures {
 
 /* NULL with a text: a TLS file cannot be used, no memory. */
 struct fronts *fronts_new(const struct fronts_options *options, char *error, size_t size);
-/* Opens cluster.listen at the acceptor, if there is one, and what offers handlers.  0, or -1 with a
+/* Opens cluster.listen at the acceptor, if there is one.  0, or -1 with a
  * text. */
 int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size);
 /* Of that listener, with the real port; NULL: there is none. */
 const char *fronts_url(const struct fronts *f);
-/* Starts the thread that finds the owner's address.  0, or -1 and errno. */
-int fronts_start(struct fronts *f);
-void fronts_stop(struct fronts *f);
+/* Opens what offers handlers, and starts the thread that finds the owner's address; before the
+ * loops run.  0, or -1 with a text. */
+int fronts_start(struct fronts *f, char *error, size_t size);
+void fronts_stop(struct fronts *f); /* NULL is fine */
 /* After the connections of all loops are freed, and before their activators; NULL is fine. */
 void fronts_free(struct fronts *f);
 

@@ -191,8 +191,7 @@ static bool wait_for_result(struct connection *c, ao_time deadline)
 static bool is_good(const PGresult *r)
 {
     ExecStatusType status = PQresultStatus(r);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_OUT ||
-           status == PGRES_COPY_IN;
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_OUT;
 }
 
 static PGresult *last_result(struct connection *c, ao_time deadline)
@@ -208,7 +207,7 @@ static PGresult *last_result(struct connection *c, ao_time deadline)
         }
         PQclear(last);
         last = next;
-        if (PQresultStatus(last) == PGRES_COPY_OUT || PQresultStatus(last) == PGRES_COPY_IN)
+        if (PQresultStatus(last) == PGRES_COPY_OUT)
             return last;
     }
     PQclear(last);
