@@ -25,9 +25,15 @@
 #define NAME(i)   ((i) % 2)
 #define NOBODY    PROCESSES
 
-#define LEASE    2 /* ticks */
-#define FENCE    2 /* the margin of a second is for what ticks do not show: clocks that run at other speeds */
-#define RENEWALS 1 /* of each process, and one more of the first */
+#ifdef DEEP
+#define LEASE    3 /* ticks */
+#define FENCE    3 /* the margin of a second is for what ticks do not show: clocks that run at other speeds */
+#define RENEWALS 2 /* of each process, and one more of the first */
+#else
+#define LEASE    2
+#define FENCE    2
+#define RENEWALS 1
+#endif
 
 typedef Engine {
 	byte owner;              /* process */
@@ -317,7 +323,7 @@ init
 		run node(1);
 		run node(2)
 #else
-		if /* one of them: all three together take ten minutes */
+		if
 #ifndef PLACE_AT_ONCE
 		:: run node(1)
 #endif

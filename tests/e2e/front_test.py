@@ -1,0 +1,214 @@
+#!/usr/bin/python3
+"""Two nodes of a cluster: the first owns the tasks, and all clients talk to the second, unmodified.
+
+The engine is a PostgreSQL without standbys, and syncs nothing: this is about fronts, not about disks.
+"""
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import harness
+from harness import ERGON, ERGOND, LIMIT, LIMITED, SOURCE, RemoteError, Server, eventually, run_ergon, scratch
+
+sys.path[:0] = [os.path.join(SOURCE, "tests", "support"), os.path.join(SOURCE, "clients", "python")]
+import postgres  # noqa: E402  (needs the path above)
+
+import ergon_client  # noqa: E402
+
+NODE = """
+const { connect } = require(process.argv[2]);
+(async () => {
+    const ergon = await connect(process.argv[1]);
+    const task = await ergon.submit('hash', ['sha256', 'x', 'hex']);
+    const events = [];
+    for await (const e of task.watch()) events.push(e.event);
+    const held = await ergon.sem('node', { of: 1 }, async (hold) => hold.fence > 0);
+    console.log(JSON.stringify([await task.wait(), events.at(-1), held, await ergon.call('task.list').then((t) => t.tasks.length > 0)]));
+    await ergon.close();
+})();
+"""
+
+GO = """package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	ergon "ergon-client"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := ergon.Dial(ctx, os.Args[1], ergon.Options{})
+	if err != nil {
+		panic(err)
+	}
+	task, err := client.Submit(ctx, ergon.With{}, "echo", 30)
+	if err != nil {
+		panic(err)
+	}
+	result, err := task.Wait(ctx)
+	if err != nil {
+		panic(err)
+	}
+	called, err := client.Call(ctx, "echo", 5)
+	if err != nil {
+		panic(err)
+	}
+	err = client.Sem(ctx, "go", ergon.SemOptions{Of: 1}, func(ctx context.Context, hold *ergon.Hold) error { return nil })
+	fmt.Println(result, called, err)
+}
+"""
+
+
+class Nodes(unittest.TestCase):
+    """a owns; b is a front."""
+
+    def setUp(self):
+        if postgres.missing():
+            if os.environ.get("CI"):
+                self.fail(postgres.missing())
+            self.skipTest(postgres.missing())
+        self.folder = scratch(self.addCleanup)
+        self.engine = postgres.Cluster()
+        self.addCleanup(self.engine.end)
+        self.engine.create_role("ergon")
+        self.engine.create_database("ergon", owner="ergon")
+        self.store = self.engine.url("ergon", user="ergon")
+        env = {**os.environ, "PATH": os.path.dirname(ERGOND) + ":" + os.environ["PATH"]}
+        done = subprocess.run([ERGON, "cluster", "init", self.store], env=env, capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.a = self.start("a")
+        self.wait_owner(self.a, "a")
+        self.b = self.start("b")
+        self.wait_owner(self.b, "a")
+
+    def start(self, name, *flags, demo=True, listen=None):
+        state = os.path.join(self.folder, name + ".state")
+        os.makedirs(state, exist_ok=True)
+        server = Server("--cluster-node", name, "--store", self.store, "--cluster-state", state, "--store-require", "any", "--cluster-listen",
+                        listen or f"unix://{self.folder}/{name}.nodes", *flags, listen=(f"unix://{self.folder}/{name}",), demo=demo)
+        self.addCleanup(server.discard)
+        return server
+
+    def wait_owner(self, server, name):
+        client = server.connect()
+        eventually(lambda: client.call("cluster.status")["owner"] == name, f"{name} owns")
+        client.close()
+
+
+class Front(Nodes):
+    def test_clients_unmodified(self):
+        url = self.b.urls[0]
+        with self.subTest("python"):
+            self.python(url)
+        with self.subTest("node"):
+            done = subprocess.run(["node", "-e", NODE, url, os.path.join(SOURCE, "clients", "node")], capture_output=True, text=True,
+                                  timeout=LIMIT, check=False)
+            self.assertEqual((done.stdout.strip(), done.returncode), ("[\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\",\"done\",true,true]", 0), done.stderr)
+        with self.subTest("go"):
+            self.go(url)
+
+    def python(self, url):
+        with ergon_client.Client(url) as ergon:
+            task = ergon.submit("echo", 30, keep="1h")
+            self.assertEqual(task.wait(), 30)
+            self.assertEqual([e["event"] for e in task.watch()][-1], "done")
+            with ergon.sem("python", of=1) as hold:
+                self.assertGreater(hold.fence, 0)
+            fed = ergon.request("task.events", [{"after": "oldest"}])
+            self.assertEqual(fed["events"][0]["event"], "submitted")
+            with self.assertRaises(ergon_client.RemoteError) as caught:
+                ergon.call("nowhere")
+            self.assertEqual(caught.exception.code, "NO_METHOD")
+        worker = ergon_client.Client(url)
+        thread = threading.Thread(target=worker.work, args=({"double": lambda context, n: 2 * n},), kwargs={"signals": False})
+        thread.start()
+        client = self.a.connect()
+        eventually(lambda: any(w["methods"] == ["double"] for w in client.call("worker.list")["workers"]), "the worker is there")
+        self.assertEqual(client.call("double", 21), 42)
+        client.close()
+        worker.stop()
+        thread.join(LIMIT)
+
+    def go(self, url):
+        place = os.path.join(self.folder, "go")
+        os.makedirs(place)
+        with open(os.path.join(place, "main.go"), "w") as f:
+            f.write(GO)
+        with open(os.path.join(place, "go.mod"), "w") as f:
+            f.write("module front\n\ngo 1.19\n\nrequire ergon-client v0.1.0\n\nreplace ergon-client => "
+                    + os.path.join(SOURCE, "clients", "go") + "\n")
+        env = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOWORK": "off",
+               "GOCACHE": os.path.join(self.folder, "go-cache")}
+        done = subprocess.run(["go", "run", ".", url], cwd=place, env=env, capture_output=True, text=True, timeout=4 * LIMIT, check=False)
+        self.assertEqual(done.stdout.strip(), "30 5 <nil>", done.stderr)
+
+    def test_handlers_of_all_nodes(self):
+        client = self.b.connect()
+        eventually(lambda: [w["name"] for w in client.call("worker.list")["workers"]] == ["b"], "b works")
+        slots = client.call("worker.list")["workers"][0]["slots"]
+        orders = [client.send("task.submit", "block", [20]) for _ in range(64)]
+        ids = [client.result(order)["id"] for order in orders]
+        done = client.call("task.wait", ids, {"result": True})
+        self.assertEqual({t["state"] for t in done["ended"]}, {"done"})
+        eventually(lambda: client.call("worker.list")["workers"][0]["done"] > 0, "b has worked")
+        self.assertGreaterEqual(slots, 1)
+        client.close()
+
+    def test_owner_killed(self):
+        client, other = self.b.connect(), self.b.connect()
+        held = self.b.connect()
+        held.call("sem.acquire", "s", {"of": 1})
+        unsure = client.send("sem.acquire", "s", {"wait": "1h"})
+        task = client.call("task.submit", "sleep", [3_600_000], {"durable": "fsync"})["id"]
+        waits = client.send("task.wait", task, {"timeout": "1h"})
+        keyed = other.send("task.submit", "hash", ["sha256", b"x"], {"key": "once"})
+        other.result(keyed)
+        self.a.signal(harness.signal.SIGKILL)
+        with self.assertRaises(RemoteError) as caught:
+            client.result(unsure)
+        self.assertEqual(caught.exception.code, "UNSURE")
+        self.assertTrue(held.at_end())
+        # b takes over, and serves what waits.
+        again = other.call("task.submit", "hash", ["sha256", b"x"], {"key": "once"})
+        self.assertTrue(again["duplicate"])
+        self.assertEqual(client.call("cluster.status")["owner"], "b")
+        client.call("task.cancel", task)
+        self.assertEqual(client.result(waits)["ended"][0]["state"], "cancelled")
+
+    def test_no_owner(self):
+        """b may not own: requests wait until patience ends."""
+        c = self.start("c", "--cluster-weight", "0", "--cluster-patience", "1s")
+        self.wait_owner(c, "a")
+        self.b.stop()
+        self.a.signal(harness.signal.SIGKILL)
+        client = c.connect()
+        with self.assertRaises(RemoteError) as caught:
+            client.call("task.list")
+        self.assertEqual(caught.exception.code, "BUSY")
+        status, _, err = run_ergon(c.urls[0], "task", "list")
+        self.assertEqual(status, LIMITED, err)
+
+    def test_slow_client(self):
+        """It asks for results, and does not read: neither the front nor the owner keeps them all."""
+        client = self.b.connect()
+        size, count = 4 << 20, 64
+        task = client.call("task.submit", "compress", ["none", os.urandom(size)], {"keep": "1h"})["id"]
+        client.call("task.wait", task)
+        before = self.b.rss()
+        slow = self.b.connect()
+        for _ in range(count):
+            slow.send("task.get", task, {"result": True, "params": True})
+        for _ in range(20):
+            client.call("task.list")
+        self.assertLess(self.b.rss() - before, size * count // 4)
+        slow.close()
+        client.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
