@@ -50,8 +50,9 @@ static const struct command CHECK = {
     .name = "store check",
     .arguments = "FILE",
     .summary = "say what is damaged in a store's file",
-    .text = "Reads all of the file and of its log, and changes nothing. Exit status 0: it is\n"
-            "sound; 1: it is damaged; 2: it cannot be read, or a server uses it.\n",
+    .text = "Reads all of the file and of its log, and changes nothing. FILE may be the URL of\n"
+            "a database: its first damage is said, also while nodes use it. Exit status 0: it\n"
+            "is sound; 1: it is damaged; 2: it cannot be read, or a server uses it.\n",
     .examples = "  ergon store check /var/lib/ergon/tasks.db\n",
     .arguments_min = 1,
     .arguments_max = 1,
@@ -66,7 +67,8 @@ static const struct command EXPORT = {
     .text = "Tasks with their results, histories, crons, queues and counters, to standard\n"
             "output. What cannot be read is said on standard error. A task whose end may be\n"
             "lost is written as one that is dead, so that it does not run twice; ergon task\n"
-            "retry runs it. Exit status 0: all; 1: what could be read; 2: nothing.\n",
+            "retry runs it. FILE may be the URL of a database. Exit status 0: all; 1: what\n"
+            "could be read; 2: nothing.\n",
     .examples = "  ergon store export tasks.db > tasks.jsonl\n"
                 "  ergon store export tasks.db | ergon store import new.db\n",
     .arguments_min = 1,
@@ -79,10 +81,12 @@ static const struct command IMPORT = {
     .name = "store import",
     .arguments = "FILE",
     .summary = "make a store's file of such lines",
-    .text = "Reads standard input. The file must not be there. All lines are taken, or none:\n"
-            "exit status 1 is a line that was refused, with its number; 2: the file cannot\n"
-            "be made.\n",
-    .examples = "  ergon store import new.db < tasks.jsonl\n",
+    .text = "Reads standard input. The file must not be there; or it is the URL of a database\n"
+            "that has no rows, and that no node owns ('ergon cluster init'). All lines are\n"
+            "taken, or none: exit status 1 is a line that was refused, with its number; 2:\n"
+            "the file cannot be made.\n",
+    .examples = "  ergon store import new.db < tasks.jsonl\n"
+                "  ergon store export tasks.db | ergon store import postgresql:///tasks\n",
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run_import,

@@ -200,8 +200,10 @@ enum lease_choice lease_look(struct lease *l, const struct engine_view *view, ao
     *at = AO_NEVER;
     note_all(l, view, now);
     if (own_name && owner->incarnation == l->incarnation) {
+        const struct lease_seen *own = find(l, l->node);
         l->vacant = false;
-        return LEASE_OWNED;
+        /* Else another process has the name, and this one ends with its next renewal. */
+        return own && own->node.incarnation == l->incarnation ? LEASE_OWNED : LEASE_STAY;
     }
     bool gone = own_name || is_gone(l, view, now);
     set_vacant(l, owner, gone, now);

@@ -56,7 +56,7 @@ enum lease_choice {
     LEASE_OWNED  /* the rows name this process: a take-over of unknown outcome has happened */
 };
 
-/* This node has joined at `now`; `l` is zeroed first. */
+/* This node has joined, and was answered at `now`; `l` is zeroed first. */
 void lease_join(struct lease *l, const char *node, uint64_t incarnation, ao_time lease,
                 ao_time now);
 /* The engine was away, and was reached again at `now`. */

@@ -87,7 +87,9 @@ enum engine_result cluster_join(struct cluster *c, char *error, size_t size)
         on_away(c, result, error);
     if (result != ENGINE_DONE)
         return result;
-    lease_join(&c->lease, o->node, c->incarnation, o->lease, sent);
+    /* Another process of this name may have renewed until this was committed, whenever that was
+     * sent: what waits for its end counts from the answer. */
+    lease_join(&c->lease, o->node, c->incarnation, o->lease, cluster_now(c));
     c->lease.board = o->board ? o->board(o->arg) : 0;
     on_answer(c, sent);
     c->joined = true;

@@ -53,9 +53,11 @@ static const struct jobs_cluster *cluster_of(const struct jobs *jobs)
 static void wake_pools(struct jobs *jobs)
 {
     struct scheduler *s = jobs_scheduler(jobs);
-    for (uint32_t i = 0; i < s->pools.room; i++)
-        if (pool_table_find(&s->pools, i))
+    for (uint32_t i = 0; i < s->pools.room; i++) {
+        const struct pool_jobs *pool = pool_table_find(&s->pools, i);
+        if (pool && pool->queue.count > 0)
             job_source_wake(s->tasks, i);
+    }
 }
 
 static void acts_again(struct jobs *jobs)

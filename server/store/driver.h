@@ -108,6 +108,22 @@ extern const struct store_driver store_sqlite;
  * else SQLite's.  NULL and a text: the package with the shared object is not installed, or is of
  * another version.  The thread that builds. */
 const struct store_driver *driver_find(const char *where, char *error, size_t size);
+/* Fills a database that has no rows and that nobody owns, all or none: in one transaction.  Any one
+ * thread; each blocks. */
+struct store_fill {
+    uint32_t version; /* STORE_DRIVER_VERSION */
+    /* NULL, and the fault says why: it has rows, or a node owns it, besides what open() may say. */
+    void *(*begin)(const struct store_setup *setup, struct store_fault *fault);
+    /* A row of one of row_tables but the counters'; each table's in the order of its key.  0, or -1
+     * and a fault. */
+    int (*row)(void *fill, const struct store_table *table, const void *row,
+               struct store_fault *fault);
+    /* Commits with these counters; NULL: takes all back.  The fill is gone.  0, or -1 and a fault:
+     * nothing has happened. */
+    int (*end)(void *fill, const struct row_counters *counters, struct store_fault *fault);
+};
+#define STORE_FILL_SYMBOL "ergon_store_fill" /* a struct store_fill, of a shared object */
+
 /* Another symbol of the shared object of that store, e.g. CLUSTER_ENGINE_SYMBOL.  NULL and a text:
  * as driver_find(), or the store is a file. */
 const void *driver_symbol(const char *where, const char *symbol, char *error, size_t size);

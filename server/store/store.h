@@ -79,6 +79,7 @@ struct store_task {
     /* --- Life: what changes. */
     uint8_t state;        /* as options.states: stored as its name; 0: queued */
     uint8_t cancel_asked; /* 1: it is to be cancelled when the attempt that runs has returned */
+    bool has_life;        /* read: there is a row of it, whatever that says */
     bool settled;         /* CHANGE: what it came after counts no more; both are emptied */
     bool anew;            /* CHANGE: `durable` and the options are written again, too */
     bool rises;           /* somebody waits for this level of `durable` */
@@ -112,6 +113,7 @@ struct store_marks {
     uint64_t committed_at;        /* Unix ns of the last commit, by the clock of then; 0: none */
     uint64_t id_mark, fence_mark; /* of a cluster: no number up to these was given; 0: none */
     uint32_t boards;              /* of a cluster: boards that were lost */
+    uint64_t commits;             /* that there ever were; for exports */
 };
 
 /* A queue that is not open, or whose method workers have offered. */

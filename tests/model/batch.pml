@@ -19,8 +19,8 @@
  */
 
 #if defined(DEEP)
-#define OPS      4
-#define LOSSES   3 /* connections that are lost */
+#define OPS      3
+#define LOSSES   2 /* connections that are lost */
 #define FAILURES 2 /* batches that the engine refuses for a reason that passes: no room, a timeout */
 #else
 #define OPS      2

@@ -25,15 +25,9 @@
 #define NAME(i)   ((i) % 2)
 #define NOBODY    PROCESSES
 
-#ifdef DEEP
-#define LEASE    3 /* ticks */
-#define FENCE    3 /* the margin of a second is for what ticks do not show: clocks that run at other speeds */
-#define RENEWALS 2 /* of each process, and one more of the first */
-#else
-#define LEASE    2
-#define FENCE    2
-#define RENEWALS 1
-#endif
+#define LEASE    2 /* ticks */
+#define FENCE    2 /* the margin of a second is for what ticks do not show: clocks that run at other speeds */
+#define RENEWALS 1 /* of each process, and one more of the first */
 
 typedef Engine {
 	byte owner;              /* process */
@@ -323,7 +317,7 @@ init
 		run node(1);
 		run node(2)
 #else
-		if
+		if /* one of them: all three together take ten minutes */
 #ifndef PLACE_AT_ONCE
 		:: run node(1)
 #endif

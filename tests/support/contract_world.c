@@ -155,7 +155,7 @@ static enum engine_result join(struct contract_world *w, void *member, struct en
     return result;
 }
 
-static void *member_of(struct contract_world *w, const char *node, uint64_t incarnation)
+void *contract_member(struct contract_world *w, const char *node, uint64_t incarnation)
 {
     char error[CONTRACT_ERROR];
     void *member = w->engine->open(&(struct engine_setup){.where = getenv("ERGON_TEST_PG_URL"),
@@ -173,7 +173,7 @@ static void *member_of(struct contract_world *w, const char *node, uint64_t inca
 static uint64_t own_as(struct contract_world *w, const char *node, uint64_t incarnation)
 {
     struct engine_owner owner;
-    void *member = member_of(w, node, incarnation);
+    void *member = contract_member(w, node, incarnation);
     assert_int_equal(join(w, member, &owner), ENGINE_DONE);
     w->engine->close(member);
     return owner.epoch;

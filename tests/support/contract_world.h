@@ -76,6 +76,8 @@ void contract_expect(struct contract_world *w, const char *expected);
 bool contract_load(struct contract_world *w, const struct store_reader *reader);
 void contract_open(struct contract_world *w); /* and owns */
 void contract_close(struct contract_world *w);
+/* A member of the cluster, which has not joined; the caller closes it by w->engine. */
+void *contract_member(struct contract_world *w, const char *node, uint64_t incarnation);
 /* Takes the place of the owner, as node `node`, which the store does not know; its epoch. */
 uint64_t contract_depose(struct contract_world *w, const char *node);
 /* A statement as superuser: rows as lines of text, columns behind one another with |. */

@@ -26,6 +26,7 @@ struct activator *tasks_manager_activator(struct tasks *t)
 
 void job_source_wake(struct tasks *t, uint32_t pool)
 {
+    assert_true(pool < WORLD_POOLS);
     ao_activate(&world_of(t)->pump);
 }
 

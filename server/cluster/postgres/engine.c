@@ -214,12 +214,15 @@ static enum engine_result check_cluster(struct engine *e, char *error, size_t si
     return say_fault(e, error, size);
 }
 
+/* The number of renewals leaps by chance: after a fail-over that lost a join the next one writes
+ * another number than the one that was seen. */
 static const char join_sql[] =
     "INSERT INTO ergon.nodes AS n (node, incarnation, renewals, state, address, version, weight) "
-    "VALUES ($1, $2, 1, 'front', $3, $4, $5::bigint::int) ON CONFLICT (node) DO UPDATE SET "
-    "incarnation = excluded.incarnation, renewals = n.renewals + 1, state = 'front', note = '', "
-    "address = excluded.address, version = excluded.version, weight = excluded.weight "
-    "RETURNING renewals";
+    "VALUES ($1, $2, 1 + (1e9 * random())::bigint, 'front', $3, $4, $5::bigint::int) ON CONFLICT "
+    "(node) DO UPDATE SET "
+    "incarnation = excluded.incarnation, renewals = n.renewals + excluded.renewals, "
+    "state = 'front', note = '', address = excluded.address, version = excluded.version, "
+    "weight = excluded.weight RETURNING renewals";
 
 static enum engine_result engine_join(void *engine, struct engine_view *view, char *error,
                                       size_t size)
@@ -285,6 +288,20 @@ static enum engine_result broke(struct engine *e, char *error, size_t size)
     return say_fault(e, error, size);
 }
 
+/* The next owner has a row of its own, or nobody could see its end. */
+static enum engine_result lock_own_row(struct engine *e)
+{
+    values_text(&e->values, e->node);
+    values_number(&e->values, (int64_t)e->incarnation);
+    PGresult *r = run(e, "SELECT 1 FROM ergon.nodes WHERE node = $1 AND incarnation = $2 "
+                         "AND state <> 'dead' FOR UPDATE");
+    if (!r)
+        return ENGINE_AWAY;
+    bool any = PQntuples(r) == 1;
+    PQclear(r);
+    return any ? ENGINE_DONE : ENGINE_UNCHANGED;
+}
+
 /* Is it still as it was seen?  One that renews meanwhile waits for the row, and is then dead. */
 static enum engine_result declare_dead(struct engine *e, const struct engine_node *dead)
 {
@@ -331,14 +348,21 @@ static enum engine_result engine_take_over(void *engine, const struct engine_tak
                                            struct engine_owner *owner, char *error, size_t size)
 {
     struct engine *e = engine;
-    enum engine_result result = ENGINE_DONE;
+    enum engine_result result;
     if (!begin(e))
         return say_fault(e, error, size);
     PGresult *r = run(e, "BEGIN");
     if (!r)
         return broke(e, error, size);
     PQclear(r);
-    if (take->dead.node[0] && strcmp(take->dead.node, e->node) != 0)
+    /* In the order of all others, so that nobody waits in a circle: the owner's row, then nodes'.
+     */
+    r = run(e, "SELECT 1 FROM ergon.owner FOR UPDATE");
+    if (!r)
+        return broke(e, error, size);
+    PQclear(r);
+    result = lock_own_row(e);
+    if (result == ENGINE_DONE && take->dead.node[0] && strcmp(take->dead.node, e->node) != 0)
         result = declare_dead(e, &take->dead);
     if (result == ENGINE_DONE)
         result = take_place(e, take, owner);
@@ -369,14 +393,17 @@ static enum engine_result engine_say(void *engine, const char *state, const char
                   error, size);
 }
 
+/* `forget` locks the owner's row first, so it does not delete the row of a node that becomes owner.
+ * `give_up` counts the node's board as lost, since no row says what that knows. */
 static const struct verb {
     const char *verb, *sql;
 } verbs[] = {{"drain", "UPDATE ergon.nodes SET state = 'draining' WHERE node = $1 "
                        "AND node = (SELECT o.node FROM ergon.owner o)"},
-             {"forget", "DELETE FROM ergon.nodes WHERE node = $1 "
-                        "AND node IS DISTINCT FROM (SELECT o.node FROM ergon.owner o)"},
+             {"forget", "WITH o AS (SELECT node FROM ergon.owner FOR UPDATE) "
+                        "DELETE FROM ergon.nodes WHERE node = $1 "
+                        "AND node IS DISTINCT FROM (SELECT o.node FROM o)"},
              {"retry", "UPDATE ergon.owner SET tries = 0 WHERE $1::text IS NOT NULL"},
-             {"give_up", "UPDATE ergon.owner SET node = NULL, incarnation = 0 "
+             {"give_up", "UPDATE ergon.owner SET node = NULL, incarnation = 0, boards = boards + 1 "
                          "WHERE node = $1 AND incarnation = $2"}};
 
 static enum engine_result engine_ask(void *engine, const char *verb, const char *node, char *error,

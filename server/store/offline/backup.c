@@ -1,4 +1,5 @@
 /* Copies a store's file, whether or not a server uses it. */
+#include "server/store/driver.h"
 #include "server/store/offline/offline.h"
 
 #include <errno.h>
@@ -193,6 +194,12 @@ static void leave_mark(const struct backup *b)
 enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
                                     FILE *errors)
 {
+    if (driver_is_url(o->path)) {
+        fputs("a database is backed up by its own means, e.g. pg_basebackup or its WAL archive; "
+              "see docs/cluster.md\n",
+              errors);
+        return OFFLINE_UNREADABLE;
+    }
     struct backup b = {.o = o, .to = to, .errors = errors, .file = {.lock = {-1, -1}}};
     bool made = make_copy(&b);
     if (made) {

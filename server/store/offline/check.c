@@ -1,7 +1,10 @@
-/* Reports what of a store's file cannot be read. */
+/* Reports what of a store cannot be read. */
 #include "server/store/offline/salvage.h"
 
 #include <inttypes.h>
+#include <limits.h>
+
+#include "server/store/driver.h"
 
 struct check {
     FILE *out, *errors;
@@ -46,12 +49,14 @@ static void on_finding(void *arg, const char *text, bool harmless)
 
 enum store_offline_end store_check(const struct store_offline *o, FILE *out, FILE *errors)
 {
+    char name[PATH_MAX];
     struct check c = {.out = out, .errors = errors};
     const struct salvage_taker taker = {&c, on_plain, on_task, on_event, on_counters, on_finding};
-    enum store_offline_end end = salvage(o, &taker);
+    enum store_offline_end end = offline_read(o, &taker);
     if (end == OFFLINE_UNREADABLE)
         return end;
-    fprintf(out, "%s: %s: %" PRIu64 " tasks, %" PRIu64 " events", o->path,
+    driver_name(o->path, name, sizeof name);
+    fprintf(out, "%s: %s: %" PRIu64 " tasks, %" PRIu64 " events", name,
             end == OFFLINE_GOOD ? "sound" : "damaged", c.tasks, c.events);
     for (int n = 0; n < SALVAGE_PLAIN; n++)
         fprintf(out, ", %" PRIu64 " %s", c.plain[n], salvage_plain[n].map->table);

@@ -1,4 +1,4 @@
-/* Writes the rows of a store's file as lines of JSON. */
+/* Writes the rows of a store as lines of JSON. */
 #include "server/store/offline/json_row.h"
 #include "server/store/offline/salvage.h"
 #include "server/store/sqlite/schema.h"
@@ -74,7 +74,7 @@ enum store_offline_end store_export(const struct store_offline *o, FILE *out, FI
     const struct salvage_taker taker = {&e, on_plain, on_task, on_event, on_counters, on_finding};
     if (!write_line(&e, "store", json_pack("{s:i}", "version", schema_version)))
         goto unwritten;
-    enum store_offline_end end = salvage(o, &taker);
+    enum store_offline_end end = offline_read(o, &taker);
     if (!e.failed && fflush(out) == 0)
         return end;
 unwritten:

@@ -1,10 +1,11 @@
-/* Makes a store's file of lines of JSON. */
+/* Makes a store's file of lines of JSON, or fills a database with them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "server/store/driver.h"
 #include "server/store/offline/json_row.h"
 #include "server/store/offline/new_file.h"
 #include "server/store/offline/salvage.h"
@@ -350,12 +351,66 @@ static enum store_offline_end fill_file(struct import *im)
     return made ? OFFLINE_DAMAGED : OFFLINE_UNREADABLE;
 }
 
-enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors)
+static enum store_offline_end import_file(const struct store_offline *o, FILE *in, FILE *errors,
+                                          uint64_t *tasks)
 {
     struct import im = {.o = o, .in = in, .errors = errors};
     im.names = row_names_of(o->states, o->state_count);
     enum store_offline_end end = fill_file(&im);
+    *tasks = im.tasks;
+    return end;
+}
+
+/* --- A database --- */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/var/tmp";
+}
+
+static void remove_all(const char *folder, const char *file)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", ".lock"};
+    char name[NEW_FILE_PATH];
+    for (size_t n = 0; n < sizeof endings / sizeof *endings; n++) {
+        snprintf(name, sizeof name, "%s%s", file, endings[n]);
+        unlink(name);
+    }
+    rmdir(folder);
+}
+
+/* By way of a file, which the lines are checked in, so that they are a database's all or not at
+ * all. */
+static enum store_offline_end import_database(const struct store_offline *o, FILE *in, FILE *errors)
+{
+    char folder[NEW_FILE_PATH - 32], file[NEW_FILE_PATH - 16];
+    struct store_offline between = *o;
+    char why[WHY];
+    uint64_t tasks;
+    snprintf(folder, sizeof folder, "%s/ergon-import-XXXXXX", temporary_folder());
+    if (!mkdtemp(folder)) {
+        fprintf(errors,
+                "%s cannot be made: %s; nothing was imported (TMPDIR names another place)\n",
+                folder, strerror_r(errno, why, sizeof why));
+        return OFFLINE_UNREADABLE;
+    }
+    snprintf(file, sizeof file, "%s/tasks.db", folder);
+    between.path = file;
+    enum store_offline_end end = import_file(&between, in, errors, &tasks);
     if (end == OFFLINE_GOOD)
-        fprintf(errors, "%s: %llu tasks imported\n", o->path, (unsigned long long)im.tasks);
+        end = database_fill(o, file, errors);
+    remove_all(folder, file);
+    return end;
+}
+
+enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors)
+{
+    uint64_t tasks;
+    if (driver_is_url(o->path))
+        return import_database(o, in, errors);
+    enum store_offline_end end = import_file(o, in, errors, &tasks);
+    if (end == OFFLINE_GOOD)
+        fprintf(errors, "%s: %llu tasks imported\n", o->path, (unsigned long long)tasks);
     return end;
 }

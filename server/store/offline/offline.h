@@ -1,4 +1,4 @@
-/* A store's file while no server uses it: checked, written out as lines of JSON, and made of such
+/* A store while no server uses it: checked, written out as lines of JSON, and made of such
  * lines; and copied, which may be done while one does.  For people with a damaged file, or who want
  * its contents elsewhere or a copy of it.
  *
@@ -22,7 +22,7 @@
 #include "server/store/store.h"
 
 struct store_offline {
-    const char *path;
+    const char *path;          /* or a URL */
     const char *const *states; /* as in struct store_options */
     uint32_t state_count;
     /* What is wrong with a row though each column holds what it may, as a constant text; NULL:
@@ -60,7 +60,8 @@ enum { BACKUP_RATE = 100 /* MiB a second */ };
 enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
                                     FILE *errors);
 
-/* Makes a file, which must not be there, of all lines or of none. */
+/* Makes a file, which must not be there, of all lines or of none; or fills a database without rows
+ * so, by way of a file in TMPDIR. */
 enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors);
 
 #endif

@@ -45,4 +45,11 @@ struct salvage_taker {
  * OFFLINE_UNREADABLE: so was why nothing could be read. */
 enum store_offline_end salvage(const struct store_offline *o, const struct salvage_taker *taker);
 
+/* database.c: the same of a file or of a database, of this up to the first row that is damaged. */
+enum store_offline_end offline_read(const struct store_offline *o,
+                                    const struct salvage_taker *taker);
+/* fill.c: all rows of the file `from` into the database of `o`.  OFFLINE_GOOD, or what is wrong was
+ * written to `errors`. */
+enum store_offline_end database_fill(const struct store_offline *o, const char *from, FILE *errors);
+
 #endif

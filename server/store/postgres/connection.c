@@ -191,7 +191,8 @@ static bool wait_for_result(struct connection *c, ao_time deadline)
 static bool is_good(const PGresult *r)
 {
     ExecStatusType status = PQresultStatus(r);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_OUT;
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_OUT ||
+           status == PGRES_COPY_IN;
 }
 
 static PGresult *last_result(struct connection *c, ao_time deadline)
@@ -207,7 +208,7 @@ static PGresult *last_result(struct connection *c, ao_time deadline)
         }
         PQclear(last);
         last = next;
-        if (PQresultStatus(last) == PGRES_COPY_OUT)
+        if (PQresultStatus(last) == PGRES_COPY_OUT || PQresultStatus(last) == PGRES_COPY_IN)
             return last;
     }
     PQclear(last);

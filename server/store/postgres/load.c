@@ -20,8 +20,8 @@ static const char copy_signature[11] = "PGCOPY\n\377\r\n"; /* its NUL is part of
 enum { MARK_EPOCH, MARK_BOARDS, MARK_ID, MARK_FENCE, MARKS };
 static const char marks_sql[] =
     "SELECT epoch, boards, id_mark, fence_mark, submitted, done, failed, cancelled, expired, dead, "
-    "last_id, committed_at, last_fence FROM ergon.owner";
-enum { COUNT_LAST_ID = 6, COUNT_COMMITTED_AT, COUNT_LAST_FENCE, COUNTS };
+    "last_id, committed_at, last_fence, commits FROM ergon.owner";
+enum { COUNT_LAST_ID = 6, COUNT_COMMITTED_AT, COUNT_LAST_FENCE, COUNT_COMMITS, COUNTS };
 
 struct loader {
     struct connection c;
@@ -207,6 +207,7 @@ static bool take_task(struct loader *l, struct row *r)
                        (long long)task.id);
     l->last = task.id;
     task.has_options = there[1];
+    task.has_life = there[2];
     l->options += there[1];
     l->lives += there[2];
     return store_chunk_task(l->chunk, &task) || no_memory(l);
@@ -348,7 +349,8 @@ static bool take_marks(struct loader *l, const uint64_t *n, uint64_t epoch)
                                 .committed_at = c[COUNT_COMMITTED_AT],
                                 .id_mark = n[MARK_ID],
                                 .fence_mark = n[MARK_FENCE],
-                                .boards = (uint32_t)n[MARK_BOARDS]};
+                                .boards = (uint32_t)n[MARK_BOARDS],
+                                .commits = c[COUNT_COMMITS]};
     struct store_counts counts = {(int64_t)c[0], (int64_t)c[1], (int64_t)c[2],
                                   (int64_t)c[3], (int64_t)c[4], (int64_t)c[5]};
     return (store_chunk_marks(l->chunk, &marks) && store_chunk_counts(l->chunk, &counts)) ||

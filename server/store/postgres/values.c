@@ -148,6 +148,18 @@ static bool put_field(struct values *v, const struct store_column *c, const void
     return false;
 }
 
+/* With its length before it. */
+static void put_element(struct values *v, const struct store_column *column, const void *row,
+                        const struct row_names *names, bool clean)
+{
+    size_t at = v->len;
+    put32(v, UINT32_MAX);
+    if (!put_field(v, column, row, names, clean) || v->failed)
+        return;
+    uint32_t len = htobe32((uint32_t)(v->len - at - sizeof len));
+    memcpy(v->at + at, &len, sizeof len);
+}
+
 /* Arrays have their dimensions, whether a NULL may be in them, and the type; each element has its
  * length before it, NULL -1. */
 void values_array(struct values *v, const struct store_column *column, const void *const *rows,
@@ -159,14 +171,8 @@ void values_array(struct values *v, const struct store_column *column, const voi
     put32(v, type_scalar(column));
     put32(v, count);
     put32(v, 1);
-    for (uint32_t n = 0; n < count; n++) {
-        size_t at = v->len;
-        put32(v, UINT32_MAX);
-        if (!put_field(v, column, rows[n], names, clean) || v->failed)
-            continue;
-        uint32_t len = htobe32((uint32_t)(v->len - at - sizeof len));
-        memcpy(v->at + at, &len, sizeof len);
-    }
+    for (uint32_t n = 0; n < count; n++)
+        put_element(v, column, rows[n], names, clean);
     end_param(v, false);
 }
 
@@ -175,6 +181,21 @@ void values_field(struct values *v, const struct store_column *column, const voi
 {
     begin_param(v, type_scalar(column));
     end_param(v, !put_field(v, column, row, names, false));
+}
+
+/* Texts for people are cleaned, as where they change. */
+void values_copy_row(struct values *v, const struct store_table *t, const void *row,
+                     const struct row_names *names)
+{
+    bool clean = t == &row_lives || t == &row_events;
+    uint16_t count = htobe16((uint16_t)(t->count + t->more));
+    uint8_t *to = reserve(v, sizeof count);
+    if (!to)
+        return;
+    memcpy(to, &count, sizeof count);
+    v->len += sizeof count;
+    for (uint32_t n = 0; n < t->count + t->more; n++)
+        put_element(v, &t->columns[n], row, names, clean);
 }
 
 void values_number(struct values *v, int64_t number)

@@ -26,6 +26,9 @@ void values_array(struct values *v, const struct store_column *column, const voi
 /* The field of one row. */
 void values_field(struct values *v, const struct store_column *column, const void *row,
                   const struct row_names *names);
+/* A whole row as COPY has it, not as a parameter. */
+void values_copy_row(struct values *v, const struct store_table *t, const void *row,
+                     const struct row_names *names);
 void values_number(struct values *v, int64_t number); /* bigint, also where it is 0 */
 void values_bool(struct values *v, bool value);
 void values_text(struct values *v, const char *text);

@@ -143,6 +143,7 @@ static bool read_task(struct reading *r, sqlite3_stmt *st, struct store_task *ta
     task->has_options = is_there(st, options);
     r->options += task->has_options;
     r->lives += has_life;
+    task->has_life = has_life;
     return read_part(r, st, 0, &row_submissions, task) &&
            (!task->has_options || read_part(r, st, options, &row_options, task)) &&
            (!has_life || read_part(r, st, life, &row_lives, task));

@@ -72,6 +72,8 @@ static enum engine_result join(void *engine, struct engine_view *view, char *err
         row = &fake_rows.view.nodes[fake_rows.view.count++];
     *row = f->own;
     snprintf(row->state, sizeof row->state, "front");
+    if (fake_rows.joins)
+        fake_rows.joins();
     *view = fake_rows.view;
     return answer(f, true, error, size);
 }
@@ -173,6 +175,7 @@ static bool obey(const struct fake *f, const char *verb, const char *node)
         return false;
     if (strcmp(verb, "give_up") == 0 && owner->incarnation == f->own.incarnation) {
         owner->node[0] = '\0';
+        owner->boards++;
         return true;
     }
     if (strcmp(verb, "drain") == 0 && strcmp(owner->node, node) == 0) {

@@ -10,6 +10,7 @@ struct fake_rows {
     char away[CLUSTER_NAME_MAX], unanswered[CLUSTER_NAME_MAX];
     bool all_away;
     char refuses[CLUSTER_NAME_MAX];       /* WRONG at its join */
+    void (*joins)(void);                  /* during each join; NULL is fine */
     uint32_t looks, renewals, take_overs; /* calls */
 };
 extern struct fake_rows fake_rows; /* zeroed: an empty cluster, as after `ergon cluster init` */

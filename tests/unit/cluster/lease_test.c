@@ -199,6 +199,8 @@ TEST(a_node_with_its_board_takes_its_own_place_back_at_once)
     assert_string_equal(taken.dead.node, "me");
     owned_by("me");
     assert_int_equal(look(), LEASE_OWNED);
+    node("me")->incarnation++; /* another process has the name since */
+    assert_int_equal(look(), LEASE_STAY);
 }
 
 /* The process that owned under this name may live on another machine. */

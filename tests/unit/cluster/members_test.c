@@ -359,6 +359,25 @@ MEMBERS_TEST(of_two_processes_under_one_name_the_later_stays)
     assert_int_equal(members[2].ended, 1 << CLUSTER_END_NAMESAKE);
 }
 
+static void pass_time(void)
+{
+    now += AO_S(LEASE - 2);
+}
+
+/* The first may have renewed until the join of the second was committed. */
+MEMBERS_TEST(a_namesake_waits_from_the_answer_of_its_join)
+{
+    start_all();
+    kill_it(&members[2]);
+    fake_rows.joins = pass_time;
+    start(&members[2], "a");
+    fake_rows.joins = NULL;
+    run_for(AO_S(LEASE) - AO_MS(100));
+    assert_int_equal(role(2), CLUSTER_FRONT);
+    run_for(AO_S(1));
+    assert_int_equal(role(2), CLUSTER_OWNER);
+}
+
 MEMBERS_TEST(a_node_that_comes_back_keeps_its_place_and_its_board)
 {
     start_all();

@@ -475,6 +475,37 @@ POSTGRES_TEST(an_owner_hands_over_and_writes_no_more)
     expect_rows(w, 1);
 }
 
+/* A join that is lost with a primary must not come back with the number that was seen. */
+POSTGRES_TEST(joins_leap_and_a_place_that_is_given_up_counts_its_board)
+{
+    char text[CONTRACT_ERROR];
+    struct engine_owner owner;
+    void *b = contract_member(w, "b", 77);
+    struct engine_view *view = malloc(sizeof *view);
+    assert_non_null(view);
+    assert_int_equal(w->engine->join(b, view, text, sizeof text), ENGINE_DONE);
+    uint64_t boards = view->owner.boards, first = view->nodes[1].renewals;
+    assert_string_equal(view->nodes[1].node, "b");
+    contract_sql(w, "UPDATE ergon.nodes SET renewals = 0 WHERE node = 'b'");
+    assert_int_equal(w->engine->join(b, view, text, sizeof text), ENGINE_DONE);
+    assert_int_not_equal(view->nodes[1].renewals, first);
+    struct engine_take_over take = {.dead = view->nodes[0], .epoch = view->owner.epoch};
+    contract_sql(w, "UPDATE ergon.owner SET tries = 0");
+    contract_sql(w, "UPDATE ergon.nodes SET node = 'c' WHERE node = 'b'");
+    assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
+    contract_sql(w, "UPDATE ergon.nodes SET node = 'b' WHERE node = 'c'");
+    assert_int_equal(w->engine->ask(b, "forget", "a", text, sizeof text), ENGINE_UNCHANGED);
+    assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_DONE);
+    assert_int_equal(owner.boards, boards + 1);
+    assert_int_equal(w->engine->ask(b, "give_up", "b", text, sizeof text), ENGINE_DONE);
+    assert_int_equal(w->engine->look(b, view, text, sizeof text), ENGINE_DONE);
+    assert_string_equal(view->owner.node, "");
+    assert_int_equal(view->owner.boards, boards + 2);
+    assert_int_equal(w->engine->ask(b, "forget", "a", text, sizeof text), ENGINE_DONE);
+    w->engine->close(b);
+    free(view);
+}
+
 POSTGRES_TEST(marks_rise_and_a_load_that_worked_is_noted)
 {
     struct store_op *marks = client_op(STORE_MARKS), *lower = client_op(STORE_MARKS);

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""Several nodes on one PostgreSQL: they agree on an owner, replace it when it is gone, and nothing that was kept is lost.
+
+Clients talk to the owner here; what other nodes pass on is tested elsewhere.
+"""
+import json
+import os
+import re
+import signal
+import sys
+import unittest
+
+from admin_client import Admin
+from harness import ERGOND, NOT_FOUND, OK, REMOTE, SOURCE, RemoteError, Server, eventually, run_ergon, scratch
+
+sys.path.append(os.path.join(SOURCE, "tests", "support"))
+import postgres  # noqa: E402
+
+LEASE = "3s"
+WITH_ERGOND = {"PATH": os.pathsep.join([os.path.dirname(os.path.abspath(ERGOND)), os.environ["PATH"]])}
+DEPOSED, NAMESAKE, REFUSED, NOTHING_DONE = 75, 2, 1, 2
+
+
+@unittest.skipIf(postgres.missing() and "CI" not in os.environ, postgres.missing())
+class ClusterTest(unittest.TestCase):
+    databases = 0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = postgres.Cluster()
+        cls.addClassCleanup(cls.engine.end)
+        cls.engine.create_role("ergon")
+
+    def setUp(self):
+        ClusterTest.databases += 1
+        self.folder = scratch(self.addCleanup)
+        self.database = f"tasks{self.databases}"
+        self.engine.create_database(self.database, owner="ergon")
+        self.url = self.engine.url(self.database, user="ergon")
+        self.nodes = []
+        self.ergon("cluster", "init", self.url, "--name", "test")
+
+    def ergon(self, *words, at=None, status=OK):
+        got, out, err = run_ergon(at.urls[0] if at else "unix:///nonexistent", *words, env=WITH_ERGOND)
+        self.assertEqual(got, status, (words, out, err))
+        return out.decode() + err
+
+    def start(self, name, *flags, cluster="test"):
+        """A node, with a folder of its own that outlives it."""
+        state = os.path.join(self.folder, name)
+        os.makedirs(state, exist_ok=True)
+        node = Server("--cluster", cluster, "--cluster-node", name, "--store", self.url, "--store-replicated", "by-storage", "--cluster-lease", LEASE,
+                      "--cluster-state", state, "--loops", "1", "--admin", f"unix://{state}/admin.sock", *flags)
+        self.addCleanup(node.discard)
+        node.name, node.admin = name, f"unix://{state}/admin.sock"
+        self.nodes.append(node)
+        return node
+
+    def status(self, node):
+        return json.loads(run_ergon(node.urls[0], "cluster", "status", "-o", "json")[1] or "{}")
+
+    def owner(self, *nodes, epoch):
+        """Waits until all of these know the same owner, of this epoch, and returns it."""
+        def agreed():
+            seen = [self.status(node) for node in nodes]
+            names = {s.get("owner") for s in seen}
+            roles = [s.get("role") for s in seen]
+            return len(names) == 1 and names != {None} and all(s.get("epoch") == epoch and not s.get("moving_from") for s in seen) and "owner" in roles
+        eventually(agreed, f"an owner of epoch {epoch}: {[self.status(n) for n in nodes]}")
+        return next(n for n in nodes if n.name == self.status(n)["owner"])
+
+    def three(self):
+        """Nodes a, b and c, of which a owns the tasks."""
+        first = self.start("a")
+        self.owner(first, epoch=1)
+        nodes = [first, self.start("b"), self.start("c")]
+        self.assertIs(self.owner(*nodes, epoch=1), first)
+        return nodes
+
+    def keep(self, node, count=3):
+        """Tasks that are on the disk; their ids."""
+        with node.connect() as client:
+            return sorted(client.call("task.submit", "echo", [n], {"delay": "1h"})["id"] for n in range(count))
+
+    def is_taken(self, node):
+        try:
+            return self.keep(node, 1)
+        except RemoteError as e:
+            self.assertEqual(e.code, "STORE")
+            return False
+
+    def kept(self, node):
+        with node.connect() as client:
+            return sorted(task["id"] for task in client.call("task.list", {})["tasks"])
+
+    def test_one_node_owns_its_tasks_and_says_so(self):
+        node = self.start("a")
+        self.owner(node, epoch=1)
+        eventually(lambda: re.search(r"(?m)^a +owner ", self.ergon("cluster", "status", at=node)), "a row that says owner")
+        self.assertRegex(self.ergon("cluster", "status", at=node), r"(?m)^owner +a, epoch 1$")
+        ids = self.keep(node)
+        metrics = Admin(node.admin).text("/metrics")[1]
+        for family, value in ("owner", 1), ("owner_known", 1), ("epoch", 1), ("takeovers_total", 1), ("replicates", 0), ('nodes{state="owner"}', 1):
+            self.assertRegex(metrics, rf"(?m)^ergon_cluster_{family}".replace("{", r"\{") + rf" {value}$")
+        self.assertIn("ergon_cluster_renewal_age_seconds ", metrics)
+        self.assertEqual(Admin(node.admin).text("/readyz"), (200, "ready\n"))
+        self.ergon("cluster", "retry", at=node, status=NOT_FOUND)
+        self.assertEqual(node.stop(), 0)
+        again = self.start("a")
+        self.owner(again, epoch=2)
+        self.assertEqual(self.kept(again), ids)
+
+    def test_what_is_wrong_with_a_database_is_told(self):
+        self.assertIn("is there already", self.ergon("cluster", "init", self.url, status=NOTHING_DONE))
+        self.assertIn("synchronous_standby_names", self.ergon("cluster", "doctor", self.url, status=REMOTE))
+        stranger = self.start("a", cluster="other")
+        self.assertEqual(stranger.wait(), REFUSED)
+        self.assertIn("those of the cluster 'test'", stranger.log_text())
+        self.engine.create_database("empty", owner="ergon")
+        self.url = self.engine.url("empty", user="ergon")
+        with self.assertRaisesRegex(AssertionError, r"(?s)did not start \(1\).*ergon cluster init"):
+            self.start("a").connect()
+
+    def test_another_node_takes_over_when_the_owner_is_killed(self):
+        a, b, c = self.three()
+        ids = self.keep(a)
+        a.discard()
+        owner = self.owner(b, c, epoch=2)
+        self.assertEqual(self.kept(owner), ids)
+        again = self.start("a")
+        self.assertIs(self.owner(again, b, c, epoch=2), owner)
+        self.ergon("cluster", "forget", "a", at=b)
+        self.assertEqual(again.wait(), DEPOSED)
+
+    def test_an_owner_that_stood_still_is_deposed_and_ends(self):
+        a, b, c = self.three()
+        ids = self.keep(a)
+        a.signal(signal.SIGSTOP)
+        owner = self.owner(b, c, epoch=2)
+        a.signal(signal.SIGCONT)
+        self.assertEqual(a.wait(), DEPOSED)
+        self.assertRegex(a.log_text(), "this node was deposed.*another took over")
+        self.assertEqual(self.kept(owner), ids)
+
+    def test_a_drained_owner_hands_over_and_comes_back_as_a_front(self):
+        a, b, c = self.three()
+        ids = self.keep(a)
+        self.ergon("cluster", "drain", "b", at=c, status=NOT_FOUND)
+        self.ergon("cluster", "drain", at=c)
+        self.assertEqual(a.wait(), DEPOSED)
+        again = self.start("a")
+        owner = self.owner(again, b, c, epoch=2)
+        self.assertIsNot(owner, again)
+        self.assertEqual(self.status(b)["boards"], 0)
+        self.assertEqual(self.kept(owner), ids)
+        self.assertEqual(owner.stop(), 0)
+        self.owner(*(n for n in (again, b, c) if n is not owner), epoch=3)
+
+    def test_of_two_nodes_with_one_name_the_later_stays(self):
+        a, b, c = self.three()
+        os.rename(os.path.join(self.folder, "c"), os.path.join(self.folder, "elsewhere"))
+        later = self.start("c")
+        self.assertEqual(c.wait(), NAMESAKE)
+        self.assertRegex(c.log_text(), "another process has this node's name, and came later.*node=c incarnation=[0-9]+")
+        self.assertIs(self.owner(a, b, later, epoch=1), a)
+
+    def test_an_outage_of_the_database_deposes_nobody(self):
+        nodes = self.three()
+        ids = self.keep(nodes[0])
+        self.engine.primary.stop("immediate")
+        for node in nodes:
+            eventually(lambda n=node: self.status(n)["trouble"], "trouble")
+        eventually(lambda: not self.status(nodes[0])["may_act"], "the owner fences itself")
+        self.assertIn("The database does not answer", self.ergon("cluster", "status", at=nodes[1], status=REMOTE))
+        self.engine.primary.start()
+        for node in nodes:
+            eventually(lambda n=node: not self.status(n)["trouble"], "the database answers")
+        self.assertIs(self.owner(*nodes, epoch=1), nodes[0])
+        eventually(lambda: self.status(nodes[0])["may_act"], "the owner acts")
+        self.assertEqual(self.kept(nodes[0]), ids)
+        eventually(lambda: self.is_taken(nodes[0]), "a submission is taken again")
+
+
+if __name__ == "__main__":
+    unittest.main()
