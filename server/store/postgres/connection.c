@@ -39,7 +39,7 @@ const char *connection_check(const char *where, char *text, size_t size)
     return text;
 }
 
-static bool names_hosts(const char *where)
+bool connection_has_hosts(const char *where)
 {
     bool many = false;
     PQconninfoOption *options = PQconninfoParse(where, NULL);
@@ -67,7 +67,7 @@ static void keywords_of(struct keywords *k, const char *where)
                                            {"keepalives_interval", "1"},
                                            {"keepalives_count", "3"},
                                            {"target_session_attrs", "primary"}};
-    unsigned count = sizeof fixed / sizeof *fixed - (names_hosts(where) ? 0 : 1);
+    unsigned count = sizeof fixed / sizeof *fixed - (connection_has_hosts(where) ? 0 : 1);
     *k = (struct keywords){0};
     for (unsigned n = 0; n < count; n++) {
         k->names[n] = fixed[n][0];

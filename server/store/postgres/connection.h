@@ -34,6 +34,9 @@ enum { SCHEMA_VERSION = 1, SERVER_VERSION_MIN = 130000 };
  * password in it.  Writes into `text`. */
 const char *connection_check(const char *where, char *text, size_t size);
 
+/* Does the URL name several servers, so that another one may have become the primary? */
+bool connection_has_hosts(const char *where);
+
 /* Connects to the primary, in a few seconds for each host of `where`.  False and a fault:
  * STORE_AWAY, if it may work later by itself; else the database, its schema or the rights are
  * wrong. */

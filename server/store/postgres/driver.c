@@ -8,6 +8,10 @@
 
 #define BACK_OFF_FIRST AO_MS(50)
 #define BACK_OFF_MOST  AO_S(2)
+#define SILENT         AO_S(5) /* without an answer: people are told why nothing goes on */
+/* Without an answer, while the URL names several servers: another one may be the primary, and this
+ * one be frozen.  The network's own keepalives notice only machines that are gone. */
+#define FORSAKEN AO_S(10)
 
 /* --- The connection --- */
 
@@ -34,7 +38,7 @@ static void lose(struct postgres_store *s, const struct store_fault *fault)
     s->fault.error = STORE_AWAY;
     connection_close(&s->link);
     s->flight_count = 0;
-    s->discards = s->over = false;
+    s->discards = s->over = s->silent = false;
     s->answer = (struct answer){0};
     s->must_settle = true;
     s->broken = STORE_OK;
@@ -59,7 +63,8 @@ static bool come_back(struct postgres_store *s, struct store_fault *fault)
         connection_close(&s->link);
         return false;
     }
-    s->fault = (struct store_fault){0};
+    if (!s->epoch) /* else it works again once it is settled */
+        s->fault = (struct store_fault){0};
     s->back_off = BACK_OFF_FIRST;
     s->must_settle = true;
     return true;
@@ -97,6 +102,7 @@ static struct postgres_store *make(const struct store_setup *setup)
     if (!s)
         return NULL;
     s->where = strdup(setup->where);
+    s->many_hosts = connection_has_hosts(setup->where);
     s->node = strdup(setup->node ? setup->node : "");
     s->names = setup->names;
     s->tables = setup->tables;
@@ -175,6 +181,23 @@ static void pump(struct postgres_store *s)
     } while (answers != s->answers);
 }
 
+/* Says that nothing comes, and gives the connection up after a while. */
+static void look_for_silence(struct postgres_store *s)
+{
+    ao_time waited = s->link.pg && s->flight_count > 0 ? clock_monotonic() - s->asked_at : 0;
+    if (waited >= SILENT && !s->silent) {
+        s->silent = true;
+        error_say(&s->fault, STORE_AWAY, s->where,
+                  "no answer for %d s: no synchronous standby is there, or the server is frozen; "
+                  "it goes on by itself",
+                  (int)(SILENT / AO_S(1)));
+    }
+    if (waited >= FORSAKEN && s->many_hosts) {
+        struct store_fault fault = s->fault;
+        lose(s, &fault);
+    }
+}
+
 static ao_time until(ao_time at)
 {
     ao_time now = clock_monotonic();
@@ -187,10 +210,15 @@ static ao_time postgres_work(void *driver, bool idle)
     (void)idle;
     connect_if_due(s);
     pump(s);
+    look_for_silence(s);
     if (s->fenced)
         return AO_NEVER;
     if (!s->link.pg || ((s->broken != STORE_OK || s->must_settle) && s->flight_count == 0))
         return s->link.pg && !s->epoch ? AO_NEVER : until(s->retry_at);
+    if (s->flight_count > 0)
+        return !s->silent      ? until(s->asked_at + SILENT)
+               : s->many_hosts ? until(s->asked_at + FORSAKEN)
+                               : AO_NEVER;
     return AO_NEVER;
 }
 

@@ -53,6 +53,7 @@ struct loader; /* load.c */
 
 struct postgres_store {
     char *where, *node;
+    bool many_hosts; /* in `where` */
     uint64_t incarnation;
     struct row_names names;
     const struct store_table *const *tables;
@@ -80,6 +81,8 @@ struct postgres_store {
     uint32_t sent_count;
     enum flight flights[FLIGHTS];
     uint32_t flight_count;
+    ao_time asked_at; /* since then the oldest of them waits for its answer */
+    bool silent;      /* for so long that `fault` says it */
     struct answer answer;
     uint32_t answers; /* of flights, ever */
     bool over;        /* the server said that it takes nothing more on this connection */

@@ -10,6 +10,8 @@
 static void note_flight(struct postgres_store *s, enum flight flight)
 {
     assert(s->flight_count < FLIGHTS);
+    if (s->flight_count == 0)
+        s->asked_at = clock_monotonic();
     s->flights[s->flight_count++] = flight;
     s->flushed = false;
 }
@@ -178,6 +180,10 @@ static void take_end(struct postgres_store *s)
 {
     enum flight flight = s->flights[0];
     s->answers++;
+    s->asked_at = clock_monotonic();
+    if (s->silent)
+        s->fault = (struct store_fault){0};
+    s->silent = false;
     s->flight_count--;
     memmove(s->flights, s->flights + 1, s->flight_count * sizeof *s->flights);
     if (flight == FLIGHT_UNIT)

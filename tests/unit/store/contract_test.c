@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/contract_world.h"
 
@@ -412,6 +413,24 @@ POSTGRES_TEST(a_commit_waits_for_its_standby)
     contract_wait(w);
     assert_int_equal(w->good, 10);
     expect_rows(w, 10);
+}
+
+/* People are told while it waits, and it goes on by itself. */
+POSTGRES_TEST(a_server_that_is_silent)
+{
+    freeze(w);
+    contract_push(w, client_put(1, "echo"));
+    for (struct store_info info = {0}; info.error != STORE_AWAY;) {
+        assert_true(contract_pending(w));
+        store_info(w->store.client.store, &info);
+        usleep(1000);
+    }
+    thaw(w);
+    contract_wait(w);
+    assert_int_equal(w->good, 1);
+    struct store_info info;
+    store_info(w->store.client.store, &info);
+    assert_int_equal(info.error, STORE_OK);
 }
 
 /* The commit stands on the primary alone: that is no acknowledgement. */
