@@ -8,7 +8,7 @@
 
 #define BACK_OFF_FIRST AO_MS(50)
 #define BACK_OFF_MOST  AO_S(2)
-#define SILENT         AO_S(5) /* without an answer: people are told why nothing goes on */
+#define SILENT         AO_S(5) /* without an answer: `fault` says why nothing goes on */
 /* Without an answer, while the URL names several servers: another one may be the primary, and this
  * one be frozen.  The network's own keepalives notice only machines that are gone. */
 #define FORSAKEN AO_S(10)
