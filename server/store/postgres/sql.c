@@ -124,11 +124,16 @@ void sql_put_row(struct sql *s, const struct store_table *t)
 {
     sql_add(s, "INSERT INTO ergon.%s AS l (", t->table);
     sql_names(s, t, "");
+    bool numbered = sql_key_has_null(t);
     sql_add(s, ") VALUES (");
     for (uint32_t n = 0; n < sql_columns(t); n++)
-        sql_add(s, "%s$%u", n ? ", " : "", n + 1);
+        if (n == 0 && numbered) /* a free number, if it has none */
+            sql_add(s, "coalesce($1, (SELECT coalesce(max(%s), 0) + 1 FROM ergon.%s))",
+                    t->columns[0].name, t->table);
+        else
+            sql_add(s, "%s$%u", n ? ", " : "", n + 1);
     sql_add(s, ")");
-    if (sql_key_has_null(t)) /* then the old one is removed first */
+    if (numbered) /* the old one was removed before */
         return;
     const char *before = "";
     sql_add(s, " ON CONFLICT (%s) DO UPDATE SET ", key_of(t));

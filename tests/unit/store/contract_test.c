@@ -172,7 +172,8 @@ CONTRACT_TEST(rows_of_each_table)
     struct store_cron c = {.id = 1, .name = span_text("n"), .method = span_text("m")},
                       other = {.id = 2, .name = span_text("n"), .tenant = span_text("t")},
                       later = {.name = span_text("n"), .next_at = UINT64_MAX, .paused = 1},
-                      again = {.id = 9, .name = span_text("n"), .tenant = span_text("t")};
+                      again = {.name = span_text("n"), .tenant = span_text("t"), .next_at = 7},
+                      free_one = {.name = span_text("z")};
     struct store_op *rate = client_row(STORE_ROW_PUT, &store_rates),
                     *semaphore = client_row(STORE_ROW_PUT, &store_semaphores),
                     *hold = client_row(STORE_ROW_PUT, &store_holds);
@@ -190,7 +191,8 @@ CONTRACT_TEST(rows_of_each_table)
                               cron(&store_crons, &c),
                               cron(&store_crons, &other),
                               cron(&store_cron_states, &later),
-                              cron(&store_crons, &again)};
+                              cron(&store_crons, &again),
+                              cron(&store_crons, &free_one)};
     for (unsigned n = 0; n < sizeof all / sizeof *all; n++)
         contract_push(w, all[n]);
     contract_wait(w);
@@ -201,7 +203,8 @@ CONTRACT_TEST(rows_of_each_table)
                        " semaphore=s id=2 permits=4\n"
                        " hold=s id=8 permits=1 of=4 ends_at=50\n"
                        " cron=n method=m next_at=18446744073709551615 paused=1\n"
-                       " cron=n tenant=t\n");
+                       " cron=n tenant=t next_at=7\n"
+                       " cron=z\n");
 }
 
 /* --- Order, and what is refused --- */
