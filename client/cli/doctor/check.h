@@ -8,7 +8,7 @@
  *              and the `text` of queue.explain
  *   tenants    queue.tenants      crons      cron.list
  *   semaphores sem.list; those that are held also have the `holders` of sem.explain
- *   workers    worker.list
+ *   workers    worker.list        cluster    cluster.status, of a node of a cluster
  *   silent     the methods that did not answer in time
  *   now        Unix ms, and `asked_ms`, how long server.info took: `now` is when it was answered
  *   local      {clock_unsynchronised, kernel}: of this machine, where it is the server's too

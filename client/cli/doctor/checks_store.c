@@ -82,7 +82,8 @@ static void look_backup_old(struct visit *v)
 static void look_backup_none(struct visit *v)
 {
     double held = figure(v, "info.kept.held");
-    if (json_is_null(fact(v, "info.store.backup")) && held > 0)
+    if (json_is_null(fact(v, "info.store.backup")) && held > 0 &&
+        !json_is_object(fact(v, "info.cluster"))) /* a database has backups of its own */
         found(v, "", json_pack("{s:f}", "held", held),
               "the store has never been backed up, and %.0f tasks are kept", held);
 }

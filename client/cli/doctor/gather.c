@@ -145,6 +145,8 @@ static void look_again(struct looker *l)
         keep(l, "asked_ms", json_integer((json_int_t)((clock_monotonic() - asked) / 1000000)));
     }
     keep(l, "topology", ask(l, "server.topology", NULL));
+    if (json_is_object(json_object_get(info, "cluster")))
+        keep(l, "cluster", ask(l, "cluster.status", NULL));
     if (!is_silent(l))
         keep(l, "queues", ask(l, "queue.list", NULL));
     if (is_silent(l))

@@ -449,6 +449,19 @@ static void say_store(struct frame *f, const json_t *s)
                   bytes_words(s, "store_bytes").text, rate_words(s, "commits").text, commit.text);
 }
 
+static void say_cluster(struct frame *f, const json_t *s)
+{
+    const char *node = json_text(s, "node"), *owner = json_text(s, "owner");
+    if (node[0] == 0)
+        return;
+    if (owner[0] == 0)
+        frame_say(f, TONE_BAD, "cluster %s is %s, and no node owns the tasks", node,
+                  json_text(s, "role"));
+    else
+        frame_say(f, TONE_PLAIN, "cluster %s is %s, %s owns the tasks, epoch %.0f", node,
+                  json_text(s, "role"), owner, json_figure(s, "epoch"));
+}
+
 void view_header(struct frame *f, const json_t *model, const char *url)
 {
     const json_t *s = json_object_get(model, "server");
@@ -472,6 +485,7 @@ void view_header(struct frame *f, const json_t *model, const char *url)
               bytes_words(s, "memory").text, bytes_words(s, "memory_limit").text,
               bytes_words(s, "tasks_bytes").text, bytes_words(s, "tasks_bytes_limit").text);
     say_store(f, s);
+    say_cluster(f, s);
     if (json_figure(s, "log_dropped") > 0)
         frame_say(f, TONE_BAD, "log     %s records/s are dropped",
                   rate_words(s, "log_dropped").text);

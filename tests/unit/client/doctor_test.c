@@ -148,6 +148,29 @@ static const struct {
      "{'info': {'store': {'free_bytes': 268435456, 'bytes': 4096}}}"},
     {"backup_old", "", "{'info': {'time': 1700000000000, 'store': {'backup': 1699308800000}}}",
      "{'info': {'time': 1700000000000, 'store': {'backup': 1699308800001}}}"},
+    {"cluster_no_owner", "", "{'cluster': {'owner': null, 'tries': 0}}",
+     "{'cluster': {'owner': 'a', 'tries': 1}}"},
+    {"cluster_database", "", "{'cluster': {'trouble': 'away'}}", "{'cluster': {'trouble': null}}"},
+    {"cluster_no_standby", "", "{'cluster': {}, 'info': {'store': {'level': 'fsync'}}}",
+     "{'cluster': {}, 'info': {'store': {'level': 'replicated'}}}"},
+    {"cluster_no_successor", "",
+     "{'cluster': {'nodes': [{'state': 'owner', 'weight': 100}, {'state': 'left', 'weight': 100}, "
+     "{'state': 'front', 'weight': 0}]}}",
+     "{'cluster': {'nodes': [{'state': 'owner', 'weight': 100}, {'state': 'front', 'weight': "
+     "1}]}}"},
+    {"cluster_node_dead", "b",
+     "{'cluster': {'nodes': [{'node': 'b', 'state': 'dead', 'silent_ms': 9}, "
+     "{'state': 'owner', 'weight': 1}, {'state': 'front', 'weight': 1}]}}",
+     "{'cluster': {'nodes': [{'node': 'b', 'state': 'left'}, {'state': 'owner', 'weight': 1}, "
+     "{'state': 'front', 'weight': 1}]}}"},
+    {"cluster_note", "b", "{'cluster': {'nodes': [{'node': 'b', 'note': 'cannot reach a'}]}}",
+     "{'cluster': {'nodes': [{'node': 'b', 'note': null}]}}"},
+    {"cluster_clock", "", "{'cluster': {'clock_ms': -1000}}", "{'cluster': {'clock_ms': 999}}"},
+    {"cluster_versions", "",
+     "{'cluster': {'nodes': [{'version': '1', 'state': 'owner', 'weight': 1}, {'version': '2', "
+     "'state': 'front', 'weight': 1}]}}",
+     "{'cluster': {'nodes': [{'version': '1', 'state': 'owner', 'weight': 1}, {'version': '1', "
+     "'state': 'front', 'weight': 1}]}}"},
     {"backup_missing", "", "{'info': {'kept': {'held': 1}, 'store': {'backup': null}}}",
      "{'info': {'kept': {'held': 0}, 'store': {'backup': null}}}"},
     {"store_missing", "", "{'info': {'store': null, 'kept': {'submitted': 1}}}",

@@ -85,6 +85,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'sem.acquire', 'sem.release', 'sem.renew', "
         "'sem.resume', 'sem.list', 'sem.explain', 'sem.revoke', 'event.set', 'event.wait', "
         "'cluster.status', 'cluster.drain', 'cluster.forget', 'cluster.retry', "
+        "'cluster.session', 'cluster.board', "
         "'connection.list', 'connection.kill', "
         "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
         "'worker.progress', 'worker.partial']\n");
