@@ -14,6 +14,7 @@
  * puts memory of this process in the segment's place, and takes the header's magic away. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,10 +344,11 @@ void store_board_close(struct store *s)
 /* PATH, or FOLDER/NODE. */
 static char *path_of(const struct store_options *o, const char *path)
 {
-    char *node = NULL;
+    char name[PATH_MAX];
     if (!o->cluster)
         return strdup(path);
-    return asprintf(&node, "%s/%s", o->folder, o->node) >= 0 ? node : NULL;
+    snprintf(name, sizeof name, "%s/%s", o->folder, o->node);
+    return strdup(name);
 }
 
 bool board_init(struct board *b, const struct store_options *o, const char *path)

@@ -82,6 +82,7 @@ struct store {
     struct store_op **ops; /* room for all of `batches` */
     struct store_batch batches[STORE_BATCHES];
     uint32_t first, under_way; /* of `batches`: they were begun, and have not ended */
+    bool hands_over;           /* the batch under way does, or has */
     struct store_op *alone;    /* no part of a batch: it waits for those before it */
     uint64_t given, failed;    /* operations that went back, until the last batch that failed */
     struct store_state state;  /* as the driver said last */

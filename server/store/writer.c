@@ -29,7 +29,8 @@ static void report(struct store *s, enum store_error error)
 
 static void note_trouble(struct store *s)
 {
-    if (s->state.error != s->reported)
+    bool expected = s->hands_over && s->state.error == STORE_FENCED;
+    if (s->state.error != s->reported && !expected)
         log_error("the store cannot write", LOG_STR("error", store_error_text(s->state.error)),
                   LOG_STR(s->driver->name, s->driver->fault(s->engine)->text));
     report(s, s->state.error);
@@ -139,7 +140,8 @@ static bool is_away(const struct store *s)
 
 static bool has_room(const struct store *s)
 {
-    return s->under_way < s->driver->batches && !s->alone && !is_away(s);
+    uint32_t most = s->hands_over ? 1 : s->driver->batches;
+    return s->under_way < most && !s->alone && !is_away(s);
 }
 
 static void begin(struct store *s, struct store_batch *b)
@@ -236,6 +238,7 @@ static bool run_alone(struct store *s)
         b->ops[0] = op;
         b->count = 1;
         b->error = STORE_OK;
+        s->hands_over = true;
         begin(s, b);
         return true;
     }

@@ -356,3 +356,71 @@ STORE_TEST(numbers_are_raised_where_an_attempt_may_have_begun)
         store_sql(w->path, "SELECT id, state, attempt FROM lives ORDER BY id", out, sizeof out),
         "1|queued|1\n2|queued|8\n3|running|7\n4|done|7\n5|queued|7\n");
 }
+
+/* --- Of a cluster: a node's own, in a folder --- */
+
+static struct store *open_node(struct store_world *w, const char *node, enum store_board was,
+                               uint64_t epoch)
+{
+    char error[TEXT] = "";
+    struct store_options options = client_options(w->path);
+    options.cluster = "c";
+    options.node = node;
+    options.folder = w->folder;
+    struct store *s = store_open(&options, error, sizeof error);
+    if (!s)
+        fail_msg("%s", error);
+    assert_int_equal(board_of(s), was);
+    assert_int_equal(store_board_epoch(s), epoch);
+    return s;
+}
+
+STORE_TEST(a_board_of_a_node_has_its_epoch)
+{
+    char error[TEXT] = "";
+    struct store *s = open_node(w, "a", STORE_BOARD_LOST, 0);
+    store_board_own(s, 7);
+    renew(s, false);
+    *(uint8_t *)store_board_segment(s, 0, true) = 42;
+    store_close(s); /* as a process that dies */
+    s = open_node(w, "a", STORE_BOARD_KEPT, 7);
+    store_board_own(s, 8);
+    assert_int_equal(store_board_keep(s, error, sizeof error), 0);
+    store_close(s);
+    s = open_node(w, "a", STORE_BOARD_KEPT, 8);
+    assert_int_equal(*(uint8_t *)store_board_segment(s, 0, false), 42);
+    store_board_close(s);
+    store_close(s);
+    store_close(open_node(w, "a", STORE_BOARD_CLEAN, 0));
+}
+
+STORE_TEST(a_board_of_another_node_is_not_believed)
+{
+    char from[STORE_PATH], to[STORE_PATH];
+    struct store *s = open_node(w, "a", STORE_BOARD_LOST, 0);
+    store_board_own(s, 7);
+    renew(s, false);
+    store_close(s);
+    snprintf(from, sizeof from, "%s/a-running", w->folder);
+    snprintf(to, sizeof to, "%s/b-running", w->folder);
+    assert_int_equal(rename(from, to), 0);
+    store_close(open_node(w, "b", STORE_BOARD_LOST, 0));
+}
+
+STORE_TEST(two_processes_do_not_share_a_board)
+{
+    char error[TEXT] = "", second[STORE_PATH];
+    struct store *s = open_node(w, "a", STORE_BOARD_LOST, 0);
+    snprintf(second, sizeof second, "%s/other.db", w->folder);
+    struct store_options options = client_options(second);
+    options.cluster = "c";
+    options.node = "a";
+    options.folder = w->folder;
+    struct store *other = store_open(&options, error, sizeof error);
+    enum store_board was;
+    assert_non_null(other);
+    assert_int_equal(store_board_open(other, &was, error, sizeof error), -1);
+    assert_non_null(strstr(error, "another server uses it"));
+    store_close(other);
+    store_close(s);
+}
