@@ -68,9 +68,9 @@ bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *
     if (!job || !job_is_open(job) || begun->attempt > job->attempt)
         return false;
     job->crashes = (uint8_t)(job->crashes + (job->crashes < UINT8_MAX));
-    snprintf(text, sizeof text, "node %.*s ended while attempt %u ran", (int)node.len,
-             (const char *)node.at, begun->attempt);
-    job_note(jobs_table(jobs), job, JOB_EVENT_INTERRUPTED, text);
+    snprintf(text, sizeof text, "crashes: %u, since node %.*s ended while attempt %u ran",
+             job->crashes, (int)node.len, (const char *)node.at, begun->attempt);
+    job_note(jobs_table(jobs), job, JOB_EVENT_CHANGED, text);
     job_effect(jobs_table(jobs), job, EFFECT_WRITE);
     if (job_crashed_enough(jobs_scheduler(jobs), job))
         job_end_crashed(jobs_scheduler(jobs), job);
