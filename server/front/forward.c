@@ -18,6 +18,7 @@ enum {
     POLLS_MAX = 1024, /* of a connection at a time */
     HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX,
     TEXT_MAX = 320,
+    KEEP_MOST = 65536, /* bytes of a request that is kept until it is answered */
     SEND_BLOCK = 32768 /* bytes; a longer answer is not copied */
 };
 #define TICK AO_MS(100) /* while requests wait for an owner */
@@ -51,7 +52,10 @@ struct front {
     bool greeted;          /* the owner has taken cluster.session */
     bool connecting;       /* the session is on its way */
     bool has_state;        /* something of it is at the owner */
-    char why[TEXT_MAX];    /* the last session was lost */
+    bool closing;          /* the owner reads no more on this session: it hands over, or stops */
+    uint64_t written;      /* messages that were written to the session */
+    uint64_t was_read;  /* while `closing`: of these, from the first on, those that the owner has */
+    char why[TEXT_MAX]; /* the last session was lost */
 };
 
 static ao_time now(const struct forward *f)
@@ -62,6 +66,12 @@ static ao_time now(const struct forward *f)
 static struct front *front_of(struct outgoing *s)
 {
     return ao_of(s, struct front, session);
+}
+
+/* Its session takes requests. */
+static bool has_session(const struct front *r)
+{
+    return r->greeted && !r->closing;
 }
 
 /* --- What it holds --- */
@@ -180,6 +190,7 @@ static bool write_identity(struct front *r)
         f->next_identity++;
         e->identity = true;
         e->begin = outgoing_committed(&r->session);
+        e->number = ++r->written;
         outgoing_commit(&r->session, put_message(at, &message));
         pendings_add(&r->pendings, e, message.msgid);
         weigh(r, size_of(e));
@@ -238,6 +249,8 @@ static void seek(struct front *r)
 static bool on_opened(struct outgoing *s, const char *name)
 {
     struct front *r = front_of(s);
+    r->closing = false;
+    r->written = 0;
     const struct owner_place *place = &r->forward->place;
 
     if (place->target.tls && strcmp(name, place->view.owner) != 0) {
@@ -252,13 +265,8 @@ static bool on_opened(struct outgoing *s, const char *name)
 static bool send_waiting(struct front *r, struct pending *e)
 {
     e->begin = outgoing_committed(&r->session);
-    if (!write_bytes(r, span_of(e->bytes, e->len)))
-        return false;
-    if (e->passing != PASS_READ && e->passing != PASS_KEYED) {
-        free(e->bytes);
-        e->bytes = NULL;
-    }
-    return true;
+    e->number = ++r->written;
+    return write_bytes(r, span_of(e->bytes, e->len));
 }
 
 static void out_of_memory(struct front *r)
@@ -371,6 +379,20 @@ static void note_answer(struct front *r, struct pending *p, const struct envelop
     settle(r, p, outcome_of(e, code, sizeof code));
 }
 
+/* server.closing [code, text, messages]: what was read will be answered, and nothing more. */
+static void note_closing(struct front *r, const struct envelope *e)
+{
+    struct reader reader;
+    struct span skipped;
+    uint32_t count;
+
+    read_params(e->params, &reader, &count);
+    if (count != 3 || !read_any(&reader, &skipped) || !read_any(&reader, &skipped) ||
+        !read_uint(&reader, &r->was_read))
+        return;
+    r->closing = true;
+}
+
 static void on_message(struct outgoing *s, struct span message, const struct envelope *e,
                        uint8_t **kept)
 {
@@ -385,8 +407,11 @@ static void on_message(struct outgoing *s, struct span message, const struct env
         outgoing_lose(s, why);
         return;
     }
-    if (!r->client || (!p && e->type == ENVELOPE_RESPONSE) ||
-        (e->type == ENVELOPE_NOTIFICATION && span_is(e->method, "server.closing")))
+    if (e->type == ENVELOPE_NOTIFICATION && span_is(e->method, "server.closing")) {
+        note_closing(r, e);
+        return;
+    }
+    if (!r->client || (!p && e->type == ENVELOPE_RESPONSE))
         return;
     give_client(r, message, kept);
     if (p)
@@ -413,17 +438,27 @@ static void say_waiting(const struct front *r, char *buf, size_t size)
                  v->moving_from[0] ? ": they move from " : "", v->moving_from);
 }
 
-/* Bytes of a request that the lost owner has none of. */
-static bool take_unsent(struct front *r, struct pending *e)
+/* The lost owner has no byte of it, or has said that it did not read it. */
+static bool was_unread(const struct front *r, const struct pending *e)
 {
-    struct outgoing *s = &r->session;
+    return e->begin >= r->session.handed || (r->closing && e->number > r->was_read);
+}
 
-    if (e->bytes || e->begin < s->handed)
+/* May it be sent to the next owner?  Then its bytes are kept. */
+static bool goes_again(struct front *r, struct pending *e)
+{
+    bool unread = was_unread(r, e);
+
+    if (e->passing == PASS_PUSHED && !unread)
+        return false;
+    if (!unread && e->passing != PASS_READ && e->passing != PASS_KEYED)
+        return false;
+    if (e->bytes || e->begin < r->session.handed)
         return e->bytes != NULL;
     e->bytes = malloc(e->len);
     if (!e->bytes)
         return false;
-    memcpy(e->bytes, outgoing_unsent(s, e->begin).at, e->len);
+    memcpy(e->bytes, outgoing_unsent(&r->session, e->begin).at, e->len);
     return true;
 }
 
@@ -438,8 +473,7 @@ static void settle_lost(struct front *r, struct pending *e, const char *why)
     }
     if (e->begin == UINT64_MAX)
         return; /* it waits anyway */
-    bool again = take_unsent(r, e) && e->passing != PASS_PUSHED;
-    if (again) {
+    if (goes_again(r, e)) {
         e->begin = UINT64_MAX;
         counter_add(&f->stats.resent, 1);
         return;
@@ -541,35 +575,23 @@ static enum passing passing_for(const struct rpc_request *rq, const struct rpc_m
     return passing;
 }
 
-/* server.cancel: of a request that the owner has. */
-static bool is_cancel_of_ours(const struct front *r, const struct rpc_request *rq)
+/* The request that server.cancel means; NULL: it is none that was passed on. */
+static struct pending *meant(const struct front *r, const struct rpc_request *rq)
 {
     struct reader reader;
     uint32_t count;
     uint64_t id;
 
     read_params(rq->params, &reader, &count);
-    return r && count == 1 && read_uint(&reader, &id) && pendings_of_number(&r->pendings, id);
+    return r && count == 1 && read_uint(&reader, &id) ? pendings_of_number(&r->pendings, id) : NULL;
 }
 
-/* Without an owner a request is taken back at once. */
-static void cancel_waiting(struct front *r, struct rpc_request *rq)
+/* A long request that only the owner may do once is not copied: if a planned hand-over comes
+ * before it is read, it is UNSURE. */
+static bool keeps_bytes(const struct front *r, enum passing passing, const struct envelope *e)
 {
-    struct reader reader;
-    uint32_t count;
-    uint64_t id = 0;
-
-    read_params(rq->params, &reader, &count);
-    if (read_uint(&reader, &id)) {
-        struct pending *e = pendings_of_number(&r->pendings, id);
-        answer(r, e, ERGON_E_CANCELLED, error_meaning(ERGON_E_CANCELLED));
-    }
-    rpc_answer(rq, span_text("\xc3"));
-}
-
-static bool keeps_bytes(const struct front *r, enum passing passing)
-{
-    return !r->greeted || passing == PASS_READ || passing == PASS_KEYED;
+    return !has_session(r) || passing == PASS_READ || passing == PASS_KEYED ||
+           room_of(e) <= KEEP_MOST;
 }
 
 static bool put_bytes(struct pending *p, const struct envelope *e)
@@ -587,6 +609,7 @@ static bool write_now(struct front *r, struct pending *p, const struct envelope 
     if (!is_known(r) && !write_identity(r))
         return false;
     p->begin = outgoing_committed(&r->session);
+    p->number = ++r->written;
     if (p->bytes)
         return write_bytes(r, span_of(p->bytes, p->len));
     uint8_t *at = outgoing_reserve(&r->session, room_of(e));
@@ -605,8 +628,8 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
     counter_add(&f->stats.passed, 1);
     p->since = now(f);
     p->begin = UINT64_MAX;
-    bool good = !keeps_bytes(r, p->passing) || put_bytes(p, e);
-    if (good && r->greeted)
+    bool good = !keeps_bytes(r, p->passing, e) || put_bytes(p, e);
+    if (good && has_session(r))
         good = write_now(r, p, e);
     pendings_add(&r->pendings, p, e->msgid);
     if (e->msgid.len > 0)
@@ -616,9 +639,9 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
         answer(r, p, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
         return;
     }
-    if (r->greeted && e->msgid.len == 0)
+    if (has_session(r) && e->msgid.len == 0)
         settle(r, p, "ok");
-    else if (!r->greeted)
+    else if (!has_session(r))
         seek(r);
 }
 
@@ -691,10 +714,12 @@ static bool takes(void *arg, struct rpc_request *rq, const struct envelope *e,
         return false;
     if (passing == PASS_CANCEL) {
         struct front *r = conn_session(rq->conn);
-        if (!is_cancel_of_ours(r, rq))
+        struct pending *p = meant(r, rq);
+        if (!p)
             return false;
-        if (!r->greeted) {
-            cancel_waiting(r, rq);
+        if (p->begin == UINT64_MAX) { /* it waits for an owner: it is taken back at once */
+            answer(r, p, ERGON_E_CANCELLED, error_meaning(ERGON_E_CANCELLED));
+            rpc_answer(rq, span_text("\xc3"));
             return true;
         }
     }
@@ -711,9 +736,11 @@ static bool response(void *arg, struct connection *c, const struct envelope *e)
     if (!r)
         return false;
     uint8_t *at = r->greeted ? outgoing_reserve(&r->session, room_of(e)) : NULL;
-    if (at)
+    if (at) {
+        r->written++;
         outgoing_commit(&r->session, put_message(at, e));
-    else if (r->greeted)
+    }
+    if (!at && r->greeted)
         out_of_memory(r);
     return true;
 }

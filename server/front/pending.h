@@ -39,6 +39,7 @@ struct pending {
     uint8_t *bytes;    /* malloc'ed: the message, to be sent, perhaps again; NULL: not kept */
     uint32_t len;      /* of the message */
     uint64_t begin;    /* its place in the session's output; UINT64_MAX: it is not there yet */
+    uint64_t number;   /* it was the so manieth message of its session */
     uint64_t since;    /* of the loop's clock: it waits since then, while it was not sent */
     uint16_t method;   /* enum ergon_method, or PENDING_FOREIGN */
     uint8_t passing;   /* enum passing */

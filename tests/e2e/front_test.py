@@ -180,6 +180,46 @@ class Front(Nodes):
         client.call("task.cancel", task)
         self.assertEqual(client.result(waits)["ended"][0]["state"], "cancelled")
 
+    def test_owner_drained(self):
+        """A planned hand-over under load: each request without a key is answered, none is UNSURE, each is done once."""
+        ids, errors, stop = [], [], threading.Event()
+
+        def load():
+            with self.b.connect() as client:
+                while not stop.is_set():
+                    orders = [client.send("task.submit", "echo", [1], {"keep": "1h"}) for _ in range(16)]
+                    for order in orders:
+                        try:
+                            ids.append(client.result(order)["id"])
+                        except RemoteError as e:
+                            errors.append(e.value)
+
+        threads = [threading.Thread(target=load) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(ids) > 200, "tasks are submitted")
+        with self.b.connect() as client:
+            client.call("cluster.drain")
+        self.wait_owner(self.b, "b")
+        count = len(ids)
+        eventually(lambda: len(ids) > count + 200, "tasks are submitted at b")
+        stop.set()
+        for thread in threads:
+            thread.join(LIMIT)
+        self.assertEqual(errors, [])
+        self.assertEqual(self.kept(), sorted(ids))
+        self.assertEqual(self.a.wait(), 75)
+
+    def kept(self):
+        """The ids of all tasks that there are."""
+        found, cursor = [], {}
+        with self.b.connect() as client:
+            while cursor is not None:
+                page = client.call("task.list", {"limit": 1000, **cursor})
+                found += [task["id"] for task in page["tasks"]]
+                cursor = {"cursor": page["next"]} if page["next"] else None
+        return sorted(found)
+
     def test_no_owner(self):
         """b may not own: requests wait until patience ends."""
         c = self.start("c", "--cluster-weight", "0", "--cluster-patience", "1s")

@@ -22,8 +22,24 @@ uint8_t *closing_put(uint8_t *p, enum ergon_error code, const char *why)
     return put_text(put_text(enc_array(p, 2), error_name(code)), why);
 }
 
+/* To a node: how many messages were read, so that it knows which were not. */
+static void tell_node(struct connection *c, enum ergon_error code, const char *why)
+{
+    uint8_t *p = conn_reserve(c, CLOSING_ROOM);
+
+    if (p == NULL)
+        return;
+    p = put_text(enc_uint(enc_array(p, 3), 2), "server.closing");
+    p = put_text(put_text(enc_array(p, 3), error_name(code)), why);
+    conn_commit(c, enc_uint(p, c->messages));
+}
+
 void conn_say_closing(struct connection *c, enum ergon_error code, const char *why)
 {
+    if (conn_vouched(c) != NULL) {
+        tell_node(c, code, why);
+        return;
+    }
     uint8_t *p = c->mode.push ? conn_reserve(c, CLOSING_ROOM) : NULL;
 
     if (p != NULL)

@@ -260,6 +260,30 @@ FRONT_TEST(what_was_not_written_to_a_lost_owner_is_not_unsure)
     expect_asked("asks 1: 'task.get' ['t1']\nasks 2: 'task.forget' ['t1']\n");
 }
 
+/* The owner drains: it has read the session's first two messages, and no more. */
+FRONT_TEST(what_an_owner_that_hands_over_did_not_read_goes_to_the_next)
+{
+    uint8_t closing[128];
+    size_t len =
+        notation_pack("[2, 'server.closing', ['DRAINING', 'x', 2]]", closing, sizeof closing);
+
+    open_session("task.forget", "['t1']");
+    stage_ask(&peer, 2, "task.forget", "['t2']");
+    expect_asked("asks 1: 'task.forget' ['t1']\nasks 2: 'task.forget' ['t2']\n");
+    script_send(&owner, span_of(closing, len));
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    stage_ask(&peer, 3, "task.forget", "['t3']");
+    expect_asked("");
+    owner_answers(1, "nil", "1");
+    expect_said("1: 1\n");
+    lose_owner();
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    owner_was_asked();
+    owner_answers(IDENTITY + 1, "nil", "true");
+    expect_asked("asks 2: 'task.forget' ['t2']\nasks 3: 'task.forget' ['t3']\n");
+    assert_int_equal(forward_stats(front)->unsure, 0);
+}
+
 FRONT_TEST(a_connection_with_something_at_a_lost_owner_is_closed)
 {
     open_session("sem.acquire", "['s']");
