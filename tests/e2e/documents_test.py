@@ -9,9 +9,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 from harness import BUILD, ERGON, ERGOND, LIMIT, NO_CONTEXTS, SANITIZED, SOURCE, Server, install, module_compiler, scratch
+
+sys.path.append(os.path.join(SOURCE, "tests", "support"))
+import ending  # noqa: E402
+import postgres  # noqa: E402
 
 MODULES = os.path.join(SOURCE, "examples", "module")
 PROGRAMS = [os.path.abspath(os.path.join(BUILD, p)) for p in ("server/ergond", "client/cli/ergon")]
@@ -71,6 +76,29 @@ class Readme(Document, unittest.TestCase):
         for program in PROGRAMS:
             os.symlink(program, os.path.join(place, "build", os.path.basename(program)))
         return {}
+
+
+@ending.needs(postgres.missing())
+class Cluster(Document, unittest.TestCase):
+    """PostgreSQL refuses root, for whom its programs run as another account."""
+
+    PAGE = "docs/cluster.md"
+
+    def setUp(self):
+        super().setUp()
+        holder = ending.Folder()
+        self.addCleanup(holder.end)
+        self.folder = holder.path
+
+    def prepare(self, place):
+        ending.own(place)
+        where = ending.make_folder(self.folder, "bin")
+        become = "setpriv --reuid={0} --regid={1} --clear-groups ".format(*ending.account()) if ending.account() else ""
+        for name in ("initdb", "pg_ctl", "pg_basebackup"):
+            program = os.path.join(postgres.programs(), name)
+            ending.write(os.path.join(where, name), f'#!/bin/sh\nexec {become}{program} "$@"\n', 0o700)
+        folders = [where, *(os.path.dirname(program) for program in PROGRAMS), os.environ["PATH"]]
+        return {"PATH": ":".join(folders)}
 
 
 class Guide(Document):
