@@ -4,6 +4,7 @@
 #   setup.sh build      only to build the programs
 #   setup.sh bench      and to load a server that has TLS
 #   setup.sh demo       and for the demo
+#   setup.sh cluster-demo   and for that of a cluster
 #   setup.sh image      to build and test the container image as well
 #   setup.sh tls        to build, test, and ask testssl.sh about TLS
 #   setup.sh deb        to make packages and test them
@@ -33,6 +34,7 @@ case ${1:-} in
 build) wanted=$(missing $build) ;;
 bench) wanted=$(missing $build openssl) ;;
 demo) wanted=$(missing $build neovim openssl) ;;
+cluster-demo) wanted=$(missing $build postgresql python3-minimal python3-msgpack python3-psycopg2) ;;
 image)
     wanted=$(missing $build $tests)
     docker info >/dev/null 2>&1 || wanted="$wanted$(missing $image)"
@@ -44,7 +46,7 @@ bare) wanted=$(missing $build $tests debootstrap) ;;
 *) wanted=$(missing $build $tests) ;;
 esac
 # A node that did not come from Debian brings an npm with which Debian's would conflict.
-[ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ "${1:-}" = pictures ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
+[ "${1:-}" = build ] || [ "${1:-}" = bench ] || [ "${1:-}" = cluster-demo ] || [ "${1:-}" = pictures ] || [ -n "${ERGON_WITHOUT_NPM:-}" ] || command -v npm >/dev/null || wanted="${wanted}npm "
 # Debian starts the servers that it installs, and makes a cluster of PostgreSQL. These two files keep it from both, and
 # go after the installation: whoever wants a cluster of Debian's makes it (pg_createcluster 15 main).
 no_cluster=/etc/postgresql-common/createcluster.d/ergon-setup.conf

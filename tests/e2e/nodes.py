@@ -2,6 +2,7 @@
 deposed, as a service manager does; and clients that submit by one of them."""
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ sys.path[:0] = [os.path.join(TOP, "tests", "support"), os.path.join(TOP, "client
 
 import ending  # noqa: E402
 import ergon_client  # noqa: E402
-from harness import ERGOND, OK, RemoteError, Server, run_ergon  # noqa: E402
+from harness import Client, ERGOND, OK, RemoteError, Server, run_ergon  # noqa: E402
 
 DEPOSED = 75  # the exit status of a node that is to be started again
 NAMES = ("a", "b", "c")
@@ -49,6 +50,7 @@ class Node:
             self.statuses.append(status)
             if status != DEPOSED or not self.wanted:
                 return
+        server.discard()
         try:
             self.start()
         except AssertionError:
@@ -68,11 +70,14 @@ class Node:
 
     def status(self):
         """What cluster.status answers here; {} while nobody does."""
+        sock = socket.socket(socket.AF_UNIX)
         try:
-            with self.connect() as client:
-                return client.call("cluster.status")
+            sock.connect(self.url.removeprefix("unix://"))
+            return Client(sock).call("cluster.status")
         except (OSError, RemoteError):
             return {}
+        finally:
+            sock.close()
 
     def log(self):
         with open(os.path.join(self.folder, "log"), errors="replace") as f:
@@ -96,7 +101,7 @@ class Nodes:
         if engine.settings["fsync"] == "off":
             flags = ("--store-replicated", "by-storage", *flags)
         path = os.path.dirname(ERGOND) + ":" + os.environ["PATH"]  # where the command line finds the server's program
-        status, _, said = run_ergon("unix:///nonexistent", "cluster", "init", self.store, env={"PATH": path})
+        status, _, said = run_ergon("unix:///nonexistent", "cluster", "init", engine.url("ergon", "ergon"), env={"PATH": path})
         assert status == OK, said
         keys = None
         if machines:

@@ -270,7 +270,11 @@ class Cluster:
         self.write_passwords()
 
     def create_database(self, name, owner=postgres.ADMIN):
-        self.wait_primary().query(f'CREATE DATABASE "{name}" OWNER "{owner}" ENCODING \'UTF8\' TEMPLATE template0')
+        """Returns when the standbys that run have it, too: libpq gives up at a server that has no such database."""
+        primary = self.wait_primary()
+        primary.query(f'CREATE DATABASE "{name}" OWNER "{owner}" ENCODING \'UTF8\' TEMPLATE template0')
+        postgres.wait_replayed(primary, [member for member in self.members if member is not primary and member.is_running()
+                                         and not member.is_frozen()])
 
     def url(self, dbname="postgres", user=postgres.ADMIN, tcp=False, **parameters):
         """A URL of all members, of which libpq takes the one that can be written.  By TCP: as their machines reach each other."""

@@ -74,6 +74,14 @@ def url_of(servers, dbname, user, tcp=False, **parameters):
     return f"postgresql:///{urllib.parse.quote(dbname)}?" + urllib.parse.urlencode(parameters, safe="/,")
 
 
+def wait_replayed(primary, standbys):
+    """Returns when queries to these standbys see what the primary has committed by now."""
+    position = primary.query("SELECT pg_current_wal_flush_lsn()")[0][0]
+    for standby in standbys:
+        eventually(lambda s=standby: s.query("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (position,))[0][0],
+                   f"{standby.name} has replayed {position}")
+
+
 class Reached:
     """A server with a socket in `folder`, a `port`, and `password_file` for connections by TCP to `address`."""
 
@@ -346,7 +354,9 @@ class Cluster:
         ending.write(self.password_file, "".join(f"*:*:*:{role}:{word}\n" for role, word in self.roles.items()))
 
     def create_database(self, name, owner=ADMIN, encoding="UTF8"):
+        """Returns when the standbys that run have it, too: libpq gives up at a server that has no such database."""
         self.primary.query(f'CREATE DATABASE "{name}" OWNER "{owner}" ENCODING \'{encoding}\' TEMPLATE template0')
+        wait_replayed(self.primary, [server for server in self.standbys if server.is_running() and not server.frozen])
 
     def url(self, dbname="postgres", user=ADMIN, tcp=False, **parameters):
         """A URL of all servers, of which libpq takes the one that can be written."""
