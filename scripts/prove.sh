@@ -53,10 +53,13 @@ sim() { "$python" tests/sim/mutants.py; }
 # Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
 attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
 
+# Three nodes and a database of three under faults drawn at random: ERGON_SECONDS says how long. Needs root, for its network namespaces.
+cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster/prove.py; }
+
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks tls models fuzz sim"
+all="damages kill cuts fleet sems stop attacks cluster tls models fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;

@@ -8,12 +8,14 @@ import threading
 import time
 
 ENDED = ("done", "failed", "cancelled", "expired", "dead")
+LATE = 5.0  # seconds after a process that stood still goes on, in which it may send an attempt that it had looked at before
 DURABLE = ("fsync", "replicated")  # an attempt of such a task begins with a number that outlives the owner
 
 
 class History:
     def __init__(self):
         self.lock, self.acknowledged, self.begun, self.ended, self.granted = threading.Lock(), [], [], [], []
+        self.stood_still = []
 
     def add(self, where, *what):
         with self.lock:
@@ -23,9 +25,13 @@ class History:
         """A submission was answered."""
         self.add(self.acknowledged, id, key, durable)
 
-    def begin(self, id, attempt):
-        """A handler begins: the first thing that it does."""
-        self.add(self.begun, id, attempt)
+    def begin(self, id, attempt, node):
+        """A handler begins, of a worker at this node: the first thing that it does."""
+        self.add(self.begun, id, attempt, node)
+
+    def go_on(self, node):
+        """The node's process goes on after SIGSTOP."""
+        self.add(self.stood_still, node)
 
     def end(self, id, state):
         """A client was told that the task has ended."""
@@ -56,16 +62,27 @@ def of_submissions(history, tasks):
             yield f"id {id} was given twice: to {sorted(several)}"
 
 
+def is_late(history, at, node):
+    """Nothing can exclude a stop between a node's look at its lease and the begin of the handler; the attempt's number protects
+    there, since the end of such an attempt is refused."""
+    return any(name == node and 0 <= at - went_on <= LATE for went_on, name in history.stood_still)
+
+
 def of_attempts(history):
     level = {id: durable for _, id, _, durable in history.acknowledged}
     ended = {}
     for at, id, _ in history.ended:
         ended.setdefault(id, at)
-    last = {}
-    for at, id, attempt in history.begun:
+    last, numbers = {}, set()
+    for at, id, attempt, node in history.begun:
         if level.get(id) not in DURABLE:
             continue
-        if attempt <= last.get(id, 0):
+        if (id, attempt) in numbers:
+            yield f"attempt {attempt} of {id} began twice"
+        numbers.add((id, attempt))
+        if is_late(history, at, node):
+            continue
+        if attempt < last.get(id, 0):
             yield f"attempt {attempt} of {id} began after attempt {last[id]}"
         last[id] = max(attempt, last.get(id, 0))
         if at > ended.get(id, at):

@@ -13,7 +13,9 @@ def good():
     history = checker.History()
     history.acknowledged = [(1, "t1", "k1", "replicated"), (2, "t2", "k2", "fsync"), (3, "t1", "k1", "replicated"),
                             (3, "t3", "k3", "none")]
-    history.begun = [(4, "t1", 1), (5, "t2", 1), (6, "t1", 3), (7, "t3", 1), (8, "t3", 1), (9, "t4", 1)]
+    history.begun = [(4, "t1", 1, "a"), (5, "t2", 1, "a"), (6, "t1", 3, "b"), (7, "t3", 1, "a"), (8, "t3", 1, "b"),
+                     (9, "t4", 1, "a"), (20, "t1", 2, "a")]
+    history.stood_still = [(19, "a")]
     history.ended = [(10, "t1", "done"), (11, "t2", "failed")]
     history.granted = [(2, 1, "s", 4), (5, 3, "s", 6), (4, 3, "s", 5), (9, 8, "s", 7), (9, 8, "other", 1)]
     tasks = {"t1": {"state": "done", "key": "k1"}, "t2": {"state": "failed", "key": "k2"},
@@ -36,8 +38,10 @@ class CheckerTest(unittest.TestCase):
                 (lambda h, t: t["t1"].update(state="running"), "open: t1"),
                 (lambda h, t: h.acknowledged.append((9, "t9", "k1", "fsync")), "key k1 has 2 tasks"),
                 (lambda h, t: h.acknowledged.append((9, "t2", "k9", "fsync")), "id t2 was given twice"),
-                (lambda h, t: h.begun.append((9, "t1", 3)), "attempt 3 of t1 began after attempt 3"),
-                (lambda h, t: h.begun.append((12, "t2", 2)), "attempt 2 of t2 began 1.000 s after its end"),
+                (lambda h, t: h.begun.append((9, "t1", 3, "b")), "attempt 3 of t1 began twice"),
+                (lambda h, t: h.begun.append((20, "t1", 3, "a")), "attempt 3 of t1 began twice"),
+                (lambda h, t: h.stood_still.clear(), "attempt 2 of t1 began after attempt 3"),
+                (lambda h, t: h.begun.append((12, "t2", 2, "a")), "attempt 2 of t2 began 1.000 s after its end"),
                 (lambda h, t: h.granted.append((12, 11, "s", 7)), "fence 7 of s was granted after 7"),
                 (lambda h, t: h.granted.append((6, 1, "s", 6)), "fence 6 of s was granted twice"),
                 (lambda h, t: t.update(c3={"state": "done", "key": "cron c at 2"}), "2 tasks for one firing: cron c at 2")):
