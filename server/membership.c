@@ -77,7 +77,9 @@ static const char *why_not_ready(const struct cluster_view *v)
         return NULL;
     if (v->owner[0] == '\0')
         return "no node owns the tasks";
-    return v->moving_since > 0 ? "the tasks move to another node" : NULL;
+    if (v->moving_since > 0)
+        return "the tasks move to another node";
+    return v->note[0] ? "this node cannot reach the owner of the tasks" : NULL;
 }
 
 static void changed(void *arg)

@@ -87,6 +87,8 @@ enum completion_kind completion_kind_of_argument(const char *command, int positi
         {"worker quiet", KIND_WORKERS, 0, -1},
         {"worker resume", KIND_WORKERS, 0, -1},
         {"connection kill", KIND_CONNECTIONS, 0, -1},
+        {"cluster drain", KIND_NODES, 0, 0},
+        {"cluster forget", KIND_NODES, 0, 0},
         {"context use", KIND_CONTEXTS, 0, 0},
         {"context show", KIND_CONTEXTS, 0, 0},
         {"context set", KIND_CONTEXTS, 0, 0},

@@ -13,6 +13,7 @@ enum completion_kind {
     KIND_CRONS,
     KIND_WORKERS,
     KIND_CONNECTIONS,
+    KIND_NODES,
     KIND_CONTEXTS,
     KIND_SHELLS
 };

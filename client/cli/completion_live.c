@@ -148,12 +148,18 @@ static void offer_of_server(struct offers *o, struct session *s, enum completion
         [KIND_CRONS] = {"cron.list", NULL, "name"},
         [KIND_WORKERS] = {"worker.list", "workers", "worker"},
         [KIND_CONNECTIONS] = {"connection.list", "connections", "id"},
+        [KIND_NODES] = {"cluster.status", NULL, "node"},
     };
     enum status status;
     json_t *list =
         lists[kind].pages == NULL
             ? look_at(s, lists[kind].method, NULL, ASK_MS, &status)
             : look_at_pages(s, lists[kind].method, lists[kind].pages, IDS_MAX, ASK_MS, &status);
+    if (kind == KIND_NODES) { /* one of its members is the list */
+        json_t *nodes = json_incref(json_object_get(list, "nodes"));
+        json_decref(list);
+        list = nodes;
+    }
     offer_list(o, list, lists[kind].key);
 }
 

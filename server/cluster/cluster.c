@@ -196,6 +196,7 @@ void cluster_note(struct cluster *c, const char *note)
     if (strncmp(c->note, note, sizeof c->note - 1) != 0) {
         snprintf(c->note, sizeof c->note, "%s", note);
         snprintf(c->view.note, sizeof c->view.note, "%s", note);
+        view_changed(c);
         wake(c);
     }
     pthread_mutex_unlock(&c->mutex);

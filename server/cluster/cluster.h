@@ -86,7 +86,7 @@ void cluster_rows(const struct cluster *c, struct cluster_rows *out);
  * and a text: the rows forbid it, or too many requests wait. */
 bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
 
-/* This node's note in its row; empty: none.  Copied. */
+/* A front's note in its row: why it cannot reach the owner; empty: it can.  Copied. */
 void cluster_note(struct cluster *c, const char *note);
 
 #endif

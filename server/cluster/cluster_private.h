@@ -69,6 +69,7 @@ void view_set_role(struct cluster *c, enum cluster_role role);
 void view_renewed(struct cluster *c, ao_time sent);
 /* The rows as the thread has read them, and whether their owner is gone. */
 void view_take(struct cluster *c, bool vacant, ao_time now);
+void view_changed(struct cluster *c);
 void view_tell(struct cluster *c); /* the listeners, of what has changed */
 void view_trouble(struct cluster *c, const char *text);
 

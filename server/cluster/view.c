@@ -64,7 +64,7 @@ void cluster_on_change(struct cluster *c, void (*changed)(void *arg), void *arg)
 
 /* ---- the writer's side ---- */
 
-static void change(struct cluster *c)
+void view_changed(struct cluster *c)
 {
     atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
 }
@@ -79,7 +79,7 @@ void view_set_role(struct cluster *c, enum cluster_role role)
     }
     pthread_mutex_unlock(&c->mutex);
     if (atomic_exchange_explicit(&c->role, role, memory_order_acq_rel) != role)
-        change(c);
+        view_changed(c);
 }
 
 void view_tell(struct cluster *c)
@@ -159,7 +159,7 @@ void view_take(struct cluster *c, bool vacant, ao_time now)
     bool changed = differs(&before, v);
     pthread_mutex_unlock(&c->mutex);
     if (changed)
-        change(c);
+        view_changed(c);
 }
 
 void view_trouble(struct cluster *c, const char *text)

@@ -27,6 +27,7 @@ static void report(struct store *s, enum store_error error)
     counter_set(&s->counters.trouble, error);
 }
 
+/* The cluster reports owners, and a node that has handed the tasks over. */
 static void note_trouble(struct store *s)
 {
     bool expected = s->hands_over && s->state.error == STORE_FENCED;

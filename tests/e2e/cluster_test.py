@@ -105,6 +105,7 @@ class ClusterTest(unittest.TestCase):
         self.assertIn("ergon_cluster_renewal_age_seconds ", metrics)
         self.assertEqual(Admin(node.admin).text("/readyz"), (200, "ready\n"))
         self.ergon("cluster", "retry", at=node, status=NOT_FOUND)
+        self.assertRegex(self.ergon("completion", "live", "--", "-s", node.urls[0], "cluster", "drain", "", at=node), r"^a\b")
         self.assertEqual(node.stop(), 0)
         again = self.start("a")
         self.owner(again, epoch=2)

@@ -27,12 +27,13 @@ static void look_database(struct visit *v)
               "the cluster's database does not answer: %s", json_string_value(trouble));
 }
 
-/* What the store last promised tells more than the settings: storage may replicate below them. */
+/* What the owner's store last promised tells more than the settings: storage may replicate below
+ * them. */
 static void look_standby(struct visit *v)
 {
-    const json_t *level = fact(v, "info.store.level");
-    if (json_is_object(fact(v, "cluster")) && json_is_string(level) &&
-        strcmp(json_string_value(level), "replicated") != 0)
+    const json_t *level = fact(v, "info.store.level"), *role = fact(v, "cluster.role");
+    if (json_is_string(role) && strcmp(json_string_value(role), "owner") == 0 &&
+        json_is_string(level) && strcmp(json_string_value(level), "replicated") != 0)
         found(v, "", json_pack("{s:s}", "level", json_string_value(level)),
               "the last commit was %s only: no standby of the database has it",
               json_string_value(level));

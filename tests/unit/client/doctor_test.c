@@ -151,8 +151,9 @@ static const struct {
     {"cluster_no_owner", "", "{'cluster': {'owner': null, 'tries': 0}}",
      "{'cluster': {'owner': 'a', 'tries': 1}}"},
     {"cluster_database", "", "{'cluster': {'trouble': 'away'}}", "{'cluster': {'trouble': null}}"},
-    {"cluster_no_standby", "", "{'cluster': {}, 'info': {'store': {'level': 'fsync'}}}",
-     "{'cluster': {}, 'info': {'store': {'level': 'replicated'}}}"},
+    {"cluster_no_standby", "",
+     "{'cluster': {'role': 'owner'}, 'info': {'store': {'level': 'fsync'}}}",
+     "{'cluster': {'role': 'front'}, 'info': {'store': {'level': 'none'}}}"},
     {"cluster_no_successor", "",
      "{'cluster': {'nodes': [{'state': 'owner', 'weight': 100}, {'state': 'left', 'weight': 100}, "
      "{'state': 'front', 'weight': 0}]}}",
