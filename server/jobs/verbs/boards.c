@@ -61,11 +61,38 @@ bool boards_take(struct jobs *jobs, struct span node, uint64_t epoch)
     return true;
 }
 
+/* The row has the crash before the next attempt begins.  Else a task that kills its process at once
+ * is never quarantined: its board is gone by then, and so is a count in memory. */
+static void await_row(struct jobs *jobs, struct job *job)
+{
+    if (job->durable == DURABLE_NONE || job->attempt_task)
+        return;
+    job->saved_attempt = job->attempt > 0 ? job->attempt - 1 : 0;
+    if (job->state != JOB_QUEUED)
+        return;
+    job_unplace(jobs_scheduler(jobs), job);
+    job_mark(job, JOB_AWAITS_ROW);
+    job_set_state(jobs_table(jobs), job, JOB_QUEUED, JOB_WHY_COMMIT);
+}
+
+/* The rows of an async task need not know the attempt; those of another one do, or lost boards
+ * have raised its number. */
+static bool takes_attempt(struct job *job, uint32_t attempt)
+{
+    if (attempt <= job->attempt)
+        return true;
+    if (durable_is_awaited(job->durable) || attempt > JOB_COUNT_MAX)
+        return false;
+    if (!job->attempt_task)
+        job->attempt = attempt;
+    return true;
+}
+
 bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *begun)
 {
     char text[160];
     struct job *job = table_find(jobs_table(jobs), begun->id);
-    if (!job || !job_is_open(job) || begun->attempt > job->attempt)
+    if (!job || !job_is_open(job) || !takes_attempt(job, begun->attempt))
         return false;
     job->crashes = (uint8_t)(job->crashes + (job->crashes < UINT8_MAX));
     snprintf(text, sizeof text, "crashes: %u, since node %.*s ended while attempt %u ran",
@@ -74,6 +101,8 @@ bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *
     job_effect(jobs_table(jobs), job, EFFECT_WRITE);
     if (job_crashed_enough(jobs_scheduler(jobs), job))
         job_end_crashed(jobs_scheduler(jobs), job);
+    else
+        await_row(jobs, job);
     return true;
 }
 

@@ -454,6 +454,34 @@ NODE_TEST(a_node_that_becomes_owner_counts_its_old_board_first)
     expect_next_attempt(n, id, 2);
 }
 
+/* A task that kills its process at once would never be found out. */
+static void expect_count_in_row(struct node *n, uint8_t durable)
+{
+    own(n);
+    n->w.store->latency = AO_S(100); /* the begin is not written: the row is on its way */
+    uint64_t id = jobs_world_submit(&n->w, &WORK(.durable = durable));
+    jobs_world_pass(&n->w, AO_S(101));
+    assert_non_null(world_run_of(&n->w, id));
+    jobs_world_crash(&n->w);
+    n->take.epoch = 3; /* another owned in between */
+    n->take.boards += 2;
+    n->w.store->latency = AO_MS(500);
+    jobs_become_owner(n->w.jobs, &n->take);
+    while (!world_run_of(&n->w, id))
+        jobs_world_pass(&n->w, AO_MS(10));
+    assert_int_equal(memory_store_row(n->w.store, id)->task.crashes, 1);
+}
+
+NODE_TEST(what_a_board_told_is_in_the_row_before_the_next_attempt)
+{
+    expect_count_in_row(n, DURABLE_FSYNC);
+}
+
+NODE_TEST(so_it_is_of_an_async_task)
+{
+    expect_count_in_row(n, DURABLE_ASYNC);
+}
+
 NODE_TEST(a_board_that_was_reported_is_not_counted_again)
 {
     const struct jobs_begun *begun;
