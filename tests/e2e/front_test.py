@@ -250,5 +250,60 @@ class Front(Nodes):
         client.close()
 
 
+def authority(folder, name):
+    """A certificate authority: the paths of certificate and key."""
+    cert, key = (os.path.join(folder, name + suffix) for suffix in (".crt", ".key"))
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-out", cert,
+            "-keyout", key)
+    return cert, key
+
+
+def certificate(folder, of, name):
+    """Signed by the authority, for this name."""
+    cert, key, request, names = (os.path.join(folder, f"{os.path.basename(of[0])}-{name}.{suffix}") for suffix in ("crt", "key", "csr", "ext"))
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}", "-out", request, "-keyout", key)
+    with open(names, "w") as f:
+        f.write(f"subjectAltName=DNS:{name}\n")
+    openssl("x509", "-req", "-in", request, "-CA", of[0], "-CAkey", of[1], "-CAcreateserial", "-days", "2", "-extfile", names, "-out", cert)
+    return cert, key
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=LIMIT)
+
+
+class Certificates(Nodes):
+    """The nodes meet by TLS, and show certificates of one authority."""
+
+    def setUp(self):
+        folder = scratch(self.addCleanup)
+        self.ca, self.other_ca = authority(folder, "ca"), authority(folder, "other")
+        self.make = lambda name, of=None: certificate(folder, of or self.ca, name)
+        super().setUp()
+
+    def start(self, name, *flags, shows=None, **more):
+        cert, key = shows or self.make(name)
+        return super().start(name, "--cluster-ca", self.ca[0], "--cluster-cert", cert, "--cluster-key", key, *flags,
+                             listen="ergons://127.0.0.1:0", **more)
+
+    def refused(self, server, text):
+        with server.connect() as client, self.assertRaises(RemoteError) as caught:
+            client.call("task.list")
+        self.assertEqual(caught.exception.code, "BUSY")
+        self.assertIn(text, caught.exception.value)
+
+    def test_only_nodes_speak_for_others(self):
+        with self.b.connect() as client:
+            self.assertEqual(client.call("task.wait", client.call("task.submit", "echo", [1])["id"])["ended"][0]["state"], "done")
+            with self.assertRaises(RemoteError) as caught:
+                client.call("cluster.session", {})
+            self.assertEqual(caught.exception.code, "DENIED")
+        stranger = self.start("c", "--cluster-weight", "0", "--cluster-patience", "1s", shows=self.make("c", self.other_ca))
+        self.refused(stranger, "unknown ca")
+        liar = self.start("d", "--cluster-weight", "0", "--cluster-patience", "1s", shows=self.make("e"))
+        self.refused(liar, "the certificate is of e, not of node d")
+        self.assertIn("session of a node refused", self.a.log_text())
+
+
 if __name__ == "__main__":
     unittest.main()
