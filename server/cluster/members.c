@@ -56,13 +56,16 @@ static const struct engine_node *row_of(const struct cluster *c, const char *nod
     return NULL;
 }
 
-/* Both clocks were read during the look, so its length is the most they may seem to differ by. */
+/* The engine's clock was read some time during the look: half of its length may be no difference.
+ */
 static void compare_clocks(struct cluster *c, uint64_t before)
 {
-    uint64_t middle = before + (cluster_wall(c) - before) / 2;
-    int64_t ahead = (int64_t)(middle - c->read.clock);
+    uint64_t after = cluster_wall(c), half = after > before ? (after - before) / 2 : 0;
+    int64_t ahead = (int64_t)(before + half - c->read.clock);
     uint64_t by = (uint64_t)(ahead < 0 ? -ahead : ahead);
 
+    by = by > half ? by - half : 0;
+    ahead = ahead < 0 ? -(int64_t)by : (int64_t)by;
     c->clock_wrong = by >= CLOCK_WRONG;
     pthread_mutex_lock(&c->mutex);
     c->rows.clock = ahead;

@@ -77,6 +77,9 @@ class ClusterTest(unittest.TestCase):
         self.assertIs(self.owner(*nodes, epoch=1), first)
         return nodes
 
+    def sql(self, statement):
+        self.engine.primary.query(statement, dbname=self.database)
+
     def keep(self, node, count=3):
         """Tasks that are on the disk; their ids."""
         with node.connect() as client:
@@ -156,6 +159,26 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.kept(owner), ids)
         self.assertEqual(owner.stop(), 0)
         self.owner(*(n for n in (again, b, c) if n is not owner), epoch=3)
+
+    def test_a_row_that_cannot_be_a_task_stops_two_take_overs_and_no_third_is_tried(self):
+        first = self.start("a")
+        self.owner(first, epoch=1)
+        ids = self.keep(first, 2)
+        first.discard()
+        self.sql("UPDATE ergon.submissions SET method = ''")
+        for name in "a", "b":
+            node = self.start(name)
+            self.assertEqual(node.wait(), DEPOSED)
+            self.assertIn("has no method", node.log_text())
+        third = self.start("c")
+        eventually(lambda: self.status(third)["tries"] == 2, "two tries")
+        said = self.ergon("cluster", "status", at=third, status=REMOTE)
+        self.assertRegex(said, r"(?m)^b .*has no method")
+        self.assertIn("run ergon cluster retry", said)
+        self.assertIn("cluster_no_owner", self.ergon("doctor", at=third, status=REMOTE))
+        self.sql("UPDATE ergon.submissions SET method = 'echo'")
+        self.ergon("cluster", "retry", at=third)
+        self.assertEqual(self.kept(self.owner(third, epoch=4)), ids)
 
     def test_of_two_nodes_with_one_name_the_later_stays(self):
         a, b, c = self.three()

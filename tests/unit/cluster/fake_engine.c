@@ -25,12 +25,10 @@ static bool is_away(const struct fake *f)
     return fake_rows.all_away || strcmp(fake_rows.away, f->own.node) == 0;
 }
 
-static enum engine_result answer(const struct fake *f, bool done, char *error, size_t size)
+static enum engine_result answer(bool done, char *error, size_t size)
 {
-    bool lost = strcmp(fake_rows.unanswered, f->own.node) == 0;
-
-    snprintf(error, size, "the answer was lost");
-    return lost ? ENGINE_AWAY : done ? ENGINE_DONE : ENGINE_UNCHANGED;
+    snprintf(error, size, "%s", "");
+    return done ? ENGINE_DONE : ENGINE_UNCHANGED;
 }
 
 static enum engine_result away(char *error, size_t size)
@@ -75,7 +73,7 @@ static enum engine_result join(void *engine, struct engine_view *view, char *err
     if (fake_rows.joins)
         fake_rows.joins();
     *view = fake_rows.view;
-    return answer(f, true, error, size);
+    return answer(true, error, size);
 }
 
 static struct engine_node *own_row(const struct fake *f)
@@ -96,7 +94,7 @@ static enum engine_result renew(void *engine, char *error, size_t size)
     fake_rows.renewals++;
     if (row)
         row->renewals++;
-    return answer(f, row, error, size);
+    return answer(row, error, size);
 }
 
 static enum engine_result look(void *engine, struct engine_view *view, char *error, size_t size)
@@ -107,7 +105,7 @@ static enum engine_result look(void *engine, struct engine_view *view, char *err
         return away(error, size);
     fake_rows.looks++;
     *view = fake_rows.view;
-    return answer(f, true, error, size);
+    return answer(true, error, size);
 }
 
 static bool take(const struct fake *f, const struct engine_take_over *take)
@@ -144,7 +142,9 @@ static enum engine_result take_over(void *engine, const struct engine_take_over 
     fake_rows.take_overs++;
     bool done = take(f, asked);
     *owner = fake_rows.view.owner;
-    return answer(f, done, error, size);
+    if (strcmp(fake_rows.unanswered, f->own.node) == 0)
+        return away(error, size);
+    return answer(done, error, size);
 }
 
 static enum engine_result say(void *engine, const char *state, const char *note, char *error,
@@ -159,7 +159,7 @@ static enum engine_result say(void *engine, const char *state, const char *note,
         snprintf(row->state, sizeof row->state, "%s", state);
         snprintf(row->note, sizeof row->note, "%s", note);
     }
-    return answer(f, row, error, size);
+    return answer(row, error, size);
 }
 
 static bool obey(const struct fake *f, const char *verb, const char *node)
@@ -196,7 +196,7 @@ static enum engine_result ask(void *engine, const char *verb, const char *node, 
 
     if (is_away(f))
         return away(error, size);
-    return answer(f, obey(f, verb, node), error, size);
+    return answer(obey(f, verb, node), error, size);
 }
 
 const struct cluster_engine fake_engine = {.version = STORE_DRIVER_VERSION,

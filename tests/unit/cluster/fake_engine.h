@@ -6,7 +6,7 @@
 
 struct fake_rows {
     struct engine_view view; /* `clock` is set by the test */
-    /* Of a node by its name: its calls fail; or what it changes happens, and the answer is lost. */
+    /* Of a node by its name: its calls fail; or its take-over happens, and the answer is lost. */
     char away[CLUSTER_NAME_MAX], unanswered[CLUSTER_NAME_MAX];
     bool all_away;
     char refuses[CLUSTER_NAME_MAX];       /* WRONG at its join */
