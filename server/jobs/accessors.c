@@ -92,21 +92,15 @@ _Static_assert((int)STORE_LEVEL_ASYNC == DURABLE_ASYNC && (int)STORE_LEVEL_FSYNC
                    (int)STORE_LEVEL_REPLICATED == DURABLE_REPLICATED,
                "levels of the store are those of jobs");
 
-static bool store_gives(const struct jobs *jobs, uint8_t level)
-{
-    uint8_t least = jobs->options.store_require;
-    return jobs->store && (uint8_t)store_level(jobs->store) >= (level > least ? level : least);
-}
-
 bool jobs_take_level(const struct jobs *jobs, uint8_t level)
 {
-    return jobs->journal.error == STORE_OK && (level <= jobs->assured || store_gives(jobs, level));
+    return jobs->journal.error == STORE_OK && level <= jobs->most;
 }
 
 const char *jobs_level_trouble(const struct jobs *jobs, uint8_t level)
 {
     if (level == DURABLE_REPLICATED &&
-        !(jobs->store && store_level(jobs->store) == STORE_LEVEL_REPLICATED))
+        !(jobs->store && store_level_most(jobs->store) == STORE_LEVEL_REPLICATED))
         return "durable: replicated needs a store on PostgreSQL with a synchronous standby; see "
                "docs/cluster.md";
     if (!jobs->store)
@@ -114,7 +108,7 @@ const char *jobs_level_trouble(const struct jobs *jobs, uint8_t level)
                "durable: none";
     if (jobs->journal.error != STORE_OK)
         return jobs_store_trouble(jobs);
-    return "the store is less safe now than `store_require` asks for; see docs/cluster.md";
+    return "the store is less safe than `store_require` asks for; see docs/cluster.md";
 }
 
 uint8_t jobs_level_reached(const struct jobs *jobs, uint8_t level)

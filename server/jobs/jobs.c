@@ -222,8 +222,11 @@ static void set_levels(struct jobs *jobs)
     struct jobs_options *o = &jobs->options;
     if (!durable_is_awaited(o->default_durable))
         o->default_durable = DURABLE_FSYNC;
-    if (jobs->store)
-        jobs->assured = durable_is_awaited(o->store_require) ? DURABLE_ASYNC : DURABLE_FSYNC;
+    if (!jobs->store)
+        return;
+    jobs->most = (uint8_t)store_level_most(jobs->store);
+    if (jobs->most < o->store_require)
+        jobs->most = DURABLE_ASYNC;
 }
 
 struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t size)

@@ -52,7 +52,7 @@ struct jobs {
     struct jobs_options options;
     struct tasks *tasks;
     struct store *store; /* NULL: none */
-    uint8_t assured;     /* enum job_durable: up to this one the store's level need not be asked */
+    uint8_t most;        /* enum job_durable: of jobs that it takes while it works */
     struct activator *activator;
     struct ao ao; /* operations that came, writes that came back, work in small steps */
     struct job_table table;

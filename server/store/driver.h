@@ -60,6 +60,7 @@ struct store_driver {
     uint32_t batches; /* under way at most, 1 or 2 */
     /* The rows are read by load(), while the server serves; else by load_all() before it starts. */
     bool loads_in_chunks;
+    enum store_level most; /* that its commits can have */
 
     /* NULL, and the fault says why.  Blocks. */
     void *(*open)(const struct store_setup *setup, struct store_fault *fault);

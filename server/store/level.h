@@ -14,4 +14,8 @@ enum store_level {
 /* The level of the last commit, and so of all before it.  Any thread; waits for nothing. */
 enum store_level store_level(const struct store *s);
 
+/* The level that its engine can have, whatever it has now.  Constant.  Where this is REPLICATED,
+ * the engine itself refuses what it cannot promise at that moment, by STORE_UNREPLICATED. */
+enum store_level store_level_most(const struct store *s);
+
 #endif

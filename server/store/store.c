@@ -110,6 +110,11 @@ const char *store_name(const struct store *s)
     return s->path;
 }
 
+enum store_level store_level_most(const struct store *s)
+{
+    return s->driver->most;
+}
+
 enum store_level store_level(const struct store *s)
 {
     return (enum store_level)counter_read(&s->counters.level);

@@ -32,8 +32,8 @@ const char *store_error_text(enum store_error e)
     case STORE_CLOSED:
         return "the store is closed: the server is shutting down";
     case STORE_UNREPLICATED:
-        return "the store has no synchronous standby now; the same may succeed later, see "
-               "docs/cluster.md";
+        return "the database has no synchronous standby now; submit again later, or with durable: "
+               "async, or see docs/cluster.md";
     case STORE_REFUSED:
         return "the store has this already, has it no more, or it is larger than a row may be";
     }

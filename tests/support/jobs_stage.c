@@ -15,6 +15,10 @@ int jobs_stage_open(void **state)
     world.options.store_require = stage->require;
     if (stage->stored)
         jobs_world_keep_store(&world);
+    if (stage->stored)
+        world.store->require = stage->require;
+    if (stage->replicates)
+        world.store->level = world.store->level_most = STORE_LEVEL_REPLICATED;
     if (stage->latency > 0)
         world.store->latency = stage->latency;
     jobs_world_open(&world);

@@ -17,7 +17,8 @@ struct jobs_stage {
     bool stored;     /* it has a store */
     bool quiet;      /* no narrative is kept */
     uint32_t room;   /* for so many blocking attempts at once; 0: for one */
-    uint8_t require; /* options.store_require */
+    bool replicates; /* its store does, until the test says that it does not now */
+    uint8_t require; /* store_require */
     ao_time latency; /* of the store; 0: a millisecond */
 };
 

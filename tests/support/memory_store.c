@@ -114,9 +114,10 @@ static void apply_own(struct store *s, const struct store_op *op)
 static void apply(struct store *s, struct store_op *op)
 {
     bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
+    uint8_t need = op->task.durable == DURABLE_FSYNC ? s->require : op->task.durable;
     op->error = s->fenced ? STORE_FENCED : s->error;
-    if (op->error == STORE_OK && promises && op->task.durable == DURABLE_REPLICATED &&
-        s->level != STORE_LEVEL_REPLICATED)
+    if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&
+        need > (uint8_t)s->level)
         op->error = STORE_UNREPLICATED;
     if (op->error != STORE_OK)
         return;
@@ -246,7 +247,7 @@ struct store *world_store_new(uint64_t (*wall)(void *arg), void *arg)
     s->wall = wall;
     s->wall_arg = arg;
     s->latency = AO_MS(1);
-    s->level = STORE_LEVEL_FSYNC;
+    s->level = s->level_most = STORE_LEVEL_FSYNC;
     s->rows.count_rows = STORE_COUNT_ROWS;
     s->chunk_rows = STORE_CHUNK_ROWS;
     s->board_room = 2;
@@ -290,6 +291,11 @@ void store_stop(struct store *s)
 enum store_level store_level(const struct store *s)
 {
     return s->level;
+}
+
+enum store_level store_level_most(const struct store *s)
+{
+    return s->level_most;
 }
 
 /* A load that never comes back has rows. */

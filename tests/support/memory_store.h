@@ -20,6 +20,8 @@ struct store {
     uint32_t most;          /* operations of a commit, but of the last; 0: all pushed by its end */
     enum store_error error; /* of commits from now on */
     enum store_level level; /* likewise */
+    enum store_level level_most;
+    uint8_t require;             /* as in struct store_options */
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: no commit has a time */
     void *wall_arg;
     uint64_t committed_at;

@@ -39,10 +39,9 @@ static size_t size_of(const struct store_op *op)
 static uint8_t need_of(const struct postgres_store *s, const struct store_op *op)
 {
     bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
-    if (!says || s->by_storage)
+    if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
         return 0;
-    bool least = s->require == STORE_LEVEL_REPLICATED && op->task.durable >= STORE_LEVEL_FSYNC;
-    return op->task.durable == STORE_LEVEL_REPLICATED || least ? STORE_LEVEL_REPLICATED : 0;
+    return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
 }
 
 bool batch_lacks_standby(const struct postgres_store *s, const struct store_op *op)

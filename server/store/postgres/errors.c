@@ -17,7 +17,7 @@ struct meaning {
 static const struct meaning meanings[] = {
     {STATE_FENCED, ERROR_NUMBER, STORE_AWAY, "another batch came before this one"},
     {STATE_LEVEL, ERROR_LEVEL, STORE_UNREPLICATED,
-     "no commit waits for a standby; set synchronous_standby_names, or store.replicated: "
+     "no commit waits for a standby; set synchronous_standby_names, or store_replicated: "
      "by-storage"},
     {STATE_ROWS, ERROR_REFUSED, STORE_REFUSED, "a row that was to be changed is not there"},
     {"08", ERROR_AWAY, STORE_AWAY, "the connection broke; it is made again"},

@@ -88,9 +88,19 @@ STORED_TEST(one_that_cannot_be_replicated_is_refused)
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     stage_holds(op->reply.text, "needs a store on PostgreSQL");
     lists(w, "every 10s");
-    w->store->level = STORE_LEVEL_REPLICATED;
-    comes(w, put(w, "every 20s", DURABLE_REPLICATED), ERGON_OK);
+}
+
+/* Its tasks wait for a standby, and none is lost. */
+JOBS_TEST(one_that_is_to_be_replicated, .stored = true, .replicates = true)
+{
+    comes(w, put(w, "every 10s", DURABLE_REPLICATED), ERGON_OK);
     stage_holds(list(w), "'durable': 'replicated'");
+    w->store->level = STORE_LEVEL_FSYNC;
+    jobs_world_pass(w, AO_S(12));
+    stage_holds(list(w), "'fired': 0");
+    w->store->level = STORE_LEVEL_REPLICATED;
+    jobs_world_pass(w, AO_S(5));
+    stage_holds(list(w), "'fired': 1");
 }
 
 /* Its tasks are as durable as those of the server that it comes to. */

@@ -392,9 +392,8 @@ JOBS_TEST(without_a_store_replicated_is_refused)
     refused(w, DURABLE_REPLICATED, unreplicated);
 }
 
-STORED_TEST(replicated_is_answered_when_it_is_committed)
+JOBS_TEST(replicated_is_answered_when_it_is_committed, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     struct operation *op = give_order(w, &WORK(.durable = DURABLE_REPLICATED));
     uint64_t id = op->submission.outcomes[0].id;
     assert_false(world_answered(w, op));
@@ -412,9 +411,9 @@ STORED_TEST(replicated_is_answered_when_it_is_committed)
     stage_balances(w);
 }
 
-STORED_TEST(the_next_attempt_of_a_replicated_one_waits_for_its_row)
+JOBS_TEST(the_next_attempt_of_a_replicated_one_waits_for_its_row, .stored = true,
+          .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_REPLICATED));
     jobs_world_pass(w, AO_S(1));
     w->store->latency = AO_S(5);
@@ -426,9 +425,8 @@ STORED_TEST(the_next_attempt_of_a_replicated_one_waits_for_its_row)
     assert_int_equal(world_run_of(w, id)->run.attempt, 2);
 }
 
-STORED_TEST(fsync_is_answered_as_what_the_store_gives)
+JOBS_TEST(fsync_is_answered_as_what_the_store_gives, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
     stage_says(op, "'durable': 'replicated'");
@@ -439,9 +437,8 @@ STORED_TEST(fsync_is_answered_as_what_the_store_gives)
 }
 
 /* The standby is lost between the look and the commit. */
-STORED_TEST(what_was_not_replicated_is_taken_back)
+JOBS_TEST(what_was_not_replicated_is_taken_back, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     struct operation *op = give_order(w, &WORK(.durable = DURABLE_REPLICATED));
     struct operation *other = give_order(w, &WORK(.durable = DURABLE_FSYNC));
     w->store->level = STORE_LEVEL_FSYNC;
@@ -452,15 +449,17 @@ STORED_TEST(what_was_not_replicated_is_taken_back)
     assert_int_equal(other->reply.error, ERGON_OK);
     stage_says(other, "'durable': 'fsync'");
     expect_counted(w, 1);
-    assert_true(jobs_store_usable(w->jobs)); /* others are taken at once */
-    refused(w, DURABLE_REPLICATED, unreplicated);
+    assert_true(jobs_store_usable(w->jobs));  /* others are taken at once */
+    w->store->level = STORE_LEVEL_REPLICATED; /* no other commit has to say so first */
+    op = give_order(w, &WORK(.durable = DURABLE_REPLICATED));
+    jobs_world_pass(w, AO_MS(1));
+    stage_says(op, "'durable': 'replicated'");
     stage_balances(w);
 }
 
 /* What is promised already is kept as well as it can be. */
-STORED_TEST(a_replicated_one_goes_on_without_a_standby)
+JOBS_TEST(a_replicated_one_goes_on_without_a_standby, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_REPLICATED));
     jobs_world_pass(w, AO_S(1));
     w->store->level = STORE_LEVEL_FSYNC;
@@ -474,12 +473,23 @@ STORED_TEST(a_replicated_one_goes_on_without_a_standby)
 JOBS_TEST(store_require_refuses_what_is_less, .stored = true, .require = DURABLE_REPLICATED)
 {
     refused(w, DURABLE_FSYNC,
-            "the store is less safe now than `store_require` asks for; see docs/cluster.md");
+            "the store is less safe than `store_require` asks for; see docs/cluster.md");
     assert_int_equal(give_order(w, &WORK(.durable = DURABLE_ASYNC))->reply.error, ERGON_OK);
-    w->store->level = STORE_LEVEL_REPLICATED;
+}
+
+JOBS_TEST(what_is_less_now_is_taken_back, .stored = true, .require = DURABLE_REPLICATED,
+          .replicates = true)
+{
+    w->store->level = STORE_LEVEL_FSYNC;
     struct operation *op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(give_order(w, &WORK(.durable = DURABLE_ASYNC))->reply.error, ERGON_OK);
+    w->store->level = STORE_LEVEL_REPLICATED;
+    op = give_order(w, &WORK(.durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(1));
     stage_says(op, "'durable': 'replicated'");
+    stage_balances(w);
 }
 
 /* After a restart nobody would know how the first one ended. */

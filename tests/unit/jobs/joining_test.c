@@ -453,7 +453,7 @@ STORED_TEST(what_waits_for_one_in_memory_cannot_become_durable)
 
 /* --- Replicated --- */
 
-STORED_TEST(fsync_becomes_replicated)
+STORED_TEST(fsync_stays_without_a_standby)
 {
     uint64_t id = jobs_world_submit(w, NAMED(FSYNC, .delay = AO_S(60)));
     jobs_world_pass(w, AO_S(1));
@@ -461,8 +461,13 @@ STORED_TEST(fsync_becomes_replicated)
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     stage_holds(op->reply.text, "needs a store on PostgreSQL");
     expect_level(w, id, DURABLE_FSYNC);
-    w->store->level = STORE_LEVEL_REPLICATED;
-    op = give(w, NAMED(REPLICATED));
+}
+
+JOBS_TEST(fsync_becomes_replicated, .stored = true, .replicates = true)
+{
+    uint64_t id = jobs_world_submit(w, NAMED(FSYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *op = give(w, NAMED(REPLICATED));
     assert_false(world_answered(w, op));
     jobs_world_pass(w, AO_MS(2));
     stage_says(op, "'durable': 'replicated'");
@@ -471,9 +476,8 @@ STORED_TEST(fsync_becomes_replicated)
 }
 
 /* A write for `fsync` is on its way when another wants more. */
-STORED_TEST(one_that_hardens_is_to_be_replicated)
+JOBS_TEST(one_that_hardens_is_to_be_replicated, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     uint64_t id = jobs_world_submit(w, SHARED(ASYNC));
     jobs_world_pass(w, AO_S(1));
     struct operation *fsync = give(w, SHARED(FSYNC)), *more = give(w, SHARED(REPLICATED)),
@@ -487,9 +491,8 @@ STORED_TEST(one_that_hardens_is_to_be_replicated)
 }
 
 /* The first submission is on disk, and that is all that it wanted. */
-STORED_TEST(the_first_is_answered_though_what_joined_it_fails)
+JOBS_TEST(the_first_is_answered_though_what_joined_it_fails, .stored = true, .replicates = true)
 {
-    w->store->level = STORE_LEVEL_REPLICATED;
     struct operation *first = give(w, NAMED(FSYNC)), *joins = give(w, NAMED(REPLICATED));
     w->store->level = STORE_LEVEL_FSYNC;
     jobs_world_pass(w, AO_MS(3));
