@@ -2,7 +2,7 @@
 # Verifies the models named (all of them when none is), and that each of their mutants fails.
 # The mutants of a model are listed at its head, as "mutant: NAME  why".
 # ERGON_MODEL_DEEP=1: larger bounds, where a model has them (DEEP), and no mutants. States are kept as bits of a hash then,
-# so a few are taken for others and not visited; that takes up to half an hour and 6 GB a model.
+# so a few are taken for others and not visited; that takes some minutes and 6 GB a model.
 set -eu
 deep=${ERGON_MODEL_DEEP:-}
 
