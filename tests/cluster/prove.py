@@ -208,6 +208,15 @@ class Faults:
         self.engine.wait_primary(besides=[primary])
         self.network.heal()
 
+    def cut_primary_from_standbys(self):
+        """The nodes still reach it, until Patroni deposes it: without strict mode it answers, and what it answered is lost."""
+        primary = self.engine.wait_primary()
+        for member in self.engine.members:
+            if member is not primary:
+                self.engine.cut(primary, member)
+        self.engine.wait_primary(besides=[primary])
+        self.network.heal()
+
     @classmethod
     def names(cls):
         others = ("last", "owner_and_front", "names", "draw")
@@ -296,6 +305,10 @@ def run(engine, cluster, seed, seconds):
     for client in clients:
         if not isinstance(client, Works):
             client.stop()
+    final(cluster, history)  # all have ended
+    owner = cluster.wait_owner()
+    owner.kill()  # what is said from now on is read from the rows
+    cluster.wait_owner(besides=[owner])
     tasks, audit = final(cluster, history)
     for client in clients:
         client.stop()

@@ -236,8 +236,11 @@ class Cluster:
             wanted = number if number is not None else sum(member.is_running() for member in self.members) - 1
             sql = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND application_name = ANY (%s)"
             names = [member.name for member in self.members]  # and not pg_basebackup, of a standby to be
-            return (primary is not None and len(primary.query(sql, (names,))) >= wanted
-                    and (wanted == 0 or not self.rules["synchronous_mode"] or self.knows_standby()))
+            try:
+                streaming = len(primary.query(sql, (names,))) if primary is not None else -1
+            except postgres.psycopg2.Error:  # it is just being stopped
+                return False
+            return streaming >= wanted and (wanted == 0 or not self.rules["synchronous_mode"] or self.knows_standby())
         eventually(stream, lambda: f"the standbys stream:\n{self.logs()}", limit)
 
     # What is done to it.
