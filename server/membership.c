@@ -21,7 +21,9 @@ struct membership {
     struct health *health;
     void (*on_end)(void *arg);
     void *on_end_arg;
-    uint64_t noted_epoch; /* of the last owner in the audit log; the cluster's thread */
+    /* Of the last owner in the audit log; the cluster's thread. */
+    uint64_t noted_epoch;
+    char noted_owner[CLUSTER_NAME_MAX];
     _Atomic uint32_t ended;
 };
 
@@ -58,13 +60,16 @@ static void note_owner(struct membership *m, const struct cluster_view *v)
 {
     if (v->owner[0] == '\0' || v->epoch == m->noted_epoch)
         return;
+    char from[CLUSTER_NAME_MAX];
+    snprintf(from, sizeof from, "%s", m->noted_owner);
+    snprintf(m->noted_owner, sizeof m->noted_owner, "%s", v->owner);
     m->noted_epoch = v->epoch;
     if (!audit_is_apart())
         return;
     const struct log_field fields[] = {LOG_STR("principal", "cluster"),
                                        LOG_STR("method", "take over"),
                                        LOG_STR("outcome", "ok"),
-                                       LOG_STR("from", v->moving_from),
+                                       LOG_STR("from", from),
                                        LOG_STR("to", v->owner),
                                        LOG_UINT("epoch", v->epoch),
                                        {0}};

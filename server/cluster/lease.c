@@ -184,6 +184,14 @@ static ao_time turn_of(const struct lease *l, const struct engine_view *view, ao
     return later(turn, l->joined_at + LEASE_SETTLE);
 }
 
+/* When the owner is dead, unless it renews before. */
+static ao_time death_of(const struct lease *l, const struct engine_owner *owner)
+{
+    const struct lease_seen *seen = find(l, owner->node);
+
+    return seen ? later(seen->since, l->counts_from) + l->lease : AO_NEVER;
+}
+
 /* Without a proof the process that owns under this name may live, on another machine, and acts for
  * the length of the lease at most after this one has joined. */
 static ao_time return_of(const struct lease *l, const struct engine_owner *owner, ao_time now)
@@ -207,8 +215,10 @@ enum lease_choice lease_look(struct lease *l, const struct engine_view *view, ao
     }
     bool gone = own_name || is_gone(l, view, now);
     set_vacant(l, owner, gone, now);
-    if (!gone)
+    if (!gone) {
+        *at = death_of(l, owner);
         return LEASE_STAY;
+    }
     if (owner->tries >= LEASE_TRIES)
         return LEASE_TRIED;
     if (!l->may_own)

@@ -65,7 +65,7 @@ void lease_reconnect(struct lease *l, ao_time now);
 void lease_renewed(struct lease *l, ao_time now);
 
 /* Notes the rows that were read at `now`, and chooses.  LEASE_TAKE fills *take, but for
- * keeps_board; *at is when to look again at the latest (AO_NEVER: with the next renewal). */
+ * keeps_board; *at is when to look again at the latest, unless the next renewal is due before. */
 enum lease_choice lease_look(struct lease *l, const struct engine_view *view, ao_time now,
                              struct engine_take_over *take, ao_time *at);
 

@@ -69,11 +69,11 @@ class ClusterTest(unittest.TestCase):
         eventually(agreed, f"an owner of epoch {epoch}: {[self.status(n) for n in nodes]}")
         return next(n for n in nodes if n.name == self.status(n)["owner"])
 
-    def three(self):
-        """Nodes a, b and c, of which a owns the tasks."""
+    def three(self, *flags):
+        """Nodes a, b and c, of which a owns the tasks; the flags are for b."""
         first = self.start("a")
         self.owner(first, epoch=1)
-        nodes = [first, self.start("b"), self.start("c")]
+        nodes = [first, self.start("b", *flags), self.start("c")]
         self.assertIs(self.owner(*nodes, epoch=1), first)
         return nodes
 
@@ -126,11 +126,15 @@ class ClusterTest(unittest.TestCase):
             self.start("a").connect()
 
     def test_another_node_takes_over_when_the_owner_is_killed(self):
-        a, b, c = self.three()
+        audit = os.path.join(self.folder, "audit.log")
+        a, b, c = self.three("--audit-file", audit)
         ids = self.keep(a)
         a.discard()
         owner = self.owner(b, c, epoch=2)
         self.assertEqual(self.kept(owner), ids)
+        with open(audit, encoding="utf-8") as records:
+            changes = [r for r in map(json.loads, records) if r["msg"] == "owner changed"]
+        self.assertIn(("a", owner.name, 2), [(r["from"], r["to"], r["epoch"]) for r in changes])
         again = self.start("a")
         self.assertIs(self.owner(again, b, c, epoch=2), owner)
         self.ergon("cluster", "forget", "a", at=b)

@@ -77,6 +77,7 @@ TEST(an_owner_is_dead_after_a_lease_of_silence)
     owned_by("a");
     node("a")->renewals = 9;
     assert_int_equal(look(), LEASE_STAY);
+    assert_int_equal(at, now + AO_S(LEASE));
     assert_int_equal(seconds_until_take(""), LEASE);
     assert_string_equal(taken.dead.node, "a");
     assert_int_equal(taken.dead.renewals, 9);
