@@ -171,11 +171,9 @@ void view_trouble(struct cluster *c, const char *text)
 
 void cluster_rows(const struct cluster *c, struct cluster_rows *out)
 {
-    ao_time now = cluster_now(c);
-
     pthread_mutex_lock(mutex_of(c));
     *out = c->rows;
-    out->age = now - c->read_at;
+    out->age = cluster_now(c) - c->read_at; /* with the mutex: not before it */
     pthread_mutex_unlock(mutex_of(c));
     for (uint32_t i = 0; i < out->view.count; i++)
         out->silent[i] += out->age;
