@@ -168,11 +168,11 @@ static bool is_same_mode(const struct conn_mode *a, const struct conn_mode *b)
     return a->error_shape == b->error_shape && a->raw == b->raw && a->push == b->push;
 }
 
-/* cluster.session, of its client as it is now.  False without memory. */
+/* cluster.session, of its client as it is now.  False: it is nobody any more, or no memory. */
 static bool write_identity(struct front *r)
 {
     struct forward *f = r->forward;
-    struct pending *e = calloc(1, sizeof *e);
+    struct pending *e = conn_principal(r->client) ? calloc(1, sizeof *e) : NULL;
     struct pack p;
     uint8_t id[MSGID_MAX];
 

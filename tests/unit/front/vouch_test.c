@@ -7,6 +7,7 @@
 #include "server/front/forward.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
+#include "server/net/connection/admit.h"
 #include "server/net/connection_rights.h"
 #include "tests/support/rpc_stage.h"
 
@@ -169,6 +170,36 @@ OWNER_TEST(the_owner_may_grant_less)
     assert_null(g.keys);
     assert_false(may("task.any") || may("task.list") || may("worker.offer.x"));
     assert_true(may("task.get") && may("queue.list"));
+}
+
+static void read_roles_again(const char *methods, bool lower)
+{
+    const struct role roles[] = {{.name = "r", .members = "address:*", .methods = methods}};
+
+    net.loop->roles = role_table_new(roles, 1);
+    net.loop->lower = lower;
+    renewal_start(net.loop);
+    stage_run();
+}
+
+OWNER_TEST(a_reload_at_the_owner_lowers_a_session)
+{
+    speak("['task.get,task.list', nil, nil, nil]");
+    read_roles_again("task.*", true);
+    assert_true(may("task.get") && may("task.list"));
+    assert_false(may("task.cancel"));
+    role_table_unref(net.loop->roles);
+    read_roles_again("task.get", true);
+    assert_true(may("task.get"));
+    assert_false(may("task.list"));
+}
+
+OWNER_TEST(a_reload_at_the_owner_closes_a_session_that_may_less)
+{
+    speak("['task.get,task.list', nil, nil, nil]");
+    read_roles_again("task.get", false);
+    stage_said_to(&node);
+    assert_true(node.shut);
 }
 
 OWNER_TEST(tenants_that_differ_are_refused)
