@@ -468,7 +468,8 @@ void store_info(const struct store *s, struct store_info *out)
     uint64_t room = counter_read(&s->counters.room);
     *out = (struct store_info){.kind = s->driver->name,
                                .lag = counter_read(&s->counters.lag),
-                               .replicated = store_level(s) == STORE_LEVEL_REPLICATED,
+                               .replicated =
+                                   counter_read(&s->counters.level) == STORE_LEVEL_REPLICATED,
                                .commits = counter_read(&s->counters.commits),
                                .operations = counter_read(&s->counters.operations),
                                .bytes = counter_read(&s->counters.bytes),
