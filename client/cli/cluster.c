@@ -92,6 +92,7 @@ static bool is_well(const json_t *answer)
 static enum status show_status(const struct globals *g, json_t *answer)
 {
     bool none = !has_text(answer, "cluster");
+    bool was_read = json_is_integer(json_object_get(answer, "read_ms"));
     enum status status = none || is_well(answer) ? STATUS_OK : STATUS_REMOTE;
     if (g->json)
         return status;
@@ -105,11 +106,13 @@ static enum status show_status(const struct globals *g, json_t *answer)
         say("owner     %s, epoch %" JSON_INTEGER_FORMAT "\n",
             has_text(answer, "owner") ? json_text(answer, "owner") : "none",
             number(answer, "epoch"));
-        say("commits   %s\n\n", json_is_true(json_object_get(answer, "replicates"))
-                                    ? "on the database's disk, and on a standby's"
-                                    : "on the database's disk alone");
+        if (was_read)
+            say("commits   %s\n\n", json_is_true(json_object_get(answer, "replicates"))
+                                        ? "on the database's disk, and on a standby's"
+                                        : "on the database's disk alone");
     }
-    print_nodes(g, json_object_get(answer, "nodes"));
+    if (was_read)
+        print_nodes(g, json_object_get(answer, "nodes"));
     if (!output_is_names())
         print_problems(answer);
     return status;
