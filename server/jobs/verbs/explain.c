@@ -740,7 +740,8 @@ static enum job_reason reason_of(const struct question *q, const struct job *job
 {
     const struct scheduler *s = jobs_scheduler(q->jobs);
 
-    if (job->reason == JOB_WHY_COMMIT && jobs_journal(q->jobs)->error == STORE_AWAY)
+    bool away = jobs_journal(q->jobs)->error == STORE_AWAY || !jobs_may_act(q->jobs);
+    if (job->reason == JOB_WHY_COMMIT && away)
         return JOB_WHY_STORE; /* the database of a cluster is away: nothing comes back */
     if (job->reason != JOB_WHY_TURN)
         return limits_reason(job);

@@ -577,6 +577,9 @@ NODE_TEST(nothing_begins_while_it_may_not_act)
     jobs_world_pass(&n->w, AO_S(10));
     assert_null(n->w.runs);
     stage_holds(explain(n, id), "'reason': 'store'");
+    n->w.store->latency = AO_S(100);
+    uint64_t waits = submit(n, DURABLE_FSYNC);
+    stage_holds(explain(n, waits), "'reason': 'store'");
     n->cluster.acts = true;
     jobs_world_pass(&n->w, AO_S(1));
     assert_non_null(world_run_of(&n->w, id));
