@@ -192,6 +192,10 @@ void serve_cluster_board(struct rpc_request *rq)
     char certificate[CLUSTER_NAME_MAX * 2];
     struct job_request jr;
 
+    if (!rq->loop->shared->cluster) {
+        rpc_refuse(rq, ERGON_E_NO_METHOD, "this server belongs to no cluster");
+        return;
+    }
     if (!conn_is_of_node(rq->conn, certificate, sizeof certificate)) {
         rpc_refuse(rq, ERGON_E_DENIED, "cluster.board is for nodes, at cluster.listen only");
         return;

@@ -18,6 +18,8 @@ DEEDS, ASKED = {}, {}
 
 # The others, and why they have nothing that a restart could forget.
 OTHERS = {
+    "of a cluster: its database keeps it, or nodes ask for it":
+        "cluster.status cluster.drain cluster.forget cluster.retry cluster.session cluster.board",
     "of the connection": "server.hello server.auth server.ping server.cancel server.whoami",
     "of the process": "server.methods server.describe server.topology server.times server.figures server.debug_dump connection.list connection.kill",
     "what a connection offers, which goes with it": "worker.register worker.quiet worker.resume worker.list worker.progress worker.partial",
