@@ -81,8 +81,10 @@ static int worker_close(void **state)
     net_stop();
     node_worker_free(worker);
     owner_finder_free(finder);
-    script_fini(&owner);
-    script_fini(&own);
+    if (owner.in)
+        script_fini(&owner);
+    if (own.in)
+        script_fini(&own);
     owner = own = (struct script){0};
     return stage_close(state);
 }
