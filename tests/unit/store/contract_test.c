@@ -485,6 +485,33 @@ POSTGRES_TEST(a_deposed_owner_writes_nothing)
     expect_rows(w, 1);
 }
 
+/* The first batch of both has the number 1. */
+POSTGRES_TEST(a_deposed_owner_that_wrote_nothing)
+{
+    contract_until(w, "SELECT session FROM ergon.owner", "1\n");
+    contract_depose(w, "b");
+    assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_FENCED);
+    expect_rows(w, 0);
+}
+
+/* The old backend may yet run what it has in its socket. */
+POSTGRES_TEST(what_another_connection_left_fits_no_more)
+{
+    contract_push(w, client_put(1, "echo"));
+    contract_wait(w);
+    contract_sql(w, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                    "WHERE usename = 'ergon'");
+    contract_until(w, "SELECT session FROM ergon.owner", "2\n");
+    contract_push(w, client_put(2, "echo"));
+    contract_wait(w);
+    assert_int_equal(w->good, 2);
+    contract_sql(w, "DO $$ DECLARE o ergon.owner; BEGIN SELECT * INTO o FROM ergon.owner; "
+                    "PERFORM ergon.fence(o.epoch, o.session - 1, o.batch + 1, 1, 0, 0, 0, 0, 0, 0, "
+                    "0, 0, 0, 0, false, false, 0); RAISE 'it fits'; "
+                    "EXCEPTION WHEN SQLSTATE 'EF001' THEN NULL; END $$");
+    expect_rows(w, 2);
+}
+
 POSTGRES_TEST(an_owner_hands_over_and_writes_no_more)
 {
     contract_push(w, client_put(1, "echo"));
