@@ -1,5 +1,6 @@
 #include "server/front/owner_place.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,7 +8,10 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/clock.h"
 #include "base/url.h"
+
+#define ASK_AGAIN AO_S(1) /* after a name service that does not know the owner's name */
 
 struct owner_finder {
     struct cluster_roles roles;
@@ -32,6 +36,7 @@ bool owner_place_same(const struct owner_place *one, const struct owner_place *o
 struct owner_finder *owner_finder_new(const struct cluster_roles *roles, uint32_t loops)
 {
     struct owner_finder *f = calloc(1, sizeof *f + loops * sizeof f->handles[0]);
+    pthread_condattr_t attr;
 
     if (!f)
         return NULL;
@@ -39,7 +44,10 @@ struct owner_finder *owner_finder_new(const struct cluster_roles *roles, uint32_
     f->room = loops;
     f->changed = true;
     pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->news, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->news, &attr);
+    pthread_condattr_destroy(&attr);
     return f;
 }
 
@@ -114,12 +122,17 @@ void owner_finder_look(struct owner_finder *f)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }
 
-/* False: it is to end. */
+/* Of a name that was not found nobody tells: it is asked for again.  False: the thread is to end.
+ */
 static bool await_change(struct owner_finder *f)
 {
+    const struct timespec at = clock_spec(clock_after(clock_monotonic(), ASK_AGAIN));
+    int late = 0;
+
     pthread_mutex_lock(&f->lock);
-    while (!f->changed && !f->stops)
-        pthread_cond_wait(&f->news, &f->lock);
+    while (!f->changed && !f->stops && late != ETIMEDOUT)
+        late = f->place.why[0] ? pthread_cond_timedwait(&f->news, &f->lock, &at)
+                               : pthread_cond_wait(&f->news, &f->lock);
     f->changed = false;
     bool goes_on = !f->stops;
     pthread_mutex_unlock(&f->lock);
