@@ -242,6 +242,18 @@ static void shake(struct outgoing *s)
         outgoing_lose(s, "out of memory");
 }
 
+/* The next one is tried, or it is lost. */
+static void give_up_address(struct outgoing *s, const char *why)
+{
+    bool more = s->next_address < s->target->count;
+
+    close_stream(s);
+    if (more)
+        begin(s);
+    else
+        outgoing_lose(s, why);
+}
+
 static void connected(struct outgoing *s)
 {
     int error = 0;
@@ -257,12 +269,7 @@ static void connected(struct outgoing *s)
         shake(s);
         return;
     }
-    bool more = s->next_address < s->target->count;
-    close_stream(s);
-    if (more)
-        begin(s);
-    else
-        outgoing_lose(s, strerror_r(error, text, sizeof text));
+    give_up_address(s, strerror_r(error, text, sizeof text));
 }
 
 /* --- Output --- */
@@ -492,7 +499,11 @@ static void timed_out(struct outgoing *s)
 {
     bool waits = s->state == OUTGOING_CONNECTING || s->state == OUTGOING_HANDSHAKE || s->ending;
 
-    if (waits && s->state != OUTGOING_IDLE && activator_now(s->loop->activator) >= s->until)
+    if (!waits || s->state == OUTGOING_IDLE || activator_now(s->loop->activator) < s->until)
+        return;
+    if (s->state == OUTGOING_CONNECTING)
+        give_up_address(s, "it does not answer");
+    else
         outgoing_lose(s, "it does not answer");
 }
 
