@@ -41,7 +41,8 @@ struct node_worker {
     ao_time retry_at;
     uint8_t state; /* enum work_state */
     bool refused;  /* it was said */
-    bool reported; /* the old board, or there is none */
+    bool reports;  /* the old board is on its way */
+    bool reported; /* it was taken, or there is none */
 };
 
 bool node_worker_offers(const struct method *m)
@@ -90,6 +91,7 @@ static bool greet(struct node_worker *w)
     bool good = ask(&w->up, ID_SESSION, "cluster.session", &p);
     pack_fini(&p);
     w->state = WORK_GREETING;
+    w->reports = false;
     owner_finder_note(w->options.finder, "");
     return good;
 }
@@ -172,13 +174,17 @@ static bool without_context(struct span params, uint8_t *head, size_t *head_len,
     return true;
 }
 
+/* False: the owner asks for something else than what it was offered. */
 static bool run(struct node_worker *w, const struct envelope *e)
 {
+    const struct method *m = registry_find(w->options.registry, e->method);
     uint8_t head[HEAD_MAX + ENC_HEAD_MAX];
     uint8_t *at = enc_uint(enc_array(head, 4), ENVELOPE_REQUEST);
     struct span rest;
     size_t len;
 
+    if (!m || !node_worker_offers(m))
+        return false;
     memcpy(at, e->msgid.at, e->msgid.len);
     at = enc_str(at + e->msgid.len, e->method);
     if (!without_context(e->params, at, &len, &rest))
@@ -205,12 +211,24 @@ static bool cancel(struct node_worker *w, const struct envelope *e)
 
 static const struct outgoing_target itself = {.count = 1};
 
+/* What it waits for has this id; 0: nothing. */
+static uint64_t awaited(const struct node_worker *w)
+{
+    if (w->state == WORK_REGISTERING)
+        return ID_REGISTER;
+    if (w->state == WORK_GREETING)
+        return w->reports ? ID_BOARD : ID_SESSION;
+    return 0;
+}
+
 static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope *e)
 {
     struct reader r = reader_of(e->error);
     struct span text = {0};
     char why[TEXT_MAX];
 
+    if (id == 0 || id != awaited(w))
+        return false;
     if (envelope_is_error(e)) {
         read_text(&r, &text);
         snprintf(why, sizeof why, "%.*s", (int)(text.len < TEXT_MAX ? text.len : TEXT_MAX),
@@ -221,7 +239,8 @@ static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope
         w->refused = true;
         return false;
     }
-    if (id == ID_SESSION && has_report(w))
+    w->reports = id == ID_SESSION && has_report(w);
+    if (w->reports)
         return report(w);
     w->reported |= id == ID_BOARD;
     if (id != ID_REGISTER)

@@ -138,12 +138,12 @@ WORKER_TEST(blocking_handlers_are_offered_to_the_owner)
 WORKER_TEST(what_the_owner_asks_is_called_here_and_its_answer_goes_up)
 {
     offer();
-    send_message(&owner, "[0, 8192, 'hash', ['a', [5], {'call': 8192, 'attempt': 2}]]");
-    expect_sent(&own, "asks 8192: 'hash' ['a', [5]]\n");
+    send_message(&owner, "[0, 8192, 'block', ['a', [5], {'call': 8192, 'attempt': 2}]]");
+    expect_sent(&own, "asks 8192: 'block' ['a', [5]]\n");
     send_message(&own, "[1, 8192, nil, 'done']");
     expect_sent(&owner, "8192: 'done'\n");
-    send_message(&owner, "[0, 8193, 'hash', [{}]]");
-    expect_sent(&own, "asks 8193: 'hash' []\n");
+    send_message(&owner, "[0, 8193, 'block', [{}]]");
+    expect_sent(&own, "asks 8193: 'block' []\n");
     send_message(&own, "[1, 8193, 'NO_LUCK: today', nil]");
     expect_sent(&owner, "8193 failed: 'NO_LUCK: today'\n");
 }
@@ -151,7 +151,7 @@ WORKER_TEST(what_the_owner_asks_is_called_here_and_its_answer_goes_up)
 WORKER_TEST(a_cancel_of_the_owner_cancels_the_call)
 {
     offer();
-    send_message(&owner, "[0, 8192, 'hash', [{}]]");
+    send_message(&owner, "[0, 8192, 'block', [{}]]");
     stage_said_to(&own);
     send_message(&owner, "[2, 'worker.cancel', [8192, 'cancelled']]");
     expect_sent(&own, "tells: 'server.cancel' [8192]\n");
@@ -160,10 +160,31 @@ WORKER_TEST(a_cancel_of_the_owner_cancels_the_call)
 WORKER_TEST(what_this_node_has_no_room_for_is_given_back)
 {
     offer();
-    send_message(&owner, "[0, 8192, 'hash', [{}]]");
+    send_message(&owner, "[0, 8192, 'block', [{}]]");
     stage_said_to(&own);
     send_message(&own, "[1, 8192, 'BUSY: a limit is reached', nil]");
     expect_sent(&owner, "8192 failed: 'AGAIN: 1s'\n");
+}
+
+WORKER_TEST(an_owner_that_sends_what_was_not_asked_is_left)
+{
+    static const char *const bad[] = {
+        "[1, 2, nil, {'worker': 'w1'}]",
+        "[1, 99, nil, true]",
+        "[1, 'x', nil, true]",
+        "[0, 7, 'server.info', [{}]]",
+        "[0, 7, 'server.connections', [{}]]",
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        offer();
+        send_message(&owner, bad[i]);
+        run_a_while(2);
+        assert_true(owner.closed);
+        assert_string_equal(stage_said_to(&own), "");
+        owns(CLUSTER_OWNER, "b");
+        run_a_while(1100);
+    }
 }
 
 WORKER_TEST(an_owner_that_is_lost_ends_its_calls_and_is_sought_again)
