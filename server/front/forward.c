@@ -18,10 +18,13 @@ enum {
     POLLS_MAX = 1024, /* of a connection at a time */
     HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX,
     TEXT_MAX = 320,
-    KEEP_MOST = 65536, /* bytes of a request that is kept until it is answered */
-    SEND_BLOCK = 32768 /* bytes; a longer answer is not copied */
+    KEEP_MOST = 65536,         /* bytes of a request that is kept until it is answered */
+    RESPONSES_MOST = 64 << 20, /* bytes that the owner has not read: a worker is not stopped */
+    SEND_BLOCK = 32768         /* bytes; a longer answer is not copied */
 };
-#define TICK AO_MS(100) /* while requests wait for an owner */
+#define TICK        AO_MS(100) /* while requests wait for an owner */
+#define PAUSE_FIRST AO_MS(100) /* after a session that did not begin, and twice that each time */
+#define PAUSE_MOST  AO_S(1)
 
 struct forward {
     struct forward_options options;
@@ -35,6 +38,7 @@ struct forward {
     LIST_HEAD(, front) fronts;
     uint64_t next_identity;
     struct forward_stats stats;
+    struct refusals refusals; /* of owners here, and of nodes by this one */
 };
 
 /* What one client has passed on. */
@@ -48,11 +52,14 @@ struct front {
     struct conn_mode mode; /* likewise */
     uint64_t version;      /* of the place that it is connected to */
     ao_time waits_since;   /* it has no owner; AO_NEVER: it has, or wants none */
-    uint64_t held;         /* conn_hold() */
+    ao_time retry_at;      /* when it may connect again */
+    ao_time pause;         /* the last before that; 0: its last session began */
+    uint64_t output;       /* bytes for the session that its client is charged with */
     bool greeted;          /* the owner has taken cluster.session */
     bool connecting;       /* the session is on its way */
     bool has_state;        /* something of it is at the owner */
     bool closing;          /* the owner reads no more on this session: it hands over, or stops */
+    bool unwanted;         /* the owner has refused this client, which says nothing of others */
     uint64_t written;      /* messages that were written to the session */
     uint64_t was_read;  /* while `closing`: of these, from the first on, those that the owner has */
     char why[TEXT_MAX]; /* the last session was lost */
@@ -80,7 +87,21 @@ static void weigh(struct front *r, uint64_t pending_bytes)
 {
     if (r->client)
         conn_hold(r->client, (int64_t)pending_bytes);
-    r->held += pending_bytes;
+}
+
+/* Notifications and responses that wait for the owner are held by the output alone. */
+static void weigh_output(struct front *r)
+{
+    uint64_t waits = outgoing_waits(&r->session);
+
+    weigh(r, waits - r->output);
+    r->output = waits;
+}
+
+static void drop_output(struct front *r)
+{
+    weigh(r, -r->output);
+    r->output = 0;
 }
 
 static uint64_t size_of(const struct pending *e)
@@ -239,7 +260,7 @@ static void seek(struct front *r)
     if (r->connecting || r->greeted || !r->client)
         return;
     wait_for_owner(r);
-    if (!has_owner(f))
+    if (!has_owner(f) || (now(f) < r->retry_at && r->version == f->place.version))
         return;
     r->connecting = true;
     r->version = f->place.version;
@@ -254,8 +275,9 @@ static bool on_opened(struct outgoing *s, const char *name)
     const struct owner_place *place = &r->forward->place;
 
     if (place->target.tls && strcmp(name, place->view.owner) != 0) {
-        log_warn("owner refused", LOG_STR("reason", "its certificate is of another name"),
-                 LOG_STR("node", place->view.owner), LOG_STR("certificate", name));
+        if (refusals_news(&r->forward->refusals, now(r->forward), name))
+            log_warn("owner refused", LOG_STR("reason", "its certificate is of another name"),
+                     LOG_STR("node", place->view.owner), LOG_STR("certificate", name));
         return false;
     }
     return r->client && write_identity(r);
@@ -283,6 +305,7 @@ static void on_greeted(struct front *r)
     r->connecting = false;
     stop_waiting(r);
     r->why[0] = '\0';
+    r->pause = 0;
     owner_finder_note(r->forward->options.finder, "");
     counter_add(&r->forward->stats.sessions, 1);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
@@ -296,6 +319,7 @@ static void on_greeted(struct front *r)
         if (e->msgid_len == 0)
             settle(r, e, "ok");
     }
+    weigh_output(r);
 }
 
 static bool may_read(struct outgoing *s)
@@ -360,8 +384,10 @@ static bool note_identity(struct front *r, struct pending *p, const struct envel
     }
     snprintf(r->why, sizeof r->why, "%.*s", (int)(text.len < 200 ? text.len : 200),
              text.len > 0 ? (const char *)text.at : "it refuses this node");
-    log_warn("session refused", LOG_STR("node", r->forward->place.view.owner),
-             LOG_STR("reason", r->why));
+    r->unwanted = strncmp(r->why, "DENIED:", 7) != 0 && strncmp(r->why, "BUSY:", 5) != 0;
+    if (refusals_news(&r->forward->refusals, now(r->forward), r->why))
+        log_warn("session refused", LOG_STR("node", r->forward->place.view.owner),
+                 LOG_STR("reason", r->why));
     if (!first && r->client)
         conn_close(r->client, "the node that owns the tasks refuses its rights");
     return false;
@@ -484,6 +510,19 @@ static void settle_lost(struct front *r, struct pending *e, const char *why)
     answer(r, e, ERGON_E_UNSURE, text);
 }
 
+/* Its session did not begin.  Of one client that is refused the node's note says nothing. */
+static void pause_after(struct front *r, const char *why)
+{
+    struct forward *f = r->forward;
+
+    r->pause = r->pause == 0 ? PAUSE_FIRST : 2 * r->pause;
+    if (r->pause > PAUSE_MOST)
+        r->pause = PAUSE_MOST;
+    r->retry_at = now(f) + r->pause;
+    if (!r->unwanted)
+        owner_finder_note(f->options.finder, why);
+}
+
 static void on_lost(struct outgoing *s, const char *why)
 {
     struct front *r = front_of(s);
@@ -491,11 +530,12 @@ static void on_lost(struct outgoing *s, const char *why)
     struct pending *e, *next;
     bool was_greeted = r->greeted, pushed = false;
 
+    drop_output(r);
     if (r->greeted)
         counter_add(&f->stats.sessions, (uint64_t)-1);
     else
-        owner_finder_note(f->options.finder, why);
-    r->greeted = r->connecting = false;
+        pause_after(r, why);
+    r->greeted = r->connecting = r->unwanted = false;
     snprintf(r->why, sizeof r->why, "%s", why);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
@@ -514,7 +554,7 @@ static void on_lost(struct outgoing *s, const char *why)
 
 static void on_wrote(struct outgoing *s)
 {
-    (void)s;
+    weigh_output(front_of(s));
 }
 
 static void front_free(struct front *r)
@@ -639,6 +679,7 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
         answer(r, p, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
         return;
     }
+    weigh_output(r);
     if (has_session(r) && e->msgid.len == 0)
         settle(r, p, "ok");
     else if (!has_session(r))
@@ -735,13 +776,20 @@ static bool response(void *arg, struct connection *c, const struct envelope *e)
     (void)arg;
     if (!r)
         return false;
-    uint8_t *at = r->greeted ? outgoing_reserve(&r->session, room_of(e)) : NULL;
+    if (!r->greeted)
+        return true;
+    if (outgoing_waits(&r->session) > RESPONSES_MOST) {
+        conn_close(c, "the node that owns the tasks does not read its responses");
+        return true;
+    }
+    uint8_t *at = outgoing_reserve(&r->session, room_of(e));
     if (at) {
         r->written++;
         outgoing_commit(&r->session, put_message(at, e));
-    }
-    if (!at && r->greeted)
+        weigh_output(r);
+    } else {
         out_of_memory(r);
+    }
     return true;
 }
 
@@ -762,6 +810,7 @@ static void gone(void *arg, struct connection *c)
     if (r->greeted)
         counter_add(&r->forward->stats.sessions, (uint64_t)-1);
     r->greeted = false;
+    drop_output(r);
     r->client = NULL;
     if (!conn_ends(c))
         outgoing_end(&r->session);
@@ -880,7 +929,7 @@ static void session(void *arg, struct rpc_request *rq)
     struct cluster_view view;
 
     f->options.roles.view(f->options.roles.cluster, &view);
-    vouch_serve(rq, &view);
+    vouch_serve(rq, &view, &f->refusals);
 }
 
 static const struct rpc_remote remote = {

@@ -8,12 +8,18 @@
 #include "server/net/auth/token.h"
 #include "server/net/net.h"
 #include "server/net/serving.h"
+#include "server/runtime/activator.h"
 
 enum {
     GRANTS_MAX = 256, /* of one principal */
     TEXT_MAX = 16384, /* bytes of a list of patterns */
     GRANT_PARTS = 4
 };
+
+#define LIKE_THE_LAST AO_S(60) /* between two records of one refusal */
+#define ANOTHER       AO_S(1)
+
+static const char no_memory[] = "out of memory";
 
 /* --- Lists of patterns --- */
 
@@ -336,7 +342,7 @@ static const struct principal *own_principal(const struct connection *c, const s
             p = NULL;
         return p ? principal_ref(p) : NULL;
     }
-    *why = "out of memory";
+    *why = no_memory;
     const struct principal_options options = {.how = k->how,
                                               .name = k->name,
                                               .tenant = k->tenant,
@@ -447,7 +453,7 @@ static const struct principal *node_principal(const struct node_claim *k)
 static const struct principal *weigh(const struct connection *c, const struct node_claim *k,
                                      const char **why)
 {
-    *why = "out of memory";
+    *why = no_memory;
     if (k->work)
         return node_principal(k);
     const struct principal *own = own_principal(c, k, why);
@@ -456,7 +462,7 @@ static const struct principal *weigh(const struct connection *c, const struct no
     if (claimed && strcmp(principal_tenant(own), k->tenant) != 0) {
         *why = "this node gives it another tenant: roles differ between the nodes";
     } else if (claimed) {
-        *why = "out of memory";
+        *why = no_memory;
         p = stricter(k, own, claimed);
     }
     principal_unref(own);
@@ -509,17 +515,31 @@ static void take_hello(struct connection *c, struct span hello)
     }
 }
 
-static void log_refused(const struct rpc_request *rq, const struct request *q)
+bool refusals_news(struct refusals *r, ao_time now, const char *why)
+{
+    bool same = strncmp(r->last, why, sizeof r->last - 1) == 0;
+
+    if (r->at > 0 && now < r->at + (same ? LIKE_THE_LAST : ANOTHER))
+        return false;
+    r->at = now;
+    snprintf(r->last, sizeof r->last, "%s", why);
+    return true;
+}
+
+static void log_refused(const struct rpc_request *rq, const struct request *q,
+                        struct refusals *refusals, const char *why)
 {
     char node[64];
 
+    if (!refusals_news(refusals, activator_now(rq->loop->activator), why))
+        return;
     snprintf(node, sizeof node, "%.*s", (int)(q->node.len < 60 ? q->node.len : 60),
              q->node.len > 0 ? (const char *)q->node.at : "");
     log_warn("session of a node refused", LOG_PEER("peer", conn_peer(rq->conn)),
-             LOG_STR("node", node), LOG_STR("error", rq->loop->outcome));
+             LOG_STR("node", node), LOG_STR("error", rq->loop->outcome), LOG_STR("reason", why));
 }
 
-static void begin(struct rpc_request *rq, const struct request *q)
+static void begin(struct rpc_request *rq, const struct request *q, struct refusals *refusals)
 {
     struct connection *c = rq->conn;
     const char *why = "the claim is malformed";
@@ -532,13 +552,13 @@ static void begin(struct rpc_request *rq, const struct request *q)
         p = NULL;
     }
     if (p && !conn_vouch(c, &k->vouched)) {
-        why = "out of memory";
+        why = no_memory;
         principal_unref(p);
         p = NULL;
     }
     if (!p) {
-        rpc_refuse(rq, ERGON_E_DENIED, "%s", why);
-        log_refused(rq, q);
+        rpc_refuse(rq, why == no_memory ? ERGON_E_MEMORY : ERGON_E_AUTH, "%s", why);
+        log_refused(rq, q, refusals, why);
         if (k)
             claim_release(&k->vouched);
         return;
@@ -549,21 +569,21 @@ static void begin(struct rpc_request *rq, const struct request *q)
     rpc_answer(rq, span_text("\xc3"));
 }
 
-void vouch_serve(struct rpc_request *rq, const struct cluster_view *view)
+void vouch_serve(struct rpc_request *rq, const struct cluster_view *view, struct refusals *refusals)
 {
+    static const char of_client[] = "it came by a listener of clients";
     struct request q = {0};
     char certificate[NET_NAME_MAX];
 
     if (!conn_is_of_node(rq->conn, certificate, sizeof certificate)) {
         rpc_refuse(rq, ERGON_E_DENIED, "cluster.session is for nodes, at cluster.listen only");
-        log_warn("session of a node refused", LOG_PEER("peer", conn_peer(rq->conn)),
-                 LOG_STR("reason", "it came by a listener of clients"));
+        log_refused(rq, &q, refusals, of_client);
         return;
     }
     if (!read_request(rq, &q))
-        return;
-    if (is_refused(rq, &q, view, certificate))
-        log_refused(rq, &q);
+        log_refused(rq, &q, refusals, "its parameters are wrong");
+    else if (is_refused(rq, &q, view, certificate))
+        log_refused(rq, &q, refusals, "it is not for this node");
     else
-        begin(rq, &q);
+        begin(rq, &q, refusals);
 }

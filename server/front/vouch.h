@@ -23,8 +23,18 @@ void vouch_pack(struct pack *p, const struct connection *c, const struct cluster
 /* The same for the node itself, which offers its handlers. */
 void vouch_pack_node(struct pack *p, const struct cluster_view *view);
 
-/* Serves the request.  `view`: of this node, which has to own the tasks. */
-void vouch_serve(struct rpc_request *rq, const struct cluster_view *view);
+/* Refusals of sessions that were logged: a node tries again each second, for each client. */
+struct refusals {
+    char last[160];
+    ao_time at; /* 0: none was logged */
+};
+/* Should it be logged?  The same text is once a minute, any text once a second. */
+bool refusals_news(struct refusals *r, ao_time now, const char *why);
+
+/* Serves the request.  `view`: of this node, which has to own the tasks.  A refusal is AUTH if this
+ * node does not know the client as the front does; else it concerns the front. */
+void vouch_serve(struct rpc_request *rq, const struct cluster_view *view,
+                 struct refusals *refusals);
 
 /* conn_port.vouched: after tokens or roles were read again. */
 const struct principal *vouch_again(struct connection *c);

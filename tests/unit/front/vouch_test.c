@@ -107,7 +107,7 @@ OWNER_TEST(a_claim_must_be_whole)
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_string_equal(node_asks("cluster.session", bad[i]),
-                            "1 failed: 'DENIED: the claim is malformed'\n");
+                            "1 failed: 'AUTH: the claim is malformed'\n");
     assert_non_null(strstr(node_asks("cluster.session", "[]"), "BAD_PARAMS"));
     assert_null(conn_principal(conn));
 }
