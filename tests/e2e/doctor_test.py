@@ -18,6 +18,10 @@ from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOT
                      eventually, make_token, run_ergon, scratch, self_signed, token_of, with_faults, write_tokens)
 from stuck_test import HANG
 
+sys.path.append(os.path.join(SOURCE, "tests", "support"))
+import ending  # noqa: E402
+import postgres  # noqa: E402
+
 SEEN = set()  # findings that a test of this run has brought about
 
 
@@ -724,6 +728,42 @@ class Access(DoctorTest):
         path = write_tokens(place, {"alice": "*"})
         os.chmod(path, 0o644)
         self.becomes(self.start("--tokens", path), "files_exposed", env={"ERGON_TOKEN": token_of("alice")})
+
+
+@ending.needs(postgres.missing())
+class Cluster(DoctorTest):
+    def setUp(self):
+        self.engine = postgres.Cluster()
+        self.addCleanup(self.engine.end)
+        self.engine.create_role("ergon")
+        self.engine.create_database("ergon", owner="ergon")
+        path = os.path.dirname(ERGOND) + ":" + os.environ["PATH"]
+        self.assertEqual(run_ergon("none", "cluster", "init", self.engine.url("ergon", "ergon"), env={"PATH": path})[0], OK)
+        folder = scratch(self.addCleanup)
+        os.chmod(folder, 0o700)
+        self.node = self.start("--store", self.engine.url("ergon", "ergon"), "--cluster-node", "a", "--cluster-state", folder,
+                               "--store-require", "any", env=with_faults(AHEAD_S=3))
+
+    def change(self, sql):
+        self.engine.primary.query(sql, dbname="ergon")
+
+    def test_nodes(self):
+        self.becomes(self.node, "cluster_no_successor")
+        self.change("INSERT INTO ergon.nodes (node, incarnation, renewals, state, note, version, weight) "
+                    "VALUES ('old', 1, 1, 'dead', 'no room', '0.0.9', 0), ('new', 1, 1, 'front', '', '9.9.9', 0)")
+        self.becomes(self.node, "cluster_node_dead", about="old")
+        self.becomes(self.node, "cluster_note", about="old")
+        self.change("UPDATE ergon.nodes SET weight = 1 WHERE node = 'new'")
+        self.becomes(self.node, "cluster_versions")
+
+    def test_database(self):
+        self.becomes(self.node, "cluster_no_standby")
+        finding = self.becomes(self.node, "cluster_clock")
+        self.assertIn("differ by 3.", finding["text"])
+        self.change("UPDATE ergon.owner SET tries = 2")
+        self.becomes(self.node, "cluster_no_owner")
+        self.engine.primary.stop("immediate")
+        self.becomes(self.node, "cluster_database")
 
 
 class Lasting(DoctorTest):
