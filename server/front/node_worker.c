@@ -446,8 +446,8 @@ static const struct ao_class clock_class = {.name = "node worker", .step = clock
 
 static bool open_listener(struct node_worker *w, char *error, size_t size)
 {
-    const struct listener_options options = {.url = "unix:///node-worker",
-                                             .auth = LISTENER_AUTH_CERT};
+    const struct listener_options options = {
+        .url = "unix:///node-worker", .auth = LISTENER_AUTH_CERT, .without_roles = true};
     struct url way;
 
     if (!w->options.acceptor)

@@ -3,7 +3,8 @@
  * Two sessions on one loop: `up`, to the owner, which asks as it asks any worker (PROTOCOL.md,
  * Workers); and `down`, to this server itself, through an inside listener: what the owner asks is a
  * call there, and its answer goes up by the same id.  So a call of the owner has the limits, the
- * executors and the end of any other call; its principal is cert:NODE.
+ * executors and the end of any other call; its principal is cert:NODE, which roles say nothing of:
+ * the owner has checked the rights of the client that submitted the task.
  *
  * A node that owns the tasks offers nothing: its handlers are joined (workers.join), so each task
  * goes to the least occupied of all.

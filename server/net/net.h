@@ -116,6 +116,7 @@ struct listener_options {
     ao_time idle_timeout; /* ns; 0: that of the limits; AO_NEVER: none */
     uint32_t unix_mode;   /* permission bits of the socket file */
     bool raw;             /* answers for clients of 2013 by default */
+    bool without_roles;   /* roles grant its peers nothing, and take nothing from them */
     bool penalties;       /* an address of which nothing good comes is kept out for a while */
 };
 

@@ -250,6 +250,24 @@ class Front(Nodes):
         client.close()
 
 
+class Roles(Nodes):
+    """The node b has a role for all certificates and users, which grants no handler."""
+
+    def start(self, name, *flags, **more):
+        if name == "b":
+            config = os.path.join(self.folder, "b.yaml")
+            with open(config, "w") as f:
+                f.write("roles:\n  - {name: few, members: ['cert:*', 'unix:*'], methods: ['task.*', 'cluster.*']}\n")
+            flags = ("--config", config, *flags)
+        return super().start(name, *flags, demo=name == "b", **more)
+
+    def test_a_node_runs_what_the_owner_gives_it(self):
+        with self.a.connect() as client:
+            eventually(lambda: client.call("worker.list")["workers"], "b offers its handlers")
+            task = client.call("task.submit", "block", [1])["id"]
+            self.assertEqual([t["state"] for t in client.call("task.wait", task)["ended"]], ["done"])
+
+
 def authority(folder, name):
     """A certificate authority: the paths of certificate and key."""
     cert, key = (os.path.join(folder, name + suffix) for suffix in (".crt", ".key"))

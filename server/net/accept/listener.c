@@ -26,6 +26,7 @@ static bool copy_rules(struct listener *l, const struct listener_options *o)
     l->limit = o->connections;
     l->rules.url = l->text;
     l->rules.auth = o->auth;
+    l->rules.without_roles = o->without_roles;
     l->rules.raw = o->raw;
     l->rules.penalties = o->penalties && o->auth != LISTENER_AUTH_NONE;
     l->rules.idle_timeout = o->idle_timeout;

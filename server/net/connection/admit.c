@@ -155,7 +155,8 @@ static const struct principal *make_anew(const struct connection *c, enum princi
                                         .methods = methods == NULL ? "*" : methods,
                                         .offers = methods == NULL && is_own(c),
                                         .everything = nobody_says(c),
-                                        .roles = c->loop->roles};
+                                        .roles =
+                                            c->slot->rules->without_roles ? NULL : c->loop->roles};
     char full[NET_NAME_MAX + 16];
 
     principal_full_name(how, name, full, sizeof full);

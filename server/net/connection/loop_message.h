@@ -28,6 +28,7 @@ struct listener_rules {
     const char *url; /* with the real port; the acceptor's */
     enum listener_auth auth;
     bool raw;
+    bool without_roles;            /* listener_options */
     bool penalties;                /* addresses of which nothing good comes are kept out */
     ao_time idle_timeout;          /* ns; 0: that of the limits; AO_NEVER: none */
     const char *methods;           /* what may be called here; NULL: all; owned */
