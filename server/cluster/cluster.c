@@ -74,10 +74,15 @@ static void sleep_for(struct cluster *c, ao_time wait)
     c->wakes = false;
 }
 
+/* A node that stops while it reads the rows says nothing of whether they can be read. */
 static void leave(struct cluster *c)
 {
     char error[CLUSTER_NOTE_MAX];
 
+    if (cluster_role(c) == CLUSTER_LOADING && !c->over && !c->away &&
+        c->options.engine->ask(c->engine, "leave_load", c->options.node, error, sizeof error) !=
+            ENGINE_DONE)
+        log_warn("the place was not given up", LOG_STR("why", error));
     if (c->joined && !c->over && !c->away &&
         c->options.engine->say(c->engine, "left", "", error, sizeof error) != ENGINE_DONE)
         log_warn("the cluster does not know that this node has left", LOG_STR("why", error));

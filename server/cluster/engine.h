@@ -84,7 +84,9 @@ struct cluster_engine {
     /* State and note of this node. */
     enum engine_result (*say)(void *engine, const char *state, const char *note, char *error,
                               size_t size);
-    /* `cluster drain NODE`, `forget`, `retry`: verbs of people, by any node's row. */
+    /* `cluster drain NODE`, `forget`, `retry`: verbs of people, by any node's row.  Of this node,
+     * as the owner whose rows were not read: `give_up`, and `leave_load`, which does not count as a
+     * try.  Nobody owns then, and its board is lost. */
     enum engine_result (*ask)(void *engine, const char *verb, const char *node, char *error,
                               size_t size);
 };

@@ -394,7 +394,8 @@ static enum engine_result engine_say(void *engine, const char *state, const char
 }
 
 /* `forget` locks the owner's row first, so it does not delete the row of a node that becomes owner.
- * `give_up` counts the node's board as lost, since no row says what that knows. */
+ * `give_up` counts the node's board as lost, since no row says what that knows; so does
+ * `leave_load`, which takes the try back. */
 static const struct verb {
     const char *verb, *sql;
 } verbs[] = {{"drain", "UPDATE ergon.nodes SET state = 'draining' WHERE node = $1 "
@@ -404,7 +405,10 @@ static const struct verb {
                         "AND node IS DISTINCT FROM (SELECT o.node FROM o)"},
              {"retry", "UPDATE ergon.owner SET tries = 0 WHERE $1::text IS NOT NULL"},
              {"give_up", "UPDATE ergon.owner SET node = NULL, incarnation = 0, boards = boards + 1 "
-                         "WHERE node = $1 AND incarnation = $2"}};
+                         "WHERE node = $1 AND incarnation = $2"},
+             {"leave_load", "UPDATE ergon.owner SET node = NULL, incarnation = 0, "
+                            "boards = boards + 1, tries = greatest(tries - 1, 0) "
+                            "WHERE node = $1 AND incarnation = $2"}};
 
 static enum engine_result engine_ask(void *engine, const char *verb, const char *node, char *error,
                                      size_t size)
@@ -415,7 +419,7 @@ static enum engine_result engine_ask(void *engine, const char *verb, const char 
     for (unsigned n = 0; n < sizeof verbs / sizeof *verbs; n++) {
         if (strcmp(verbs[n].verb, verb) != 0)
             continue;
-        bool own = strcmp(verb, "give_up") == 0;
+        bool own = strcmp(verb, "give_up") == 0 || strcmp(verb, "leave_load") == 0;
         values_text(&e->values, own ? e->node : node ? node : "");
         if (own)
             values_number(&e->values, (int64_t)e->incarnation);

@@ -173,9 +173,11 @@ static bool obey(const struct fake *f, const char *verb, const char *node)
     }
     if (!row)
         return false;
-    if (strcmp(verb, "give_up") == 0 && owner->incarnation == f->own.incarnation) {
+    bool leaves = strcmp(verb, "leave_load") == 0;
+    if ((leaves || strcmp(verb, "give_up") == 0) && owner->incarnation == f->own.incarnation) {
         owner->node[0] = '\0';
         owner->boards++;
+        owner->tries -= leaves && owner->tries > 0;
         return true;
     }
     if (strcmp(verb, "drain") == 0 && strcmp(owner->node, node) == 0) {

@@ -472,6 +472,21 @@ POSTGRES_TEST(two_batches_are_under_way)
 
 /* --- PostgreSQL: owners --- */
 
+POSTGRES_TEST(a_stop_while_rows_are_read_counts_as_no_try)
+{
+    char error[CONTRACT_ERROR];
+    uint64_t incarnation =
+        strtoull(contract_sql(w, "SELECT incarnation FROM ergon.owner"), NULL, 10);
+    void *member = contract_member(w, "a", incarnation);
+    contract_sql(w, "UPDATE ergon.owner SET tries = 2, boards = 3");
+    assert_int_equal(w->engine->ask(member, "leave_load", "", error, sizeof error), ENGINE_DONE);
+    assert_string_equal(contract_sql(w, "SELECT node IS NULL, tries, boards FROM ergon.owner"),
+                        "t|1|4\n");
+    assert_int_equal(w->engine->ask(member, "leave_load", "", error, sizeof error),
+                     ENGINE_UNCHANGED);
+    w->engine->close(member);
+}
+
 POSTGRES_TEST(a_deposed_owner_writes_nothing)
 {
     contract_push(w, client_put(1, "echo"));
