@@ -39,7 +39,7 @@ struct jobs_cluster {
     void (*owns)(void *arg);
     /* They cannot be read: the text says why.  Nothing is served here any more. */
     void (*load_failed)(void *arg, const char *text);
-    /* Another node owns them: nothing that was not answered yet was written. */
+    /* Another node owns them: nothing is written any more. */
     void (*deposed)(void *arg);
     void *arg; /* of the last three */
 };

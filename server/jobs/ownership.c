@@ -208,7 +208,8 @@ void ownership_notice(struct jobs *jobs)
 {
     const struct jobs_cluster *c = cluster_of(jobs);
     struct ownership *o = jobs_ownership(jobs);
-    if (jobs_journal(jobs)->error != STORE_FENCED || o->state == OWNERSHIP_LOST)
+    enum store_error error = jobs_journal(jobs)->error;
+    if ((error != STORE_FENCED && error != STORE_UNSURE) || o->state == OWNERSHIP_LOST)
         return;
     if (o->state == OWNERSHIP_NONE) { /* a queue that workers offered: it is written by the owner */
         jobs_journal(jobs)->error = STORE_OK;

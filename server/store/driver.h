@@ -72,7 +72,7 @@ struct store_driver {
 
     /* Starts the commit of a batch; at most `batches` have not ended.  The driver settles an
      * unknown outcome itself: a batch is ended when its outcome is certain, in the order of their
-     * begins. */
+     * begins.  One that another owner leaves open for ever is STORE_UNSURE. */
     void (*begin)(void *driver, struct store_batch *batch);
     struct store_batch *(*ended)(void *driver); /* the oldest, once it has ended; else NULL */
     /* What it does by itself: connects again, settles, takes what came, checkpoints.  `idle`: there
@@ -95,7 +95,8 @@ struct store_driver {
     /* 0, or -1 and a fault. */
     int (*load_all)(void *driver, const struct store_reader *reader, struct store_fault *fault);
     /* --- Of one that does, else NULL. --- */
-    /* Adds the next rows to the chunk (chunk.h), about STORE_CHUNK_ROWS of them; the first call
+    /* Adds the next rows to the chunk (chunk.h), STORE_CHUNK_ROWS of them, or fewer where they come
+     * slowly, so that a stop need not wait for them; the first call
      * begins at the first row, as one snapshot, and its epoch is the one under which batches are
      * written from then on (0: the reader owns nothing, and writes nothing).  No batch is under
      * way, but there are some between two calls.  1: there are more; 0: that was all; -1 and a

@@ -8,11 +8,11 @@
  * operations, never waits for a disk.
  *
  * Order: operations are applied, committed and given back in the order in which they were pushed.
- * An operation that failed has changed nothing.  After a failed commit nothing is taken until a
- * small commit of the store's own has worked, which is tried every `retry`: until then operations
- * come back at once, with the error.  (Should the process end before, it is open whether that one
- * failed commit happened: whole, or not at all.)  While the store's database is away (STORE_AWAY),
- * operations wait instead.
+ * An operation that failed, but for STORE_UNSURE, has changed nothing.  After a failed commit
+ * nothing is taken until a small commit of the store's own has worked, which is tried every
+ * `retry`: until then operations come back at once, with the error.  (Should the process end
+ * before, it is open whether that one failed commit happened: whole, or not at all.)  While the
+ * store's database is away (STORE_AWAY), operations wait instead.
  *
  * The tables are in rows.c, with a version in the file; docs/tasks.md shows how to look
  * into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
@@ -46,6 +46,9 @@ enum store_error {
     STORE_MEMORY,
     STORE_AWAY,   /* its database cannot be reached: what is pushed waits; it goes on by itself */
     STORE_FENCED, /* another node owns the tasks: nothing that is pushed is ever written */
+    /* It is open whether this operation was written: its database did not answer before another
+     * node owned the tasks, or the store stopped.  What is behind it is STORE_FENCED or AWAY. */
+    STORE_UNSURE,
     STORE_CLOSED, /* pushed after store_stop() */
     /* This operation alone: a PUT of a task that is to be replicated, or the CHANGE that makes it
      * so (`rises`), while the engine does not replicate.  The same may succeed later. */

@@ -29,6 +29,9 @@ const char *store_error_text(enum store_error e)
         return "the store's database cannot be reached; it goes on by itself as soon as it can";
     case STORE_FENCED:
         return "another node of the cluster owns the tasks now";
+    case STORE_UNSURE:
+        return "the store's database did not answer in time, so it may have been written; look "
+               "before you do it again";
     case STORE_CLOSED:
         return "the store is closed: the server is shutting down";
     case STORE_UNREPLICATED:

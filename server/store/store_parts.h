@@ -88,7 +88,9 @@ struct store {
     struct store_state state;  /* as the driver said last */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
     ao_time steady_at;         /* when the log says that it works; AO_NEVER: it does not */
-    ao_time give_up_at;        /* the store stops, and its engine is away; AO_NEVER: not so */
+    ao_time stops_since;       /* monotonic; 0: it does not */
+    ao_time away_since;        /* its engine is; 0: it is not */
+    ao_time give_up_at;        /* since both are so; AO_NEVER: they are not */
     bool gave_up;              /* the driver is not called any more */
     bool ending;               /* the stop was seen, so this round takes the last of all */
     int wake_fd;               /* for drivers that wait themselves; -1: they do not */

@@ -15,7 +15,8 @@
 enum {
     RETRY_MS = 1,        /* the lane to the client is full: how long until the next try */
     STEADY_RETRIES = 10, /* a trouble is over when nothing failed for so many `retry` */
-    STOP_PATIENCE = 5    /* s: a store that stops waits so long for an engine that is away */
+    STOP_PATIENCE = 5,   /* s: a store that stops waits so long for an engine that is away... */
+    AWAY_PATIENCE = 1    /* s: ...and at least so long after it went away */
 };
 
 /* --- What the driver says of itself --- */
@@ -286,6 +287,11 @@ static ao_time least(ao_time a, ao_time b)
     return a < b ? a : b;
 }
 
+static ao_time larger(ao_time a, ao_time b)
+{
+    return a > b ? a : b;
+}
+
 static ao_time until(ao_time at)
 {
     ao_time now = clock_monotonic();
@@ -342,25 +348,39 @@ static bool rest(struct store *s, ao_time timeout)
 
 /* --- A stop while the engine is away --- */
 
-/* The driver is not called any more: what it had under way is the client's again. */
+/* The driver is not called any more: what it had under way is the client's again, and was sent. */
 static void give_up(struct store *s)
 {
     s->gave_up = true;
     s->give_up_at = AO_NEVER;
     for (; s->under_way > 0; s->under_way--) {
-        place(s, 0)->error = STORE_AWAY;
+        place(s, 0)->error = STORE_UNSURE;
         give_back(s, place(s, 0));
         s->first = (s->first + 1) % s->driver->batches;
     }
 }
 
+/* What was away long before the stop is not waited for once more, and nor is an engine that was
+ * silent since then. */
+static ao_time give_up_time(const struct store *s)
+{
+    if (s->stops_since == 0 || s->away_since == 0)
+        return AO_NEVER;
+    ao_time later = larger(s->stops_since, s->away_since) + AO_S(AWAY_PATIENCE);
+    return larger(later, least(s->stops_since, s->away_since) + AO_S(STOP_PATIENCE));
+}
+
 static void give_up_in_time(struct store *s)
 {
-    if (stop_of(s) == STORE_RUNS || !is_away(s))
-        s->give_up_at = AO_NEVER;
-    else if (s->give_up_at == AO_NEVER)
-        s->give_up_at = clock_monotonic() + AO_S(STOP_PATIENCE);
-    else if (clock_monotonic() >= s->give_up_at)
+    ao_time now = clock_monotonic();
+    if (stop_of(s) != STORE_RUNS && s->stops_since == 0)
+        s->stops_since = now;
+    if (!is_away(s))
+        s->away_since = 0;
+    else if (s->away_since == 0)
+        s->away_since = now;
+    s->give_up_at = give_up_time(s);
+    if (now >= s->give_up_at)
         give_up(s);
 }
 
@@ -387,7 +407,7 @@ static void *thread_main(void *arg)
         idle = false;
         if (run_batches(s))
             continue;
-        if (s->ending && s->under_way == 0 && !s->alone && !is_away(s))
+        if (s->ending && s->under_way == 0 && !s->alone && !(is_away(s) && lane_ready(&s->in)))
             return NULL;
         idle = rest(s, timeout);
     }

@@ -194,7 +194,7 @@ static void put_returned(struct jobs *jobs, struct cron *c, struct operation *op
         put_in_place(jobs, c, op);
         return;
     }
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    sync_refuse(op, error);
     crons_refuse(jobs, c);
 }
 
@@ -272,7 +272,7 @@ static void run_saved(struct jobs *jobs, struct waiter *w, enum store_error erro
     if (error == STORE_OK)
         answer_run(op, id);
     else
-        operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+        sync_refuse(op, error);
 }
 
 /* The task has no key and is not the cron's last task: neither calendar nor `overlap` sees it. */
@@ -353,7 +353,7 @@ static void delete_returned(struct jobs *jobs, struct operation *op, enum store_
     }
     if (c && c->leaving > 0 && --c->leaving == 0)
         cron_save(jobs, c); /* its present state */
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    sync_refuse(op, error);
 }
 
 /* It is paused, or not, all the same, and written when the store works again. */
@@ -365,7 +365,7 @@ static void pause_returned(struct jobs *jobs, struct cron *c, struct operation *
         return;
     }
     cron_set_unsaved(jobs, c);
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    sync_refuse(op, error);
 }
 
 static void returned(struct jobs *jobs, struct store_op *write)

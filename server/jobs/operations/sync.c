@@ -17,6 +17,16 @@ bool sync_possible(struct jobs *jobs, struct operation *op)
     return false;
 }
 
+enum ergon_error sync_error(enum store_error error)
+{
+    return error == STORE_UNSURE ? ERGON_E_UNSURE : ERGON_E_STORE;
+}
+
+void sync_refuse(struct operation *op, enum store_error error)
+{
+    operation_refuse(op, sync_error(error), "%s", store_error_text(error));
+}
+
 static void refuse(struct operation *op, enum store_error error)
 {
     operation_refuse(

@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/errors.h"
+#include "server/store/store.h"
+
 struct jobs;
 struct operation;
 
@@ -32,6 +35,11 @@ struct sync *jobs_sync(struct jobs *jobs);
 /* True if the store works, as far as is known.  False: the operation was refused with STORE, and
  * must change nothing. */
 bool sync_possible(struct jobs *jobs, struct operation *op);
+
+/* The error that clients get for a write that came back with one: STORE, or UNSURE, where it is
+ * open whether it was written. */
+enum ergon_error sync_error(enum store_error error);
+void sync_refuse(struct operation *op, enum store_error error); /* with its text */
 
 /* Answers with the reply that was filled in, when everything that has changed by the end of this
  * piece of work is on disk; without a store at once.  If it cannot be written, the answer is STORE:

@@ -207,7 +207,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
         return;
     }
     hold_end(jobs, h);
-    operation_refuse(op, ERGON_E_STORE, "%s", store_error_text(error));
+    sync_refuse(op, error);
 }
 
 static void begin(struct jobs *jobs, struct hold *h)

@@ -116,7 +116,7 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
     if (error != STORE_OK && !joins && job->saved != JOB_NEW)
         return; /* what failed is a later write, which others want */
     if (error != STORE_OK)
-        fail(outcome, ERGON_E_STORE, store_error_text(error));
+        fail(outcome, sync_error(error), store_error_text(error));
     if (joins && error == STORE_OK)
         job_joined(job, &op->submission.specs[i]);
     else if (joins && outcome->coalesced)

@@ -38,6 +38,8 @@ static void lose(struct postgres_store *s, const struct store_fault *fault)
     s->fault.error = STORE_AWAY;
     connection_close(&s->link);
     s->flight_count = 0;
+    if (!s->must_settle) /* else it was said of them, or they failed */
+        s->unsure = true;
     s->discards = s->over = s->silent = false;
     s->answer = (struct answer){0};
     s->must_settle = true;

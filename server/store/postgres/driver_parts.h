@@ -79,6 +79,7 @@ struct postgres_store {
     uint32_t next_batch, next_op; /* where the next unit begins: an index of `begun` */
     struct unit sent[UNITS];      /* oldest first; their outcomes are not known */
     uint32_t sent_count;
+    bool unsure; /* they may be committed: an answer did not come, or proves nothing */
     enum flight flights[FLIGHTS];
     uint32_t flight_count;
     ao_time asked_at; /* since then the oldest of them waits for its answer */
@@ -140,7 +141,7 @@ void outcome_level(struct postgres_store *s);
 void outcome_failed(struct postgres_store *s);
 /* The operation where the next unit would begin comes back with this error. */
 void outcome_next(struct postgres_store *s, enum store_error error);
-/* Everything that has begun comes back with this error. */
+/* Everything that has begun comes back with this error, or STORE_UNSURE. */
 void outcome_all(struct postgres_store *s, enum store_error error);
 /* Sets the place where the next unit begins back to that one. */
 void outcome_again(struct postgres_store *s, const struct unit *unit);

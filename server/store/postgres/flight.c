@@ -173,6 +173,7 @@ static void take_unit(struct postgres_store *s)
         outcome_failed(s);
     else
         s->must_settle = true;
+    s->unsure |= s->must_settle && !a->failed;
     s->over |= a->failed && error_kind_of(a->state) == ERROR_AWAY;
 }
 

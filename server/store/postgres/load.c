@@ -12,7 +12,8 @@
 #include "server/store/postgres/driver_parts.h"
 #include "server/store/postgres/sql.h"
 
-#define LOAD_TIMEOUT AO_S(60) /* for the first row of a table, and for each further one */
+#define LOAD_TIMEOUT AO_S(60)   /* for the first row of a table, and for each further one */
+#define LOAD_PART    AO_MS(500) /* a chunk waits no longer for its next row: the store may stop */
 enum { COPY_HEADER = 19 };
 static const char copy_signature[11] = "PGCOPY\n\377\r\n"; /* its NUL is part of it */
 
@@ -28,6 +29,7 @@ struct loader {
     uint32_t step;           /* 0: marks; then rows of tables; then tasks; then events */
     bool copies;             /* the COPY of this step has begun */
     bool headed;             /* and its header is behind */
+    ao_time heard_at;        /* monotonic: when the last message of it came */
     uint64_t last;           /* id: of the task, or of the event's, that was read last */
     uint32_t seq;            /* of that event */
     uint64_t options, lives; /* rows that belonged to a task */
@@ -266,6 +268,7 @@ static bool begin_copy(struct loader *l)
     l->last = l->seq = 0;
     l->headed = false;
     l->copies = run(l, text);
+    l->heard_at = clock_monotonic();
     return l->copies;
 }
 
@@ -294,12 +297,16 @@ static bool take_message(struct loader *l, const char *at, size_t len)
     return last == 0 ? take_task(l, &r) : take_event(l, &r);
 }
 
-/* 1: a message; 0: that was all; -1 and the fault. */
+enum { NONE_YET = 2 };
+
+/* 1: a message; NONE_YET; 0: that was all; -1 and the fault. */
 static int next_message(struct loader *l, char **message, int *len)
 {
-    ao_time deadline = clock_monotonic() + LOAD_TIMEOUT;
+    ao_time deadline = clock_monotonic() + LOAD_PART;
     while ((*len = PQgetCopyData(l->c.pg, message, 1)) == 0) {
         ao_time now = clock_monotonic();
+        if (now >= deadline && now - l->heard_at < LOAD_TIMEOUT)
+            return NONE_YET;
         if (now >= deadline) {
             error_say(l->fault, STORE_AWAY, l->store->where, "the server does not answer");
             return -1;
@@ -308,6 +315,7 @@ static int next_message(struct loader *l, char **message, int *len)
         if (!PQconsumeInput(l->c.pg))
             break;
     }
+    l->heard_at = clock_monotonic();
     if (*len > 0)
         return 1;
     PGresult *r = PQgetResult(l->c.pg);
@@ -434,6 +442,8 @@ static int fill(struct loader *l, uint64_t epoch)
         if (!l->copies && !begin_copy(l))
             return -1;
         int more = next_message(l, &message, &len);
+        if (more == NONE_YET)
+            return 1;
         bool good = more <= 0 || take_message(l, message, (size_t)len);
         PQfreemem(message);
         if (more < 0 || !good)

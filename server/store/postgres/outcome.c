@@ -159,8 +159,9 @@ void outcome_all(struct postgres_store *s, enum store_error error)
 {
     while (s->sent_count > 0) {
         struct unit unit = pop(s);
-        end(s, &unit, error);
+        end(s, &unit, s->unsure ? STORE_UNSURE : error);
     }
+    s->unsure = false;
     for (; s->next_batch < s->begun_count; s->next_batch++, s->next_op = 0) {
         struct store_batch *batch = s->begun[s->next_batch].batch;
         struct unit rest = {.batch = batch, .from = s->next_op, .count = batch->count - s->next_op};

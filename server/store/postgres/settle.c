@@ -34,14 +34,19 @@ static void settle_units(struct postgres_store *s, uint64_t batch)
     if (s->sent_count > 0)
         outcome_again(s, &s->sent[0]);
     s->committed = batch;
-    s->must_settle = false;
+    s->unsure = s->must_settle = false;
 }
 
 void settle_take(struct postgres_store *s)
 {
     const struct answer *a = &s->answer;
-    if (s->link.cancelled)
-        return; /* that answer proves nothing: settled once more */
+    if (s->link.cancelled) { /* that answer proves nothing: settled once more */
+        error_say(&s->fault, STORE_AWAY, s->where,
+                  "somebody cancels the wait for the standby, so nothing is certain; it is asked "
+                  "again");
+        s->retry_at = clock_monotonic() + s->retry;
+        return;
+    }
     if (a->failed) {
         s->fault = a->fault;
         s->fault.error = STORE_AWAY; /* what was sent has no outcome yet, so it has to wait */

@@ -134,6 +134,25 @@ static void cut_everywhere(struct contract_world *w, bool backend, const char *h
     }
 }
 
+/* Nobody learns any more that it was committed, since another node owns the tasks by then. */
+CUT_TEST(what_a_deposed_owner_had_sent_is_open)
+{
+    submitted = 0;
+    go(w, PUT);
+    contract_order(w, "cut backend 0 none committed");
+    contract_push(w, put());
+    for (int n = 0; n < 20; n++) /* until it is handed over */
+        client_poll(&w->store.client);
+    contract_order(w, "reached");
+    contract_order(w, "answered");
+    contract_depose(w, "b");
+    contract_order(w, "release");
+    contract_wait(w);
+    assert_int_equal(w->store.client.last, STORE_UNSURE);
+    assert_string_equal(contract_sql(w, "SELECT count(*) FROM ergon.submissions"), "2\n");
+    assert_int_equal(contract_do(w, put()), STORE_FENCED);
+}
+
 CUT_TEST(both_ends_at_each_request)
 {
     cut_everywhere(w, false, "both");

@@ -319,6 +319,18 @@ WRITER_TEST(operations_wait_while_the_engine_is_away)
     client_close(&w->client);
 }
 
+/* The engine may have it, since nobody waits for its answer. */
+WRITER_TEST(a_stop_while_the_engine_is_away_leaves_open_what_is_under_way)
+{
+    push(w, STORE_PUT);
+    until(w, one_under_way);
+    push(w, STORE_PUT);
+    become(STORE_AWAY);
+    client_close(&w->client);
+    const char expected[] = {'a' + STORE_UNSURE, 'a' + STORE_AWAY, '\0'};
+    assert_string_equal(w->errors, expected);
+}
+
 WRITER_TEST(a_load_waits_for_the_batches_before_it)
 {
     push(w, STORE_PUT);
