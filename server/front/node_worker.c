@@ -92,7 +92,6 @@ static bool greet(struct node_worker *w)
     pack_fini(&p);
     w->state = WORK_GREETING;
     w->reports = false;
-    owner_finder_note(w->options.finder, "");
     return good;
 }
 
@@ -237,8 +236,12 @@ static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope
             log_warn("handlers are not offered", LOG_STR("node", w->place.view.owner),
                      LOG_STR("reason", why));
         w->refused = true;
+        if (id == ID_SESSION)
+            owner_finder_note(w->options.finder, why);
         return false;
     }
+    if (id == ID_SESSION)
+        owner_finder_note(w->options.finder, "");
     w->reports = id == ID_SESSION && has_report(w);
     if (w->reports)
         return report(w);

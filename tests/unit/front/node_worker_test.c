@@ -12,6 +12,8 @@ static struct script owner, own;
 static struct owner_finder *finder;
 static struct node_worker *worker;
 static struct cluster_view view;
+static char note[CLUSTER_NOTE_MAX];
+static int notes;
 
 static enum cluster_role role_now(const struct cluster *c)
 {
@@ -21,6 +23,12 @@ static enum cluster_role role_now(const struct cluster *c)
 static void view_now(const struct cluster *c, struct cluster_view *out)
 {
     *out = view;
+}
+
+static void note_now(struct cluster *c, const char *text)
+{
+    snprintf(note, sizeof note, "%s", text);
+    notes++;
 }
 
 static bool open_script(struct outgoing *s, struct script *k)
@@ -61,7 +69,8 @@ static int worker_open(void **state)
     char error[200];
 
     stage_open(state);
-    const struct cluster_roles roles = {.role = role_now, .view = view_now};
+    notes = 0;
+    const struct cluster_roles roles = {.role = role_now, .view = view_now, .note = note_now};
     finder = owner_finder_new(&roles, 1);
     const struct node_worker_options options = {.finder = finder,
                                                 .activator = net.activator,
@@ -208,8 +217,12 @@ WORKER_TEST(an_owner_that_refuses_is_asked_again_later)
 {
     owns(CLUSTER_FRONT, "a");
     stage_said_to(&owner);
-    send_message(&owner, "[1, 1, 'BUSY: node a does not own the tasks', nil]");
-    assert_true(owner.closed);
-    run_a_while(1100);
-    assert_non_null(strstr(stage_said_to(&owner), "asks 1: 'cluster.session'"));
+    for (int i = 0; i < 3; i++) {
+        send_message(&owner, "[1, 1, 'DENIED: this node belongs to the cluster d', nil]");
+        assert_true(owner.closed);
+        run_a_while(1100);
+        assert_non_null(strstr(stage_said_to(&owner), "asks 1: 'cluster.session'"));
+    }
+    assert_string_equal(note, "cannot reach the owner: DENIED: this node belongs to the cluster d");
+    assert_int_equal(notes, 1);
 }
