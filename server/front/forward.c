@@ -257,10 +257,10 @@ static void seek(struct front *r)
 {
     struct forward *f = r->forward;
 
-    if (r->connecting || r->greeted || !r->client)
+    if (r->connecting || has_session(r) || !r->client)
         return;
     wait_for_owner(r);
-    if (!has_owner(f) || (now(f) < r->retry_at && r->version == f->place.version))
+    if (r->greeted || !has_owner(f) || (now(f) < r->retry_at && r->version == f->place.version))
         return;
     r->connecting = true;
     r->version = f->place.version;
@@ -871,7 +871,7 @@ static void look_at(struct front *r)
         stop_waiting(r);
         return;
     }
-    if (r->greeted)
+    if (has_session(r))
         return;
     if (serves_itself(f))
         serve_here(r);

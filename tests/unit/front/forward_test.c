@@ -286,6 +286,22 @@ FRONT_TEST(what_an_owner_that_hands_over_did_not_read_goes_to_the_next)
     assert_int_equal(forward_stats(front)->unsure, 0);
 }
 
+FRONT_TEST(an_owner_that_closes_and_does_not_end_is_not_waited_for_longer_than_patience)
+{
+    uint8_t closing[64],
+        *p = enc_str(enc_uint(enc_array(closing, 3), 2), span_text("server.closing"));
+
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    p = enc_str(enc_str(enc_array(p, 3), span_text("DRAINING")), span_text("bye"));
+    p = enc_uint(p, 2);
+    script_send(&owner, span_of(closing, (size_t)(p - closing)));
+    stage_run_ms(net.v.now / AO_MS(1) + 2);
+    stage_ask(&peer, 2, "task.forget", "['t1']");
+    stage_run_ms(net.v.now / AO_MS(1) + 10300);
+    assert_non_null(strstr(stage_said_to(&peer), "2 failed: 'BUSY: "));
+}
+
 FRONT_TEST(a_connection_with_something_at_a_lost_owner_is_closed)
 {
     open_session("sem.acquire", "['s']");
