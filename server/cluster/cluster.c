@@ -173,12 +173,13 @@ void cluster_leave(struct cluster *c)
     pthread_mutex_unlock(&c->mutex);
 }
 
-void cluster_load_failed(void *cluster, const char *text)
+void cluster_load_failed(void *cluster, const char *text, bool away)
 {
     struct cluster *c = cluster;
 
     pthread_mutex_lock(&c->mutex);
     c->load_failed = true;
+    c->load_broke = away;
     snprintf(c->failure, sizeof c->failure, "%s", text);
     wake(c);
     pthread_mutex_unlock(&c->mutex);

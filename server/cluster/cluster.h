@@ -65,7 +65,7 @@ ao_time cluster_step(struct cluster *c);
 /* --- The jobs' side (struct jobs_cluster); any thread, and none blocks --- */
 
 void cluster_owns(void *cluster);
-void cluster_load_failed(void *cluster, const char *text);
+void cluster_load_failed(void *cluster, const char *text, bool away);
 void cluster_deposed(void *cluster);
 
 /* --- What people see and ask; any thread --- */

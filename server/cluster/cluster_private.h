@@ -54,6 +54,7 @@ struct cluster {
     ao_time read_at;
     bool leaves;               /* the process has begun to stop */
     bool load_failed, deposed; /* the jobs said so, and the thread has not acted on it */
+    bool load_broke;           /* of load_failed: the database was away */
     char failure[CLUSTER_NOTE_MAX], note[CLUSTER_NOTE_MAX];
     struct cluster_request requests[CLUSTER_REQUESTS];
     uint32_t request_count;

@@ -337,15 +337,21 @@ static bool serve_request(struct cluster *c)
 
 /* ---- what the jobs report ---- */
 
+/* A load that broke off says nothing of the rows, and counts as no try: the place is given up once
+ * the database answers. */
 static void on_load_failed(struct cluster *c)
 {
     char error[CLUSTER_NOTE_MAX];
     const struct cluster_engine *engine = c->options.engine;
+    const char *verb = c->load_broke ? "leave_load" : "give_up";
 
+    (void)engine->say(c->engine, "front", c->failure, error, sizeof error);
+    enum engine_result result = engine->ask(c->engine, verb, c->options.node, error, sizeof error);
+    if (result == ENGINE_AWAY && c->load_broke)
+        return;
     log_error("the rows cannot be read, and this node gives its place up",
               LOG_STR("why", c->failure));
-    (void)engine->say(c->engine, "front", c->failure, error, sizeof error);
-    if (engine->ask(c->engine, "give_up", c->options.node, error, sizeof error) != ENGINE_DONE)
+    if (result != ENGINE_DONE)
         log_warn("the place was not given up", LOG_STR("why", error));
     end(c, CLUSTER_END_LOAD);
 }

@@ -37,8 +37,9 @@ struct jobs_cluster {
     bool (*may_act)(const struct cluster *cluster); /* cluster_may_act() */
     /* The tasks were read, and are served here from now on. */
     void (*owns)(void *arg);
-    /* They cannot be read: the text says why.  Nothing is served here any more. */
-    void (*load_failed)(void *arg, const char *text);
+    /* They cannot be read: the text says why.  Nothing is served here any more.  `away`: the
+     * database broke off, and the rows may be sound. */
+    void (*load_failed)(void *arg, const char *text, bool away);
     /* Another node owns them: nothing is written any more. */
     void (*deposed)(void *arg);
     void *arg; /* of the last three */

@@ -196,12 +196,12 @@ static void lose(struct jobs *jobs)
     jobs_activate(jobs);
 }
 
-static void fail(struct jobs *jobs, const char *text)
+static void fail(struct jobs *jobs, const char *text, bool away)
 {
     const struct jobs_cluster *c = cluster_of(jobs);
     log_error("the tasks cannot be read from the store", LOG_STR("why", text));
     lose(jobs);
-    c->load_failed(c->arg, text);
+    c->load_failed(c->arg, text, away);
 }
 
 void ownership_notice(struct jobs *jobs)
@@ -232,7 +232,7 @@ static void load_more(struct jobs *jobs)
     struct store_op *write = chunk ? codec_write_new(jobs, STORE_LOAD, 0, load_back) : NULL;
     if (!write) {
         store_chunk_free(chunk);
-        fail(jobs, "no memory for the tasks in the store");
+        fail(jobs, "no memory for the tasks in the store", false);
         return;
     }
     write->load.epoch = o->take.epoch;
@@ -252,7 +252,8 @@ static void load_ahead(struct jobs *jobs)
 static void load_failed(struct jobs *jobs, const struct store_op *write)
 {
     if (write->error != STORE_FENCED && write->error != STORE_CLOSED)
-        fail(jobs, write->load.text ? write->load.text : store_error_text(write->error));
+        fail(jobs, write->load.text ? write->load.text : store_error_text(write->error),
+             write->error == STORE_AWAY);
 }
 
 static void load_back(struct jobs *jobs, struct store_op *write)
@@ -296,7 +297,7 @@ static bool read_some(struct jobs *jobs)
     jobs_table(jobs)->recovering = false;
     if (result < 0) {
         read_back_end(&l->rows, -1, error, sizeof error);
-        fail(jobs, error);
+        fail(jobs, error, false);
     } else if (result == 0) {
         store_chunk_free(l->now);
         l->now = NULL;
@@ -312,7 +313,7 @@ static void begins(struct jobs *jobs)
     if (read_back_end(&l->rows, 0, error, sizeof error) != 0 ||
         recover_new_board(jobs, error, sizeof error) != 0 ||
         recover_begins(jobs, error, sizeof error) != 0) {
-        fail(jobs, error);
+        fail(jobs, error, false);
         return;
     }
     raise_marks(jobs);
@@ -462,12 +463,12 @@ static void begin_load(struct jobs *jobs)
     struct ownership *o = jobs_ownership(jobs);
     o->state = OWNERSHIP_LOADING;
     if (o->failure[0]) {
-        fail(jobs, o->failure);
+        fail(jobs, o->failure, false);
         return;
     }
     o->load = calloc(1, sizeof *o->load);
     if (!o->load) {
-        fail(jobs, "no memory for the tasks in the store");
+        fail(jobs, "no memory for the tasks in the store", false);
         return;
     }
     read_back_init(&o->load->rows, jobs);

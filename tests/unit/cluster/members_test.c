@@ -412,10 +412,32 @@ MEMBERS_TEST(a_take_over_whose_answer_is_lost_has_happened)
 static void fail_load(struct member *m)
 {
     m->loads = false;
-    cluster_load_failed(m->cluster, "task 17 has no method");
+    cluster_load_failed(m->cluster, "task 17 has no method", false);
     (void)cluster_step(m->cluster);
     assert_int_equal(m->ended, 1 << CLUSTER_END_LOAD);
     assert_string_equal(fake_rows.view.owner.node, "");
+}
+
+/* The database says nothing of the rows, and is asked again until it takes the place back. */
+MEMBERS_TEST(a_load_that_broke_off_counts_as_no_try)
+{
+    struct member *m = &members[0];
+
+    start(m, "a");
+    for (int i = 0; i < 200 && !m->loads; i++, now += AO_MS(50))
+        (void)cluster_step(m->cluster);
+    assert_true(m->loads);
+    m->loads = false;
+    snprintf(fake_rows.away, sizeof fake_rows.away, "a");
+    cluster_load_failed(m->cluster, "the connection broke", true);
+    (void)cluster_step(m->cluster);
+    assert_int_equal(m->ended, 0);
+    assert_int_equal(fake_rows.view.owner.tries, 1);
+    fake_rows.away[0] = '\0';
+    (void)cluster_step(m->cluster);
+    assert_int_equal(m->ended, 1 << CLUSTER_END_LOAD);
+    assert_string_equal(fake_rows.view.owner.node, "");
+    assert_int_equal(fake_rows.view.owner.tries, 0);
 }
 
 MEMBERS_TEST(rows_that_cannot_be_read_end_two_nodes_and_no_third)

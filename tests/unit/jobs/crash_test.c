@@ -318,7 +318,7 @@ static void owns(void *arg)
     (void)arg;
 }
 
-static void load_failed(void *arg, const char *text)
+static void load_failed(void *arg, const char *text, bool away)
 {
     (void)arg;
     fail_msg("%s", text);

@@ -24,6 +24,7 @@ struct node {
     struct jobs_take_over take;
     uint32_t owned, failed, deposed; /* calls */
     char text[300];                  /* of `failed` */
+    bool broke;                      /* likewise: its database was away */
 };
 
 static struct node node;
@@ -38,10 +39,11 @@ static void owns(void *arg)
     ((struct node *)arg)->owned++;
 }
 
-static void load_failed(void *arg, const char *text)
+static void load_failed(void *arg, const char *text, bool away)
 {
     struct node *n = arg;
     n->failed++;
+    n->broke = away;
     snprintf(n->text, sizeof n->text, "%s", text);
 }
 
@@ -265,6 +267,7 @@ NODE_TEST(a_row_that_cannot_be_a_task_fails_the_load)
     assert_int_equal(n->owned, 0);
     assert_int_equal(n->failed, 1);
     stage_holds(n->text, "its state is none");
+    assert_false(n->broke);
     struct operation *op = world_about(&n->w, &operation_task_get, 1);
     world_give(&n->w, op);
     assert_int_equal(op->reply.error, ERGON_E_BUSY);
