@@ -375,7 +375,7 @@ static const char unreplicated[] = "durable: replicated needs a store on Postgre
 
 static void refused(struct jobs_world *w, enum job_durable level, const char *text)
 {
-    struct operation *op = give_order(w, &WORK(.durable = level));
+    struct operation *op = give_order(w, &WORK(.durable = (uint8_t)level));
     assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_STORE);
     assert_string_equal(op->reply.text, text);
