@@ -346,28 +346,6 @@ static void give_client(struct front *r, struct span message, uint8_t **kept)
     }
 }
 
-static const char *outcome_of(const struct envelope *e, char *buf, size_t size)
-{
-    struct reader r = reader_of(e->error);
-    struct span text = {0};
-    uint32_t count;
-
-    if (!envelope_is_error(e))
-        return "ok";
-    if (read_array(&r, &count) && count == 2)
-        read_any(&r, &text);
-    if (!read_text(&r, &text) && read_map(&r, &count)) {
-        struct span skipped; /* its first value that is a text is the message */
-        while (read_any(&r, &skipped) && !read_text(&r, &text) && read_any(&r, &skipped))
-            ;
-    }
-    size_t len = 0;
-    while (len < text.len && len + 1 < size && text.at[len] != ':')
-        len++;
-    snprintf(buf, size, "%.*s", (int)len, len > 0 ? (const char *)text.at : "error");
-    return len > 0 ? buf : "error";
-}
-
 /* The answer to cluster.session.  False: the session was closed. */
 static bool note_identity(struct front *r, struct pending *p, const struct envelope *e)
 {
@@ -402,7 +380,7 @@ static void note_answer(struct front *r, struct pending *p, const struct envelop
         if (p->method == METHOD_worker_register)
             conn_serve(r->client, true);
     }
-    settle(r, p, outcome_of(e, code, sizeof code));
+    settle(r, p, pending_outcome(e, code, sizeof code));
 }
 
 /* server.closing [code, text, messages]: what was read will be answered, and nothing more. */
@@ -417,6 +395,24 @@ static void note_closing(struct front *r, const struct envelope *e)
         !read_uint(&reader, &r->was_read))
         return;
     r->closing = true;
+}
+
+/* It was read, and not done, as the owner hands over: the next one gets it. */
+static bool waits_for_next(struct front *r, struct pending *p, const struct envelope *e)
+{
+    char code[ERROR_NAME_MAX + 1];
+
+    if (!p->bytes || !envelope_is_error(e) ||
+        strcmp(pending_outcome(e, code, sizeof code), error_name(ERGON_E_DRAINING)) != 0)
+        return false;
+    p->begin = UINT64_MAX;
+    p->since = now(r->forward);
+    counter_add(&r->forward->stats.resent, 1);
+    if (!r->closing)
+        r->was_read = r->written;
+    r->closing = true;
+    wait_for_owner(r);
+    return true;
 }
 
 static void on_message(struct outgoing *s, struct span message, const struct envelope *e,
@@ -438,6 +434,8 @@ static void on_message(struct outgoing *s, struct span message, const struct env
         return;
     }
     if (!r->client || (!p && e->type == ENVELOPE_RESPONSE))
+        return;
+    if (p && waits_for_next(r, p, e))
         return;
     give_client(r, message, kept);
     if (p)

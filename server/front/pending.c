@@ -1,5 +1,6 @@
 #include "server/front/pending.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/reader.h"
@@ -163,4 +164,26 @@ void pendings_remove(struct pendings *p, struct pending *e)
         hash_remove(&p->by_id, &e->link);
     TAILQ_REMOVE(&p->all, e, next);
     p->count--;
+}
+
+const char *pending_outcome(const struct envelope *e, char *buf, size_t size)
+{
+    struct reader r = reader_of(e->error);
+    struct span text = {0};
+    uint32_t count;
+
+    if (!envelope_is_error(e))
+        return "ok";
+    if (read_array(&r, &count) && count == 2)
+        read_any(&r, &text);
+    if (!read_text(&r, &text) && read_map(&r, &count)) {
+        struct span skipped; /* its first value that is a text is the message */
+        while (read_any(&r, &skipped) && !read_text(&r, &text) && read_any(&r, &skipped))
+            ;
+    }
+    size_t len = 0;
+    while (len < text.len && len + 1 < size && text.at[len] != ':')
+        len++;
+    snprintf(buf, size, "%.*s", (int)len, len > 0 ? (const char *)text.at : "error");
+    return len > 0 ? buf : "error";
 }

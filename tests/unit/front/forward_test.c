@@ -286,6 +286,25 @@ FRONT_TEST(what_an_owner_that_hands_over_did_not_read_goes_to_the_next)
     assert_int_equal(forward_stats(front)->unsure, 0);
 }
 
+/* It read them before it said that it closes, and its jobs took no more. */
+FRONT_TEST(what_an_owner_that_hands_over_refuses_goes_to_the_next)
+{
+    open_session("task.forget", "['t1']");
+    stage_ask(&peer, 2, "task.forget", "['t2']");
+    expect_asked("asks 1: 'task.forget' ['t1']\nasks 2: 'task.forget' ['t2']\n");
+    owner_answers(2, "'DRAINING: the server is shutting down'", "nil");
+    owner_answers(1, "nil", "1");
+    stage_ask(&peer, 3, "task.forget", "['t3']");
+    expect_asked("");
+    expect_said("1: 1\n");
+    lose_owner();
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    owner_was_asked();
+    owner_answers(IDENTITY + 1, "nil", "true");
+    expect_asked("asks 2: 'task.forget' ['t2']\nasks 3: 'task.forget' ['t3']\n");
+    assert_int_equal(forward_stats(front)->unsure, 0);
+}
+
 FRONT_TEST(an_owner_that_closes_and_does_not_end_is_not_waited_for_longer_than_patience)
 {
     uint8_t closing[64],
