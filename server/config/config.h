@@ -25,7 +25,7 @@
 /* Only in sources: a loaded configuration has one of enum listener_auth. */
 enum { CONFIG_AUTH_AUTO = LISTENER_AUTH_CERT + 1 };
 
-/* What is done to the database of a cluster, in place of serving. */
+/* Verbs of --cluster-admin: the program changes or reads the cluster's database, and ends. */
 enum config_verb {
     CONFIG_VERB_INIT,
     CONFIG_VERB_UPGRADE,

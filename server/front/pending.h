@@ -66,7 +66,8 @@ struct pending *pendings_of_number(const struct pendings *p, uint64_t id);
 /* Takes it out; the caller's. */
 void pendings_remove(struct pendings *p, struct pending *e);
 
-/* What a response says of its request: "ok", or the name of the error, which may be in `buf`. */
+/* The outcome of a request, as its response has it: "ok", or the name of the error, which may be in
+ * `buf`. */
 const char *pending_outcome(const struct envelope *e, char *buf, size_t size);
 
 #endif

@@ -211,7 +211,7 @@ class Front(Nodes):
         self.assertEqual(self.a.wait(), 75)
 
     def kept(self):
-        """The ids of all tasks that there are."""
+        """The ids of all tasks, as the server lists them."""
         found, cursor = [], {}
         with self.b.connect() as client:
             while cursor is not None:

@@ -205,7 +205,7 @@ class Cluster:
         self.wait_primary()
         self.wait_standbys()
 
-    # What there is.
+    # Questions about the cluster's state.
 
     def logs(self):
         return "\n".join(f"{program.folder}:\n{program.log()[-2000:]}" for program in (*self.etcds, *self.members))

@@ -558,7 +558,7 @@ static void end_walk(struct jobs *jobs, struct recover_pass *p)
     p->phase++;
 }
 
-/* What each waits for is known again, and which ones are late. */
+/* Each open job gets its reason to wait again, and late ones are marked. */
 static uint32_t relink_some(struct jobs *jobs, struct recover_pass *p, uint32_t most)
 {
     struct job *job = NULL;

@@ -85,7 +85,7 @@ static bool run(sqlite3 *db, const char *sql)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* What the tables have since that version. */
+/* Adds the columns that this version has and the one before had not. */
 static bool step_to(sqlite3 *db, int version)
 {
     char sql[ROW_SQL_MAX];

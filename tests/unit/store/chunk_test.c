@@ -69,7 +69,7 @@ static struct store_reader reader_of(struct taken *t)
                                  .fault = &t->fault};
 }
 
-/* What they point at is gone afterwards. */
+/* The bytes that rows point at end with this function: the chunk has copies. */
 static void fill(struct store_chunk *c)
 {
     static uint8_t large[LARGE];

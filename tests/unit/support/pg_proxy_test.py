@@ -75,7 +75,7 @@ class ProxyTest(unittest.TestCase):
 
     def test_after_the_commit_its_answer_is_lost(self):
         link = self.connect()
-        for at in range(2):  # none, and CommandComplete: what proves a commit is ReadyForQuery
+        for at in range(2):  # nothing, then CommandComplete: only ReadyForQuery proves a commit
             cut = self.proxy.cut("backend", at, close=("client",), committed=True)
             with self.assertRaises(LOST):
                 self.insert(link, at)
