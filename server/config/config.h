@@ -38,7 +38,7 @@ enum config_verb {
 enum config_on_revoke { CONFIG_REVOKE_CLOSE, CONFIG_REVOKE_LOWER };
 enum config_tls_version { CONFIG_TLS_1_2, CONFIG_TLS_1_3 };
 enum config_bound { CONFIG_BOUND_MEASURED, CONFIG_BOUND_FIXED };
-/* What tasks of fsync and above have to survive; the numbers are those of enum job_durable. */
+/* The weakest level that tasks of fsync and above may get, numbered as enum job_durable. */
 enum config_require {
     CONFIG_REQUIRE_AUTO,
     CONFIG_REQUIRE_ANY,

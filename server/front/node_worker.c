@@ -95,7 +95,7 @@ static bool greet(struct node_worker *w)
     return good;
 }
 
-/* What had begun when the last process of this node died. */
+/* Reports the attempts that had begun when the last process of this node died. */
 static bool report(struct node_worker *w)
 {
     const struct jobs_begun *begun;

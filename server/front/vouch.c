@@ -132,7 +132,7 @@ void vouch_pack_node(struct pack *p, const struct cluster_view *view)
     pack_key_bool(p, "work", true);
 }
 
-/* --- The owner's side: what a front claims --- */
+/* --- The owner's side: a front's claims --- */
 
 struct node_claim {
     struct conn_vouched vouched; /* first */

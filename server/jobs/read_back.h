@@ -13,7 +13,7 @@ enum { READ_BACK_TABLES = 16 /* whose rows are read back, at most */ };
 
 struct read_back {
     struct store_reader reader; /* for store_load(), or store_chunk_read() */
-    /* What numbers begin above; set by the caller.  NULL: it is known before. */
+    /* Takes the marks above which numbers begin.  NULL: the caller knows them before. */
     void (*marks)(struct jobs *jobs, const struct store_marks *marks);
     /* A row of store_node_boards; false: it is none.  NULL: there are none. */
     bool (*board)(struct jobs *jobs, const struct store_node_board *row);

@@ -1,4 +1,4 @@
-/* The namespace cluster.*: what this node knows of its cluster, and what people ask of it. */
+/* The methods cluster.*: they show the cluster as this node sees it, and steer it. */
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -233,7 +233,7 @@ void store_stop(struct store *s)
     d->stopped = true;
 }
 
-/* What the log has of the engine's troubles is nobody's question here, nor what is left of it. */
+/* No test here asks which trouble the log has, or how much of the log is left. */
 void store_note_state(struct store *s)
 {
     (void)s;

@@ -402,7 +402,7 @@ JOBS_TEST(replicated_is_answered_when_it_is_committed, .stored = true, .replicat
     assert_true(world_answered(w, op));
     stage_says(op, "'durable': 'replicated'");
     assert_int_equal(memory_store_row(w->store, id)->task.durable, DURABLE_REPLICATED);
-    assert_non_null(world_run_of(w, id)); /* which no row tells of */
+    assert_non_null(world_run_of(w, id)); /* no row says that it runs */
     memory_store_cut_power(w->store);
     jobs_world_crash(w);
     assert_int_equal(world_job(w, id)->durable, DURABLE_REPLICATED);

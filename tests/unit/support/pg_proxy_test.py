@@ -151,7 +151,7 @@ class ProxyTest(unittest.TestCase):
         ending.eventually(lambda: not self.proxy.sessions, "no session is left")
 
 
-# What a test program in C does.
+# Orders, as a test program in C sends them.
 BY_ORDERS = """
 import os, socket, psycopg2
 control = socket.socket(socket.AF_UNIX)
