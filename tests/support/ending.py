@@ -148,12 +148,13 @@ def clear(folder):
 
 
 class Folder:
-    """A new folder with a short path, in memory where there is room, else in /tmp; or below `parent`, for a test about disks."""
+    """A new folder with a short path: below `parent` or $ERGON_TEST_FOLDER, for what is about disks; else in memory where there
+    is room, or in /tmp."""
 
     def __init__(self, prefix="ergon-", parent=None):
         if parent is None:
             roomy = os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > ROOM
-            parent = "/dev/shm" if roomy else "/tmp"
+            parent = os.environ.get("ERGON_TEST_FOLDER") or ("/dev/shm" if roomy else "/tmp")
         self.path = own(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self.guard = subprocess.Popen([sys.executable, os.path.abspath(__file__), self.path], stdin=subprocess.PIPE, cwd="/",
                                       start_new_session=True)
