@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/chance.h"
 #include "base/clock.h"
@@ -29,6 +31,7 @@ struct cluster *cluster_new(const struct cluster_options *options)
     if (!c)
         return NULL;
     c->options = *options;
+    c->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->incarnation = draw_incarnation();
     snprintf(c->view.cluster, sizeof c->view.cluster, "%s", options->cluster);
     snprintf(c->view.node, sizeof c->view.node, "%s", options->node);
@@ -47,6 +50,8 @@ void cluster_free(struct cluster *c)
         return;
     if (c->engine)
         c->options.engine->close(c->engine);
+    if (c->stop >= 0)
+        close(c->stop);
     pthread_cond_destroy(&c->woken);
     pthread_mutex_destroy(&c->mutex);
     free(c);
@@ -114,7 +119,8 @@ int cluster_open(struct cluster *c, const char *address, char *error, size_t siz
                                        .incarnation = c->incarnation,
                                        .address = address,
                                        .version = o->version,
-                                       .weight = o->weight};
+                                       .weight = o->weight,
+                                       .stop = c->stop > 0 ? c->stop : 0};
 
     c->engine = o->engine->open(&setup, error, size);
     return c->engine && cluster_join(c, error, size) != ENGINE_WRONG ? 0 : -1;
@@ -142,6 +148,7 @@ void cluster_stop(struct cluster *c)
     c->stopping = true;
     pthread_cond_signal(&c->woken);
     pthread_mutex_unlock(&c->mutex);
+    eventfd_write(c->stop, 1);
     pthread_join(c->thread, NULL);
     c->running = false;
 }

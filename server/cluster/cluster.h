@@ -56,7 +56,8 @@ int cluster_open(struct cluster *c, const char *address, char *error, size_t siz
 int cluster_start(struct cluster *c, const char *address, char *error, size_t size);
 /* The process begins to stop: this node takes over no more, and others know it. */
 void cluster_leave(struct cluster *c);
-/* The node leaves, and the thread ends.  Blocks, for about 10 s at most. */
+/* The node leaves, and the thread ends.  Blocks, for some seconds at most: one for what the engine
+ * does not answer, and one for each of the last words. */
 void cluster_stop(struct cluster *c);
 
 /* What the thread does each time, for tests without it: returns how long it may wait, ns. */

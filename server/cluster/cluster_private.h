@@ -21,6 +21,7 @@ struct cluster {
     struct cluster_options options;
     struct lease lease;
     void *engine;
+    int stop; /* an eventfd, for the engine; -1: there is none */
     uint64_t incarnation;
     pthread_t thread;
     bool running;                 /* the thread */

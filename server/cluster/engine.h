@@ -57,6 +57,7 @@ struct engine_setup {
     uint64_t incarnation;
     const char *address, *version;
     uint32_t weight;
+    int stop; /* readable once the process stops: a call waits for one more second; 0: none */
 };
 
 struct engine_take_over {

@@ -324,6 +324,8 @@ static void commit_all(struct jobs *jobs)
     subsystems_flush(jobs);
     rates_flush(jobs);
     ownership_hand_over(jobs);
+    if (jobs->options.cluster && !jobs->options.cluster->may_act(jobs->options.cluster->cluster))
+        store_doubt(jobs->store); /* its last renewal has had no answer for seconds */
     store_stop(jobs->store);
     while (journal_take(jobs) > 0)
         effects_apply(jobs);

@@ -43,6 +43,8 @@ struct store_setup {
     uint64_t incarnation;
     uint8_t require; /* as in struct store_options */
     bool by_storage;
+    int stop; /* readable once the store stops: the driver waits for an engine that does not answer
+                 for one more second; 0: there is none */
 };
 
 /* What the driver publishes of itself; the writer copies it into the counters of store_info(). */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "server/store/store_parts.h"
@@ -40,6 +41,7 @@ static struct store *store_new(const struct store_options *o, const struct store
     s->driver = driver;
     s->retry = o->retry ? o->retry : AO_S(1);
     s->wake_fd = -1;
+    s->stop_fd = driver->wait ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     counter_set(&s->counters.level, STORE_LEVEL_FSYNC);
     s->path = name_of(o);
     s->ops = calloc((size_t)driver->batches * STORE_BATCH_LAST, sizeof *s->ops);
@@ -64,7 +66,8 @@ static int open_engine(struct store *s, const struct store_options *o, char *err
                                       .node = o->node,
                                       .incarnation = o->incarnation,
                                       .require = o->require,
-                                      .by_storage = o->by_storage};
+                                      .by_storage = o->by_storage,
+                                      .stop = s->stop_fd > 0 ? s->stop_fd : 0};
     s->engine = s->driver->open(&setup, &fault);
     return s->engine ? 0 : fail(&fault, error, size);
 }
@@ -100,6 +103,8 @@ void store_close(struct store *s)
     }
     if (s->wake_fd >= 0)
         close(s->wake_fd);
+    if (s->stop_fd >= 0)
+        close(s->stop_fd);
     free(s->ops);
     free(s->path);
     free(s);

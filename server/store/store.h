@@ -382,8 +382,12 @@ void store_push(struct store *s, struct store_op *op);
 struct store_op *store_take(struct store *s); /* one that came back, or NULL */
 void store_release(struct store *s);          /* after a batch of takes */
 
+/* The client's thread, before the stop: something else of this process has no answer of the same
+ * engine, so the stop waits for it as for one that is away. */
+void store_doubt(struct store *s);
 /* After the client's run has ended: what was pushed is committed, then the thread ends.  What comes
- * back can still be taken.  Blocks. */
+ * back can still be taken.  Blocks; for about a second where its engine is away, and for six where
+ * it became silent just before. */
 void store_stop(struct store *s);
 
 /* Any thread; each number by itself. */

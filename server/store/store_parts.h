@@ -94,6 +94,7 @@ struct store {
     bool gave_up;              /* the driver is not called any more */
     bool ending;               /* the stop was seen, so this round takes the last of all */
     int wake_fd;               /* for drivers that wait themselves; -1: they do not */
+    int stop_fd;               /* an eventfd for those, too: readable once the store stops */
 
     struct lane in, out; /* from and to the client */
     struct poller *poller;
@@ -112,6 +113,7 @@ struct store {
     uint32_t misses;             /* so many waits are not made, after one in vain */
     struct round_hook idle_hook; /* armed while what is gathered may go */
     bool started, stopped;
+    bool doubted; /* store_doubt(); constant from the stop on */
 
     /* Relaxed, by the writer: its batch is taken, and not yet on its way back; cleared before what
      * publishes that in `out`. */

@@ -191,6 +191,7 @@ static bool end_batch(struct store *s)
     store_note_state(s);
     s->first = (s->first + 1) % s->driver->batches;
     s->under_way--;
+    s->away_since = 0; /* it answers */
     commits(s, false);
     give_back(s, b);
     return true;
@@ -367,6 +368,8 @@ static ao_time give_up_time(const struct store *s)
     if (s->stops_since == 0 || s->away_since == 0)
         return AO_NEVER;
     ao_time later = larger(s->stops_since, s->away_since) + AO_S(AWAY_PATIENCE);
+    if (s->doubted)
+        return later;
     return larger(later, least(s->stops_since, s->away_since) + AO_S(STOP_PATIENCE));
 }
 
@@ -375,7 +378,7 @@ static void give_up_in_time(struct store *s)
     ao_time now = clock_monotonic();
     if (stop_of(s) != STORE_RUNS && s->stops_since == 0)
         s->stops_since = now;
-    if (!is_away(s))
+    if (!is_away(s) && (s->stops_since == 0 || !s->doubted))
         s->away_since = 0;
     else if (s->away_since == 0)
         s->away_since = now;
@@ -468,11 +471,18 @@ fail_poller:
     return -1;
 }
 
+void store_doubt(struct store *s)
+{
+    s->doubted = true;
+}
+
 void store_stop(struct store *s)
 {
     if (!s->started || s->stopped)
         return;
     atomic_store_explicit(&s->stop, STORE_ENDING, memory_order_release);
+    if (s->stop_fd >= 0)
+        eventfd_write(s->stop_fd, 1);
     client_stop(s);
     atomic_store_explicit(&s->stop, STORE_ENDED, memory_order_release);
     waker_notify(&s->waker);

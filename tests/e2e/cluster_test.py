@@ -208,6 +208,21 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.kept(nodes[0]), ids)
         eventually(lambda: self.is_taken(nodes[0]), "a submission is taken again")
 
+    def test_a_stop_waits_no_longer_for_a_database_that_is_frozen(self):
+        owner, front = self.start("a"), self.start("b")
+        self.assertIs(self.owner(owner, front, epoch=1), owner)
+        ids = self.keep(owner)
+        self.engine.primary.freeze()
+        self.addCleanup(self.engine.primary.thaw)
+        eventually(lambda: not self.status(owner)["may_act"], "the owner fences itself")
+        for node in owner, front:
+            node.signal(signal.SIGTERM)
+            self.assertEqual(node.wait(), 0)
+            self.assertIn("the server had not answered when this process stopped", node.log_text())
+        self.assertIn("the tasks are not handed over", owner.log_text())
+        self.engine.primary.thaw()
+        self.assertEqual(self.kept(self.owner(self.start("c"), epoch=2)), ids)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -23,7 +23,7 @@ static bool open_admin(struct connection *c, const char *where, struct store_fau
 {
     char text[sizeof fault->text];
     if (!connection_check(where, text, sizeof text))
-        return connection_open(c, where, CONNECTION_ADMIN, fault);
+        return connection_open(c, where, CONNECTION_ADMIN, 0, fault);
     fault->error = STORE_IO;
     memcpy(fault->text, text, sizeof text);
     return false;

@@ -19,6 +19,7 @@ struct engine {
     char node[CLUSTER_NAME_MAX];
     uint64_t incarnation;
     uint32_t weight;
+    int stop;
     /* The last number that this node has written, or tried to: none is written twice, so that after
      * a fail-over that lost one an observer never sees the same one again. */
     uint64_t renewals;
@@ -42,7 +43,7 @@ static bool begin(struct engine *e)
     e->deadline = clock_monotonic() + CALL_TIMEOUT;
     e->c.cancelled = false;
     values_begin(&e->values);
-    return e->c.pg || connection_open(&e->c, e->where, CONNECTION_MEMBER, &e->fault);
+    return e->c.pg || connection_open(&e->c, e->where, CONNECTION_MEMBER, e->stop, &e->fault);
 }
 
 /* A statement with what is in e->values.  NULL and the fault. */
@@ -186,6 +187,7 @@ static void *engine_open(const struct engine_setup *setup, char *error, size_t s
         e->version = strdup(setup->version ? setup->version : "");
         e->incarnation = setup->incarnation;
         e->weight = setup->weight;
+        e->stop = setup->stop;
         snprintf(e->node, sizeof e->node, "%s", setup->node);
         if (e->where && e->cluster && e->address && e->version)
             return e;

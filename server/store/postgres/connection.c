@@ -8,9 +8,13 @@
 
 #include "base/clock.h"
 #include "server/store/postgres/errors.h"
+#include "server/store/postgres/hosts.h"
 
-#define OPEN_TIMEOUT AO_S(9) /* with the settings and checks */
-#define QUICK        AO_S(1) /* a failure that is no silent host */
+#define OPEN_TIMEOUT     AO_S(9) /* with the settings and checks */
+#define HOST_TIMEOUT     AO_S(3) /* of each host, if the URL does not say another one */
+#define SETTINGS_TIMEOUT AO_S(3) /* for the rest, at least, however long the hosts took */
+#define QUICK            AO_S(1) /* a failure that is no silent host */
+#define STOP_TIMEOUT     AO_S(1) /* from the stop of the process on */
 enum { STATE_LENGTH = 5, TIMEOUT_TRIES = 10 };
 
 /* --- The URL --- */
@@ -52,27 +56,35 @@ bool connection_has_hosts(const char *where)
 
 /* What is before `dbname` may be said otherwise there, what is behind may not. */
 struct keywords {
-    const char *names[16], *values[16];
+    const char *names[20], *values[20];
+    unsigned count;
 };
 
-static void keywords_of(struct keywords *k, const char *where)
+/* Empty: libpq takes what `dbname` says. */
+static void add_keyword(struct keywords *k, const char *name, const char *value)
 {
-    static const char *const fixed[][2] = {{"gssencmode", "disable"},
-                                           {"fallback_application_name", "ergond"},
-                                           {"dbname", NULL},
-                                           {"connect_timeout", "3"},
-                                           {"tcp_user_timeout", "5000"},
-                                           {"keepalives", "1"},
-                                           {"keepalives_idle", "2"},
-                                           {"keepalives_interval", "1"},
-                                           {"keepalives_count", "3"},
-                                           {"target_session_attrs", "primary"}};
-    unsigned count = sizeof fixed / sizeof *fixed - (connection_has_hosts(where) ? 0 : 1);
+    if (!*value)
+        return;
+    k->names[k->count] = name;
+    k->values[k->count++] = value;
+}
+
+static void keywords_of(struct keywords *k, const char *where, const struct host *host)
+{
     *k = (struct keywords){0};
-    for (unsigned n = 0; n < count; n++) {
-        k->names[n] = fixed[n][0];
-        k->values[n] = fixed[n][1] ? fixed[n][1] : where;
-    }
+    add_keyword(k, "gssencmode", "disable");
+    add_keyword(k, "fallback_application_name", "ergond");
+    add_keyword(k, "dbname", where);
+    add_keyword(k, "host", host->name);
+    add_keyword(k, "hostaddr", host->address);
+    add_keyword(k, "port", host->port);
+    add_keyword(k, "tcp_user_timeout", "5000");
+    add_keyword(k, "keepalives", "1");
+    add_keyword(k, "keepalives_idle", "2");
+    add_keyword(k, "keepalives_interval", "1");
+    add_keyword(k, "keepalives_count", "3");
+    if (connection_has_hosts(where))
+        add_keyword(k, "target_session_attrs", "primary");
 }
 
 /* --- To connect --- */
@@ -103,41 +115,68 @@ static ao_time left(ao_time deadline)
     return deadline > now ? deadline - now : 0;
 }
 
+/* Connects, or has connected. */
+static bool poll_connect(struct connection *c, ao_time deadline)
+{
+    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+    while (c->pg && PQstatus(c->pg) != CONNECTION_BAD && next != PGRES_POLLING_FAILED &&
+           next != PGRES_POLLING_OK) {
+        if (!connection_wait_until(c, next == PGRES_POLLING_WRITING, deadline))
+            return false;
+        next = PQconnectPoll(c->pg);
+    }
+    return c->pg && PQstatus(c->pg) == CONNECTION_OK;
+}
+
 /* libpq gives no SQLSTATE of a connection that failed, but in the text if it is asked to before:
  * so it is tried once more. */
-static bool ask_state(const struct keywords *k, char state[STATE_LENGTH + 1])
+static bool ask_state(const struct connection *c, const struct keywords *k,
+                      char state[STATE_LENGTH + 1])
 {
-    struct connection c = {.pg = PQconnectStartParams(k->names, k->values, 1)};
-    ao_time deadline = clock_monotonic() + QUICK;
-    bool found = false;
-    if (!c.pg)
+    struct connection again = {.pg = PQconnectStartParams(k->names, k->values, 1), .stop = c->stop};
+    if (!again.pg)
         return false;
-    PQsetErrorVerbosity(c.pg, PQERRORS_VERBOSE);
-    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-    while (PQstatus(c.pg) != CONNECTION_BAD && status != PGRES_POLLING_FAILED &&
-           status != PGRES_POLLING_OK && left(deadline) > 0) {
-        connection_wait(&c, status == PGRES_POLLING_WRITING, -1, left(deadline));
-        status = PQconnectPoll(c.pg);
-    }
-    found = state_in(PQerrorMessage(c.pg), state);
-    PQfinish(c.pg);
+    PQsetErrorVerbosity(again.pg, PQERRORS_VERBOSE);
+    poll_connect(&again, clock_monotonic() + QUICK);
+    bool found = state_in(PQerrorMessage(again.pg), state);
+    PQfinish(again.pg);
     return found;
 }
 
-static bool connect(struct connection *c, const char *where, struct store_fault *fault)
+static void say_silence(const struct connection *c, const char *where, struct store_fault *fault)
+{
+    error_say(fault, STORE_AWAY, where,
+              c->stop_by ? "the server had not answered when this process stopped"
+                         : "the server does not answer");
+}
+
+static bool connect_to(struct connection *c, const char *where, const struct host *host,
+                       ao_time timeout, struct store_fault *fault)
 {
     struct keywords k;
     char state[STATE_LENGTH + 1];
-    keywords_of(&k, where);
+    keywords_of(&k, where, host);
     ao_time began = clock_monotonic();
-    c->pg = PQconnectdbParams(k.names, k.values, 1);
-    if (c->pg && PQstatus(c->pg) == CONNECTION_OK)
+    c->pg = PQconnectStartParams(k.names, k.values, 1);
+    if (poll_connect(c, began + timeout))
         return true;
-    if (c->pg && clock_monotonic() - began < QUICK && ask_state(&k, state))
+    if (!c->pg || PQstatus(c->pg) != CONNECTION_BAD)
+        say_silence(c, where, fault);
+    else if (clock_monotonic() - began < QUICK && ask_state(c, &k, state))
         error_describe(fault, where, state, PQerrorMessage(c->pg));
     else
         error_of_connection(fault, where, c->pg);
     connection_close(c);
+    return false;
+}
+
+static bool connect(struct connection *c, const char *where, struct store_fault *fault)
+{
+    struct hosts hosts;
+    hosts_of(where, HOST_TIMEOUT, &hosts);
+    for (uint32_t n = 0; n < hosts.count; n++)
+        if (connect_to(c, where, &hosts.list[n], hosts.timeout, fault))
+            return true;
     return false;
 }
 
@@ -166,6 +205,30 @@ void connection_wait(const struct connection *c, bool writes, int other, ao_time
     ppoll(fds, 2, timeout == AO_NEVER ? NULL : &t, NULL);
 }
 
+static bool is_stopping(const struct connection *c)
+{
+    struct pollfd stop = {.fd = c->stop ? c->stop : -1, .events = POLLIN};
+    return poll(&stop, 1, 0) == 1;
+}
+
+static bool is_over(const struct connection *c, ao_time deadline)
+{
+    return left(deadline) == 0 || (c->stop_by && left(c->stop_by) == 0);
+}
+
+bool connection_wait_until(struct connection *c, bool writes, ao_time deadline)
+{
+    if (!c->stop_by && is_stopping(c))
+        c->stop_by = clock_monotonic() + STOP_TIMEOUT;
+    if (is_over(c, deadline))
+        return false;
+    ao_time timeout = left(deadline);
+    if (c->stop_by && left(c->stop_by) < timeout)
+        timeout = left(c->stop_by);
+    connection_wait(c, writes, c->stop_by || !c->stop ? -1 : c->stop, timeout);
+    return true;
+}
+
 static bool send(struct connection *c, const char *sql, const struct params *p)
 {
     if (!p)
@@ -182,9 +245,8 @@ static bool wait_for_result(struct connection *c, ao_time deadline)
             return false;
         if (flushed == 0 && !PQisBusy(c->pg))
             return true;
-        if (left(deadline) == 0)
+        if (!connection_wait_until(c, flushed > 0, deadline))
             return false;
-        connection_wait(c, flushed > 0, -1, left(deadline));
     }
 }
 
@@ -219,14 +281,15 @@ PGresult *connection_run(struct connection *c, const char *sql, const struct par
                          ao_time deadline, const char *where, struct store_fault *fault)
 {
     PGresult *r = NULL;
+    c->stop_by = 0;
     if (PQsetnonblocking(c->pg, 1) == 0 && send(c, sql, params))
         r = last_result(c, deadline);
     if (r && is_good(r))
         return r;
     if (r)
         error_of_result(fault, where, r);
-    else if (left(deadline) == 0)
-        error_say(fault, STORE_AWAY, where, "the server does not answer");
+    else if (is_over(c, deadline))
+        say_silence(c, where, fault);
     else
         error_of_connection(fault, where, c->pg);
     if (!r || PQstatus(c->pg) == CONNECTION_BAD)
@@ -369,12 +432,16 @@ static bool check_schema(struct connection *c, const char *where, struct store_f
     return good;
 }
 
-bool connection_open(struct connection *c, const char *where, enum connection_use use,
+bool connection_open(struct connection *c, const char *where, enum connection_use use, int stop,
                      struct store_fault *fault)
 {
-    *c = (struct connection){.opened_by = clock_monotonic() + OPEN_TIMEOUT};
+    ao_time began = clock_monotonic();
+    *c = (struct connection){.stop = stop};
     if (!connect(c, where, fault))
         return false;
+    c->opened_by = began + OPEN_TIMEOUT;
+    if (left(c->opened_by) < SETTINGS_TIMEOUT)
+        c->opened_by = clock_monotonic() + SETTINGS_TIMEOUT;
     PQsetNoticeReceiver(c->pg, receive_notice, c);
     if (set_all(c, use, where, fault) && check_server(c, where, fault) &&
         (use == CONNECTION_ADMIN || check_schema(c, where, fault)))

@@ -17,6 +17,8 @@ struct connection {
     /* The notice 01000 came since this was cleared: a commit is on the primary alone. */
     bool cancelled;
     ao_time opened_by; /* connection_open() does not wait longer */
+    int stop;          /* as connection_open() has it */
+    ao_time stop_by;   /* 0; or the process stops, and what waits ends then */
 };
 
 enum connection_use {
@@ -39,8 +41,9 @@ bool connection_has_hosts(const char *where);
 
 /* Connects to the primary, in a few seconds for each host of `where`.  False and a fault:
  * STORE_AWAY, if it may work later by itself; else the database, its schema or the rights are
- * wrong. */
-bool connection_open(struct connection *c, const char *where, enum connection_use use,
+ * wrong.  `stop`: a descriptor that is readable once the process stops: then this, and each
+ * statement of the connection, waits for one more second; 0: there is none. */
+bool connection_open(struct connection *c, const char *where, enum connection_use use, int stop,
                      struct store_fault *fault);
 void connection_close(struct connection *c); /* one that is closed is fine */
 
@@ -55,12 +58,16 @@ struct params {
 
 /* Runs a statement, in binary with `params`; without them also several in one text.  The last
  * result, which the caller clears with PQclear(); or NULL and a fault, after which the connection
- * is closed if it is of no use any more.  Waits until `deadline` (monotonic). */
+ * is closed if it is of no use any more.  Waits until `deadline` (monotonic), or a stop. */
 PGresult *connection_run(struct connection *c, const char *sql, const struct params *params,
                          ao_time deadline, const char *where, struct store_fault *fault);
 
 /* Waits until the connection has something to read, or to write if it wants to, or `other` (a
  * descriptor; -1: none) is readable, or `timeout` has passed. */
 void connection_wait(const struct connection *c, bool writes, int other, ao_time timeout);
+
+/* Waits until the connection has something to read, or to write if it wants to.  False: `deadline`
+ * is over, or a second since the stop. */
+bool connection_wait_until(struct connection *c, bool writes, ao_time deadline);
 
 #endif

@@ -59,7 +59,7 @@ static void lost(struct postgres_store *s)
 
 static bool come_back(struct postgres_store *s, struct store_fault *fault)
 {
-    if (!connection_open(&s->link, s->where, CONNECTION_WRITES, fault))
+    if (!connection_open(&s->link, s->where, CONNECTION_WRITES, s->stop, fault))
         return false;
     if (!statements_prepare(s, fault)) {
         connection_close(&s->link);
@@ -113,6 +113,7 @@ static struct postgres_store *make(const struct store_setup *setup)
     s->require = setup->require;
     s->by_storage = setup->by_storage;
     s->retry = setup->retry ? setup->retry : AO_S(1);
+    s->stop = setup->stop;
     s->back_off = BACK_OFF_FIRST;
     s->chance = setup->incarnation ^ clock_monotonic();
     s->state.room = UINT64_MAX;

@@ -59,6 +59,7 @@ struct postgres_store {
     const struct store_table *const *tables;
     uint32_t table_count;
     ao_time retry;
+    int stop; /* as struct store_setup has it */
 
     struct connection link; /* in pipeline mode; its `pg` is NULL: it is away */
     ao_time retry_at;       /* the next try to connect, or of a small commit while it is broken */

@@ -112,7 +112,7 @@ static void *fill_begin(const struct store_setup *setup, struct store_fault *fau
         return NULL;
     }
     f->names = setup->names;
-    if (connection_open(&f->c, f->where, CONNECTION_WRITES, fault) && lock_owner(f, fault) &&
+    if (connection_open(&f->c, f->where, CONNECTION_WRITES, 0, fault) && lock_owner(f, fault) &&
         are_empty(f, fault))
         return f;
     free_fill(f);

@@ -410,7 +410,7 @@ static struct loader *begin(struct postgres_store *s, struct store_fault *fault)
     }
     l->store = s;
     l->fault = fault;
-    if (connection_open(&l->c, s->where, CONNECTION_READS, fault) &&
+    if (connection_open(&l->c, s->where, CONNECTION_READS, s->stop, fault) &&
         run(l, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return l;
     connection_close(&l->c);

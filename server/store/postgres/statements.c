@@ -95,14 +95,12 @@ static bool await(struct connection *c, ao_time deadline)
 {
     for (;;) {
         int unsent = PQflush(c->pg);
-        ao_time now = clock_monotonic();
         if (unsent < 0 || !PQconsumeInput(c->pg))
             return false;
         if (unsent == 0 && !PQisBusy(c->pg))
             return true;
-        if (now >= deadline)
+        if (!connection_wait_until(c, unsent > 0, deadline))
             return false;
-        connection_wait(c, unsent > 0, -1, deadline - now);
     }
 }
 
