@@ -33,6 +33,7 @@ static const char usage[] =
     "       ergon-sim --seed N [--seeds COUNT] --from MS --futures COUNT [--verbose]\n"
     "       ergon-sim --seed N [--seeds COUNT] --from MS --future K [--verbose]\n"
     "       ergon-sim --seed N --shrink OUT\n"
+    "       ergon-sim --cluster --seed N [--seeds COUNT] [--first] [--verbose]\n"
     "       ergon-sim --script FILE [--verbose]\n"
     "       ergon-sim --module FILE [--stand-in FILE]... SCENARIO [--seed N] [--seeds COUNT]\n"
     "                 [--verbose]\n"
@@ -46,27 +47,22 @@ struct options {
     bool given[UCHAR_MAX + 1]; /* by the letter of the option */
 };
 
-static const struct option known[] = {{"seed", required_argument, NULL, 's'},
-                                      {"seeds", required_argument, NULL, 'n'},
-                                      {"from", required_argument, NULL, 'a'},
-                                      {"futures", required_argument, NULL, 'c'},
-                                      {"future", required_argument, NULL, 'k'},
-                                      {"first", no_argument, NULL, 'f'},
-                                      {"reach", no_argument, NULL, 'r'},
-                                      {"script", required_argument, NULL, 'p'},
-                                      {"shrink", required_argument, NULL, 'o'},
-                                      {"module", required_argument, NULL, 'm'},
-                                      {"stand-in", required_argument, NULL, 'i'},
-                                      {"remote", no_argument, NULL, 'w'},
-                                      {"verbose", no_argument, NULL, 'v'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {0}};
+static const struct option known[] = {
+    {"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
+    {"from", required_argument, NULL, 'a'},   {"futures", required_argument, NULL, 'c'},
+    {"future", required_argument, NULL, 'k'}, {"cluster", no_argument, NULL, 'l'},
+    {"first", no_argument, NULL, 'f'},        {"reach", no_argument, NULL, 'r'},
+    {"script", required_argument, NULL, 'p'}, {"shrink", required_argument, NULL, 'o'},
+    {"module", required_argument, NULL, 'm'}, {"stand-in", required_argument, NULL, 'i'},
+    {"remote", no_argument, NULL, 'w'},       {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},         {0}};
 
 /* What a run is about, by the option that says so, and the options that go with it. */
 static const struct mode {
     char option;
     const char *with;
-} modes[] = {{'p', "v"}, {'o', "s"}, {'w', "v"}, {'m', "isnv"}, {'c', "asnv"}, {'k', "asnv"}, {0}};
+} modes[] = {{'p', "v"},     {'o', "s"},     {'w', "v"}, {'m', "isnv"},
+             {'c', "asnvl"}, {'k', "asnvl"}, {0}};
 
 static const char *name_of(int letter)
 {
@@ -202,6 +198,7 @@ static void read_options(int argc, char **argv, struct options *o)
     if (optind < argc)
         refuse("unexpected argument '%s': leave it out", argv[optind]);
     o->seeds.first = o->given['f'];
+    o->seeds.cluster = o->given['l'];
     o->reach = o->given['r'];
     o->user.remote = o->given['w'];
     sim_verbose = o->given['v'];

@@ -1,6 +1,8 @@
 #include "sim/memory.h"
 
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 #include <sqlite3.h>
 
@@ -25,7 +27,15 @@ static struct {
 } shape;
 static bool starting;
 static int ample;
-static int64_t live;
+static int64_t live, live_of[SIM_OWNERS];
+static enum sim_owner for_node;
+enum { OWNERS = 1 << 22 };
+static struct owned {
+    void *block; /* NULL: none; GONE: none any more */
+    enum sim_owner owner;
+} * owners;
+static uint32_t owned_count;
+#define GONE ((void *)&owned_count)
 static uint64_t start_left; /* the allocations of a start up to the one that fails; 0: none does */
 static uint64_t until;      /* then there is memory again */
 static uint64_t failed_at;  /* one did, last; 0: none has */
@@ -61,7 +71,7 @@ void sim_memory_wait(void)
 
 int64_t sim_memory_live(void)
 {
-    return live;
+    return owners ? live_of[sim_self_owner()] : live;
 }
 
 /* A rare allocation fails more often than its share.  Its size tells where it is made. */
@@ -85,7 +95,7 @@ static bool is_short(struct sizes *sizes, size_t size)
 
 static bool fails(struct sizes *sizes, size_t size)
 {
-    bool of_node = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() == SIM_NODE;
+    bool of_node = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() >= SIM_NODE;
     if (!of_node || !is_short(sizes, size))
         return false;
     sim_tell("an allocation fails");
@@ -98,9 +108,48 @@ bool fault_heap_fails(size_t size)
     return fails(&of_server, size);
 }
 
+/* --- Whose block it is --- */
+
+void sim_memory_apart(void)
+{
+    owners = calloc(OWNERS, sizeof *owners);
+    require(owners != NULL, "no memory for the owners of blocks");
+}
+
+void sim_memory_for(enum sim_owner node)
+{
+    for_node = node;
+}
+
+/* Its place, or that where it goes: blocks of nodes that have died stay. */
+static struct owned *find(const void *block)
+{
+    uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)block * 0x9e3779b97f4a7c15) >> 40) % OWNERS;
+    struct owned *empty = NULL;
+    for (; owners[at].block && owners[at].block != block; at = (at + 1) % OWNERS)
+        if (owners[at].block == GONE && !empty)
+            empty = &owners[at];
+    return owners[at].block == block || !empty ? &owners[at] : empty;
+}
+
+static void count_apart(void *block, int64_t sign)
+{
+    struct owned *o = find(block);
+    if (sign > 0) {
+        require(++owned_count < OWNERS / 2, "too many blocks of nodes");
+        *o = (struct owned){block, sim_self() && sim_self_owner() ? sim_self_owner() : for_node};
+    } else if (o->block != block) {
+        return; /* it was there before the nodes */
+    }
+    live_of[o->owner] += sign;
+    if (sign < 0)
+        o->block = GONE;
+}
+
 void fault_heap_count(void *block, int64_t sign)
 {
-    (void)block;
+    if (owners)
+        count_apart(block, sign);
     live += sign;
 }
 

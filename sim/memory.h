@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/schedule.h"
+
 void sim_memory_shape(void);
 /* On: no allocation fails, until the function was called as often with off. */
 void sim_memory_ample(bool on);
@@ -19,6 +21,13 @@ void sim_memory_serves(void);
 /* On a fiber of the world: sleeps a little if memory is short, before the caller connects again. */
 void sim_memory_wait(void);
 bool sim_memory_failed_within(uint64_t ns); /* an allocation failed in the last `ns` */
-int64_t sim_memory_live(void);              /* number of the server's blocks */
+/* Number of the server's blocks; of several nodes, those that belong to the one whose fiber asks.
+ */
+int64_t sim_memory_live(void);
+
+/* Call before the first start of several nodes: a block belongs to the node whose fiber allocates
+ * it, and that of the world to the node that sim_memory_for() named last. */
+void sim_memory_apart(void);
+void sim_memory_for(enum sim_owner node);
 
 #endif

@@ -3,70 +3,52 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include <ergon/poller.h>
 
 #include "base/check.h"
 #include "server/net/net.h"
-#include "server/net/stream/stream.h"
 #include "sim/chance.h"
 #include "sim/disk.h"
+#include "sim/link.h"
+#include "sim/memory.h"
 #include "sim/points.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { FD_BASE = 1 << 20 /* no descriptor of the system's is so large */, LINKS_MAX = 1 << 20 };
-
-struct queue {
-    uint8_t *at;
-    size_t from, to, room;
-};
-
-struct sim_poller {
-    struct poller table; /* first member */
-    bool woken;
-    LIST_HEAD(, sim_link) links;
-};
-
-struct sim_link {
-    LIST_ENTRY(sim_link) link; /* of its poller, while `stream` is open */
-    struct sim_poller *poller;
-    struct stream *stream; /* NULL: not opened yet, or closed by the server */
-    int fd;
-    struct queue to_server, to_client;
-    size_t window;
-    struct { /* when the server wrote: at `at` all bytes before the number `end` */
-        uint64_t end, at;
-        bool held;
-    } * writes;
-    bool held; /* the server has not got rid of all bytes */
-    uint32_t write_count, write_room;
-    uint64_t ended_at; /* of `server_done` */
-    unsigned stopped;  /* enum sim_way: nothing passes so */
-    bool was_reset;
-    bool breaks;                   /* once the client has left, writes fail; else they vanish */
-    bool client_left, server_done; /* sends no more */
-    bool news;                     /* for STREAM_CLOSED: the client has left since */
-};
-
 /* The process ends with the run: none is freed. */
-static struct sim_link *links[LINKS_MAX];
-static int link_count;
+struct sim_link *sim_links[SIM_LINKS_MAX];
+int sim_link_count;
 static unsigned all_stopped; /* of links that come, too */
 
 static bool passes(const struct sim_link *l, enum sim_way way)
 {
-    return !((l->stopped | all_stopped) & way);
+    return !((l->stopped | all_stopped) & way) && (!l->from || sim_peers_pass(l, way));
 }
 
-static size_t waiting(const struct queue *q)
+bool sim_link_passes(const struct sim_link *l, enum sim_way way)
+{
+    return passes(l, way);
+}
+
+static size_t queued(const struct sim_queue *q)
 {
     return q->to - q->from;
 }
 
-static void put(struct queue *q, const void *bytes, size_t len)
+/* Bytes that have arrived. */
+static size_t waiting(const struct sim_queue *q)
+{
+    return q->due <= sim_now() ? queued(q) : 0;
+}
+
+size_t sim_queue_waiting(const struct sim_queue *q)
+{
+    return waiting(q);
+}
+
+void sim_queue_put(struct sim_queue *q, const void *bytes, size_t len)
 {
     if (q->to + len > q->room) {
         q->room = (q->to + len) * 2;
@@ -77,7 +59,7 @@ static void put(struct queue *q, const void *bytes, size_t len)
     q->to += len;
 }
 
-static size_t take(struct queue *q, void *out, size_t len)
+size_t sim_queue_take(struct sim_queue *q, void *out, size_t len)
 {
     memcpy(out, q->at + q->from, len);
     q->from += len;
@@ -87,7 +69,7 @@ static size_t take(struct queue *q, void *out, size_t len)
 }
 
 /* Of so many bytes that could go at once, those that do. */
-static size_t piece(size_t most)
+size_t sim_piece(size_t most)
 {
     return sim_one_in(SIM_NET, 3) ? 1 + sim_below(SIM_NET, most) : most;
 }
@@ -105,7 +87,7 @@ static unsigned ready(const struct sim_link *l)
     bool hears = passes(l, SIM_TO_SERVER);
     if (hears && (waiting(&l->to_server) > 0 || l->client_left))
         what |= STREAM_READ;
-    if (waiting(&l->to_client) < l->window || (hears && l->client_left))
+    if (queued(&l->to_client) < l->window || (hears && l->client_left))
         what |= STREAM_WRITE;
     return what | (hears && l->news ? STREAM_CLOSED : 0);
 }
@@ -124,7 +106,18 @@ static bool report(struct sim_poller *p)
             l->stream->watch.watcher->on_event(&l->stream->watch, what);
         any |= what != 0;
     }
-    return any;
+    return sim_peers_report(p) || any;
+}
+
+/* When bytes of another node arrive next; SIM_NEVER: none are under way. */
+static uint64_t next_due(const struct sim_poller *p)
+{
+    uint64_t due = sim_peers_due(p);
+    const struct sim_link *l;
+    LIST_FOREACH(l, &p->links, link)
+    if (l->to_server.due > sim_now() && l->to_server.due < due)
+        due = l->to_server.due;
+    return due;
 }
 
 static void poller_poll(struct poller *self, ao_time timeout)
@@ -134,6 +127,8 @@ static void poller_poll(struct poller *self, ao_time timeout)
     sim_point("poll");
     if (report(p) || timeout == 0)
         return;
+    if (next_due(p) < until)
+        until = next_due(p);
     if (!p->woken)
         sim_wait_for(p, until);
     p->woken = false;
@@ -187,6 +182,7 @@ static void server_ends(struct sim_link *l)
     if (!l->server_done)
         l->ended_at = sim_now();
     l->server_done = true;
+    sim_peer_wake(l);
     sim_wake_all(l);
 }
 
@@ -200,7 +196,9 @@ static ssize_t stream_read(struct stream *s, uint8_t *buf, size_t size)
         return STREAM_WANT_READ;
     if (there == 0)
         return l->client_left ? STREAM_EOF : STREAM_WANT_READ;
-    return (ssize_t)take(&l->to_server, buf, piece(there < size ? there : size));
+    size = sim_queue_take(&l->to_server, buf, sim_piece(there < size ? there : size));
+    sim_peer_wake(l); /* there is room */
+    return (ssize_t)size;
 }
 
 static void note_write(struct sim_link *l, size_t len)
@@ -218,10 +216,10 @@ static void note_write(struct sim_link *l, size_t len)
 
 static size_t write_part(struct sim_link *l, const struct iovec *part, size_t room)
 {
-    size_t len = piece(part->iov_len < room ? part->iov_len : room);
+    size_t len = sim_piece(part->iov_len < room ? part->iov_len : room);
     if (l->client_left || sim_disk_is_cut())
         return len; /* the node has no power, and does not know it yet */
-    put(&l->to_client, part->iov_base, len);
+    sim_link_put(l, &l->to_client, part->iov_base, len);
     note_write(l, len);
     sim_hash_bytes(span_of(part->iov_base, len));
     return len;
@@ -236,7 +234,7 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
     for (int n = 0; n < count; n++)
         offered += parts[n].iov_len;
     for (int n = 0; n < count; n++) {
-        size_t room = l->client_left ? SIZE_MAX : l->window - waiting(&l->to_client);
+        size_t room = l->client_left ? SIZE_MAX : l->window - queued(&l->to_client);
         if (parts[n].iov_len == 0)
             continue;
         if (room == 0)
@@ -247,6 +245,7 @@ static ssize_t stream_writev(struct stream *s, const struct iovec *parts, int co
             break;
     }
     l->held = sent < offered;
+    sim_peer_wake(l);
     sim_wake_all(l);
     return sent > 0 || count == 0 ? (ssize_t)sent : STREAM_WANT_WRITE;
 }
@@ -294,7 +293,11 @@ void __wrap_stream_plain_open(struct stream *s, int fd, const struct poller_watc
                                                   .shut = stream_shut,
                                                   .close = stream_close,
                                                   .explain = stream_explain};
-    struct sim_link *l = links[fd - FD_BASE];
+    if (fd >= SIM_PEER_BASE) {
+        sim_peer_open(s, fd, watcher);
+        return;
+    }
+    struct sim_link *l = sim_links[fd - SIM_FD_BASE];
     s->cls = &simulated;
     s->state = l;
     s->fd = fd;
@@ -311,31 +314,44 @@ void __wrap_stream_plain_open(struct stream *s, int fd, const struct poller_watc
 /* One that the server refuses before it opens it. */
 int __wrap_close(int fd)
 {
-    if (fd < FD_BASE)
+    if (fd < SIM_FD_BASE)
         return __real_close(fd);
-    server_ends(links[fd - FD_BASE]);
+    if (fd >= SIM_PEER_BASE) {
+        sim_peer_close(sim_links[fd - SIM_PEER_BASE]);
+        return 0;
+    }
+    server_ends(sim_links[fd - SIM_FD_BASE]);
     return 0;
 }
 
 /* --- The client's end --- */
 
-static void tell_server(struct sim_link *l)
+void sim_link_tell_server(struct sim_link *l)
 {
     if (l->stream)
         poller_wake(&l->poller->table);
 }
 
-struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener)
+struct sim_link *sim_link_new(enum sim_owner from, enum sim_owner to)
 {
     struct sim_link *l = calloc(1, sizeof *l);
-    require(l && link_count < LINKS_MAX, "too many connections");
-    links[link_count] = l;
-    l->fd = FD_BASE + link_count++;
+    require(l && sim_link_count < SIM_LINKS_MAX, "too many connections");
+    sim_links[sim_link_count] = l;
+    l->fd = SIM_FD_BASE + sim_link_count++;
+    l->from = from;
+    l->to = to;
+    return l;
+}
+
+struct sim_link *sim_net_connect(enum sim_owner node, struct acceptor *acceptor, uint32_t listener)
+{
+    struct sim_link *l = sim_link_new(SIM_WORLD, node);
     l->window = sim_one_in(SIM_NET, 4) ? 256 + sim_below(SIM_NET, 4096) : 1 << 16;
     struct net_origin from = {0};
     struct sockaddr_in *address = (struct sockaddr_in *)&from.address;
     *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(4000)};
     address->sin_addr.s_addr = htonl(0xc0000207); /* 192.0.2.7 */
+    sim_memory_for(node);
     require(net_adopt(acceptor, listener, l->fd, &from) == 0, "no memory for a connection");
     return l;
 }
@@ -348,10 +364,10 @@ void sim_net_narrow(struct sim_link *l, size_t window)
 void sim_net_send(struct sim_link *l, struct span bytes)
 {
     while (bytes.len > 0 && !sim_net_ended(l)) {
-        size_t len = piece(bytes.len);
-        put(&l->to_server, bytes.at, len);
+        size_t len = sim_piece(bytes.len);
+        sim_queue_put(&l->to_server, bytes.at, len);
         sim_hash_bytes(span_of(bytes.at, len));
-        tell_server(l);
+        sim_link_tell_server(l);
         bytes = span_behind(bytes, len);
         if (bytes.len > 0)
             sim_sleep_for(1 + sim_below(SIM_NET, SIM_MS(2)));
@@ -366,8 +382,8 @@ size_t sim_net_receive(struct sim_link *l, uint8_t *buffer, size_t size, uint64_
     size_t there = passes(l, SIM_TO_CLIENT) || l->server_done ? waiting(&l->to_client) : 0;
     if (there == 0)
         return 0;
-    size_t len = take(&l->to_client, buffer, piece(there < size ? there : size));
-    tell_server(l);
+    size_t len = sim_queue_take(&l->to_client, buffer, sim_piece(there < size ? there : size));
+    sim_link_tell_server(l);
     return len;
 }
 
@@ -394,33 +410,33 @@ void sim_net_leave(struct sim_link *l)
 {
     l->client_left = l->news = true;
     l->breaks = sim_one_in(SIM_NET, 2);
-    tell_server(l);
+    sim_link_tell_server(l);
 }
 
 /* --- Faults --- */
 
 static bool stands(const struct sim_link *l)
 {
-    return l->stream && !l->client_left && !l->server_done;
+    return l->stream && !l->client_left && !l->server_done && !l->from;
 }
 
 void sim_net_reset_one(struct sim_link *l)
 {
-    sim_tell("connection %d is reset", l->fd - FD_BASE);
+    sim_tell("connection %d is reset", l->fd - SIM_FD_BASE);
     l->was_reset = l->client_left = l->news = true;
     l->to_server.from = l->to_server.to = l->to_client.from = l->to_client.to = 0;
     server_ends(l);
-    tell_server(l);
+    sim_link_tell_server(l);
 }
 
 /* `chance` selects one of the open connections; NULL: none is open. */
 static struct sim_link *one_of(uint64_t chance)
 {
     int count = 0;
-    static struct sim_link *standing[LINKS_MAX];
-    for (int n = 0; n < link_count; n++)
-        if (stands(links[n]))
-            standing[count++] = links[n];
+    static struct sim_link *standing[SIM_LINKS_MAX];
+    for (int n = 0; n < sim_link_count; n++)
+        if (stands(sim_links[n]))
+            standing[count++] = sim_links[n];
     return count > 0 ? standing[chance % (uint64_t)count] : NULL;
 }
 
@@ -446,18 +462,21 @@ void sim_net_stop(unsigned ways, uint64_t chance)
 void sim_net_go(void)
 {
     all_stopped = 0;
-    for (int n = 0; n < link_count; n++) {
-        links[n]->stopped = 0;
-        sim_wake_all(links[n]);
-        tell_server(links[n]);
+    for (int n = 0; n < sim_link_count; n++) {
+        sim_links[n]->stopped = 0;
+        sim_wake_all(sim_links[n]);
+        sim_link_tell_server(sim_links[n]);
     }
 }
 
 /* Bytes that the server had sent still arrive. */
-void sim_net_died(void)
+void sim_net_died(enum sim_owner node)
 {
-    for (int n = 0; n < link_count; n++) {
-        links[n]->stream = NULL;
-        server_ends(links[n]);
+    for (int n = 0; n < sim_link_count; n++) {
+        if (sim_links[n]->to != node)
+            continue;
+        sim_links[n]->stream = NULL;
+        server_ends(sim_links[n]);
     }
+    sim_peers_died(node);
 }

@@ -11,13 +11,14 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "sim/schedule.h"
 
 struct acceptor;
 struct sim_link;
 
 /* --- A client's end; on a fiber of the world --- */
 
-struct sim_link *sim_net_connect(struct acceptor *acceptor, uint32_t listener);
+struct sim_link *sim_net_connect(enum sim_owner node, struct acceptor *acceptor, uint32_t listener);
 /* At most so many bytes wait for the client at a time. */
 void sim_net_narrow(struct sim_link *l, size_t window);
 /* Sends the bytes in pieces, with pauses. */
@@ -45,6 +46,6 @@ void sim_net_stop_all(unsigned ways);
 void sim_net_stop(unsigned ways, uint64_t chance);
 void sim_net_go(void);
 
-void sim_net_died(void); /* the node has died, so all connections have ended */
+void sim_net_died(enum sim_owner node); /* the node has died, so its connections have ended */
 
 #endif

@@ -1,9 +1,11 @@
-/* FILE-running of the node's store (server/store/running.c): memory that outlives a kill. */
+/* FILE-running of each node's store (server/store/board_file.c): memory that outlives a kill. */
 #ifndef ERGON_SIM_RUNNING_H
 #define ERGON_SIM_RUNNING_H
 
 #include <stdbool.h>
 
-void sim_running_died(bool power); /* a power cut loses it */
+#include "sim/schedule.h"
+
+void sim_running_died(enum sim_owner node, bool power); /* a power cut loses it */
 
 #endif

@@ -37,7 +37,7 @@ struct sim_fiber {
 static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
 static struct sim_fiber *current, *first;
 static uint64_t now = SIM_MS(1), switches, made;
-static bool calm;
+static bool calm, frozen[SIM_OWNERS];
 static uint64_t moment = SIM_NEVER;
 static void (*at_moment)(void);
 static uint64_t (*stall_by)(const char *point);
@@ -94,7 +94,7 @@ struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(
 
 static bool can_run(const struct sim_fiber *f)
 {
-    return !f->stack.ended && f->until <= now;
+    return !f->stack.ended && f->until <= now && !frozen[f->owner];
 }
 
 static struct sim_fiber **ready; /* those that can run */
@@ -119,7 +119,7 @@ static uint32_t runnable(uint64_t *earliest)
     {
         if (can_run(f)) {
             note_ready(f, count++);
-        } else if (!f->stack.ended && f->until < *earliest) {
+        } else if (!f->stack.ended && !frozen[f->owner] && f->until < *earliest) {
             *earliest = f->until;
         }
     }
@@ -194,6 +194,11 @@ void sim_run(void)
         if (f->stack.ended && f->owner == SIM_WORLD && f != first) /* nobody joins it */
             sim_release(f);
     }
+}
+
+void sim_freeze(enum sim_owner owner, bool on)
+{
+    frozen[owner] = on;
 }
 
 void sim_drop(enum sim_owner owner)

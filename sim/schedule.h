@@ -15,8 +15,10 @@
 
 struct sim_fiber;
 
-/* The owner of a fiber: a power cut ends those of the node. */
-enum sim_owner { SIM_WORLD, SIM_NODE };
+/* The owner of a fiber.  The death of a node ends its fibers: those of the n-th are SIM_NODE + n.
+ */
+enum { SIM_NODES = 4 };
+enum sim_owner { SIM_WORLD, SIM_NODE, SIM_OWNERS = SIM_NODE + SIM_NODES };
 
 /* Draws from SIM_SHAPE how often fibers are preempted, and for how long. */
 void sim_schedule_shape(void);

@@ -8,6 +8,7 @@
 
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/cluster/world.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
 #include "sim/world.h"
@@ -28,8 +29,8 @@ static bool ended_well(pid_t child)
         return WEXITSTATUS(status) == 0;
     if (WIFSIGNALED(status))
         printf("seed %" PRIu64 ": ended by signal %d\n", runs.seed, WTERMSIG(status));
-    printf("seed %" PRIu64 " failed; to repeat it: %s --seed %" PRIu64, runs.seed, runs.program,
-           runs.seed);
+    printf("seed %" PRIu64 " failed; to repeat it: %s%s --seed %" PRIu64, runs.seed, runs.program,
+           runs.cluster ? " --cluster" : "", runs.seed);
     if (future || runs.future)
         printf(" --from %" PRIu64 " --future %" PRIu64, runs.from, future ? future : runs.future);
     printf(" --verbose\n");
@@ -62,7 +63,10 @@ _Noreturn static void run_seed(void)
     alarm(SIM_PATIENCE_S);
     if (runs.from)
         sim_at(SIM_MS(runs.from), take_future);
-    sim_world_run(runs.seed);
+    if (runs.cluster)
+        sim_cluster_run(runs.seed);
+    else
+        sim_world_run(runs.seed);
     if (runs.from && !future) {
         printf("seed %" PRIu64 " ends at %" PRIu64 " ms, before --from\n", runs.seed,
                sim_now() / 1000000);

@@ -12,6 +12,7 @@ struct sim_seeds {
     const char *program; /* named in the command that repeats a failed run */
     uint64_t seed, count;
     bool first;       /* stop at the first seed that fails */
+    bool cluster;     /* of several nodes */
     uint64_t from;    /* ms; 0: no futures */
     uint64_t futures; /* how many runs continue from there */
     uint64_t future;  /* without `futures`: the number of the only future that runs */

@@ -22,25 +22,41 @@ static uint64_t ns_of(const struct timespec *t)
 
 /* --- Clocks --- */
 
-static uint64_t wall_ahead = SIM_EPOCH, slept;
+static uint64_t ahead_of_all = SIM_EPOCH, slept;
+static int64_t ahead[SIM_OWNERS];
 static bool leapt;
+
+static uint64_t wall_ahead(void)
+{
+    return ahead_of_all + (uint64_t)(sim_self() ? ahead[sim_self_owner()] : 0);
+}
 
 uint64_t sim_wall(void)
 {
-    return sim_now() + wall_ahead;
+    return sim_now() + wall_ahead();
+}
+
+uint64_t sim_wall_right(void)
+{
+    return sim_now() + ahead_of_all;
+}
+
+void sim_clock_set(enum sim_owner owner, int64_t ns)
+{
+    ahead[owner] = ns;
 }
 
 void sim_clock_leap(int64_t ns)
 {
     sim_tell("the wall clock leaps by %lld ms", (long long)(ns / 1000000));
-    wall_ahead += (uint64_t)ns;
+    ahead_of_all += (uint64_t)ns;
     leapt = true;
 }
 
 void sim_clock_suspend(uint64_t ns)
 {
     sim_tell("the machine sleeps for %llu ms", (unsigned long long)(ns / 1000000));
-    wall_ahead += ns;
+    ahead_of_all += ns;
     slept += ns;
     leapt = true;
 }
@@ -244,19 +260,28 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
     return 0;
 }
 
-/* --- Conditions --- */
+/* --- Conditions: the first word is the clock of timed waits, 0 (of the wall) where none was set
+ * --- */
 
 int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr);
 int __wrap_pthread_cond_destroy(pthread_cond_t *c);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
+int __wrap_pthread_cond_signal(pthread_cond_t *c);
 int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
                                   const struct timespec *until);
 
+static unsigned *clock_of(pthread_cond_t *c)
+{
+    return (unsigned *)c;
+}
+
 int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
 {
-    (void)c;
-    (void)attr;
+    clockid_t clock = CLOCK_REALTIME;
+    if (attr)
+        pthread_condattr_getclock(attr, &clock);
+    *clock_of(c) = (unsigned)clock;
     return 0;
 }
 
@@ -267,6 +292,13 @@ int __wrap_pthread_cond_destroy(pthread_cond_t *c)
 }
 
 int __wrap_pthread_cond_broadcast(pthread_cond_t *c)
+{
+    sim_wake_all(c);
+    return 0;
+}
+
+/* All that wait look again: nobody relies on being alone. */
+int __wrap_pthread_cond_signal(pthread_cond_t *c)
 {
     sim_wake_all(c);
     return 0;
@@ -285,11 +317,11 @@ int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
     return cond_wait(c, m, SIM_NEVER);
 }
 
-/* Of the wall clock. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
                                   const struct timespec *until)
 {
-    return cond_wait(c, m, ns_of(until) - wall_ahead);
+    bool is_wall = *clock_of(c) == CLOCK_REALTIME;
+    return cond_wait(c, m, ns_of(until) - (is_wall ? wall_ahead() : 0));
 }
 
 /* --- Points at which a thread may be preempted beside these --- */

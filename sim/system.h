@@ -10,14 +10,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/schedule.h"
+
 #define SIM_EPOCH (UINT64_C(1700000000) * 1000000000) /* ns since 1970 when the world begins */
 
-uint64_t sim_wall(void); /* ns since 1970, by the wall clock */
+/* ns since 1970, by the wall clock of the node whose fiber asks, or of a machine whose clock is
+ * right but for sim_clock_leap(). */
+uint64_t sim_wall(void);
+uint64_t sim_wall_right(void); /* that of the other machines */
 
 /* Set the wall clock, or suspend the machine: all fibers stop, and the monotonic clock does not
  * advance.  From then on promises that depend on the wall clock are not checked. */
 void sim_clock_leap(int64_t ns);
 void sim_clock_suspend(uint64_t ns);
 bool sim_clock_leapt(void); /* one of them was called */
+/* From now on the wall clock of this owner is ahead of the others' by so much. */
+void sim_clock_set(enum sim_owner owner, int64_t ns);
 
 #endif

@@ -1,0 +1,191 @@
+#include "sim/cluster/jobs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "proto/reader.h"
+#include "sim/burst.h"
+#include "sim/chance.h"
+#include "sim/promises.h"
+#include "sim/schedule.h"
+#include "sim/trace.h"
+
+enum { JOBS_MAX = 4096, ATTEMPTS_MAX = 16384, RECENT = 24, LATE_MS = 1000 };
+
+static struct sim_job jobs[JOBS_MAX];
+static uint32_t job_count;
+static struct {
+    uint64_t serial, number;
+} attempts[ATTEMPTS_MAX];
+static uint32_t attempt_count;
+static uint32_t troubles;
+static uint64_t excused_until;
+
+struct sim_job *sim_job_new(void)
+{
+    if (job_count == JOBS_MAX)
+        return NULL;
+    struct sim_job *j = &jobs[job_count++];
+    j->serial = job_count;
+    j->ended_at = SIM_NEVER;
+    return j;
+}
+
+struct sim_job *sim_job_of(uint64_t serial)
+{
+    return serial > 0 && serial <= job_count ? &jobs[serial - 1] : NULL;
+}
+
+struct sim_job *sim_job_any(void)
+{
+    uint64_t most = job_count < RECENT ? job_count : RECENT;
+    return most > 0 ? &jobs[job_count - 1 - sim_below(SIM_DEEDS, most)] : NULL;
+}
+
+uint32_t sim_job_count(void)
+{
+    return job_count;
+}
+
+/* --- What is excused --- */
+
+void sim_jobs_excuse(bool begins)
+{
+    troubles += begins ? 1 : UINT32_MAX;
+    excused_until = sim_now() + SIM_MS(LATE_MS);
+}
+
+bool sim_jobs_excused_since(uint64_t time)
+{
+    return troubles > 0 || (excused_until > 0 && excused_until >= time);
+}
+
+/* --- Submissions --- */
+
+static enum sim_level level_of(struct span text)
+{
+    static const char *const names[] = {"none", "async", "fsync", "replicated"};
+    for (int n = 0; n < 4; n++)
+        if (span_is(text, names[n]))
+            return (enum sim_level)n;
+    sim_finding("submit: a task is durable as %.*s", (int)text.len, text.at);
+}
+
+static void check_id(const struct sim_job *j)
+{
+    for (uint32_t n = 0; n < job_count; n++)
+        if (&jobs[n] != j && strcmp(jobs[n].id, j->id) == 0)
+            sim_finding("once: id %s is of submission %" PRIu64 " and of %" PRIu64, j->id,
+                        jobs[n].serial, j->serial);
+}
+
+static void take_id(struct sim_job *j, struct span result)
+{
+    struct span id = sim_member_text(result, "id");
+    require(id.len > 0 && id.len < SIM_JOB_ID, "a submission without an id");
+    enum sim_level level = level_of(sim_member_text(result, "durable"));
+    if (j->acknowledged && j->level >= SIM_FSYNC && !span_is(id, j->id))
+        sim_finding("once: the key of submission %" PRIu64 " is of task %s, and now of %.*s",
+                    j->serial, j->id, (int)id.len, id.at);
+    memcpy(j->id, id.at, id.len);
+    j->id[id.len] = '\0';
+    j->acknowledged = true;
+    j->level = level;
+    check_id(j);
+}
+
+void sim_job_answered(struct sim_job *j, const struct sim_request *r)
+{
+    j->asked--;
+    if (r->answered && r->error.len == 0)
+        take_id(j, r->result);
+    else if (!r->answered || sim_error_is(r, "UNSURE"))
+        j->unsure = true;
+    else
+        j->refused++;
+    sim_tell("submission %" PRIu64 ": %s %.*s", j->serial, j->id, (int)r->error.len, r->error.at);
+}
+
+/* --- Ends --- */
+
+static void check_result(const struct sim_job *j, struct span task)
+{
+    struct reader r = reader_of(sim_member(task, "result"));
+    struct span text;
+    char wanted[40];
+    if (!span_is(sim_member_text(task, "state"), "done") || !read_text(&r, &text))
+        return;
+    snprintf(wanted, sizeof wanted, "%" PRIu64 "-%" PRIu64, j->serial,
+             sim_member_uint(task, "attempt"));
+    bool is_own = text.len >= strlen(wanted) && memcmp(text.at, wanted, strlen(wanted)) == 0;
+    if (span_is(sim_member_text(task, "method"), "work.job") && !is_own)
+        sim_finding("ends: task %s of submission %" PRIu64 " ended by attempt %" PRIu64
+                    ", and has the result %.*s",
+                    j->id, j->serial, sim_member_uint(task, "attempt"), (int)text.len, text.at);
+}
+
+void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
+{
+    struct span state = sim_member_text(result, "state");
+    bool ended = sim_has_ended(result);
+    j->open = !ended;
+    if (j->level >= SIM_FSYNC && j->ended_at < asked && !span_is(state, j->end))
+        sim_finding("ends: task %s was %s, and is %.*s", j->id, j->end, (int)state.len, state.at);
+    if (!ended || j->ended_at < SIM_NEVER)
+        return;
+    check_result(j, result);
+    j->ended_at = sim_now();
+    snprintf(j->end, sizeof j->end, "%.*s", (int)state.len, state.at);
+    sim_tell("task %s of submission %" PRIu64 " is %s", j->id, j->serial, j->end);
+}
+
+/* --- Attempts --- */
+
+static void check_twice(const struct sim_job *j, uint64_t number)
+{
+    for (uint32_t n = 0; n < attempt_count; n++)
+        if (attempts[n].serial == j->serial && attempts[n].number == number)
+            sim_finding("attempts: attempt %" PRIu64 " of submission %" PRIu64 " began twice",
+                        number, j->serial);
+}
+
+static void check_number(struct sim_job *j, uint64_t number, uint64_t at)
+{
+    if (j->level >= SIM_FSYNC && j->acknowledged)
+        check_twice(j, number);
+    if (attempt_count < ATTEMPTS_MAX) {
+        attempts[attempt_count].serial = j->serial;
+        attempts[attempt_count++].number = number;
+    }
+    if (number > j->last) {
+        j->last = number;
+        j->got = at;
+    } else if (j->level >= SIM_FSYNC && j->acknowledged && at > j->got + sim_slack() &&
+               !sim_jobs_excused_since(j->got)) {
+        sim_finding("attempts: attempt %" PRIu64 " of submission %" PRIu64
+                    " began after attempt %" PRIu64,
+                    number, j->serial, j->last);
+    }
+}
+
+void sim_job_begins(uint64_t serial, struct span id, uint64_t number, uint64_t at)
+{
+    struct sim_job *j = sim_job_of(serial);
+    require(j != NULL, "a handler of no submission");
+    sim_tell("begins %" PRIu64 ", attempt %" PRIu64 " of %.*s", serial, number, (int)id.len, id.at);
+    if (j->refused > 0 && !j->acknowledged && !j->unsure && j->asked == 0)
+        sim_finding("refused: submission %" PRIu64 " was refused, and begins", serial);
+    if (j->acknowledged && id.len > 0 && !span_is(id, j->id) && j->level >= SIM_FSYNC)
+        sim_finding("once: submission %" PRIu64 " is task %s, and %.*s begins", serial, j->id,
+                    (int)id.len, id.at);
+    if (id.len > 0)
+        check_number(j, number, at);
+    if (j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER && j->ended_at + sim_slack() < at &&
+        !sim_jobs_excused_since(j->ended_at))
+        sim_finding("ends: an attempt (%" PRIu64 ") of submission %" PRIu64
+                    " began after its end was told",
+                    number, serial);
+}

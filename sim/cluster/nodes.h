@@ -1,0 +1,28 @@
+/* The nodes of a cluster: each is started, dies by faults, and is started again, as a service
+ * manager does it; and the network between them.
+ *
+ * Faults, in some runs each: kills, power cuts, stops in order, drains by people, processes that
+ * stand still, partitions in one direction or both, connections that are reset, clocks that differ
+ * and leap, and those of the database (sim/pg). */
+#ifndef ERGON_SIM_CLUSTER_NODES_H
+#define ERGON_SIM_CLUSTER_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_link;
+
+void sim_nodes_shape(void);
+void sim_nodes_spawn(void);
+void sim_nodes_calm(void); /* no more faults; all is whole again, and all nodes run */
+uint32_t sim_nodes_count(void);
+bool sim_nodes_have_store(void);
+/* A connection to any node that is up, and its number; NULL: none is. */
+struct sim_link *sim_nodes_connect(uint32_t *node);
+/* Any fiber: the process of this node dies soon.  A handler calls it. */
+void sim_nodes_kill(uint32_t node);
+bool sim_nodes_all_up(void);
+/* Stops them all in order; at the end of the run. */
+void sim_nodes_stop(void);
+
+#endif
