@@ -3,7 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/encoder.h"
 #include "proto/reader.h"
+
+enum { HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX };
+
+/* --- Methods --- */
 
 /* All others are PASS_HERE. */
 static const uint8_t passings[METHOD_COUNT] = {
@@ -93,7 +98,45 @@ bool passing_has_push(struct span params)
     return open_options(params, 1, &r) && find_option(&r, "push") && read_bool(&r, &push) && push;
 }
 
-/* A client can make its own ids collide, and pays for that alone. */
+/* --- Bytes of messages --- */
+
+/* All but the last part. */
+static uint8_t *put_head(uint8_t *p, const struct envelope *e)
+{
+    *p++ = e->type == ENVELOPE_NOTIFICATION ? 0x93 : 0x94;
+    *p++ = (uint8_t)e->type;
+    if (e->msgid.len > 0)
+        memcpy(p, e->msgid.at, e->msgid.len);
+    p += e->msgid.len;
+    if (e->type != ENVELOPE_RESPONSE)
+        return enc_str(p, e->method);
+    memcpy(p, e->error.at, e->error.len);
+    return p + e->error.len;
+}
+
+static struct span tail_of(const struct envelope *e)
+{
+    return e->type == ENVELOPE_RESPONSE ? e->result : e->params;
+}
+
+size_t message_room(const struct envelope *e)
+{
+    return HEAD_MAX + e->error.len + tail_of(e).len;
+}
+
+uint8_t *message_put(uint8_t *at, const struct envelope *e)
+{
+    struct span tail = tail_of(e);
+
+    at = put_head(at, e);
+    if (tail.len > 0)
+        memcpy(at, tail.at, tail.len);
+    return at + tail.len;
+}
+
+/* --- The table --- */
+
+/* A client whose ids collide slows down its own requests alone. */
 static uint64_t hash_of(struct span msgid)
 {
     uint64_t parts[2] = {msgid.len, 0};

@@ -1,0 +1,114 @@
+/* The inside of struct forward, for the files of its room that make it up:
+ *
+ *   forward.c    set-up; the changes of the owner, and patience
+ *   requests.c   requests, notifications and responses of the client, on their way to the owner
+ *   session.c    the session to the owner: how it begins, what it brings, how it is lost
+ *   settle.c     how a request ends, and what its client is charged for it
+ *
+ * Thread: the loop's. */
+#ifndef ERGON_FORWARD_PRIVATE_H
+#define ERGON_FORWARD_PRIVATE_H
+
+#include "server/front/forward.h"
+#include "server/front/pending.h"
+#include "server/front/vouch.h"
+#include "server/runtime/activator.h"
+
+enum { FRONT_TEXT_MAX = 320 };
+
+struct forward {
+    struct forward_options options;
+    struct rpc_loop *rpc;
+    struct activator *activator;
+    struct ao clock; /* hears of changes, and ends what waits too long */
+    struct outgoing_loop sessions;
+    struct scan_limits limits; /* of the owner's messages */
+    struct tls_loop *tls;
+    struct owner_place place;
+    LIST_HEAD(, front) fronts;
+    uint64_t next_identity;
+    struct forward_stats stats;
+    struct refusals refusals; /* of owners by this node, and of nodes by this owner */
+};
+
+/* The client's side of one connection: its session, and its requests that the owner answers. */
+struct front {
+    struct outgoing session;
+    struct forward *forward;
+    struct connection *client; /* NULL: it has gone */
+    LIST_ENTRY(front) link;
+    struct pendings pendings;
+    uint64_t rights;          /* conn_rights() when cluster.session was last sent */
+    struct conn_mode mode;    /* likewise */
+    uint64_t version;         /* of the place to which the session is connected */
+    ao_time waits_since;      /* since when it needs an owner and has none; AO_NEVER: it does not */
+    ao_time retry_at;         /* when it may connect again */
+    ao_time pause;            /* the last pause before that; 0: its last session began */
+    uint64_t output;          /* bytes of the session's output that the client is charged for */
+    bool greeted;             /* the owner has accepted cluster.session */
+    bool connecting;          /* the session was asked for, and has not begun */
+    bool has_state;           /* the owner keeps something for this connection: a hold, a worker */
+    bool closing;             /* the owner reads nothing more of this session: it drains or stops */
+    bool unwanted;            /* the owner has refused this client, not this node */
+    uint64_t written;         /* messages that were written to the session */
+    uint64_t was_read;        /* while `closing`: the owner has read so many of them */
+    char why[FRONT_TEXT_MAX]; /* why the last session was lost */
+};
+
+static inline ao_time forward_now(const struct forward *f)
+{
+    return activator_now(f->activator);
+}
+
+static inline struct front *front_of(struct outgoing *s)
+{
+    return ao_of(s, struct front, session);
+}
+
+/* ---- settle.c ---- */
+
+/* Charges the client for a request that was added. */
+void front_weigh_request(struct front *r, const struct pending *e);
+/* Charges the client for the session's output as it is now, or for none of it any more. */
+void front_weigh_output(struct front *r);
+void front_drop_output(struct front *r);
+
+/* Ends a request without an answer from here: the owner's answer was passed on, or nobody reads it.
+ * `outcome` is that of the act in the audit log; NULL: this node records none.  Frees `e`. */
+void front_settle(struct front *r, struct pending *e, const char *outcome);
+/* Answers it with this error, and ends it. */
+void front_answer(struct front *r, struct pending *e, enum ergon_error error, const char *text);
+/* The session was lost: a request that may be sent again waits for the next owner; all others are
+ * answered UNSURE.  Within outgoing_port.lost. */
+void front_settle_lost(struct front *r, struct pending *e, const char *why);
+/* No owner can be reached: answers the requests that have waited for long enough with BUSY. */
+void front_lose_patience(struct front *r);
+
+/* ---- session.c ---- */
+
+extern const struct outgoing_port front_port;
+
+/* Does the session take requests now? */
+bool session_takes(const struct front *r);
+/* Begins to connect, or waits until that makes sense. */
+void session_seek(struct front *r);
+/* Marks that requests wait for an owner: the clock looks at this client again. */
+void session_await(struct front *r);
+/* Sends cluster.session if the owner knows the client as it was before: a reload, server.auth or
+ * server.hello has changed it.  False: the client is nobody any more, or there is no memory. */
+bool session_greet_again(struct front *r);
+/* Writes a message to the session; an entry gets its place in the output.  False: no memory. */
+bool session_write(struct front *r, struct pending *e, struct span bytes);
+bool session_write_message(struct front *r, struct pending *e, const struct envelope *message);
+void session_out_of_memory(struct front *r);
+void front_free(struct front *r);
+
+/* ---- requests.c ---- */
+
+extern const struct rpc_remote forward_remote;
+
+bool forward_serves_itself(const struct forward *f); /* this node owns the tasks */
+/* This node owns the tasks now: serves here what waits. */
+void front_serve_here(struct front *r);
+
+#endif

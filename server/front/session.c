@@ -1,0 +1,381 @@
+/* The session of one client to the owner: how it begins, what it brings, how it is lost. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proto/encoder.h"
+#include "server/front/forward_private.h"
+#include "server/net/holdings.h"
+#include "server/net/serving.h"
+
+enum { SEND_BLOCK = 32768 /* bytes; a longer answer is handed over without a copy */ };
+#define TICK        AO_MS(100) /* while requests wait for an owner */
+#define PAUSE_FIRST AO_MS(100) /* after a session that did not begin; doubled each time */
+#define PAUSE_MOST  AO_S(1)
+
+bool session_takes(const struct front *r)
+{
+    return r->greeted && !r->closing;
+}
+
+/* --- Output --- */
+
+static void note_place(struct front *r, struct pending *e)
+{
+    r->written++;
+    if (!e)
+        return;
+    e->begin = outgoing_committed(&r->session);
+    e->number = r->written;
+}
+
+bool session_write(struct front *r, struct pending *e, struct span bytes)
+{
+    uint8_t *p = outgoing_reserve(&r->session, bytes.len);
+
+    if (!p)
+        return false;
+    note_place(r, e);
+    memcpy(p, bytes.at, bytes.len);
+    outgoing_commit(&r->session, p + bytes.len);
+    return true;
+}
+
+bool session_write_message(struct front *r, struct pending *e, const struct envelope *message)
+{
+    uint8_t *at = outgoing_reserve(&r->session, message_room(message));
+
+    if (!at)
+        return false;
+    note_place(r, e);
+    uint8_t *end = message_put(at, message);
+    if (e)
+        e->len = (uint32_t)(end - at);
+    outgoing_commit(&r->session, end);
+    return true;
+}
+
+void session_out_of_memory(struct front *r)
+{
+    if (r->client)
+        conn_close(r->client, "out of memory");
+}
+
+/* --- The client for which it speaks --- */
+
+/* Sends cluster.session with the client as it is now. */
+static bool write_identity(struct front *r)
+{
+    struct forward *f = r->forward;
+    struct pending *e = conn_principal(r->client) ? calloc(1, sizeof *e) : NULL;
+    struct pack p;
+    uint8_t id[MSGID_MAX];
+
+    if (!e)
+        return false;
+    pack_init(&p);
+    vouch_pack(&p, r->client, &f->place.view);
+    const struct envelope message = {.type = ENVELOPE_REQUEST,
+                                     .msgid =
+                                         span_of(id, (size_t)(enc_uint(id, f->next_identity) - id)),
+                                     .method = span_text("cluster.session"),
+                                     .params = pack_bytes(&p)};
+    bool good = !p.failed && session_write_message(r, e, &message);
+    if (good) {
+        f->next_identity++;
+        e->identity = true;
+        pendings_add(&r->pendings, e, message.msgid);
+        front_weigh_request(r, e);
+        r->rights = conn_rights(r->client);
+        r->mode = *conn_mode(r->client);
+    } else {
+        free(e);
+    }
+    pack_fini(&p);
+    return good;
+}
+
+bool session_greet_again(struct front *r)
+{
+    const struct conn_mode *mode = conn_mode(r->client);
+
+    if (r->rights == conn_rights(r->client) && r->mode.error_shape == mode->error_shape &&
+        r->mode.raw == mode->raw && r->mode.push == mode->push)
+        return true;
+    return write_identity(r);
+}
+
+/* --- Its begin --- */
+
+void session_await(struct front *r)
+{
+    struct forward *f = r->forward;
+
+    if (r->waits_since == AO_NEVER)
+        r->waits_since = forward_now(f);
+    if (ao_state(&f->clock) == AO_STATE_INACTIVE)
+        ao_sleep_for(&f->clock, TICK);
+}
+
+static bool has_owner(const struct forward *f)
+{
+    return f->place.view.role == CLUSTER_FRONT && f->place.target.count > 0;
+}
+
+void session_seek(struct front *r)
+{
+    struct forward *f = r->forward;
+
+    if (r->connecting || session_takes(r) || !r->client)
+        return;
+    session_await(r);
+    if (r->greeted || !has_owner(f) ||
+        (forward_now(f) < r->retry_at && r->version == f->place.version))
+        return;
+    r->connecting = true;
+    r->version = f->place.version;
+    outgoing_connect(&r->session, &f->place.target);
+}
+
+static bool on_opened(struct outgoing *s, const char *name)
+{
+    struct front *r = front_of(s);
+    const struct owner_place *place = &r->forward->place;
+
+    r->closing = false;
+    r->written = 0;
+    if (place->target.tls && strcmp(name, place->view.owner) != 0) {
+        if (refusals_news(&r->forward->refusals, forward_now(r->forward), name))
+            log_warn("owner refused", LOG_STR("reason", "its certificate is of another name"),
+                     LOG_STR("node", place->view.owner), LOG_STR("certificate", name));
+        return false;
+    }
+    return r->client && write_identity(r);
+}
+
+/* The owner has accepted it: sends what waits. */
+static void on_greeted(struct front *r)
+{
+    struct pending *e, *next;
+
+    r->greeted = true;
+    r->connecting = false;
+    r->waits_since = AO_NEVER;
+    r->why[0] = '\0';
+    r->pause = 0;
+    owner_finder_note(r->forward->options.finder, "");
+    counter_add(&r->forward->stats.sessions, 1);
+    for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
+        next = TAILQ_NEXT(e, next);
+        if (e->begin != PENDING_UNSENT)
+            continue;
+        if (!session_write(r, e, span_of(e->bytes, e->len))) {
+            session_out_of_memory(r);
+            return;
+        }
+        if (e->msgid_len == 0)
+            front_settle(r, e, "ok");
+    }
+    front_weigh_output(r);
+}
+
+/* --- What it brings --- */
+
+static bool may_read(struct outgoing *s)
+{
+    const struct front *r = front_of(s);
+
+    return !r->client || !conn_output_full(r->client);
+}
+
+static void give_client(struct front *r, struct span message, uint8_t **kept)
+{
+    struct connection *c = r->client;
+
+    if (*kept && message.len >= SEND_BLOCK) {
+        uint8_t *block = *kept;
+        *kept = NULL;
+        conn_send_block(c, block, message, free);
+        return;
+    }
+    uint8_t *p = conn_reserve(c, message.len);
+    if (p) {
+        memcpy(p, message.at, message.len);
+        conn_commit(c, p + message.len);
+    }
+}
+
+static void note_refusal(struct front *r, struct span text)
+{
+    snprintf(r->why, sizeof r->why, "%.*s", (int)(text.len < 200 ? text.len : 200),
+             text.len > 0 ? (const char *)text.at : "it refuses this node");
+    r->unwanted = strncmp(r->why, "DENIED:", 7) != 0 && strncmp(r->why, "BUSY:", 5) != 0;
+    if (refusals_news(&r->forward->refusals, forward_now(r->forward), r->why))
+        log_warn("session refused", LOG_STR("node", r->forward->place.view.owner),
+                 LOG_STR("reason", r->why));
+}
+
+/* The answer to cluster.session.  False: the session has to be closed. */
+static bool note_identity(struct front *r, struct pending *p, const struct envelope *e)
+{
+    bool first = !r->greeted;
+    struct reader reader = reader_of(e->error);
+    struct span text = {0};
+
+    read_text(&reader, &text);
+    front_settle(r, p, NULL);
+    if (!envelope_is_error(e)) {
+        if (first)
+            on_greeted(r);
+        return true;
+    }
+    note_refusal(r, text);
+    if (!first && r->client)
+        conn_close(r->client, "the node that owns the tasks refuses its rights");
+    return false;
+}
+
+static void note_answer(struct front *r, struct pending *p, const struct envelope *e)
+{
+    char code[ERROR_NAME_MAX + 1];
+
+    if (p->passing == PASS_STATE && !envelope_is_error(e)) {
+        r->has_state = true;
+        if (p->method == METHOD_worker_register)
+            conn_serve(r->client, true);
+    }
+    front_settle(r, p, pending_outcome(e, code, sizeof code));
+}
+
+/* server.closing [code, text, messages]: the owner answers the messages that it has read, and reads
+ * no more of them. */
+static void note_closing(struct front *r, const struct envelope *e)
+{
+    struct reader reader;
+    struct span skipped;
+    uint32_t count;
+
+    read_params(e->params, &reader, &count);
+    if (count != 3 || !read_any(&reader, &skipped) || !read_any(&reader, &skipped) ||
+        !read_uint(&reader, &r->was_read))
+        return;
+    r->closing = true;
+}
+
+/* The owner has read it and not done it, since it hands over: the next owner gets it. */
+static bool waits_for_next(struct front *r, struct pending *p, const struct envelope *e)
+{
+    char code[ERROR_NAME_MAX + 1];
+
+    if (!p->bytes || !envelope_is_error(e) ||
+        strcmp(pending_outcome(e, code, sizeof code), error_name(ERGON_E_DRAINING)) != 0)
+        return false;
+    p->begin = PENDING_UNSENT;
+    p->since = forward_now(r->forward);
+    counter_add(&r->forward->stats.resent, 1);
+    if (!r->closing)
+        r->was_read = r->written;
+    r->closing = true;
+    session_await(r);
+    return true;
+}
+
+static void on_message(struct outgoing *s, struct span message, const struct envelope *e,
+                       uint8_t **kept)
+{
+    struct front *r = front_of(s);
+    struct pending *p = e->type == ENVELOPE_RESPONSE ? pendings_find(&r->pendings, e->msgid) : NULL;
+
+    if (p && p->identity) {
+        char why[FRONT_TEXT_MAX];
+        if (note_identity(r, p, e))
+            return;
+        snprintf(why, sizeof why, "%s", r->why);
+        outgoing_lose(s, why);
+        return;
+    }
+    if (e->type == ENVELOPE_NOTIFICATION && span_is(e->method, "server.closing")) {
+        note_closing(r, e);
+        return;
+    }
+    if (!r->client || (!p && e->type == ENVELOPE_RESPONSE))
+        return;
+    if (p && waits_for_next(r, p, e))
+        return;
+    give_client(r, message, kept);
+    if (p)
+        note_answer(r, p, e);
+}
+
+/* --- Its end --- */
+
+/* A session did not begin.  Where the owner refuses one client, the node's note says nothing. */
+static void pause_after(struct front *r, const char *why)
+{
+    struct forward *f = r->forward;
+
+    r->pause = r->pause == 0 ? PAUSE_FIRST : 2 * r->pause;
+    if (r->pause > PAUSE_MOST)
+        r->pause = PAUSE_MOST;
+    r->retry_at = forward_now(f) + r->pause;
+    if (!r->unwanted)
+        owner_finder_note(f->options.finder, why);
+}
+
+static void on_lost(struct outgoing *s, const char *why)
+{
+    struct front *r = front_of(s);
+    struct forward *f = r->forward;
+    struct pending *e, *next;
+    bool was_greeted = r->greeted, pushed = false;
+
+    front_drop_output(r);
+    if (r->greeted)
+        counter_add(&f->stats.sessions, (uint64_t)-1);
+    else
+        pause_after(r, why);
+    r->greeted = r->connecting = r->unwanted = false;
+    snprintf(r->why, sizeof r->why, "%s", why);
+    for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
+        next = TAILQ_NEXT(e, next);
+        pushed |= e->passing == PASS_PUSHED && e->begin != PENDING_UNSENT;
+        front_settle_lost(r, e, why);
+    }
+    if (!r->client)
+        return;
+    if (was_greeted && (r->has_state || pushed)) {
+        conn_close(r->client, "the node that owned the tasks was lost");
+        return;
+    }
+    if (r->pendings.count > 0)
+        session_await(r);
+}
+
+static void on_wrote(struct outgoing *s)
+{
+    front_weigh_output(front_of(s));
+}
+
+void front_free(struct front *r)
+{
+    struct pending *e;
+
+    while ((e = TAILQ_FIRST(&r->pendings.all)) != NULL)
+        front_settle(r, e, NULL);
+    pendings_fini(&r->pendings);
+    LIST_REMOVE(r, link);
+    free(r);
+}
+
+static void on_ended(struct outgoing *s)
+{
+    front_free(front_of(s));
+}
+
+const struct outgoing_port front_port = {.opened = on_opened,
+                                         .message = on_message,
+                                         .may_read = may_read,
+                                         .wrote = on_wrote,
+                                         .lost = on_lost,
+                                         .ended = on_ended};

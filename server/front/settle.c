@@ -1,0 +1,153 @@
+/* How a request ends that was passed on, and what its client is charged for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/front/forward_private.h"
+#include "server/net/holdings.h"
+#include "server/rpc/trail.h"
+
+/* --- What the client is charged --- */
+
+static void weigh(struct front *r, uint64_t bytes)
+{
+    if (r->client)
+        conn_hold(r->client, (int64_t)bytes);
+}
+
+/* Notifications and responses that wait for the owner have no entry: the output is all they take.
+ */
+void front_weigh_output(struct front *r)
+{
+    uint64_t waits = outgoing_waits(&r->session);
+
+    weigh(r, waits - r->output);
+    r->output = waits;
+}
+
+void front_drop_output(struct front *r)
+{
+    weigh(r, -r->output);
+    r->output = 0;
+}
+
+static uint64_t size_of(const struct pending *e)
+{
+    return sizeof *e + e->len;
+}
+
+void front_weigh_request(struct front *r, const struct pending *e)
+{
+    weigh(r, size_of(e));
+}
+
+/* --- Its end --- */
+
+void front_settle(struct front *r, struct pending *e, const char *outcome)
+{
+    pendings_remove(&r->pendings, e);
+    if (outcome)
+        trail_end(e->act, outcome);
+    else
+        trail_forget(e->act);
+    if (r->client) {
+        weigh(r, -size_of(e));
+        if (e->msgid_len > 0 && !e->identity)
+            conn_call_ended(r->client, !e->polls);
+    }
+    free(e->bytes);
+    free(e);
+}
+
+void front_answer(struct front *r, struct pending *e, enum ergon_error error, const char *text)
+{
+    struct connection *c = r->client;
+
+    if (c && e->msgid_len > 0 && !e->identity)
+        answer_error(c, span_of(e->msgid, e->msgid_len), error, NULL, span_text(text));
+    front_settle(r, e, error_name(error));
+}
+
+/* --- The owner is lost --- */
+
+/* The lost owner has no byte of it, or has said that it did not read it. */
+static bool was_unread(const struct front *r, const struct pending *e)
+{
+    return e->begin >= r->session.handed || (r->closing && e->number > r->was_read);
+}
+
+/* May it be sent to the next owner?  Then its bytes are kept. */
+static bool goes_again(struct front *r, struct pending *e)
+{
+    bool unread = was_unread(r, e);
+
+    if (e->passing == PASS_PUSHED && !unread)
+        return false;
+    if (!unread && e->passing != PASS_READ && e->passing != PASS_KEYED)
+        return false;
+    if (e->bytes || e->begin < r->session.handed)
+        return e->bytes != NULL;
+    e->bytes = malloc(e->len);
+    if (!e->bytes)
+        return false;
+    memcpy(e->bytes, outgoing_unsent(&r->session, e->begin).at, e->len);
+    return true;
+}
+
+void front_settle_lost(struct front *r, struct pending *e, const char *why)
+{
+    struct forward *f = r->forward;
+    char text[FRONT_TEXT_MAX + 80];
+
+    if (e->identity) {
+        front_settle(r, e, NULL);
+        return;
+    }
+    if (e->begin == PENDING_UNSENT)
+        return;
+    if (goes_again(r, e)) {
+        e->begin = PENDING_UNSENT;
+        counter_add(&f->stats.resent, 1);
+        return;
+    }
+    counter_add(&f->stats.unsure, 1);
+    snprintf(text, sizeof text,
+             "the node that owned the tasks was lost (%.200s): this may have been done", why);
+    front_answer(r, e, ERGON_E_UNSURE, text);
+}
+
+/* --- No owner can be reached --- */
+
+static void say_waiting(const struct front *r, char *buf, size_t size)
+{
+    const struct cluster_view *v = &r->forward->place.view;
+
+    if (r->forward->place.why[0])
+        snprintf(buf, size, "node %s owns the tasks, and cannot be reached: %s", v->owner,
+                 r->forward->place.why);
+    else if (v->role == CLUSTER_FRONT && v->owner[0])
+        snprintf(buf, size, "node %s owns the tasks, and cannot be reached from here%s%.200s",
+                 v->owner, r->why[0] ? ": " : "", r->why);
+    else if (v->role == CLUSTER_LOADING)
+        snprintf(buf, size, "this node reads the tasks, which moved from %s; try again later",
+                 v->moving_from[0] ? v->moving_from : "another");
+    else
+        snprintf(buf, size, "no node owns the tasks now%s%s; try again later",
+                 v->moving_from[0] ? ": they move from " : "", v->moving_from);
+}
+
+void front_lose_patience(struct front *r)
+{
+    struct forward *f = r->forward;
+    struct pending *e, *next;
+    char text[FRONT_TEXT_MAX + 160];
+
+    say_waiting(r, text, sizeof text);
+    for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
+        next = TAILQ_NEXT(e, next);
+        if (e->begin != PENDING_UNSENT || forward_now(f) - e->since < f->options.patience)
+            continue;
+        counter_add(&f->stats.refused, 1);
+        front_answer(r, e, ERGON_E_BUSY, text);
+    }
+}
