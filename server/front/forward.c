@@ -5,21 +5,25 @@
 #include "base/chance.h"
 #include "server/front/forward_private.h"
 
-#define TICK AO_MS(100) /* while requests wait for an owner */
-
 /* --- Changes of the owner, and patience --- */
 
-/* A request that was sent once and waits again waits with its patience anew. */
+/* Its session goes on only if it is connected to the owner. */
+static void move(struct front *r)
+{
+    r->retry_at = r->pause = 0;
+    if (r->client && (r->greeted || r->connecting) && r->version != r->forward->place.version)
+        outgoing_lose(&r->session, "another node owns them now");
+    if (r->client && r->pendings.count > 0 && !session_takes(r))
+        session_await(r);
+}
+
+/* Of a client that waits for an owner. */
 static void look_at(struct front *r)
 {
     struct forward *f = r->forward;
 
-    if (!r->client)
-        return;
-    if ((r->greeted || r->connecting) && r->version != f->place.version)
-        outgoing_lose(&r->session, "another node owns them now");
     if (r->pendings.count == 0) {
-        r->waits_since = AO_NEVER;
+        session_await_no_more(r);
         return;
     }
     if (session_takes(r))
@@ -35,13 +39,24 @@ static void look_at(struct front *r)
 static void look_at_place(struct forward *f)
 {
     struct owner_place place;
+    struct front *r, *next;
 
     owner_finder_get(f->options.finder, &place);
     if (place.version == f->place.version)
         return;
     if (owner_place_same(&f->place, &place))
         place.version = f->place.version ? f->place.version : place.version;
+    bool moved = place.version != f->place.version;
     f->place = place;
+    if (!moved)
+        return;
+    f->unreachable = false;
+    f->pause = 0;
+    f->why[0] = '\0';
+    for (r = LIST_FIRST(&f->fronts); r; r = next) {
+        next = LIST_NEXT(r, link);
+        move(r);
+    }
 }
 
 static enum ao_verdict clock_step(struct ao *self)
@@ -51,16 +66,16 @@ static enum ao_verdict clock_step(struct ao *self)
     uint64_t waiting = 0;
 
     look_at_place(f);
-    for (r = LIST_FIRST(&f->fronts); r; r = next) {
-        next = LIST_NEXT(r, link);
+    for (r = TAILQ_FIRST(&f->waiting); r; r = next) {
+        next = TAILQ_NEXT(r, turn);
         look_at(r);
-        if (r->waits_since != AO_NEVER)
+        if (r->waits)
             waiting += r->pendings.count;
     }
     counter_set(&f->stats.waiting, waiting);
-    if (waiting == 0)
+    if (TAILQ_EMPTY(&f->waiting))
         return AO_DONE;
-    ao_sleep_for(&f->clock, TICK);
+    ao_sleep_for(&f->clock, FRONT_TICK);
     return AO_PARK;
 }
 
@@ -87,6 +102,7 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
     f->activator = options->rpc->activator;
     f->limits = (struct scan_limits){.message_max = UINT32_MAX, .depth_max = SCAN_DEPTH_CAP};
     LIST_INIT(&f->fronts);
+    TAILQ_INIT(&f->waiting);
     chance_bytes(&f->next_identity, sizeof f->next_identity);
     f->next_identity |= UINT64_C(1) << 63; /* clients that count from 1 never reach it */
     if (options->first_identity > 0)

@@ -15,6 +15,7 @@
 #include "server/runtime/activator.h"
 
 enum { FRONT_TEXT_MAX = 320 };
+#define FRONT_TICK AO_MS(100) /* while requests wait for an owner */
 
 struct forward {
     struct forward_options options;
@@ -26,6 +27,12 @@ struct forward {
     struct tls_loop *tls;
     struct owner_place place;
     LIST_HEAD(, front) fronts;
+    TAILQ_HEAD(, front) waiting; /* of these, those with requests that wait for an owner */
+    uint32_t connecting;         /* sessions that were asked for, and have not begun */
+    bool unreachable;            /* the last one that ended so did not reach the owner */
+    ao_time retry_at;            /* while `unreachable`: when one client may try again */
+    ao_time pause;               /* the last pause before that; 0: the owner was reached */
+    char why[FRONT_TEXT_MAX];    /* while `unreachable` */
     uint64_t next_identity;
     struct forward_stats stats;
     struct refusals refusals; /* of owners by this node, and of nodes by this owner */
@@ -37,22 +44,23 @@ struct front {
     struct forward *forward;
     struct connection *client; /* NULL: it has gone */
     LIST_ENTRY(front) link;
+    TAILQ_ENTRY(front) turn; /* of forward.waiting, while it `waits` */
     struct pendings pendings;
-    uint64_t rights;          /* conn_rights() when cluster.session was last sent */
-    struct conn_mode mode;    /* likewise */
-    uint64_t version;         /* of the place to which the session is connected */
-    ao_time waits_since;      /* since when it needs an owner and has none; AO_NEVER: it does not */
-    ao_time retry_at;         /* when it may connect again */
-    ao_time pause;            /* the last pause before that; 0: its last session began */
-    uint64_t output;          /* bytes of the session's output that the client is charged for */
-    bool greeted;             /* the owner has accepted cluster.session */
-    bool connecting;          /* the session was asked for, and has not begun */
-    bool has_state;           /* the owner keeps something for this connection: a hold, a worker */
-    bool closing;             /* the owner reads nothing more of this session: it drains or stops */
-    bool unwanted;            /* the owner has refused this client, not this node */
-    uint64_t written;         /* messages that were written to the session */
-    uint64_t was_read;        /* while `closing`: the owner has read so many of them */
-    char why[FRONT_TEXT_MAX]; /* why the last session was lost */
+    uint64_t rights;       /* conn_rights() when cluster.session was last sent */
+    struct conn_mode mode; /* likewise */
+    uint64_t version;      /* of the place to which the session is connected */
+    ao_time retry_at;      /* after the owner has refused this client: when it may connect again */
+    ao_time pause;         /* the last pause before that; 0: its last session began */
+    uint64_t output;       /* bytes of the session's output that the client is charged for */
+    bool waits;            /* requests of it wait for an owner */
+    bool greeted;          /* the owner has accepted cluster.session */
+    bool connecting;       /* the session was asked for, and has not begun */
+    bool has_state;        /* the owner keeps something for this connection: a hold, a worker */
+    bool closing;          /* the owner reads nothing more of this session: it drains or stops */
+    bool unwanted;         /* the owner has refused this client, not this node */
+    uint64_t written;      /* messages that were written to the session */
+    uint64_t was_read;     /* while `closing`: the owner has read so many of them */
+    char why[FRONT_TEXT_MAX]; /* why the owner has refused this client; empty: it has not */
 };
 
 static inline ao_time forward_now(const struct forward *f)
@@ -69,9 +77,8 @@ static inline struct front *front_of(struct outgoing *s)
 
 /* Charges the client for a request that was added. */
 void front_weigh_request(struct front *r, const struct pending *e);
-/* Charges the client for the session's output as it is now, or for none of it any more. */
-void front_weigh_output(struct front *r);
-void front_drop_output(struct front *r);
+/* Charges the client for so many bytes of the session's output. */
+void front_weigh_output(struct front *r, uint64_t waits);
 
 /* Ends a request without an answer from here: the owner's answer was passed on, or nobody reads it.
  * `outcome` is that of the act in the audit log; NULL: this node records none.  Frees `e`. */
@@ -81,7 +88,8 @@ void front_answer(struct front *r, struct pending *e, enum ergon_error error, co
 /* The session was lost: a request that may be sent again waits for the next owner; all others are
  * answered UNSURE.  Within outgoing_port.lost. */
 void front_settle_lost(struct front *r, struct pending *e, const char *why);
-/* No owner can be reached: answers the requests that have waited for long enough with BUSY. */
+/* No owner can be reached: requests that have waited for cluster.patience, or for as long as they
+ * themselves allow, are answered BUSY. */
 void front_lose_patience(struct front *r);
 
 /* ---- session.c ---- */
@@ -92,8 +100,11 @@ extern const struct outgoing_port front_port;
 bool session_takes(const struct front *r);
 /* Begins to connect, or waits until that makes sense. */
 void session_seek(struct front *r);
-/* Marks that requests wait for an owner: the clock looks at this client again. */
+/* Requests wait for an owner: the clock looks at this client again; or none does any more. */
 void session_await(struct front *r);
+void session_await_no_more(struct front *r);
+/* The client has gone: neither waits nor connects any more. */
+void session_leave(struct front *r);
 /* Sends cluster.session if the owner knows the client as it was before: a reload, server.auth or
  * server.hello has changed it.  False: the client is nobody any more, or there is no memory. */
 bool session_greet_again(struct front *r);

@@ -336,9 +336,21 @@ static bool down_may_read(struct outgoing *s)
     return outgoing_waits(&ao_of(s, struct node_worker, down)->up) < WAITS_MAX;
 }
 
-static void wrote(struct outgoing *s)
+/* The other one may wait for room in the output of this one. */
+static void kick_if_full(struct outgoing *other)
 {
-    (void)s;
+    if (other->full)
+        outgoing_kick(other);
+}
+
+static void up_wrote(struct outgoing *s)
+{
+    kick_if_full(&ao_of(s, struct node_worker, up)->down);
+}
+
+static void down_wrote(struct outgoing *s)
+{
+    kick_if_full(&ao_of(s, struct node_worker, down)->up);
 }
 
 static void wait_a_while(struct node_worker *w)
@@ -381,13 +393,13 @@ static void ended(struct outgoing *s)
 static const struct outgoing_port up_port = {.opened = up_opened,
                                              .message = up_message,
                                              .may_read = up_may_read,
-                                             .wrote = wrote,
+                                             .wrote = up_wrote,
                                              .lost = up_lost,
                                              .ended = ended};
 static const struct outgoing_port down_port = {.opened = down_opened,
                                                .message = down_message,
                                                .may_read = down_may_read,
-                                               .wrote = wrote,
+                                               .wrote = down_wrote,
                                                .lost = down_lost,
                                                .ended = ended};
 

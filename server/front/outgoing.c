@@ -24,7 +24,6 @@ enum {
 };
 #define CONNECT_TIME AO_S(3)
 #define FINISH_TIME  AO_S(5)
-#define LOOK_AGAIN   AO_MS(1) /* whether the client's output has room: no event says so */
 
 /* --- Buffers --- */
 
@@ -131,6 +130,7 @@ static void forget_output(struct outgoing *s)
 void outgoing_lose(struct outgoing *s, const char *why)
 {
     close_stream(s);
+    s->target = NULL;
     if (s->ending) {
         forget_output(s);
         return;
@@ -488,10 +488,9 @@ static enum ao_verdict rest(struct outgoing *s)
             return AO_AGAIN;
         }
     }
-    if (!timed && !s->full)
+    if (!timed)
         return AO_DONE;
-    ao_time look = activator_now(s->loop->activator) + LOOK_AGAIN;
-    ao_sleep_until(&s->ao, !timed || (s->full && look < s->until) ? look : s->until);
+    ao_sleep_until(&s->ao, s->until);
     return AO_PARK;
 }
 

@@ -52,7 +52,7 @@ struct outgoing_port {
      * by setting it to NULL; or NULL. */
     void (*message)(struct outgoing *s, struct span message, const struct envelope *e,
                     uint8_t **kept);
-    /* Is there room for more?  While there is none it is asked every millisecond. */
+    /* Is there room for more?  If not, the port calls outgoing_kick() once there is. */
     bool (*may_read)(struct outgoing *s);
     /* Some of the output has gone. */
     void (*wrote)(struct outgoing *s);

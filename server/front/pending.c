@@ -98,6 +98,28 @@ bool passing_has_push(struct span params)
     return open_options(params, 1, &r) && find_option(&r, "push") && read_bool(&r, &push) && push;
 }
 
+uint64_t passing_time(uint16_t method, struct span params)
+{
+    static const struct {
+        uint16_t method;
+        uint8_t before; /* parameters before the options */
+        const char *option;
+    } times[] = {
+        {METHOD_task_wait, 1, "timeout"},   {METHOD_task_watch, 1, "timeout"},
+        {METHOD_task_events, 0, "timeout"}, {METHOD_event_wait, 1, "timeout"},
+        {METHOD_sem_acquire, 1, "wait"},    {METHOD_task_submit, 2, "deadline"},
+        {METHOD_task_call, 2, "deadline"},
+    };
+    struct reader r;
+    uint64_t time;
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i].method == method && open_options(params, times[i].before, &r) &&
+            find_option(&r, times[i].option) && read_duration(&r, &time))
+            return time;
+    return UINT64_MAX;
+}
+
 /* --- Bytes of messages --- */
 
 /* All but the last part. */

@@ -29,6 +29,9 @@ bool passing_is_poll(enum ergon_method method);
  * False when in doubt. */
 bool passing_has_key(struct span params);
 bool passing_has_push(struct span params);
+/* For how long the parameters say that the client waits (a timeout, a wait, a deadline), ns;
+ * UINT64_MAX: they do not say. */
+uint64_t passing_time(uint16_t method, struct span params);
 
 enum { PENDING_FOREIGN = METHOD_COUNT /* a method that this node does not know */ };
 #define PENDING_UNSENT UINT64_MAX /* `begin` of a request that waits for an owner */
@@ -42,6 +45,7 @@ struct pending {
     uint64_t begin;    /* its place in the session's output, or PENDING_UNSENT */
     uint64_t number;   /* which message of its session it was, from 1 */
     uint64_t since;    /* of the loop's clock: since when it waits, while it is not sent */
+    uint64_t until;    /* likewise: until when its client waits, as far as it said; AO_NEVER */
     uint16_t method;   /* enum ergon_method, or PENDING_FOREIGN */
     uint8_t passing;   /* enum passing */
     uint8_t msgid_len; /* 0: a notification */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/front/forward_private.h"
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
@@ -13,6 +14,8 @@ enum {
     RESPONSES_MOST = 64 << 20 /* bytes of a worker's responses that the owner has not read */
 };
 
+#define WAIT_LEAST AO_S(1)
+
 static struct front *front_new(struct forward *f, struct connection *c)
 {
     struct front *r = calloc(1, sizeof *r);
@@ -23,7 +26,6 @@ static struct front *front_new(struct forward *f, struct connection *c)
     }
     r->forward = f;
     r->client = c;
-    r->waits_since = AO_NEVER;
     pendings_init(&r->pendings);
     outgoing_init(&r->session, &f->sessions, &front_port);
     LIST_INSERT_HEAD(&f->fronts, r, link);
@@ -74,6 +76,14 @@ static bool write_now(struct front *r, struct pending *p, const struct envelope 
     return session_write_message(r, p, e);
 }
 
+/* How long its client waits for it; at least as long as a session needs to begin. */
+static ao_time waits_until(const struct front *r, const struct pending *p, struct span params)
+{
+    uint64_t time = passing_time(p->method, params);
+
+    return clock_after(forward_now(r->forward), time > WAIT_LEAST ? time : WAIT_LEAST);
+}
+
 static void begin(struct front *r, struct pending *p, const struct envelope *e)
 {
     struct forward *f = r->forward;
@@ -81,6 +91,7 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
     counter_add(&f->stats.passed, 1);
     p->since = forward_now(f);
     p->begin = PENDING_UNSENT;
+    p->until = session_takes(r) ? AO_NEVER : waits_until(r, p, e->params);
     bool good = !keeps_bytes(r, p->passing, e) || put_bytes(p, e);
     if (good && session_takes(r))
         good = write_now(r, p, e);
@@ -92,7 +103,7 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
         front_answer(r, p, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
         return;
     }
-    front_weigh_output(r);
+    front_weigh_output(r, outgoing_waits(&r->session));
     if (session_takes(r) && e->msgid.len == 0)
         front_settle(r, p, "ok");
     else if (!session_takes(r))
@@ -216,10 +227,18 @@ static bool response(void *arg, struct connection *c, const struct envelope *e)
     if (outgoing_waits(&r->session) > RESPONSES_MOST)
         conn_close(c, "the node that owns the tasks does not read its responses");
     else if (session_write_message(r, NULL, e))
-        front_weigh_output(r);
+        front_weigh_output(r, outgoing_waits(&r->session));
     else
         session_out_of_memory(r);
     return true;
+}
+
+static void has_room(struct connection *c)
+{
+    struct front *r = conn_session(c);
+
+    if (r && r->session.full)
+        outgoing_kick(&r->session);
 }
 
 /* The owner learns it by the end of the session, as it learns it of its own clients. */
@@ -239,7 +258,8 @@ static void gone(void *arg, struct connection *c)
     if (r->greeted)
         counter_add(&r->forward->stats.sessions, (uint64_t)-1);
     r->greeted = false;
-    front_drop_output(r);
+    front_weigh_output(r, 0);
+    session_leave(r);
     r->client = NULL;
     if (!conn_ends(c))
         outgoing_end(&r->session);
@@ -261,8 +281,12 @@ static const struct principal *vouched(void *arg, struct connection *c)
     return vouch_again(c);
 }
 
-const struct rpc_remote forward_remote = {
-    .takes = takes, .response = response, .gone = gone, .session = session, .vouched = vouched};
+const struct rpc_remote forward_remote = {.takes = takes,
+                                          .response = response,
+                                          .has_room = has_room,
+                                          .gone = gone,
+                                          .session = session,
+                                          .vouched = vouched};
 
 /* --- This node has become the owner --- */
 
@@ -272,7 +296,7 @@ void front_serve_here(struct front *r)
     struct envelope message;
     const char *why;
 
-    r->waits_since = AO_NEVER;
+    session_await_no_more(r);
     for (e = TAILQ_FIRST(&r->pendings.all); e && r->client; e = next) {
         next = TAILQ_NEXT(e, next);
         if (e->begin != PENDING_UNSENT || !e->bytes)

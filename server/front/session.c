@@ -9,8 +9,10 @@
 #include "server/net/holdings.h"
 #include "server/net/serving.h"
 
-enum { SEND_BLOCK = 32768 /* bytes; a longer answer is handed over without a copy */ };
-#define TICK        AO_MS(100) /* while requests wait for an owner */
+enum {
+    SEND_BLOCK = 32768,  /* bytes; a longer answer is handed over without a copy */
+    CONNECTING_MOST = 64 /* sessions of a loop; more would time out while the owner shakes hands */
+};
 #define PAUSE_FIRST AO_MS(100) /* after a session that did not begin; doubled each time */
 #define PAUSE_MOST  AO_S(1)
 
@@ -112,15 +114,49 @@ void session_await(struct front *r)
 {
     struct forward *f = r->forward;
 
-    if (r->waits_since == AO_NEVER)
-        r->waits_since = forward_now(f);
+    if (!r->waits)
+        TAILQ_INSERT_TAIL(&f->waiting, r, turn);
+    r->waits = true;
     if (ao_state(&f->clock) == AO_STATE_INACTIVE)
-        ao_sleep_for(&f->clock, TICK);
+        ao_sleep_for(&f->clock, FRONT_TICK);
+}
+
+void session_await_no_more(struct front *r)
+{
+    if (r->waits)
+        TAILQ_REMOVE(&r->forward->waiting, r, turn);
+    r->waits = false;
+}
+
+/* It has begun, or failed: another client may connect. */
+static void note_connected(struct front *r)
+{
+    struct forward *f = r->forward;
+
+    if (!r->connecting)
+        return;
+    r->connecting = false;
+    f->connecting--;
+    if (!TAILQ_EMPTY(&f->waiting) && ao_state(&f->clock) == AO_STATE_SLEEPING)
+        ao_wake(&f->clock);
+}
+
+void session_leave(struct front *r)
+{
+    session_await_no_more(r);
+    note_connected(r);
 }
 
 static bool has_owner(const struct forward *f)
 {
     return f->place.view.role == CLUSTER_FRONT && f->place.target.count > 0;
+}
+
+/* While the owner cannot be reached one client at a time tries, for all of the loop. */
+static bool may_try(const struct forward *f)
+{
+    return f->unreachable ? f->connecting == 0 && forward_now(f) >= f->retry_at
+                          : f->connecting < CONNECTING_MOST;
 }
 
 void session_seek(struct front *r)
@@ -130,10 +166,10 @@ void session_seek(struct front *r)
     if (r->connecting || session_takes(r) || !r->client)
         return;
     session_await(r);
-    if (r->greeted || !has_owner(f) ||
-        (forward_now(f) < r->retry_at && r->version == f->place.version))
+    if (r->greeted || !has_owner(f) || forward_now(f) < r->retry_at || !may_try(f))
         return;
     r->connecting = true;
+    f->connecting++;
     r->version = f->place.version;
     outgoing_connect(&r->session, &f->place.target);
 }
@@ -154,14 +190,22 @@ static bool on_opened(struct outgoing *s, const char *name)
     return r->client && write_identity(r);
 }
 
+static void note_reached(struct forward *f)
+{
+    f->unreachable = false;
+    f->pause = 0;
+    f->why[0] = '\0';
+}
+
 /* The owner has accepted it: sends what waits. */
 static void on_greeted(struct front *r)
 {
     struct pending *e, *next;
 
     r->greeted = true;
-    r->connecting = false;
-    r->waits_since = AO_NEVER;
+    session_await_no_more(r);
+    note_reached(r->forward);
+    note_connected(r);
     r->why[0] = '\0';
     r->pause = 0;
     owner_finder_note(r->forward->options.finder, "");
@@ -177,7 +221,7 @@ static void on_greeted(struct front *r)
         if (e->msgid_len == 0)
             front_settle(r, e, "ok");
     }
-    front_weigh_output(r);
+    front_weigh_output(r, outgoing_waits(&r->session));
 }
 
 /* --- What it brings --- */
@@ -186,7 +230,10 @@ static bool may_read(struct outgoing *s)
 {
     const struct front *r = front_of(s);
 
-    return !r->client || !conn_output_full(r->client);
+    if (!r->client || !conn_output_full(r->client))
+        return true;
+    conn_await_room(r->client);
+    return false;
 }
 
 static void give_client(struct front *r, struct span message, uint8_t **kept)
@@ -310,17 +357,40 @@ static void on_message(struct outgoing *s, struct span message, const struct env
 
 /* --- Its end --- */
 
-/* A session did not begin.  Where the owner refuses one client, the node's note says nothing. */
-static void pause_after(struct front *r, const char *why)
+static ao_time next_pause(ao_time last)
 {
-    struct forward *f = r->forward;
+    ao_time next = last == 0 ? PAUSE_FIRST : 2 * last;
 
-    r->pause = r->pause == 0 ? PAUSE_FIRST : 2 * r->pause;
-    if (r->pause > PAUSE_MOST)
-        r->pause = PAUSE_MOST;
-    r->retry_at = forward_now(f) + r->pause;
-    if (!r->unwanted)
-        owner_finder_note(f->options.finder, why);
+    return next < PAUSE_MOST ? next : PAUSE_MOST;
+}
+
+/* The owner refuses one client, which says nothing of the node. */
+static void note_unwanted(struct front *r)
+{
+    note_reached(r->forward);
+    r->pause = next_pause(r->pause);
+    r->retry_at = forward_now(r->forward) + r->pause;
+}
+
+/* Sessions that fail together count as one. */
+static void note_unreachable(struct forward *f, const char *why)
+{
+    if (!f->unreachable || forward_now(f) >= f->retry_at) {
+        f->pause = next_pause(f->pause);
+        f->retry_at = forward_now(f) + f->pause;
+    }
+    f->unreachable = true;
+    snprintf(f->why, sizeof f->why, "%s", why);
+    owner_finder_note(f->options.finder, why);
+}
+
+/* A session has failed before the owner accepted it, and not since another node owns the tasks. */
+static void note_failed(struct front *r, const char *why)
+{
+    if (r->unwanted)
+        note_unwanted(r);
+    else if (r->version == r->forward->place.version)
+        note_unreachable(r->forward, why);
 }
 
 static void on_lost(struct outgoing *s, const char *why)
@@ -330,13 +400,15 @@ static void on_lost(struct outgoing *s, const char *why)
     struct pending *e, *next;
     bool was_greeted = r->greeted, pushed = false;
 
-    front_drop_output(r);
+    front_weigh_output(r, 0);
     if (r->greeted)
         counter_add(&f->stats.sessions, (uint64_t)-1);
     else
-        pause_after(r, why);
-    r->greeted = r->connecting = r->unwanted = false;
-    snprintf(r->why, sizeof r->why, "%s", why);
+        note_failed(r, why);
+    if (!r->unwanted)
+        r->why[0] = '\0';
+    note_connected(r);
+    r->greeted = r->unwanted = false;
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
         pushed |= e->passing == PASS_PUSHED && e->begin != PENDING_UNSENT;
@@ -354,7 +426,7 @@ static void on_lost(struct outgoing *s, const char *why)
 
 static void on_wrote(struct outgoing *s)
 {
-    front_weigh_output(front_of(s));
+    front_weigh_output(front_of(s), outgoing_waits(s));
 }
 
 void front_free(struct front *r)
@@ -363,6 +435,7 @@ void front_free(struct front *r)
 
     while ((e = TAILQ_FIRST(&r->pendings.all)) != NULL)
         front_settle(r, e, NULL);
+    session_leave(r);
     pendings_fini(&r->pendings);
     LIST_REMOVE(r, link);
     free(r);

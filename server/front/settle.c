@@ -17,18 +17,10 @@ static void weigh(struct front *r, uint64_t bytes)
 
 /* Notifications and responses that wait for the owner have no entry: the output is all they take.
  */
-void front_weigh_output(struct front *r)
+void front_weigh_output(struct front *r, uint64_t waits)
 {
-    uint64_t waits = outgoing_waits(&r->session);
-
     weigh(r, waits - r->output);
     r->output = waits;
-}
-
-void front_drop_output(struct front *r)
-{
-    weigh(r, -r->output);
-    r->output = 0;
 }
 
 static uint64_t size_of(const struct pending *e)
@@ -107,6 +99,7 @@ void front_settle_lost(struct front *r, struct pending *e, const char *why)
         return;
     if (goes_again(r, e)) {
         e->begin = PENDING_UNSENT;
+        e->since = forward_now(f);
         counter_add(&f->stats.resent, 1);
         return;
     }
@@ -121,19 +114,27 @@ void front_settle_lost(struct front *r, struct pending *e, const char *why)
 static void say_waiting(const struct front *r, char *buf, size_t size)
 {
     const struct cluster_view *v = &r->forward->place.view;
+    const char *why = r->why[0] ? r->why : r->forward->why;
 
     if (r->forward->place.why[0])
         snprintf(buf, size, "node %s owns the tasks, and cannot be reached: %s", v->owner,
                  r->forward->place.why);
     else if (v->role == CLUSTER_FRONT && v->owner[0])
         snprintf(buf, size, "node %s owns the tasks, and cannot be reached from here%s%.200s",
-                 v->owner, r->why[0] ? ": " : "", r->why);
+                 v->owner, why[0] ? ": " : "", why);
     else if (v->role == CLUSTER_LOADING)
         snprintf(buf, size, "this node reads the tasks, which moved from %s; try again later",
                  v->moving_from[0] ? v->moving_from : "another");
     else
         snprintf(buf, size, "no node owns the tasks now%s%s; try again later",
                  v->moving_from[0] ? ": they move from " : "", v->moving_from);
+}
+
+static bool is_patient(const struct forward *f, const struct pending *e)
+{
+    ao_time now = forward_now(f);
+
+    return now - e->since < f->options.patience && now < e->until;
 }
 
 void front_lose_patience(struct front *r)
@@ -145,7 +146,7 @@ void front_lose_patience(struct front *r)
     say_waiting(r, text, sizeof text);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
-        if (e->begin != PENDING_UNSENT || forward_now(f) - e->since < f->options.patience)
+        if (e->begin != PENDING_UNSENT || is_patient(f, e))
             continue;
         counter_add(&f->stats.refused, 1);
         front_answer(r, e, ERGON_E_BUSY, text);

@@ -54,6 +54,9 @@ struct conn_port {
     /* Bytes of its output may have been handed to the stream: conn_handed() says how many, and
      * conn_output_full() whether there is room.  More may be sent, within the call too. */
     void (*flushed)(void *arg, struct connection *c);
+    /* There may be room for output again, after conn_await_room(): conn_output_full() says.  Of one
+     * that serves `flushed` says so instead.  NULL: nobody awaits any. */
+    void (*has_room)(void *arg, struct connection *c);
     /* Does this request or notification begin nothing that it would hold, or have in flight?  Then
      * it is handed over beyond the limits too, and while the server drains; other requests are
      * answered BUSY or DRAINING, other notifications are dropped.  NULL: none is. */

@@ -62,4 +62,8 @@ uint64_t conn_handed(const struct connection *c);
 /* As much waits to be written as may, or more: nothing is to be sent. */
 bool conn_output_full(const struct connection *c);
 
+/* Its output is full, and its port has more: conn_port.has_room is called when there is room.  It
+ * is not read meanwhile. */
+void conn_await_room(struct connection *c);
+
 #endif

@@ -252,10 +252,18 @@ void serve_cluster_session(struct rpc_request *rq)
         rpc_refuse(rq, ERGON_E_NO_METHOD, "this server belongs to no cluster");
 }
 
+static void on_room(void *arg, struct connection *c)
+{
+    const struct rpc_loop *loop = arg;
+
+    if (loop->remote)
+        loop->remote->has_room(c);
+}
+
 static void on_flushed(void *arg, struct connection *c)
 {
-    (void)arg;
-    worker_flushed(c);
+    if (!worker_flushed(c))
+        on_room(arg, c);
 }
 
 struct conn_port rpc_port(struct rpc_loop *loop)
@@ -267,6 +275,7 @@ struct conn_port rpc_port(struct rpc_loop *loop)
                              .part = submit_many_read_part,
                              .finished = on_finished,
                              .flushed = on_flushed,
+                             .has_room = on_room,
                              .vouched = on_vouched,
                              .harmless = is_harmless,
                              .reloaded = choose_message};

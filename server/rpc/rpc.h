@@ -77,6 +77,8 @@ struct rpc_remote {
                   const struct rpc_method *own);
     /* A response to none of our own requests: the same. */
     bool (*response)(void *arg, struct connection *c, const struct envelope *e);
+    /* There may be room for output again (conn_port.has_room, or flushed). */
+    void (*has_room)(struct connection *c);
     /* No answer is read on this connection any more. */
     void (*gone)(void *arg, struct connection *c);
     /* cluster.session: a node speaks for its client. */

@@ -9,8 +9,8 @@
 /* A response came, for one of our requests or none. */
 void worker_answered(struct rpc_loop *loop, struct connection *c, const struct envelope *e);
 
-/* Some of its output has been handed to the stream. */
-void worker_flushed(struct connection *c);
+/* Some of its output has been handed to the stream.  False: the connection has no workers. */
+bool worker_flushed(struct connection *c);
 
 /* No answer will come over it any more; `why`, for people, is constant. */
 void worker_gone(struct connection *c, const char *why);

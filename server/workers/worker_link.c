@@ -322,16 +322,19 @@ void worker_gone(struct connection *c, const char *why)
     link_free(link);
 }
 
-void worker_flushed(struct connection *c)
+bool worker_flushed(struct connection *c)
 {
     struct worker_link *link = conn_service(c);
 
-    if (!link || link->why)
-        return;
+    if (!link)
+        return false;
+    if (link->why)
+        return true;
     worker_note_begun(link);
     for (struct worker *w = link->first; w && !conn_output_full(c); w = w->next)
         if (w->full) {
             w->full = false;
             worker_executor_flushed(w->executor);
         }
+    return true;
 }

@@ -205,13 +205,15 @@ static void note_unread(struct connection *c, bool less)
         conn_kick(c); /* its step sets the alarm */
 }
 
-/* All of it: the connection's step goes on, and so does the port of one that serves. */
+/* All of it: the connection's step goes on, and so does the port. */
 __attribute__((noinline)) static void note_written(struct connection *c)
 {
     if (!conn_open(c) || conn_goes_on(c))
         conn_kick(c);
     if (c->serves)
         serving_wrote(c);
+    else if (c->loop->port.has_room)
+        c->loop->port.has_room(c->loop->port.arg, c);
 }
 
 void output_flush(struct connection *c)

@@ -280,16 +280,23 @@ static enum ao_verdict in_handshake(struct connection *c)
     return rest_until(c, result == STREAM_WANT_WRITE ? STREAM_WRITE : STREAM_READ);
 }
 
+__attribute__((noinline)) static void reads_again(struct connection *c)
+{
+    TRACE(c->loop->activator, "conn", conn_id(c), "reads again");
+    if (c->loop->port.has_room)
+        c->loop->port.has_room(c->loop->port.arg, c);
+}
+
 static void note_stop(struct connection *c, bool stopped)
 {
-    bool stops = stopped && !c->stopped;
+    bool stops = stopped && !c->stopped, starts = !stopped && c->stopped;
 
     if (stops)
         TRACE(c->loop->activator, "conn", conn_id(c), "stops reading (%u in flight, %lu to write)",
               c->in_flight, (unsigned long)c->out.bytes);
-    else if (!stopped && c->stopped)
-        TRACE(c->loop->activator, "conn", conn_id(c), "reads again");
     c->stopped = stopped;
+    if (starts)
+        reads_again(c);
     if (stops && c->left)
         report_gone(c);
 }

@@ -126,6 +126,12 @@ bool conn_output_full(const struct connection *c)
     return output_bytes(c) >= c->loop->limits.output_max;
 }
 
+void conn_await_room(struct connection *c)
+{
+    if (conn_open(c) && !c->serves)
+        c->stopped = true;
+}
+
 /* `left`: ns until it counts as lost, if it stays silent. */
 static ao_time next_look(const struct connection *c, ao_time left)
 {

@@ -374,6 +374,75 @@ FRONT_TEST(an_owner_that_cannot_be_reached_is_named)
     assert_string_equal(note, "");
 }
 
+/* Else each of them would try a session, again and again. */
+FRONT_TEST(clients_of_an_owner_that_cannot_be_reached_try_one_at_a_time)
+{
+    enum { CLIENTS = 24, TRIES = 12 /* in 8 s: the pause is a second in the end */ };
+    static struct script clients[CLIENTS];
+
+    unreachable = true;
+    for (int i = 0; i < CLIENTS; i++)
+        net_connect(&clients[i]);
+    stage_run();
+    stage_ask(&peer, 1, "task.list", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    for (int i = 0; i < CLIENTS; i++)
+        stage_ask(&clients[i], 1, "task.list", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 8000);
+    assert_in_range(connects, 8, TRIES);
+    unreachable = false;
+    stage_run_ms(net.v.now / AO_MS(1) + 1100);
+    int before = connects;
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "nil", "true");
+    stage_run_ms(net.v.now / AO_MS(1) + 2);
+    assert_int_equal(connects, before + CLIENTS); /* all others, at once */
+}
+
+/* It says how long it waits; patience is longer. */
+FRONT_TEST(without_an_owner_a_request_ends_at_its_own_deadline)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    stage_ask(&peer, 1, "task.wait", "['t1', {'timeout': '3s'}]");
+    stage_ask(&peer, 2, "sem.acquire", "['s', {'of': 1, 'wait': '4s'}]");
+    stage_ask(&peer, 3, "task.submit", "['m', [], {'deadline': '2s'}]");
+    stage_ask(&peer, 4, "task.list", "[]");
+    uint64_t began = net.v.now / AO_MS(1);
+    stage_run_ms(began + 1900);
+    assert_string_equal(stage_said_to(&peer), "");
+    stage_run_ms(began + 2200);
+    assert_non_null(strstr(stage_said_to(&peer), "3 failed: 'BUSY: "));
+    stage_run_ms(began + 4200);
+    const char *said = stage_said_to(&peer);
+    assert_non_null(strstr(said, "1 failed: 'BUSY: "));
+    assert_non_null(strstr(said, "2 failed: 'BUSY: "));
+    assert_null(strstr(said, "4 failed"));
+}
+
+/* The session takes longer than that, and the owner is there. */
+FRONT_TEST(a_request_that_waits_for_nothing_waits_for_its_session)
+{
+    stage_ask(&peer, 1, "task.wait", "['t1', {'timeout': 0}]");
+    expect_asked(GREETING("100000", PLAIN));
+    stage_run_ms(net.v.now / AO_MS(1) + 500);
+    owner_answers(IDENTITY, "nil", "true");
+    expect_asked("asks 1: 'task.wait' ['t1', {'timeout': 0}]\n");
+}
+
+/* It was sent long ago, and is sent again: it waits for the next owner as any other. */
+FRONT_TEST(a_long_wait_that_has_lost_its_owner_has_patience_anew)
+{
+    open_session("task.wait", "['t1', {'timeout': '1h'}]");
+    owner_was_asked();
+    stage_run_ms(net.v.now / AO_MS(1) + 60000);
+    owns(CLUSTER_FRONT, "", 1);
+    uint64_t began = net.v.now / AO_MS(1);
+    stage_run_ms(began + 9000);
+    assert_string_equal(stage_said_to(&peer), "");
+    stage_run_ms(began + 10300);
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'BUSY: "));
+}
+
 FRONT_TEST(what_waits_goes_to_an_owner_that_comes_up)
 {
     owns(CLUSTER_FRONT, "", 1);
