@@ -3,6 +3,7 @@
 Two figures: instructions of user space, by callgrind, as the difference of a long run and a brief one, so that the start of the
 server is not in it; and processor time of all its threads.  Ratios are medians of those within a turn."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 
 METHOD = "echo"
@@ -59,10 +61,12 @@ class Server:
         self.folder = tempfile.TemporaryDirectory()
         argv = [*wrapper, os.path.join(way.build, "server/ergond"), "--listen", "ergon://127.0.0.1:0", "--loops", "1", "--log-level", "warn",
                 *(flag.replace("{folder}", self.folder.name) for flag in way.flags)]
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.log = os.path.join(self.folder.name, "log")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True)
         self.url = self.process.stdout.readline().strip()
         if not self.url:
-            raise Broken(f"{' '.join(argv)} did not start")
+            raise Broken(f"{' '.join(argv)} did not start: {self.last_words()}")
         port = self.url.rsplit(":", 1)[1]
         for _ in range(way.workers):
             program = [os.path.join(tools, "tests/bench/peers/ergon_worker"), port, load.method, str(load.connections * load.in_flight)]
@@ -79,6 +83,13 @@ class Server:
     def load(self, tasks):
         return self.ask(*self.what.arguments(tasks))
 
+    def last_words(self):
+        """Of valgrind's, which are many where it gives up, the first."""
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            said = log.read()
+        first = re.search(r"^(valgrind|callgrind):.*", said, re.M | re.S)
+        return first.group()[:600] if first else said[-600:].strip()
+
     def processor_ns(self):
         total = 0
         for task in os.listdir(f"/proc/{self.process.pid}/task"):
@@ -87,13 +98,17 @@ class Server:
         return total
 
     def stop(self):
+        """Broken where the server did not end as it ends when it is asked to: then what was counted is not all."""
         for process in (*self.workers, self.process):
             process.terminate()
             process.wait()
+        said = self.last_words()
         self.folder.cleanup()
+        if self.process.returncode != 0:
+            raise Broken(f"{' '.join(self.process.args)} ended with {self.process.returncode}: {said}")
 
 
-def count_instructions(way, tools, load, tasks, folder):
+def count_once(way, tools, load, tasks, folder):
     out = os.path.join(folder, "callgrind")
     server = Server(way, tools, load, ("valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"))
     try:
@@ -101,7 +116,21 @@ def count_instructions(way, tools, load, tasks, folder):
     finally:
         server.stop()
     with open(out, encoding="utf-8", errors="replace") as f:
-        return int(re.findall(r"^(?:summary|totals): (\d+)", f.read(), re.M)[-1])
+        counted = re.findall(r"^(?:summary|totals): (\d+)", f.read(), re.M)
+    if not counted:
+        raise Broken(f"callgrind counted nothing of {way.name}")
+    return int(counted[-1])
+
+
+def count_instructions(way, tools, load, tasks, folder, tries=3):
+    """callgrind gives up now and then: then it is told, and tried again."""
+    try:
+        return count_once(way, tools, load, tasks, folder)
+    except Broken as broken:
+        if tries == 1 or "valgrind" not in str(broken):
+            raise
+        print(f"again, {way.name}: {broken}", file=sys.stderr)
+        return count_instructions(way, tools, load, tasks, folder, tries - 1)
 
 
 def instructions(way, tools, load=ECHO):
@@ -140,15 +169,13 @@ def measure(ways, tools, options, after=lambda servers: None):
     if options.pairs > 0 and shutil.which("valgrind"):
         rows.append(row("instructions", names, in_turns(options.pairs, names, lambda name: instructions(by_name[name], tools))))
     servers = {}
-    try:
+    with contextlib.ExitStack() as stack:
         for way in ways:
             servers[way.name] = Server(way, tools)
+            stack.callback(servers[way.name].stop)
             servers[way.name].load(options.tasks // 10)
         rows.append(row("processor ns", names, in_turns(options.turns, names, lambda name: processor_time(servers[name], options.tasks))))
         after(servers)
-    finally:
-        for server in servers.values():
-            server.stop()
     return rows
 
 
