@@ -38,6 +38,7 @@ struct owner_load {
     struct read_back rows;
     struct recover_pass pass;
     struct store_chunk *now, *next; /* being read; came meanwhile */
+    struct store_chunk *spare;      /* was read */
     bool under_way;                 /* a STORE_LOAD */
     bool all;                       /* and it was the last */
     uint64_t began;                 /* Unix ns */
@@ -177,6 +178,7 @@ static void end_load(struct jobs *jobs)
     recover_end(jobs, &o->load->pass);
     store_chunk_free(o->load->now);
     store_chunk_free(o->load->next);
+    store_chunk_free(o->load->spare);
     free(o->load);
     o->load = NULL;
 }
@@ -228,7 +230,8 @@ static void load_more(struct jobs *jobs)
 {
     struct ownership *o = jobs_ownership(jobs);
     struct owner_load *l = o->load;
-    struct store_chunk *chunk = store_chunk_new();
+    struct store_chunk *chunk = l->spare ? l->spare : store_chunk_new();
+    l->spare = NULL;
     struct store_op *write = chunk ? codec_write_new(jobs, STORE_LOAD, 0, load_back) : NULL;
     if (!write) {
         store_chunk_free(chunk);
@@ -276,6 +279,16 @@ static void load_back(struct jobs *jobs, struct store_op *write)
     jobs_activate(jobs);
 }
 
+static void end_chunk(struct owner_load *l)
+{
+    store_chunk_clear(l->now);
+    if (l->spare)
+        store_chunk_free(l->now);
+    else
+        l->spare = l->now;
+    l->now = NULL;
+}
+
 /* True: no chunk is there. */
 static bool read_some(struct jobs *jobs)
 {
@@ -298,10 +311,8 @@ static bool read_some(struct jobs *jobs)
     if (result < 0) {
         read_back_end(&l->rows, -1, error, sizeof error);
         fail(jobs, error, false);
-    } else if (result == 0) {
-        store_chunk_free(l->now);
-        l->now = NULL;
-    }
+    } else if (result == 0)
+        end_chunk(l);
     return false;
 }
 

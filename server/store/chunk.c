@@ -27,6 +27,7 @@ struct item {
 
 struct store_chunk {
     struct block *blocks;
+    struct block *spare; /* of BLOCK bytes, from before it was cleared */
     struct item *first, *last;
     uint32_t rows;
 };
@@ -36,13 +37,35 @@ struct store_chunk *store_chunk_new(void)
     return calloc(1, sizeof(struct store_chunk));
 }
 
-void store_chunk_free(struct store_chunk *c)
+static void free_blocks(struct block *b)
 {
-    for (struct block *next, *b = c ? c->blocks : NULL; b; b = next) {
+    for (struct block *next; b; b = next) {
         next = b->next;
         free(b);
     }
+}
+
+void store_chunk_free(struct store_chunk *c)
+{
+    if (!c)
+        return;
+    free_blocks(c->blocks);
+    free_blocks(c->spare);
     free(c);
+}
+
+void store_chunk_clear(struct store_chunk *c)
+{
+    for (struct block *next, *b = c->blocks; b; b = next) {
+        next = b->next;
+        if (b->size > BLOCK) {
+            free(b);
+            continue;
+        }
+        b->next = c->spare;
+        c->spare = b;
+    }
+    *c = (struct store_chunk){.spare = c->spare};
 }
 
 uint32_t store_chunk_rows(const struct store_chunk *c)
@@ -57,13 +80,25 @@ static bool has_room(const struct block *b, size_t size)
     return b && b->size - b->used >= size;
 }
 
+/* NULL without memory. */
+static struct block *take_block(struct store_chunk *c, size_t size)
+{
+    struct block *b = size == BLOCK ? c->spare : NULL;
+    if (b)
+        c->spare = b->next;
+    else
+        b = malloc(sizeof *b + size);
+    if (b)
+        *b = (struct block){.size = size};
+    return b;
+}
+
 /* A large one goes behind the block that still has room. */
 static struct block *add_block(struct store_chunk *c, size_t size)
 {
-    struct block *b = malloc(sizeof *b + (size > BLOCK ? size : BLOCK));
+    struct block *b = take_block(c, size > BLOCK ? size : BLOCK);
     if (!b)
         return NULL;
-    *b = (struct block){.size = size > BLOCK ? size : BLOCK};
     bool behind = size > BLOCK && c->blocks;
     b->next = behind ? c->blocks->next : c->blocks;
     *(behind ? &c->blocks->next : &c->blocks) = b;
@@ -172,7 +207,8 @@ bool store_chunk_task(struct store_chunk *c, const struct store_task *task)
 {
     struct item *item = add(c, ITEM_TASK, task, sizeof *task);
     return item && copy_spans(c, &row_submissions, item->row) &&
-           copy_spans(c, &row_options, item->row) && copy_spans(c, &row_lives, item->row);
+           (!task->has_options || copy_spans(c, &row_options, item->row)) &&
+           copy_spans(c, &row_lives, item->row);
 }
 
 bool store_chunk_event(struct store_chunk *c, const struct store_event *event)

@@ -29,7 +29,7 @@ struct loader {
     uint32_t step;           /* 0: marks; then rows of tables; then tasks; then events */
     bool copies;             /* the COPY of this step has begun */
     bool headed;             /* and its header is behind */
-    ao_time heard_at;        /* monotonic: when the last message of it came */
+    ao_time waited;          /* for its next message */
     uint64_t last;           /* id: of the task, or of the event's, that was read last */
     uint32_t seq;            /* of that event */
     uint64_t options, lives; /* rows that belonged to a task */
@@ -68,18 +68,20 @@ struct row {
     const char *at;
     size_t left;
     uint32_t fields; /* that were not read yet */
+    bool typed;      /* it is a field itself: before each length is a type */
 };
 
 /* A field; len is -1 for NULL.  False: the row has no more, or it is cut. */
 static bool next_field(struct row *r, const char **at, int *len)
 {
     uint32_t size;
-    if (r->fields == 0 || r->left < sizeof size)
+    size_t type = r->typed ? sizeof(uint32_t) : 0;
+    if (r->fields == 0 || r->left < type + sizeof size)
         return false;
-    memcpy(&size, r->at, sizeof size);
+    memcpy(&size, r->at + type, sizeof size);
     *len = (int)be32toh(size);
-    r->at += sizeof size;
-    r->left -= sizeof size;
+    r->at += type + sizeof size;
+    r->left -= type + sizeof size;
     r->fields--;
     *at = r->at;
     if (*len < 0)
@@ -88,6 +90,26 @@ static bool next_field(struct row *r, const char **at, int *len)
         return false;
     r->at += *len;
     r->left -= (size_t)*len;
+    return true;
+}
+
+/* A field that is a row; !*there: it is NULL. */
+static bool next_row(struct row *r, struct row *row, bool *there)
+{
+    const char *at;
+    int len;
+    uint32_t fields = 0;
+    if (!next_field(r, &at, &len))
+        return false;
+    *there = len >= 0;
+    if (*there && (size_t)len < sizeof fields)
+        return false;
+    if (*there)
+        memcpy(&fields, at, sizeof fields);
+    *row = (struct row){.at = at + sizeof fields,
+                        .left = *there ? (size_t)len - sizeof fields : 0,
+                        .fields = be32toh(fields),
+                        .typed = true};
     return true;
 }
 
@@ -137,24 +159,30 @@ static bool take_field(const struct store_column *c, const char *at, int len, vo
     return false;
 }
 
-/* Reads the columns of a map.  *there: the first of them, which is a key, is not NULL.  NULL, or
- * the first column that holds what its field cannot. */
+/* Reads the columns of a map.  NULL, or the first column that holds what its field cannot. */
 static const struct store_column *take_columns(struct row *r, const struct store_table *t, void *to,
-                                               bool *there, const struct row_names *names)
+                                               const struct row_names *names)
 {
-    const struct store_column *bad = NULL;
-    for (uint32_t n = 0; n < sql_columns(t); n++) {
+    const uint32_t columns = sql_columns(t);
+    for (uint32_t n = 0; n < columns; n++) {
         const struct store_column *c = &t->columns[n];
         const char *at = NULL;
         int len = -1;
-        if (!next_field(r, &at, &len))
+        if (!next_field(r, &at, &len) || !take_field(c, at, len, (char *)to + c->at, names))
             return c;
-        if (n == 0)
-            *there = len >= 0;
-        if (*there && !bad && !take_field(c, at, len, (char *)to + c->at, names))
-            bad = c;
     }
-    return bad;
+    return NULL;
+}
+
+/* The same of a table of which the task may have no row. */
+static const struct store_column *take_part(struct row *r, const struct store_table *t,
+                                            struct store_task *task, bool *there,
+                                            const struct row_names *names)
+{
+    struct row part;
+    if (!next_row(r, &part, there))
+        return &t->columns[0];
+    return *there ? take_columns(&part, t, task, names) : NULL;
 }
 
 /* --- Rows --- */
@@ -181,8 +209,7 @@ static const struct store_column *empty_key(const struct store_table *t, const u
 static bool take_table_row(struct loader *l, struct row *r, const struct store_table *t)
 {
     alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-    bool there = true;
-    const struct store_column *bad = take_columns(r, t, row, &there, &l->store->names);
+    const struct store_column *bad = take_columns(r, t, row, &l->store->names);
     if (!bad)
         bad = empty_key(t, row);
     if (bad) {
@@ -195,31 +222,29 @@ static bool take_table_row(struct loader *l, struct row *r, const struct store_t
 
 static bool take_task(struct loader *l, struct row *r)
 {
-    static const struct store_table *const parts[] = {&row_submissions, &row_options, &row_lives};
+    const struct store_table *part = &row_submissions;
+    const struct row_names *names = &l->store->names;
     struct store_task task = {0};
-    bool there[3] = {true, true, true};
-    for (unsigned n = 0; n < 3; n++) {
-        const struct store_column *bad =
-            take_columns(r, parts[n], &task, &there[n], &l->store->names);
-        if (bad)
-            return bad_column(l, parts[n]->table, task.id, bad);
-    }
+    const struct store_column *bad = take_columns(r, part, &task, names);
+    if (!bad)
+        bad = take_part(r, part = &row_options, &task, &task.has_options, names);
+    if (!bad)
+        bad = take_part(r, part = &row_lives, &task, &task.has_life, names);
+    if (bad)
+        return bad_column(l, part->table, task.id, bad);
     if (task.id <= l->last || task.id > INT64_MAX)
         return damaged(l, "row %lld of ergon.submissions has a number that no row can have",
                        (long long)task.id);
     l->last = task.id;
-    task.has_options = there[1];
-    task.has_life = there[2];
-    l->options += there[1];
-    l->lives += there[2];
+    l->options += task.has_options;
+    l->lives += task.has_life;
     return store_chunk_task(l->chunk, &task) || no_memory(l);
 }
 
 static bool take_event(struct loader *l, struct row *r)
 {
     struct store_event event = {0};
-    bool there = true;
-    const struct store_column *bad = take_columns(r, &row_events, &event, &there, &l->store->names);
+    const struct store_column *bad = take_columns(r, &row_events, &event, &l->store->names);
     if (bad)
         return bad_column(l, row_events.table, event.id, bad);
     if (event.id < l->last || (event.id == l->last && event.seq <= l->seq))
@@ -267,8 +292,8 @@ static bool begin_copy(struct loader *l)
     sql_add(&sql, ") TO STDOUT (FORMAT binary)");
     l->last = l->seq = 0;
     l->headed = false;
+    l->waited = 0;
     l->copies = run(l, text);
-    l->heard_at = clock_monotonic();
     return l->copies;
 }
 
@@ -299,23 +324,32 @@ static bool take_message(struct loader *l, const char *at, size_t len)
 
 enum { NONE_YET = 2 };
 
+/* Returns how long it waited for more. */
+static ao_time wait_for_more(struct loader *l, ao_time most)
+{
+    ao_time began = clock_monotonic();
+    connection_wait(&l->c, false, -1, most);
+    ao_time took = clock_monotonic() - began;
+    l->waited += took;
+    return took;
+}
+
 /* 1: a message; NONE_YET; 0: that was all; -1 and the fault. */
 static int next_message(struct loader *l, char **message, int *len)
 {
-    ao_time deadline = clock_monotonic() + LOAD_PART;
+    ao_time waited = 0;
     while ((*len = PQgetCopyData(l->c.pg, message, 1)) == 0) {
-        ao_time now = clock_monotonic();
-        if (now >= deadline && now - l->heard_at < LOAD_TIMEOUT)
+        if (waited >= LOAD_PART && l->waited < LOAD_TIMEOUT)
             return NONE_YET;
-        if (now >= deadline) {
+        if (waited >= LOAD_PART) {
             error_say(l->fault, STORE_AWAY, l->store->where, "the server does not answer");
             return -1;
         }
-        connection_wait(&l->c, false, -1, deadline - now);
+        waited += wait_for_more(l, LOAD_PART - waited);
         if (!PQconsumeInput(l->c.pg))
             break;
     }
-    l->heard_at = clock_monotonic();
+    l->waited = 0;
     if (*len > 0)
         return 1;
     PGresult *r = PQgetResult(l->c.pg);
@@ -401,6 +435,11 @@ static bool none_left(struct loader *l, const char *table, uint64_t belonged)
 
 /* --- All --- */
 
+/* By the indexes, in their order: the first row comes at once, whatever the tables' statistics are,
+ * and nothing is sorted. */
+static const char begin_sql[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+                                "SET LOCAL enable_hashjoin = off; SET LOCAL enable_sort = off";
+
 static struct loader *begin(struct postgres_store *s, struct store_fault *fault)
 {
     struct loader *l = calloc(1, sizeof *l);
@@ -410,8 +449,7 @@ static struct loader *begin(struct postgres_store *s, struct store_fault *fault)
     }
     l->store = s;
     l->fault = fault;
-    if (connection_open(&l->c, s->where, CONNECTION_READS, s->stop, fault) &&
-        run(l, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+    if (connection_open(&l->c, s->where, CONNECTION_READS, s->stop, fault) && run(l, begin_sql))
         return l;
     connection_close(&l->c);
     free(l);

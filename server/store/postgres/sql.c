@@ -172,14 +172,21 @@ void sql_select(struct sql *s, const struct store_table *t)
     sql_add(s, " FROM ergon.%s ORDER BY %s", t->table, t->order);
 }
 
+/* Its columns as one value, which is NULL where the task has no such row: most have none, and a
+ * column each would be most of what is sent. */
+static void join_record(struct sql *s, const struct store_table *t, const char *name)
+{
+    sql_add(s, " LEFT JOIN (SELECT ");
+    sql_names(s, t, "");
+    sql_add(s, " FROM ergon.%s) %s ON %s.id = s.id", t->table, name, name);
+}
+
 void sql_select_tasks(struct sql *s)
 {
     sql_add(s, "SELECT ");
     sql_names(s, &row_submissions, "s.");
-    sql_add(s, ", ");
-    sql_names(s, &row_options, "o.");
-    sql_add(s, ", ");
-    sql_names(s, &row_lives, "l.");
-    sql_add(s, " FROM ergon.submissions s LEFT JOIN ergon.options o ON o.id = s.id "
-               "LEFT JOIN ergon.lives l ON l.id = s.id ORDER BY s.id");
+    sql_add(s, ", o, l FROM ergon.submissions s");
+    join_record(s, &row_options, "o");
+    join_record(s, &row_lives, "l");
+    sql_add(s, " ORDER BY s.id");
 }

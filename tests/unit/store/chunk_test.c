@@ -122,6 +122,25 @@ TEST(a_chunk_is_read_in_pieces)
     store_chunk_free(c);
 }
 
+TEST(a_chunk_that_is_cleared_takes_other_rows)
+{
+    char error[TEXT] = "";
+    struct taken t = {0};
+    const struct store_reader reader = reader_of(&t);
+    struct store_chunk *c = store_chunk_new();
+    for (int n = 0; n < 3; n++) {
+        t = (struct taken){0};
+        fill(c);
+        assert_int_equal(store_chunk_read(c, &reader, n == 0 ? 2 : 100, error, sizeof error),
+                         n == 0);
+        store_chunk_clear(c);
+        assert_int_equal(store_chunk_rows(c), 0);
+        assert_int_equal(store_chunk_read(c, &reader, 100, error, sizeof error), 0);
+    }
+    assert_string_equal(t.text, all);
+    store_chunk_free(c);
+}
+
 TEST(a_row_that_is_refused_is_named)
 {
     char error[TEXT] = "";
