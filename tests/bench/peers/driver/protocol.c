@@ -24,7 +24,14 @@ static const struct driver_protocol all[] = {
      "durable"
      "\xa5"
      "fsync"},
+    {"submit-replicated", "task.submit with durable: replicated", "echo", &RPC,
+     "\x81\xa7"
+     "durable"
+     "\xaa"
+     "replicated"},
     {"redis-push", "RPUSH", "", &protocol_redis_push, NULL},
+    {"redis-wait", "RPUSH, then WAIT 1", "", &protocol_redis_wait, NULL},
+    {"redis-wait-16", "sixteen RPUSH, then WAIT 1", "", &protocol_redis_wait_16, NULL},
     {"beanstalk-put", "put", "", &protocol_beanstalk_put, NULL},
     {"gearman-background", "SUBMIT_JOB_BG", "echo", &protocol_gearman_background, NULL},
     {"nats-stream", "message to a stream, and its acknowledgement", "tasks", &protocol_nats_stream,

@@ -30,7 +30,7 @@ extern const struct protocol protocol_redis_queue, protocol_beanstalk_queue;
 
 /* A task is submitted, and has ended when the server says that it is kept. */
 extern const struct protocol protocol_redis_push, protocol_beanstalk_put,
-    protocol_gearman_background, protocol_nats_stream;
+    protocol_gearman_background, protocol_nats_stream, protocol_redis_wait, protocol_redis_wait_16;
 
 /* NULL: there is none of that name. */
 const struct driver_protocol *protocol_find(const char *name);

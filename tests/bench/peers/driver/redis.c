@@ -1,5 +1,6 @@
-/* Redis: ECHO, and RPUSH to one list; both answered in the main loop.  And a task by way of a
- * worker: LPUSH to the list of tasks, and when that is done BRPOP from the list of answers. */
+/* Redis: ECHO, and RPUSH to one list; both answered in the main loop.  RPUSH, and then WAIT for a
+ * replica.  And a task by way of a worker: LPUSH to the list of tasks, and when that is done BRPOP
+ * from the list of answers. */
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/common/queue.h"
 #include "tests/bench/peers/driver/protocol.h"
@@ -56,6 +57,71 @@ const struct protocol protocol_redis_push = {
     .ordered = true,
     .request = push,
     .parse = parse_push,
+};
+
+/* --- One task, or sixteen, and one WAIT for all of them --- */
+
+enum { WAIT_MANY = 16 };
+
+static void push_and_wait(const struct request *r, struct outgoing *out, unsigned tasks)
+{
+    static const char wait[] = "*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n0\r\n";
+
+    for (unsigned n = 0; n < tasks; n++)
+        push(r, out);
+    outgoing_add(out, wait, sizeof wait - 1);
+}
+
+/* A line of each RPUSH, and that of WAIT: how many replicas have it. */
+static enum answer_kind parse_wait(const char *at, size_t n, unsigned tasks, struct answer *a)
+{
+    bool good = true;
+
+    a->size = 0;
+    for (unsigned lines = 0; lines <= tasks; lines++) {
+        size_t line = line_size(at + a->size, n - a->size);
+        if (line == 0)
+            return ANSWER_PARTIAL;
+        good = good && at[a->size] == ':' && at[a->size + 1] != '0';
+        a->size += line;
+    }
+    return good ? ANSWER_GOOD : ANSWER_WRONG;
+}
+
+static void push_one(const struct request *r, struct outgoing *out)
+{
+    push_and_wait(r, out, 1);
+}
+
+static enum answer_kind parse_one(const void *work, struct scanner *scanner, const char *at,
+                                  size_t n, struct answer *a)
+{
+    return parse_wait(at, n, 1, a);
+}
+
+const struct protocol protocol_redis_wait = {
+    .name = "Redis",
+    .ordered = true,
+    .request = push_one,
+    .parse = parse_one,
+};
+
+static void push_many(const struct request *r, struct outgoing *out)
+{
+    push_and_wait(r, out, WAIT_MANY);
+}
+
+static enum answer_kind parse_many(const void *work, struct scanner *scanner, const char *at,
+                                   size_t n, struct answer *a)
+{
+    return parse_wait(at, n, WAIT_MANY, a);
+}
+
+const struct protocol protocol_redis_wait_16 = {
+    .name = "Redis",
+    .ordered = true,
+    .request = push_many,
+    .parse = parse_many,
 };
 
 static void queue_push(const struct request *r, struct outgoing *out)
