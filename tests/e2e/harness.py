@@ -132,8 +132,9 @@ class Server:
     """ergond as users start it.  `listen` are URLs; port 0 lets the server choose.  Its log goes to the descriptor
     `log`, or to a file.  It has the module demo, whose methods the tests call, unless `demo` is false."""
 
-    def __init__(self, *flags, listen=("ergon://127.0.0.1:0",), env=None, wrapper=(), log=None, demo=True):
-        command = [*wrapper, ERGOND, *(("--module", "demo") if demo else ())]
+    def __init__(self, *flags, listen=("ergon://127.0.0.1:0",), env=None, wrapper=(), log=None, demo=True,
+                 program=ERGOND):
+        command = [*wrapper, program, *(("--module", "demo") if demo else ())]
         for url in listen:
             command += ["--listen", url]
         self.log = tempfile.TemporaryFile("w+", errors="replace")

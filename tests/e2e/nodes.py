@@ -2,7 +2,9 @@
 deposed, as a service manager does; and clients that submit by one of them."""
 import hashlib
 import os
+import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -13,36 +15,55 @@ sys.path[:0] = [os.path.join(TOP, "tests", "support"), os.path.join(TOP, "client
 
 import ending  # noqa: E402
 import ergon_client  # noqa: E402
-from harness import Client, ERGOND, OK, RemoteError, Server, run_ergon  # noqa: E402
+from harness import BUILD, Client, ERGOND, OK, RemoteError, Server, run_ergon  # noqa: E402
 
 DEPOSED = 75  # the exit status of a node that is to be started again
 NAMES = ("a", "b", "c")
+PRELOAD = os.path.join(BUILD, "tests", "support", "preload_faults.so")
 
 
 class Node:
     """One node.  Its users of this machine may all, by a Unix socket; other nodes reach it by another, or on `machine`
-    (network.py) by TLS with the certificates in `keys`."""
+    (network.py) by TLS with the certificates in `keys`.  `ahead`: milliseconds that its clock is ahead of the others'; with
+    None set_clock() cannot be called."""
 
-    def __init__(self, folder, name, store, *flags, machine=None, keys=None):
+    def __init__(self, folder, name, store, *flags, machine=None, keys=None, ahead=None):
         self.name, self.folder, self.flags, self.machine = name, os.path.join(folder, "node-" + name), flags, machine
+        self.state, self.env, self.program, self.ahead = os.path.join(self.folder, "state"), {}, None, ahead
         os.mkdir(self.folder, 0o700)
+        os.mkdir(self.state, 0o700)
+        if ahead is not None:
+            self.env = {"LD_PRELOAD": os.path.abspath(PRELOAD), "FAULT_AHEAD_IN": os.path.join(self.folder, "clock")}
+            self.set_clock(ahead)
         self.url = "unix://" + os.path.join(self.folder, "socket")
-        self.server, self.wanted, self.statuses, self.lock = None, False, [], threading.Lock()
+        self.server, self.wanted, self.statuses, self.lock = None, False, [], threading.RLock()
         with open(os.path.join(self.folder, "ergond.yaml"), "w") as f:
             f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", "worker.offer.*", task.any]}]\n')
         peers = ("--cluster-listen", "unix://" + os.path.join(self.folder, "nodes")) if machine is None else (
             "--cluster-listen", f"ergons://{machine.address}:7469", "--cluster-ca", os.path.join(keys, "ca.pem"),
             "--cluster-cert", os.path.join(keys, name + ".pem"), "--cluster-key", os.path.join(keys, name + "-key.pem"))
         self.command = ("--config", os.path.join(self.folder, "ergond.yaml"), "--store", store, "--cluster", "ergon",
-                        "--cluster-node", name, "--cluster-state", self.folder, *peers)
+                        "--cluster-node", name, "--cluster-state", self.state, *peers)
+
+    def set_clock(self, ahead):
+        """The clock of the process that runs leaps, too, to `ahead` ms before the others'."""
+        with open(self.env["FAULT_AHEAD_IN"], "r+b" if os.path.exists(self.env["FAULT_AHEAD_IN"]) else "wb") as f:
+            f.write(struct.pack("q", ahead))
+
+    def forget(self):
+        """Its disk is lost: what it knew of its last process."""
+        shutil.rmtree(self.state)
+        os.mkdir(self.state, 0o700)
 
     def start(self):
         """Returns when it listens."""
-        self.wanted = True
-        with open(os.path.join(self.folder, "log"), "ab") as log:
-            wrapper = () if self.machine is None else self.machine.wrapper()
-            self.server = Server(*self.command, *self.flags, listen=(self.url,), wrapper=wrapper, log=log)
-        threading.Thread(target=self.watch, args=(self.server,), daemon=True).start()
+        with self.lock:
+            self.wanted = True
+            with open(os.path.join(self.folder, "log"), "ab") as log:
+                wrapper = () if self.machine is None else self.machine.wrapper()
+                self.server = Server(*self.command, *self.flags, listen=(self.url,), wrapper=wrapper, log=log, env=self.env,
+                                     program=self.program or ERGOND)
+            threading.Thread(target=self.watch, args=(self.server,), daemon=True).start()
 
     def watch(self, server):
         status = server.process.wait()
@@ -50,11 +71,11 @@ class Node:
             self.statuses.append(status)
             if status != DEPOSED or not self.wanted:
                 return
-        server.discard()
-        try:
-            self.start()
-        except AssertionError:
-            pass  # it ended again before it listened: status() says that nobody answers
+            server.discard()
+            try:
+                self.start()
+            except AssertionError:
+                pass  # it ended again before it listened: status() says that nobody answers
 
     def is_running(self):
         return self.server is not None and self.server.process.poll() is None
@@ -63,7 +84,7 @@ class Node:
         """kill -9; it is not started again until start()."""
         with self.lock:
             self.wanted = False
-        self.server.discard()
+            self.server.discard()
 
     def connect(self):
         return self.server.connect(self.url)
@@ -86,15 +107,16 @@ class Node:
     def end(self):
         with self.lock:
             self.wanted = False
-        if self.server is not None:
-            self.server.discard()
+            if self.server is not None:
+                self.server.discard()
 
 
 class Nodes:
     """Nodes a, b, … of one cluster, whose schema is made by `ergon cluster init`, in the folder of the engine (postgres.Cluster
     or patroni.Cluster), with which they end."""
 
-    def __init__(self, engine, *flags, names=NAMES, store=None, machines=None):
+    def __init__(self, engine, *flags, names=NAMES, store=None, machines=None, ahead=None):
+        """`ahead`: of each node's clock, as Node has it."""
         engine.create_role("ergon")
         engine.create_database("ergon", owner="ergon")
         self.engine, self.store = engine, store or engine.url("ergon", "ergon")
@@ -107,8 +129,8 @@ class Nodes:
         if machines:
             keys = os.path.join(engine.folder.path, "keys")
             subprocess.run([os.path.join(TOP, "scripts", "cluster_certificates.sh"), keys, "30", *names], check=True)
-        self.nodes = [Node(engine.folder.path, name, self.store, *flags, machine=machine, keys=keys)
-                      for name, machine in zip(names, machines or [None] * len(names))]
+        self.nodes = [Node(engine.folder.path, name, self.store, *flags, machine=machine, keys=keys, ahead=ms)
+                      for name, machine, ms in zip(names, machines or [None] * len(names), ahead or [None] * len(names))]
 
     def start(self):
         """Returns when one of them owns the tasks."""
@@ -120,11 +142,11 @@ class Nodes:
         """The node that owns the tasks, as it says itself; None while none does."""
         return next((node for node in self.nodes if node.is_running() and node.status().get("role") in ("owner", "alone")), None)
 
-    def wait_owner(self, besides=()):
+    def wait_owner(self, besides=(), limit=ending.LIMIT):
         def found():
             owner = self.owner()
             return owner if owner is not None and owner not in besides else None
-        return ending.eventually(found, lambda: "a node owns the tasks:\n" + self.logs())
+        return ending.eventually(found, lambda: "a node owns the tasks:\n" + self.logs(), limit)
 
     def logs(self):
         return "\n".join(f"{node.name}:\n{node.log()[-3000:]}" for node in self.nodes)

@@ -139,11 +139,20 @@ def forget_namespaces(folder):
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
+def forget_mounts(folder):
+    with open("/proc/self/mounts") as f:
+        paths = [line.split()[1] for line in f]
+    for path in paths:
+        if path.startswith(folder + "/"):
+            subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
+
+
 def clear(folder):
     kill_below(folder)
     forget_namespaces(folder)
     if os.path.isdir(folder):
         forget_memory(folder)
+        forget_mounts(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 

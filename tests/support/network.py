@@ -6,7 +6,7 @@
     network.cut(a)            # a hears nobody, and nobody hears a
     network.cut(a, b)         # these two only
     network.lose(a, b)        # what a sends to b; b's packets arrive
-    network.heal()
+    network.heal()            # all, or with `tag` what was cut with that tag
 
 A packet that is lost is lost in silence, as by a switch that is off.  Files, Unix sockets and clocks are shared by all
 machines: what a test does by a Unix socket works through each cut.  Only root can make namespaces: see lacking().
@@ -23,6 +23,7 @@ import ending
 
 CLONE_NEWNET = 0x40000000
 NET = ipaddress.ip_network("198.51.100.0/24")  # for documentation: nobody has these addresses
+FIRST, TAGS = 100, 4  # preferences of rules, one a tag
 
 
 def ip(*words):
@@ -119,24 +120,25 @@ class Network:
         ip("netns", "add", name)
         ip("-n", name, "link", "set", "lo", "up")
 
-    def drop(self, *words):
-        ip("-n", self.router, "rule", "add", "pref", "100", *words, "blackhole")
+    def drop(self, tag, *words):
+        ip("-n", self.router, "rule", "add", "pref", str(FIRST + tag), *words, "blackhole")
 
-    def cut(self, machine, other=None):
+    def cut(self, machine, other=None, tag=0):
         """Nothing passes between the two; without `other`: between the machine and all."""
         if other is not None:
-            self.lose(machine, other)
-            self.lose(other, machine)
+            self.lose(machine, other, tag)
+            self.lose(other, machine, tag)
         else:
-            self.drop("from", machine.address)
-            self.drop("to", machine.address)
+            self.drop(tag, "from", machine.address)
+            self.drop(tag, "to", machine.address)
 
-    def lose(self, sender, receiver):
+    def lose(self, sender, receiver, tag=0):
         """One way: what the sender sends is lost."""
-        self.drop("from", sender.address, "to", receiver.address)
+        self.drop(tag, "from", sender.address, "to", receiver.address)
 
-    def heal(self):
-        """All packets arrive again."""
-        delete = ["ip", "-n", self.router, "rule", "del", "pref", "100"]  # one at a time
-        while subprocess.run(delete, capture_output=True, check=False).returncode == 0:
-            pass
+    def heal(self, tag=None):
+        """All packets arrive again that were lost with this tag; None: with any."""
+        for pref in range(FIRST, FIRST + TAGS) if tag is None else [FIRST + tag]:
+            delete = ["ip", "-n", self.router, "rule", "del", "pref", str(pref)]  # one at a time
+            while subprocess.run(delete, capture_output=True, check=False).returncode == 0:
+                pass

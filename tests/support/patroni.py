@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import urllib.request
 
+import disks
 import ending
 import network
 import postgres
@@ -37,11 +38,12 @@ def missing_for_namespaces():
 
 
 class Program:
-    """A process in a folder of its own, with a log there, on a machine or on this one."""
+    """A process in a folder of its own, with a log beside it, on a machine or on this one."""
 
-    def __init__(self, folder, machine, *command):
-        self.folder, self.machine, self.command, self.process = folder, machine, command, None
-        self.log_path = os.path.join(folder, "log")
+    def __init__(self, cluster, name, machine, disk, *command):
+        self.name, self.machine, self.disk, self.command, self.process = name, machine, disk, command, None
+        self.folder = ending.make_folder(disk.path if disk else cluster.folder.path, name)
+        self.log_path = ending.write(os.path.join(cluster.folder.path, name + ".log"), "")
 
     def start(self):
         wrapper, user = ([], ending.as_account()) if self.machine is None else (self.machine.wrapper(account=True), {})
@@ -77,14 +79,14 @@ class Program:
 class Member(postgres.Reached, Program):
     """A PostgreSQL and its Patroni.  kill() and freeze() are about both, as if the machine were lost; its etcd lives."""
 
-    def __init__(self, cluster, name, machine):
-        self.name, self.password_file = name, cluster.password_file
+    def __init__(self, cluster, name, machine, disk):
+        Program.__init__(self, cluster, name, machine, disk)
+        self.password_file = cluster.password_file
         self.address = machine.address if machine else "127.0.0.1"
-        folder = ending.make_folder(cluster.folder.path, name)
         self.kept = [postgres.reserve_port() for _ in range(2)]
         self.port, self.rest = (5432, 8008) if machine else (kept.getsockname()[1] for kept in self.kept)
-        self.config = os.path.join(folder, "patroni.yaml")
-        Program.__init__(self, folder, machine, "patroni", self.config)
+        self.config = os.path.join(self.folder, "patroni.yaml")
+        self.command = ("patroni", self.config)
         ending.write(self.config, json.dumps(self.configuration(cluster)))  # JSON is YAML
 
     def configuration(self, cluster):
@@ -137,11 +139,11 @@ class Member(postgres.Reached, Program):
 
 
 class Etcd(Program):
-    def __init__(self, cluster, name, machine):
-        self.name, self.address = name, machine.address if machine else "127.0.0.1"
+    def __init__(self, cluster, name, machine, disk):
+        Program.__init__(self, cluster, name, machine, disk)
+        self.address = machine.address if machine else "127.0.0.1"
         self.kept = [postgres.reserve_port() for _ in range(2)]
         self.port, self.peer_port = (2379, 2380) if machine else (kept.getsockname()[1] for kept in self.kept)
-        Program.__init__(self, ending.make_folder(cluster.folder.path, name), machine)
 
     def begin(self, all_of_them):
         client, peer = f"http://{self.address}:{self.port}", f"http://{self.address}:{self.peer_port}"
@@ -166,11 +168,12 @@ class Cluster:
     strict      synchronous_mode_strict: without a synchronous standby nothing is committed
     synchronous False: replication is asynchronous, and a fail-over loses what was acknowledged
     ttl         seconds after which a leader that says nothing is deposed
+    disk        MiB of a disk that p1 and e1 share, as p2 and e2 do, …: disks.py; 0: a folder.  See lose_power()
     """
 
     def __init__(self, members=3, etcds=3, namespaces=False, more=0, strict=True, synchronous=True, ttl=20, loop_wait=1,
-                 retry_timeout=3, fsync=False, settings=None, parent=None):
-        lacks = missing_for_namespaces() if namespaces else missing()
+                 retry_timeout=3, fsync=False, settings=None, parent=None, disk=0):
+        lacks = (missing_for_namespaces() if namespaces else missing()) or (disks.lacking() if disk else "")
         if lacks:
             raise RuntimeError(lacks)
         self.folder = ending.Folder("ergon-patroni-", parent)
@@ -186,17 +189,18 @@ class Cluster:
         }
         self.members, self.etcds = [], []
         try:
-            self.make(members, etcds, namespaces, more)
+            self.make(members, etcds, namespaces, more, disk)
         except BaseException:
             self.end()
             raise
 
-    def make(self, members, etcds, namespaces, more):
+    def make(self, members, etcds, namespaces, more, disk):
         wanted = max(members, etcds) + more
         self.network = network.Network(self.folder, wanted) if namespaces else None
         self.machines = self.network.machines if namespaces else [None] * wanted
-        self.etcds = [Etcd(self, f"e{i + 1}", self.machines[i]) for i in range(etcds)]
-        self.members = [Member(self, f"p{i + 1}", self.machines[i]) for i in range(members)]
+        self.disks = [disks.Disk(self.folder, f"disk{i + 1}", disk) if disk else None for i in range(max(members, etcds))]
+        self.etcds = [Etcd(self, f"e{i + 1}", self.machines[i], self.disks[i]) for i in range(etcds)]
+        self.members = [Member(self, f"p{i + 1}", self.machines[i], self.disks[i]) for i in range(members)]
         self.write_passwords()
         for etcd in self.etcds:
             etcd.begin(self.etcds)
@@ -204,11 +208,13 @@ class Cluster:
             member.start()
         self.wait_primary()
         self.wait_standbys()
+        for one in filter(None, self.disks):
+            one.sync()  # initdb did not
 
     # Questions about the cluster's state.
 
     def logs(self):
-        return "\n".join(f"{program.folder}:\n{program.log()[-2000:]}" for program in (*self.etcds, *self.members))
+        return "\n".join(f"{program.name}:\n{program.log()[-2000:]}" for program in (*self.etcds, *self.members))
 
     def primary(self):
         """The member that is the primary; None where there is none.  Of two, as while one is cut off, the later."""
@@ -257,10 +263,24 @@ class Cluster:
             raise AssertionError(f"patronictl ended with {done.returncode}:\n{done.stdout}{done.stderr}\n{self.logs()}")
         return self.wait_primary(besides=[old])
 
-    def cut(self, member, other=None):
+    def cut(self, member, other=None, tag=0):
         """The member's machine hears nobody, and nobody hears it; or these two machines each other.  network.lose() is one
         way, network.heal() ends it."""
-        self.network.cut(member.machine, other.machine if other else None)
+        self.network.cut(member.machine, other.machine if other else None, tag)
+
+    def programs_of(self, disk):
+        return [program for program in (*self.etcds, *self.members) if program.disk is disk]
+
+    def lose_power(self, disk):
+        """All that runs there ends at once, and what was not synced is gone."""
+        disk.lose_power()
+        for program in self.programs_of(disk):
+            program.process.wait(ending.LIMIT)
+
+    def restore_power(self, disk):
+        disk.mount()
+        for program in self.programs_of(disk):
+            program.start()
 
     # Roles and databases, as of postgres.Cluster.
 

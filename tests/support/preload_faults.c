@@ -6,6 +6,8 @@
  *   FAULT_FREE=F        statvfs says that so many bytes are left as the file F has, for any file
  *                       system: a disk that fills.  No such file: what is true
  *   FAULT_AHEAD_S=N     CLOCK_REALTIME and time are so many seconds ahead (with a minus: behind)
+ *   FAULT_AHEAD_IN=F    further ahead by the milliseconds in the first 8 bytes of the file F, which
+ *                       may change at any time: a clock that leaps
  *   FAULT_KERNEL=TEXT   uname calls the kernel's release that
  *   FAULT_CLOCK=WORD    adjtimex says that the clock is kept right ("right"), or by nobody ("wild")
  *
@@ -13,9 +15,13 @@
  * that a sanitizer has not set up yet.  Any thread. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
@@ -76,13 +82,37 @@ FACE int statvfs(const char *restrict path, struct statvfs *restrict out)
     return error;
 }
 
+/* The milliseconds in the file of FAULT_AHEAD_IN.  Two threads may map it both at first. */
+static long leapt_ms(void)
+{
+    static _Atomic(const _Atomic int64_t *) found;
+    const _Atomic int64_t *at = atomic_load(&found);
+    const char *path = at == NULL ? getenv("FAULT_AHEAD_IN") : NULL;
+    int in = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (in >= 0) {
+        void *map = mmap(NULL, sizeof *at, PROT_READ, MAP_SHARED, in, 0);
+        close(in);
+        at = map != MAP_FAILED ? map : NULL;
+        atomic_store(&found, at);
+    }
+    return at != NULL ? (long)atomic_load(at) : 0;
+}
+
 FACE int clock_gettime(clockid_t clock, struct timespec *out)
 {
-    const char *ahead = clock == CLOCK_REALTIME ? getenv("FAULT_AHEAD_S") : NULL;
     int error = (int)syscall(SYS_clock_gettime, clock, out);
-    if (error == 0 && ahead != NULL)
+    if (error != 0 || clock != CLOCK_REALTIME)
+        return error;
+    const char *ahead = getenv("FAULT_AHEAD_S");
+    long ns = out->tv_nsec, ms = leapt_ms();
+    if (ahead != NULL)
         out->tv_sec += strtol(ahead, NULL, 10);
-    return error;
+    if (ms != 0) {
+        ns += ms % 1000 * 1000000 + 1000000000;
+        out->tv_sec += ms / 1000 - 1 + ns / 1000000000;
+        out->tv_nsec = ns % 1000000000;
+    }
+    return 0;
 }
 
 /* What OpenSSL asks when a certificate has ended. */

@@ -1,0 +1,268 @@
+"""What breaks under prove.py.  Three threads draw faults at the same time: of nodes, of the network between nodes and to the
+engine, and of the engine (PostgreSQL, Patroni, etcd and their machines), of which one machine at a time is ill.
+
+Each public method of a kind is a fault: it does it, lets it last, and ends it.
+"""
+import inspect
+import random
+import signal
+import threading
+import time
+
+from harness import RemoteError
+
+LASTS = (0.2, 1, 3, 12)  # seconds that something is broken
+PAUSES = (0.5, 4)  # seconds between two faults of a thread
+RECOVERY = 300  # seconds within which all works again after a fault
+LEAPS = (1500, 3000, 7000, 30000)  # ms; from 10 s on a node does not own
+
+
+class Faults:
+    tag = 0  # of what it cuts
+
+    def __init__(self, engine, cluster, history, seed, wanted):
+        self._engine, self._cluster, self._history, self._network = engine, cluster, history, engine.network
+        self._random, self._over = random.Random(f"{seed} {type(self).__name__}"), threading.Event()
+        self._names = [name for name in self.names() if not wanted or name in wanted]
+        self.failure, self.done = None, {}
+
+    @classmethod
+    def names(cls):
+        return [name for name, _ in inspect.getmembers(cls, inspect.isfunction)
+                if not name.startswith("_") and name not in vars(Faults)]
+
+    def run(self):
+        try:
+            while self._names and not self._over.is_set():
+                self._draw(self._random.choice(self._names))
+                self._over.wait(self._random.uniform(*PAUSES))
+        except Exception as e:  # reported by prove.py, whose run ends
+            self.failure = e
+
+    def _draw(self, name):
+        begun = time.monotonic()
+        try:
+            getattr(self, name)()
+            self.done[name] = self.done.get(name, 0) + 1
+            said = ""
+        except (OSError, RemoteError) as e:  # another fault came first
+            said = f": did not happen: {e}"
+        self._recover()
+        print(f"{time.strftime('%H:%M:%S')} {name}{said} ({time.monotonic() - begun:.1f} s)", flush=True)
+
+    def stop(self):
+        self._over.set()
+
+    def _last(self):
+        self._over.wait(self._random.choice(LASTS))
+
+    def _owner(self):
+        return self._cluster.wait_owner(limit=RECOVERY)
+
+    def _front(self):
+        owner = self._owner()
+        return self._random.choice([node for node in self._cluster.nodes if node is not owner])
+
+    def _recover(self):
+        self._owner()
+
+
+class OfNodes(Faults):
+    def kill_owner(self):
+        owner = self._owner()
+        owner.kill()
+        self._last()
+        owner.start()
+
+    def lose_owner(self):
+        """Its machine is lost, and comes back with an empty disk."""
+        owner = self._owner()
+        owner.kill()
+        owner.forget()
+        self._last()
+        owner.start()
+
+    def kill_front(self):
+        front = self._front()
+        front.kill()
+        self._last()
+        front.start()
+
+    def stop_owner(self):
+        self._stop(self._owner())
+
+    def stop_front(self):
+        self._stop(self._front())
+
+    def _stop(self, node):
+        process = node.server.process
+        process.send_signal(signal.SIGSTOP)
+        self._last()
+        self._history.go_on(node.name)
+        process.send_signal(signal.SIGCONT)
+
+    def drain(self):
+        with self._owner().connect() as client:
+            client.call("cluster.drain")
+
+    def leap_of_owner(self):
+        self._leap(self._owner())
+
+    def leap_of_front(self):
+        self._leap(self._front())
+
+    def _leap(self, node):
+        ahead = node.ahead
+        for to in (ahead + self._random.choice(LEAPS) * self._random.choice([1, -1]), ahead):
+            self._history.leap(node.name)
+            node.set_clock(to)
+            self._last()
+
+
+class OfNetwork(Faults):
+    tag = 1
+
+    def _heal(self):
+        self._last()
+        self._network.heal(self.tag)
+
+    def cut_owner(self):
+        self._network.cut(self._owner().machine, tag=self.tag)
+        self._heal()
+
+    def cut_front(self):
+        self._network.cut(self._front().machine, tag=self.tag)
+        self._heal()
+
+    def cut_owner_from_engine(self):
+        owner = self._owner()
+        for member in self._engine.members:
+            self._network.cut(owner.machine, member.machine, tag=self.tag)
+        self._heal()
+
+    def lose_what_the_engine_says(self):
+        owner = self._owner()
+        for member in self._engine.members:
+            self._network.lose(member.machine, owner.machine, tag=self.tag)
+        self._heal()
+
+    def lose_what_the_owner_says(self):
+        owner = self._owner()
+        for member in self._engine.members:
+            self._network.lose(owner.machine, member.machine, tag=self.tag)
+        self._heal()
+
+    def cut_owner_from_front(self):
+        self._network.cut(self._owner().machine, self._front().machine, tag=self.tag)
+        self._heal()
+
+    def lose_what_a_front_says(self):
+        self._network.lose(self._front().machine, self._owner().machine, tag=self.tag)
+        self._heal()
+
+
+class OfEngine(Faults):
+    tag = 2
+
+    def _recover(self):
+        self._engine.wait_standbys(limit=RECOVERY)
+
+    def _standby(self):
+        primary = self._engine.wait_primary()
+        return self._random.choice([member for member in self._engine.members if member is not primary])
+
+    def _other_primary(self, primary):
+        self._engine.wait_primary(besides=[primary], limit=RECOVERY)
+
+    def switchover(self):
+        self._engine.switchover()
+
+    def kill_postgres(self):
+        self._engine.wait_primary().kill_postgres()
+
+    def kill_primary(self):
+        primary = self._engine.wait_primary()
+        primary.kill()
+        self._other_primary(primary)
+        primary.start()
+
+    def kill_standby(self):
+        standby = self._standby()
+        standby.kill()
+        self._last()
+        standby.start()
+
+    def kill_etcd(self):
+        etcd = self._random.choice(self._engine.etcds)
+        etcd.kill()
+        self._last()
+        etcd.start()
+
+    def stop_primary(self):
+        primary = self._engine.wait_primary()
+        primary.freeze()
+        self._last()
+        primary.thaw()
+
+    def cut_primary(self):
+        primary = self._engine.wait_primary()
+        self._engine.cut(primary, tag=self.tag)
+        self._other_primary(primary)
+        self._network.heal(self.tag)
+
+    def cut_primary_from_standbys(self):
+        """The nodes still reach it, until Patroni deposes it: without strict mode it answers, and what it answered is lost."""
+        primary = self._engine.wait_primary()
+        for member in self._engine.members:
+            if member is not primary:
+                self._engine.cut(primary, member, tag=self.tag)
+        self._other_primary(primary)
+        self._network.heal(self.tag)
+
+    def power_failure_of_primary(self):
+        primary = self._engine.wait_primary()
+        self._engine.lose_power(primary.disk)
+        self._other_primary(primary)
+        self._engine.restore_power(primary.disk)
+
+    def power_failure_of_standby(self):
+        standby = self._standby()
+        self._engine.lose_power(standby.disk)
+        self._last()
+        self._engine.restore_power(standby.disk)
+
+    def full_disk_of_primary(self):
+        self._fill(self._engine.wait_primary())
+
+    def full_disk_of_standby(self):
+        self._fill(self._standby())
+
+    def _fill(self, member):
+        member.disk.fill()
+        self._last()
+        member.disk.empty()
+
+
+KINDS = (OfNodes, OfNetwork, OfEngine)
+
+
+def draw(engine, cluster, history, seed, seconds, wanted):
+    """Lets faults happen for so long.  Returns {name: how often}; raises what a thread met."""
+    unknown = [name for name in wanted if not any(name in kind.names() for kind in KINDS)]
+    if unknown:
+        raise SystemExit(f"prove cluster: no fault is called {', '.join(unknown)}")
+    kinds = [kind(engine, cluster, history, seed, wanted) for kind in KINDS]
+    threads = [threading.Thread(target=kind.run, daemon=True) for kind in kinds]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not any(kind.failure for kind in kinds):
+        time.sleep(0.2)
+    for kind in kinds:
+        kind.stop()
+    for thread in threads:
+        thread.join()
+    for kind in kinds:
+        if kind.failure is not None:
+            raise kind.failure
+    return {name: count for kind in kinds for name, count in sorted(kind.done.items())}
