@@ -4,6 +4,7 @@ engine, and of the engine (PostgreSQL, Patroni, etcd and their machines), of whi
 Each public method of a kind is a fault: it does it, lets it last, and ends it.
 """
 import inspect
+import os
 import random
 import signal
 import threading
@@ -218,6 +219,53 @@ class OfEngine(Faults):
                 self._engine.cut(primary, member, tag=self.tag)
         self._other_primary(primary)
         self._network.heal(self.tag)
+
+    def part_owner_and_primary(self):
+        """They see each other alone, and nobody tells the primary that it is none any more."""
+        owner, primary = self._owner(), self._engine.wait_primary()
+        apart = [member.machine for member in self._engine.members if member is not primary]
+        apart += [node.machine for node in self._cluster.nodes if node is not owner]
+        for machine in apart:
+            self._network.cut(owner.machine, machine, tag=self.tag)
+            self._network.cut(primary.machine, machine, tag=self.tag)
+        primary.process.send_signal(signal.SIGSTOP)
+        try:
+            self._other_primary(primary)
+            self._last()
+        finally:
+            self._network.heal(self.tag)
+            primary.process.send_signal(signal.SIGCONT)
+
+    def stop_owner_and_its_backends(self):
+        """The server stops what it does for the owner, and goes on before the owner does."""
+        owner, primary = self._owner(), self._engine.wait_primary()
+        address = owner.machine.address
+        backends = primary.query("SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet", (address,))
+        process = owner.server.process
+        self._signal(backends, signal.SIGSTOP)
+        process.send_signal(signal.SIGSTOP)
+        self._over.wait(LASTS[-1])
+        self._signal(backends, signal.SIGCONT)
+        self._last()
+        self._history.go_on(owner.name)
+        process.send_signal(signal.SIGCONT)
+
+    def stop_renewals_of_owner(self):
+        """The owner is well, and writes by another connection, but nobody sees that it lives."""
+        owner, primary = self._owner(), self._engine.wait_primary()
+        backends = primary.query("SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet AND query LIKE '%%ergon.nodes%%'",
+                                 (owner.machine.address,))
+        self._signal(backends, signal.SIGSTOP)
+        self._over.wait(LASTS[-1])
+        self._signal(backends, signal.SIGCONT)
+
+    @staticmethod
+    def _signal(backends, number):
+        for (pid,) in backends:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # it has ended
 
     def power_failure_of_primary(self):
         primary = self._engine.wait_primary()

@@ -10,6 +10,7 @@ lose power), under load and faults drawn at random.  At the end the checker says
 import logging
 import os
 import random
+import signal
 import sys
 import time
 
@@ -28,8 +29,9 @@ import patroni  # noqa: E402
 TTL = 8  # seconds of Patroni
 RECOVERED = 180  # seconds after the last fault within which all must have ended
 DISK = 2048  # MiB of each machine of the engine
+USUAL = (0, nodes.DEPOSED, -signal.SIGKILL)
 OPEN = ("queued", "delayed", "waiting", "assigned", "running", "parked")
-AHEAD = (-3000, 0, 3000)  # ms: the clocks of the nodes
+AHEAD = (0, 3000, 6000)  # ms: the clocks of the nodes; none is before the begin of its certificate
 # The log that a member keeps for others that are down must not fill its disk.
 SETTINGS = {"max_wal_size": "256MB", "max_slot_wal_keep_size": "512MB"}
 
@@ -77,6 +79,8 @@ def put_cron(cluster):
 
 def run(engine, cluster, seed, seconds, wanted):
     history, begun = checker.History(), time.monotonic()
+    for node in cluster.nodes:
+        node.restarts = None
     cluster.start()
     clients = load.of(cluster.nodes, history, seed)
     for client in clients:
@@ -87,16 +91,19 @@ def run(engine, cluster, seed, seconds, wanted):
     for client in clients:
         if not isinstance(client, load.Works):
             client.stop()
-    final(cluster, history)  # all have ended
+    known, _ = final(cluster, history)  # all have ended
     owner = cluster.wait_owner()
     owner.kill()  # what is said from now on is read from the rows
     cluster.wait_owner(besides=[owner])
     tasks, audit = final(cluster, history)
     for client in clients:
         client.stop()
-    found = list(checker.violations(history, tasks))
+    found = [*checker.violations(history, tasks), *(f"of the owner: {text}" for text in checker.of_submissions(history, known))]
     if audit.get("balanced") is not True:
         found.append(f"the audit does not balance: {audit}")
+    for node in cluster.nodes:
+        found += [f"node {node.name} ended with {status}" for status in node.statuses if status not in USUAL]
+        found += [f"node {node.name} said: {line}" for line in node.log().splitlines() if "Assertion" in line]
     say(history, tasks, done, lasted, found)
     return 1 if found else 0
 

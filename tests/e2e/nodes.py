@@ -27,6 +27,8 @@ class Node:
     (network.py) by TLS with the certificates in `keys`.  `ahead`: milliseconds that its clock is ahead of the others'; with
     None set_clock() cannot be called."""
 
+    restarts = (DEPOSED,)  # the exit statuses after which it is started again; None: any
+
     def __init__(self, folder, name, store, *flags, machine=None, keys=None, ahead=None):
         self.name, self.folder, self.flags, self.machine = name, os.path.join(folder, "node-" + name), flags, machine
         self.state, self.env, self.program, self.ahead = os.path.join(self.folder, "state"), {}, None, ahead
@@ -69,13 +71,22 @@ class Node:
         status = server.process.wait()
         with self.lock:
             self.statuses.append(status)
-            if status != DEPOSED or not self.wanted:
+            if not self.wanted or (self.restarts is not None and status not in self.restarts):
                 return
             server.discard()
             try:
                 self.start()
             except AssertionError:
-                pass  # it ended again before it listened: status() says that nobody answers
+                if self.restarts is None:  # it ended again before it listened
+                    threading.Timer(1, self.start_again).start()
+
+    def start_again(self):
+        with self.lock:
+            if self.wanted and not self.is_running():
+                try:
+                    self.start()
+                except AssertionError:
+                    threading.Timer(1, self.start_again).start()
 
     def is_running(self):
         return self.server is not None and self.server.process.poll() is None
