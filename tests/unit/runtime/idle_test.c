@@ -5,8 +5,8 @@
 #include "tests/support/virtual.h"
 
 enum {
-    ROUNDS = 10000,
-    LOOKS_AT_LEAST = 100,
+    ROUNDS = 3000,
+    LOOKS_AT_LEAST = 30,
     STEPS_A_ROUND = 257 /* one in turn, and those out of turn */
 };
 
