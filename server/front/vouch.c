@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "server/net/auth/token.h"
 #include "server/net/net.h"
 #include "server/net/serving.h"
@@ -12,14 +13,19 @@
 
 enum {
     GRANTS_MAX = 256, /* of one principal */
+    PAIRS_MAX = 1024, /* of its grants here and those that the front claims, where they differ */
     TEXT_MAX = 16384, /* bytes of a list of patterns */
-    GRANT_PARTS = 4
+    GRANT_PARTS = 4,
+    FULL_NAME_MAX = PRINCIPAL_NAME_MAX + 16, /* bytes of a name with its mechanism */
+    PEER_MAX = 128                           /* bytes of an address */
 };
 
 #define LIKE_THE_LAST AO_S(60) /* between two records of one refusal */
 #define ANOTHER       AO_S(1)
 
-static const char no_memory[] = "out of memory";
+/* Why a claim is not believed, beside what depends on the configuration. */
+static const char no_memory[] = "out of memory", malformed[] = "the claim is malformed",
+                  too_different[] = "its roles differ too much between the nodes";
 
 /* --- Lists of patterns --- */
 
@@ -39,8 +45,8 @@ static void add_common(char *out, const char *list, const char *other)
     }
 }
 
-/* What both fit: of two patterns either one fits all that the other does, or no name fits both.
- * malloc'ed; NULL without memory. */
+/* The patterns of both lists that fit what both lists fit: of two patterns one fits all that the
+ * other fits, or they have no name in common.  malloc'ed; NULL without memory. */
 static char *patterns_common(const char *one, const char *other)
 {
     char *out = malloc(strlen(one) + strlen(other) + 3);
@@ -55,17 +61,6 @@ static char *patterns_common(const char *one, const char *other)
 
 /* --- The front's side --- */
 
-static bool pack_methods(struct pack *p, const char *methods, const char *allow)
-{
-    char *common = allow ? patterns_common(methods, allow) : NULL;
-
-    if (allow && !common)
-        return false;
-    pack_str(p, allow ? common : methods);
-    free(common);
-    return true;
-}
-
 static void pack_rights(struct pack *p, const struct connection *c)
 {
     const struct rights *rights = principal_rights(conn_principal(c));
@@ -79,7 +74,7 @@ static void pack_rights(struct pack *p, const struct connection *c)
     for (uint32_t i = 0; i < count; i++) {
         rights_grant(rights, i, &g);
         pack_array(p, GRANT_PARTS);
-        p->failed |= !pack_methods(p, g.methods, conn_allow(c));
+        pack_str(p, g.methods);
         pack_str(p, g.tenants);
         pack_str(p, g.queues);
         pack_str(p, g.keys);
@@ -101,7 +96,9 @@ void vouch_pack(struct pack *p, const struct connection *c, const struct cluster
     bool token = principal_how(who) == PRINCIPAL_TOKEN;
 
     pack_array(p, 1);
-    pack_map(p, 10);
+    pack_map(p, conn_allow(c) ? 11 : 10);
+    if (conn_allow(c))
+        pack_key_str(p, "allow", conn_allow(c));
     pack_key_str(p, "cluster", view->cluster);
     pack_key_uint(p, "version", VOUCH_VERSION);
     pack_key_str(p, "node", view->node);
@@ -132,7 +129,7 @@ void vouch_pack_node(struct pack *p, const struct cluster_view *view)
     pack_key_bool(p, "work", true);
 }
 
-/* --- The owner's side: a front's claims --- */
+/* --- The owner's side: what a front claims --- */
 
 struct node_claim {
     struct conn_vouched vouched; /* first */
@@ -141,7 +138,8 @@ struct node_claim {
     bool work; /* the node speaks for itself: it offers its handlers */
     uint8_t token[SHA256_SIZE];
     char *node, *peer, *name, *tenant; /* malloc'ed; the name without its mechanism */
-    struct role_table *grants;         /* a reference: as roles of everybody */
+    char *allow; /* malloc'ed: the patterns that the client's listener allows; NULL: all */
+    struct role_table *grants; /* a reference: as roles of everybody */
 };
 
 static void claim_release(struct conn_vouched *v)
@@ -152,12 +150,13 @@ static void claim_release(struct conn_vouched *v)
     free(k->peer);
     free(k->name);
     free(k->tenant);
+    free(k->allow);
     role_table_unref(k->grants);
     free(k);
 }
 
 struct request {
-    struct span cluster, node, principal, token, tenant, peer, rights, hello;
+    struct span cluster, node, principal, token, tenant, peer, allow, rights, hello;
     uint64_t version;
     bool free, work;
 };
@@ -195,6 +194,7 @@ static bool read_request(struct rpc_request *rq, struct request *q)
         {"work", read_flag, &q->work, "true or false"},
         {"rights", read_value, &q->rights, "grants"},
         {"peer", read_name, &q->peer, "an address"},
+        {"allow", read_name, &q->allow, "patterns"},
         {"hello", read_value, &q->hello, "[errors, raw, push]"},
     };
     struct reader r;
@@ -220,6 +220,11 @@ static char *text_of(struct span s)
     return text;
 }
 
+static bool is_list(struct span s)
+{
+    return s.len == 0 || utf8_is_name(s, TEXT_MAX);
+}
+
 /* A list of patterns, or nil. */
 static bool read_list(struct reader *r, const char **out)
 {
@@ -228,7 +233,7 @@ static bool read_list(struct reader *r, const char **out)
     *out = NULL;
     if (read_nil(r))
         return true;
-    if (!read_text(r, &s) || s.len > TEXT_MAX)
+    if (!read_text(r, &s) || !is_list(s))
         return false;
     *out = text_of(s);
     return *out != NULL;
@@ -292,9 +297,21 @@ static bool split_principal(const char *full, enum principal_mechanism *how, con
     return false;
 }
 
+/* Names that this process could not have made itself are refused: a NUL would cut one short, to
+ * that of another principal. */
+static bool has_names(const struct request *q)
+{
+    return utf8_is_name(q->node, CLUSTER_NAME_MAX - 1) &&
+           utf8_is_name(q->principal, FULL_NAME_MAX) && utf8_is_name(q->tenant, FULL_NAME_MAX) &&
+           utf8_is_name(q->peer, PEER_MAX) && is_list(q->allow) &&
+           (q->token.len == 0 || q->token.len == SHA256_SIZE);
+}
+
 /* NULL: it is malformed, or there is no memory. */
 static struct node_claim *claim_new(const struct request *q)
 {
+    if (!has_names(q))
+        return NULL;
     struct node_claim *k = calloc(1, sizeof *k);
     char *full = text_of(q->principal);
     const char *name = NULL;
@@ -315,18 +332,19 @@ static struct node_claim *claim_new(const struct request *q)
     k->node = text_of(q->node);
     k->peer = text_of(q->peer);
     k->tenant = text_of(q->tenant);
+    k->allow = q->allow.at ? text_of(q->allow) : NULL;
     k->grants = read_grants(q->rights);
     k->vouched.via = k->node;
     k->vouched.peer = k->peer;
     free(full);
-    if (k->name && k->node && k->peer && k->tenant && k->grants &&
+    if (k->name && k->node && k->peer && k->tenant && k->grants && !k->allow == !q->allow.at &&
         (!k->work || (k->how == PRINCIPAL_CERT && strcmp(k->name, k->node) == 0)))
         return k;
     claim_release(&k->vouched);
     return NULL;
 }
 
-/* --- What it may: the stricter of what the front claims and of what this node grants --- */
+/* --- What it may: what both the front claims and this node grants --- */
 
 /* By this node's own configuration; a reference.  NULL: *why. */
 static const struct principal *own_principal(const struct connection *c, const struct node_claim *k,
@@ -364,41 +382,132 @@ static const char *common_or_all(const char *one, const char *other, bool *good)
     return common;
 }
 
-/* One grant of each side; false: they have nothing in common, or, with *good false, no memory. */
-static bool common_grant(const struct rights_grant *a, const struct rights_grant *b,
-                         struct role *out, bool *good)
+/* Grants that both sides have, and pairs of the others. */
+struct common {
+    struct role *roles; /* calloc'ed; they own their texts */
+    uint32_t count;
+    const char *allow; /* NULL: all methods */
+    bool good;         /* there was memory so far */
+};
+
+/* malloc'ed; NULL, and not good: no memory. */
+static const char *common_methods(struct common *c, const struct rights_grant *a,
+                                  const struct rights_grant *b)
 {
-    *out = (struct role){.name = "", .members = "*"};
-    out->methods = patterns_common(a->methods, b->methods);
-    *good = *good && out->methods;
-    if (!*good || out->methods[0] == '\0') {
-        free((char *)(uintptr_t)out->methods);
-        return false;
+    char *both = patterns_common(a->methods, b->methods), *allowed = both;
+
+    if (both && c->allow) {
+        allowed = patterns_common(both, c->allow);
+        free(both);
     }
-    if (a->tenants && b->tenants)
-        out->tenants = patterns_common(a->tenants, b->tenants);
-    out->queues = common_or_all(a->queues, b->queues, good);
-    out->keys = common_or_all(a->keys, b->keys, good);
-    return true;
+    c->good = c->good && allowed;
+    return allowed;
 }
 
-static struct role_table *common_grants(const struct rights *one, const struct rights *other)
+/* Adds what one grant of each side has in common, if that is anything. */
+static void add_common_grant(struct common *c, const struct rights_grant *a,
+                             const struct rights_grant *b)
 {
-    uint32_t most = 0, more = 0, count = 0;
-    struct rights_grant a, b;
-    bool good = true;
+    struct role *out = &c->roles[c->count];
+    const char *methods = common_methods(c, a, b);
 
-    while (rights_grant(one, most, &a))
-        most++;
-    while (rights_grant(other, more, &b))
-        more++;
-    struct role *roles = calloc((size_t)most * more + 1, sizeof *roles);
-    for (uint32_t i = 0; roles && good && rights_grant(one, i, &a); i++)
-        for (uint32_t k = 0; good && rights_grant(other, k, &b); k++)
-            count += common_grant(&a, &b, &roles[count], &good);
-    struct role_table *table = roles && good ? role_table_new(roles, count) : NULL;
-    if (roles)
-        free_roles(roles, count);
+    if (!methods || methods[0] == '\0') {
+        free((char *)(uintptr_t)methods);
+        return;
+    }
+    *out = (struct role){.name = "", .members = "*", .methods = methods};
+    c->count++; /* from here on its texts are freed with the others */
+    if (a->tenants && b->tenants)
+        out->tenants = common_or_all(a->tenants, b->tenants, &c->good);
+    out->queues = common_or_all(a->queues, b->queues, &c->good);
+    out->keys = common_or_all(a->keys, b->keys, &c->good);
+}
+
+static bool same_text(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static bool same_grant(const struct rights_grant *a, const struct rights_grant *b)
+{
+    return same_text(a->methods, b->methods) && same_text(a->tenants, b->tenants) &&
+           same_text(a->queues, b->queues) && same_text(a->keys, b->keys);
+}
+
+static uint32_t count_grants(const struct rights *r)
+{
+    struct rights_grant g;
+    uint32_t count = 0;
+
+    while (rights_grant(r, count, &g))
+        count++;
+    return count;
+}
+
+static bool has_grant(const struct rights *r, const struct rights_grant *wanted)
+{
+    struct rights_grant g;
+
+    for (uint32_t i = 0; rights_grant(r, i, &g); i++)
+        if (same_grant(&g, wanted))
+            return true;
+    return false;
+}
+
+/* The grants of one side, and which of them the other has as well. */
+struct side {
+    const struct rights *rights;
+    bool *shared; /* malloc'ed; NULL: no memory */
+    uint32_t own; /* how many it has alone */
+};
+
+static struct side side_of(const struct rights *rights, const struct rights *other)
+{
+    struct side s = {.rights = rights, .shared = malloc(count_grants(rights) + 1)};
+    struct rights_grant g;
+
+    for (uint32_t i = 0; s.shared && rights_grant(rights, i, &g); i++) {
+        s.shared[i] = has_grant(other, &g);
+        s.own += !s.shared[i];
+    }
+    return s;
+}
+
+/* A grant of both sides contains what it has in common with any other, so only the rest is paired:
+ * where the nodes have one configuration, nothing is. */
+static void add_common_grants(struct common *c, const struct side *one, const struct side *other)
+{
+    struct rights_grant a, b;
+
+    for (uint32_t i = 0; c->good && rights_grant(one->rights, i, &a); i++) {
+        if (one->shared[i])
+            add_common_grant(c, &a, &a);
+        for (uint32_t k = 0; !one->shared[i] && c->good && rights_grant(other->rights, k, &b); k++)
+            if (!other->shared[k])
+                add_common_grant(c, &a, &b);
+    }
+}
+
+/* A reference; NULL: *why. */
+static struct role_table *common_grants(const struct rights *mine, const struct rights *its,
+                                        const char *allow, const char **why)
+{
+    struct side one = side_of(mine, its), other = side_of(its, mine);
+    uint64_t pairs = (uint64_t)one.own * other.own;
+    struct common c = {.allow = allow, .good = one.shared && other.shared};
+    struct role_table *table = NULL;
+
+    *why = pairs > PAIRS_MAX ? too_different : no_memory;
+    if (c.good && pairs <= PAIRS_MAX)
+        c.roles = calloc(count_grants(mine) + pairs + 1, sizeof *c.roles);
+    if (c.roles) {
+        add_common_grants(&c, &one, &other);
+        if (c.good)
+            table = role_table_new(c.roles, c.count);
+        free_roles(c.roles, c.count);
+    }
+    free(one.shared);
+    free(other.shared);
     return table;
 }
 
@@ -414,11 +523,12 @@ static const struct principal *claimed_principal(const struct node_claim *k)
     return principal_new(&options);
 }
 
+/* A reference; NULL: *why. */
 static const struct principal *stricter(const struct node_claim *k, const struct principal *own,
-                                        const struct principal *claimed)
+                                        const struct principal *claimed, const char **why)
 {
     const struct rights *mine = principal_rights(own), *its = principal_rights(claimed);
-    struct role_table *common = common_grants(mine, its);
+    struct role_table *common = common_grants(mine, its, k->allow, why);
 
     if (!common)
         return NULL;
@@ -426,7 +536,7 @@ static const struct principal *stricter(const struct node_claim *k, const struct
                                               .name = k->name,
                                               .tenant = k->tenant,
                                               .everything = rights_unconfigured(mine) &&
-                                                            rights_unconfigured(its),
+                                                            rights_unconfigured(its) && !k->allow,
                                               .roles = common,
                                               .token = k->token,
                                               .expires = principal_expires(own)};
@@ -453,18 +563,20 @@ static const struct principal *node_principal(const struct node_claim *k)
 static const struct principal *weigh(const struct connection *c, const struct node_claim *k,
                                      const char **why)
 {
+    const struct principal *own, *claimed, *p = NULL;
+
     *why = no_memory;
     if (k->work)
         return node_principal(k);
-    const struct principal *own = own_principal(c, k, why);
-    const struct principal *claimed = own ? claimed_principal(k) : NULL, *p = NULL;
-
-    if (claimed && strcmp(principal_tenant(own), k->tenant) != 0) {
+    own = own_principal(c, k, why);
+    if (!own)
+        return NULL;
+    *why = no_memory;
+    claimed = claimed_principal(k);
+    if (claimed && strcmp(principal_tenant(own), k->tenant) != 0)
         *why = "this node gives it another tenant: roles differ between the nodes";
-    } else if (claimed) {
-        *why = no_memory;
-        p = stricter(k, own, claimed);
-    }
+    else if (claimed)
+        p = stricter(k, own, claimed, why);
     principal_unref(own);
     principal_unref(claimed);
     return p;
@@ -542,7 +654,7 @@ static void log_refused(const struct rpc_request *rq, const struct request *q,
 static void begin(struct rpc_request *rq, const struct request *q, struct refusals *refusals)
 {
     struct connection *c = rq->conn;
-    const char *why = "the claim is malformed";
+    const char *why = malformed;
     struct node_claim *k = claim_new(q);
     const struct principal *was = conn_principal(c), *p = k ? weigh(c, k, &why) : NULL;
 

@@ -5,7 +5,8 @@
  * its own tokens and roles as well, and the stricter of the two hold: this keeps a stale
  * configuration from granting more, not a hostile node.
  *
- *   cluster.session [{cluster, version, node, principal, token, tenant, free, rights, peer, hello}]
+ *   cluster.session [{cluster, version, node, principal, token, tenant, free, rights, peer, hello,
+ *                     allow, work}]
  *
  * Thread: the loop's. */
 #ifndef ERGON_FRONT_VOUCH_H

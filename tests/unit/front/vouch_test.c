@@ -3,8 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/pack.h"
 #include "server/access/rights.h"
 #include "server/front/forward.h"
+#include "server/front/vouch.h"
 #include "server/net/auth/peer.h"
 #include "server/net/auth/principal.h"
 #include "server/net/connection/admit.h"
@@ -103,6 +105,12 @@ OWNER_TEST(a_claim_must_be_whole)
         HEAD "'free': true, 'rights': [['*', nil, nil]]}]",
         "[{'cluster': 'c', 'version': 1, 'principal': 'alice', 'rights': []}]",
         "[{'cluster': 'c', 'version': 1}]",
+        "[{'cluster': 'c', 'version': 1, 'node': '', 'peer': 'p', 'tenant': 't', 'rights': [], "
+        "'principal': 'address:a'}]",
+        "[{'cluster': 'c', 'version': 1, 'node': 'b', 'peer': 'p', 'tenant': '', 'rights': [], "
+        "'principal': 'address:a'}]",
+        "[{'cluster': 'c', 'version': 1, 'node': 'b', 'peer': 'p', 'tenant': 't', 'rights': [], "
+        "'principal': 'address:a', 'token': 'short'}]",
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -170,6 +178,105 @@ OWNER_TEST(the_owner_may_grant_less)
     assert_null(g.keys);
     assert_false(may("task.any") || may("task.list") || may("worker.offer.x"));
     assert_true(may("task.get") && may("queue.list"));
+}
+
+static uint32_t grants(void)
+{
+    const struct rights *rights = principal_rights(conn_principal(conn));
+    struct rights_grant g;
+    uint32_t count = 0;
+
+    while (rights_grant(rights, count, &g))
+        count++;
+    return count;
+}
+
+/* The same with a grant for each i below `count`, of the methods that `format` makes of it. */
+static const char *node_claims(struct span principal, int count, const char *format)
+{
+    char methods[32];
+    struct pack p;
+
+    pack_init(&p);
+    pack_array(&p, 4);
+    pack_uint(&p, 0);
+    pack_uint(&p, 1);
+    pack_str(&p, "cluster.session");
+    pack_array(&p, 1);
+    pack_map(&p, 7);
+    pack_key_str(&p, "cluster", "c");
+    pack_key_uint(&p, "version", VOUCH_VERSION);
+    pack_key_str(&p, "node", "b");
+    pack_key_span(&p, "principal", principal);
+    pack_key_str(&p, "tenant", "anybody");
+    pack_key_str(&p, "peer", "192.0.2.7:99");
+    pack_str(&p, "rights");
+    pack_array(&p, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        snprintf(methods, sizeof methods, format, i);
+        pack_array(&p, 4);
+        pack_str(&p, methods);
+        for (int part = 1; part < 4; part++)
+            pack_nil(&p);
+    }
+    script_send(&node, pack_bytes(&p));
+    pack_fini(&p);
+    stage_run();
+    return stage_said_to(&node);
+}
+
+enum { ROLES = 40 };
+
+static void configure(const char *format)
+{
+    static char methods[ROLES][32];
+    struct role roles[ROLES];
+
+    for (int i = 0; i < ROLES; i++) {
+        snprintf(methods[i], sizeof methods[i], format, i);
+        roles[i] = (struct role){.name = "r", .members = "address:*", .methods = methods[i]};
+    }
+    net.loop->roles = role_table_new(roles, ROLES);
+}
+
+static const char client[] = "address:192.0.2.7";
+
+OWNER_TEST(a_name_with_a_nul_is_no_name)
+{
+    assert_string_equal(node_claims(span_of("address:a\0b", 11), 1, "m%d"),
+                        "1 failed: 'AUTH: the claim is malformed'\n");
+}
+
+/* They are not multiplied by one another. */
+OWNER_TEST(grants_that_both_nodes_have_stay_as_they_are)
+{
+    configure("task.get,m%d.*");
+    assert_string_equal(node_claims(span_text(client), ROLES, "task.get,m%d.*"), "1: true\n");
+    assert_int_equal(grants(), ROLES);
+    assert_true(may("m7.x") && may("task.get"));
+    assert_false(may("task.list"));
+}
+
+OWNER_TEST(roles_that_differ_in_too_many_grants_are_refused)
+{
+    configure("m%d.*");
+    assert_string_equal(node_claims(span_text(client), ROLES, "m%d.x"),
+                        "1 failed: 'AUTH: its roles differ too much between the nodes'\n");
+    assert_string_equal(node_claims(span_text(client), ROLES / 2, "m%d.x"), "1: true\n");
+    assert_true(may("m7.x"));
+    assert_false(may("m7.y") || may("m37.x"));
+}
+
+OWNER_TEST(what_the_listener_of_the_client_allows_holds_here_too)
+{
+    char params[1024];
+
+    snprintf(params, sizeof params,
+             HEAD "'allow': 'task.l*,queue.*', 'free': false, "
+                  "'rights': [['task.*', nil, nil, nil]]}]");
+    assert_string_equal(node_asks("cluster.session", params), "1: true\n");
+    assert_true(may("task.list"));
+    assert_false(may("task.get") || may("queue.list"));
 }
 
 static void read_roles_again(const char *methods, bool lower)
