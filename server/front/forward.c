@@ -118,6 +118,7 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
         f->sessions.open = options->open;
         f->rpc->remote = &forward_remote;
         f->rpc->remote_arg = f;
+        f->rpc->forwarded = &f->stats;
         return f;
     }
     forward_free(f);
@@ -140,9 +141,4 @@ void forward_free(struct forward *f)
         ao_deactivate(&f->clock);
     ao_fini(&f->clock);
     free(f);
-}
-
-const struct forward_stats *forward_stats(const struct forward *f)
-{
-    return &f->stats;
 }

@@ -24,7 +24,7 @@ struct forward;
 struct forward_options {
     struct cluster_roles roles;
     struct owner_finder *finder; /* borrowed; outlives it */
-    struct rpc_loop *rpc;        /* gets `remote`; outlives it */
+    struct rpc_loop *rpc;        /* gets `remote` and `forwarded`; outlives it */
     struct poller *poller;
     const struct net_limits *limits; /* borrowed for as long */
     const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
@@ -36,17 +36,9 @@ struct forward_options {
     uint64_t first_identity;
 };
 
-/* What one loop has passed on: relaxed figures. */
-struct forward_stats {
-    _Atomic uint64_t sessions; /* open now */
-    _Atomic uint64_t waiting;  /* requests that wait for an owner now */
-    _Atomic uint64_t passed, unsure, resent, refused;
-};
-
 /* NULL with a text: TLS files that cannot be used, no memory.  Set-up: before the loop runs. */
 struct forward *forward_new(const struct forward_options *options, char *error, size_t size);
 /* After the loop's connections are freed; NULL is fine. */
 void forward_free(struct forward *f);
-const struct forward_stats *forward_stats(const struct forward *f);
 
 #endif

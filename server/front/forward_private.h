@@ -34,7 +34,7 @@ struct forward {
     ao_time pause;               /* the last pause before that; 0: the owner was reached */
     char why[FRONT_TEXT_MAX];    /* while `unreachable` */
     uint64_t next_identity;
-    struct forward_stats stats;
+    struct rpc_forwarded stats;
     struct refusals refusals; /* of owners by this node, and of nodes by this owner */
 };
 
@@ -89,7 +89,8 @@ void front_answer(struct front *r, struct pending *e, enum ergon_error error, co
  * answered UNSURE.  Within outgoing_port.lost. */
 void front_settle_lost(struct front *r, struct pending *e, const char *why);
 /* No owner can be reached: requests that have waited for cluster.patience, or for as long as they
- * themselves allow, are answered BUSY. */
+ * themselves allow, are answered BUSY.  While the tasks move, task.explain and queue.explain are
+ * answered so. */
 void front_lose_patience(struct front *r);
 
 /* ---- session.c ---- */

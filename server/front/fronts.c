@@ -135,17 +135,3 @@ void fronts_changed(void *arg)
 
     owner_finder_changed(f->finder);
 }
-
-void fronts_figures(const struct fronts *f, struct fronts_figures *out)
-{
-    *out = (struct fronts_figures){0};
-    for (uint32_t i = 0; i < f->count; i++) {
-        const struct forward_stats *s = forward_stats(f->at[i]);
-        out->sessions += counter_read(&s->sessions);
-        out->waiting += counter_read(&s->waiting);
-        out->passed += counter_read(&s->passed);
-        out->resent += counter_read(&s->resent);
-        out->unsure += counter_read(&s->unsure);
-        out->refused += counter_read(&s->refused);
-    }
-}

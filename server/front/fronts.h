@@ -24,10 +24,6 @@ struct fronts_options {
     uint32_t slots;                  /* likewise: tasks that it runs at a time */
 };
 
-struct fronts_figures {
-    uint64_t sessions, waiting, passed, resent, unsure, refused;
-};
-
 /* NULL with a text: a TLS file cannot be used, no memory. */
 struct fronts *fronts_new(const struct fronts_options *options, char *error, size_t size);
 /* Opens cluster.listen at the acceptor, if there is one.  0, or -1 with a
@@ -44,7 +40,5 @@ void fronts_free(struct fronts *f);
 
 /* For cluster_on_change(); `arg` is the fronts.  Any thread. */
 void fronts_changed(void *arg);
-/* Any thread. */
-void fronts_figures(const struct fronts *f, struct fronts_figures *out);
 
 #endif

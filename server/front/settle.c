@@ -5,6 +5,7 @@
 
 #include "server/front/forward_private.h"
 #include "server/net/holdings.h"
+#include "server/rpc/answer.h"
 #include "server/rpc/trail.h"
 
 /* --- What the client is charged --- */
@@ -130,6 +131,63 @@ static void say_waiting(const struct front *r, char *buf, size_t size)
                  v->moving_from[0] ? ": they move from " : "", v->moving_from);
 }
 
+/* --- The tasks move: what explains where a task or a queue is --- */
+
+static bool moves(const struct cluster_view *v)
+{
+    return v->moving_since > 0 || v->owner[0] == '\0';
+}
+
+static void pack_moving(struct pack *p, const struct front *r, const char *key, struct span name)
+{
+    const struct cluster_view *v = &r->forward->place.view;
+    char text[FRONT_TEXT_MAX + 160];
+
+    say_waiting(r, text, sizeof text);
+    pack_map(p, 6);
+    pack_key_span(p, key, name);
+    pack_key_str(p, "state", NULL);
+    pack_key_str(p, "reason", "moving");
+    pack_key_str(p, "text", text);
+    pack_key_str(p, "moving_from", v->moving_from[0] ? v->moving_from : NULL);
+    pack_str(p, "moving_since");
+    if (v->moving_since > 0)
+        pack_uint(p, v->moving_since / AO_MS(1));
+    else
+        pack_nil(p);
+}
+
+/* False: it explains nothing, or is malformed. */
+static bool explain_moving(struct front *r, struct pending *e)
+{
+    struct envelope message;
+    struct span name;
+    struct reader reader;
+    uint32_t count;
+    const char *why;
+    struct pack p;
+
+    if ((e->method != METHOD_task_explain && e->method != METHOD_queue_explain) || !e->bytes ||
+        e->msgid_len == 0 || !moves(&r->forward->place.view) ||
+        envelope_read(span_of(e->bytes, e->len), &message, &why) != ENVELOPE_OK)
+        return false;
+    read_params(message.params, &reader, &count);
+    if (count != 1 || !read_text(&reader, &name))
+        return false;
+    pack_init(&p);
+    pack_moving(&p, r, e->method == METHOD_task_explain ? "id" : "method", name);
+    if (p.failed)
+        front_answer(r, e, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
+    else
+        answer_packed(r->client, span_of(e->msgid, e->msgid_len), &p);
+    if (!p.failed)
+        front_settle(r, e, "ok");
+    pack_fini(&p);
+    return true;
+}
+
+/* --- Patience --- */
+
 static bool is_patient(const struct forward *f, const struct pending *e)
 {
     ao_time now = forward_now(f);
@@ -146,7 +204,7 @@ void front_lose_patience(struct front *r)
     say_waiting(r, text, sizeof text);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
-        if (e->begin != PENDING_UNSENT || is_patient(f, e))
+        if (e->begin != PENDING_UNSENT || explain_moving(r, e) || is_patient(f, e))
             continue;
         counter_add(&f->stats.refused, 1);
         front_answer(r, e, ERGON_E_BUSY, text);

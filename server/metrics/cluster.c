@@ -45,6 +45,24 @@ static void write_view(struct metrics_text *t, const struct cluster_view *v)
                  "Age of this node's last acknowledged renewal.");
 }
 
+static void write_forwarded(struct metrics_text *t, const struct rpc_shared *s)
+{
+    struct rpc_forwarded_sum sum = rpc_forwarded(s);
+
+    write_one(t, "ergon_front_sessions", METRICS_GAUGE, NULL, sum.sessions,
+              "Open sessions to the owner, each for one connection of a client.");
+    write_one(t, "ergon_front_waiting_requests", METRICS_GAUGE, NULL, sum.waiting,
+              "Requests that wait here for an owner.");
+    write_one(t, "ergon_front_requests", METRICS_COUNTER, NULL, sum.passed,
+              "Requests that the owner had to answer.");
+    write_one(t, "ergon_front_resent", METRICS_COUNTER, NULL, sum.resent,
+              "Of these, sent again to the next owner.");
+    write_one(t, "ergon_front_refused", METRICS_COUNTER, NULL, sum.refused,
+              "Of these, answered BUSY, since no owner could be reached.");
+    write_one(t, "ergon_front_unsure", METRICS_COUNTER, NULL, sum.unsure,
+              "Of these, answered UNSURE, since the owner was lost.");
+}
+
 void write_cluster(struct metrics_text *t, const struct rpc_shared *s)
 {
     struct cluster_rows *rows = s->cluster ? malloc(sizeof *rows) : NULL;
@@ -54,6 +72,7 @@ void write_cluster(struct metrics_text *t, const struct rpc_shared *s)
         return;
     cluster_view(s->cluster, &view);
     write_view(t, &view);
+    write_forwarded(t, s);
     t->failed |= !rows;
     if (!rows)
         return;

@@ -72,8 +72,51 @@ static void pack_renewed(struct pack *p, const struct cluster_view *v)
         pack_nil(p);
 }
 
-void cluster_pack(struct pack *p, const struct cluster *c)
+static void pack_moving(struct pack *p, const struct cluster_view *v)
 {
+    pack_key_text(p, "moving_from", v->moving_from);
+    pack_str(p, "moving_since");
+    if (v->moving_since > 0)
+        pack_uint(p, v->moving_since / AO_MS(1));
+    else
+        pack_nil(p);
+}
+
+struct rpc_forwarded_sum rpc_forwarded(const struct rpc_shared *s)
+{
+    struct rpc_forwarded_sum sum = {0};
+
+    for (uint32_t i = 0; i < s->loop_count; i++) {
+        const struct rpc_forwarded *f = s->rpc_loops[i]->forwarded;
+        if (!f)
+            continue;
+        sum.sessions += counter_read(&f->sessions);
+        sum.waiting += counter_read(&f->waiting);
+        sum.passed += counter_read(&f->passed);
+        sum.resent += counter_read(&f->resent);
+        sum.refused += counter_read(&f->refused);
+        sum.unsure += counter_read(&f->unsure);
+    }
+    return sum;
+}
+
+static void pack_forwarded(struct pack *p, const struct rpc_shared *s)
+{
+    struct rpc_forwarded_sum sum = rpc_forwarded(s);
+
+    pack_str(p, "front");
+    pack_map(p, 6);
+    pack_key_uint(p, "sessions", sum.sessions);
+    pack_key_uint(p, "waiting", sum.waiting);
+    pack_key_uint(p, "passed", sum.passed);
+    pack_key_uint(p, "resent", sum.resent);
+    pack_key_uint(p, "refused", sum.refused);
+    pack_key_uint(p, "unsure", sum.unsure);
+}
+
+void cluster_pack(struct pack *p, const struct rpc_shared *s)
+{
+    const struct cluster *c = s->cluster;
     struct cluster_view v;
 
     pack_str(p, "cluster");
@@ -82,13 +125,14 @@ void cluster_pack(struct pack *p, const struct cluster *c)
         return;
     }
     cluster_view(c, &v);
-    pack_map(p, 6);
+    pack_map(p, 8);
     pack_key_str(p, "node", v.node);
     pack_key_str(p, "role", role_name(v.role));
     pack_key_text(p, "owner", v.owner);
     pack_key_uint(p, "epoch", v.epoch);
-    pack_key_text(p, "moving_from", v.moving_from);
+    pack_moving(p, &v);
     pack_renewed(p, &v);
+    pack_forwarded(p, s);
 }
 
 static void pack_view(struct pack *p, const struct cluster *c, const struct cluster_view *v)
@@ -99,12 +143,7 @@ static void pack_view(struct pack *p, const struct cluster *c, const struct clus
     pack_key_str(p, "role", role_name(v->role));
     pack_key_text(p, "owner", v->owner);
     pack_key_uint(p, "epoch", v->epoch);
-    pack_key_text(p, "moving_from", v->moving_from);
-    pack_str(p, "moving_since");
-    if (v->moving_since > 0)
-        pack_uint(p, v->moving_since / AO_MS(1));
-    else
-        pack_nil(p);
+    pack_moving(p, v);
     pack_key_uint(p, "takeovers", v->takeovers);
     pack_renewed(p, v);
     pack_key_bool(p, "may_act", cluster_may_act(c));

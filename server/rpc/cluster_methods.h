@@ -4,9 +4,7 @@
 
 #include "server/rpc/method.h"
 
-struct cluster;
-
-/* The pair "cluster" of a map; nil: there is none (NULL). */
-void cluster_pack(struct pack *p, const struct cluster *c);
+/* The pair "cluster" of a map; nil: there is none. */
+void cluster_pack(struct pack *p, const struct rpc_shared *s);
 
 #endif

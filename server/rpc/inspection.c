@@ -362,7 +362,7 @@ void serve_server_info(struct rpc_request *rq)
     pack_log(&p, "log", log_figures());
     pack_log(&p, "audit", audit_figures());
     pack_spans(&p, s);
-    cluster_pack(&p, s->cluster);
+    cluster_pack(&p, s);
     free(handlers);
     rpc_answer_packed(rq, &p);
 }

@@ -86,6 +86,17 @@ struct rpc_remote {
     const struct principal *(*vouched)(void *arg, struct connection *c); /* conn_port.vouched */
 };
 
+/* What one loop has passed on to the owner of the tasks.  Written by its thread, read by any:
+ * relaxed figures. */
+struct rpc_forwarded {
+    counter sessions; /* open now */
+    counter waiting;  /* requests that wait for an owner now */
+    counter passed;   /* requests in all; of these: */
+    counter resent;   /* sent again, to the next owner */
+    counter refused;  /* answered BUSY, since no owner could be reached */
+    counter unsure;   /* answered UNSURE, since the owner was lost */
+};
+
 struct tracer; /* server/tracing/tracer.h */
 
 struct rpc_stats { /* of one loop; written by its thread, read by any: relaxed figures */
@@ -114,6 +125,7 @@ struct rpc_loop {
     struct jobs_channel *channel;    /* its port is that of job_requests.h */
     const struct rpc_remote *remote; /* NULL: there is no cluster */
     void *remote_arg;
+    const struct rpc_forwarded *forwarded; /* likewise */
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
@@ -131,6 +143,12 @@ struct rpc_loop {
     } verdicts[RPC_VERDICTS];
     struct rpc_stats stats;
 };
+
+/* The sum over all loops; zero without a cluster.  Any thread. */
+struct rpc_forwarded_sum {
+    uint64_t sessions, waiting, passed, resent, refused, unsure;
+};
+struct rpc_forwarded_sum rpc_forwarded(const struct rpc_shared *s);
 
 /* The port of this loop's connections; `arg` is the rpc_loop, which must outlive them.  Set-up. */
 struct conn_port rpc_port(struct rpc_loop *loop);

@@ -146,7 +146,7 @@ def of_rules():
     """Each series that a rule names, for a rule that finds nothing is the usual case; those of a cluster: cluster_test.py."""
     with open(RULES, encoding="utf-8") as f:
         for expression in re.findall(r"^ *expr: (.*)$", f.read(), re.M):
-            yield from re.findall(r"\b((?!ergon_cluster_)(?:ergon|process)_\w+|up)\b", expression)
+            yield from re.findall(r"\b((?!ergon_(?:cluster|front)_)(?:ergon|process)_\w+|up)\b", expression)
 
 
 @unittest.skipUnless(shutil.which("prometheus"), "prometheus is not installed")

@@ -242,8 +242,8 @@ FRONT_TEST(a_lost_owner_makes_what_was_sent_once_unsure_and_the_rest_goes_to_the
                  "asks 4: 'task.wait' ['t1']\n");
     owner_answers(2, "nil", "'t9'");
     expect_said("2: 't9'\n");
-    assert_int_equal(forward_stats(front)->unsure, 2);
-    assert_int_equal(forward_stats(front)->resent, 3);
+    assert_int_equal(stage.rpc.forwarded->unsure, 2);
+    assert_int_equal(stage.rpc.forwarded->resent, 3);
 }
 
 /* The owner has no byte of it, so it cannot have been done. */
@@ -283,7 +283,7 @@ FRONT_TEST(what_an_owner_that_hands_over_did_not_read_goes_to_the_next)
     owner_was_asked();
     owner_answers(IDENTITY + 1, "nil", "true");
     expect_asked("asks 2: 'task.forget' ['t2']\nasks 3: 'task.forget' ['t3']\n");
-    assert_int_equal(forward_stats(front)->unsure, 0);
+    assert_int_equal(stage.rpc.forwarded->unsure, 0);
 }
 
 /* It read them before it said that it closes, and its jobs took no more. */
@@ -302,7 +302,7 @@ FRONT_TEST(what_an_owner_that_hands_over_refuses_goes_to_the_next)
     owner_was_asked();
     owner_answers(IDENTITY + 1, "nil", "true");
     expect_asked("asks 2: 'task.forget' ['t2']\nasks 3: 'task.forget' ['t3']\n");
-    assert_int_equal(forward_stats(front)->unsure, 0);
+    assert_int_equal(stage.rpc.forwarded->unsure, 0);
 }
 
 FRONT_TEST(an_owner_that_closes_and_does_not_end_is_not_waited_for_longer_than_patience)
@@ -356,6 +356,25 @@ FRONT_TEST(without_an_owner_requests_wait_until_patience_ends)
                         "1 failed: 'BUSY: no node owns the tasks now: they move from a; try again "
                         "later'\n");
     assert_int_equal(connects, 0);
+}
+
+FRONT_TEST(while_the_tasks_move_that_explains_where_they_are)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    snprintf(view.moving_from, sizeof view.moving_from, "a");
+    view.moving_since = AO_S(1700000000);
+    owner_finder_look(finder);
+    stage_ask(&peer, 1, "task.explain", "['t1']");
+    stage_ask(&peer, 2, "queue.explain", "['mail']");
+    stage_ask(&peer, 3, "task.get", "['t1']");
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    assert_string_equal(
+        stage_said_to(&peer),
+        "1: {'id': 't1', 'state': nil, 'reason': 'moving', 'text': 'no node owns the tasks now: "
+        "they move from a; try again later', 'moving_from': 'a', 'moving_since': 1700000000000}\n"
+        "2: {'method': 'mail', 'state': nil, 'reason': 'moving', 'text': 'no node owns the tasks "
+        "now: they move from a; try again later', 'moving_from': 'a', 'moving_since': "
+        "1700000000000}\n");
 }
 
 FRONT_TEST(an_owner_that_cannot_be_reached_is_named)
@@ -591,7 +610,7 @@ FRONT_TEST(the_end_of_a_client_ends_its_session)
     script_send_eof(&owner);
     stage_run_ms(net.v.now / AO_MS(1) + 10);
     assert_true(owner.closed);
-    assert_int_equal(forward_stats(front)->sessions, 0);
+    assert_int_equal(stage.rpc.forwarded->sessions, 0);
 }
 
 FRONT_TEST(a_long_answer_passes)
