@@ -188,6 +188,7 @@ const struct jobs_cluster *membership_jobs(struct membership *m)
                                         .may_act = cluster_may_act,
                                         .owns = cluster_owns,
                                         .load_failed = cluster_load_failed,
+                                        .load_waits = cluster_load_waits,
                                         .deposed = cluster_deposed,
                                         .arg = m->cluster};
     return &m->for_jobs;

@@ -215,6 +215,11 @@ void cluster_note(struct cluster *c, const char *note)
     pthread_mutex_unlock(&c->mutex);
 }
 
+void cluster_load_waits(void *cluster, const char *text)
+{
+    cluster_note(cluster, text);
+}
+
 /* ---- what people ask ---- */
 
 static bool is_there(const struct engine_view *view, const char *node)

@@ -67,6 +67,7 @@ ao_time cluster_step(struct cluster *c);
 
 void cluster_owns(void *cluster);
 void cluster_load_failed(void *cluster, const char *text, bool away);
+void cluster_load_waits(void *cluster, const char *text); /* cluster_note() */
 void cluster_deposed(void *cluster);
 
 /* --- What people see and ask; any thread --- */
@@ -87,7 +88,8 @@ void cluster_rows(const struct cluster *c, struct cluster_rows *out);
  * and a text: the rows forbid it, or too many requests wait. */
 bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
 
-/* A front's note in its row: why it cannot reach the owner; empty: it can.  Copied. */
+/* The note in this node's row: why it cannot reach the owner, or for what its load waits; empty:
+ * nothing.  Copied. */
 void cluster_note(struct cluster *c, const char *note);
 
 #endif

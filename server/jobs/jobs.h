@@ -40,6 +40,7 @@ struct jobs_cluster {
     /* They cannot be read: the text says why.  Nothing is served here any more.  `away`: the
      * database broke off, and the rows may be sound. */
     void (*load_failed)(void *arg, const char *text, bool away);
+    void (*load_waits)(void *arg, const char *text); /* for what; empty: it goes on */
     /* Another node owns them: nothing is written any more. */
     void (*deposed)(void *arg);
     void *arg; /* of the last three */

@@ -41,6 +41,7 @@ struct owner_load {
     struct store_chunk *spare;      /* was read */
     bool under_way;                 /* a STORE_LOAD */
     bool all;                       /* and it was the last */
+    bool waits;                     /* the store said for what */
     uint64_t began;                 /* Unix ns */
 };
 
@@ -259,6 +260,18 @@ static void load_failed(struct jobs *jobs, const struct store_op *write)
              write->error == STORE_AWAY);
 }
 
+/* `text`: for what it waits; NULL: it does not. */
+static void note_wait(struct jobs *jobs, const char *text)
+{
+    const struct jobs_cluster *c = cluster_of(jobs);
+    struct owner_load *l = jobs_ownership(jobs)->load;
+    if (text && !l->waits)
+        log_warn("the store waits before the tasks can be read", LOG_STR("why", text));
+    if (text || l->waits)
+        c->load_waits(c->arg, text ? text : "");
+    l->waits = text != NULL;
+}
+
 static void load_back(struct jobs *jobs, struct store_op *write)
 {
     struct owner_load *l = jobs_ownership(jobs)->load;
@@ -272,6 +285,8 @@ static void load_back(struct jobs *jobs, struct store_op *write)
         free(write->load.text);
         return;
     }
+    note_wait(jobs, write->load.text);
+    free(write->load.text);
     l->under_way = false;
     l->all = !write->load.more;
     *(l->now ? &l->next : &l->now) = write->load.chunk;

@@ -101,8 +101,9 @@ struct store_driver {
      * slowly, so that a stop need not wait for them; the first call
      * begins at the first row, as one snapshot, and its epoch is the one under which batches are
      * written from then on (0: the reader owns nothing, and writes nothing).  No batch is under
-     * way, but there are some between two calls.  1: there are more; 0: that was all; -1 and a
-     * fault: the next call begins anew. */
+     * way, but there are some between two calls.  1: there are more, and a text in the fault says
+     * what it waits for, if it waits long; 0: that was all; -1 and a fault: the next call begins
+     * anew. */
     int (*load)(void *driver, uint64_t epoch, struct store_chunk *chunk, struct store_fault *fault);
 };
 

@@ -296,7 +296,7 @@ struct store_op {
             uint64_t epoch;            /* the first load of an owner says under which it writes */
             struct store_chunk *chunk; /* comes back with rows; the client frees it */
             bool more;                 /* there are more: push another */
-            char *text;                /* STORE_CORRUPT and others: what is wrong; malloc'ed */
+            char *text; /* what is wrong; or, of a good one, what it waits for; malloc'ed */
         } load;
     };
 };

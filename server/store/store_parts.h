@@ -84,6 +84,8 @@ struct store {
     uint32_t first, under_way; /* of `batches`: they were begun, and have not ended */
     bool hands_over;           /* the batch under way does, or has */
     struct store_op *alone;    /* no part of a batch: it waits for those before it */
+    struct store_op *next;     /* taken, and before all in `in` */
+    bool told;                 /* a load came back to say why the engine is away */
     uint64_t given, failed;    /* operations that went back, until the last batch that failed */
     struct store_state state;  /* as the driver said last */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */

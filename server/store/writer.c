@@ -90,15 +90,27 @@ static bool is_alone(const struct store_op *op)
     return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER;
 }
 
+static struct store_op *next_of(struct store *s)
+{
+    struct store_op *op = s->next;
+    struct lane_item *item = op ? NULL : lane_take(&s->in);
+    s->next = NULL;
+    return item ? ao_of(item, struct store_op, item) : op;
+}
+
+static bool has_next(struct store *s)
+{
+    return s->next || lane_ready(&s->in);
+}
+
 /* A commit may wait long for its disk, so a stop makes few. */
 static void take_batch(struct store *s, struct store_batch *b)
 {
     uint32_t most = stop_of(s) == STORE_RUNS ? STORE_BATCH_MAX : STORE_BATCH_LAST;
-    struct lane_item *item;
+    struct store_op *op;
     b->count = 0;
     b->error = STORE_OK;
-    while (b->count < most && !s->alone && (item = lane_take(&s->in))) {
-        struct store_op *op = ao_of(item, struct store_op, item);
+    while (b->count < most && !s->alone && (op = next_of(s))) {
         if (is_alone(op))
             s->alone = op;
         else
@@ -209,8 +221,10 @@ static void load(struct store *s, struct store_op *op)
     else if (fault.error == STORE_OK)
         fault.error = s->driver->load ? STORE_MEMORY : STORE_REFUSED;
     op->load.more = more > 0;
-    if (more >= 0)
+    if (more >= 0) {
+        op->load.text = fault.text[0] ? strdup(fault.text) : NULL;
         return;
+    }
     op->error = fault.error;
     op->load.text = strdup(fault.text[0] ? fault.text : store_error_text(fault.error));
 }
@@ -227,6 +241,24 @@ static void come_back(struct store *s, struct store_op *op)
     s->given++;
     lane_push(&s->out, &op->item);
     lane_flush(&s->out);
+}
+
+/* A load comes back without rows, once, to say why the engine is away. */
+static bool tell_away(struct store *s)
+{
+    struct store_op *op = s->alone;
+    if (!is_away(s))
+        s->told = false;
+    if (!is_away(s) || s->told || s->under_way > 0 || (!op && !(op = s->next = next_of(s))))
+        return false;
+    if (op->kind != STORE_LOAD || !(op->load.chunk || (op->load.chunk = store_chunk_new())))
+        return false;
+    lane_release(&s->in);
+    s->alone = s->next = NULL;
+    s->told = op->load.more = true;
+    op->load.text = strdup(s->driver->fault(s->engine)->text);
+    come_back(s, op);
+    return true;
 }
 
 /* Behind the batches that were begun before it. */
@@ -266,7 +298,7 @@ static bool run_batches(struct store *s)
     }
     while (end_batch(s))
         any = true;
-    return run_alone(s) || any;
+    return run_alone(s) || tell_away(s) || any;
 }
 
 static bool look_wanted(const struct store *s)
@@ -312,7 +344,7 @@ static ao_time until_own(const struct store *s)
 
 static bool anything(struct store *s)
 {
-    return (has_room(s) && lane_ready(&s->in)) || stopping(s) != s->ending || look_wanted(s);
+    return (has_room(s) && has_next(s)) || stopping(s) != s->ending || look_wanted(s);
 }
 
 static void wait(struct store *s, ao_time timeout)
@@ -410,7 +442,7 @@ static void *thread_main(void *arg)
         idle = false;
         if (run_batches(s))
             continue;
-        if (s->ending && s->under_way == 0 && !s->alone && !(is_away(s) && lane_ready(&s->in)))
+        if (s->ending && s->under_way == 0 && !s->alone && !(is_away(s) && has_next(s)))
             return NULL;
         idle = rest(s, timeout);
     }

@@ -61,7 +61,7 @@ static bool come_back(struct postgres_store *s, struct store_fault *fault)
 {
     if (!connection_open(&s->link, s->where, CONNECTION_WRITES, s->stop, fault))
         return false;
-    if (!statements_prepare(s, fault)) {
+    if (!load_look_for_locks(s, fault) || !statements_prepare(s, fault)) {
         connection_close(&s->link);
         return false;
     }

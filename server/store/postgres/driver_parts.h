@@ -39,7 +39,8 @@ struct answer {
     struct store_fault fault;
     enum store_level level;  /* of a unit or a settling: what the engine's commits survive */
     uint64_t session, batch; /* of a settling... */
-    bool found;              /* ...and there was a row; of a unit: the fence's result came */
+    bool found;              /* ...and the epoch is ours; of a unit: the fence's result came */
+    uint64_t epoch;          /* of a settling: the owner's */
 };
 
 /* A range of operations one of which was refused, until it is found. */
@@ -154,5 +155,8 @@ uint32_t halve_most(const struct postgres_store *s, const struct store_batch *ba
 int load_next(struct postgres_store *s, uint64_t epoch, struct store_chunk *chunk,
               struct store_fault *fault);
 void load_free(struct postgres_store *s);
+/* May the writer's statements have the tables?  False, and a fault that names the session that has
+ * locked one.  Its connection is not in pipeline mode yet. */
+bool load_look_for_locks(struct postgres_store *s, struct store_fault *fault);
 
 #endif

@@ -96,6 +96,14 @@ void error_say(struct store_fault *fault, enum store_error error, const char *wh
     va_end(args);
 }
 
+void error_say_former(struct store_fault *fault, const char *where, uint64_t epoch, uint64_t own)
+{
+    error_say(fault, STORE_AWAY, where,
+              "the server knows the epoch %llu, and not yet %llu, which this node has won: it is a "
+              "former primary; take it out of the network or of the URL",
+              (unsigned long long)epoch, (unsigned long long)own);
+}
+
 /* Its last line that does not go on from the one before: libpq has one for each host. */
 static int last_line(const char *said, const char **at)
 {

@@ -34,6 +34,8 @@ void error_describe(struct store_fault *fault, const char *where, const char *st
 void error_of_result(struct store_fault *fault, const char *where, const PGresult *result);
 void error_of_connection(struct store_fault *fault, const char *where, const PGconn *pg);
 
+/* STORE_AWAY: the engine's owner has an older epoch than the one that this node has won. */
+void error_say_former(struct store_fault *fault, const char *where, uint64_t epoch, uint64_t own);
 /* Writes "store WHERE: text". */
 void error_say(struct store_fault *fault, enum store_error error, const char *where,
                const char *format, ...) __attribute__((format(printf, 4, 5)));

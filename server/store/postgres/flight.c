@@ -68,10 +68,12 @@ static bool send_units(struct postgres_store *s)
     return true;
 }
 
+/* It has no result while another session has locked a table, and is repeated some time. */
 static bool send_look(struct postgres_store *s)
 {
     values_begin(&s->values);
-    if (!statement_send(s, STATEMENT_LOOK) || !PQpipelineSync(s->link.pg))
+    if (!statement_send(s, STATEMENT_HURRY) || !statement_send(s, STATEMENT_LOOK) ||
+        !PQpipelineSync(s->link.pg))
         return false;
     s->look_wanted = false;
     note_flight(s, FLIGHT_LOOK);
@@ -122,6 +124,8 @@ static uint64_t number_at(const PGresult *r, int column)
 
 static void take_look(struct postgres_store *s, const PGresult *r)
 {
+    if (PQnfields(r) != 2) /* that of STATEMENT_HURRY */
+        return;
     s->state.bytes = number_at(r, 0);
     s->state.lag = number_at(r, 1);
 }
@@ -151,10 +155,11 @@ static void take_row(struct postgres_store *s, const PGresult *r)
         take_look(s, r);
         return;
     case FLIGHT_SETTLE:
-        a->found = true;
         a->session = number_at(r, 0);
+        a->found = a->session > 0;
         a->batch = number_at(r, 1);
         a->level = (enum store_level)number_at(r, 2);
+        a->epoch = number_at(r, 3);
         return;
     }
 }

@@ -14,6 +14,7 @@
 
 #define LOAD_TIMEOUT AO_S(60)   /* for the first row of a table, and for each further one */
 #define LOAD_PART    AO_MS(500) /* a chunk waits no longer for its next row: the store may stop */
+#define LOCK_PART    "500ms"    /* nor for a lock of a table */
 enum { COPY_HEADER = 19 };
 static const char copy_signature[11] = "PGCOPY\n\377\r\n"; /* its NUL is part of it */
 
@@ -268,12 +269,17 @@ static const struct store_table *table_of(const struct loader *l, uint32_t *last
     return NULL;
 }
 
-static bool run(struct loader *l, const char *sql)
+static bool run_on(const struct postgres_store *s, struct connection *c, const char *sql,
+                   struct store_fault *fault)
 {
-    PGresult *r = connection_run(&l->c, sql, NULL, clock_monotonic() + LOAD_TIMEOUT,
-                                 l->store->where, l->fault);
+    PGresult *r = connection_run(c, sql, NULL, clock_monotonic() + LOAD_TIMEOUT, s->where, fault);
     PQclear(r);
     return r != NULL;
+}
+
+static bool run(struct loader *l, const char *sql)
+{
+    return run_on(l->store, &l->c, sql, l->fault);
 }
 
 static bool begin_copy(struct loader *l)
@@ -378,6 +384,10 @@ static bool are_counts(const uint64_t *n)
 static bool take_marks(struct loader *l, const uint64_t *n, uint64_t epoch)
 {
     const uint64_t *c = n + MARKS;
+    if (n[MARK_EPOCH] < epoch) {
+        error_say_former(l->fault, l->store->where, n[MARK_EPOCH], epoch);
+        return false;
+    }
     if (epoch && n[MARK_EPOCH] != epoch) {
         error_say(l->fault, STORE_FENCED, l->store->where,
                   "another node owns the tasks (epoch %llu, and not %llu)",
@@ -412,6 +422,73 @@ static bool read_marks(struct loader *l, uint64_t epoch)
         n[c] = value_number(PQgetvalue(r, 0, c), PQgetlength(r, 0, c));
     PQclear(r);
     return good ? take_marks(l, n, epoch) : damaged(l, "ergon.owner has no row");
+}
+
+/* --- Before it: locks --- */
+
+/* Who is in the way: for people. */
+static void say_holder(const struct postgres_store *s, struct connection *c,
+                       struct store_fault *fault)
+{
+    static const char sql[] =
+        "SELECT l.relation::regclass::text, l.pid::text, coalesce(a.application_name, '') "
+        "FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.granted AND l.mode "
+        "IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareLock') "
+        "AND l.relation IN (SELECT oid FROM pg_class WHERE relnamespace = "
+        "to_regnamespace('ergon')) "
+        "ORDER BY l.mode, 1 LIMIT 1";
+    PGresult *r = connection_run(c, sql, NULL, clock_monotonic() + LOAD_TIMEOUT, s->where, fault);
+    if (r && PQntuples(r) == 1)
+        error_say(fault, STORE_AWAY, s->where,
+                  "%s is locked by the session %s (%s); it is tried again until that ends (SELECT "
+                  "pg_terminate_backend(%s))",
+                  PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1), PQgetvalue(r, 0, 2),
+                  PQgetvalue(r, 0, 1));
+    else if (r)
+        error_say(fault, STORE_AWAY, s->where, "a table is locked; it is tried again");
+    PQclear(r);
+}
+
+/* Locks all tables between two other texts.  False: the fault; *held: another session is in the
+ * way, and the transaction is over. */
+static bool lock_tables(const struct postgres_store *s, struct connection *c, const char *before,
+                        const char *mode, const char *after, struct store_fault *fault, bool *held)
+{
+    char text[SQL_MAX];
+    struct sql sql = {.at = text, .room = sizeof text};
+    *held = false;
+    sql_add(&sql, "%sSET LOCAL lock_timeout = '" LOCK_PART "'; LOCK TABLE ergon.owner", before);
+    for (uint32_t n = 0; n < s->table_count; n++)
+        if (s->tables[n]->one)
+            sql_add(&sql, ", ergon.%s", s->tables[n]->table);
+    sql_add(&sql, ", ergon.%s, ergon.%s, ergon.%s, ergon.%s IN %s MODE; %s", row_submissions.table,
+            row_options.table, row_lives.table, row_events.table, mode, after);
+    if (run_on(s, c, text, fault))
+        return true;
+    if (!c->pg || fault->error != STORE_AWAY || !run_on(s, c, "ROLLBACK", fault))
+        return false;
+    *held = true;
+    say_holder(s, c, fault);
+    return false;
+}
+
+bool load_look_for_locks(struct postgres_store *s, struct store_fault *fault)
+{
+    bool held;
+    return lock_tables(s, &s->link, "BEGIN; ", "ROW EXCLUSIVE", "COMMIT", fault, &held);
+}
+
+enum { LOCKED = 2 };
+
+/* Takes the tables before the snapshot: one that another session rewrites meanwhile would have no
+ * row in an older snapshot. */
+static int lock_for_load(struct loader *l)
+{
+    bool held;
+    if (lock_tables(l->store, &l->c, "", "ACCESS SHARE", "SET LOCAL lock_timeout = 0", l->fault,
+                    &held))
+        return 1;
+    return held && l->c.pg ? LOCKED : -1;
 }
 
 /* --- The last: options and a life belong to a task, or it has lost its own row --- */
@@ -465,13 +542,15 @@ void load_free(struct postgres_store *s)
     s->loader = NULL;
 }
 
-/* Fills the chunk.  1: there are more rows; 0: that was all; -1. */
+/* Fills the chunk.  1: there are more rows; LOCKED: so there are, and all begins anew; 0: that was
+ * all; -1. */
 static int fill(struct loader *l, uint64_t epoch)
 {
     uint32_t last = 0;
     if (l->step == 0) {
-        if (!read_marks(l, epoch))
-            return -1;
+        int locked = lock_for_load(l);
+        if (locked != 1 || !read_marks(l, epoch))
+            return locked == LOCKED ? LOCKED : -1;
         l->step++;
     }
     while (store_chunk_rows(l->chunk) < STORE_CHUNK_ROWS) {
@@ -509,7 +588,9 @@ int load_next(struct postgres_store *s, uint64_t epoch, struct store_chunk *chun
     s->loader->chunk = chunk;
     s->loader->fault = fault;
     int more = fill(s->loader, epoch);
-    if (more <= 0)
+    if (more != 1)
         load_free(s);
-    return more;
+    if (more == 0 || more == 1)
+        fault->text[0] = '\0'; /* of a host that was tried before */
+    return more == LOCKED ? 1 : more;
 }

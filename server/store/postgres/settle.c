@@ -61,6 +61,11 @@ void settle_take(struct postgres_store *s)
         settle_units(s, a->batch);
         return;
     }
+    if (a->epoch < s->epoch) {
+        error_say_former(&s->answer.fault, s->where, a->epoch, s->epoch);
+        s->answer.failed = s->over = true;
+        return;
+    }
     error_say(&s->fault, STORE_FENCED, s->where, "another node owns the tasks (epoch %llu is over)",
               (unsigned long long)s->epoch);
     s->fenced = true;

@@ -12,8 +12,11 @@ static const char *const texts[STATEMENTS] = {
                         "$5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, "
                         "$11::bigint, $12::bigint, $13::bigint, $14::bigint, $15::boolean, "
                         "$16::boolean, $17::bigint)",
-    [STATEMENT_SETTLE] = "UPDATE ergon.owner SET session = session + 1 WHERE epoch = $1::bigint "
-                         "RETURNING session, batch, (" SQL_LEVEL ")::bigint",
+    [STATEMENT_SETTLE] = "WITH u AS (UPDATE ergon.owner SET session = session + 1 "
+                         "WHERE epoch = $1::bigint RETURNING session, batch) SELECT u.session, "
+                         "u.batch, (" SQL_LEVEL ")::bigint, o.epoch FROM ergon.owner o "
+                         "LEFT JOIN u ON true",
+    [STATEMENT_HURRY] = "SELECT set_config('lock_timeout', '300ms', true)",
     [STATEMENT_LOOK] =
         "SELECT (SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "
         "WHERE relnamespace = 'ergon'::regnamespace AND relkind = 'r'), "

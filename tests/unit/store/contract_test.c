@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <libpq-fe.h>
+
 #include "tests/support/contract_world.h"
 
 enum { MANY = 2500 };
@@ -332,6 +334,46 @@ static bool count_task(void *arg, const struct store_task *task)
     (void)task;
     tasks_seen++;
     return true;
+}
+
+/* A look at the size waits for no lock for long, so it does not make the store look away. */
+POSTGRES_TEST(a_look_gives_up_at_a_locked_table)
+{
+    static const char waits[] = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+    struct store_info info;
+    PGconn *pg = PQconnectdb(getenv("ERGON_TEST_PG_ADMIN_URL"));
+    assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_OK);
+    PQclear(PQexec(pg, "BEGIN"));
+    PQclear(PQexec(pg, "LOCK TABLE ergon.crons"));
+    do
+        store_look(w->store.client.store);
+    while (strcmp(contract_sql(w, waits), "1\n") != 0);
+    contract_until(w, waits, "0\n");
+    assert_int_equal(contract_do(w, client_put(2, "echo")), STORE_OK);
+    PQfinish(pg);
+    store_info(w->store.client.store, &info);
+    assert_int_equal(info.error, STORE_OK);
+}
+
+/* A former primary that was cut off answers with an older epoch: nobody has deposed this node. */
+POSTGRES_TEST(an_older_epoch_deposes_nobody)
+{
+    struct store_reader reader = store_text_reader(&w->rows);
+    contract_sql(w, "UPDATE ergon.owner SET epoch = epoch - 1");
+    assert_false(contract_load(w, &reader));
+    assert_int_equal(w->kept->error, STORE_AWAY);
+    assert_non_null(strstr(w->error, "it is a former primary"));
+    contract_push(w, client_put(1, "echo"));
+    contract_sql(w,
+                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ergon'");
+    contract_push(w, client_put(2, "echo"));
+    client_poll(&w->store.client);
+    contract_sql(w, "UPDATE ergon.owner SET epoch = epoch + 1");
+    contract_wait(w);
+    assert_int_equal(w->good, 2);
+    contract_sql(w, "UPDATE ergon.owner SET epoch = epoch + 1");
+    assert_false(contract_load(w, &reader));
+    assert_int_equal(w->kept->error, STORE_FENCED);
 }
 
 POSTGRES_TEST(a_load_is_one_snapshot)
