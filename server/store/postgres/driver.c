@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/store/postgres/load.h"
 #include "server/store/postgres/statements.h"
 
 #define BACK_OFF_FIRST AO_MS(50)

@@ -151,12 +151,4 @@ void outcome_again(struct postgres_store *s, const struct unit *unit);
 /* So many operations may be in the next unit, which begins there. */
 uint32_t halve_most(const struct postgres_store *s, const struct store_batch *batch, uint32_t from);
 
-/* --- load.c --- */
-int load_next(struct postgres_store *s, uint64_t epoch, struct store_chunk *chunk,
-              struct store_fault *fault);
-void load_free(struct postgres_store *s);
-/* May the writer's statements have the tables?  False, and a fault that names the session that has
- * locked one.  Its connection is not in pipeline mode yet. */
-bool load_look_for_locks(struct postgres_store *s, struct store_fault *fault);
-
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "server/store/chunk.h"
-#include "server/store/postgres/driver_parts.h"
+#include "server/store/postgres/load.h"
 #include "server/store/postgres/sql.h"
 
 #define LOAD_TIMEOUT AO_S(60)   /* for the first row of a table, and for each further one */
@@ -426,7 +426,7 @@ static bool read_marks(struct loader *l, uint64_t epoch)
 
 /* --- Before it: locks --- */
 
-/* Who is in the way: for people. */
+/* Names the session that is in the way. */
 static void say_holder(const struct postgres_store *s, struct connection *c,
                        struct store_fault *fault)
 {
