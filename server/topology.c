@@ -508,7 +508,10 @@ void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
     if (t->membership)
         cluster_leave(membership_cluster(t->membership));
     net_drain(t->acceptor, drained, arg);
-    tasks_drain_jobs(t->tasks, drained, arg);
+    if (t->fronts)
+        fronts_on_drained(t->fronts, drained, arg);
+    tasks_drain_jobs(t->tasks, t->fronts ? fronts_tasks_drained : drained,
+                     t->fronts ? t->fronts : arg);
 }
 
 uint32_t topology_stop(struct topology *t, ao_time limit)
@@ -536,9 +539,9 @@ void topology_free(struct topology *t)
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
         if (t->loops[i].net)
             net_loop_free(t->loops[i].net);
-    fronts_free(t->fronts);
     if (t->tasks)
         tasks_clear(t->tasks);
+    fronts_free(t->fronts);
     jobs_free(t->jobs);
     store_close(t->store);
     membership_free(t->membership);

@@ -18,6 +18,8 @@ struct fronts {
     struct node_worker_options work; /* registry NULL: this node offers nothing */
     char node[CLUSTER_NAME_MAX];
     struct node_worker *worker;
+    void (*drained)(void *arg);
+    void *drained_arg;
     uint32_t count;
     struct forward *at[];
 };
@@ -55,6 +57,7 @@ struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t si
                                            .activator = o->loops[0]->activator,
                                            .poller = o->pollers[0],
                                            .registry = o->registry,
+                                           .tasks = o->loops[0]->shared->tasks,
                                            .jobs = o->loops[0]->shared->jobs,
                                            .tls = &f->tls,
                                            .node = f->node,
@@ -76,7 +79,6 @@ int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size
         .unix_mode = UNIX_MODE,
     };
 
-    f->work.acceptor = a;
     if (!f->listen)
         return 0;
     if (acceptor_listen(a, &options, error, size) != 0)
@@ -114,6 +116,24 @@ void fronts_stop(struct fronts *f)
     if (!f)
         return;
     owner_finder_stop(f->finder);
+}
+
+void fronts_on_drained(struct fronts *f, void (*drained)(void *arg), void *arg)
+{
+    f->drained = drained;
+    f->drained_arg = arg;
+    if (f->worker)
+        node_worker_on_drained(f->worker, drained, arg);
+}
+
+void fronts_tasks_drained(void *fronts)
+{
+    const struct fronts *f = fronts;
+
+    if (f->worker)
+        node_worker_tasks_drained(f->worker);
+    else
+        f->drained(f->drained_arg);
 }
 
 void fronts_free(struct fronts *f)

@@ -35,7 +35,12 @@ const char *fronts_url(const struct fronts *f);
  * loops run.  0, or -1 with a text. */
 int fronts_start(struct fronts *f, char *error, size_t size);
 void fronts_stop(struct fronts *f); /* NULL is fine */
-/* After the connections of all loops are freed, and before their activators; NULL is fine. */
+/* Any thread, before tasks_drain_jobs() is called with fronts_tasks_drained() and `f`: `drained` is
+ * called once no attempt runs, and the owner has the answers of those that it gave this node. */
+void fronts_on_drained(struct fronts *f, void (*drained)(void *arg), void *arg);
+void fronts_tasks_drained(void *fronts);
+/* After the connections of all loops are freed and tasks_clear(), and before the activators; NULL
+ * is fine. */
 void fronts_free(struct fronts *f);
 
 /* For cluster_on_change(); `arg` is the fronts.  Any thread. */

@@ -1,10 +1,9 @@
 /* This node as a worker of the owner: it offers its handlers, and runs what it is given.
  *
- * Two sessions on one loop: `up`, to the owner, which asks as it asks any worker (PROTOCOL.md,
- * Workers); and `down`, to this server itself, through an inside listener: what the owner asks is a
- * call there, and its answer goes up by the same id.  So a call of the owner has the limits, the
- * executors and the end of any other call; its principal is cert:NODE, which roles say nothing of:
- * the owner has checked the rights of the client that submitted the task.
+ * A session on one loop, to the owner, which asks as it asks any worker (PROTOCOL.md, Workers).
+ * What it asks becomes an attempt of this node's task manager (node_calls.h); progress, parts of
+ * the result and the answer go back by the session.  The owner has checked the rights of the client
+ * that submitted the task.
  *
  * A node that owns the tasks offers nothing: its handlers are joined (workers.join), so each task
  * goes to the least occupied of all.
@@ -12,39 +11,47 @@
  * Before it offers anything it reports what had begun when the last process of this node died
  * (cluster.board), until the owner has answered that once.
  *
- * Progress and partial results are not passed up.
+ * When the server drains, the owner is asked for no more requests (worker.quiet), and gets the
+ * answers to those that it sent.
  *
- * Thread: its loop's, but for the set-up. */
+ * Thread: its loop's, but for the set-up and where a function says otherwise. */
 #ifndef ERGON_FRONT_NODE_WORKER_H
 #define ERGON_FRONT_NODE_WORKER_H
 
 #include "server/front/owner_place.h"
-#include "server/net/net.h"
 #include "server/tasks/registry.h"
 
+struct jobs;
 struct node_worker;
+struct tasks;
+struct tls_files;
 
 struct node_worker_options {
     struct owner_finder *finder; /* borrowed; outlives it */
     struct activator *activator;
     struct poller *poller;
-    struct acceptor *acceptor; /* borrowed */
     const struct registry *registry;
-    const struct tls_files *tls; /* as of forward.h */
-    const char *node;            /* its name; copied */
-    uint32_t slots;              /* how many requests it gets at a time; 1 or more */
-    const struct jobs *jobs;     /* whose old board it reports (cluster.board); NULL: none */
-    /* For tests; NULL: sockets. */
-    bool (*open_up)(struct outgoing *s);
-    bool (*open_down)(struct outgoing *s);
+    struct tasks *tasks;              /* outlives it */
+    const struct tls_files *tls;      /* as of forward.h */
+    const char *node;                 /* its name; copied */
+    uint32_t slots;                   /* how many requests of blocking handlers it gets at a time */
+    const struct jobs *jobs;          /* whose old board it reports (cluster.board); NULL: none */
+    bool (*open)(struct outgoing *s); /* for tests; NULL: sockets */
 };
 
-/* Does it offer the method?  Blocking handlers, which may be `joined` at the owner. */
+/* Does this node offer the method? */
 bool node_worker_offers(const struct method *m);
 
-/* NULL with a text.  Set-up: before the loop runs. */
+/* NULL with a text.  Set-up: before the loop and the manager run. */
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,
                                     size_t size);
-void node_worker_free(struct node_worker *w); /* when the loop does not run; NULL is fine */
+/* After tasks_clear(); NULL is fine. */
+void node_worker_free(struct node_worker *w);
+
+/* Any thread, before tasks_drain_jobs() is called with node_worker_tasks_drained() and `w`: once no
+ * attempt runs, and the owner has all answers or is lost, `drained(arg)` is called, on the loop's
+ * thread. */
+void node_worker_on_drained(struct node_worker *w, void (*drained)(void *arg), void *arg);
+void node_worker_tasks_drained(void *w);
 
 #endif

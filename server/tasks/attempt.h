@@ -17,7 +17,7 @@ struct tasks_shared;
 /* In the task's own memory, before the handler's state and result. */
 struct attempt {
     void *owner;               /* the source's; borrowed until the attempt has returned */
-    uint64_t id;               /* of the job */
+    uint64_t id;               /* of the job; 0: it is a plain call of another node */
     struct attempt_mark *mark; /* the source's; or NULL */
     struct task_trace *trace;  /* of a task that has TASK_TRACED */
     ao_time timeout;           /* ns, from its begin; AO_NEVER */

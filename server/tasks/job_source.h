@@ -45,7 +45,7 @@ struct attempt_spec {
     struct span params; /* raw; read in place, so it stays until the attempt has returned */
     ao_time deadline;   /* absolute; what ergon_time_left() and nested calls go by; AO_NEVER */
     ao_time timeout;    /* from the begin of its handler, for the same; AO_NEVER */
-    uint64_t id;        /* of the job */
+    uint64_t id;        /* of the job; 0: it is a plain call of another node */
     ao_time ready;      /* since when the job has waited for this attempt; 0: not known */
     uint32_t attempt;
     void *owner;               /* the source's */
@@ -127,6 +127,10 @@ struct job_source {
 
 /* Before the threads start; the struct is copied. */
 void tasks_set_job_source(struct tasks *t, const struct job_source *source);
+/* The one that was set, for a source that takes its place and passes on to it; valid until then. */
+const struct job_source *tasks_job_source(const struct tasks *t);
+/* The pool that runs attempts of this method, once tasks_new() has returned. */
+uint32_t job_source_pool(const struct method *m);
 struct activator *tasks_manager_activator(struct tasks *t);
 
 /* The source has got something to give to this pool. */

@@ -694,10 +694,11 @@ static struct attempt *attempt_of(const struct ergon_task *task)
 static bool host_task_id(struct ergon_task *task, char *buf)
 {
     const struct attempt *attempt = attempt_of(task);
+    bool has_id = attempt && attempt->id != 0;
     buf[0] = '\0';
-    if (attempt)
+    if (has_id)
         task_of(task)->executor->shared->source.name(attempt->id, buf);
-    return attempt != NULL;
+    return has_id;
 }
 
 static uint32_t host_attempt(struct ergon_task *task)

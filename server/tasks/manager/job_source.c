@@ -20,6 +20,16 @@ void tasks_set_job_source(struct tasks *t, const struct job_source *source)
     t->shared.has_source = true;
 }
 
+const struct job_source *tasks_job_source(const struct tasks *t)
+{
+    return &t->shared.source;
+}
+
+uint32_t job_source_pool(const struct method *m)
+{
+    return m->pool->index;
+}
+
 struct activator *tasks_manager_activator(struct tasks *t)
 {
     return t->manager.activator;
