@@ -112,7 +112,6 @@ static int admin_init(const char *where, const char *cluster, const char *role, 
 
 /* --- upgrade --- */
 
-/* There is one version yet: nothing is to be added.  A later one adds its statements here. */
 static bool read_version(struct connection *c, const char *where, int *version, int *least,
                          struct store_fault *fault)
 {
@@ -141,18 +140,20 @@ static bool check_age(int version, const char *where, struct store_fault *fault)
 static bool upgrade(struct connection *c, const char *where, enum upgrade_step step,
                     const char *role, struct store_fault *fault)
 {
-    char text[1024];
-    struct sql sql = {.at = text, .room = sizeof text};
-    if (step == UPGRADE_CHECK)
-        return true;
-    sql_add(&sql, "UPDATE ergon.cluster SET version = %d;", SCHEMA_VERSION);
-    if (step == UPGRADE_FINISH)
-        sql_add(&sql, "UPDATE ergon.cluster SET protocol_min = version;");
-    if (role && (strlen(role) > NAME_MAX_LENGTH || !grant(c, role, &sql))) {
-        error_say(fault, STORE_IO, where, "the role's name is no name");
-        return false;
+    struct sql sql = {.at = malloc(DDL_MAX), .room = DDL_MAX};
+    bool good = sql.at && (!role || strlen(role) <= NAME_MAX_LENGTH);
+    if (good) {
+        ddl_upgrade(&sql);
+        sql_add(&sql, "UPDATE ergon.cluster SET version = %d;", SCHEMA_VERSION);
+        if (step == UPGRADE_FINISH)
+            sql_add(&sql, "UPDATE ergon.cluster SET protocol_min = version;");
+        good = !role || grant(c, role, &sql);
     }
-    return run_all(c, where, text, fault);
+    if (!good)
+        error_say(fault, STORE_IO, where, "there is no memory, or the role's name is no name");
+    good = good && run_all(c, where, sql.at, fault);
+    free(sql.at);
+    return good;
 }
 
 static int admin_upgrade(const char *where, enum upgrade_step step, const char *role, char *text,
@@ -164,7 +165,8 @@ static int admin_upgrade(const char *where, enum upgrade_step step, const char *
     if (!open_admin(&c, where, &fault))
         return fail(&fault, text, size);
     bool good = read_version(&c, where, &version, &least, &fault) &&
-                check_age(version, where, &fault) && upgrade(&c, where, step, role, &fault);
+                check_age(version, where, &fault) &&
+                (step == UPGRADE_CHECK || upgrade(&c, where, step, role, &fault));
     connection_close(&c);
     if (!good)
         return fail(&fault, text, size);

@@ -18,15 +18,15 @@ static const char *storage_of(const struct store_table *t)
     return "";
 }
 
-static bool is_text(const struct store_column *c)
+static const char *collation_of(const struct store_column *c)
 {
-    return c->kind == COLUMN_TEXT || c->kind == COLUMN_NAME;
+    return c->kind == COLUMN_TEXT || c->kind == COLUMN_NAME ? " COLLATE \"C\"" : "";
 }
 
 static void add_unique(struct sql *s, const struct store_table *t)
 {
     const char *before = "";
-    sql_add(s, "CREATE UNIQUE INDEX %s ON ergon.%s (", t->unique, t->table);
+    sql_add(s, "CREATE UNIQUE INDEX IF NOT EXISTS %s ON ergon.%s (", t->unique, t->table);
     for (uint32_t n = 0; n < sql_columns(t); n++) {
         const struct store_column *c = &t->columns[n];
         if (c->key == KEY_NONE)
@@ -40,10 +40,10 @@ static void add_unique(struct sql *s, const struct store_table *t)
 
 static void add_table(struct sql *s, const struct store_table *t)
 {
-    sql_add(s, "CREATE TABLE ergon.%s (\n", t->table);
+    sql_add(s, "CREATE TABLE IF NOT EXISTS ergon.%s (\n", t->table);
     for (uint32_t n = 0; n < sql_columns(t); n++) {
         const struct store_column *c = &t->columns[n];
-        sql_add(s, "    %s %s%s%s,\n", c->name, type_name(c), is_text(c) ? " COLLATE \"C\"" : "",
+        sql_add(s, "    %s %s%s%s,\n", c->name, type_name(c), collation_of(c),
                 c->required ? " NOT NULL" : "");
     }
     sql_add(s, "    PRIMARY KEY (%s)\n)%s;\n", t->order, storage_of(t));
@@ -85,11 +85,13 @@ static const char owner_table[] = "CREATE TABLE ergon.owner (\n"
                                   "    fence_mark bigint NOT NULL DEFAULT 0,\n"
                                   "    tries int NOT NULL DEFAULT 0";
 
+#define COUNTER_TYPE "bigint NOT NULL DEFAULT 0"
+
 static void add_owner(struct sql *s)
 {
     sql_add(s, "%s", owner_table);
     for (uint32_t n = 0; n < row_counters.count; n++)
-        sql_add(s, ",\n    %s bigint NOT NULL DEFAULT 0", row_counters.columns[n].name);
+        sql_add(s, ",\n    %s " COUNTER_TYPE, row_counters.columns[n].name);
     sql_add(s, "\n) WITH (fillfactor = 50);\nINSERT INTO ergon.owner DEFAULT VALUES;\n");
 }
 
@@ -98,7 +100,8 @@ static void add_owner(struct sql *s)
 /* The UPDATE, not a look at the row, is what keeps a former owner out: it waits for the row's lock,
  * and its condition is evaluated again behind whatever came first. */
 static const char functions[] =
-    "CREATE FUNCTION ergon.fence(e bigint, s bigint, b bigint, submitted bigint, done bigint,\n"
+    "CREATE OR REPLACE FUNCTION ergon.fence(e bigint, s bigint, b bigint, submitted bigint, done "
+    "bigint,\n"
     "    failed bigint, cancelled bigint, expired bigint, dead bigint, last_id bigint,\n"
     "    last_fence bigint, committed_at bigint, id_mark bigint, fence_mark bigint,\n"
     "    loaded boolean, leaves boolean, need bigint) RETURNS bigint LANGUAGE plpgsql AS $$\n"
@@ -127,7 +130,8 @@ static const char functions[] =
     "    END IF;\n"
     "    RETURN level;\n"
     "END $$;\n"
-    "CREATE FUNCTION ergon.rows(have bigint, want bigint) RETURNS void LANGUAGE plpgsql AS $$\n"
+    "CREATE OR REPLACE FUNCTION ergon.rows(have bigint, want bigint) RETURNS void LANGUAGE plpgsql "
+    "AS $$\n"
     "BEGIN\n"
     "    IF have <> want THEN\n"
     "        RAISE EXCEPTION '% of % rows are there', have, want\n"
@@ -135,16 +139,51 @@ static const char functions[] =
     "    END IF;\n"
     "END $$;\n";
 
+static void add_tables(struct sql *s)
+{
+    for (unsigned n = 0; n < ROW_TABLES; n++)
+        if (!row_tables[n]->one_row) /* the counters are columns of ergon.owner */
+            add_table(s, row_tables[n]);
+}
+
 void ddl_create(struct sql *s, const char *cluster)
 {
     sql_add(s, "CREATE SCHEMA ergon;\n%s", cluster_tables);
     sql_add(s, "INSERT INTO ergon.cluster (name, version, protocol_min) VALUES ('%s', %d, %d);\n",
             cluster, SCHEMA_VERSION, SCHEMA_VERSION);
     add_owner(s);
-    for (unsigned n = 0; n < ROW_TABLES; n++)
-        if (!row_tables[n]->one_row) /* the counters are columns of ergon.owner */
-            add_table(s, row_tables[n]);
+    add_tables(s);
     sql_add(s, "%s", functions);
+}
+
+/* --- A later version --- */
+
+/* Only those that may be NULL: the version before writes rows without them. */
+static void list_columns(struct sql *s, const struct store_table *t)
+{
+    for (uint32_t n = 0; n < sql_columns(t); n++) {
+        const struct store_column *c = &t->columns[n];
+        if (t->one_row)
+            sql_add(s, "('owner', '%s', '" COUNTER_TYPE "'),\n", c->name);
+        else if (!c->required)
+            sql_add(s, "('%s', '%s', '%s%s'),\n", t->table, c->name, type_name(c), collation_of(c));
+    }
+}
+
+void ddl_upgrade(struct sql *s)
+{
+    add_tables(s);
+    sql_add(s, "DO $$ DECLARE c record; BEGIN FOR c IN SELECT * FROM (VALUES\n");
+    for (unsigned n = 0; n < ROW_TABLES; n++)
+        list_columns(s, row_tables[n]);
+    sql_add(
+        s,
+        "(NULL, NULL, NULL)) v (at, name, type)\n"
+        "WHERE at IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute WHERE NOT attisdropped\n"
+        "    AND attrelid = ('ergon.' || at)::regclass AND attname = v.name)\n"
+        "LOOP EXECUTE format('ALTER TABLE ergon.%%I ADD COLUMN %%I %%s', c.at, c.name, c.type);\n"
+        "END LOOP; END $$;\n%s",
+        functions);
 }
 
 void ddl_grant(struct sql *s, const char *quoted_role)

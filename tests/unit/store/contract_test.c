@@ -722,3 +722,21 @@ POSTGRES_TEST(a_schema_that_is_there_is_not_made_again)
     assert_int_equal(w->admin->init(w->url, "two words", NULL, text, sizeof text), -1);
     assert_non_null(strstr(text, "cannot be a cluster's name"));
 }
+
+/* As by a version that brings a table, a column and another body of a function. */
+POSTGRES_TEST(an_upgrade_adds_what_is_missing)
+{
+    char text[CONTRACT_ERROR] = "";
+    contract_sql(w, "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds;"
+                    "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
+                    "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
+    assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
+    expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
+    assert_int_equal(w->admin->upgrade(w->url, UPGRADE_ADD, NULL, text, sizeof text), 0);
+    assert_string_equal(text, "the schema is of version 1, and nodes from version 0 on may use it");
+    contract_sql(w,
+                 "SELECT ran_by FROM ergon.lives, ergon.holds, ergon.owner WHERE last_fence = 0");
+    assert_int_equal(w->admin->upgrade(w->url, UPGRADE_FINISH, NULL, text, sizeof text), 0);
+    assert_string_equal(text, "the schema is of version 1, and nodes from version 1 on may use it");
+    contract_sql(w, "SELECT 1 / (version * protocol_min) FROM ergon.cluster");
+}
