@@ -23,7 +23,7 @@ WORK = os.path.join(TOP, "build-cluster-mutants")
 LOGS = os.path.join(WORK, "logs")
 LAX = "lax"
 TARGETS = ("server/ergond", "client/cli/ergon", "postgresql.so", "preload_faults.so")
-FOUND = re.compile(r"^\d+ faults, .*; (\d+) violations$", re.M)
+FOUND = re.compile(r"^\d+ submissions .*; (\d+) violations$", re.M)
 
 mutants.WORK, mutants.TREE, mutants.BUILD = WORK, os.path.join(WORK, "tree"), os.path.join(WORK, "build")
 
@@ -37,6 +37,11 @@ def build():
     mutants.must("ninja", "-C", mutants.BUILD, "-j", str(os.cpu_count() or 1), *TARGETS)
 
 
+def prepare():
+    mutants.copy_tree()
+    mutants.configure()
+
+
 def plant(chosen):
     """Returns {path: what stood there}."""
     before = {}
@@ -45,6 +50,11 @@ def plant(chosen):
         before.setdefault(os.path.join(mutants.TREE, fault.path), source.encode())
         mutants.write_if_other(os.path.join(mutants.TREE, fault.path), fault.plant(source).encode())
     return before
+
+
+def restore(before):
+    for path, text in before.items():
+        mutants.write_if_other(path, text)
 
 
 def with_its_others(fault):
@@ -87,8 +97,7 @@ def try_mutant(fault, options):
         print(f"{fault.name:<26} cannot be built: {str(e).splitlines()[-1]}", flush=True)
         return False
     finally:
-        for path, text in before.items():
-            mutants.write_if_other(path, text)
+        restore(before)
 
 
 def main():
@@ -101,8 +110,7 @@ def main():
     lax = re.search(options.pattern, LAX)
     if not chosen and not lax:
         sys.exit(f"no mutant is called like {options.pattern!r}")
-    mutants.copy_tree()
-    mutants.configure()
+    prepare()
     build()
     caught = [try_one(LAX, "replication is synchronous", "cut_primary_from_standbys kill_primary power_failure_of_primary",
                       options, lax=True)] if lax else []

@@ -295,7 +295,7 @@ KINDS = (OfNodes, OfNetwork, OfEngine)
 
 
 def draw(engine, cluster, history, seed, seconds, wanted):
-    """Lets faults happen for so long.  Returns {name: how often}; raises what a thread met."""
+    """Lets faults happen for so long, and says which.  Returns []; raises what a thread met."""
     unknown = [name for name in wanted if not any(name in kind.names() for kind in KINDS)]
     if unknown:
         raise SystemExit(f"prove cluster: no fault is called {', '.join(unknown)}")
@@ -303,7 +303,8 @@ def draw(engine, cluster, history, seed, seconds, wanted):
     threads = [threading.Thread(target=kind.run, daemon=True) for kind in kinds]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + seconds
+    begun = time.monotonic()
+    end = begun + seconds
     while time.monotonic() < end and not any(kind.failure for kind in kinds):
         time.sleep(0.2)
     for kind in kinds:
@@ -313,4 +314,7 @@ def draw(engine, cluster, history, seed, seconds, wanted):
     for kind in kinds:
         if kind.failure is not None:
             raise kind.failure
-    return {name: count for kind in kinds for name, count in sorted(kind.done.items())}
+    done = {name: count for kind in kinds for name, count in sorted(kind.done.items())}
+    print(" ".join(f"{name}={count}" for name, count in done.items()))
+    print(f"{sum(done.values())} faults, one in {(time.monotonic() - begun) / max(sum(done.values()), 1):.1f} s")
+    return []

@@ -77,8 +77,9 @@ def put_cron(cluster):
         ending.eventually(is_put, lambda: f"the cron is put; {refusals[-1]}\n{cluster.logs()}")
 
 
-def run(engine, cluster, seed, seconds, wanted):
-    history, begun = checker.History(), time.monotonic()
+def under_load(cluster, seed, break_it):
+    """The exit status.  `break_it(history)` breaks the cluster, and returns texts of what it found wrong itself."""
+    history = checker.History()
     for node in cluster.nodes:
         node.restarts = None
     cluster.start()
@@ -86,8 +87,7 @@ def run(engine, cluster, seed, seconds, wanted):
     for client in clients:
         client.start()
     put_cron(cluster)
-    done = faults.draw(engine, cluster, history, seed, seconds, wanted)
-    lasted = time.monotonic() - begun
+    found = break_it(history)
     for client in clients:
         if not isinstance(client, load.Works):
             client.stop()
@@ -98,24 +98,22 @@ def run(engine, cluster, seed, seconds, wanted):
     tasks, audit = final(cluster, history)
     for client in clients:
         client.stop()
-    found = [*checker.violations(history, tasks), *(f"of the owner: {text}" for text in checker.of_submissions(history, known))]
+    found += checker.violations(history, tasks)
+    found += (f"of the owner: {text}" for text in checker.of_submissions(history, known))
     if audit.get("balanced") is not True:
         found.append(f"the audit does not balance: {audit}")
     for node in cluster.nodes:
         found += [f"node {node.name} ended with {status}" for status in node.statuses if status not in USUAL]
         found += [f"node {node.name} said: {line}" for line in node.log().splitlines() if "Assertion" in line]
-    say(history, tasks, done, lasted, found)
+    say(history, tasks, found)
     return 1 if found else 0
 
 
-def say(history, tasks, done, lasted, found):
-    count = sum(done.values())
+def say(history, tasks, found):
     late = sum(checker.is_late(history, at, node) for at, _, _, node in history.begun)
     given_up = sum(attempt not in tasks.get(id, {}).get("accepted", [attempt]) for id, attempt in checker.runs(history))
-    feed = sum(len(found) for found in checker.stretches(history).values())
-    print(" ".join(f"{name}={number}" for name, number in done.items()))
-    print(f"{count} faults, one in {lasted / max(count, 1):.1f} s; {len(history.acknowledged)} submissions acknowledged, "
-          f"{len(history.begun)} attempts, {len(history.granted)} permits, "
+    feed = sum(len(of_reader) for of_reader in checker.stretches(history).values())
+    print(f"{len(history.acknowledged)} submissions acknowledged, {len(history.begun)} attempts, {len(history.granted)} permits, "
           f"{sum(len(page.events) for page in history.pages)} events in {feed} stretches of the feed, "
           f"{sum((task.get('key') or '').startswith('cron ') for task in tasks.values())} firings; "
           f"{late} attempts just after a stop, {given_up} of limited tasks given up with their owner; {len(found)} violations")
@@ -136,8 +134,9 @@ def main():
         flags = ("--store-replicated", "by-storage") if lax else ()
         store = engine.url("ergon", "ergon", tcp=True, passfile=engine.password_file)
         cluster = nodes.Nodes(engine, *flags, store=store, machines=engine.machines[3:], ahead=AHEAD)
+        wanted = os.environ.get("ERGON_FAULTS", "").split()
         try:
-            return run(engine, cluster, seed, seconds, os.environ.get("ERGON_FAULTS", "").split())
+            return under_load(cluster, seed, lambda history: faults.draw(engine, cluster, history, seed, seconds, wanted))
         finally:
             cluster.end()
 
