@@ -22,7 +22,7 @@ LIST = os.path.join(TOP, "tests", "cluster", "mutants.faults")
 WORK = os.path.join(TOP, "build-cluster-mutants")
 LOGS = os.path.join(WORK, "logs")
 LAX = "lax"
-TARGETS = ("server/ergond", "client/cli/ergon", "postgresql.so", "preload_faults.so")
+TARGETS = ("server/ergond", "client/cli/ergon", "postgresql.so", "demo.so", "preload_faults.so")
 FOUND = re.compile(r"^\d+ submissions .*; (\d+) violations$", re.M)
 
 mutants.WORK, mutants.TREE, mutants.BUILD = WORK, os.path.join(WORK, "tree"), os.path.join(WORK, "build")

@@ -43,7 +43,7 @@ def build_newer():
     try:
         controls.build()
         shutil.rmtree(NEWER, ignore_errors=True)
-        for path in ("server/ergond", "client/cli/ergon", "server/store/postgres/postgresql.so"):
+        for path in ("server/ergond", "client/cli/ergon", "server/store/postgres/postgresql.so", "server/modules/demo.so"):
             os.makedirs(os.path.join(NEWER, os.path.dirname(path)), exist_ok=True)
             shutil.copy(os.path.join(controls.mutants.BUILD, path), os.path.join(NEWER, path))
     finally:
@@ -117,17 +117,17 @@ def roll(upgrade, cluster):
     upgrade.command()
     upgrade.replace(a)
     upgrade.move_to([a])  # the newer version has read what the older one wrote
-    if not upgrade.written("SELECT count(*) FROM ergon.lives WHERE rose IS NOT NULL"):
+    if not upgrade.written("SELECT count(*) FROM ergon.lives WHERE tried IS NOT NULL"):
         yield "the newer version did not write its column"
     upgrade.lose_owner()  # the older version has read what the newer one wrote
     upgrade.move_to([b, c])
     upgrade.replace(b)
     upgrade.replace(c)
-    if upgrade.written("SELECT count(*) FROM ergon.lives WHERE state = 'resting'"):
+    if upgrade.written("SELECT count(*) FROM ergon.lives WHERE state = 'finished'"):
         yield "the newer version wrote its state before the end of the upgrade"
     upgrade.command("--finish")
     upgrade.lose_owner()  # it asks for the version as it connects
-    ending.eventually(lambda: upgrade.written("SELECT count(*) FROM ergon.lives WHERE state = 'resting'"),
+    ending.eventually(lambda: upgrade.written("SELECT count(*) FROM ergon.lives WHERE state = 'finished'"),
                       "the newer version writes its state")
     upgrade.lose_owner()  # and reads it
     if not upgrade.is_refused(next(node for node in cluster.nodes if node is not cluster.wait_owner())):
