@@ -30,17 +30,16 @@ TTL = 8  # seconds of Patroni
 RECOVERED = 180  # seconds after the last fault within which all must have ended
 DISK = 2048  # MiB of each machine of the engine
 USUAL = (0, nodes.DEPOSED, -signal.SIGKILL)
-OPEN = ("queued", "delayed", "waiting", "assigned", "running", "parked")
 AHEAD = (0, 3000, 6000)  # ms: the clocks of the nodes; none is before the begin of its certificate
 # The log that a member keeps for others that are down must not fill its disk.
 SETTINGS = {"max_wal_size": "256MB", "max_slot_wal_keep_size": "512MB"}
 
 
-def pages(client, **options):
+def pages(client):
     """All tasks of task.list."""
     cursor = None
     while True:
-        page = client.request("task.list", [{**options, "limit": 1000, **({"cursor": cursor} if cursor else {})}], again=True)
+        page = client.request("task.list", [{"limit": 1000, **({"cursor": cursor} if cursor else {})}], again=True)
         yield from page["tasks"]
         cursor = page["next"]
         if not cursor:
@@ -52,9 +51,11 @@ def final(cluster, history):
     end = time.monotonic() + RECOVERED
     with ergon_client.Client(cluster.wait_owner().url, timeout=60) as client:
         wanted = {task.id for task in history.acknowledged}
-        while time.monotonic() < end and any(task["id"] in wanted for state in OPEN for task in pages(client, state=state)):
-            time.sleep(0.5)
-        tasks = {task["id"]: task for task in pages(client)}
+        while True:
+            tasks = {task["id"]: task for task in pages(client)}
+            if time.monotonic() > end or all(tasks[id]["state"] in checker.ENDED for id in wanted & set(tasks)):
+                break
+            time.sleep(1)
         for id in {task.id for task in history.acknowledged if task.limit} & set(tasks):
             attempts = client.request("task.get", [id, {"attempts": True, "result": False}], again=True)["attempts"]
             tasks[id]["accepted"] = {a["attempt"] for a in attempts if a["outcome"] in checker.ACCEPTED}

@@ -10,7 +10,8 @@ enum { DDL_MAX = 32 * 1024 };
  * letters, digits and ".-_" only. */
 void ddl_create(struct sql *sql, const char *cluster);
 /* What this version has and the schema lacks: tables, columns that may be NULL, functions.  What is
- * there stays, so that nodes of the version before go on.  No table is locked that lacks nothing. */
+ * there stays, so that nodes of the version before go on.  No table is locked that lacks nothing.
+ */
 void ddl_upgrade(struct sql *sql);
 /* What a role needs to run ergond.  The role's name is quoted by the caller. */
 void ddl_grant(struct sql *sql, const char *quoted_role);
