@@ -254,7 +254,8 @@ static bool admit_node(const struct connection *c)
 
     if (c->slot->rules->contexts == NULL)
         return peer_key_is_own(c->slot->key) ||
-               refuse(c, "a node of the cluster runs as the same user as this server");
+               refuse(c, "a node of the cluster runs as the same user as this server, which is not "
+                         "65534 (nobody)");
     return tls_peer_name(&c->stream, name, sizeof name) == TLS_NAME_FOUND ||
            refuse(c, names_nobody);
 }
