@@ -3,6 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Seeds mean the same runs as before streams were added behind these. */
+enum { FIRST_STREAMS = SIM_SERVER + 1 };
+
 static uint64_t states[SIM_STREAMS];
 static bool plain[SIM_STREAMS];
 
@@ -19,7 +22,9 @@ static uint64_t next(uint64_t *state)
 void sim_chance_seed(uint64_t seed)
 {
     for (int n = 0; n < SIM_STREAMS; n++) {
-        uint64_t of = seed * SIM_STREAMS + (uint64_t)n;
+        uint64_t of = seed * FIRST_STREAMS + (uint64_t)n;
+        if (n >= FIRST_STREAMS)
+            of = ~(seed * SIM_STREAMS + (uint64_t)n);
         states[n] = next(&of);
     }
 }

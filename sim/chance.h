@@ -16,6 +16,7 @@ enum sim_stream {
     SIM_FAULTS,   /* faults that come at any moment */
     SIM_MEMORY,   /* which allocations of the server fail */
     SIM_SERVER,   /* what the server gets from chance_bytes() */
+    SIM_ENGINE,   /* PostgreSQL: how long it takes, and its faults */
     SIM_STREAMS
 };
 

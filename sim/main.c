@@ -25,14 +25,15 @@
 #include "sim/shrink.h"
 #include "sim/trace.h"
 #include "sim/user/seeds.h"
+#include "sim/world.h"
 
 enum { EXIT_USAGE = 2 };
 
 static const char usage[] =
-    "usage: ergon-sim --seed N [--seeds COUNT] [--first] [--reach] [--verbose]\n"
-    "       ergon-sim --seed N [--seeds COUNT] --from MS --futures COUNT [--verbose]\n"
-    "       ergon-sim --seed N [--seeds COUNT] --from MS --future K [--verbose]\n"
-    "       ergon-sim --seed N --shrink OUT\n"
+    "usage: ergon-sim --seed N [--postgresql] [--seeds COUNT] [--first] [--reach] [--verbose]\n"
+    "       ergon-sim --seed N [--postgresql] [--seeds COUNT] --from MS --futures COUNT [--verbose]\n"
+    "       ergon-sim --seed N [--postgresql] [--seeds COUNT] --from MS --future K [--verbose]\n"
+    "       ergon-sim --seed N [--postgresql] --shrink OUT\n"
     "       ergon-sim --cluster --seed N [--seeds COUNT] [--first] [--verbose]\n"
     "       ergon-sim --script FILE [--verbose]\n"
     "       ergon-sim --module FILE [--stand-in FILE]... SCENARIO [--seed N] [--seeds COUNT]\n"
@@ -51,7 +52,8 @@ static const struct option known[] = {
     {"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
     {"from", required_argument, NULL, 'a'},   {"futures", required_argument, NULL, 'c'},
     {"future", required_argument, NULL, 'k'}, {"cluster", no_argument, NULL, 'l'},
-    {"first", no_argument, NULL, 'f'},        {"reach", no_argument, NULL, 'r'},
+    {"postgresql", no_argument, NULL, 'g'},   {"first", no_argument, NULL, 'f'},
+    {"reach", no_argument, NULL, 'r'},
     {"script", required_argument, NULL, 'p'}, {"shrink", required_argument, NULL, 'o'},
     {"module", required_argument, NULL, 'm'}, {"stand-in", required_argument, NULL, 'i'},
     {"remote", no_argument, NULL, 'w'},       {"verbose", no_argument, NULL, 'v'},
@@ -61,8 +63,8 @@ static const struct option known[] = {
 static const struct mode {
     char option;
     const char *with;
-} modes[] = {{'p', "v"},     {'o', "s"},     {'w', "v"}, {'m', "isnv"},
-             {'c', "asnvl"}, {'k', "asnvl"}, {0}};
+} modes[] = {{'p', "v"},     {'o', "gs"},     {'w', "v"}, {'m', "isnv"},
+             {'c', "agsnvl"}, {'k', "agsnvl"}, {0}};
 
 static const char *name_of(int letter)
 {
@@ -200,6 +202,8 @@ static void read_options(int argc, char **argv, struct options *o)
     o->seeds.first = o->given['f'];
     o->seeds.cluster = o->given['l'];
     o->reach = o->given['r'];
+    if (o->given['g'])
+        sim_world_on_postgres();
     o->user.remote = o->given['w'];
     sim_verbose = o->given['v'];
 }

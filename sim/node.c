@@ -17,13 +17,18 @@
 #include "sim/memory.h"
 #include "sim/net.h"
 #include "sim/peers.h"
+#include "sim/postgres.h"
 #include "sim/record.h"
 #include "sim/running.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
 #include "sim/trace.h"
 
-enum { FLAGS_MAX = 80, LOOK_MS = 1000 /* as server/system/watchdog.c has it */ };
+enum {
+    FLAGS_MAX = 80,
+    LOOK_MS = 1000, /* as server/system/watchdog.c has it */
+    SPARE_MS = 10000
+};
 
 static const uint64_t drain = SIM_MS(2000); /* then what still runs is cancelled, and cut off */
 
@@ -251,9 +256,25 @@ bool sim_nth_start(uint32_t n)
     return sim_nth_up(n);
 }
 
+/* The only node of a cluster serves tasks once it owns them. */
+static void wait_to_own(const struct node *node)
+{
+    const struct cluster *cluster = membership_cluster(node->topology->membership);
+    uint64_t until = sim_now() + SIM_MS(120000);
+    while (cluster_role(cluster) != CLUSTER_OWNER && sim_nth_up(0) && sim_now() < until) {
+        sim_postgres_spare(sim_now() - node->began > SIM_MS(SPARE_MS));
+        sim_sleep_for(SIM_MS(1));
+    }
+    sim_postgres_spare(false);
+    if (sim_nth_up(0) && cluster_role(cluster) != CLUSTER_OWNER)
+        sim_finding("the only node does not own the tasks within two minutes");
+}
+
 bool sim_node_start(void)
 {
-    return sim_nth_start(0);
+    if (sim_nth_start(0) && nodes[0].topology->membership)
+        wait_to_own(&nodes[0]);
+    return sim_nth_up(0);
 }
 
 bool sim_nth_up(uint32_t n)
@@ -315,6 +336,7 @@ void sim_nth_end(uint32_t n, enum sim_end how)
     node->serves = false;
     node->ended = true;
     sim_drop(owner_of(node));
+    sim_postgres_died(SIM_NODE_NAME, power);
     if (how == SIM_POWER)
         sim_peers_power(owner_of(node));
     sim_net_died(owner_of(node));

@@ -10,6 +10,8 @@ struct acceptor;
 struct registry;
 struct sim_link;
 
+#define SIM_NODE_NAME "a" /* in a cluster */
+
 enum sim_end { SIM_STOP, SIM_KILL, SIM_POWER };
 
 /* Call once, before the first start.  `flags` come after those of node.c, and end with NULL.  `add`

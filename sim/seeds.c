@@ -33,6 +33,8 @@ static bool ended_well(pid_t child)
            runs.cluster ? " --cluster" : "", runs.seed);
     if (future || runs.future)
         printf(" --from %" PRIu64 " --future %" PRIu64, runs.from, future ? future : runs.future);
+    if (sim_world_is_on_postgres())
+        printf(" --postgresql");
     printf(" --verbose\n");
     return false;
 }

@@ -41,6 +41,11 @@ static int find(const struct sim_flags *f, const char *flag)
     return n;
 }
 
+bool sim_flag_is_set(const struct sim_flags *f, const char *flag)
+{
+    return find(f, flag) < f->count;
+}
+
 const char *sim_flag_value(const struct sim_flags *f, const char *flag)
 {
     int n = find(f, flag);

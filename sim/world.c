@@ -1,5 +1,7 @@
 #include "sim/world.h"
 
+#include <string.h>
+
 #include "server/tasks/registry.h"
 #include "sim/attempts.h"
 #include "sim/burst.h"
@@ -18,6 +20,7 @@
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/points.h"
+#include "sim/postgres.h"
 #include "sim/promises.h"
 #include "sim/record.h"
 #include "sim/schedule.h"
@@ -34,6 +37,7 @@ enum {
     PATIENCE_MS = 900000, /* of clients that are to come to rest */
     MINUTE_MS = 60000,
     ROWS_MS = 3000,
+    KEEP_MS = 10, /* until a node that has ended by itself is started again */
     CALM_MINUTES = 60,      /* tasks that kill their workers are tried at a minute's distance */
     DONE_IN_A_MINUTE = 1000 /* tasks, at least */
 };
@@ -89,6 +93,8 @@ static bool look_at(struct sim_link *l, uint32_t from, enum look how)
 /* Memory does not fail meanwhile, since a look needs all of its answers. */
 static bool look(enum look how)
 {
+    if (!sim_node_up())
+        return false;
     sim_memory_ample(true);
     struct sim_link *l = sim_node_connect();
     bool good = true;
@@ -109,6 +115,8 @@ static bool look(enum look how)
 /* A death leaves the numbers of limits and rates as they were. */
 static void look_at_numbers(void)
 {
+    if (!sim_node_up())
+        return;
     sim_memory_ample(true);
     struct sim_link *l = sim_node_connect();
     sim_burst_clear(&burst);
@@ -207,7 +215,12 @@ static int add_demo(struct registry *r, char *error, size_t size)
 void sim_configure(struct sim_flags *f)
 {
     char error[400] = "";
-    sim_flag_set(f, "--store", SIM_STORE);
+    if (!sim_flag_is_set(f, "--store"))
+        sim_flag_set(f, "--store", SIM_STORE);
+    if (strcmp(sim_flag_value(f, "--store"), SIM_POSTGRES) == 0) {
+        sim_flag_set(f, "--cluster-node", SIM_NODE_NAME);
+        sim_postgres_open();
+    }
     may_stand_in = sim_may_stand_in(f);
     if (!sim_node_configure(f->words, add_demo, error, sizeof error))
         sim_finding("the configuration is not accepted: %s", error);
@@ -228,6 +241,7 @@ void sim_others_spawn(void)
     sim_feed_spawn();
     sim_guest_spawn();
     sim_faults_spawn();
+    sim_postgres_spawn();
 }
 
 void sim_others_wake(void)
@@ -272,6 +286,27 @@ static void live_for_workers(void)
     end(SIM_POWER);
 }
 
+/* A node of a cluster ends by itself, as `cluster.drain` wants it to, and is started again. */
+static void keep_up(void)
+{
+    while (!sim_node_up() && !sim_disk_is_cut()) {
+        end(SIM_STOP);
+        start();
+        wake_all();
+    }
+}
+
+static void sleep_for(uint64_t ns)
+{
+    uint64_t until = sim_now() + ns;
+    if (!sim_postgres())
+        sim_sleep_for(ns);
+    while (sim_now() < until) {
+        sim_sleep_for(SIM_MS(KEEP_MS));
+        keep_up();
+    }
+}
+
 static void live(bool is_last)
 {
     start();
@@ -280,7 +315,7 @@ static void live(bool is_last)
     look_after_start();
     wake_all();
     sim_clients_quiet(false);
-    sim_sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, life_steps));
+    sleep_for(SIM_MS(20) << sim_below(SIM_DEEDS, life_steps));
     if (is_last)
         return;
     bool twice = sim_workers_there() && sim_one_in(SIM_DEEDS, 3);
@@ -357,10 +392,13 @@ static void check_all(void)
 static void end_in_calm(void)
 {
     wait_for_quiet();
+    if (sim_postgres())
+        keep_up();
     sim_schedule_calm();
     sim_faults_calm();
+    sim_postgres_calm();
     sim_guest_calm();
-    sim_sleep_for(SIM_MS(5000)); /* until a fault that has begun is over, and crons have fired */
+    sleep_for(SIM_MS(5000)); /* until a fault that has begun is over, and crons have fired */
     cancel_runs();
     calm_down();
     wait_for_ends();
@@ -380,6 +418,18 @@ static void run(void *arg)
     end_in_calm();
 }
 
+static bool postgres;
+
+void sim_world_on_postgres(void)
+{
+    postgres = true;
+}
+
+bool sim_world_is_on_postgres(void)
+{
+    return postgres;
+}
+
 void sim_world_run(uint64_t seed)
 {
     struct sim_flags flags;
@@ -390,6 +440,10 @@ void sim_world_run(uint64_t seed)
     sim_clients_shape();
     sim_disk_open();
     sim_flags_draw(&flags);
+    if (postgres) {
+        sim_flag_set(&flags, "--store", SIM_POSTGRES);
+        sim_record_flag("--store", SIM_POSTGRES);
+    }
     sim_configure(&flags);
     sim_spawn(SIM_WORLD, "world", run, NULL);
     sim_run();

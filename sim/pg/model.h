@@ -1,0 +1,94 @@
+/* A model of PostgreSQL with standbys, as the driver of the store and the engine of a cluster meet
+ * it: what commits do, row locks, snapshots, connections that break, a primary that dies.
+ *
+ * There are machines: one is the primary, the others follow it.  A *link* is a connection of a node
+ * to the machine that it found to be the primary; a *backend* is the process at its other end,
+ * which takes the messages of the link in turn, and outlives it: what has arrived is run.  Each
+ * message is a statement (struct pg_call).  One that is no part of a transaction is one of its own.
+ *
+ * What is like PostgreSQL, level READ COMMITTED:
+ * - an UPDATE finds its row by what is committed, waits for the row's lock in the order of arrival,
+ *   and evaluates its condition once more;
+ * - a commit is written, waits for a synchronous standby, and only then becomes visible and gives
+ *   its locks back: also when its client has gone.  A transaction that changed and locked nothing
+ *   waits for nobody;
+ * - a cancelled wait commits with the notice 01000;
+ * - a primary that starts again has all that it wrote; a standby that becomes the primary has what
+ *   came to it, and a primary that nobody stopped goes on beside it.
+ *
+ * Pure of threads: time and chance come from struct pg_env, and nothing happens but in calls, up to
+ * the time of the call.  One thread. */
+#ifndef ERGON_SIM_PG_MODEL_H
+#define ERGON_SIM_PG_MODEL_H
+
+#include "server/cluster/engine.h"
+#include "server/store/driver.h"
+
+enum { PG_MACHINES = 3 };
+#define PG_NEVER UINT64_MAX
+
+struct pg;
+struct pg_link;
+struct pg_call;
+
+struct pg_env {
+    void *arg;
+    uint64_t (*now)(void *arg);               /* ns, monotonic */
+    uint64_t (*wall)(void *arg);              /* ns since 1970, of the engine's machines */
+    uint64_t (*below)(void *arg, uint64_t n); /* 0 to n - 1, by chance; n > 0 */
+    /* Those that wait for the engine look again; NULL is fine. */
+    void (*changed)(void *arg);
+    /* Sleeps until then at most, until changed(), or until `wake` (a descriptor; -1: none) is
+     * readable; for the handles (handles.h). */
+    void (*wait)(void *arg, int wake, uint64_t until);
+};
+
+/* What the run is like; ns, at most. */
+struct pg_shape {
+    uint64_t net;   /* for a message */
+    uint64_t work;  /* for a statement */
+    uint64_t flush; /* for the primary's disk */
+    uint64_t lag;   /* until a standby has what was written */
+    bool synchronous;
+};
+
+struct pg *pg_new(const struct pg_env *env, const struct pg_shape *shape, const char *cluster);
+void pg_free(struct pg *pg);
+void pg_set_shape(struct pg *pg, const struct pg_shape *shape);
+const struct pg_env *pg_env(const struct pg *pg);
+uint64_t pg_next(struct pg *pg); /* when something happens by itself; PG_NEVER: nothing does */
+
+/* --- Links: the client's side --- */
+/* NULL: no primary can be reached.  Takes no time; see pg_connect_takes(). */
+struct pg_link *pg_connect(struct pg *pg, const char *node);
+uint64_t pg_connect_takes(struct pg *pg); /* ns, by chance */
+void pg_close(struct pg_link *link);      /* NULL is fine */
+/* Takes the call.  False: the link is broken. */
+bool pg_send(struct pg_link *link, struct pg_call *call);
+/* The oldest call that was answered, which the caller frees by pg_call_free(); NULL: none yet. */
+struct pg_call *pg_receive(struct pg_link *link);
+/* What was sent has no answer any more. */
+bool pg_is_broken(const struct pg_link *link);
+bool pg_is_ready(const struct pg_link *link); /* an answer is there, or it is broken */
+
+/* --- Faults --- */
+enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
+/* Nothing passes between the node and that machine (-1: all of them) in these ways; 0: all does. */
+void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
+/* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
+void pg_break(struct pg *pg, const char *node);
+/* The process of the node has died, or its machine (then nobody says so to the engine). */
+void pg_node_died(struct pg *pg, const char *node, bool power);
+void pg_kill(struct pg *pg, int machine);  /* its PostgreSQL dies */
+void pg_start(struct pg *pg, int machine); /* again: as the primary, if it was */
+void pg_freeze(struct pg *pg, int machine, bool on);
+void pg_separate(struct pg *pg, int machine, bool on); /* from the other machines */
+int pg_primary(const struct pg *pg);                   /* the one that was promoted last */
+int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: none runs */
+void pg_promote(struct pg *pg, int machine);
+void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
+void pg_cancel_waits(struct pg *pg);        /* commits wait for no standby any more */
+/* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */
+void pg_fail(struct pg *pg, const char *state, uint64_t one_in);
+
+#endif

@@ -1,0 +1,30 @@
+/* PostgreSQL of the world: the model of sim/pg/ in the place of the shared object postgresql.so, for
+ * stores whose name is a URL; and what goes wrong with it.
+ *
+ * durable: what the engine's own promises say of a commit holds for tasks, too: see the promises of
+ * promises.h and attempts.h, which are the same with each store. */
+#ifndef ERGON_SIM_POSTGRES_H
+#define ERGON_SIM_POSTGRES_H
+
+#include <stdbool.h>
+
+#include "sim/pg/model.h"
+
+#define SIM_POSTGRES         "postgresql://model/ergon"
+#define SIM_POSTGRES_CLUSTER "ergon"
+
+/* Call before the first node is built: draws what the engine is like from SIM_SHAPE. */
+void sim_postgres_open(void);
+struct pg *sim_postgres(void); /* NULL: there is none */
+
+/* The processes of the node have died: its calls were given up in the middle.  `power`: nobody says
+ * so to the engine. */
+void sim_postgres_died(const char *node, bool power);
+
+/* Spawns a fiber whose faults leave the engine away for less than a second, in some runs: links
+ * break, statements fail for reasons that pass, waits for the standby are cancelled, a standby
+ * takes the place of the primary. */
+void sim_postgres_spawn(void);
+void sim_postgres_calm(void); /* no fault begins from now on */
+
+#endif
