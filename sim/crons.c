@@ -8,6 +8,7 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/memory.h"
+#include "sim/postgres.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
@@ -316,13 +317,13 @@ static void check_time(uint64_t due, uint64_t late)
 }
 
 /* With `overlap: skip` a time may be left out; where threads stay away for long, the few steps that
- * a cron takes may last as long as the server lives; and without memory it tries again each second.
- */
+ * a cron takes may last as long as the server lives; and without memory, or while its database is
+ * away, it tries again each second. */
 static void check_all_times(void)
 {
     uint64_t late = SLACK_MS + sim_slack() / 1000000;
     if (strcmp(shape.overlap, "skip") == 0 || fired_count == FIRED_MAX || late > SLACK_MS + 10 ||
-        sim_memory_failed_within(sim_now()))
+        sim_memory_failed_within(sim_now()) || sim_postgres_falters())
         return;
     for (uint32_t n = 0; n < open.count; n++)
         for (uint64_t due = open.list[n].from / 1000 * 1000; due < open.list[n].to; due += 1000)

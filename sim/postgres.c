@@ -7,20 +7,21 @@
 
 #include "base/check.h"
 #include "sim/chance.h"
+#include "sim/pg/call.h"
 #include "sim/pg/handles.h"
 #include "sim/points.h"
 #include "sim/schedule.h"
 #include "sim/system.h"
 #include "sim/trace.h"
 
-enum { PAUSE_MS = 400, OUTAGE_MS = 600 };
+enum { PAUSE_MS = 400, OUTAGE_MS = 600, RETRY_MS = 10000 };
 
 static struct pg *pg;
 static struct {
     bool breaks, fails, cancels, dies, lags;
 } faults;
 static struct pg_shape shape;
-static bool calm;
+static bool calm, spared;
 
 /* --- What the model needs --- */
 
@@ -198,7 +199,7 @@ static void run(void *arg)
         sim_sleep_for(1 + any(SIM_MS(PAUSE_MS)));
         if (calm)
             sim_sleep(SIM_NEVER);
-        else
+        else if (!spared)
             all[any(sizeof all / sizeof *all)]();
     }
 }
@@ -207,6 +208,30 @@ void sim_postgres_spawn(void)
 {
     if (pg)
         sim_spawn(SIM_WORLD, "engine", run, NULL);
+}
+
+bool sim_postgres_falters(void)
+{
+    return faults.breaks || faults.fails || faults.cancels || faults.dies || faults.lags;
+}
+
+static void retry(void)
+{
+    struct pg_link *link = pg_connect(pg, "operator");
+    if (!link)
+        return;
+    pg_send(link, pg_call_new(PG_RETRY));
+    pg_close(link);
+}
+
+void sim_postgres_spare(bool on)
+{
+    static uint64_t retry_at;
+    if (pg && on && sim_now() >= retry_at) {
+        retry();
+        retry_at = sim_now() + SIM_MS(RETRY_MS);
+    }
+    spared = on;
 }
 
 void sim_postgres_calm(void)

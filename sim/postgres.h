@@ -25,6 +25,10 @@ void sim_postgres_died(const char *node, bool power);
  * break, statements fail for reasons that pass, waits for the standby are cancelled, a standby
  * takes the place of the primary. */
 void sim_postgres_spawn(void);
+bool sim_postgres_falters(void); /* there are such faults in this run */
 void sim_postgres_calm(void); /* no fault begins from now on */
+/* No fault begins meanwhile: a node that waits for the end of a lease counts anew after each.  And
+ * where two take-overs have failed, for want of memory, somebody runs `ergon cluster retry`. */
+void sim_postgres_spare(bool on);
 
 #endif

@@ -393,6 +393,12 @@ static void become(struct jobs *jobs)
     c->owns(c->arg);
 }
 
+bool ownership_reads(const struct jobs *jobs)
+{
+    const struct owner_load *l = jobs_ownership(jobs)->load;
+    return l && l->phase == LOAD_ROWS;
+}
+
 bool ownership_go_on(struct jobs *jobs)
 {
     struct owner_load *l = jobs_ownership(jobs)->load;

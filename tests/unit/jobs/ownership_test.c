@@ -234,6 +234,29 @@ NODE_TEST(delayed_tasks_go_on_behind_earlier_ones)
 }
 
 /* Its end was long ago: it goes when all is read, and not before its history is. */
+/* The rows of limits and rates come before the tasks that use them, which may be chunks later. */
+NODE_TEST(numbers_of_limits_stay_while_tasks_are_read)
+{
+    const struct memory_rows *rows = &n->w.store->rows;
+    struct job_spec first = WORK(.durable = DURABLE_FSYNC), second = first;
+    first.limit_key = second.limit_key = span_text("k");
+    first.limit = 3;
+    second.limit = 2;
+    own(n);
+    for (int i = 0; i < 9; i++)
+        submit(n, DURABLE_FSYNC);
+    jobs_world_submit(&n->w, &first);
+    jobs_world_pass(&n->w, AO_MS(10));
+    jobs_world_submit(&n->w, &second);
+    jobs_world_pass(&n->w, AO_MS(10));
+    assert_int_equal(rows->rate_count, 1);
+    uint64_t id = rows->rates[0].id;
+    take_over_again(n, true);
+    assert_int_equal(rows->rate_count, 1);
+    assert_int_equal(rows->rates[0].id, id);
+    assert_int_equal(rows->rates[0].max, 2);
+}
+
 NODE_TEST(what_is_kept_no_longer_is_forgotten_after_the_load)
 {
     own(n);
