@@ -36,10 +36,12 @@ static struct node {
     struct config *config;
     int (*add)(struct registry *r, char *error, size_t size);
     struct topology *topology;
+    struct membership *membership; /* NULL: none */
     uint32_t listener, guests, for_nodes;
     unsigned drained;
     bool serves, stopping, ended; /* ended before it served: it had no memory */
     bool leaves_memory;
+    bool alone;      /* the only one */
     uint32_t leaves; /* bits of enum cluster_end */
     uint64_t began;
 } nodes[SIM_NODES];
@@ -97,6 +99,7 @@ bool sim_node_configure(const char *const *flags,
                         int (*add)(struct registry *r, char *error, size_t size), char *error,
                         size_t size)
 {
+    nodes[0].alone = true;
     return sim_nth_configure(0, flags, add, error, size);
 }
 
@@ -177,7 +180,9 @@ static void stop(struct node *node, struct topology *t)
 
 static void on_cluster_end(void *arg)
 {
-    sim_wake_all(arg);
+    struct node *node = arg;
+    node->leaves = membership_ended(node->membership);
+    sim_wake_all(node);
 }
 
 /* As server/main.c does it.  NULL: it cannot, without memory. */
@@ -189,14 +194,16 @@ static struct topology *start(struct node *node, struct registry *registry)
         t = topology_build(node->config, registry, error, sizeof error);
     while (!t && is_cut(node)) /* it never comes to see that */
         sim_sleep(SIM_NEVER);
-    if (t && t->membership)
+    node->membership = t ? t->membership : NULL;
+    if (node->membership)
         membership_on_end(t->membership, on_cluster_end, node);
     if (t && listen_inside(t, NULL, &node->listener, error, sizeof error) &&
         listen_inside(t, SIM_GUEST_MAY, &node->guests, error, sizeof error) &&
         listen_for_nodes(node, t, error, sizeof error) &&
         topology_start(t, error, sizeof error) == 0)
         return t;
-    if (!sim_memory_failed_within(sim_now() - node->began))
+    bool may_fail = node->config->cluster.exists && !node->alone; /* the database may refuse it */
+    if (!may_fail && !sim_memory_failed_within(sim_now() - node->began))
         sim_finding("the server does not start: %s", error);
     sim_tell("the server does not start: %s", error);
     if (t)
@@ -214,7 +221,6 @@ static void serve(struct node *node, struct topology *t)
         sim_wait_for(node, sim_now() + SIM_MS(LOOK_MS));
         tasks_look(t->tasks);
         figures_look(t->shared.figures, sim_now(), sim_wall());
-        node->leaves = t->membership ? membership_ended(t->membership) : 0;
     }
     node->stopping = true;
     stop(node, t);
@@ -249,9 +255,9 @@ bool sim_nth_start(uint32_t n)
     node->serves = node->stopping = node->ended = false;
     sim_memory_starts();
     sim_spawn(owner_of(node), "main", run, node);
-    while (!node->serves && !node->ended && !is_cut(node) && sim_now() < until)
+    while (!node->serves && !node->ended && !node->leaves && !is_cut(node) && sim_now() < until)
         sim_wait_for(node, sim_now() + SIM_MS(10));
-    if (!node->serves && !node->ended && !is_cut(node))
+    if (!node->serves && !node->ended && !node->leaves && !is_cut(node))
         sim_finding("the server did not start within a minute");
     return sim_nth_up(n);
 }
@@ -279,7 +285,7 @@ bool sim_node_start(void)
 
 bool sim_nth_up(uint32_t n)
 {
-    return nodes[n].serves && !nodes[n].stopping && !is_cut(&nodes[n]);
+    return nodes[n].serves && !nodes[n].stopping && !nodes[n].leaves && !is_cut(&nodes[n]);
 }
 
 bool sim_node_up(void)
@@ -336,7 +342,8 @@ void sim_nth_end(uint32_t n, enum sim_end how)
     node->serves = false;
     node->ended = true;
     sim_drop(owner_of(node));
-    sim_postgres_died(SIM_NODE_NAME, power);
+    if (node->config->cluster.exists)
+        sim_postgres_died(node->config->cluster.node, power);
     if (how == SIM_POWER)
         sim_peers_power(owner_of(node));
     sim_net_died(owner_of(node));

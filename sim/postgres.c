@@ -179,16 +179,22 @@ static void die(void)
     pg_follow(pg, primary);
 }
 
-static void lag(void)
+void sim_postgres_lag(uint64_t ns)
 {
     struct pg_shape slow = shape;
+    if (ns > 0)
+        slow.lag = ns;
+    pg_set_shape(pg, &slow);
+}
+
+static void lag(void)
+{
     if (!faults.lags)
         return;
     sim_tell("the standbys of PostgreSQL lag");
-    slow.lag = SIM_MS(OUTAGE_MS);
-    pg_set_shape(pg, &slow);
+    sim_postgres_lag(SIM_MS(OUTAGE_MS));
     sim_sleep_for(1 + any(SIM_MS(OUTAGE_MS)));
-    pg_set_shape(pg, &shape);
+    sim_postgres_lag(0);
 }
 
 static void run(void *arg)

@@ -1,5 +1,5 @@
-/* PostgreSQL of the world: the model of sim/pg/ in the place of the shared object postgresql.so, for
- * stores whose name is a URL; and what goes wrong with it.
+/* PostgreSQL of the world: the model of sim/pg/ in the place of the shared object postgresql.so,
+ * for stores whose name is a URL; and what goes wrong with it.
  *
  * durable: what the engine's own promises say of a commit holds for tasks, too: see the promises of
  * promises.h and attempts.h, which are the same with each store. */
@@ -7,6 +7,7 @@
 #define ERGON_SIM_POSTGRES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "sim/pg/model.h"
 
@@ -26,6 +27,8 @@ void sim_postgres_died(const char *node, bool power);
  * takes the place of the primary. */
 void sim_postgres_spawn(void);
 bool sim_postgres_falters(void); /* there are such faults in this run */
+/* From now on records take so long to standbys, at most (ns); 0: as the seed has it. */
+void sim_postgres_lag(uint64_t ns);
 void sim_postgres_calm(void); /* no fault begins from now on */
 /* No fault begins meanwhile: a node that waits for the end of a lease counts anew after each.  And
  * where two take-overs have failed, for want of memory, somebody runs `ergon cluster retry`. */

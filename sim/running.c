@@ -10,8 +10,7 @@
 static struct {
     void *segments[STORE_BOARD_SEGMENTS];
     enum store_board state; /* what the next start finds */
-    uint64_t epoch, found;  /* of a cluster: in the file; as the process has found it */
-    uint64_t own;           /* what the process writes there next */
+    uint64_t epoch;         /* of a cluster: under which it was written */
 } boards[SIM_NODES];
 
 void *__wrap_store_board_segment(struct store *s, uint32_t n, bool grow);
@@ -20,8 +19,6 @@ int __real_store_board_renew(struct store *s, bool raise, char *error, size_t si
 int __wrap_store_board_renew(struct store *s, bool raise, char *error, size_t size);
 int __wrap_store_board_keep(struct store *s, char *error, size_t size);
 void __wrap_store_board_close(struct store *s);
-uint64_t __wrap_store_board_epoch(const struct store *s);
-void __wrap_store_board_own(struct store *s, uint64_t epoch);
 
 /* Of the node whose fiber runs. */
 static uint32_t here(void)
@@ -44,20 +41,18 @@ void *__wrap_store_board_segment(struct store *s, uint32_t n, bool grow)
 int __wrap_store_board_open(struct store *s, enum store_board *was, char *error, size_t size)
 {
     uint32_t n = here();
-    (void)s;
     (void)error;
     (void)size;
     *was = boards[n].state;
-    boards[n].found = *was == STORE_BOARD_KEPT ? boards[n].epoch : 0;
-    boards[n].own = 0;
+    s->board.found = *was == STORE_BOARD_KEPT ? boards[n].epoch : 0;
     return 0;
 }
 
 /* As the header says it from now on: by whatever death but a power cut. */
-static void write_header(uint32_t n)
+static void write_header(const struct store *s)
 {
-    boards[n].state = STORE_BOARD_KEPT;
-    boards[n].epoch = boards[n].own;
+    boards[here()].state = STORE_BOARD_KEPT;
+    boards[here()].epoch = s->board.epoch;
 }
 
 int __wrap_store_board_renew(struct store *s, bool raise, char *error, size_t size)
@@ -68,16 +63,15 @@ int __wrap_store_board_renew(struct store *s, bool raise, char *error, size_t si
     for (uint32_t n = 0; n < STORE_BOARD_SEGMENTS; n++)
         if (boards[at].segments[n])
             memset(boards[at].segments[n], 0, STORE_BOARD_SEGMENT);
-    write_header(at);
+    write_header(s);
     return 0;
 }
 
 int __wrap_store_board_keep(struct store *s, char *error, size_t size)
 {
-    (void)s;
     (void)error;
     (void)size;
-    write_header(here());
+    write_header(s);
     return 0;
 }
 
@@ -85,18 +79,6 @@ void __wrap_store_board_close(struct store *s)
 {
     (void)s;
     boards[here()].state = STORE_BOARD_CLEAN;
-}
-
-uint64_t __wrap_store_board_epoch(const struct store *s)
-{
-    (void)s;
-    return boards[here()].found;
-}
-
-void __wrap_store_board_own(struct store *s, uint64_t epoch)
-{
-    (void)s;
-    boards[here()].own = epoch;
 }
 
 void sim_running_died(enum sim_owner node, bool power)

@@ -326,8 +326,8 @@ static void put_acquire(struct sim_burst *b)
     sim_burst_add(b, SIM_OTHER, "sem.acquire", 2);
     sim_put_text(&b->out, "few");
     sim_put_map(&b->out, 2);
-    put_option(&b->out, "permits", 2);
-    put_option(&b->out, "timeout", 5000);
+    put_option(&b->out, "of", 2);
+    put_option(&b->out, "wait", 5000);
 }
 
 /* Held for a while, and then given back or lost with the connection. */
@@ -349,7 +349,8 @@ static bool hold(struct sim_burst *b, struct sim_link *l)
     if (below(4) == 0)
         return false;
     sim_burst_clear(b);
-    sim_burst_add(b, SIM_OTHER, "sem.release", 1);
+    sim_burst_add(b, SIM_OTHER, "sem.release", 2);
+    sim_put_text(&b->out, "few");
     sim_put_text(&b->out, secret);
     return sim_burst_run(b, l);
 }

@@ -11,7 +11,7 @@
 #include "sim/cluster/nodes.h"
 #include "sim/schedule.h"
 
-enum { STEP_MS = 5 };
+enum { STEP_MS = 5, LATER_TIMES = 2 };
 
 static void end(struct ergon_task *task, uint64_t serial, uint64_t plan)
 {
@@ -19,7 +19,7 @@ static void end(struct ergon_task *task, uint64_t serial, uint64_t plan)
     snprintf(text, sizeof text, "%" PRIu64 "-%" PRIu32, serial, ergon_attempt(task));
     if (plan == SIM_FAILS)
         ergon_fail(task, NULL, "as asked");
-    else if (plan == SIM_LATER)
+    else if (plan == SIM_LATER && sim_job_of(serial)->begun <= LATER_TIMES)
         ergon_again(task, SIM_MS(20));
     else
         ergon_result_str(task, text, strlen(text));

@@ -17,8 +17,9 @@ enum { JOBS_MAX = 4096, ATTEMPTS_MAX = 16384, RECENT = 24, LATE_MS = 1000 };
 
 static struct sim_job jobs[JOBS_MAX];
 static uint32_t job_count;
-static struct {
-    uint64_t serial, number;
+static struct attempt {
+    char id[SIM_JOB_ID];
+    uint64_t number, at;
 } attempts[ATTEMPTS_MAX];
 static uint32_t attempt_count;
 static uint32_t troubles;
@@ -92,6 +93,8 @@ static void take_id(struct sim_job *j, struct span result)
                     j->serial, j->id, (int)id.len, id.at);
     memcpy(j->id, id.at, id.len);
     j->id[id.len] = '\0';
+    if (!j->acknowledged)
+        j->known_at = sim_now();
     j->acknowledged = true;
     j->level = level;
     check_id(j);
@@ -144,47 +147,50 @@ void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
 
 /* --- Attempts --- */
 
-static void check_twice(const struct sim_job *j, uint64_t number)
+static void check_number(const struct sim_job *j, const struct attempt *new)
 {
-    for (uint32_t n = 0; n < attempt_count; n++)
-        if (attempts[n].serial == j->serial && attempts[n].number == number)
-            sim_finding("attempts: attempt %" PRIu64 " of submission %" PRIu64 " began twice",
-                        number, j->serial);
+    for (uint32_t n = 0; n < attempt_count; n++) {
+        const struct attempt *a = &attempts[n];
+        if (strcmp(a->id, new->id) != 0)
+            continue;
+        if (a->number == new->number)
+            sim_finding("attempts: attempt %" PRIu64 " of task %s (%" PRIu64 ") began twice",
+                        a->number, a->id, j->serial);
+        if (a->number > new->number && a->at + sim_slack() < new->at &&
+            !sim_jobs_excused_since(a->at))
+            sim_finding("attempts: attempt %" PRIu64 " of task %s (%" PRIu64
+                        ") began after attempt %" PRIu64,
+                        new->number, a->id, j->serial, a->number);
+    }
 }
 
-static void check_number(struct sim_job *j, uint64_t number, uint64_t at)
+static void note_attempt(const struct sim_job *j, struct span id, uint64_t number, uint64_t at)
 {
-    if (j->level >= SIM_FSYNC && j->acknowledged)
-        check_twice(j, number);
-    if (attempt_count < ATTEMPTS_MAX) {
-        attempts[attempt_count].serial = j->serial;
-        attempts[attempt_count++].number = number;
-    }
-    if (number > j->last) {
-        j->last = number;
-        j->got = at;
-    } else if (j->level >= SIM_FSYNC && j->acknowledged && at > j->got + sim_slack() &&
-               !sim_jobs_excused_since(j->got)) {
-        sim_finding("attempts: attempt %" PRIu64 " of submission %" PRIu64
-                    " began after attempt %" PRIu64,
-                    number, j->serial, j->last);
-    }
+    struct attempt new = {.number = number, .at = at};
+    require(id.len < SIM_JOB_ID, "an id is too long");
+    memcpy(new.id, id.at, id.len);
+    if (j->acknowledged && j->level >= SIM_FSYNC && span_is(id, j->id))
+        check_number(j, &new);
+    if (attempt_count < ATTEMPTS_MAX)
+        attempts[attempt_count++] = new;
 }
 
 void sim_job_begins(uint64_t serial, struct span id, uint64_t number, uint64_t at)
 {
     struct sim_job *j = sim_job_of(serial);
     require(j != NULL, "a handler of no submission");
+    j->begun++;
     sim_tell("begins %" PRIu64 ", attempt %" PRIu64 " of %.*s", serial, number, (int)id.len, id.at);
     if (j->refused > 0 && !j->acknowledged && !j->unsure && j->asked == 0)
         sim_finding("refused: submission %" PRIu64 " was refused, and begins", serial);
-    if (j->acknowledged && id.len > 0 && !span_is(id, j->id) && j->level >= SIM_FSYNC)
+    bool is_other = j->acknowledged && id.len > 0 && !span_is(id, j->id);
+    if (is_other && j->level >= SIM_FSYNC && !sim_jobs_excused_since(j->known_at))
         sim_finding("once: submission %" PRIu64 " is task %s, and %.*s begins", serial, j->id,
                     (int)id.len, id.at);
     if (id.len > 0)
-        check_number(j, number, at);
-    if (j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER && j->ended_at + sim_slack() < at &&
-        !sim_jobs_excused_since(j->ended_at))
+        note_attempt(j, id, number, at);
+    if (!is_other && j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER &&
+        j->ended_at + sim_slack() < at && !sim_jobs_excused_since(j->ended_at))
         sim_finding("ends: an attempt (%" PRIu64 ") of submission %" PRIu64
                     " began after its end was told",
                     number, serial);

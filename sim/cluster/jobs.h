@@ -32,10 +32,11 @@ struct sim_job {
     bool acknowledged; /* it has an id */
     bool unsure;       /* of a submission nothing is known */
     uint32_t asked, refused;
-    uint64_t ended_at;  /* when a client saw its end; SIM_NEVER: none did */
-    char end[12];       /* then its state */
-    bool open;          /* in calm: it has not ended */
-    uint64_t last, got; /* the highest number of its attempts, and when it was given */
+    uint64_t ended_at; /* when a client saw its end; SIM_NEVER: none did */
+    char end[12];      /* then its state */
+    bool open;         /* in calm: it has not ended */
+    uint32_t begun;    /* attempts */
+    uint64_t known_at; /* when it was acknowledged first */
 };
 
 /* A new submission.  NULL: there are too many. */

@@ -7,12 +7,14 @@
 #include "server/cluster/cluster.h"
 #include "server/tasks/registry.h"
 #include "sim/chance.h"
+#include "sim/cluster/engine.h"
 #include "sim/cluster/handlers.h"
 #include "sim/cluster/jobs.h"
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/peers.h"
 #include "sim/points.h"
+#include "sim/postgres.h"
 #include "sim/schedule.h"
 #include "sim/settings.h"
 #include "sim/system.h"
@@ -74,8 +76,8 @@ static void configure(struct sim_flags *f, uint32_t n)
     char error[400] = "", address[32], name[2] = {(char)('a' + n)};
     snprintf(address, sizeof address, "unix://" SIM_PEER_PATH "%u", (unsigned)n);
     if (has_store) {
-        sim_flag_set(f, "--store", "postgresql://model/ergon");
-        sim_flag_set(f, "--cluster", "sim");
+        sim_flag_set(f, "--store", SIM_POSTGRES);
+        sim_flag_set(f, "--cluster", SIM_POSTGRES_CLUSTER);
         sim_flag_set(f, "--cluster-node", name);
         sim_flag_set(f, "--cluster-listen", address);
     }
@@ -93,6 +95,10 @@ void sim_nodes_shape(void)
         *faults[n] = sim_one_in(SIM_SHAPE, 3);
     shape.pause = pauses[sim_below(SIM_SHAPE, 3)];
     count = 2 + (uint32_t)sim_below(SIM_SHAPE, MOST - 1);
+    has_store = !sim_one_in(SIM_SHAPE, 32);
+    if (has_store)
+        sim_postgres_open();
+    sim_engine_shape();
     sim_peers_shape(SIM_MS(1) << sim_below(SIM_SHAPE, 7));
     sim_flags_draw(&flags);
     for (uint32_t n = 0; n < count; n++) {
@@ -295,11 +301,14 @@ void sim_nodes_spawn(void)
     }
     sim_spawn(SIM_WORLD, "reaper", run_reaper, NULL);
     sim_spawn(SIM_WORLD, "faults", run_faults, NULL);
+    if (has_store)
+        sim_engine_spawn();
 }
 
 void sim_nodes_calm(void)
 {
     calm = true;
+    sim_engine_calm();
     sim_sleep_for(SIM_MS(FREEZE_MS + CUT_MS)); /* until a fault that has begun is over */
     for (uint32_t n = 0; n < count; n++) {
         sim_clock_set(owner(n), 0);

@@ -47,7 +47,7 @@ static void run_in_calm(void (*fill)(struct sim_burst *b, uint64_t from), uint64
 
 static bool is_followed(const struct sim_job *j)
 {
-    return j->acknowledged && (j->level >= SIM_FSYNC || !sim_nodes_have_store());
+    return j->acknowledged && j->level >= SIM_FSYNC && j->open;
 }
 
 static void fill_gets(struct sim_burst *b, uint64_t from)
@@ -92,6 +92,8 @@ static uint32_t count_open(void)
 
 static void wait_for_ends(void)
 {
+    for (uint64_t n = 1; n <= sim_job_count(); n++)
+        sim_job_of(n)->open = true;
     uint32_t minutes = CALM_MINUTES, open;
     while ((open = count_open()) > 0 && minutes-- > 0)
         sim_sleep_for(SIM_MS(MINUTE_MS));
