@@ -342,7 +342,8 @@ static bool hold(struct sim_burst *b, struct sim_link *l)
     sim_tell("sem.acquire: %.*s", (int)r->error.len, r->error.at);
     if (r->error.len > 0)
         return true;
-    note_fence(sim_member_uint(r->result, "fence"), asked);
+    if (sim_nodes_have_store()) /* else each node has its own */
+        note_fence(sim_member_uint(r->result, "fence"), asked);
     struct span text = sim_member_text(r->result, "hold");
     snprintf(secret, sizeof secret, "%.*s", (int)text.len, text.at);
     sim_sleep_for(1 + below(SIM_MS(1000)));

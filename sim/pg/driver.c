@@ -529,8 +529,8 @@ static void driver_begin(void *driver, struct store_batch *batch)
     s->begun[s->begun_count++].left = batch->count;
     if (s->fenced || !s->epoch)
         end_all(s, STORE_FENCED);
-    else if (s->broken != STORE_OK)
-        end_all(s, s->broken);
+    while (s->broken != STORE_OK && s->next_batch < s->begun_count)
+        end_next(s, s->broken); /* a try without operations may be under way */
 }
 
 static struct store_batch *driver_ended(void *driver)
