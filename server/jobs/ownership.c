@@ -117,7 +117,7 @@ static void marks_back(struct jobs *jobs, struct store_op *write)
     jobs_activate(jobs);
 }
 
-/* Without memory the next look does it. */
+/* Without memory the watch does it a while later. */
 static void raise_marks(struct jobs *jobs)
 {
     const struct job_table *table = jobs_table(jobs);
@@ -350,10 +350,11 @@ static void begins(struct jobs *jobs)
 static bool await_marks(struct jobs *jobs)
 {
     struct ownership *o = jobs_ownership(jobs);
-    if (!o->marking && o->marks.id_mark == 0)
-        raise_marks(jobs); /* there was no memory, or the store could not write */
-    if (o->marks.id_mark == 0)
+    if (o->marks.id_mark == 0) {
+        if (!o->marking) /* there was no memory, or the store could not write */
+            ao_sleep_for(&o->watch, AO_MS(WATCH_MS));
         return true;
+    }
     clock_hold(jobs, false);
     o->load->phase = LOAD_GOES_ON;
     return false;
@@ -440,6 +441,10 @@ static enum ao_verdict watch_step(struct ao *self)
 {
     struct ownership *o = ao_of(self, struct ownership, watch);
     struct jobs *jobs = o->jobs;
+    if (o->state == OWNERSHIP_LOADING && !o->marking && o->load->phase == LOAD_MARKS) {
+        raise_marks(jobs);
+        jobs_activate(jobs);
+    }
     if (o->state != OWNERSHIP_OWNER)
         return AO_DONE;
     look_at_store(jobs);

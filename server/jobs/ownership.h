@@ -36,7 +36,7 @@ struct ownership {
     bool marking;             /* STORE_MARKS is under way */
     struct ao wish;           /* posted by jobs_become_owner() */
     struct ao_handle *handle; /* of `wish` */
-    struct ao watch;          /* OWNER: looks again and again */
+    struct ao watch;          /* looks again and again: at its marks, and as OWNER at more */
     struct jobs_take_over take;
     struct owner_load *load;  /* LOADING; else NULL */
     struct store_marks marks; /* up to these numbers may be given: they are on the disk */

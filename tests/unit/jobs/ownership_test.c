@@ -323,6 +323,27 @@ NODE_TEST(memory_that_fails_while_rows_are_read)
 /* --- Numbers --- */
 
 /* Its row does not say that an attempt began, for that was not on disk yet. */
+/* Once in a while: neither never, nor as fast as the store gives them back. */
+NODE_TEST(marks_that_cannot_be_written_are_tried_again)
+{
+    enum { TRIES_MOST = 20 };
+    own(n);
+    jobs_world_crash(&n->w);
+    n->take.epoch++;
+    jobs_become_owner(n->w.jobs, &n->take);
+    n->w.store->latency = AO_MS(5);
+    while (!n->w.jobs->ownership.marking)
+        jobs_world_pass(&n->w, AO_MS(1));
+    n->w.store->error = STORE_FULL;
+    uint32_t before = n->w.store->commits;
+    jobs_world_pass(&n->w, AO_S(1));
+    assert_int_equal(n->owned + n->failed, 0);
+    assert_in_range(n->w.store->commits - before, 2, TRIES_MOST);
+    n->w.store->error = STORE_OK;
+    jobs_world_pass(&n->w, AO_S(1));
+    assert_int_equal(n->owned, 1);
+}
+
 static uint64_t begun_without_a_row(struct node *n, uint8_t durable)
 {
     uint64_t id = submit(n, durable);
