@@ -369,6 +369,7 @@ static void count_own_board(struct jobs *jobs)
         return;
     for (uint32_t i = 0; i < o->begun_count; i++)
         boards_count(jobs, node, &o->begun[i]);
+    boards_counted(jobs, node, o->begun_epoch, NULL);
 }
 
 static void become(struct jobs *jobs)

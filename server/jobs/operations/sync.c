@@ -30,7 +30,7 @@ void sync_refuse(struct operation *op, enum store_error error)
 static void refuse(struct operation *op, enum store_error error)
 {
     operation_refuse(
-        op, ERGON_E_STORE,
+        op, sync_error(error),
         "the change is in effect, but until it can be written, a restart forgets it: %s",
         store_error_text(error));
 }
@@ -40,6 +40,8 @@ static void answer(const struct jobs *jobs, struct operation *op)
     enum store_error now = jobs_journal(jobs)->error;
     if (jobs_journal(jobs)->failures == op->sync.failures)
         operation_finish(op);
+    else if (jobs_journal(jobs)->unsure != op->sync.unsure)
+        refuse(op, STORE_UNSURE); /* whatever came behind it */
     else
         refuse(op, now != STORE_OK ? now : STORE_IO);
 }
@@ -100,7 +102,8 @@ void sync_answer(struct jobs *jobs, struct operation *op)
         operation_finish(op);
         return;
     }
-    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs_journal(jobs)->failures};
+    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs_journal(jobs)->failures,
+                                  .unsure = jobs_journal(jobs)->unsure};
     push(&sync->next, op);
     if (!sync->under_way)
         begin_round(jobs);

@@ -22,6 +22,7 @@ struct operation;
 struct sync_wait {
     uint8_t rounds;    /* that it still waits for */
     uint64_t failures; /* of the journal, when it began to wait */
+    uint64_t unsure;   /* likewise */
 };
 
 /* All operations that wait for the disk; begins zeroed. */

@@ -38,6 +38,7 @@ void journal_notice(struct jobs *jobs, struct store_op *write)
     if (write->error == STORE_OK)
         return;
     jobs_journal(jobs)->failures += !is_alone(write->error);
+    jobs_journal(jobs)->unsure += write->error == STORE_UNSURE;
     journal_try_later(jobs);
 }
 

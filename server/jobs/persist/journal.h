@@ -22,6 +22,7 @@ struct journal {
     enum store_error error; /* of what came back last */
     uint64_t under_way;     /* writes that have not come back */
     uint64_t failures;      /* writes whose error was the whole store's */
+    uint64_t unsure;        /* of these: STORE_UNSURE */
     uint64_t unsaved;       /* jobs whose last write failed: it is tried again */
     struct job *unsaved_at; /* where the search for such goes on; NULL: at the first */
     struct ao retry;        /* sleeps until the next try; its step calls journal_resave() */

@@ -57,7 +57,6 @@ bool boards_take(struct jobs *jobs, struct span node, uint64_t epoch)
     if (!board || board->epoch >= epoch)
         return false;
     board->epoch = epoch;
-    write_row(jobs, node, epoch);
     return true;
 }
 
@@ -106,6 +105,62 @@ bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *
     return true;
 }
 
+/* --- The row of a board, behind those of the tasks --- */
+
+/* The second sees what was written again when the first writes came back (sync.c). */
+enum { ROUNDS = 2 };
+
+struct counted {
+    uint64_t epoch;
+    uint32_t rounds, len;
+    char node[NODE_NAME_MAX];
+    struct operation *op;
+};
+
+static void push_round(struct jobs *jobs, const struct counted *c);
+
+static void round_back(struct jobs *jobs, struct store_op *write)
+{
+    const struct counted c = *(const struct counted *)(write + 1);
+    journal_notice(jobs, write);
+    if (write->error != STORE_OK) {
+        if (c.op)
+            sync_refuse(c.op, write->error);
+        return;
+    }
+    if (c.rounds > 0) {
+        push_round(jobs, &c);
+        return;
+    }
+    write_row(jobs, span_of(c.node, c.len), c.epoch);
+    if (c.op)
+        sync_answer(jobs, c.op);
+}
+
+static void push_round(struct jobs *jobs, const struct counted *c)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_SYNC, sizeof *c, round_back);
+    if (!write) {
+        if (c->op)
+            sync_refuse(c->op, STORE_MEMORY);
+        return;
+    }
+    *(struct counted *)(write + 1) = *c;
+    ((struct counted *)(write + 1))->rounds--;
+    store_push(jobs_store(jobs), write);
+}
+
+void boards_counted(struct jobs *jobs, struct span node, uint64_t epoch, struct operation *op)
+{
+    struct counted c = {.epoch = epoch, .rounds = ROUNDS, .len = (uint32_t)node.len, .op = op};
+    if (node.len >= sizeof c.node) {
+        sync_answer(jobs, op); /* no node has such a name, so none was counted */
+        return;
+    }
+    memcpy(c.node, node.at, node.len);
+    push_round(jobs, &c);
+}
+
 /* --- cluster.board --- */
 
 static void count_some(struct jobs *jobs, struct board_arguments *a)
@@ -136,7 +191,7 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
         return false;
     pack_init(&op->reply.result);
     pack_uint(&op->reply.result, a->counted);
-    sync_answer(jobs, op);
+    boards_counted(jobs, a->node, a->epoch, op);
     return true;
 }
 

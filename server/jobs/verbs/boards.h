@@ -13,6 +13,7 @@
 
 struct jobs;
 struct jobs_begun;
+struct operation;
 struct store_node_board;
 
 enum { NODE_NAME_MAX = 64 /* bytes, with the NUL */, NODES_MAX = 64 };
@@ -30,10 +31,13 @@ struct node_boards *jobs_node_boards(const struct jobs *jobs);
 
 /* A row of the store.  False: it is none. */
 bool boards_recover(struct jobs *jobs, const struct store_node_board *row);
-/* Is this board of the node new?  Then it counts as counted from now on, and its row is on its way
- * to the store, before the tasks of which it tells. */
+/* Is this board of the node new?  Then it counts as counted from now on. */
 bool boards_take(struct jobs *jobs, struct span node, uint64_t epoch);
 /* One more crash for the task, if it is open: it may be dead then.  Returns whether it was. */
 bool boards_count(struct jobs *jobs, struct span node, const struct jobs_begun *begun);
+/* All crashes of a board are counted: its row follows when those of the tasks are written, so that
+ * an owner that is lost in between leaves the board to be reported again: a crash may count twice,
+ * and is never lost.  `op` (NULL: none) is answered then. */
+void boards_counted(struct jobs *jobs, struct span node, uint64_t epoch, struct operation *op);
 
 #endif

@@ -208,7 +208,7 @@ bool queues_save(struct jobs *jobs)
 
 static void refuse(struct operation *op, const struct job_queue *q, enum store_error error)
 {
-    operation_refuse(op, ERGON_E_STORE,
+    operation_refuse(op, sync_error(error),
                      "the queue is %s now, but until it can be written, a restart forgets it: %s",
                      q->paused     ? "paused"
                      : q->draining ? "draining"

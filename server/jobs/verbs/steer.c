@@ -38,7 +38,7 @@ static void refuse_cancel(struct operation *op, enum store_error error)
     const char *what = op->job.ends     ? "has ended"
                        : op->job.leaves ? "is shared by one less"
                                         : "is cancelled";
-    operation_refuse(op, ERGON_E_STORE, "%s %s, but that could not be written: %s",
+    operation_refuse(op, sync_error(error), "%s %s, but that could not be written: %s",
                      id_text(op->job.id, id), what, store_error_text(error));
 }
 

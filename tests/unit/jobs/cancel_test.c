@@ -106,6 +106,16 @@ STORED_TEST(one_that_ends_is_told_so_when_its_end_is_on_disk)
     stage_balances(w);
 }
 
+STORED_TEST(a_cancel_that_may_be_written_is_unsure)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
+    jobs_world_pass(w, AO_MS(10));
+    w->store->error = STORE_UNSURE;
+    struct operation *op = cancel(w, id);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+}
+
 /* cancel and forget say the same of it. */
 STORED_TEST(a_cancel_that_cannot_be_written_yet_is_no_open_task_to_forget)
 {

@@ -375,6 +375,20 @@ STORED_TEST(numbers_are_written_when_the_store_works_again)
     expect_numbers(w, id, 2);
 }
 
+/* What may have been written is not answered as if it were not. */
+STORED_TEST(numbers_that_may_be_written_are_unsure)
+{
+    answered(w, NUMBERED(FSYNC, 5));
+    struct job_spec spec = NUMBERED(NONE, 2);
+    struct operation *op = world_operation(w, &operation_task_submit);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    w->store->error = STORE_UNSURE;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+}
+
 STORED_TEST(a_submission_that_is_refused_changes_no_numbers)
 {
     uint64_t id = answered(w, NUMBERED(FSYNC, 5)), unknown = id + 7;

@@ -68,6 +68,14 @@ STORED_TEST(a_drain_outlives_a_restart)
     assert_false(is_draining(w) || is_paused(w));
 }
 
+STORED_TEST(a_drain_that_may_be_written_is_unsure)
+{
+    w->store->error = STORE_UNSURE;
+    struct operation *op = change(w, &operation_queue_drain);
+    jobs_world_pass(w, AO_MS(1));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+}
+
 STORED_TEST(a_drain_that_cannot_be_written_is_said_and_written_later)
 {
     w->store->error = STORE_FULL;
