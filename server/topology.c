@@ -523,6 +523,10 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     fronts_stop(t->fronts);
     ao_time passed = clock_monotonic() - began;
 
+    if (stuck > 0 && t->membership &&
+        cluster_role(membership_cluster(t->membership)) == CLUSTER_OWNER)
+        log_warn("a handler does not return to its loop, so the tasks are not handed over: another "
+                 "node waits for the end of the lease");
     if (stuck == 0)
         jobs_stop(t->jobs); /* while blocking handlers may still run */
     membership_stop(t->membership);

@@ -11,7 +11,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "proto/pack.h"
 
 enum { CLUSTER_TIMEOUT_MS = 10 * 1000, CLOCK_DIFFERS_MS = 1000, TRIES_MAX = 2 };
@@ -166,17 +168,153 @@ static enum status ask_of(struct session *s, const char *method, int argc, char 
     return STATUS_OK;
 }
 
+/* ---- until it is done ---- */
+
+enum { DRAIN_TIMEOUT_MS = 60 * 1000, PAUSE_MS = 100 };
+
+struct wait_options {
+    bool no_wait;
+};
+
+static const struct option_spec WAIT_OPTIONS[] = {
+    {0, "no-wait", NULL, "return when the server has taken the request", OPTION_FLAG,
+     offsetof(struct wait_options, no_wait)},
+    {0},
+};
+
+static bool is_late(const struct session *s)
+{
+    return s->give_up_ns > 0 && clock_monotonic() >= s->give_up_ns;
+}
+
+/* Asks until the cluster's rows say that it is done: then *answer is cluster.status. */
+static enum status await(struct session *s, bool (*is_done)(const json_t *status, void *arg),
+                         void *arg, json_t **answer)
+{
+    static const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+    struct span result;
+    for (*answer = NULL; !is_late(s); nanosleep(&pause, NULL)) {
+        enum status status = session_ask_again(s, request_status(), &result);
+        if (status != STATUS_OK)
+            return status;
+        json_t *rows = json_from_value(result);
+        if (rows != NULL && is_done(rows, arg)) {
+            *answer = rows;
+            return STATUS_OK;
+        }
+        json_decref(rows);
+    }
+    return STATUS_TIMEOUT;
+}
+
+/* A newer epoch, whose owner has read the rows. */
+static bool is_moved(const json_t *status, void *arg)
+{
+    const json_t *before = arg;
+    return number(status, "epoch") > number(before, "epoch") && has_text(status, "owner") &&
+           !has_text(status, "moving_from");
+}
+
+static enum status await_owner(struct session *s, const char *node, json_t *before)
+{
+    json_t *after;
+    enum status status = await(s, is_moved, before, &after);
+    if (status == STATUS_TIMEOUT)
+        complain("%s was asked to hand the tasks over, and no node has taken them over in time "
+                 "(see ergon cluster status)",
+                 node);
+    if (status != STATUS_OK)
+        return status;
+    json_int_t epoch = number(after, "epoch");
+    if (s->globals->json)
+        status = print_json(json_pack("{s:s, s:O, s:I}", "from", node, "owner",
+                                      json_object_get(after, "owner"), "epoch", epoch));
+    else if (!s->globals->quiet)
+        say("%s owns the tasks now, epoch %" JSON_INTEGER_FORMAT "\n", json_text(after, "owner"),
+            epoch);
+    json_decref(after);
+    return status;
+}
+
 static enum status drain(struct session *s, const void *options, int argc, char **argv)
 {
-    (void)options;
-    return ask_of(s, "cluster.drain", argc, argv,
-                  "%s hands the tasks over (ergon cluster status shows to which node)\n");
+    const struct wait_options *o = options;
+    json_t *before, *answer;
+    if (o->no_wait)
+        return ask_of(s, "cluster.drain", argc, argv,
+                      "%s hands the tasks over (ergon cluster status shows to which node)\n");
+    enum status status = ask_json(s, request_status(), &before);
+    if (status != STATUS_OK)
+        return status;
+    status = ask_json(s, request_of("cluster.drain", argc, argv), &answer);
+    if (status == STATUS_OK)
+        status = await_owner(s, json_string_value(answer), before);
+    json_decref(answer);
+    json_decref(before);
+    return status;
+}
+
+static const json_t *row_named(const json_t *status, const char *name)
+{
+    const json_t *node;
+    size_t i;
+    json_array_foreach(json_object_get(status, "nodes"), i, node)
+    {
+        if (strcmp(json_text(node, "node"), name) == 0)
+            return node;
+    }
+    return NULL;
+}
+
+struct forgetting {
+    const char *node;
+    uint64_t asked_at;      /* clock_monotonic() */
+    json_int_t incarnation; /* in the first rows that were read after that; 0: none were */
+};
+
+/* Its row is gone, or is that of a process that has joined since then. */
+static bool is_forgotten(const json_t *status, void *arg)
+{
+    struct forgetting *f = arg;
+    const json_t *row = row_named(status, f->node);
+    uint64_t passed_ms = (clock_monotonic() - f->asked_at) / 1000000;
+    if (row == NULL)
+        return true;
+    if ((uint64_t)number(status, "read_ms") >= passed_ms)
+        return false;
+    if (f->incarnation == 0)
+        f->incarnation = number(row, "incarnation");
+    return f->incarnation != number(row, "incarnation");
+}
+
+static enum status await_forgotten(struct session *s, const char *node)
+{
+    struct forgetting f = {.node = node, .asked_at = clock_monotonic()};
+    json_t *after;
+    enum status status = await(s, is_forgotten, &f, &after);
+    json_decref(after);
+    if (status == STATUS_TIMEOUT)
+        complain("%s is still in the list: the database has not taken the request in time, and it "
+                 "is repeated (see ergon cluster status)",
+                 node);
+    if (status == STATUS_OK && s->globals->json)
+        status = print_json(json_string(node));
+    else if (status == STATUS_OK && !s->globals->quiet)
+        say("%s is forgotten\n", node);
+    return status;
 }
 
 static enum status forget(struct session *s, const void *options, int argc, char **argv)
 {
-    (void)options;
-    return ask_of(s, "cluster.forget", argc, argv, "%s is forgotten\n");
+    const struct wait_options *o = options;
+    json_t *answer;
+    if (o->no_wait)
+        return ask_of(s, "cluster.forget", argc, argv, "%s is to be forgotten\n");
+    enum status status = ask_json(s, request_of("cluster.forget", argc, argv), &answer);
+    if (status == STATUS_OK)
+        status = await_forgotten(s, json_string_value(answer));
+    json_decref(answer);
+    return status;
 }
 
 static enum status retry(struct session *s, const void *options, int argc, char **argv)
@@ -190,21 +328,29 @@ static const struct command CLUSTER_DRAIN = {
     .arguments = "[NODE]",
     .summary = "let the owner hand the tasks over to another node",
     .text = "The owner writes what it has, gives its place up, and its process ends with status\n"
-            "75, after which the service manager starts it again; another node owns the tasks\n"
-            "within a second or two. Without NODE: whichever owns them.\n",
+            "75, after which the service manager starts it again. Returns when another node owns\n"
+            "the tasks, and names it; exit status 5: none did within --timeout (60 s). Without\n"
+            "NODE: whichever owns them.\n",
     .examples = "  ergon cluster drain\n"
                 "  ergon cluster drain node-a\n",
+    .options = WAIT_OPTIONS,
+    .options_size = sizeof(struct wait_options),
     .arguments_max = 1,
     .talk = drain,
-    .timeout_ms = CLUSTER_TIMEOUT_MS,
+    .timeout_ms = DRAIN_TIMEOUT_MS,
+    .durable = true,
 };
 
 static const struct command CLUSTER_FORGET = {
     .name = "cluster forget",
     .arguments = "NODE",
     .summary = "drop a node that is gone from the list",
-    .text = "A node that is there joins again. The owner cannot be forgotten.\n",
+    .text =
+        "Returns when the list has lost it; exit status 5: not within --timeout (10 s). A node\n"
+        "that is there joins again. The owner cannot be forgotten.\n",
     .examples = "  ergon cluster forget node-c\n",
+    .options = WAIT_OPTIONS,
+    .options_size = sizeof(struct wait_options),
     .arguments_min = 1,
     .arguments_max = 1,
     .talk = forget,

@@ -32,6 +32,7 @@ struct cluster {
     bool keeps_board;             /* of the last try to take over */
     ao_time renew_at, rejoin;     /* when to renew next; the pause before the next try to join */
     struct engine_view read;      /* the rows of the last look */
+    char said_trouble[CLUSTER_NOTE_MAX];              /* of the engine, in the log; empty: none */
     char said_state[16], said_note[CLUSTER_NOTE_MAX]; /* of this node's row */
     struct {
         void (*changed)(void *arg);

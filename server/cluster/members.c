@@ -28,10 +28,11 @@ static void end(struct cluster *c, enum cluster_end why)
 
 static void on_away(struct cluster *c, enum engine_result result, const char *error)
 {
-    if (!c->away)
+    if (strcmp(c->said_trouble, error) != 0)
         log_warn(result == ENGINE_AWAY ? "the cluster's database is away"
                                        : "the cluster's database refuses this node",
                  LOG_STR("why", error));
+    snprintf(c->said_trouble, sizeof c->said_trouble, "%s", error);
     c->away = true;
     view_trouble(c, error);
 }
@@ -40,9 +41,17 @@ static void on_answer(struct cluster *c, ao_time now)
 {
     if (!c->away)
         return;
-    log_info("the cluster's database answers again");
     c->away = false;
     lease_reconnect(&c->lease, now);
+}
+
+/* All that was asked in a step was answered: renewals may be while looks are refused. */
+static void on_whole_step(struct cluster *c)
+{
+    if (c->said_trouble[0] == '\0')
+        return;
+    log_info("the cluster's database answers again");
+    c->said_trouble[0] = '\0';
     view_trouble(c, "");
 }
 
@@ -392,6 +401,8 @@ static ao_time member_step(struct cluster *c)
         ;
     if (!c->over && !c->away)
         say(c);
+    if (!c->away)
+        on_whole_step(c);
     now = cluster_now(c);
     if (at > c->renew_at)
         at = c->renew_at;

@@ -138,7 +138,8 @@ class ClusterTest(unittest.TestCase):
         self.assertIn(("a", owner.name, 2), [(r["from"], r["to"], r["epoch"]) for r in changes])
         again = self.start("a")
         self.assertIs(self.owner(again, b, c, epoch=2), owner)
-        self.ergon("cluster", "forget", "a", at=b)
+        self.assertEqual(self.ergon("cluster", "forget", "a", at=b), "a is forgotten\n")
+        self.assertNotIn(again.name, [row["node"] for row in self.status(b)["nodes"]])
         self.assertEqual(again.wait(), DEPOSED)
 
     def test_an_owner_that_stood_still_is_deposed_and_ends(self):
@@ -155,7 +156,7 @@ class ClusterTest(unittest.TestCase):
         a, b, c = self.three()
         ids = self.keep(a)
         self.ergon("cluster", "drain", "b", at=c, status=NOT_FOUND)
-        self.ergon("cluster", "drain", at=c)
+        self.assertRegex(self.ergon("cluster", "drain", at=c), "^[bc] owns the tasks now, epoch 2\n$")
         self.assertEqual(a.wait(), DEPOSED)
         again = self.start("a")
         owner = self.owner(again, b, c, epoch=2)

@@ -103,6 +103,10 @@ static enum engine_result look(void *engine, struct engine_view *view, char *err
 
     if (is_away(f))
         return away(error, size);
+    if (fake_rows.refuses_looks) {
+        snprintf(error, size, "permission denied");
+        return ENGINE_WRONG;
+    }
     fake_rows.looks++;
     *view = fake_rows.view;
     return answer(true, error, size);

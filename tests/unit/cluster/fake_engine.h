@@ -10,6 +10,7 @@ struct fake_rows {
     char away[CLUSTER_NAME_MAX], unanswered[CLUSTER_NAME_MAX];
     bool all_away;
     char refuses[CLUSTER_NAME_MAX];       /* WRONG at its join */
+    bool refuses_looks;                   /* WRONG at each look */
     void (*joins)(void);                  /* during each join; NULL is fine */
     uint32_t looks, renewals, take_overs; /* calls */
 };

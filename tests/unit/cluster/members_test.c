@@ -1,7 +1,9 @@
 /* Several members on one engine, stepped by a clock that the test makes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "server/cluster/cluster.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/cluster/fake_engine.h"
@@ -407,6 +409,38 @@ MEMBERS_TEST(a_take_over_whose_answer_is_lost_has_happened)
     assert_string_equal(fake_rows.view.owner.node, "b");
     assert_int_equal(role(1), CLUSTER_OWNER);
     assert_int_equal(role(2), CLUSTER_FRONT);
+}
+
+static void count_lines(void *arg, enum log_level level, const char *event,
+                        const struct log_field *fields)
+{
+    (void)level;
+    (void)event;
+    (void)fields;
+    ++*(uint32_t *)arg;
+}
+
+/* The log says it once, and once that it is over. */
+MEMBERS_TEST(looks_that_are_refused_are_said_once)
+{
+    uint32_t lines = 0;
+    struct cluster_rows *rows = malloc(sizeof *rows);
+    start(&members[0], "a");
+    run_for(AO_S(2));
+    log_set_sink(&(struct log_sink){.threshold = LOG_INFO, .write = count_lines, .arg = &lines});
+    fake_rows.refuses_looks = true;
+    run_for(AO_S(60));
+    cluster_rows(members[0].cluster, rows);
+    assert_string_equal(rows->trouble, "permission denied");
+    assert_int_equal(lines, 1);
+    fake_rows.refuses_looks = false;
+    run_for(AO_S(60));
+    const struct log_sink to_stderr = log_stderr_sink((struct log_form){0}, LOG_INFO);
+    log_set_sink(&to_stderr);
+    assert_int_equal(lines, 2);
+    cluster_rows(members[0].cluster, rows);
+    assert_string_equal(rows->trouble, "");
+    free(rows);
 }
 
 static void fail_load(struct member *m)
