@@ -12,10 +12,12 @@
 
 #define FAULT_VFS "ergon-fault"
 
-/* Tests try one in so many moments of a disk.  Under the thread sanitizer a test takes ten times as
- * long, and the races that it looks for do not depend on the moment. */
+/* Tests try one in so many moments of a disk.  Under a sanitizer a test takes up to ten times as
+ * long, and the races and the code that it looks for do not depend on the moment. */
 #ifdef __SANITIZE_THREAD__
-enum { FAULT_STRIDE = 5 };
+enum { FAULT_STRIDE = 10 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { FAULT_STRIDE = 3 };
 #else
 enum { FAULT_STRIDE = 1 };
 #endif
