@@ -7,7 +7,9 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
+import threading
 import unittest
 
 from admin_client import Admin
@@ -227,6 +229,34 @@ class ClusterTest(unittest.TestCase):
         self.assertIs(self.owner(again, other, epoch=2), again)
         self.assertEqual(self.kept(again), ids)
         eventually(lambda: "is locked" not in self.ergon("cluster", "status", at=other, status=None), "no note")
+
+    def test_a_host_that_is_ill_is_passed_over_and_ends_no_node(self):
+        """As a former primary does whose files were removed: it answers each connection with a FATAL."""
+        folder = scratch(self.addCleanup)
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(os.path.join(folder, f".s.PGSQL.{self.engine.primary.port}"))
+        listener.listen(64)
+        fields = b"SFATAL\0VFATAL\0C58P01\0Mcould not open file \"global/pg_filenode.map\"\0\0"
+
+        def answer():
+            while True:
+                try:
+                    client = listener.accept()[0]
+                except OSError:
+                    return
+                with client:
+                    client.recv(1000)
+                    client.sendall(b"E" + (4 + len(fields)).to_bytes(4, "big") + fields)
+        threading.Thread(target=answer, daemon=True).start()
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        alone = f"postgresql:///{self.database}?host={folder}&port={self.engine.primary.port}&user=ergon"
+        real, self.url = self.url, alone
+        ill = self.start("a")
+        eventually(lambda: "58P01" in (self.status(ill)["trouble"] or ""), "what the host says")
+        self.assertEqual(ill.stop(), 0)
+        self.url = real.replace("host=", f"host={folder},").replace("port=", f"port={self.engine.primary.port},")
+        self.assertIsNotNone(self.owner(self.start("b"), epoch=1))
 
     def test_a_stop_waits_no_longer_for_a_database_that_is_frozen(self):
         owner, front = self.start("a"), self.start("b")

@@ -150,11 +150,21 @@ static void say_silence(const struct connection *c, const char *where, struct st
                          : "the server does not answer");
 }
 
+/* Said before the session began: it is the server that is ill, and not our rows or rights. */
+static bool is_ill(const char *state)
+{
+    static const char *const classes[] = {"53", "57", "58", "XX"};
+    for (unsigned n = 0; n < sizeof classes / sizeof *classes; n++)
+        if (strncmp(state, classes[n], 2) == 0)
+            return true;
+    return false;
+}
+
 static bool connect_to(struct connection *c, const char *where, const struct host *host,
                        ao_time timeout, struct store_fault *fault)
 {
     struct keywords k;
-    char state[STATE_LENGTH + 1];
+    char state[STATE_LENGTH + 1] = "";
     keywords_of(&k, where, host);
     ao_time began = clock_monotonic();
     c->pg = PQconnectStartParams(k.names, k.values, 1);
@@ -166,6 +176,8 @@ static bool connect_to(struct connection *c, const char *where, const struct hos
         error_describe(fault, where, state, PQerrorMessage(c->pg));
     else
         error_of_connection(fault, where, c->pg);
+    if (c->pg && PQstatus(c->pg) == CONNECTION_BAD && is_ill(state))
+        fault->error = STORE_AWAY;
     connection_close(c);
     return false;
 }
@@ -173,10 +185,15 @@ static bool connect_to(struct connection *c, const char *where, const struct hos
 static bool connect(struct connection *c, const char *where, struct store_fault *fault)
 {
     struct hosts hosts;
+    struct store_fault of_host;
     hosts_of(where, HOST_TIMEOUT, &hosts);
-    for (uint32_t n = 0; n < hosts.count; n++)
-        if (connect_to(c, where, &hosts.list[n], hosts.timeout, fault))
+    fault->error = STORE_OK;
+    for (uint32_t n = 0; n < hosts.count; n++) {
+        if (connect_to(c, where, &hosts.list[n], hosts.timeout, &of_host))
             return true;
+        if (fault->error != STORE_AWAY || of_host.error == STORE_AWAY)
+            *fault = of_host; /* one that may come back says more than one that refuses */
+    }
     return false;
 }
 
