@@ -17,7 +17,7 @@ set -eu
 build="build-essential ca-certificates cmake git ninja-build pkg-config libcmocka-dev libyaml-dev
     libevent-dev libjansson-dev libseccomp-dev libmsgpack-dev libsmartcols-dev libssl-dev libsqlite3-dev libglib2.0-dev
     libpq-dev libsystemd-dev systemtap-sdt-dev tzdata zlib1g-dev"
-tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagemagick mypy neovim openssl procps prometheus python3-minimal python3-msgpack
+tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagemagick mold mypy neovim openssl procps prometheus python3-minimal python3-msgpack
     python3-pip python3-yaml python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
 # What the store of a cluster runs on; the tests start their own.
 servers="postgresql patroni etcd-server python3-psycopg2"
