@@ -79,6 +79,9 @@ def of_submissions(history, tasks):
             yield f"lost: {task.id} ({task.key}) was acknowledged, and is unknown"
         elif tasks[task.id]["state"] not in ENDED:
             yield f"open: {task.id} ({task.key}) is {tasks[task.id]['state']} long after the last fault"
+    for id, task in tasks.items():
+        if task.get("key") in ids:
+            ids[task["key"]].add(id)
     for key, several in ids.items():
         if len(several) > 1:
             yield f"key {key} has {len(several)} tasks: {sorted(several)}"

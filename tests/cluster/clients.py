@@ -76,10 +76,15 @@ class Submits(Client):
 class Rated(Client):
     """As many at once as a rate does not let begin."""
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.open = []  # ids
+
     def step(self, client):
-        tasks = [self.submit(client, "probe", 1, 0, durable="replicated", rate=RATE) for _ in range(TOGETHER)]
-        for task in tasks:
-            self.wait(task)
+        while len(self.open) < TOGETHER:
+            self.open.append(self.submit(client, "probe", 1, 0, durable="replicated", rate=RATE).id)
+        self.wait(client.task(self.open[0]))
+        del self.open[0]
 
 
 class Holds(Client):

@@ -11,6 +11,7 @@ import threading
 import time
 
 from harness import RemoteError
+from postgres import psycopg2
 
 LASTS = (0.2, 1, 3, 12)  # seconds that something is broken
 PAUSES = (0.5, 4)  # seconds between two faults of a thread
@@ -46,7 +47,7 @@ class Faults:
             getattr(self, name)()
             self.done[name] = self.done.get(name, 0) + 1
             said = ""
-        except (OSError, RemoteError) as e:  # another fault came first
+        except (OSError, RemoteError, psycopg2.Error) as e:  # another fault came first
             said = f": did not happen: {e}"
         self._recover()
         print(f"{time.strftime('%H:%M:%S')} {name}{said} ({time.monotonic() - begun:.1f} s)", flush=True)
@@ -258,6 +259,31 @@ class OfEngine(Faults):
         self._signal(backends, signal.SIGSTOP)
         self._over.wait(LASTS[-1])
         self._signal(backends, signal.SIGCONT)
+
+    def lose_what_was_not_replicated(self):
+        """Somebody cancels all waits for the standbys, which do not answer, so that commits stand on the primary alone; and then
+        that is lost."""
+        primary = self._engine.wait_primary()
+        standbys = [member for member in self._engine.members if member is not primary]
+        for standby in standbys:
+            standby.freeze()
+        end, word = time.monotonic() + self._random.choice(LASTS[1:3]), self._random.choice(["cancel", "terminate"])
+        try:
+            while time.monotonic() < end:
+                primary.query(f"SELECT pg_{word}_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+                self._over.wait(0.05)
+            primary.kill()
+        finally:
+            for standby in standbys:
+                standby.thaw()
+        self._other_primary(primary)
+        primary.start()
+
+    def end_connections(self):
+        """Those of the owner, of which some wait for a standby."""
+        owner, primary = self._owner(), self._engine.wait_primary()
+        primary.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_addr = %s::inet",
+                      (owner.machine.address,))
 
     @staticmethod
     def _signal(backends, number):

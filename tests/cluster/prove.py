@@ -27,7 +27,7 @@ import nodes  # noqa: E402
 import patroni  # noqa: E402
 
 TTL = 8  # seconds of Patroni
-RECOVERED = 180  # seconds after the last fault within which all must have ended
+RECOVERED = 300  # seconds after the last fault within which all must have ended
 DISK = 2048  # MiB of each machine of the engine
 USUAL = (0, nodes.DEPOSED, -signal.SIGKILL)
 AHEAD = (0, 3000, 6000)  # ms: the clocks of the nodes; none is before the begin of its certificate

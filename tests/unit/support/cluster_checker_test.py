@@ -54,6 +54,7 @@ class CheckerTest(unittest.TestCase):
                 (lambda h, t: t.pop("t1"), "lost: t1"),
                 (lambda h, t: t["t1"].update(state="running"), "open: t1"),
                 (lambda h, t: h.acknowledged.append(acknowledged(9, "t9", "k1", "fsync")), "key k1 has 2 tasks"),
+                (lambda h, t: t.update(t9={"state": "done", "key": "k1"}), "key k1 has 2 tasks"),
                 (lambda h, t: h.acknowledged.append(acknowledged(9, "t2", "k9", "fsync")), "id t2 was given twice"),
                 (lambda h, t: h.begun.append((9, "t1", 3, "b")), "attempt 3 of t1 began twice"),
                 (lambda h, t: h.begun.append((20, "t1", 3, "a")), "attempt 3 of t1 began twice"),
