@@ -5,7 +5,11 @@
  * under way has come back and the client's loop has nothing more to do, and hands many over at
  * once.  If fewer operations are gathered than have just come back, the others may only need the
  * time of a wake-up: the store then waits for them while they come, unless such a wait was in vain
- * lately. */
+ * lately.
+ *
+ * A commit of an engine elsewhere takes several times as long.  There the store also waits for what
+ * has just come back to join what was gathered meanwhile: else both go on in turns, a commit
+ * each. */
 #include <assert.h>
 #include <sched.h>
 
@@ -17,6 +21,7 @@
 #define DELAY_MAX AO_US(500) /* a busy loop holds operations back at most so long */
 #define WAKE_UP   AO_US(30)  /* the next operation comes within this time, or not soon */
 #define WAIT_MAX  AO_US(120) /* a wait for more, however they come */
+#define ELSEWHERE AO_MS(2)   /* none of these is longer, however long a commit took there */
 enum {
     ENOUGH = 128, /* operations: a commit's own cost is small beside theirs */
     MISSES = 2    /* after a wait in vain, so many are not made */
@@ -32,7 +37,20 @@ static void hand_over(struct store *s)
     s->gathered = s->gathered_last = NULL;
     s->gathered_count = s->returned = 0;
     s->wait_began = 0;
+    s->expects_gathered = false;
     activator_forget_hook(s->client, &s->idle_hook);
+}
+
+static bool is_elsewhere(const struct store *s)
+{
+    return s->driver->batches > 1;
+}
+
+/* What a wait may take: for an engine elsewhere a part of what a commit takes there. */
+static ao_time patience(const struct store *s, ao_time least, unsigned part)
+{
+    ao_time took = is_elsewhere(s) ? counter_read(&s->counters.commit_ns) / part : 0;
+    return took < least ? least : took < ELSEWHERE ? took : ELSEWHERE;
 }
 
 /* True: the store looks once more, as an operation has come within WAKE_UP. */
@@ -43,7 +61,8 @@ static bool wait_for_more(struct store *s, ao_time now)
     else if (s->gathered_count > s->gathered_then)
         s->last_came = now;
     s->gathered_then = s->gathered_count;
-    if (now - s->last_came < WAKE_UP && now - s->wait_began < WAIT_MAX)
+    if (now - s->last_came < patience(s, WAKE_UP, 8) &&
+        now - s->wait_began < patience(s, WAIT_MAX, 2))
         return true;
     s->misses = MISSES;
     return false;
@@ -53,7 +72,8 @@ static void on_idle(struct round_hook *hook)
 {
     struct store *s = ao_of(hook, struct store, idle_hook);
     ao_time now = activator_clock(s->client);
-    bool expects = s->gathered_count < s->returned && now - s->returned_at < DELAY_MAX;
+    bool expects =
+        s->gathered_count < s->returned && now - s->returned_at < patience(s, DELAY_MAX, 1);
     if (expects && s->misses > 0)
         s->misses--;
     else if (expects && wait_for_more(s, now)) {
@@ -127,6 +147,9 @@ void store_release(struct store *s)
     if (s->stopped)
         return;
     s->returned_at = activator_now(s->client);
+    if (is_elsewhere(s) && !s->expects_gathered)
+        s->returned += s->gathered_count;
+    s->expects_gathered = true;
     consider(s);
 }
 

@@ -109,6 +109,7 @@ struct store {
     uint32_t gathered_count;
     uint32_t returned;           /* operations that came back since the last were handed over */
     ao_time returned_at;         /* when the last of them did */
+    bool expects_gathered;       /* `returned` has those, too, that were gathered meanwhile */
     ao_time wait_began;          /* the client waits for more operations, since; 0: it does not */
     ao_time last_came;           /* while it waits: when the last operation came... */
     uint32_t gathered_then;      /* ...and how many were gathered with that one */
