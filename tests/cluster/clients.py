@@ -81,10 +81,11 @@ class Rated(Client):
         self.open = []  # ids
 
     def step(self, client):
-        while len(self.open) < TOGETHER:
+        while len(self.open) < TOGETHER and not self.over.is_set():
             self.open.append(self.submit(client, "probe", 1, 0, durable="replicated", rate=RATE).id)
-        self.wait(client.task(self.open[0]))
-        del self.open[0]
+        if self.open:
+            self.wait(client.task(self.open[0]))
+            del self.open[0]
 
 
 class Holds(Client):

@@ -89,9 +89,11 @@ def under_load(cluster, seed, break_it):
         client.start()
     put_cron(cluster)
     found = break_it(history)
-    for client in clients:
-        if not isinstance(client, load.Works):
-            client.stop()
+    submitting = [client for client in clients if not isinstance(client, load.Works)]
+    for client in submitting:
+        client.stop()
+    for client in submitting:
+        client.join()
     known, _ = final(cluster, history)  # all have ended
     owner = cluster.wait_owner()
     owner.kill()  # what is said from now on is read from the rows
