@@ -315,6 +315,9 @@ class OfEngine(Faults):
         member.disk.fill()
         self._last()
         member.disk.empty()
+        for program in self._engine.programs_of(member.disk):
+            if not program.is_running():  # etcd ends where it cannot write, and its service starts it again
+                program.start()
 
 
 KINDS = (OfNodes, OfNetwork, OfEngine)
