@@ -61,8 +61,8 @@ static bool wait_for_more(struct store *s, ao_time now)
     else if (s->gathered_count > s->gathered_then)
         s->last_came = now;
     s->gathered_then = s->gathered_count;
-    if (now - s->last_came < patience(s, WAKE_UP, 8) &&
-        now - s->wait_began < patience(s, WAIT_MAX, 2))
+    if (now - s->last_came < patience(s, WAKE_UP, 4) &&
+        now - s->wait_began < patience(s, WAIT_MAX, 1))
         return true;
     s->misses = MISSES;
     return false;
