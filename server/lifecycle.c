@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/admin/admin.h"
+#include "server/front/fronts.h"
 #include "server/membership.h"
 #include "server/plan.h"
 #include "server/reload.h"
@@ -213,6 +214,17 @@ static bool reload_admin(const struct server *s)
     return false;
 }
 
+/* Reloads the certificates with which this node connects to the owner of the tasks. */
+static bool reload_fronts(const struct server *s)
+{
+    char error[512];
+
+    if (!s->topology->fronts || fronts_reload(s->topology->fronts, error, sizeof error))
+        return true;
+    log_error("sessions to other nodes go on with the old certificates", LOG_STR("why", error));
+    return false;
+}
+
 static bool reload_headers(const struct server *s)
 {
     char error[512];
@@ -239,6 +251,7 @@ static bool reload_all(struct server *s, const char *by)
         const struct jobs_settings settings = plan_jobs(*s->config);
         jobs_set_limits(s->topology->jobs, &settings.limits);
         reopened &= reload_admin(s);
+        reopened &= reload_fronts(s);
         reopened &= reload_headers(s);
         setup_note(&s->topology->shared.setup, *s->config);
     }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/span.h"
+
 static bool is_written(const struct subject *s, const struct config_key *key)
 {
     return s->config->origins[key - config_keys.keys].source != CONFIG_DEFAULT;
@@ -38,29 +40,60 @@ static size_t read_file(const char *path, char *text)
     return size;
 }
 
-static bool is_certificate_of(const char *text, const char *begin, size_t size)
+/* The next certificate in *at: its bytes in base64, between the lines that begin and end it.  Moves
+ * *at behind it.  Empty: there is none. */
+static struct span next_certificate(const char **at)
 {
-    for (const char *at = strchr(text, *begin); at; at = strchr(at + 1, *begin))
-        if (strncmp(at, begin, size) == 0)
-            return true;
-    return false;
+    static const char first[] = "-----BEGIN ", kind[] = "CERTIFICATE-----", last[] = "-----END ";
+
+    for (const char *line = strstr(*at, first); line; line = strstr(line + 1, first)) {
+        const char *label = strstr(line, kind), *end = label ? strstr(label, last) : NULL;
+        if (!end || memchr(line, '\n', (size_t)(label - line)))
+            continue;
+        label += strlen(kind);
+        *at = end;
+        return span_of(label, (size_t)(end - label));
+    }
+    return (struct span){0};
+}
+
+static struct span without_blanks(struct span s)
+{
+    while (s.len > 0 && strchr(" \t\r\n", s.at[0]))
+        s = span_behind(s, 1);
+    return s;
+}
+
+/* Files differ in how long their lines are and how these end, for the same certificate. */
+static bool is_same_base64(struct span a, struct span b)
+{
+    for (;;) {
+        a = without_blanks(a);
+        b = without_blanks(b);
+        if (a.len == 0 || b.len == 0)
+            return a.len == b.len;
+        if (a.at[0] != b.at[0])
+            return false;
+        a = span_behind(a, 1);
+        b = span_behind(b, 1);
+    }
 }
 
 /* Do both have a certificate in common? */
 static bool share_authority(const char *one, const char *other)
 {
-    static const char end[] = "-----END CERTIFICATE-----", mark[] = "-----BEGIN CERTIFICATE-----";
     char *a = calloc(2, AUTHORITIES_MAX + 1), *b = a ? a + AUTHORITIES_MAX + 1 : NULL;
+    const char *at = a;
+    struct span mine, its;
     bool shared = false;
 
     if (!a)
         return false;
     read_file(one, a);
     read_file(other, b);
-    for (const char *at = strstr(a, mark); at && !shared; at = strstr(at + 1, mark)) {
-        const char *last = strstr(at, end);
-        shared = last && is_certificate_of(b, at, (size_t)(last - at));
-    }
+    while (!shared && (mine = next_certificate(&at)).len > 0)
+        for (const char *from = b; !shared && (its = next_certificate(&from)).len > 0;)
+            shared = is_same_base64(mine, its);
     free(a);
     return shared;
 }

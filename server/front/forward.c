@@ -125,6 +125,18 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
     return NULL;
 }
 
+bool forward_reload(struct forward *f, char *error, size_t size)
+{
+    struct tls_context *tls;
+
+    if (!f->tls)
+        return true;
+    tls = tls_context_new_client(f->tls, f->options.tls, error, size);
+    if (tls)
+        outgoing_loop_set_tls(&f->sessions, tls);
+    return tls != NULL;
+}
+
 void forward_free(struct forward *f)
 {
     struct front *r;

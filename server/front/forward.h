@@ -38,6 +38,9 @@ struct forward_options {
 
 /* NULL with a text: TLS files that cannot be used, no memory.  Set-up: before the loop runs. */
 struct forward *forward_new(const struct forward_options *options, char *error, size_t size);
+/* Reads the TLS files again, for sessions that begin from now on.  False with a text: nothing has
+ * changed.  Any thread, one at a time. */
+bool forward_reload(struct forward *f, char *error, size_t size);
 /* After the loop's connections are freed; NULL is fine. */
 void forward_free(struct forward *f);
 

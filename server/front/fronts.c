@@ -149,6 +149,14 @@ void fronts_free(struct fronts *f)
     free(f);
 }
 
+bool fronts_reload(struct fronts *f, char *error, size_t size)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!forward_reload(f->at[i], error, size))
+            return false;
+    return node_worker_reload(f->worker, error, size);
+}
+
 void fronts_changed(void *arg)
 {
     struct fronts *f = arg;

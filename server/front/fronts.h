@@ -43,6 +43,10 @@ void fronts_tasks_drained(void *fronts);
  * is fine. */
 void fronts_free(struct fronts *f);
 
+/* Reads the TLS files of cluster.* again, for sessions to the owner; the listener's are the
+ * acceptor's.  False with a text: some sessions go on with those from before.  Main thread. */
+bool fronts_reload(struct fronts *f, char *error, size_t size);
+
 /* For cluster_on_change(); `arg` is the fronts.  Any thread. */
 void fronts_changed(void *arg);
 

@@ -514,6 +514,18 @@ struct node_worker *node_worker_new(const struct node_worker_options *options, c
     return NULL;
 }
 
+bool node_worker_reload(struct node_worker *w, char *error, size_t size)
+{
+    struct tls_context *tls;
+
+    if (!w || !w->tls)
+        return true;
+    tls = tls_context_new_client(w->tls, w->options.tls, error, size);
+    if (tls)
+        outgoing_loop_set_tls(&w->up_loop, tls);
+    return tls != NULL;
+}
+
 void node_worker_free(struct node_worker *w)
 {
     if (!w)

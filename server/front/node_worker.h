@@ -45,6 +45,8 @@ bool node_worker_offers(const struct method *m);
 /* NULL with a text.  Set-up: before the loop and the manager run. */
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,
                                     size_t size);
+/* As forward_reload(); NULL is fine. */
+bool node_worker_reload(struct node_worker *w, char *error, size_t size);
 /* After tasks_clear(); NULL is fine. */
 void node_worker_free(struct node_worker *w);
 

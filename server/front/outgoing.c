@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,24 @@ void outgoing_loop_fini(struct outgoing_loop *l)
     free(l->scratch);
     free(l->scanner);
     tls_context_unref(l->tls);
+    tls_context_unref(atomic_exchange(&l->next_tls, NULL));
     *l = (struct outgoing_loop){0};
+}
+
+void outgoing_loop_set_tls(struct outgoing_loop *l, struct tls_context *tls)
+{
+    tls_context_unref(atomic_exchange(&l->next_tls, tls));
+}
+
+static struct tls_context *context_of(struct outgoing_loop *l)
+{
+    struct tls_context *next = atomic_exchange(&l->next_tls, NULL);
+
+    if (next) {
+        tls_context_unref(l->tls);
+        l->tls = next;
+    }
+    return l->tls;
 }
 
 /* --- Its end --- */
@@ -185,7 +203,8 @@ static bool open_stream(struct outgoing *s, int fd)
         stream_plain_open(&s->stream, fd, &s->loop->watcher);
         return true;
     }
-    return s->loop->tls && tls_connect(&s->stream, s->loop->tls, fd, &s->loop->watcher);
+    struct tls_context *tls = context_of(s->loop);
+    return tls && tls_connect(&s->stream, tls, fd, &s->loop->watcher);
 }
 
 /* False: it was lost. */

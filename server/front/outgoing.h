@@ -35,8 +35,9 @@ struct outgoing_target {
 struct outgoing_loop {
     struct activator *activator;
     struct poller_watcher watcher;
-    const struct scan_limits *limits; /* of the owner's messages */
-    struct tls_context *tls;          /* NULL: none is configured, and Unix sockets are all */
+    const struct scan_limits *limits;       /* of the owner's messages */
+    struct tls_context *tls;                /* NULL: none is configured, and Unix sockets are all */
+    _Atomic(struct tls_context *) next_tls; /* what a reload brought; NULL: nothing */
     /* In place of a socket, for tests: opens the stream, over which it connects.  NULL: a socket.
      */
     bool (*open)(struct outgoing *s);
@@ -97,6 +98,9 @@ struct outgoing {
 bool outgoing_loop_init(struct outgoing_loop *l, struct activator *activator, struct poller *poller,
                         const struct scan_limits *limits, struct tls_context *tls);
 void outgoing_loop_fini(struct outgoing_loop *l);
+/* Connections from now on are made with this context, which is taken over; those that are open go
+ * on.  Any thread. */
+void outgoing_loop_set_tls(struct outgoing_loop *l, struct tls_context *tls);
 
 void outgoing_init(struct outgoing *s, struct outgoing_loop *l, const struct outgoing_port *port);
 /* Of one that is IDLE: begins to connect.  `target` is borrowed until `opened` or `lost`, which is

@@ -535,8 +535,10 @@ bool tls_connect(struct stream *s, struct tls_context *context, int fd,
         return false;
     struct tls_state *t = s->state;
     t->connects = true;
-    if (make_ssl(s))
+    if (make_ssl(s)) {
+        tls_context_resume(t->ssl);
         return true;
+    }
     SSL_CTX_free(t->context);
     free(t);
     return false;
@@ -597,6 +599,13 @@ const char *tls_version(const struct stream *s)
     const struct tls_state *t = s->state;
 
     return s->cls == &tls_class && t != NULL && t->established ? SSL_get_version(t->ssl) : NULL;
+}
+
+bool tls_was_resumed(const struct stream *s)
+{
+    const struct tls_state *t = s->state;
+
+    return s->cls == &tls_class && t != NULL && t->established && SSL_session_reused(t->ssl) == 1;
 }
 
 /* --- What the streams of a loop share --- */

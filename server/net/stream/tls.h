@@ -67,7 +67,8 @@ void tls_context_unref(struct tls_context *context); /* any thread; NULL is fine
 bool tls_open(struct stream *s, struct tls_context *context, int fd,
               const struct poller_watcher *watcher);
 
-/* The same of a client's: of a context of tls_context_new_client(). */
+/* The same of a client's: of a context of tls_context_new_client().  It resumes the last session of
+ * that context, if the server still accepts it. */
 bool tls_connect(struct stream *s, struct tls_context *context, int fd,
                  const struct poller_watcher *watcher);
 
@@ -84,6 +85,8 @@ bool tls_shakes(const struct stream *s);
 
 /* "TLSv1.3"; NULL: the stream is plain, or its handshake is not done.  Loop's thread. */
 const char *tls_version(const struct stream *s);
+/* Was a session resumed, so that no certificate was shown?  Likewise. */
+bool tls_was_resumed(const struct stream *s);
 
 /* After certificates were read again: is the peer still to be believed, by this context of its
  * listener?  Where authorities or lists are other ones, its certificate is verified once more, with

@@ -1,4 +1,5 @@
-/* Certificates and rules of a listener, and the session tickets that are given out under them. */
+/* Certificates and rules of a listener, and the session tickets that are given out under them; the
+ * same of connections that we make, with the session that they resume. */
 #include "server/net/stream/tls_private.h"
 
 #include <stdio.h>
@@ -87,6 +88,8 @@ static void free_trust(void *parent, void *trust, CRYPTO_EX_DATA *data, int slot
     (void)slot;
     (void)number;
     (void)arg;
+    if (trust != NULL)
+        SSL_SESSION_free(((struct tls_trust *)trust)->session);
     free(trust);
 }
 
@@ -110,6 +113,34 @@ static struct tls_trust *add_trust(SSL_CTX *ctx)
         return trust;
     free(trust);
     return NULL;
+}
+
+/* --- Sessions of clients --- */
+
+/* The last session is offered by all connections until the next one comes, in TLS 1.3 as well: what
+ * speaks against that (RFC 8446, C.4) is that an observer links the connections, and those of one
+ * node to another are linked by their addresses anyway. */
+static int on_new_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct tls_trust *trust = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), trust_slot);
+
+    SSL_SESSION_free(trust->session);
+    trust->session = session;
+    return 1; /* it is the context's */
+}
+
+void tls_context_resume(SSL *ssl)
+{
+    const struct tls_trust *trust = tls_context_trust(SSL_get_SSL_CTX(ssl));
+
+    if (trust->session != NULL && SSL_set_session(ssl, trust->session) != 1)
+        ERR_clear_error(); /* a full handshake, then */
+}
+
+static void keep_sessions(SSL_CTX *ctx)
+{
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(ctx, on_new_session);
 }
 
 /* --- Contexts --- */
@@ -307,7 +338,11 @@ struct tls_context *tls_context_new(struct tls_loop *l, const struct tls_files *
 struct tls_context *tls_context_new_client(struct tls_loop *l, const struct tls_files *files,
                                            char *error, size_t size)
 {
-    return new_context(l, files, TLS_client_method(), error, size);
+    struct tls_context *context = new_context(l, files, TLS_client_method(), error, size);
+
+    if (context != NULL)
+        keep_sessions(tls_context_ssl(context));
+    return context;
 }
 
 void tls_context_unref(struct tls_context *context)

@@ -35,8 +35,11 @@ struct tls_loop {
 struct tls_trust {
     uint8_t id[SHA256_SIZE]; /* of rules, authorities and lists: the same while those are */
     int64_t lists_end;       /* Unix seconds: the first of the lists; INT64_MAX: none ends */
+    SSL_SESSION *session;    /* of a client: the last that its server gave; NULL: none */
 };
 const struct tls_trust *tls_context_trust(const SSL_CTX *ctx); /* as long as it; tls_context.c */
+/* A new connection of a client resumes the last session, if there is one. */
+void tls_context_resume(SSL *ssl);
 
 /* --- tls_certificate.c --- */
 

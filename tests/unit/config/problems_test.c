@@ -207,18 +207,26 @@ SCRATCH_TEST(nodes_need_an_authority_of_their_own)
                 "key: /dev/null}\nlisten:\n"
                 "  - {url: 'ergons://127.0.0.1:2', tls: {cert: /dev/null, "
                 "key: /dev/null, client_ca: %s}}\n";
+    static const char *const copies[] = {
+        "# a copy\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n"
+        "-----BEGIN X509 CERTIFICATE-----\r\nMI\r\nIB \r\n-----END X509 CERTIFICATE-----\r\n",
+    };
     char nodes[512], clients[512], text[2048];
 
     snprintf(clients, sizeof clients, "%s", scratch_write("clients.pem", ca));
     snprintf(nodes, sizeof nodes, "%s", scratch_write("nodes.pem", "# a copy\n"));
     snprintf(text, sizeof text, yaml, nodes, clients);
     scratch_accepted(text, NULL, NULL);
-    scratch_write("nodes.pem", "# a copy\n-----BEGIN CERTIFICATE-----\nMIIB\n"
-                               "-----END CERTIFICATE-----\n");
-    scratch_refused(text, NULL, NULL,
-                    "ergond.yaml:3: cluster.ca: has an authority that listen[0] takes client "
-                    "certificates of, so its clients could act as a node (give the nodes an "
-                    "authority of their own)\n");
+    scratch_write("nodes.pem", "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n");
+    scratch_accepted(text, NULL, NULL);
+    for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++) {
+        scratch_write("nodes.pem", copies[i]);
+        scratch_refused(text, NULL, NULL,
+                        "ergond.yaml:3: cluster.ca: has an authority that listen[0] takes client "
+                        "certificates of, so its clients could act as a node (give the nodes an "
+                        "authority of their own)\n");
+    }
 }
 
 SCRATCH_TEST(other_nodes_reach_the_listener)

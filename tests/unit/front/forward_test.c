@@ -487,6 +487,36 @@ FRONT_TEST(what_waits_is_served_here_when_this_node_owns)
     assert_int_equal(connects, 0);
 }
 
+static int losses;
+
+static void note_lost(struct outgoing *s, const char *why)
+{
+    losses++;
+}
+
+/* What was to connect, and is given up before its step, does not connect behind its owner's back.
+ */
+FRONT_TEST(a_session_that_is_lost_before_it_connects_stays_idle)
+{
+    static const struct outgoing_port port = {.lost = note_lost};
+    static const struct outgoing_target target = {.count = 0};
+    struct outgoing_loop loop;
+    struct outgoing s;
+
+    losses = 0;
+    assert_true(outgoing_loop_init(&loop, net.activator, NULL, NULL, NULL));
+    loop.open = open_owner;
+    outgoing_init(&s, &loop, &port);
+    outgoing_connect(&s, &target);
+    outgoing_lose(&s, "another node owns them now");
+    stage_run();
+    assert_int_equal(losses, 1);
+    assert_int_equal(connects, 0);
+    outgoing_connect(&s, &target); /* it is IDLE */
+    outgoing_fini(&s);
+    outgoing_loop_fini(&loop);
+}
+
 FRONT_TEST(a_session_ends_when_another_owns)
 {
     open_session("task.get", "['t1']");

@@ -912,4 +912,52 @@ SERVER_TEST(other_authorities_end_sessions)
     unlink(ca);
 }
 
+/* --- Connections that we make --- */
+
+static void on_no_event(struct poller_watch *w, unsigned what)
+{
+}
+
+/* Its handshake, and an echo, which the server's ticket comes before.  Was a session resumed? */
+static bool connects_and_resumes(struct tls_context *context, const char *url)
+{
+    static const uint8_t request[] = {0x94, 0, 1, 0xa4, 'e', 'c', 'h', 'o', 0x91, 0xc3};
+    const struct poller_watcher watcher = {.poller = server.pollers[0], .on_event = on_no_event};
+    const struct iovec part = {.iov_base = (void *)(uintptr_t)request, .iov_len = sizeof request};
+    struct stream s;
+    uint8_t answer[64];
+    ssize_t n;
+
+    assert_true(tls_connect(&s, context, net_client_connect(url), &watcher));
+    SERVER_UNTIL((n = s.cls->handshake(&s)) == 0 || n == STREAM_ERROR);
+    assert_int_equal(n, 0);
+    assert_int_equal(s.cls->writev(&s, &part, 1), sizeof request);
+    SERVER_UNTIL((n = s.cls->read(&s, answer, sizeof answer)) != STREAM_WANT_READ);
+    assert_int_equal(n, 6);
+    bool resumed = tls_was_resumed(&s);
+    s.cls->close(&s);
+    return resumed;
+}
+
+SERVER_TEST(a_connection_of_ours_resumes_the_last_session_until_files_are_read_again)
+{
+    const char *url = open_server(2, mutual_tls(CLIENT_CERT_REQUIRED));
+    const struct tls_files files = {.cert = alice_cert,
+                                    .key = alice_key,
+                                    .client_ca = server_cert,
+                                    .client_cert = CLIENT_CERT_REQUIRED};
+    struct tls_loop *l = tls_loop_new(server.activators[0], NULL);
+
+    for (int i = 0; i < 2; i++) {
+        struct tls_context *c = tls_context_new_client(l, &files, server.error, 256);
+        assert_non_null(c);
+        assert_false(connects_and_resumes(c, url));
+        assert_true(connects_and_resumes(c, url));
+        assert_true(connects_and_resumes(c, url));
+        tls_context_unref(c);
+    }
+    SERVER_UNTIL(server_total() == 0);
+    tls_loop_free(l);
+}
+
 TEST_GROUP(make_files, remove_files)
