@@ -34,6 +34,9 @@ bool conn_is_of_node(const struct connection *c, char *name, size_t size);
 /* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
  * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
 struct tally *conn_tally(const struct connection *c);
+/* The node of the cluster that speaks for the peer; NULL: the peer is connected to this one.  Lasts
+ * as the principal. */
+const char *conn_via(const struct connection *c);
 /* May the peer call the method: do both its principal, which it has to have, and its listener allow
  * it?  The same of a right over others. */
 bool conn_may(const struct connection *c, struct span method);

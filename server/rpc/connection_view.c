@@ -97,9 +97,10 @@ uint32_t connection_pack(struct pack *p, struct connection *c)
     struct conn_figures n;
 
     conn_figures(c, &n);
-    pack_map(p, 18);
+    pack_map(p, 19);
     pack_key_uint(p, "id", conn_id(c));
     pack_key_str(p, "peer", conn_peer(c));
+    pack_key_str(p, "via", conn_via(c));
     pack_key_str(p, "principal", who ? principal_name(who) : NULL);
     pack_key_str(p, "listener", n.listener);
     pack_key_str(p, "tls", n.tls);

@@ -31,9 +31,9 @@ static const char *name_of(const struct rpc_request *rq)
 
 static const char *via_of(const struct connection *c)
 {
-    const struct conn_vouched *v = conn_vouched(c);
+    const char *node = conn_via(c);
 
-    return v ? v->via : "";
+    return node ? node : "";
 }
 
 /* Whether the object will turn out to be the caller's own is not known before it is found, which
@@ -222,13 +222,12 @@ void trail_drop(struct act *a)
 static void note_refused(const struct connection *c, const char *principal, const char *method,
                          const char *code)
 {
-    const struct conn_vouched *v = conn_vouched(c);
     const struct log_field fields[] = {LOG_STR("principal", principal),
                                        LOG_STR("method", method),
                                        LOG_STR("outcome", code),
                                        LOG_PEER("peer", conn_peer(c)),
                                        LOG_UINT("conn", conn_id(c)),
-                                       LOG_STR("via", v ? v->via : NULL),
+                                       LOG_STR("via", conn_via(c)),
                                        {0}};
     audit_note(LOG_WARN, "administrative act refused", fields);
 }

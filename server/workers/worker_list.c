@@ -288,7 +288,7 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     char id[WORKER_ID_SIZE];
 
     worker_executor_info(w->executor, &info);
-    pack_map(p, 21);
+    pack_map(p, 22);
     pack_key_str(p, "worker", worker_id(w, id));
     pack_key_str(p, "name", w->name[0] ? w->name : NULL);
     pack_key_str(p, "version", w->version[0] ? w->version : NULL);
@@ -296,6 +296,7 @@ static uint32_t pack_worker(struct pack *p, const struct worker *w)
     pack_key_uint(p, "share", w->share);
     pack_key_uint(p, "connection", conn_id(c));
     pack_key_str(p, "peer", conn_peer(c));
+    pack_key_str(p, "via", conn_via(c));
     pack_key_str(p, "principal", who ? principal_name(who) : NULL);
     pack_key_str(p, "state", states[info.state]);
     pack_key_uint(p, "since", (clock_wall() - (now - w->since)) / AO_MS(1));

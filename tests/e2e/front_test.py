@@ -3,6 +3,7 @@
 
 The engine is a PostgreSQL without standbys, and syncs nothing: this is about fronts, not about disks.
 """
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import threading
 import unittest
 
 import harness
-from harness import ERGON, ERGOND, LIMIT, LIMITED, SOURCE, RemoteError, Server, eventually, run_ergon, scratch
+from admin_client import Admin
+from harness import ERGON, ERGOND, LIMIT, LIMITED, SOURCE, RemoteError, Server, eventually, run_ergon, scratch, token_of, write_tokens
 
 sys.path[:0] = [os.path.join(SOURCE, "tests", "support"), os.path.join(SOURCE, "clients", "python")]
 import postgres  # noqa: E402  (needs the path above)
@@ -64,20 +66,21 @@ func main() {
 """
 
 
+@unittest.skipIf(postgres.missing() and "CI" not in os.environ, postgres.missing())
 class Nodes(unittest.TestCase):
     """a owns; b is a front."""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = postgres.Cluster()
+        cls.addClassCleanup(cls.engine.end)
+        cls.engine.create_role("ergon")
+
     def setUp(self):
-        if postgres.missing():
-            if os.environ.get("CI"):
-                self.fail(postgres.missing())
-            self.skipTest(postgres.missing())
         self.folder = scratch(self.addCleanup)
-        self.engine = postgres.Cluster()
-        self.addCleanup(self.engine.end)
-        self.engine.create_role("ergon")
-        self.engine.create_database("ergon", owner="ergon")
-        self.store = self.engine.url("ergon", user="ergon")
+        database = self.id().rsplit(".", 1)[1]
+        self.engine.create_database(database, owner="ergon")
+        self.store = self.engine.url(database, user="ergon")
         env = {**os.environ, "PATH": os.path.dirname(ERGOND) + ":" + os.environ["PATH"]}
         done = subprocess.run([ERGON, "cluster", "init", self.store], env=env, capture_output=True, text=True, timeout=LIMIT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -90,9 +93,15 @@ class Nodes(unittest.TestCase):
         state = os.path.join(self.folder, name + ".state")
         os.makedirs(state, exist_ok=True)
         server = Server("--cluster-node", name, "--store", self.store, "--cluster-state", state, "--store-require", "any", "--cluster-listen",
-                        listen or f"unix://{self.folder}/{name}.nodes", *flags, listen=(f"unix://{self.folder}/{name}",), demo=demo)
+                        listen or f"unix://{self.folder}/{name}.nodes", "--admin", f"unix://{state}/admin", *flags,
+                        listen=(f"unix://{self.folder}/{name}",), demo=demo)
         self.addCleanup(server.discard)
+        server.admin = Admin(f"unix://{state}/admin")
         return server
+
+    def ready(self, server):
+        """What /readyz says."""
+        return server.admin.text("/readyz")
 
     def wait_owner(self, server, name):
         client = server.connect()
@@ -227,11 +236,38 @@ class Front(Nodes):
         self.b.stop()
         self.a.signal(harness.signal.SIGKILL)
         client = c.connect()
+        self.addCleanup(client.close)
         with self.assertRaises(RemoteError) as caught:
             client.call("task.list")
         self.assertEqual(caught.exception.code, "BUSY")
         status, _, err = run_ergon(c.urls[0], "task", "list")
         self.assertEqual(status, LIMITED, err)
+        eventually(lambda: self.ready(c) == (503, "no node owns the tasks\n"), "c is not ready")
+        explained = client.call("task.explain", "t1")
+        self.assertEqual((explained["reason"], explained["moving_from"]), ("moving", "a"))
+        self.assertGreater(client.call("server.info")["cluster"]["front"]["refused"], 0)
+
+    def test_owner_out_of_reach(self):
+        """The owner's address is wrong, so no front reaches it: each says so, and refuses."""
+        with self.a.connect() as client:
+            client.call("cluster.drain")
+        self.wait_owner(self.b, "b")
+        self.assertEqual(self.a.wait(), 75)
+        c = self.start("c", "--cluster-address", f"unix://{self.folder}/nowhere", "--cluster-weight", "9")
+        with self.b.connect() as client:
+            client.call("cluster.drain")
+        self.assertEqual(self.b.wait(), 75)
+        self.wait_owner(c, "c")
+        d = self.start("d", "--cluster-patience", "1s", "--cluster-weight", "0")
+        self.wait_owner(d, "c")
+        with d.connect() as client:
+            with self.assertRaises(RemoteError) as caught:
+                client.call("task.list")
+            self.assertEqual(caught.exception.value, "BUSY: node c owns the tasks, and cannot be reached from here: No such file or directory")
+            eventually(lambda: next(n for n in client.call("cluster.status")["nodes"] if n["node"] == "d")["note"] ==
+                       "cannot reach the owner: No such file or directory", "the node's row says why")
+        eventually(lambda: self.ready(d) == (503, "this node cannot reach the owner of the tasks\n"), "d is not ready")
+        self.assertRegex(d.admin.text("/metrics")[1], r"(?m)^ergon_front_refused_total [1-9]")
 
     def test_slow_client(self):
         """It asks for results, and does not read: neither the front nor the owner keeps them all."""
@@ -248,6 +284,127 @@ class Front(Nodes):
         self.assertLess(self.b.rss() - before, size * count // 4)
         slow.close()
         client.close()
+
+
+def raised(client, *call):
+    """The name of the error."""
+    try:
+        client.call(*call)
+    except RemoteError as e:
+        return e.code
+    return None
+
+
+class Features(Nodes):
+    """The same clients, tokens and limits at both nodes: what a client gets through b is what it gets at a."""
+
+    def start(self, name, *flags, **more):
+        tokens = write_tokens(self.folder, {"root": "*,task.any,worker.any", "alice": "task.*,sem.*,echo,server.info"})
+        return super().start(name, "--tokens", tokens, "--audit-file", f"{self.folder}/{name}.audit", "--tasks-max", "40", "--tasks-tenant-share", "50",
+                             *flags, **more)
+
+    def wait_owner(self, server, name):
+        with self.connect(server, "root") as client:
+            eventually(lambda: client.call("cluster.status")["owner"] == name, f"{name} owns")
+
+    def connect(self, server, name):
+        client = server.connect()
+        client.call("server.auth", token_of(name))
+        return client
+
+    def audit(self, name):
+        with open(f"{self.folder}/{name}.audit", encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def test_features(self):
+        with self.connect(self.a, "root") as self.root, self.connect(self.b, "alice") as self.alice:
+            for part in self.acts, self.listings, self.pushes, self.semaphores, self.shares, self.page:
+                with self.subTest(part.__name__):
+                    part()
+
+    def acts(self):
+        """An act through b: both nodes record it, the owner with the node that it came by."""
+        with self.connect(self.b, "root") as root:
+            root.call("queue.pause", "echo")
+            root.call("queue.resume", "echo")
+            self.assertEqual(raised(self.alice, "queue.pause", "echo"), "DENIED")
+        for name, via in ("a", "b"), ("b", None):
+            eventually(lambda at=name: any(r.get("method") == "queue.resume" for r in self.audit(at)), "it is recorded")
+            record = next(r for r in self.audit(name) if r.get("method") == "queue.pause" and r["outcome"] == "ok")
+            self.assertEqual((record["principal"], record.get("via"), record["on"]), ("token:root", via, '"echo"'))
+        denied = [r for name in "ab" for r in self.audit(name) if r["msg"] == "administrative act refused"]
+        self.assertEqual([(r["principal"], r["outcome"], r.get("via")) for r in denied], [("token:alice", "DENIED", None)])
+
+    def listings(self):
+        self.alice.call("task.list")
+        mine = [c for c in self.root.call("connection.list", {"principal": "token:alice"})["connections"]]
+        self.assertEqual([(c["via"], c["peer"].split(":")[0]) for c in mine], [("b", "unix")])
+        self.assertEqual({c["via"] for c in self.root.call("connection.list", {"principal": "token:root"})["connections"]}, {None})
+        self.assertEqual([(w["name"], w["via"]) for w in self.root.call("worker.list")["workers"]], [("b", "b")])
+
+    def pushes(self):
+        """A watch with pushes, and the feed, which waits for what comes."""
+        last = self.alice.call("task.events")["next"]
+        waits = self.alice.send("task.events", {"after": last, "timeout": "30s", "event": "done"})
+        with self.connect(self.b, "alice") as watcher:
+            watcher.call("server.hello", {"push": True})
+            task = watcher.call("task.submit", "echo", [5])["id"]
+            watch = watcher.send("task.watch", task, {"push": True})
+            seen = []
+            while "done" not in seen:
+                kind, name, (of, event) = watcher.receive()
+                self.assertEqual((kind, name, of), (2, "task.event", task))
+                seen.append(event["event"])
+            self.assertEqual(seen[0], "submitted")
+            watcher.result(watch)
+        fed = self.alice.result(waits)["events"]
+        self.assertEqual([(e["id"], e["event"]) for e in fed], [(task, "done")])
+
+    def semaphores(self):
+        """A hold of a session is resumed and renewed at another node as by another connection."""
+        with self.connect(self.b, "alice") as holder:
+            held = holder.call("sem.acquire", "s", {"of": 1, "grace": "1m"})
+        with self.connect(self.a, "alice") as other:
+            eventually(lambda: self.root.call("sem.explain", "s", {"tenant": "alice"})["holders"][0]["connected"] is False, "its session has ended")
+            self.assertEqual(other.call("sem.resume", "s", held["hold"])["fence"], held["fence"])
+            # Moved back while the other connection is open.
+            self.assertEqual(self.alice.call("sem.resume", "s", held["hold"])["fence"], held["fence"])
+        self.assertEqual(self.alice.call("sem.renew", "s", held["hold"], {"ttl": "1h"})["fence"], held["fence"])
+        with self.connect(self.a, "root") as stranger:
+            self.assertEqual(raised(stranger, "sem.renew", "s", held["hold"]), "FENCED")
+        self.assertTrue(self.alice.call("sem.release", "s", held["hold"]))
+
+    def shares(self):
+        """One share of tasks, whichever node they come by: each brings half of them, and then both are refused."""
+        ids = []
+        with self.connect(self.a, "alice") as here:
+            for _ in range(20):
+                for client in self.alice, here:
+                    try:
+                        ids.append(client.call("task.submit", "echo", [1], {"delay": "1h"})["id"])
+                    except RemoteError as e:
+                        self.assertEqual(e.code, "BUSY")
+            for client in self.alice, here:
+                self.assertEqual(raised(client, "task.submit", "echo", [1], {"delay": "1h"}), "BUSY")
+        self.assertIn(len(ids), range(10, 21))
+        for task in ids:
+            self.alice.call("task.cancel", task)
+            self.alice.call("task.forget", task)
+
+    def page(self):
+        """The page's gateway is a client of b."""
+        page = self.b.admin
+        self.assertEqual(page.sign_in(token_of("alice"))[0], 200)
+        status, said = page.call("task.submit", "echo", [7], {"keep": "1h"})
+        self.assertEqual(status, 200, said)
+        task = said["result"]["id"]
+        self.assertEqual(page.call("task.wait", task, {"result": True})[1]["result"]["ended"][0]["result"], 7)
+        self.assertEqual(self.root.call("task.get", task)["tenant"], "alice")
+        metrics = page.text("/metrics")[1]
+        for family in "sessions", "requests_total":
+            self.assertRegex(metrics, rf"(?m)^ergon_front_{family} [1-9]")
+        front = self.alice.call("server.info")["cluster"]["front"]
+        self.assertEqual((front["waiting"], front["refused"], front["unsure"]), (0, 0, 0))
 
 
 class Roles(Nodes):
@@ -296,11 +453,12 @@ class Certificates(Nodes):
     def setUp(self):
         folder = scratch(self.addCleanup)
         self.ca, self.other_ca = authority(folder, "ca"), authority(folder, "other")
+        self.made = {}
         self.make = lambda name, of=None: certificate(folder, of or self.ca, name)
         super().setUp()
 
     def start(self, name, *flags, shows=None, **more):
-        cert, key = shows or self.make(name)
+        cert, key = self.made[name] = shows or self.make(name)
         return super().start(name, "--cluster-ca", self.ca[0], "--cluster-cert", cert, "--cluster-key", key, *flags,
                              listen="ergons://127.0.0.1:0", **more)
 
@@ -321,6 +479,22 @@ class Certificates(Nodes):
         liar = self.start("d", "--cluster-weight", "0", "--cluster-patience", "1s", shows=self.make("e"))
         self.refused(liar, "the certificate is of e, not of node d")
         self.assertIn("session of a node refused", self.a.log_text())
+
+    def test_certificates_are_read_again(self):
+        """Another authority signs the nodes: after a reload of both, new sessions go by that."""
+        with self.b.connect() as client:
+            client.call("task.list")
+        shown = {name: self.made[name] for name in "ab"}
+        for name in shown:
+            for old, new in zip(shown[name], self.make(name, self.other_ca)):
+                os.replace(new, old)
+        os.replace(self.other_ca[0], self.ca[0])
+        for server in self.a, self.b:
+            server.signal(harness.signal.SIGHUP)
+            eventually(lambda at=server: "msg=reloaded" in at.log_text(), "certificates are read again")
+        with self.b.connect() as client:
+            client.call("task.list")
+            eventually(lambda: [w["name"] for w in client.call("worker.list")["workers"]] == ["b"], "b works again")
 
 
 if __name__ == "__main__":

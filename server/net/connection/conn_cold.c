@@ -67,3 +67,10 @@ struct conn_vouched *conn_vouched(const struct connection *c)
 {
     return c->cold ? c->cold->vouched : NULL;
 }
+
+const char *conn_via(const struct connection *c)
+{
+    const struct conn_vouched *v = conn_vouched(c);
+
+    return v ? v->via : NULL;
+}
