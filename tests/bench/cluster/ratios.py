@@ -26,6 +26,7 @@ from servers import Broken, Ergon, Processes, free_port  # noqa: E402
 LIMIT = 60
 WAITS_MS, BURNS_US, PROCESSORS = 20, 1000, 8
 SLOTS = 16  # blocking executors of a node
+HANDLERS = ("--module", "demo", "--blocking", str(SLOTS))
 ONE_LOOP = ["--loops", "1"]  # of each ergond: PostgreSQL's processes and the others need the processors, too
 LIFE = '{"durable":"replicated","keep":"250ms"}'
 # A machine's of its own: no checkpoint, and none of its full pages, falls into one window and not into another.
@@ -61,8 +62,8 @@ class Node(Ergon):
     def argv(self):
         return [*super().argv(), "--store", self.cluster.url, "--cluster", "ergon", "--cluster-node", self.name,
                 "--cluster-state", self.folder, "--cluster-listen", f"unix://{self.folder}/nodes",
-                "--cluster-weight", str(self.weight), "--module", "demo", "--blocking", str(SLOTS),
-                "--tasks-max", "16777216", "--tasks-bytes", "16g", *self.flags]
+                "--cluster-weight", str(self.weight), "--tasks-max", "16777216",
+                "--tasks-bytes", "16g", *self.flags]
 
     def ergon(self, *words):
         done = subprocess.run([self.built("client/cli/ergon"), "--json", "--timeout", "60s",
@@ -315,16 +316,17 @@ def lives(run, engine, place):
 
 def handlers(run, engine, place):
     o = run.options
-    with started(Cluster(place, engine, "alone", ())) as alone, started(Cluster(place, engine, "three", (), (), ())) as three:
+    with started(Cluster(place, engine, "alone", HANDLERS)) as alone, \
+            started(Cluster(place, engine, "three", HANDLERS, HANDLERS, HANDLERS)) as three:
         run.rounds(f"Handlers that wait for {WAITS_MS} ms, {SLOTS} at a time on each node", {
             "one node": lambda: Lives(alone.owner, 16, 16, o, "block", str(WAITS_MS)),
             "the owner and two nodes": lambda: Lives(three.owner, 16, 16, o, "block", str(WAITS_MS))},
             [("three : one", ratio("the owner and two nodes", "one node"), 2.7)])
-    with started(Cluster(place, engine, "local", ())) as local, \
-            started(Cluster(place, engine, "apart", ("--cluster-work=false",), ())) as apart:
+    with started(Cluster(place, engine, "local", HANDLERS)) as local, \
+            started(Cluster(place, engine, "apart", (), HANDLERS)) as apart:
         run.rounds("Processor time of a life: run by the owner, or by a node", {
-            "by the owner": lambda: Lives(local.owner, 16, 4, o, "echo", spent=local.nodes),
-            "by a node": lambda: Lives(apart.owner, 16, 4, o, "echo", spent=apart.nodes)},
+            "by the owner": lambda: Lives(local.owner, 16, 4, o, "block", "0", spent=local.nodes),
+            "by a node": lambda: Lives(apart.owner, 16, 4, o, "block", "0", spent=apart.nodes)},
             [(f"three : one, {BURNS_US} us, {PROCESSORS} processors each (calculated)", calculated, 2.7)])
 
 
