@@ -37,7 +37,9 @@ static struct store_event sound_event(void)
 
 TEST(what_it_is)
 {
-    CAN((void)0);
+    CAN(row.id = INT64_MAX);
+    CANNOT(row.id = 0);
+    CANNOT(row.id = UINT64_MAX);
     CANNOT(row.method = NOTHING);
     CANNOT(row.state = JOB_STATE_COUNT);
     CANNOT(row.durable = DURABLE_NONE);
