@@ -254,6 +254,7 @@ static bool reload_all(struct server *s, const char *by)
         reopened &= reload_fronts(s);
         reopened &= reload_headers(s);
         setup_note(&s->topology->shared.setup, *s->config);
+        membership_note_settings(s->topology->membership, *s->config);
     }
     return good && reopened;
 }

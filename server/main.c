@@ -15,6 +15,7 @@
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
 #include "server/lifecycle.h"
+#include "server/membership.h"
 #include "server/modules/builtin.h"
 #include "server/plan.h"
 #include "server/setup.h"
@@ -227,6 +228,7 @@ static int run(struct config *config, const struct config_input *input)
     file_rights_warn(config); /* the store's file exists by now */
     setup_begin(&t->shared.setup, config);
     setup_note(&t->shared.setup, config);
+    membership_note_settings(t->membership, config);
     record_start(config);
     print_listeners(t->acceptor);
     crash_expect_no_exit(true);

@@ -199,6 +199,54 @@ void membership_set_address(struct membership *m, const char *address)
     snprintf(m->address, sizeof m->address, "%s", address);
 }
 
+/* Is the line, as config_print() writes it, of a key that the nodes have in common?  *list: of one
+ * that began before. */
+static bool is_common(const char *line, bool *list)
+{
+    static const char *const lists[] = {"roles:", "tenants:"}, *const keys[] = {"  lease:",
+                                                                                "  patience:"};
+    if (line[0] != ' ' && line[0] != '#')
+        *list = false;
+    for (size_t i = 0; i < 2; i++) {
+        *list |= strncmp(line, lists[i], strlen(lists[i])) == 0;
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+            return true;
+    }
+    return *list;
+}
+
+/* Not where a value was written, nor whether it is one that was left out (behind or before '#'). */
+static uint64_t add_line(uint64_t hash, char *line)
+{
+    for (char *at = strstr(line, " # "), *next; at; at = next)
+        if (!(next = strstr(at + 1, " # ")))
+            *at = '\0';
+    for (const char *at = line; *at; at++)
+        if (*at != ' ' && *at != '#')
+            hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+void membership_note_settings(struct membership *m, const struct config *c)
+{
+    char *text = NULL, *rest = NULL, hash[17];
+    size_t size;
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    bool list = false;
+    FILE *out = m ? open_memstream(&text, &size) : NULL;
+
+    if (!out)
+        return;
+    bool printed = config_print(c, out);
+    if (fclose(out) == 0 && printed)
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            if (is_common(line, &list))
+                sum = add_line(sum, line);
+    free(text);
+    snprintf(hash, sizeof hash, "%08x", (unsigned)(sum ^ sum >> 32));
+    cluster_set_settings(m->cluster, hash);
+}
+
 void membership_on_end(struct membership *m, void (*on_end)(void *arg), void *arg)
 {
     m->on_end = on_end;

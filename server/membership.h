@@ -28,6 +28,10 @@ const struct jobs_cluster *membership_jobs(struct membership *m);
  * start; copied. */
 void membership_set_address(struct membership *m, const char *address);
 
+/* Publishes a hash of what all nodes have to have in common: roles, tenants, lease and patience.
+ * At the start, and after each reload that was applied.  NULL is fine. */
+void membership_note_settings(struct membership *m, const struct config *c);
+
 /* `ended` is called on the cluster's thread when the process has to end; then membership_ended()
  * has a bit for each enum cluster_end that has happened (any thread).  Before the start. */
 void membership_on_end(struct membership *m, void (*ended)(void *arg), void *arg);

@@ -220,6 +220,26 @@ void cluster_load_waits(void *cluster, const char *text)
     cluster_note(cluster, text);
 }
 
+#define SETTINGS "settings "
+
+void cluster_set_settings(struct cluster *c, const char *hash)
+{
+    pthread_mutex_lock(&c->mutex);
+    snprintf(c->settings, sizeof c->settings, SETTINGS "%.*s",
+             (int)(sizeof c->settings - sizeof SETTINGS), hash);
+    wake(c);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void cluster_split_note(const struct engine_node *node, char *hash, size_t size, const char **note)
+{
+    size_t mark = sizeof SETTINGS - 1, end = strcspn(node->note, "\n");
+    bool has = strncmp(node->note, SETTINGS, mark) == 0;
+
+    snprintf(hash, size, "%.*s", has ? (int)(end - mark) : 0, node->note + (has ? mark : 0));
+    *note = has ? node->note + end + (node->note[end] == '\n') : node->note;
+}
+
 /* ---- what people ask ---- */
 
 static bool is_there(const struct engine_view *view, const char *node)

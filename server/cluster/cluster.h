@@ -88,6 +88,13 @@ void cluster_rows(const struct cluster *c, struct cluster_rows *out);
  * and a text: the rows forbid it, or too many requests wait. */
 bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
 
+/* A hash of the settings that all nodes have to have in common, which this node publishes; any
+ * thread; copied. */
+void cluster_set_settings(struct cluster *c, const char *hash);
+/* A node's note has the hash of its settings before it: "settings HASH", and a line of its own for
+ * the note.  Empty: the node has published none. */
+void cluster_split_note(const struct engine_node *node, char *hash, size_t size, const char **note);
+
 /* The note in this node's row: why it cannot reach the owner, or for what its load waits; empty:
  * nothing.  Copied. */
 void cluster_note(struct cluster *c, const char *note);

@@ -11,7 +11,7 @@
 #include "server/cluster/cluster.h"
 #include "server/cluster/lease.h"
 
-enum { CLUSTER_LISTENERS = 8, CLUSTER_REQUESTS = 8 };
+enum { CLUSTER_LISTENERS = 8, CLUSTER_REQUESTS = 8, CLUSTER_SETTINGS_MAX = 24 };
 
 struct cluster_request {
     char verb[16], node[CLUSTER_NAME_MAX];
@@ -58,6 +58,7 @@ struct cluster {
     bool load_failed, deposed; /* the jobs said so, and the thread has not acted on it */
     bool load_broke;           /* of load_failed: the database was away */
     char failure[CLUSTER_NOTE_MAX], note[CLUSTER_NOTE_MAX];
+    char settings[CLUSTER_SETTINGS_MAX]; /* cluster_set_settings() */
     struct cluster_request requests[CLUSTER_REQUESTS];
     uint32_t request_count;
 };

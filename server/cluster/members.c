@@ -298,7 +298,8 @@ static void say(struct cluster *c)
     }
     const char *state = state_of(c);
     pthread_mutex_lock(&c->mutex);
-    snprintf(note, sizeof note, "%s", c->note);
+    snprintf(note, sizeof note, "%s%s%.*s", c->settings, c->settings[0] && c->note[0] ? "\n" : "",
+             (int)(sizeof note - sizeof c->settings - 1), c->note);
     pthread_mutex_unlock(&c->mutex);
     if (strcmp(state, c->said_state) == 0 && strcmp(note, c->said_note) == 0)
         return;

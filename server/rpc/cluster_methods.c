@@ -31,8 +31,11 @@ static void pack_ms(struct pack *p, const char *key, ao_time ns)
 static void pack_node(struct pack *p, const struct cluster_rows *rows, uint32_t i)
 {
     const struct engine_node *node = &rows->view.nodes[i];
+    const char *note;
+    char settings[32];
 
-    pack_map(p, 8);
+    cluster_split_note(node, settings, sizeof settings, &note);
+    pack_map(p, 9);
     pack_key_str(p, "node", node->node);
     pack_key_str(p, "state", rows->dead[i] ? "dead" : node->state);
     pack_key_text(p, "address", node->address);
@@ -40,7 +43,8 @@ static void pack_node(struct pack *p, const struct cluster_rows *rows, uint32_t 
     pack_key_uint(p, "weight", node->weight);
     pack_key_uint(p, "incarnation", node->incarnation);
     pack_ms(p, "silent_ms", rows->silent[i]);
-    pack_key_text(p, "note", node->note);
+    pack_key_text(p, "note", note);
+    pack_key_text(p, "settings", settings);
 }
 
 static void pack_rows(struct pack *p, const struct cluster_rows *rows)

@@ -753,7 +753,8 @@ class Cluster(DoctorTest):
                     "VALUES ('old', 1, 1, 'dead', 'no room', '0.0.9', 0), ('new', 1, 1, 'front', '', '9.9.9', 0)")
         self.becomes(self.node, "cluster_node_dead", about="old")
         self.becomes(self.node, "cluster_note", about="old")
-        self.change("UPDATE ergon.nodes SET weight = 1 WHERE node = 'new'")
+        self.change("UPDATE ergon.nodes SET weight = 1, note = 'settings 0' WHERE node = 'new'")
+        self.becomes(self.node, "cluster_settings", about="new")
         self.becomes(self.node, "cluster_versions")
 
     def test_database(self):

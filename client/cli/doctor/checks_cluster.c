@@ -39,13 +39,15 @@ static void look_standby(struct visit *v)
               json_string_value(level));
 }
 
+static bool is_gone(const json_t *node)
+{
+    return strcmp(json_text(node, "state"), "dead") == 0 ||
+           strcmp(json_text(node, "state"), "left") == 0;
+}
+
 static bool may_own(const json_t *node)
 {
-    static const char *const gone[] = {"dead", "left"};
-    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
-        if (strcmp(json_text(node, "state"), gone[i]) == 0)
-            return false;
-    return json_integer_value(json_object_get(node, "weight")) > 0;
+    return !is_gone(node) && json_integer_value(json_object_get(node, "weight")) > 0;
 }
 
 static void look_successor(struct visit *v)
@@ -114,6 +116,37 @@ static void look_versions(struct visit *v)
     }
 }
 
+static const json_t *settings_of(struct visit *v, const char *name)
+{
+    const json_t *node;
+    size_t i;
+    json_array_foreach(fact(v, "cluster.nodes"), i, node)
+    {
+        if (strcmp(json_text(node, "node"), name) == 0)
+            return json_object_get(node, "settings");
+    }
+    return NULL;
+}
+
+static void look_settings(struct visit *v)
+{
+    const json_t *owner = fact(v, "cluster.owner"), *node;
+    const json_t *common = json_is_string(owner) ? settings_of(v, json_string_value(owner)) : NULL;
+    size_t i;
+    if (!json_is_string(common))
+        return;
+    json_array_foreach(fact(v, "cluster.nodes"), i, node)
+    {
+        const json_t *own = json_object_get(node, "settings");
+        if (is_gone(node) || !json_is_string(own) || json_equal(own, common))
+            continue;
+        found(v, json_text(node, "node"), json_pack("{s:O}", "owner", owner),
+              "the roles, tenants, cluster.lease or cluster.patience of the node %s differ from "
+              "those of the owner %s",
+              json_text(node, "node"), json_string_value(owner));
+    }
+}
+
 const struct check CHECKS_CLUSTER[] = {
     {"cluster_no_owner", "error", look_owner,
      "ergon cluster status shows the nodes and their notes; after two failures mend the rows and "
@@ -126,6 +159,8 @@ const struct check CHECKS_CLUSTER[] = {
     {"cluster_no_successor", "warning", look_successor,
      "start another node with a cluster.weight above 0"},
     {"cluster_node_dead", "warning", look_dead, "start it again, or ergon cluster forget {}"},
+    {"cluster_settings", "warning", look_settings,
+     "compare ergond --print-config of both; correct the file of {}, and reload or restart it"},
     {"cluster_note", "warning", look_notes, "the log of {} says more"},
     {"cluster_clock", "warning", look_clock, "set the clocks of both machines by NTP"},
     {"cluster_versions", "note", look_versions,

@@ -164,6 +164,12 @@ static const struct {
      "{'state': 'owner', 'weight': 1}, {'state': 'front', 'weight': 1}]}}",
      "{'cluster': {'nodes': [{'node': 'b', 'state': 'left'}, {'state': 'owner', 'weight': 1}, "
      "{'state': 'front', 'weight': 1}]}}"},
+    {"cluster_settings", "b",
+     "{'cluster': {'owner': 'a', 'nodes': [{'node': 'a', 'settings': '1', 'state': 'owner'}, "
+     "{'node': 'b', 'settings': '2', 'state': 'front'}]}}",
+     "{'cluster': {'owner': 'a', 'nodes': [{'node': 'a', 'settings': '1', 'state': 'owner'}, "
+     "{'node': 'b', 'settings': '1', 'state': 'front'}, {'node': 'c', 'settings': '3', 'state': "
+     "'left'}, {'node': 'd', 'settings': null, 'state': 'front'}]}}"},
     {"cluster_note", "b", "{'cluster': {'nodes': [{'node': 'b', 'note': 'cannot reach a'}]}}",
      "{'cluster': {'nodes': [{'node': 'b', 'note': null}]}}"},
     {"cluster_clock", "", "{'cluster': {'clock_ms': -1000}}", "{'cluster': {'clock_ms': 999}}"},
