@@ -31,7 +31,8 @@ enum { EXIT_USAGE = 2 };
 
 static const char usage[] =
     "usage: ergon-sim --seed N [--postgresql] [--seeds COUNT] [--first] [--reach] [--verbose]\n"
-    "       ergon-sim --seed N [--postgresql] [--seeds COUNT] --from MS --futures COUNT [--verbose]\n"
+    "       ergon-sim --seed N [--postgresql] [--seeds COUNT] --from MS --futures COUNT "
+    "[--verbose]\n"
     "       ergon-sim --seed N [--postgresql] [--seeds COUNT] --from MS --future K [--verbose]\n"
     "       ergon-sim --seed N [--postgresql] --shrink OUT\n"
     "       ergon-sim --cluster --seed N [--seeds COUNT] [--first] [--verbose]\n"
@@ -48,22 +49,29 @@ struct options {
     bool given[UCHAR_MAX + 1]; /* by the letter of the option */
 };
 
-static const struct option known[] = {
-    {"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
-    {"from", required_argument, NULL, 'a'},   {"futures", required_argument, NULL, 'c'},
-    {"future", required_argument, NULL, 'k'}, {"cluster", no_argument, NULL, 'l'},
-    {"postgresql", no_argument, NULL, 'g'},   {"first", no_argument, NULL, 'f'},
-    {"reach", no_argument, NULL, 'r'},
-    {"script", required_argument, NULL, 'p'}, {"shrink", required_argument, NULL, 'o'},
-    {"module", required_argument, NULL, 'm'}, {"stand-in", required_argument, NULL, 'i'},
-    {"remote", no_argument, NULL, 'w'},       {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},         {0}};
+static const struct option known[] = {{"seed", required_argument, NULL, 's'},
+                                      {"seeds", required_argument, NULL, 'n'},
+                                      {"from", required_argument, NULL, 'a'},
+                                      {"futures", required_argument, NULL, 'c'},
+                                      {"future", required_argument, NULL, 'k'},
+                                      {"cluster", no_argument, NULL, 'l'},
+                                      {"postgresql", no_argument, NULL, 'g'},
+                                      {"first", no_argument, NULL, 'f'},
+                                      {"reach", no_argument, NULL, 'r'},
+                                      {"script", required_argument, NULL, 'p'},
+                                      {"shrink", required_argument, NULL, 'o'},
+                                      {"module", required_argument, NULL, 'm'},
+                                      {"stand-in", required_argument, NULL, 'i'},
+                                      {"remote", no_argument, NULL, 'w'},
+                                      {"verbose", no_argument, NULL, 'v'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {0}};
 
 /* What a run is about, by the option that says so, and the options that go with it. */
 static const struct mode {
     char option;
     const char *with;
-} modes[] = {{'p', "v"},     {'o', "gs"},     {'w', "v"}, {'m', "isnv"},
+} modes[] = {{'p', "v"},      {'o', "gs"},     {'w', "v"}, {'m', "isnv"},
              {'c', "agsnvl"}, {'k', "agsnvl"}, {0}};
 
 static const char *name_of(int letter)

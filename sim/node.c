@@ -267,7 +267,7 @@ static void wait_to_own(const struct node *node)
 {
     const struct cluster *cluster = membership_cluster(node->topology->membership);
     uint64_t until = sim_now() + SIM_MS(120000);
-    while (cluster_role(cluster) != CLUSTER_OWNER && sim_nth_up(0) && sim_now() < until) {
+    while (sim_nth_up(0) && cluster_role(cluster) != CLUSTER_OWNER && sim_now() < until) {
         sim_postgres_spare(sim_now() - node->began > SIM_MS(SPARE_MS));
         sim_sleep_for(SIM_MS(1));
     }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/pg/model.h"
+#include "sim/pg/faults.h"
 
 #define SIM_POSTGRES         "postgresql://model/ergon"
 #define SIM_POSTGRES_CLUSTER "ergon"

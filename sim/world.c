@@ -37,7 +37,7 @@ enum {
     PATIENCE_MS = 900000, /* of clients that are to come to rest */
     MINUTE_MS = 60000,
     ROWS_MS = 3000,
-    KEEP_MS = 10, /* until a node that has ended by itself is started again */
+    KEEP_MS = 10,           /* until a node that has ended by itself is started again */
     CALM_MINUTES = 60,      /* tasks that kill their workers are tried at a minute's distance */
     DONE_IN_A_MINUTE = 1000 /* tasks, at least */
 };

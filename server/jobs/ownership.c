@@ -342,6 +342,7 @@ static void begins(struct jobs *jobs)
         fail(jobs, error, false);
         return;
     }
+    jobs_table(jobs)->reading = false;
     raise_marks(jobs);
     l->phase = LOAD_MARKS;
 }
@@ -393,12 +394,6 @@ static void become(struct jobs *jobs)
     jobs_activate(jobs);
     ao_sleep_for(&o->watch, AO_MS(WATCH_MS));
     c->owns(c->arg);
-}
-
-bool ownership_reads(const struct jobs *jobs)
-{
-    const struct owner_load *l = jobs_ownership(jobs)->load;
-    return l && l->phase == LOAD_ROWS;
 }
 
 bool ownership_go_on(struct jobs *jobs)
@@ -509,6 +504,7 @@ static void begin_load(struct jobs *jobs)
         fail(jobs, "no memory for the tasks in the store", false);
         return;
     }
+    jobs_table(jobs)->reading = true; /* it stays so if the load fails */
     read_back_init(&o->load->rows, jobs);
     o->load->rows.marks = take_marks;
     o->load->rows.board = boards_recover;

@@ -58,8 +58,6 @@ int ownership_look_at_board(struct jobs *jobs, char *error, size_t size);
 bool ownership_serve(struct jobs *jobs);
 /* What came back from the store may say that another node owns the tasks. */
 void ownership_notice(struct jobs *jobs);
-/* LOADING, and not all rows were read: nobody knows yet what uses a limit or a rate. */
-bool ownership_reads(const struct jobs *jobs);
 /* LOADING: the next step.  True: it waits for the store, or there is nothing to do. */
 bool ownership_go_on(struct jobs *jobs);
 

@@ -112,9 +112,8 @@ static void reply(struct pg *pg, struct pg_backend *b)
     }
     uint64_t at = pg->clock + pg_chance(pg, pg->shape.net);
     call->next = NULL;
-    call->arrives = link->outbox_last && link->outbox_last->arrives > at
-                        ? link->outbox_last->arrives
-                        : at;
+    call->arrives =
+        link->outbox_last && link->outbox_last->arrives > at ? link->outbox_last->arrives : at;
     if (link->outbox_last)
         link->outbox_last->next = call;
     else

@@ -76,14 +76,14 @@ struct pg_call {
     bool loses_board;
 
     /* --- The answer --- */
-    char state[6]; /* SQLSTATE; empty: it worked */
+    char state[6];  /* SQLSTATE; empty: it worked */
     bool cancelled; /* the notice 01000: it is not known to be replicated */
     uint32_t rows;  /* that were changed, or found */
     struct pg_owner owner;
     uint8_t level;
     struct store_audit audit;
-    struct engine_view *view;    /* of a look */
-    struct pg_table *snapshot;   /* PG_TABLES of them */
+    struct engine_view *view;  /* of a look */
+    struct pg_table *snapshot; /* PG_TABLES of them */
     uint64_t clock;
 };
 

@@ -9,12 +9,12 @@
 #include "sim/pg/handle_parts.h"
 
 enum { BATCHES = 2, UNITS = 2, UNIT_OPS = 4096 };
-#define SECOND       UINT64_C(1000000000)
-#define BACK_OFF     (SECOND / 20)
-#define BACK_OFF_MOST (2 * SECOND)
-#define SILENT       (5 * SECOND)
-#define FORSAKEN     (10 * SECOND)
-#define UNREPLICATED SECOND
+#define SECOND         UINT64_C(1000000000)
+#define BACK_OFF       (SECOND / 20)
+#define BACK_OFF_MOST  (2 * SECOND)
+#define SILENT         (5 * SECOND)
+#define FORSAKEN       (10 * SECOND)
+#define UNREPLICATED   SECOND
 #define SET_BACK_LEAST SECOND
 
 struct unit {
@@ -253,7 +253,8 @@ static void settled(struct store *s, uint64_t batch)
 static void take_settling(struct store *s, const struct pg_call *call)
 {
     if (call->cancelled || call->state[0]) {
-        say(s, STORE_AWAY, call->cancelled ? "the wait for the standby was cancelled" : call->state);
+        say(s, STORE_AWAY,
+            call->cancelled ? "the wait for the standby was cancelled" : call->state);
         s->retry_at = now(s) + s->retry;
         s->over |= call->state[0] && pg_error_kind(call->state) == PG_AWAY;
     } else if (call->rows == 1) {

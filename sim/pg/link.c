@@ -1,3 +1,4 @@
+/* What the handles have in common: errors by SQLSTATE, and calls that wait. */
 #include <string.h>
 
 #include "sim/pg/handle_parts.h"
@@ -16,15 +17,23 @@ static const struct meaning {
     const char *state; /* its begin */
     enum pg_error kind;
     enum store_error error;
-} meanings[] = {{"EF001", PG_NUMBER, STORE_AWAY},     {"EF002", PG_REFUSED, STORE_REFUSED},
+} meanings[] = {{"EF001", PG_NUMBER, STORE_AWAY},
+                {"EF002", PG_REFUSED, STORE_REFUSED},
                 {"EF003", PG_LEVEL, STORE_UNREPLICATED},
-                {"08", PG_AWAY, STORE_AWAY},          {"25006", PG_AWAY, STORE_AWAY},
-                {"22", PG_REFUSED, STORE_REFUSED},    {"23", PG_REFUSED, STORE_REFUSED},
-                {"54", PG_REFUSED, STORE_REFUSED},    {"40", PG_AGAIN, STORE_AWAY},
-                {"55P03", PG_AGAIN, STORE_AWAY},      {"57014", PG_AGAIN, STORE_AWAY},
-                {"42501", PG_BROKEN, STORE_READ_ONLY}, {"53100", PG_BROKEN, STORE_FULL},
-                {"53200", PG_BROKEN, STORE_MEMORY},   {"53300", PG_AWAY, STORE_AWAY},
-                {"57", PG_AWAY, STORE_AWAY},          {"", PG_BROKEN, STORE_IO}};
+                {"08", PG_AWAY, STORE_AWAY},
+                {"25006", PG_AWAY, STORE_AWAY},
+                {"22", PG_REFUSED, STORE_REFUSED},
+                {"23", PG_REFUSED, STORE_REFUSED},
+                {"54", PG_REFUSED, STORE_REFUSED},
+                {"40", PG_AGAIN, STORE_AWAY},
+                {"55P03", PG_AGAIN, STORE_AWAY},
+                {"57014", PG_AGAIN, STORE_AWAY},
+                {"42501", PG_BROKEN, STORE_READ_ONLY},
+                {"53100", PG_BROKEN, STORE_FULL},
+                {"53200", PG_BROKEN, STORE_MEMORY},
+                {"53300", PG_AWAY, STORE_AWAY},
+                {"57", PG_AWAY, STORE_AWAY},
+                {"", PG_BROKEN, STORE_IO}};
 
 static const struct meaning *meaning_of(const char *state)
 {

@@ -67,7 +67,7 @@ static int give_marks(struct pg_loader *l, uint64_t epoch, struct store_chunk *c
                                 .fence_mark = o->row.fence_mark,
                                 .boards = o->row.boards,
                                 .commits = c->commits};
-    struct store_counts counts = {(int64_t)c->submitted, (int64_t)c->done, (int64_t)c->failed,
+    struct store_counts counts = {(int64_t)c->submitted, (int64_t)c->done,    (int64_t)c->failed,
                                   (int64_t)c->cancelled, (int64_t)c->expired, (int64_t)c->dead};
     if (store_chunk_marks(chunk, &marks) && store_chunk_counts(chunk, &counts))
         return 0;

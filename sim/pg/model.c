@@ -217,8 +217,7 @@ struct pg_link *pg_connect(struct pg *pg, const char *node)
         return NULL;
     struct pg_link *l = calloc(1, sizeof *l);
     require(l != NULL, "no memory for a connection of the model");
-    *l = (struct pg_link){
-        .next = pg->links, .pg = pg, .machine = machine, .breaks_at = PG_NEVER};
+    *l = (struct pg_link){.next = pg->links, .pg = pg, .machine = machine, .breaks_at = PG_NEVER};
     snprintf(l->node, sizeof l->node, "%s", node);
     l->backend = pg_backend_new(pg, l);
     pg->links = l;

@@ -71,24 +71,4 @@ struct pg_call *pg_receive(struct pg_link *link);
 bool pg_is_broken(const struct pg_link *link);
 bool pg_is_ready(const struct pg_link *link); /* an answer is there, or it is broken */
 
-/* --- Faults --- */
-enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
-/* Nothing passes between the node and that machine (-1: all of them) in these ways; 0: all does. */
-void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
-/* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
-void pg_break(struct pg *pg, const char *node);
-/* The process of the node has died, or its machine (then nobody says so to the engine). */
-void pg_node_died(struct pg *pg, const char *node, bool power);
-void pg_kill(struct pg *pg, int machine);  /* its PostgreSQL dies */
-void pg_start(struct pg *pg, int machine); /* again: as the primary, if it was */
-void pg_freeze(struct pg *pg, int machine, bool on);
-void pg_separate(struct pg *pg, int machine, bool on); /* from the other machines */
-int pg_primary(const struct pg *pg);                   /* the one that was promoted last */
-int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: none runs */
-void pg_promote(struct pg *pg, int machine);
-void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
-void pg_cancel_waits(struct pg *pg);        /* commits wait for no standby any more */
-/* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */
-void pg_fail(struct pg *pg, const char *state, uint64_t one_in);
-
 #endif

@@ -2,6 +2,7 @@
 #ifndef ERGON_SIM_PG_MODEL_PARTS_H
 #define ERGON_SIM_PG_MODEL_PARTS_H
 
+#include "sim/pg/faults.h"
 #include "sim/pg/parts.h"
 
 /* --- backend.c --- */

@@ -23,8 +23,8 @@ struct pg_machine {
     bool up, frozen, apart, primary;
     int follows; /* of a standby */
     struct pg_table tables[PG_TABLES];
-    uint64_t lsn;    /* of the last record that it wrote, or that came to it */
-    uint64_t synced; /* of a primary: a standby is known to have this */
+    uint64_t lsn;                   /* of the last record that it wrote, or that came to it */
+    uint64_t synced;                /* of a primary: a standby is known to have this */
     struct pg_record *first, *last; /* of a primary: not everywhere, or not visible */
 };
 

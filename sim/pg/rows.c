@@ -178,8 +178,7 @@ static bool must_be(const struct store_table *map, uint32_t column)
     return map->columns[column].required || is_key;
 }
 
-const char *pg_pack(const struct store_table *map, const void *row, bool whole,
-                    struct pg_row **out)
+const char *pg_pack(const struct store_table *map, const void *row, bool whole, struct pg_row **out)
 {
     bool clean = map == &row_lives || map == &row_events;
     struct bytes b = {0};

@@ -300,10 +300,10 @@ static void count(const struct pg_sight *s, struct pg_call *call, const struct p
     struct pg_key least = pg_key_number(op->from);
     uint64_t rows = 0;
     struct store_task task = {0};
-    *a = (struct store_audit){
-        .from = op->from,
-        .counters = {(int64_t)c->submitted, (int64_t)c->done, (int64_t)c->failed,
-                     (int64_t)c->cancelled, (int64_t)c->expired, (int64_t)c->dead}};
+    *a = (struct store_audit){.from = op->from,
+                              .counters = {(int64_t)c->submitted, (int64_t)c->done,
+                                           (int64_t)c->failed, (int64_t)c->cancelled,
+                                           (int64_t)c->expired, (int64_t)c->dead}};
     for (const struct pg_row *row = pg_see_from(s, SUBMISSIONS, &least);
          row && rows < STORE_COUNT_ROWS; row = pg_see_next(s, SUBMISSIONS, row), rows++) {
         const char *state = state_of(s, row, &call->unit.names);

@@ -116,6 +116,7 @@ struct job_table {
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
     uint32_t history_max;                               /* events that are kept of one job */
     bool recovering; /* jobs come from the store: nothing is counted or noted */
+    bool reading;    /* of a cluster: more rows will come, so what uses a limit is not known */
 
     struct hash_table ids;
     struct key_table keys, shared; /* by `key`; by `coalesce` of the open ones */

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/names.h"
-#include "server/jobs/ownership.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/admission.h"
@@ -223,7 +222,7 @@ static void tell(struct jobs *jobs, struct rate *r)
 void rates_write(struct jobs *jobs)
 {
     struct rate *r;
-    if (jobs_table(jobs)->recovering || ownership_reads(jobs))
+    if (jobs_table(jobs)->recovering || jobs_table(jobs)->reading)
         return;
     write_limits(jobs);
     jobs_scheduler(jobs)->notes.any = !LIST_EMPTY(&jobs_scheduler(jobs)->notes.limits);
@@ -246,7 +245,7 @@ static void flush(struct jobs *jobs, struct rate *r)
 void rates_flush(struct jobs *jobs)
 {
     struct rate *r, *next;
-    if (ownership_reads(jobs))
+    if (jobs_table(jobs)->reading)
         return;
     write_limits(jobs);
     for (r = TAILQ_FIRST(&jobs_scheduler(jobs)->notes.rows); r; r = next) {
