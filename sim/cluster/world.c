@@ -173,7 +173,7 @@ static void check_crons(void)
 
 /* --- The run --- */
 
-/* Where two take-overs have failed, since their nodes died, people say that it may be tried again. */
+/* Two take-overs may have failed, since their nodes died: then people allow another one. */
 static void fill_retry(struct sim_burst *b, uint64_t from)
 {
     (void)from;
