@@ -35,7 +35,7 @@ static struct client {
 static uint32_t client_count, holder_count, killers, killers_max;
 static bool calm, has_cron;
 static struct {
-    uint32_t burst, weights[12], sum;
+    uint32_t burst, weights[13], sum;
     uint64_t pause, length; /* ns; ms of a task */
 } shape;
 
@@ -81,7 +81,7 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
 {
     struct sim_bytes *out = &c->burst.out;
     struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
-    bool works = below(3) == 0, limited = below(4) == 0, other = !again && below(4) == 0,
+    bool works = j->works, limited = below(4) == 0, other = !again && below(4) == 0,
          late = below(4) == 0;
     char key[32];
     r->serial = j->serial;
@@ -113,7 +113,19 @@ static void submit(struct client *c)
     if (!j)
         return;
     j->keyed = below(2) == 0;
+    j->works = below(3) == 0;
     put_job(c, j, false);
+}
+
+/* The same key once more, perhaps with another level: it is the same task, as durable as the most
+ * of them asked for. */
+static void submit_twice(struct client *c)
+{
+    struct sim_job *j = sim_job_any();
+    if (j && j->keyed && j->acknowledged)
+        put_job(c, j, false);
+    else
+        submit(c);
 }
 
 /* One with a key is asked for until it is known. */
@@ -221,8 +233,9 @@ static void drain(struct client *c)
     sim_put_text(&c->burst.out, name);
 }
 
-static void (*const deeds[])(struct client *c) = {
-    submit, submit, get, wait_for, cancel, explain, list, call, ask_status, audit, put_cron, drain};
+static void (*const deeds[])(struct client *c) = {submit,   submit, get,         wait_for,   cancel,
+                                                  explain,  list,   call,        ask_status, audit,
+                                                  put_cron, drain,  submit_twice};
 enum { DEEDS = sizeof deeds / sizeof *deeds };
 _Static_assert(DEEDS == sizeof shape.weights / sizeof *shape.weights, "a weight each");
 

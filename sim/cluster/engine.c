@@ -6,6 +6,7 @@
 
 #include "sim/chance.h"
 #include "sim/cluster/nodes.h"
+#include "sim/pg/faults.h"
 #include "sim/postgres.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"

@@ -29,6 +29,7 @@ struct sim_job {
     enum sim_level level;
     bool keyed;        /* it has the key of its serial */
     bool kills;        /* its handler kills the process */
+    bool works;        /* workers run it, and not the nodes themselves */
     bool acknowledged; /* it has an id */
     bool unsure;       /* of a submission nothing is known */
     uint32_t asked, refused;

@@ -101,6 +101,8 @@ void sim_nodes_shape(void)
     sim_engine_shape();
     sim_peers_shape(SIM_MS(1) << sim_below(SIM_SHAPE, 7));
     sim_flags_draw(&flags);
+    if (strcmp(sim_flag_value(&flags, "--blocking"), "0") == 0)
+        sim_flag_set(&flags, "--blocking", "1"); /* handlers are of that kind */
     for (uint32_t n = 0; n < count; n++) {
         configure(&flags, n);
         if (shape.clocks)

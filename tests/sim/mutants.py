@@ -9,7 +9,8 @@ fails.  The median of these may be half of what the file allows; beyond twice th
 name in tests/sim/scripts/ has to fail with the fault.  --shrink writes a new one for each fault to FOLDER, and looks that it
 passes without the fault.
 
-A fault "by atomics" is left to ergon-sim-atomics, all others to ergon-sim.
+A fault "by atomics" is left to ergon-sim-atomics, one "by cluster" to runs of several nodes (ergon-sim --cluster), all others
+to ergon-sim.
 
 --of takes the faults that other tests are to notice (tests/mutation/faults/AREA.faults) and says which of them 2,000 seeds
 notice without any other test, by ergon-sim first; --drawn takes COUNT of them by chance, the same each
@@ -46,14 +47,15 @@ class Failed(Exception):
 
 
 def load():
-    """Each fault, the seeds that it may take, whether it is to be noticed, and by which program."""
+    """Each fault, the seeds that it may take, whether it is to be noticed, and by which program with which options."""
     with open(LIST, encoding="utf-8") as f:
         found = faults.parse(os.path.relpath(LIST, TOP), f.read())
     for fault in found:
-        allowed = re.match(r"(\d+)(\??)( by atomics)?: ", fault.promise)
+        allowed = re.match(r"(\d+)(\??)(?: by (atomics|cluster))?: ", fault.promise)
         if not allowed:
             raise fault.wrong("lacks the number of seeds that it may take, in front of its promise")
-        yield fault, int(allowed[1]), not allowed[2], FINE if allowed[3] else COARSE
+        of = (FINE if allowed[3] == "atomics" else COARSE, ["--cluster"] if allowed[3] == "cluster" else [])
+        yield fault, int(allowed[1]), not allowed[2], of
 
 
 def write_if_other(path, text):
@@ -124,9 +126,10 @@ def prepare():
     build()
 
 
-def seeds_until(program, start, most):
+def seeds_until(program, start, most, options=()):
     """How many seeds it took (None: more than `most`), and the finding."""
-    done = subprocess.run([program, "--seed", str(start), "--seeds", str(most), "--first"], capture_output=True, text=True, check=False)
+    command = [program, *options, "--seed", str(start), "--seeds", str(most), "--first"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     failed = re.search(r"^seed (\d+) failed", done.stdout, re.M)
     if not failed and done.returncode != 0:
         raise Failed((done.stdout[-2000:] + done.stderr[-2000:]).strip() or f"status {done.returncode}")
@@ -167,8 +170,8 @@ def count_until_noticed(fault):
 
 def try_fault(fault, allowed, expected, of, options):
     try:
-        program = plant(fault, of)
-        found = [seeds_until(program, 1 + n * APART, 2 * allowed) for n in range(options.starts)]
+        program = plant(fault, of[0])
+        found = [seeds_until(program, 1 + n * APART, 2 * allowed, of[1]) for n in range(options.starts)]
     except (Failed, faults.Misplaced) as error:
         print(f"{fault.name:<24} {allowed:>5} {'-':>7} {'-':>6}  {'failed':<12} {last_line(error)}", flush=True)
         return False
@@ -178,8 +181,8 @@ def try_fault(fault, allowed, expected, of, options):
     example = next((text for n, text in found if n), "nothing was noticed")
     seed = next((1 + start * APART + n - 1 for start, (n, _) in enumerate(found) if n), None)
     script = os.path.join(SCRIPTS, fault.name + ".sim")
-    if options.shrink and seed:
-        example = shrink(fault, program, clean(of), seed, options.shrink)
+    if options.shrink and seed and not of[1]:  # no script has several nodes
+        example = shrink(fault, program, clean(of[0]), seed, options.shrink)
     elif os.path.exists(script):
         kept = fails(program, script)
         verdict = verdict if kept else verdict + ", script passes"

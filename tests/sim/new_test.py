@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Seeds that nobody has run before: each commit has its own.  Each program runs its share of the time.  Says how many they
-were, and what they reached.
+"""Seeds that nobody has run before: each commit has its own.  Each program runs its share of the time, and the first another
+one with several nodes (--cluster).  Says how many they were, and what they reached.
 
 usage: new_test.py PROGRAM...
 
@@ -14,7 +14,7 @@ import sys
 import time
 
 SECONDS = 20
-AT_ONCE = 25
+AT_ONCE, OF_CLUSTER = 25, 5
 APART = 10000  # seeds between those of two programs
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
@@ -38,31 +38,31 @@ def add(reached, line):
         sums[name] = sums.get(name, 0) + int(count)
 
 
-def run(program, seed, reached):
-    done = subprocess.run([program, "--seed", str(seed), "--seeds", str(AT_ONCE), "--reach"], stdout=subprocess.PIPE, text=True, check=False)
+def run(command, seed, count, reached):
+    done = subprocess.run([*command, "--seed", str(seed), "--seeds", str(count), "--reach"], stdout=subprocess.PIPE, text=True, check=False)
     for line in done.stdout.splitlines():
         if "; never:" in line:
             add(reached, line)
         elif ": hash " not in line:
             print(line)
     assert done.returncode == 0, "a seed failed"
-    assert done.stdout.count(": hash ") == AT_ONCE
+    assert done.stdout.count(": hash ") == count
 
 
-def run_for(seconds, program, start, reached):
-    until, seed = time.monotonic() + seconds, start
+def run_for(seconds, command, start, reached):
+    until, seed, count = time.monotonic() + seconds, start, OF_CLUSTER if "--cluster" in command else AT_ONCE
     while seed == start or (time.monotonic() < until and seed < start + APART):
-        run(program, seed, reached)
-        seed += AT_ONCE
-    print(f"{os.path.basename(program)}: {seed - start} seeds from {start} passed", flush=True)
+        run(command, seed, count, reached)
+        seed += count
+    print(f"{' '.join([os.path.basename(command[0]), *command[1:]])}: {seed - start} seeds from {start} passed", flush=True)
 
 
 if __name__ == "__main__":
     of_all = {}
-    programs = sys.argv[1:]
-    share = int(os.environ.get("ERGON_SIM_SECONDS", SECONDS)) / len(programs)
-    for number, path in enumerate(programs):
-        run_for(share, path, first() + number * APART, of_all)
+    commands = [[path] for path in sys.argv[1:]] + [[sys.argv[1], "--cluster"]]
+    share = int(os.environ.get("ERGON_SIM_SECONDS", SECONDS)) / len(commands)
+    for number, command in enumerate(commands):
+        run_for(share, command, first() + number * APART, of_all)
     for what, found in of_all.items():
         print(what + ":", *(f"{name} {count}" for name, count in found.items() if count))
         print("  never:", *(name for name, count in found.items() if not count))
