@@ -393,7 +393,7 @@ void sim_cluster_clients_shape(void)
     killers_max = sim_one_in(SIM_SHAPE, 4) ? KILLERS_MAX : 0;
     has_cron = sim_one_in(SIM_SHAPE, 2);
     shape.burst = 1u << sim_below(SIM_SHAPE, 5);
-    shape.pause = SIM_MS(8) << sim_below(SIM_SHAPE, 8);
+    shape.pause = SIM_MS(16) << sim_below(SIM_SHAPE, 7);
     shape.length = UINT64_C(1) << sim_below(SIM_SHAPE, 12);
     for (uint32_t n = 0; n < DEEDS; n++) {
         shape.weights[n] = some[sim_below(SIM_SHAPE, 4)] + (n == 0);

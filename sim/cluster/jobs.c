@@ -13,7 +13,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { JOBS_MAX = 4096, ATTEMPTS_MAX = 16384, RECENT = 24, LATE_MS = 1000 };
+enum { JOBS_MAX = 1024, ATTEMPTS_MAX = 8192, RECENT = 24, LATE_MS = 1000 };
 
 static struct sim_job jobs[JOBS_MAX];
 static uint32_t job_count;

@@ -202,7 +202,7 @@ static void calm_down(void)
 
 static void run(void *arg)
 {
-    uint64_t length = SIM_MS(5000) << sim_below(SIM_SHAPE, 6);
+    uint64_t length = SIM_MS(5000) << sim_below(SIM_SHAPE, 5);
     (void)arg;
     sim_nodes_spawn();
     sim_cluster_clients_spawn();
