@@ -1,14 +1,16 @@
-/* A front: what its clients ask of the tasks goes to the owner, and what the owner says comes back.
+/* A front passes requests about tasks on to the owner, and the owner's answers back to the client.
  *
- * The first request of a connection that another node has to answer opens a session (outgoing.h).
- * It begins with cluster.session, which names the client; from then on messages go
- * both ways unchanged, by the ids that the client chose.  Without an owner requests wait, for
- * `patience` at most.  When an owner is lost, requests that may be sent twice are sent to the next
- * one, all others are answered UNSURE, and a connection that had something at the lost owner is
- * closed.
+ * The first request of a connection that the owner has to answer opens a session (outgoing.h).  It
+ * begins with cluster.session, which names the client; from then on messages pass both ways
+ * unchanged, with the ids that the client chose.
  *
- * Requests and their output are charged to the client.  The session is read only while its client
- * has room for answers.
+ *   no owner            requests wait, for `patience` or their own deadline, then get BUSY
+ *   owner out of reach  likewise; one client of the loop at a time tries to connect
+ *   owner lost          requests that may be sent twice go to the next owner; others get UNSURE; a
+ *                       connection with a hold, a worker or a watch at the lost owner is closed
+ *
+ * Requests and their output are charged to the client.  The front reads a session only while its
+ * client has room for answers.
  *
  * The owner's side is vouch.h.
  *
@@ -26,7 +28,7 @@ struct forward_options {
     struct owner_finder *finder; /* borrowed; outlives it */
     struct rpc_loop *rpc;        /* gets `remote` and `forwarded`; outlives it */
     struct poller *poller;
-    const struct net_limits *limits; /* borrowed for as long */
+    const struct net_limits *limits; /* borrowed; outlive it */
     const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
     ao_time patience;                /* ns */
     bool unix_users; /* cluster.unix: requests of principals of Unix sockets are passed on */
@@ -36,10 +38,11 @@ struct forward_options {
     uint64_t first_identity;
 };
 
-/* NULL with a text: TLS files that cannot be used, no memory.  Set-up: before the loop runs. */
+/* NULL with a text: a TLS file cannot be used, or there is no memory.  Set-up, before the loop
+ * runs. */
 struct forward *forward_new(const struct forward_options *options, char *error, size_t size);
-/* Reads the TLS files again, for sessions that begin from now on.  False with a text: nothing has
- * changed.  Any thread, one at a time. */
+/* Reads the TLS files again, for sessions that begin from now on.  False with a text: the old ones
+ * stay.  Any thread, one call at a time. */
 bool forward_reload(struct forward *f, char *error, size_t size);
 /* After the loop's connections are freed; NULL is fine. */
 void forward_free(struct forward *f);

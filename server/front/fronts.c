@@ -14,7 +14,7 @@ struct fronts {
     char *listen; /* NULL: none */
     struct tls_files tls;
     const struct acceptor *acceptor;
-    uint32_t listener;               /* its index, once acceptor is set */
+    uint32_t listener;               /* index there, once acceptor is set */
     struct node_worker_options work; /* registry NULL: this node offers nothing */
     char node[CLUSTER_NAME_MAX];
     struct node_worker *worker;

@@ -1,7 +1,8 @@
-/* The fronts of a process: what of its loops passes requests to the owner, and its listener for
- * other nodes.
+/* This process as a front: for each loop what passes requests to the owner, the listener for other
+ * nodes, and the node's handlers as a worker of the owner.
  *
- * Thread: set-up and tear-down on one thread, while no loop runs, but for what says otherwise. */
+ * Thread: set-up and tear-down on one thread, while no loop runs, unless a function says otherwise.
+ */
 #ifndef ERGON_FRONT_FRONTS_H
 #define ERGON_FRONT_FRONTS_H
 
@@ -19,19 +20,18 @@ struct fronts_options {
     struct tls_files tls;            /* of cluster.*; cert NULL: none; likewise */
     ao_time patience;                /* ns */
     bool unix_users;                 /* cluster.unix */
-    const struct registry *registry; /* handlers that are offered to the owner; NULL: none */
+    const struct registry *registry; /* its handlers are offered to the owner; NULL: none */
     const char *node;                /* name of this node; with registry */
-    uint32_t slots;                  /* likewise: tasks that it runs at a time */
+    uint32_t slots;                  /* likewise: how many tasks it runs at a time */
 };
 
 /* NULL with a text: a TLS file cannot be used, no memory. */
 struct fronts *fronts_new(const struct fronts_options *options, char *error, size_t size);
-/* Opens cluster.listen at the acceptor, if there is one.  0, or -1 with a
- * text. */
+/* Opens cluster.listen at the acceptor, if it is configured.  0, or -1 with a text. */
 int fronts_listen(struct fronts *f, struct acceptor *a, char *error, size_t size);
-/* Of that listener, with the real port; NULL: there is none. */
+/* The URL of that listener, with its real port; NULL: there is none. */
 const char *fronts_url(const struct fronts *f);
-/* Opens what offers handlers, and starts the thread that finds the owner's address; before the
+/* Begins to offer the handlers, and starts the thread that finds the owner's address.  Before the
  * loops run.  0, or -1 with a text. */
 int fronts_start(struct fronts *f, char *error, size_t size);
 void fronts_stop(struct fronts *f); /* NULL is fine */
@@ -43,8 +43,9 @@ void fronts_tasks_drained(void *fronts);
  * is fine. */
 void fronts_free(struct fronts *f);
 
-/* Reads the TLS files of cluster.* again, for sessions to the owner; the listener's are the
- * acceptor's.  False with a text: some sessions go on with those from before.  Main thread. */
+/* Reads the TLS files of cluster.* again, for sessions to the owner that begin from now on; the
+ * acceptor reads those of the listener.  False with a text: some loops use the old ones.  Main
+ * thread. */
 bool fronts_reload(struct fronts *f, char *error, size_t size);
 
 /* For cluster_on_change(); `arg` is the fronts.  Any thread. */

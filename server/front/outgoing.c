@@ -16,12 +16,12 @@
 
 enum {
     READ_SIZE = 65536,
-    HEADROOM = 4096,  /* bytes before the read buffer: a short rest is put there */
-    READS_A_STEP = 4, /* so that one session does not hold up its loop */
+    HEADROOM = 4096,  /* bytes before the read buffer, for the rest of the last read */
+    READS_A_STEP = 4, /* then other sessions of the loop go on */
     WRITES_A_STEP = 8,
     WRITE_MOST = 1 << 20,
     LEAST_ROOM = 1024,
-    KEPT_ROOM = 65536 /* bytes of an empty buffer that are kept for the next */
+    KEPT_ROOM = 65536 /* an empty buffer with more bytes is freed */
 };
 #define CONNECT_TIME AO_S(3)
 #define FINISH_TIME  AO_S(5)
@@ -166,7 +166,7 @@ static void lose_by_stream(struct outgoing *s, ssize_t result)
     outgoing_lose(s, text);
 }
 
-/* Nothing is called. */
+/* Without a call of the port. */
 static void close_now(struct outgoing *s)
 {
     close_stream(s);
@@ -175,7 +175,7 @@ static void close_now(struct outgoing *s)
 
 /* --- Connecting --- */
 
-/* The next of the owner's addresses. */
+/* A socket that connects to the next of the owner's addresses; -1: *why, as none is left. */
 static int dial(struct outgoing *s, char *why, size_t size)
 {
     int fd = -1, on = 1;
@@ -207,7 +207,7 @@ static bool open_stream(struct outgoing *s, int fd)
     return tls && tls_connect(&s->stream, tls, fd, &s->loop->watcher);
 }
 
-/* False: it was lost. */
+/* False: the session was lost. */
 static bool open_socket(struct outgoing *s)
 {
     char why[128];
@@ -261,7 +261,7 @@ static void shake(struct outgoing *s)
         outgoing_lose(s, "out of memory");
 }
 
-/* The next one is tried, or it is lost. */
+/* Tries the owner's next address; the session is lost if there is none. */
 static void give_up_address(struct outgoing *s, const char *why)
 {
     bool more = s->next_address < s->target->count;
@@ -321,7 +321,7 @@ void outgoing_commit(struct outgoing *s, uint8_t *end)
     outgoing_kick(s);
 }
 
-/* False: it was lost. */
+/* False: the session was lost. */
 static bool write_out(struct outgoing *s)
 {
     int budget = WRITES_A_STEP;
@@ -359,7 +359,7 @@ static void give(struct outgoing *s, struct span message, uint8_t **kept)
         outgoing_lose(s, why);
 }
 
-/* What is left of the read buffer, with the scanner's place in it.  False without memory. */
+/* Keeps the rest of the read buffer, and where the scanner is in it.  False without memory. */
 static bool keep(struct outgoing *s, struct span rest)
 {
     s->scanner = malloc(sizeof *s->scanner);
@@ -373,7 +373,7 @@ static bool keep(struct outgoing *s, struct span rest)
     return true;
 }
 
-/* Whole messages of the scratch buffer; the scanner is at `bytes`. */
+/* Passes on the whole messages of the scratch buffer; the scanner is at `bytes`. */
 static void take(struct outgoing *s, struct span bytes)
 {
     struct scanner *scanner = s->loop->scanner;
@@ -397,7 +397,7 @@ static void take(struct outgoing *s, struct span bytes)
     }
 }
 
-/* A long message: its rest goes to its place. */
+/* Reads the rest of a long message behind what has come of it. */
 static ssize_t read_longer(struct outgoing *s)
 {
     size_t missing = s->scanner->need - buffer_len(&s->in);
@@ -418,7 +418,7 @@ static ssize_t read_longer(struct outgoing *s)
         outgoing_lose(s, scan_verdict_text(verdict));
         return n;
     }
-    assert(s->scanner->done == bytes.len); /* no more was read than it needs */
+    assert(s->scanner->done == bytes.len); /* it reads no more than the message needs */
     struct outgoing_buffer whole = s->in;
     s->in = (struct outgoing_buffer){0};
     drop_input(s);
@@ -470,7 +470,7 @@ static void read_in(struct outgoing *s)
     }
 }
 
-/* Our side is shut: what comes is thrown away, until the peer's end. */
+/* Our side is shut: the session drops what comes, until the peer ends. */
 static void discard(struct outgoing *s)
 {
     ssize_t n = s->stream.cls->read(&s->stream, s->loop->scratch, READ_SIZE);

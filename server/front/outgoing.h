@@ -1,11 +1,11 @@
-/* The connection of a front to the owner's cluster listener, for one client: bytes out, whole
- * messages in.  What they say is forward.h's.
+/* The connection of a front to the owner's cluster listener, for one client: it sends bytes and
+ * receives whole messages.  The port (session.c, node_worker.c) knows what they say.
  *
  *   IDLE --> CONNECTING --> HANDSHAKE (TLS) --> OPEN --> FINISHING (our side is shut) --> IDLE
  *               \______________\_________________\__ lost: `lost` is called __/
  *
- * A session never blocks, and is an active object of its client's loop.  What is written goes out
- * with its next step, so that all that a client sends at once goes in one write.
+ * A session is an active object of its client's loop, and never blocks.  Its next step sends what
+ * was committed, so that requests which a client sends at once leave in one write.
  *
  * Thread: the loop's. */
 #ifndef ERGON_FRONT_OUTGOING_H
@@ -31,36 +31,35 @@ struct outgoing_target {
     bool tls;
 };
 
-/* What the sessions of one loop share. */
+/* Shared by the sessions of one loop. */
 struct outgoing_loop {
     struct activator *activator;
     struct poller_watcher watcher;
     const struct scan_limits *limits;       /* of the owner's messages */
-    struct tls_context *tls;                /* NULL: none is configured, and Unix sockets are all */
-    _Atomic(struct tls_context *) next_tls; /* what a reload brought; NULL: nothing */
-    /* In place of a socket, for tests: opens the stream, over which it connects.  NULL: a socket.
-     */
+    struct tls_context *tls;                /* NULL: TLS is not configured; Unix sockets only */
+    _Atomic(struct tls_context *) next_tls; /* made by a reload, not yet in use; or NULL */
+    /* For tests: opens the session's stream in place of a socket.  NULL: a socket. */
     bool (*open)(struct outgoing *s);
     uint8_t *scratch;
     struct scanner *scanner; /* of the bytes in `scratch` */
 };
 
 struct outgoing_port {
-    /* It is connected, and its peer has shown the certificate of `name` (empty of a Unix socket).
-     * False: it is closed, as if it were lost. */
+    /* The session is connected; the peer's certificate names `name` (empty: a Unix socket).  False:
+     * the session closes, as if it were lost. */
     bool (*opened)(struct outgoing *s, const char *name);
-    /* A whole message.  `kept`: the block of malloc() that holds it alone, which the port may take
-     * by setting it to NULL; or NULL. */
+    /* A whole message came.  *kept: the malloc'ed block that holds it alone, which the port may
+     * keep by setting *kept to NULL; or NULL. */
     void (*message)(struct outgoing *s, struct span message, const struct envelope *e,
                     uint8_t **kept);
-    /* Is there room for more?  If not, the port calls outgoing_kick() once there is. */
+    /* Does the port have room for more?  If not, it calls outgoing_kick() once it has. */
     bool (*may_read)(struct outgoing *s);
-    /* Some of the output has gone. */
+    /* The stream has taken some of the output. */
     void (*wrote)(struct outgoing *s);
-    /* Its peer has gone, or was never reached.  It is IDLE, and its output is still there until
+    /* The peer has gone, or was never reached.  The session is IDLE, and keeps its output until
      * this returns.  `why`: for people, valid during the call.  Not after outgoing_end(). */
     void (*lost)(struct outgoing *s, const char *why);
-    /* After outgoing_end(): nothing refers to it any more. */
+    /* After outgoing_end(): nothing refers to the session any more. */
     void (*ended)(struct outgoing *s);
 };
 
@@ -82,8 +81,8 @@ struct outgoing {
     struct outgoing_loop *loop;
     const struct outgoing_port *port;
     struct stream stream;
-    struct outgoing_buffer out, in; /* `in`: of a message that is not whole */
-    struct scanner *scanner;        /* of `in`; NULL: that is empty */
+    struct outgoing_buffer out, in; /* `in`: the begin of a message that is not whole */
+    struct scanner *scanner;        /* of `in`; NULL: `in` is empty */
     uint64_t handed;                /* bytes that the stream has taken since it was opened */
     const struct outgoing_target *target;
     uint32_t next_address;
@@ -91,37 +90,37 @@ struct outgoing {
     uint8_t ready; /* bits of enum stream_ready */
     bool full;     /* the port has no room */
     bool ending;   /* outgoing_end() */
-    ao_time until; /* CONNECTING, HANDSHAKE, FINISHING: when it is given up */
+    ao_time until; /* CONNECTING, HANDSHAKE, FINISHING: when the session gives up */
 };
 
 /* False without memory.  Set-up. */
 bool outgoing_loop_init(struct outgoing_loop *l, struct activator *activator, struct poller *poller,
                         const struct scan_limits *limits, struct tls_context *tls);
 void outgoing_loop_fini(struct outgoing_loop *l);
-/* Connections from now on are made with this context, which is taken over; those that are open go
- * on.  Any thread. */
+/* Sessions that connect from now on use this context, which the loop owns then; open sessions go
+ * on. Any thread. */
 void outgoing_loop_set_tls(struct outgoing_loop *l, struct tls_context *tls);
 
 void outgoing_init(struct outgoing *s, struct outgoing_loop *l, const struct outgoing_port *port);
-/* Of one that is IDLE: begins to connect.  `target` is borrowed until `opened` or `lost`, which is
- * called later, never from within this. */
+/* An IDLE session begins to connect.  `target` is borrowed until `opened` or `lost`, which the
+ * session's own step calls. */
 void outgoing_connect(struct outgoing *s, const struct outgoing_target *target);
-/* Room at the end of the output; NULL without memory.  outgoing_commit() says where what was
- * written there ends. */
+/* Room at the end of the output; NULL without memory.  The caller writes there, and passes the end
+ * of that to outgoing_commit(). */
 uint8_t *outgoing_reserve(struct outgoing *s, size_t room);
 void outgoing_commit(struct outgoing *s, uint8_t *end);
-/* Bytes that were committed since it was opened, and of these those that wait. */
+/* Bytes that were committed since the session was opened; and how many of these wait. */
 uint64_t outgoing_committed(const struct outgoing *s);
 size_t outgoing_waits(const struct outgoing *s);
-/* Within `lost`: bytes of the output from this place of outgoing_committed() on. */
+/* Within `lost`: the output from `from` on, a former value of outgoing_committed(). */
 struct span outgoing_unsent(const struct outgoing *s, uint64_t from);
-/* The port has room again. */
+/* The session takes its next step: the port has room again. */
 void outgoing_kick(struct outgoing *s);
-/* Closes it now, as if it were lost. */
+/* Closes the session now, as if it were lost, and calls `lost`. */
 void outgoing_lose(struct outgoing *s, const char *why);
-/* Writes what is left, shuts, and calls `ended` at the end of a round. */
+/* Sends what is left, shuts the connection, and calls `ended` at the end of a round. */
 void outgoing_end(struct outgoing *s);
-/* The loop ends: frees all that it holds, at once. */
+/* The loop ends: frees what the session holds, at once. */
 void outgoing_fini(struct outgoing *s);
 
 #endif

@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/url.h"
 
-#define ASK_AGAIN AO_S(1) /* after a name service that does not know the owner's name */
+#define ASK_AGAIN AO_S(1) /* if the name service does not know the owner's name */
 
 struct owner_finder {
     struct cluster_roles roles;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t news;
     pthread_t thread;
     bool started, changed, stops;
@@ -122,8 +122,8 @@ void owner_finder_look(struct owner_finder *f)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }
 
-/* Of a name that was not found nobody tells: it is asked for again.  False: the thread is to end.
- */
+/* Also returns after ASK_AGAIN while the owner's name is not found, for the name service tells no
+ * changes.  False: the thread has to end. */
 static bool await_change(struct owner_finder *f)
 {
     const struct timespec at = clock_spec(clock_after(clock_monotonic(), ASK_AGAIN));

@@ -135,7 +135,7 @@ struct node_claim {
     struct conn_vouched vouched; /* first */
     enum principal_mechanism how;
     bool free, has_token;
-    bool work; /* the node speaks for itself: it offers its handlers */
+    bool work; /* the node speaks for itself, as a worker */
     uint8_t token[SHA256_SIZE];
     char *node, *peer, *name, *tenant; /* malloc'ed; the name without its mechanism */
     char *allow; /* malloc'ed: the patterns that the client's listener allows; NULL: all */
@@ -346,7 +346,7 @@ static struct node_claim *claim_new(const struct request *q)
 
 /* --- What it may: what both the front claims and this node grants --- */
 
-/* By this node's own configuration; a reference.  NULL: *why. */
+/* The principal by this node's configuration; a reference.  NULL: *why. */
 static const struct principal *own_principal(const struct connection *c, const struct node_claim *k,
                                              const char **why)
 {
@@ -511,7 +511,7 @@ static struct role_table *common_grants(const struct rights *mine, const struct 
     return table;
 }
 
-/* As the front says. */
+/* The principal as the front claims it; a reference. */
 static const struct principal *claimed_principal(const struct node_claim *k)
 {
     const struct principal_options options = {.how = k->how,
@@ -545,7 +545,7 @@ static const struct principal *stricter(const struct node_claim *k, const struct
     return p;
 }
 
-/* Its certificate is the right to offer handlers, whatever roles say. */
+/* A node's certificate grants it to offer handlers, whatever the roles say. */
 static const struct principal *node_principal(const struct node_claim *k)
 {
     static const struct role role = {
@@ -619,7 +619,7 @@ static void take_hello(struct connection *c, struct span hello)
     uint64_t shape;
     uint32_t count;
 
-    mode->fin_ends = true; /* a front that shuts its side has no client any more */
+    mode->fin_ends = true; /* a front shuts its side when the client has gone */
     if (read_array(&r, &count) && count == 3 && read_uint(&r, &shape) && shape <= ERROR_SHAPE_MAP) {
         mode->error_shape = (uint8_t)shape;
         read_bool(&r, &mode->raw);

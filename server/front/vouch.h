@@ -1,9 +1,9 @@
-/* cluster.session: a front says for which client a connection speaks, and the owner believes it.
+/* cluster.session: a front names the client for which a session speaks, and the owner believes it.
  *
- * A node's certificate is enough to speak for anybody.  So the method is served on listeners of
- * nodes only, whose authority signs nodes and nobody else.  The owner checks the client's rights by
- * its own tokens and roles as well, and the stricter of the two hold: this keeps a stale
- * configuration from granting more, not a hostile node.
+ * With its certificate a node can speak for anybody.  So the owner serves the method on listeners
+ * of nodes only, whose authority signs nodes and nothing else.  The owner also determines the
+ * client's rights by its own tokens and roles, and grants what both grant: this protects against a
+ * stale configuration, not against a hostile node.
  *
  *   cluster.session [{cluster, version, node, principal, token, tenant, free, rights, peer, hello,
  *                     allow, work}]
@@ -15,29 +15,29 @@
 #include "server/cluster/view.h"
 #include "server/rpc/method.h"
 
-/* Of the wire between nodes: another version is refused. */
+/* Version of the protocol between nodes; others are refused. */
 enum { VOUCH_VERSION = 1 };
 
-/* The parameters for this client.  `view`: of the front. */
+/* Packs the parameters for this client.  `view`: that of the front. */
 void vouch_pack(struct pack *p, const struct connection *c, const struct cluster_view *view);
 
-/* The same for the node itself, which offers its handlers. */
+/* The same for the node itself, as a worker. */
 void vouch_pack_node(struct pack *p, const struct cluster_view *view);
 
-/* Refusals of sessions that were logged: a node tries again each second, for each client. */
+/* The refusal that was logged last: nodes that are refused try again each second. */
 struct refusals {
     char last[160];
     ao_time at; /* 0: none was logged */
 };
-/* Should it be logged?  The same text is once a minute, any text once a second. */
+/* Should it be logged?  The same text once a minute, another one once a second. */
 bool refusals_news(struct refusals *r, ao_time now, const char *why);
 
-/* Serves the request.  `view`: of this node, which has to own the tasks.  A refusal is AUTH if this
- * node does not know the client as the front does; else it concerns the front. */
+/* Serves the request.  `view`: that of this node, which has to own the tasks.  AUTH refuses the
+ * client, which this node knows otherwise than the front does; DENIED and BUSY refuse the front. */
 void vouch_serve(struct rpc_request *rq, const struct cluster_view *view,
                  struct refusals *refusals);
 
-/* conn_port.vouched: after tokens or roles were read again. */
+/* conn_port.vouched: the principal after tokens or roles were read again. */
 const struct principal *vouch_again(struct connection *c);
 
 #endif
