@@ -388,6 +388,7 @@ static void give_up(struct store *s)
 {
     s->gave_up = true;
     s->give_up_at = AO_NEVER;
+    commits(s, false);
     for (; s->under_way > 0; s->under_way--) {
         place(s, 0)->error = STORE_UNSURE;
         give_back(s, place(s, 0));
