@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/cluster/admin.h"
 #include "server/store/driver.h"
@@ -61,15 +62,34 @@ static int look(const struct cluster_admin *admin, const struct config *c, bool 
     return findings.bad ? FOUND : GOOD;
 }
 
-static int init(const struct cluster_admin *admin, const struct config *c)
+static int import(const struct store_offline *store, const char *from)
+{
+    enum store_offline_end end = store_fill(store, from, stderr);
+
+    if (end != OFFLINE_GOOD)
+        fprintf(stderr,
+                "ergond: the cluster's tables are there, and empty: mend the file, then run "
+                "'ergon store export FILE | ergon store import URL'\n");
+    return (int)end;
+}
+
+/* What is to be imported is there before the tables are. */
+static int init(const struct cluster_admin *admin, const struct config *c,
+                const struct store_offline *store)
 {
     const char *name = c->cluster.name ? c->cluster.name : "ergon";
     char text[1024] = "";
 
+    if (c->copy && access(c->copy, R_OK) != 0) {
+        snprintf(text, sizeof text, "%s cannot be read, so nothing was made (see --import)",
+                 c->copy);
+        return complain(text);
+    }
     if (admin->init(c->store, name, c->grant, text, sizeof text) != 0)
         return complain(text);
     printf("the database has the cluster '%s' now%s%s\n", name, *text ? ": " : "", text);
-    return GOOD;
+    fflush(stdout);
+    return c->copy ? import(store, c->copy) : GOOD;
 }
 
 static int upgrade(const struct cluster_admin *admin, const struct config *c,
@@ -83,7 +103,7 @@ static int upgrade(const struct cluster_admin *admin, const struct config *c,
     return GOOD;
 }
 
-int administer(const struct config *c)
+int administer(const struct config *c, const struct store_offline *store)
 {
     char error[512];
     const struct cluster_admin *admin =
@@ -93,7 +113,7 @@ int administer(const struct config *c)
         return complain(error);
     switch (c->verb) {
     case CONFIG_VERB_INIT:
-        return init(admin, c);
+        return init(admin, c, store);
     case CONFIG_VERB_UPGRADE:
         return upgrade(admin, c, UPGRADE_ADD);
     case CONFIG_VERB_UPGRADE_CHECK:

@@ -277,20 +277,31 @@ static struct config *load(const struct config_input *input, enum config_action 
     return config;
 }
 
+static struct store_offline offline_of(const char *path)
+{
+    return (struct store_offline){.path = path,
+                                  .states = job_state_names,
+                                  .state_count = JOB_STATE_COUNT,
+                                  .task_fault = row_check_task,
+                                  .event_fault = row_check_event,
+                                  .rate_fault = row_check_rate,
+                                  .cron_fault = row_check_cron,
+                                  .semaphore_fault = row_check_semaphore,
+                                  .hold_fault = row_check_hold};
+}
+
+static int administer_run(const struct config *config)
+{
+    const struct store_offline store = offline_of(config->store);
+    return administer(config, &store);
+}
+
 /* Works on a store's file instead of serving: checks, exports, imports or backs it up (to `copy`,
  * which the other actions ignore).  Returns the exit status of the process: 0 if all is good; 1 if
  * the store is damaged or a line was refused; 2 if nothing could be done. */
 static int offline_run(enum config_action action, const char *path, const char *copy)
 {
-    const struct store_offline store = {.path = path,
-                                        .states = job_state_names,
-                                        .state_count = JOB_STATE_COUNT,
-                                        .task_fault = row_check_task,
-                                        .event_fault = row_check_event,
-                                        .rate_fault = row_check_rate,
-                                        .cron_fault = row_check_cron,
-                                        .semaphore_fault = row_check_semaphore,
-                                        .hold_fault = row_check_hold};
+    const struct store_offline store = offline_of(path);
     if (action == CONFIG_CHECK_STORE)
         return (int)store_check(&store, stdout, stderr);
     if (action == CONFIG_EXPORT_STORE)
@@ -327,7 +338,7 @@ int main(int argc, char **argv)
         status = offline_run(action, config->store, config->copy);
         break;
     case CONFIG_ADMINISTER:
-        status = administer(config);
+        status = administer_run(config);
         break;
     case CONFIG_HELP:
         config_help(stdout);

@@ -371,7 +371,7 @@ static const struct command CLUSTER_RETRY = {
 /* ---- the database ---- */
 
 struct init_options {
-    const char *name, *role;
+    const char *name, *role, *import;
 };
 
 static const struct option_spec INIT_OPTIONS[] = {
@@ -379,12 +379,15 @@ static const struct option_spec INIT_OPTIONS[] = {
      offsetof(struct init_options, name)},
     {0, "role", "ROLE", "database role of the nodes, which gets the rights that they need",
      OPTION_TEXT, offsetof(struct init_options, role)},
+    {0, "import", "FILE", "tasks of this store, backup or export", OPTION_TEXT,
+     offsetof(struct init_options, import)},
     {0},
 };
 
-static enum status administer(const char *verb, const char *url, const char *name, const char *role)
+static enum status administer(const char *verb, const char *url, const char *name, const char *role,
+                              const char *import)
 {
-    enum { MOST = 10 };
+    enum { MOST = 12 };
     char *argv[MOST] = {(char *)"ergond", (char *)"--cluster-admin", (char *)verb,
                         (char *)"--store", (char *)url};
     size_t n = 5;
@@ -396,6 +399,10 @@ static enum status administer(const char *verb, const char *url, const char *nam
         argv[n++] = (char *)"--cluster-role";
         argv[n++] = (char *)role;
     }
+    if (import != NULL) {
+        argv[n++] = (char *)"--cluster-import";
+        argv[n++] = (char *)import;
+    }
     return become(argv, "which knows the database", "install the server here");
 }
 
@@ -404,7 +411,7 @@ static enum status init(const struct globals *g, const void *options, int argc, 
     const struct init_options *o = options;
     (void)g;
     (void)argc;
-    return administer("init", argv[0], o->name, o->role);
+    return administer("init", argv[0], o->name, o->role, o->import);
 }
 
 static const struct command CLUSTER_INIT = {
@@ -412,9 +419,12 @@ static const struct command CLUSTER_INIT = {
     .arguments = "URL",
     .summary = "make the tables of a cluster in a PostgreSQL database",
     .text = "Connects as a role that may create a schema. The schema ergon must not be there.\n"
-            "Write no password in the URL: libpq finds it in .pgpass or a service file.\n",
+            "Write no password in the URL: libpq finds it in .pgpass or a service file. With\n"
+            "--import: no server may use that store. Exit status 1: a row or a line was refused,\n"
+            "and none was imported.\n",
     .examples = "  ergon cluster init postgresql://admin@db.example.org/tasks --role ergon\n"
-                "  ergon cluster init service=tasks --name billing\n",
+                "  ergon cluster init service=tasks --name billing\n"
+                "  ergon cluster init postgresql:///tasks --import /var/lib/ergon/tasks.db\n",
     .options = INIT_OPTIONS,
     .options_size = sizeof(struct init_options),
     .arguments_min = 1,
@@ -450,7 +460,7 @@ static enum status upgrade(const struct globals *g, const void *options, int arg
     return administer(o->check    ? "upgrade-check"
                       : o->finish ? "upgrade-finish"
                                   : "upgrade",
-                      argv[0], NULL, o->role);
+                      argv[0], NULL, o->role, NULL);
 }
 
 static const struct command CLUSTER_UPGRADE = {
@@ -474,7 +484,7 @@ static enum status examine(const struct globals *g, const void *options, int arg
 {
     (void)options;
     (void)argc;
-    return administer(g->json ? "look-json" : "look", argv[0], NULL, NULL);
+    return administer(g->json ? "look-json" : "look", argv[0], NULL, NULL, NULL);
 }
 
 static const struct command CLUSTER_DOCTOR = {

@@ -71,6 +71,8 @@ static void take_verb(struct config_report *r, struct config *c,
     c->verb = (enum config_verb)i;
     c->grant = request->grant ? strdup(request->grant) : NULL;
     r->no_memory |= request->grant && !c->grant;
+    c->copy = request->copy ? strdup(request->copy) : NULL;
+    r->no_memory |= request->copy && !c->copy;
     if (i == count)
         config_problem(r, &(struct config_origin){0}, NULL, NULL,
                        "--cluster-admin: \"%.40s\" is not one of init, upgrade, upgrade-check, "

@@ -261,8 +261,8 @@ struct config {
         uint32_t sample;    /* of what comes without a trace, so many millionths begin one */
     } trace;
 
-    char *file;                    /* that was read; may be NULL */
-    char *copy;                    /* CONFIG_BACKUP_STORE: where it goes to; else NULL */
+    char *file; /* that was read; may be NULL */
+    char *copy; /* CONFIG_BACKUP_STORE: where it goes to; init: what fills the tables, or NULL */
     enum config_verb verb;         /* CONFIG_ADMINISTER: what is to be done, and... */
     char *grant;                   /* ...the role that gets the rights to it; NULL: none */
     struct config_origin *origins; /* one per key of the table */

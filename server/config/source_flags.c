@@ -20,6 +20,7 @@ enum {
     FLAG_BACKUP_TO,
     FLAG_CLUSTER_ADMIN,
     FLAG_CLUSTER_ROLE,
+    FLAG_CLUSTER_IMPORT,
     FLAG_KEY
 };
 
@@ -34,6 +35,7 @@ static const struct option own[] = {
     {"backup-to", required_argument, NULL, FLAG_BACKUP_TO},
     {"cluster-admin", required_argument, NULL, FLAG_CLUSTER_ADMIN},
     {"cluster-role", required_argument, NULL, FLAG_CLUSTER_ROLE},
+    {"cluster-import", required_argument, NULL, FLAG_CLUSTER_IMPORT},
     {"help", no_argument, NULL, FLAG_HELP},
     {"version", no_argument, NULL, FLAG_VERSION},
 };
@@ -91,6 +93,8 @@ static void take_own(struct config_request *request, int flag, const char *value
         take_verb(request, value);
     else if (flag == FLAG_CLUSTER_ROLE)
         request->grant = value;
+    else if (flag == FLAG_CLUSTER_IMPORT)
+        request->copy = value;
     else if (flag == FLAG_CHECK_STORE)
         take_store(request, CONFIG_CHECK_STORE, value);
     else if (flag == FLAG_EXPORT_STORE)
@@ -251,6 +255,7 @@ void config_help(FILE *out)
           "look or\n"
           "                                       look-json the database of --store, and exit\n"
           "      --cluster-role ROLE              to this database role it gives the rights\n"
+          "      --cluster-import FILE            init fills the tables from this store or export\n"
           "  -h, --help                           this text\n"
           "  -V, --version                        the version\n",
           out);

@@ -61,7 +61,7 @@ struct config_request {
     enum config_action action;
     const char *file;  /* borrowed from argv; may be NULL */
     const char *store; /* of CONFIG_CHECK_STORE and its like; borrowed from argv */
-    const char *copy;  /* of CONFIG_BACKUP_STORE, likewise */
+    const char *copy;  /* of CONFIG_BACKUP_STORE and CONFIG_VERB_INIT, likewise */
     const char *verb;  /* of CONFIG_ADMINISTER, likewise */
     const char *grant; /* likewise; may be NULL */
 };

@@ -31,7 +31,7 @@ class StoreOfDatabase(unittest.TestCase):
         self.folder = scratch(self.addCleanup)
         name = self.id().rsplit(".", 1)[1][:60]
         self.cluster.create_database(name, owner="ergon")
-        self.url = self.cluster.url(name, user="ergon")
+        self.database, self.url = name, self.cluster.url(name, user="ergon")
         self.name = f"postgresql:///{name}"
 
     def init(self):
@@ -51,6 +51,26 @@ class StoreOfDatabase(unittest.TestCase):
         status, lines, _ = ergon("store", "export", path)
         self.assertEqual(status, 0)
         return lines
+
+    def test_a_new_cluster_is_filled_from_a_store_or_an_export(self):
+        lines = self.made()
+        export = os.path.join(self.folder, "tasks.jsonl")
+        with open(export, "w", encoding="utf-8") as out:
+            out.write(lines)
+        for file in os.path.join(self.folder, "tasks.db"), export:
+            status, _, errors = ergon("cluster", "init", self.url, "--import", file)
+            self.assertEqual((status, errors), (0, f"{self.name}: 60 tasks imported\n"))
+            self.assertEqual(ergon("store", "export", self.url), (0, lines, ""))
+            self.cluster.primary.query("DROP SCHEMA ergon CASCADE", dbname=self.database)
+        status, _, errors = ergon("cluster", "init", self.url, "--import", self.folder + "/none")
+        self.assertEqual(status, 2)
+        self.assertIn("cannot be read, so nothing was made", errors)
+        with open(export, "a", encoding="utf-8") as out:
+            out.write("{}\n")
+        status, _, errors = ergon("cluster", "init", self.url, "--import", export)
+        self.assertEqual(status, 1)
+        self.assertRegex(errors, r"line [0-9]+: (?s:.*)nothing was imported(?s:.*)there, and empty")
+        self.assertEqual(self.cluster.primary.query("SELECT count(*) FROM ergon.submissions", dbname=self.database), [(0,)])
 
     def test_line_for_line(self):
         lines = self.made()

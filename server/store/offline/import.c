@@ -404,6 +404,24 @@ static enum store_offline_end import_database(const struct store_offline *o, FIL
     return end;
 }
 
+enum store_offline_end store_fill(const struct store_offline *o, const char *from, FILE *errors)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof magic] = "", why[WHY];
+    FILE *in = fopen(from, "re");
+    if (!in) {
+        fprintf(errors, "%s: %s; nothing was imported\n", from, strerror_r(errno, why, sizeof why));
+        return OFFLINE_UNREADABLE;
+    }
+    bool is_store =
+        fread(head, 1, sizeof head, in) == sizeof head && memcmp(head, magic, sizeof head) == 0;
+    rewind(in);
+    enum store_offline_end end =
+        is_store ? database_fill(o, from, errors) : store_import(o, in, errors);
+    fclose(in);
+    return end;
+}
+
 enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors)
 {
     uint64_t tasks;

@@ -60,6 +60,10 @@ enum { BACKUP_RATE = 100 /* MiB a second */ };
 enum store_offline_end store_backup(const struct store_offline *o, const char *to, FILE *out,
                                     FILE *errors);
 
+/* Fills a database without rows from a file: a store or a backup of one, or lines of
+ * store_export(). All rows or none. */
+enum store_offline_end store_fill(const struct store_offline *o, const char *from, FILE *errors);
+
 /* Makes a file, which must not be there, of all lines or of none; or fills a database without rows
  * so, by way of a file in TMPDIR. */
 enum store_offline_end store_import(const struct store_offline *o, FILE *in, FILE *errors);
