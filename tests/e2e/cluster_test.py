@@ -1,7 +1,16 @@
 #!/usr/bin/python3
 """Several nodes on one PostgreSQL: they agree on an owner, replace it when it is gone, and nothing that was kept is lost.
 
-Clients talk to the owner here; what other nodes pass on is tested elsewhere.
+Clients talk to the owner here; what other nodes pass on is tested elsewhere.  What each loss gets, and which test says so:
+
+- the owner's process, restarted at once: unit/cluster/members (a_node_that_comes_back_keeps_its_place_and_its_board), here
+  test_a_locked_table...; its machine: test_another_node_takes_over..., e2e/cluster_loss
+- the owner cut off from the engine: unit/cluster/members, ./run prove cluster; from nodes only: e2e/front test_owner_out_of_reach
+- the engine's process, machine or role: test_an_outage_of_the_database..., e2e/cluster_loss test_the_engine_fails_over, unit/store/failover
+- a front with its clients and workers: e2e/front test_front_killed; a node that runs attempts: e2e/front, unit/jobs/loss
+- no owner, or none that a front can reach: e2e/front test_no_owner, test_owner_out_of_reach; two nodes of one name: test_of_two_nodes...
+- a row changed by hand: test_a_row_that_cannot_be_a_task...; a wrong URL, database, version or role, settings of the role, `cluster
+  init` twice: unit/store/contract; replicated without a cluster: unit/jobs/durable
 """
 import json
 import os

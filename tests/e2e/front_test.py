@@ -3,6 +3,7 @@
 
 The engine is a PostgreSQL without standbys, and syncs nothing: this is about fronts, not about disks.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -188,6 +189,26 @@ class Front(Nodes):
         self.assertEqual(client.call("cluster.status")["owner"], "b")
         client.call("task.cancel", task)
         self.assertEqual(client.result(waits)["ended"][0]["state"], "cancelled")
+
+    def test_front_killed(self):
+        """Its worker is lost, as by any other end of a connection: the task is interrupted, and begins again elsewhere."""
+        ended = threading.Event()
+        self.addCleanup(ended.set)
+        worker = ergon_client.Client(self.b.urls[0])
+        self.addCleanup(worker.stop)
+
+        def work():
+            with contextlib.suppress(ergon_client.ErgonError):
+                worker.work({"stay": lambda context: ended.wait(LIMIT)}, signals=False)
+        threading.Thread(target=work, daemon=True).start()
+        client = self.a.connect()
+        self.addCleanup(client.close)
+        eventually(lambda: any(w["methods"] == ["stay"] for w in client.call("worker.list")["workers"]), "the worker is there")
+        task = client.call("task.submit", "stay", [])["id"]
+        eventually(lambda: client.call("task.get", task)["state"] == "running", "the task runs")
+        self.b.signal(harness.signal.SIGKILL)
+        eventually(lambda: client.call("task.get", task)["losses"] == 1, "the worker is lost")
+        self.assertEqual(client.call("task.get", task)["state"], "queued")
 
     def test_owner_drained(self):
         """A planned hand-over under load: each request without a key is answered, none is UNSURE, each is done once."""

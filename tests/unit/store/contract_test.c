@@ -714,6 +714,15 @@ POSTGRES_TEST(a_wrong_database_is_named)
     contract_sql(w, "UPDATE ergon.cluster SET version = 1, protocol_min = 1");
 }
 
+POSTGRES_TEST(a_role_without_rights_is_told_what_to_do)
+{
+    contract_sql(w, "CREATE ROLE stranger LOGIN");
+    expect_wrong(w, with(w, "user=stranger"), "run 'ergon cluster upgrade URL --role ROLE'");
+    contract_sql(w, "GRANT USAGE ON SCHEMA ergon TO stranger");
+    expect_wrong(w, with(w, "user=stranger"), "run 'ergon cluster upgrade URL --role ROLE'");
+    contract_sql(w, "DROP OWNED BY stranger; DROP ROLE stranger");
+}
+
 POSTGRES_TEST(a_schema_that_is_there_is_not_made_again)
 {
     char text[CONTRACT_ERROR] = "";
