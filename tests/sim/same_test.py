@@ -25,5 +25,5 @@ if __name__ == "__main__":
         assert len(hashes) == SEEDS, first
         futures = run(program, "--from", "1000", "--futures", "3")
         assert [run(program, "--from", "1000", "--future", str(n)) for n in (1, 2, 3)] == [[line] for line in futures], futures
-        cluster = run(program, "--cluster", "--seeds", str(OF_CLUSTER))
-        assert cluster == run(program, "--cluster", "--seeds", str(OF_CLUSTER)), "\n".join(["two runs differ:", *cluster])
+    cluster = run(sys.argv[1], "--cluster", "--seeds", str(OF_CLUSTER))
+    assert cluster == run(sys.argv[1], "--cluster", "--seeds", str(OF_CLUSTER)), "\n".join(["two runs differ:", *cluster])
