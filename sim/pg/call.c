@@ -54,6 +54,18 @@ static void set_event(struct pg_op *op, const struct store_event *event)
     op->wrong = pg_pack(&row_events, event, true, &op->row);
 }
 
+/* What is removed is named by its key. */
+static void set_row(struct pg_op *op, const struct store_op *from)
+{
+    alignas(8) uint8_t key[STORE_ROW_MAX] = {0};
+    const struct store_table *map = op->map = from->table;
+    bool puts = from->kind == STORE_ROW_PUT;
+    for (uint32_t n = 0; n < map->count; n++)
+        if (map->columns[n].key != KEY_NONE)
+            pg_copy_field(&map->columns[n], key, from->row);
+    op->wrong = pg_pack(map, puts ? from->row : key, puts && !map->updates, &op->row);
+}
+
 void pg_op_set(struct pg_op *op, const struct store_op *from)
 {
     *op = (struct pg_op){.kind = from->kind};
@@ -68,9 +80,7 @@ void pg_op_set(struct pg_op *op, const struct store_op *from)
         return;
     case STORE_ROW_PUT:
     case STORE_ROW_REMOVE:
-        op->map = from->table;
-        op->wrong = pg_pack(op->map, from->row,
-                            from->kind == STORE_ROW_PUT && !from->table->updates, &op->row);
+        set_row(op, from);
         return;
     case STORE_SET_BACK:
         op->back = from->back;

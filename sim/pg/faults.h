@@ -19,7 +19,10 @@ int pg_primary(const struct pg *pg);                   /* the one that was promo
 int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: none runs */
 void pg_promote(struct pg *pg, int machine);
 void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
-void pg_cancel_waits(struct pg *pg);        /* commits wait for no standby any more */
+/* Somebody ends all backends of the node: what waits for a standby is committed, and no client
+ * knows. */
+void pg_terminate(struct pg *pg, const char *node);
+void pg_cancel_waits(struct pg *pg); /* commits wait for no standby any more */
 /* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */
 void pg_fail(struct pg *pg, const char *state, uint64_t one_in);
 

@@ -213,3 +213,22 @@ void pg_cancel_waits(struct pg *pg)
         pg_backend_cancel_wait(pg, b);
     changed(pg);
 }
+
+void pg_terminate(struct pg *pg, const char *node)
+{
+    pg_advance(pg);
+    for (struct pg_backend *next, *b = pg->backends; b; b = next) {
+        next = b->next;
+        if (strcmp(b->node, node) != 0)
+            continue;
+        struct pg_link *link = b->link;
+        b->link = NULL;
+        if (link)
+            link->backend = NULL;
+        if (link)
+            link->broken = true;
+        pg_backend_cancel_wait(pg, b);
+        pg_backend_free(pg, b);
+    }
+    changed(pg);
+}
