@@ -146,25 +146,40 @@ static void open_model(void)
 
 /* --- The real server's --- */
 
-static PGconn *admin;
+static PGconn *admin,
+    *other; /* other: holds locks; what goes on is seen outside of a transaction */
 
-static const char *sql(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *sql(const char *format, ...)
+__attribute__((format(printf, 2, 0))) static const char *run(PGconn *by, const char *format,
+                                                             va_list args)
 {
     static char answer[WORD];
-    char text[WORD];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    PGresult *r = PQexec(admin, text);
+    char statement[WORD];
+    vsnprintf(statement, sizeof statement, format, args);
+    PGresult *r = PQexec(by, statement);
     ExecStatusType status = PQresultStatus(r);
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
-        fail(text, PQresultErrorMessage(r));
+        fail(statement, PQresultErrorMessage(r));
     snprintf(answer, sizeof answer, "%s",
              PQntuples(r) > 0 && PQnfields(r) > 0 ? PQgetvalue(r, 0, 0) : "");
     PQclear(r);
     return answer;
+}
+
+__attribute__((format(printf, 1, 2))) static const char *sql(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *answer = run(admin, format, args);
+    va_end(args);
+    return answer;
+}
+
+__attribute__((format(printf, 1, 2))) static void sql_other(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    run(other, format, args);
+    va_end(args);
 }
 
 /* Until a backend of the node waits for that. */
@@ -769,8 +784,8 @@ static void take_away(struct pg_link *by)
     call->epoch = strtoull(sql("SELECT epoch FROM ergon.owner"), NULL, 10);
     pg_send(by, pg_call_new(PG_RETRY));
     pg_send(by, call);
-    sql("UPDATE ergon.owner SET node = 'z', incarnation = 0, epoch = epoch + 1, batch = 0, "
-        "tries = 1");
+    sql_other("UPDATE ergon.owner SET node = 'z', incarnation = 0, epoch = epoch + 1, batch = 0, "
+              "tries = 1");
 }
 
 /* The owner's row is locked while the batch comes; then its links break, or another node has won
@@ -781,8 +796,8 @@ static void step_held(struct node *n)
     uint32_t what = below(3), count = draw_batches(n);
     note(what == 0 ? " links break\n" : what == 1 ? " another epoch\n" : "\n");
     struct pg_link *holder = pg_connect(pg, "z");
-    sql("BEGIN");
-    sql("SELECT 1 FROM ergon.owner FOR UPDATE");
+    sql_other("BEGIN");
+    sql_other("SELECT 1 FROM ergon.owner FOR UPDATE");
     pg_send(holder, pg_call_new(PG_BEGIN));
     pg_send(holder, pg_call_new(PG_LOCK_OWNER));
     for (int side = 0; side < SIDES; side++)
@@ -792,7 +807,7 @@ static void step_held(struct node *n)
         break_links(n);
     if (what == 1)
         take_away(holder);
-    sql("COMMIT");
+    sql_other("COMMIT");
     pg_send(holder, pg_call_new(PG_COMMIT));
     pg_close(holder);
     end_batches(n, count);
@@ -880,6 +895,7 @@ static void set_up(const char *url)
     char error[WORD];
     const struct cluster_admin *people = symbol(url, CLUSTER_ADMIN_SYMBOL);
     admin = PQconnectdb(getenv("ERGON_TEST_PG_ADMIN_URL"));
+    other = PQconnectdb(getenv("ERGON_TEST_PG_ADMIN_URL"));
     sql("SET client_min_messages = error");
     sql("DROP SCHEMA IF EXISTS ergon CASCADE");
     if (people->init(url, "ergon", NULL, error, sizeof error) != 0)
@@ -890,8 +906,8 @@ static void set_up(const char *url)
     for (int i = 0; i < NODES; i++) {
         nodes[i].name[0] = (char)('a' + i);
         snprintf(nodes[i].urls[MODEL], WORD, "postgresql://model/ergon");
-        snprintf(nodes[i].urls[REAL], WORD, "%s%capplication_name=%s", url,
-                 strchr(url, '?') ? '&' : '?', nodes[i].name);
+        snprintf(nodes[i].urls[REAL], WORD, "%.400s%capplication_name=%c", url,
+                 strchr(url, '?') ? '&' : '?', nodes[i].name[0]);
     }
 }
 
