@@ -44,6 +44,13 @@ stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/p
 # The models of the cluster with larger bounds: ERGON_MODELS says which.
 models() { ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks crashes attempts lease batch}; }
 
+# The simulation's model of PostgreSQL against a real server: ERGON_HISTORIES says how many, ERGON_SEED which is the first.
+histories() {
+    cmake --build "$build" --target test_sim_histories >/dev/null
+    "$python" tests/support/with_postgres.py --standbys 1 --sync -- \
+        "$build/tests/sim/test_sim_histories" "${ERGON_HISTORIES:-10000}" "${ERGON_SEED:-1}"
+}
+
 # The fuzzers; ./run prove fuzz takes how long and which.
 fuzz() { scripts/fuzz.sh; }
 
@@ -59,7 +66,7 @@ cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/clust
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks cluster tls models fuzz sim"
+all="damages kill cuts fleet sems stop attacks cluster tls models histories fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;
