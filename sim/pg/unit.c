@@ -176,16 +176,20 @@ static void update_cron(const struct pg_sight *s, const struct store_cron *row)
     put_struct(s, &store_crons, &cron);
 }
 
-static void update_board(const struct pg_sight *s, const struct store_node_board *board)
+/* Zero is NULL to the driver, which the column cannot be. */
+static const char *update_board(const struct pg_sight *s, const struct store_node_board *board)
 {
     struct pg_key key = pg_key_text(board->node);
     const struct pg_row *row = pg_see(s, PG_NODES, &key);
     struct engine_node node;
     if (!row)
-        return;
+        return NULL;
+    if (board->board == 0)
+        return "23502";
     memcpy(&node, pg_row_bytes(row), sizeof node);
     node.board = board->board;
     put(s, PG_NODES, pg_row_new(&key, &node, sizeof node));
+    return NULL;
 }
 
 static const char *put_row(const struct pg_sight *s, const struct pg_op *op)
@@ -197,7 +201,7 @@ static const char *put_row(const struct pg_sight *s, const struct pg_op *op)
     if (op->map == &store_cron_states)
         update_cron(s, (const struct store_cron *)row);
     else if (op->map == &store_node_boards)
-        update_board(s, (const struct store_node_board *)row);
+        return update_board(s, (const struct store_node_board *)row);
     else
         put(s, pg_table_index(op->map), pg_row_ref(op->row));
     return NULL;

@@ -502,6 +502,12 @@ static struct batch {
     struct store_batch batch[SIDES];
 } batches[2];
 
+static const char *table_of(const struct store_op *op)
+{
+    bool has = op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE;
+    return !has ? "" : op->table == &store_cron_states ? "(states)" : op->table->table;
+}
+
 static void draw_batch(struct batch *b, bool hands_over)
 {
     uint32_t count = hands_over ? 1 : 1 + below(OPS);
@@ -511,7 +517,7 @@ static void draw_batch(struct batch *b, bool hands_over)
         if (hands_over)
             b->ops[MODEL][i] = (struct store_op){.kind = STORE_HAND_OVER};
         b->ops[REAL][i] = b->ops[MODEL][i];
-        note(" %d", (int)b->ops[MODEL][i].kind);
+        note(" %d%s", (int)b->ops[MODEL][i].kind, table_of(&b->ops[MODEL][i]));
         for (int side = 0; side < SIDES; side++)
             b->at[side][i] = &b->ops[side][i];
     }
