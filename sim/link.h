@@ -22,6 +22,8 @@ struct sim_queue {
 struct sim_poller {
     struct poller table; /* first member */
     bool woken;
+    uint64_t looked_at; /* last */
+    uint32_t looks;     /* since the clock stands at that time */
     LIST_HEAD(, sim_link) links;
     LIST_HEAD(, sim_link) peers;
 };

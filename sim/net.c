@@ -17,6 +17,8 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
+enum { LOOKS_MAX = 64, SPIN_NS = 20000 };
+
 /* The process ends with the run: none is freed. */
 struct sim_link *sim_links[SIM_LINKS_MAX];
 int sim_link_count;
@@ -125,6 +127,10 @@ static void poller_poll(struct poller *self, ao_time timeout)
     struct sim_poller *p = ao_of(self, struct sim_poller, table);
     uint64_t now = sim_now(), until = timeout < SIM_NEVER - now ? now + timeout : SIM_NEVER;
     sim_point("poll");
+    p->looks = now == p->looked_at ? p->looks + 1 : 0;
+    p->looked_at = now;
+    if (p->looks > LOOKS_MAX) /* it waits for time to pass, without sleeping */
+        sim_sleep_for(SPIN_NS);
     if (report(p) || timeout == 0)
         return;
     if (next_due(p) < until)
