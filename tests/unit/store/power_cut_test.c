@@ -21,7 +21,7 @@ enum {
     BURST = 40,
     BURSTS = 80,
     CALLS = 1000,
-    KILLS = FAULT_STRIDE > 1 ? 100 : 300,
+    KILLS = FAULT_STRIDE > 1 ? 50 : 300,
     CALLS_OF_A_SERVER = 40, /* behind its start */
     TEXT = 300
 };
