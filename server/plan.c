@@ -342,6 +342,12 @@ bool plan_worker_join(const struct config *c, char **out)
     return *out || c->workers.join.count == 0;
 }
 
+bool plan_offer(const struct config *c, char **out)
+{
+    *out = join(&c->cluster.offer);
+    return *out || c->cluster.offer.count == 0;
+}
+
 bool plan_worker_methods(const struct config *c, char **out)
 {
     *out = join(&c->workers.methods);

@@ -14,7 +14,6 @@
 #include "server/access/rights.h"
 #include "server/membership.h"
 #include "server/front/fronts.h"
-#include "server/front/node_worker.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
@@ -170,7 +169,10 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
     plan.opened = rpc_call_opened;
     t->tasks = tasks_new(&plan, error, size);
     for (uint32_t i = 0; i < count; i++)
-        t->slots += executors[i].kind == ERGON_BLOCKING && !executors[i].spare;
+        if (executors[i].kind == ERGON_STEPPED)
+            t->stepped_slots += executors[i].queue;
+        else
+            t->blocking_slots += !executors[i].spare;
     free(executors);
     if (!t->tasks)
         return -1;
@@ -275,9 +277,6 @@ static int join_workers(const struct config *c, struct registry *registry)
 
     if (!plan_worker_join(c, &patterns))
         return -1;
-    for (uint32_t i = 0; c->cluster.exists && i < registry_count(registry); i++)
-        if (node_worker_offers(registry_at(registry, i)))
-            method_join(registry_at(registry, i)); /* other nodes run it, too */
     for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
         struct method *m = registry_at(registry, i);
         if (!patterns_fit(patterns, m->name))
@@ -289,6 +288,33 @@ static int join_workers(const struct config *c, struct registry *registry)
         log_warn("workers.join names no handler", LOG_STR("patterns", patterns));
     free(patterns);
     return 0;
+}
+
+/* ---- handlers that other nodes run, too ---- */
+
+/* -1 and a text: none is offered, though some should be. */
+static int spread_handlers(const struct config *c, struct registry *registry, char *error,
+                           size_t size)
+{
+    uint32_t count = registry_count(registry), offered = 0;
+    char *patterns;
+
+    if (!plan_offer(c, &patterns))
+        return fail(error, size, "patterns of cluster.offer");
+    for (uint32_t i = 0; i < count; i++) {
+        struct method *m = registry_at(registry, i);
+        bool here = c->cluster.work && (!patterns || patterns_fit(patterns, m->name));
+        method_spread(m, here);
+        offered += here;
+    }
+    if (patterns && count > 0 && offered == 0)
+        snprintf(error, size,
+                 "cluster.offer: no handler of this node fits \"%s\" (see 'ergon methods'; write "
+                 "cluster.work: false to offer none)",
+                 patterns);
+    bool good = !patterns || count == 0 || offered > 0;
+    free(patterns);
+    return good ? 0 : -1;
 }
 
 /* ---- requests for the owner of the tasks ---- */
@@ -318,9 +344,10 @@ static int build_fronts(struct topology *t, const struct config *c, struct regis
                 .client_cert = c->cluster.cert ? CLIENT_CERT_REQUIRED : CLIENT_CERT_NONE},
         .patience = c->cluster.patience,
         .unix_users = c->cluster.unix_users,
-        .registry = c->cluster.work ? registry : NULL,
+        .registry = registry,
         .node = view.node,
-        .slots = t->slots};
+        .blocking_slots = t->blocking_slots,
+        .stepped_slots = t->stepped_slots};
     t->fronts = fronts_new(&options, error, size);
     free(pollers);
     if (!t->fronts)
@@ -405,7 +432,8 @@ struct topology *topology_build(const struct config *config, struct registry *re
     t->shared.limits = plan_limits(config, t->loop_count);
     if (build_activators(t, config) < 0)
         goto failed;
-    if (build_tracer(t, config, error, size) < 0 ||
+    if ((config->cluster.exists && spread_handlers(config, registry, error, size) < 0) ||
+        build_tracer(t, config, error, size) < 0 ||
         build_tasks(t, config, registry, error, size) < 0 ||
         build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;

@@ -48,9 +48,9 @@ struct topology {
     struct exporter *exporter; /* sends the spans */
 
     struct tasks *tasks;
-    uint32_t slots;                /* tasks that its blocking executors run at a time */
-    struct store *store;           /* NULL: none is configured */
-    struct membership *membership; /* NULL: there is no cluster */
+    uint32_t blocking_slots, stepped_slots; /* tasks that its executors have at a time */
+    struct store *store;                    /* NULL: none is configured */
+    struct membership *membership;          /* NULL: there is no cluster */
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct fronts *fronts; /* NULL: there is no cluster */

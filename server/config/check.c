@@ -231,9 +231,7 @@ static void check_tenant(const struct subject *s, const struct config_tenant *t)
     }
 }
 
-/* Patterns are kept with commas between them; '*' is allowed at the end of each. */
-static void check_patterns(const struct subject *s, const char *path,
-                           const struct config_texts *patterns)
+void check_patterns(const struct subject *s, const char *path, const struct config_texts *patterns)
 {
     for (size_t i = 0; i < patterns->count; i++) {
         const char *text = patterns->at[i], *star = strchr(text, '*');

@@ -167,6 +167,15 @@ static void check_address(const struct subject *s)
         wrong(s, "cluster.address", "has no meaning without cluster.listen");
 }
 
+static void check_offer(const struct subject *s)
+{
+    const struct config *c = s->config;
+
+    check_patterns(s, "cluster.offer", &c->cluster.offer);
+    if (c->cluster.offer.count > 0 && !c->cluster.work)
+        wrong(s, "cluster.offer", "has no meaning with cluster.work: false, which offers nothing");
+}
+
 static void check_state(const struct subject *s)
 {
     const char *folder = s->config->cluster.state;
@@ -208,4 +217,5 @@ void check_cluster(const struct subject *s)
     check_address(s);
     check_authority(s);
     check_state(s);
+    check_offer(s);
 }

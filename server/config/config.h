@@ -194,6 +194,7 @@ struct config {
         char *ca, *cert, *key; /* paths, PEM; may be NULL unless `listen` is URL_TLS */
         uint32_t weight;
         bool work;
+        struct config_texts offer; /* patterns; none: all */
         bool unix_users;
         uint64_t lease, patience; /* ns */
     } cluster;

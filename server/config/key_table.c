@@ -199,6 +199,8 @@ static const struct config_key keys[] = {
      LIMIT(0, 1000), .help = "the node with the highest owns the tasks next; 0: never"},
     {"cluster.work", "cluster-work", &config_bool, AT(cluster.work), .normal = "true",
      .help = "run submitted tasks on this node"},
+    {"cluster.offer", "offer", &config_namelist, AT(cluster.offer),
+     .help = "pattern of the handlers whose submitted tasks this node runs; none: all"},
     {"cluster.unix", "cluster-unix", &config_bool, AT(cluster.unix_users), .normal = "true",
      .help = "pass calls of this machine's users to the owner"},
     {"cluster.state", "cluster-state", &config_path, AT(cluster.state),

@@ -91,6 +91,8 @@ __attribute__((format(printf, 3, 4))) void wrong(const struct subject *s, const 
 /* The file cannot be `done`: errno says why. */
 void wrong_file(const struct subject *s, const char *path, const char *file, const char *done);
 void check_readable(const struct subject *s, const char *path, const char *file);
+/* Patterns are kept with commas between them; '*' is allowed at the end of each. */
+void check_patterns(const struct subject *s, const char *path, const struct config_texts *patterns);
 
 /* Fills in what follows from other keys. */
 void config_derive(struct config_report *r, struct config *c);

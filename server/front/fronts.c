@@ -14,8 +14,8 @@ struct fronts {
     char *listen; /* NULL: none */
     struct tls_files tls;
     const struct acceptor *acceptor;
-    uint32_t listener;               /* index there, once acceptor is set */
-    struct node_worker_options work; /* registry NULL: this node offers nothing */
+    uint32_t listener; /* index there, once acceptor is set */
+    struct node_worker_options work;
     char node[CLUSTER_NAME_MAX];
     struct node_worker *worker;
     void (*drained)(void *arg);
@@ -61,7 +61,7 @@ struct fronts *fronts_new(const struct fronts_options *o, char *error, size_t si
                                            .jobs = o->loops[0]->shared->jobs,
                                            .tls = &f->tls,
                                            .node = f->node,
-                                           .slots = o->slots};
+                                           .slots = {o->blocking_slots, o->stepped_slots}};
     bool good = f->finder && !f->listen == !o->listen && tls_files_copy(&f->tls, &o->tls);
     if (good && open_loops(f, o, error, size))
         return f;
@@ -95,8 +95,6 @@ const char *fronts_url(const struct fronts *f)
 
 static int open_worker(struct fronts *f, char *error, size_t size)
 {
-    if (!f->work.registry || f->work.slots == 0)
-        return 0;
     f->worker = node_worker_new(&f->work, error, size);
     return f->worker ? 0 : -1;
 }

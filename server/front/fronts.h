@@ -20,9 +20,10 @@ struct fronts_options {
     struct tls_files tls;            /* of cluster.*; cert NULL: none; likewise */
     ao_time patience;                /* ns */
     bool unix_users;                 /* cluster.unix */
-    const struct registry *registry; /* its handlers are offered to the owner; NULL: none */
-    const char *node;                /* name of this node; with registry */
-    uint32_t slots;                  /* likewise: how many tasks it runs at a time */
+    const struct registry *registry; /* its handlers are offered to the owner */
+    const char *node;                /* name of this node */
+    /* How many tasks its executors run at a time. */
+    uint32_t blocking_slots, stepped_slots;
 };
 
 /* NULL with a text: a TLS file cannot be used, no memory. */

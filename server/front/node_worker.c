@@ -21,7 +21,9 @@ enum {
     WAITS_MAX = 1 << 20,  /* bytes to the owner that wait; what handlers say beyond is dropped */
     HOLDS_MAX = 64 << 20, /* bytes of what runs here; no more is read meanwhile */
     HEAD_MAX = 320,
-    CALLS_A_SLOT = 2, /* those of a lost session may run on beside those of the next */
+    CALLS_A_SLOT = 2,   /* those of a lost session may run on beside those of the next */
+    METHODS_MAX = 1000, /* of a registration */
+    SLOTS_MAX = 4096,   /* of the registrations of a connection */
     TEXT_MAX = 200
 };
 #define RETRY AO_S(1)
@@ -40,20 +42,35 @@ struct node_worker {
     struct ao clock;
     struct owner_place place;
     ao_time retry_at;
-    uint8_t state;              /* enum work_state */
-    bool refused;               /* it was said */
-    bool reports;               /* the old board is on its way */
-    bool reported;              /* it was taken, or there is none */
-    bool stops;                 /* the server drains: nothing is offered any more */
-    bool quiet;                 /* the owner knows that, and sends nothing more */
-    bool ended;                 /* no attempt runs any more */
-    void (*drained)(void *arg); /* NULL: it was called, or nobody asks */
+    uint32_t offered[NODE_WORKER_KINDS]; /* methods */
+    uint8_t state;                       /* enum work_state */
+    uint8_t next_kind;                   /* that is to be registered */
+    bool refused;                        /* it was said */
+    bool reports;                        /* the old board is on its way */
+    bool reported;                       /* it was taken, or there is none */
+    bool stops;                          /* the server drains: nothing is offered any more */
+    bool quiet;                          /* the owner knows that, and sends nothing more */
+    bool ended;                          /* no attempt runs any more */
+    void (*drained)(void *arg);          /* NULL: it was called, or nobody asks */
     void *drained_arg;
 };
 
-bool node_worker_offers(const struct method *m)
+static bool is_offered(const struct method *m, enum node_worker_kind kind)
 {
-    return m->handler->kind == ERGON_BLOCKING && !m->no_executor;
+    bool stepped = m->handler->kind == ERGON_STEPPED;
+
+    return method_attempts_here(m) && stepped == (kind == NODE_WORKER_STEPPED);
+}
+
+/* Methods of this kind that it offers. */
+static uint32_t count_offered(const struct node_worker *w, enum node_worker_kind kind)
+{
+    const struct registry *registry = w->options.registry;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; w->options.slots[kind] > 0 && i < registry_count(registry); i++)
+        count += registry_at(registry, i) && is_offered(registry_at(registry, i), kind);
+    return count < METHODS_MAX ? count : METHODS_MAX;
 }
 
 /* --- Writing --- */
@@ -98,6 +115,7 @@ static bool greet(struct node_worker *w)
     pack_fini(&p);
     w->state = WORK_GREETING;
     w->reports = false;
+    w->next_kind = 0;
     return good;
 }
 
@@ -131,30 +149,28 @@ static bool has_report(const struct node_worker *w)
     return w->options.jobs && !w->reported && jobs_old_board(w->options.jobs, &begun, &epoch) > 0;
 }
 
-static void pack_methods(const struct node_worker *w, struct pack *p)
+static void pack_methods(const struct node_worker *w, enum node_worker_kind kind, struct pack *p)
 {
     const struct registry *registry = w->options.registry;
-    uint32_t all = registry_count(registry), count = 0;
+    uint32_t count = w->offered[kind];
 
-    for (uint32_t i = 0; i < all; i++)
-        count += registry_at(registry, i) && node_worker_offers(registry_at(registry, i));
     pack_array(p, count);
-    for (uint32_t i = 0; i < all && count > 0; i++)
-        if (registry_at(registry, i) && node_worker_offers(registry_at(registry, i))) {
+    for (uint32_t i = 0; count > 0; i++)
+        if (registry_at(registry, i) && is_offered(registry_at(registry, i), kind)) {
             pack_span(p, registry_at(registry, i)->name);
             count--;
         }
 }
 
-static bool offer(struct node_worker *w)
+static bool offer(struct node_worker *w, enum node_worker_kind kind)
 {
     struct pack p;
 
     pack_init(&p);
     pack_array(&p, 2);
-    pack_methods(w, &p);
+    pack_methods(w, kind, &p);
     pack_map(&p, 6);
-    pack_key_uint(&p, "slots", w->options.slots);
+    pack_key_uint(&p, "slots", w->options.slots[kind]);
     pack_key_str(&p, "name", w->node);
     pack_key_str(&p, "host", w->node);
     pack_key_str(&p, "version", ERGON_VERSION);
@@ -175,6 +191,35 @@ static bool ask_quiet(struct node_worker *w)
     bool good = ask(w, ID_QUIET, "worker.quiet", &p);
     pack_fini(&p);
     return good;
+}
+
+static bool offers_any(const struct node_worker *w)
+{
+    return w->offered[NODE_WORKER_BLOCKING] + w->offered[NODE_WORKER_STEPPED] > 0;
+}
+
+/* One that offers nothing has sent its report. */
+static bool registered(struct node_worker *w)
+{
+    w->state = WORK_WORKING;
+    w->refused = false;
+    w->quiet = !offers_any(w);
+    if (!w->quiet)
+        log_info("handlers are offered", LOG_STR("node", w->place.view.owner),
+                 LOG_UINT("blocking", w->offered[NODE_WORKER_BLOCKING]),
+                 LOG_UINT("stepped", w->offered[NODE_WORKER_STEPPED]));
+    return !w->stops || w->quiet || ask_quiet(w);
+}
+
+/* Offers the next kind of handlers, if there is one. */
+static bool offer_next(struct node_worker *w)
+{
+    while (w->next_kind < NODE_WORKER_KINDS) {
+        enum node_worker_kind kind = (enum node_worker_kind)w->next_kind++;
+        if (w->offered[kind] > 0)
+            return offer(w, kind);
+    }
+    return registered(w);
 }
 
 /* --- What handlers say --- */
@@ -231,7 +276,7 @@ static void server_stops(void *arg)
     struct node_worker *w = arg;
 
     w->stops = true;
-    if (w->state == WORK_WORKING && !ask_quiet(w))
+    if (w->state == WORK_WORKING && !w->quiet && !ask_quiet(w))
         lose(w, "out of memory");
 }
 
@@ -267,7 +312,7 @@ static bool run(struct node_worker *w, const struct envelope *e)
     if (!node_request_read(e, activator_now(w->options.activator), &rq))
         return false;
     rq.method = registry_find(w->options.registry, e->method);
-    return rq.method && node_worker_offers(rq.method) && node_calls_run(w->calls, &rq);
+    return rq.method && method_attempts_here(rq.method) && node_calls_run(w->calls, &rq);
 }
 
 /* worker.ping []: is this node still there? */
@@ -325,15 +370,6 @@ static bool refused(struct node_worker *w, uint64_t id, const struct envelope *e
     return false;
 }
 
-static bool registered(struct node_worker *w)
-{
-    w->state = WORK_WORKING;
-    w->refused = false;
-    log_info("handlers are offered", LOG_STR("node", w->place.view.owner),
-             LOG_UINT("slots", w->options.slots));
-    return !w->stops || ask_quiet(w);
-}
-
 static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope *e)
 {
     if (id == 0 || id != awaited(w))
@@ -351,7 +387,7 @@ static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope
     if (w->reports)
         return report(w);
     w->reported |= id == ID_BOARD;
-    return id == ID_REGISTER ? registered(w) : offer(w);
+    return offer_next(w);
 }
 
 static void up_message(struct outgoing *s, struct span message, const struct envelope *e,
@@ -433,7 +469,8 @@ static const struct outgoing_port up_port = {.opened = up_opened,
 
 static bool may_work(const struct node_worker *w)
 {
-    return w->place.view.role == CLUSTER_FRONT && w->place.target.count > 0 && !w->stops;
+    return w->place.view.role == CLUSTER_FRONT && w->place.target.count > 0 && !w->stops &&
+           (offers_any(w) || has_report(w));
 }
 
 static enum ao_verdict clock_step(struct ao *self)
@@ -477,18 +514,38 @@ static bool open_session(struct node_worker *w, char *error, size_t size)
     return good;
 }
 
+static uint32_t count_slots(const struct node_worker *w)
+{
+    uint32_t slots = 0;
+
+    for (int i = 0; i < NODE_WORKER_KINDS; i++)
+        slots += w->options.slots[i];
+    return slots;
+}
+
 static bool open_calls(struct node_worker *w)
 {
     const struct node_worker_options *o = &w->options;
     const struct node_calls_options options = {.tasks = o->tasks,
                                                .activator = o->activator,
                                                .registry = o->registry,
-                                               .most = CALLS_A_SLOT * o->slots,
+                                               .most = CALLS_A_SLOT * count_slots(w),
                                                .port = &calls_port,
                                                .arg = w};
 
     w->calls = node_calls_new(&options);
     return w->calls != NULL;
+}
+
+/* Blocking ones first: they are few. */
+static void bound_slots(uint32_t slots[NODE_WORKER_KINDS])
+{
+    uint32_t left = SLOTS_MAX;
+
+    for (int i = 0; i < NODE_WORKER_KINDS; i++) {
+        slots[i] = slots[i] < left ? slots[i] : left;
+        left -= slots[i];
+    }
 }
 
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,
@@ -501,6 +558,9 @@ struct node_worker *node_worker_new(const struct node_worker_options *options, c
         return NULL;
     w->options = *options;
     snprintf(w->node, sizeof w->node, "%s", options->node);
+    bound_slots(w->options.slots);
+    for (int i = 0; i < NODE_WORKER_KINDS; i++)
+        w->offered[i] = count_offered(w, (enum node_worker_kind)i);
     w->limits = (struct scan_limits){.message_max = UINT32_MAX, .depth_max = SCAN_DEPTH_CAP};
     ao_init(&w->clock, &clock_class, options->activator);
     w->up_loop.activator = options->activator;

@@ -5,8 +5,8 @@
  * the result and the answer go back by the session.  The owner has checked the rights of the client
  * that submitted the task.
  *
- * A node that owns the tasks offers nothing: its handlers are joined (workers.join), so each task
- * goes to the least occupied of all.
+ * A node that owns the tasks offers nothing: each attempt goes to the least occupied of its own
+ * executors and of its workers (method_spread()).
  *
  * Before it offers anything it reports what had begun when the last process of this node died
  * (cluster.board), until the owner has answered that once.
@@ -26,21 +26,21 @@ struct node_worker;
 struct tasks;
 struct tls_files;
 
+/* Blocking and stepped handlers run on executors of their own, so each kind is registered alone. */
+enum node_worker_kind { NODE_WORKER_BLOCKING, NODE_WORKER_STEPPED, NODE_WORKER_KINDS };
+
 struct node_worker_options {
     struct owner_finder *finder; /* borrowed; outlives it */
     struct activator *activator;
     struct poller *poller;
     const struct registry *registry;
-    struct tasks *tasks;              /* outlives it */
-    const struct tls_files *tls;      /* as of forward.h */
-    const char *node;                 /* its name; copied */
-    uint32_t slots;                   /* how many requests of blocking handlers it gets at a time */
-    const struct jobs *jobs;          /* whose old board it reports (cluster.board); NULL: none */
-    bool (*open)(struct outgoing *s); /* for tests; NULL: sockets */
+    struct tasks *tasks;               /* outlives it */
+    const struct tls_files *tls;       /* as of forward.h */
+    const char *node;                  /* its name; copied */
+    uint32_t slots[NODE_WORKER_KINDS]; /* how many requests it gets at a time */
+    const struct jobs *jobs;           /* whose old board it reports (cluster.board); NULL: none */
+    bool (*open)(struct outgoing *s);  /* for tests; NULL: sockets */
 };
-
-/* Does this node offer the method? */
-bool node_worker_offers(const struct method *m);
 
 /* NULL with a text.  Set-up: before the loop and the manager run. */
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,

@@ -21,6 +21,7 @@
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/persist/recover.h"
 #include "server/jobs/read_back.h"
+#include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/verbs/audit.h"
 #include "server/jobs/verbs/queues.h"
@@ -192,6 +193,17 @@ static bool set_weights(struct jobs *jobs)
     return true;
 }
 
+/* Executors of this process run attempts of each handler, though its pool may have workers, too. */
+static void note_handlers(struct jobs *jobs)
+{
+    const struct registry *r = jobs->options.registry;
+    for (uint32_t i = 0; i < registry_count(r); i++) {
+        const struct method *m = registry_at(r, i);
+        if (m && method_attempts_here(m) && (m->joined || m->spread))
+            admission_set_idle(&jobs->sched, job_source_pool(m), false);
+    }
+}
+
 static bool init_parts(struct jobs *jobs)
 {
     const struct jobs_options *o = &jobs->options;
@@ -214,6 +226,8 @@ static bool init_parts(struct jobs *jobs)
                                                                  .settings = &o->settings,
                                                                  .keeps_rates = o->store != NULL,
                                                                  .tracer = o->tracer}) == 0;
+    if (sched)
+        note_handlers(jobs);
     return taken && sched && ownership_init(jobs) && set_weights(jobs);
 }
 

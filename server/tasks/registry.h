@@ -42,11 +42,15 @@ struct method {
     /* That runs it, and belongs to the manager.  Set by tasks_new(), or by the function that
      * registry_on_intern() names. */
     struct pool *pool;
+    struct pool *attempts_pool; /* likewise, that runs its attempts of jobs; as a rule the same */
     bool no_executor; /* the pool has none, and never will: it is not called.  Set by tasks_new() */
     /* Of a handler of this process: workers may offer it beside that (`workers.join`).  Set before
      * tasks_new(). */
     bool joined;
     bool managed; /* its calls go by the manager alone; set as `joined` */
+    /* Of a handler of this process: other nodes may run its attempts; its calls run here.
+     * `elsewhere`: they alone run them.  Set before tasks_new(). */
+    bool spread, elsewhere;
     /* enum ergon_error: with what a call is refused now; ERGON_OK: it is not.  Orders nothing
      * (relaxed): a call that sees an old value is answered by the manager. */
     _Atomic uint8_t refuses;
@@ -105,6 +109,20 @@ static inline const char *method_kind(const struct method *m)
 static inline void method_join(struct method *m)
 {
     m->joined = m->managed = true;
+}
+
+/* Set-up, before tasks_new(): workers may offer this handler's method for attempts of jobs, and
+ * each of these goes to the least occupied executor or worker; not `here`: to workers alone. */
+static inline void method_spread(struct method *m, bool here)
+{
+    m->spread = true;
+    m->elsewhere = !here;
+}
+
+/* Executors of this process run its attempts, whatever workers do. */
+static inline bool method_attempts_here(const struct method *m)
+{
+    return !method_of_workers(m) && !m->elsewhere && !m->no_executor;
 }
 
 struct registry *registry_new(void); /* NULL without memory */

@@ -32,6 +32,19 @@ static int check_executor(const struct tasks_plan *plan, uint32_t i, char *error
     return 0;
 }
 
+/* The pools of a handler that workers may offer, too. */
+static int share_with_workers(struct tasks *t, struct method *m)
+{
+    const struct worker_system *workers = t->shared.plan.workers;
+    m->joined &= !m->no_executor && workers; /* else there is nothing to join */
+    m->spread &= !m->joined && workers;
+    m->elsewhere = m->spread && (m->elsewhere || m->no_executor);
+    if (m->joined && !(m->pool = workers->join(&t->manager, m, m->pool)))
+        return -1;
+    m->attempts_pool = m->spread ? workers->spread(&t->manager, m, m->pool) : m->pool;
+    return m->attempts_pool ? 0 : -1;
+}
+
 /* What cannot be run is refused when it is called: somebody may want no threads, and the rest of a
  * module. */
 static int mark_methods(struct tasks *t)
@@ -43,8 +56,7 @@ static int mark_methods(struct tasks *t)
             continue;
         m->pool = local_pool(&t->shared, m->handler->kind);
         m->no_executor = m->pool->group.count == 0;
-        m->joined &= !m->no_executor && plan->workers; /* else there is nothing to join */
-        if (m->joined && !(m->pool = plan->workers->join(&t->manager, m, m->pool)))
+        if (share_with_workers(t, m) != 0)
             return -1;
         atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)

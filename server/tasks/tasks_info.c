@@ -82,7 +82,7 @@ static void add_running(struct method_info *out, const struct executor *e, const
 /* Where workers run it. */
 static void add_worker_loops(struct method_info *out, const struct tasks *t, const struct method *m)
 {
-    const struct offer_figures *figures = m->pool->offers;
+    const struct offer_figures *figures = m->attempts_pool->offers;
     ao_time now = t->shared.clock->now(t->shared.clock->arg);
     for (uint32_t i = 0; i < t->shared.worker_loops.count; i++) {
         uint64_t under_way;
@@ -123,7 +123,7 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
         add_running(out, e, m);
     }
     out->cpu_ns += out->cpu_ended_ns;
-    if (m->pool->offers)
+    if (m->attempts_pool->offers)
         add_worker_loops(out, t, m);
 }
 
@@ -131,8 +131,8 @@ void tasks_method_times(const struct tasks *t, uint32_t index, struct times_sum 
 {
     const struct method *m = registry_at(t->shared.plan.registry, index);
     *out = (struct times_sum){0};
-    for (uint32_t i = 0; m->pool->offers && i < t->shared.worker_loops.count; i++)
-        times_read(&m->pool->offers[i].times, out);
+    for (uint32_t i = 0; m->attempts_pool->offers && i < t->shared.worker_loops.count; i++)
+        times_read(&m->attempts_pool->offers[i].times, out);
     for (uint32_t i = 0; !method_of_workers(m) && i < t->shared.plan.executor_count; i++)
         times_read(&t->executors[i]->figures[index].times, out);
 }

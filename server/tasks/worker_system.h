@@ -23,6 +23,9 @@ struct worker_system {
     /* A pool for the handler of `method`, which workers may offer, too: it shares the executors of
      * `local`.  NULL without memory. */
     struct pool *(*join)(struct manager *m, struct method *method, struct pool *local);
+    /* The same for attempts of jobs alone; of a method whose attempts run elsewhere, without these
+     * executors. */
+    struct pool *(*spread)(struct manager *m, struct method *method, struct pool *local);
     /* A worker has named this method, which is new: it gets its pool.  For registry_on_intern(). */
     bool (*method_made)(void *manager, struct method *method);
 

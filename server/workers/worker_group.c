@@ -113,8 +113,9 @@ static void set_offered(struct manager *m, struct worker_pool *s,
     const struct tasks_shared *shared = m->shared;
     if (s->local) /* its handler is always there */
         return;
-    atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
-                          memory_order_relaxed);
+    if (method_of_workers(s->method))
+        atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
+                              memory_order_relaxed);
     if (last)
         say_who_went(last, who, sizeof who);
     if (shared->has_source && shared->source.offered)

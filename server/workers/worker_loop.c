@@ -53,7 +53,7 @@ static void leave(struct worker_executor *r)
 static struct offer_figures *figures_of(const struct task *t)
 {
     const struct worker_executor *r = worker_executor_of(t->executor);
-    return &t->method->pool->offers[r->worker_loop->base.index];
+    return &t->method->attempts_pool->offers[r->worker_loop->base.index];
 }
 
 static void take_in(struct worker_executor *r, struct task *t)

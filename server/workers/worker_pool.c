@@ -7,7 +7,8 @@
  *
  * A joined pool has two members: the pool of its handler's executors (`local`), and its workers.
  * Each task goes to the less occupied member.  It waits for both: for the executors by the
- * announcement of `local`, for workers in line. */
+ * announcement of `local`, for workers in line.  In a cluster each handler has such a pool for its
+ * attempts, which the workers are: other nodes. */
 #include <stdlib.h>
 
 #include "proto/errors.h"
@@ -17,6 +18,9 @@
 #include "server/tasks/worker_system.h"
 #include "server/workers/worker_group.h"
 #include "server/workers/worker_update.h"
+
+/* ns; what passing an attempt to another node takes, and its result back. */
+static const uint64_t hop_ns = AO_US(100);
 
 static void give_to(struct manager *m, struct pool *p, struct executor *e, struct task *t,
                     int *budget)
@@ -107,21 +111,35 @@ static const struct pool_class pool_of_workers = {.look = look,
                                                   .waits = waits,
                                                   .looked = looked};
 
+static void serve_in_turn(struct manager *m, struct pool *p)
+{
+    p->group = m->shared->worker_loops;
+    p->turn = &m->in_turn;
+    p->waiting = NULL;
+}
+
 static bool method_made(void *manager, struct method *method)
 {
     struct manager *m = manager;
     struct pool *p = worker_pool_new(m, &pool_of_workers, method, 0);
     atomic_init(&method->refuses, ERGON_E_NO_WORKER);
-    method->pool = p;
+    method->pool = method->attempts_pool = p;
     if (!p)
         return false;
-    p->group = m->shared->worker_loops;
-    p->turn = &m->in_turn;
-    p->waiting = NULL;
+    serve_in_turn(m, p);
     return true;
 }
 
 /* --- Joined pools --- */
+
+/* An attempt of a brief stepped handler would be over before another node had it. */
+static bool may_leave(const struct pool *p)
+{
+    const struct method *method = p->workers->method;
+    return !p->stepped || method->joined ||
+           atomic_load_explicit(&method->wants_place, memory_order_relaxed) ||
+           atomic_load_explicit(&method->service_ns, memory_order_relaxed) >= hop_ns;
+}
 
 static void joined_look(struct manager *m, struct pool *p, bool cut, int *budget)
 {
@@ -133,7 +151,9 @@ static void joined_look(struct manager *m, struct pool *p, bool cut, int *budget
 static uint32_t joined_room(struct manager *m, struct pool *p)
 {
     struct pool *local = p->workers->local;
-    uint64_t both = (uint64_t)local->cls->room(m, local) + worker_groups_room(p);
+    uint64_t both = local->cls->room(m, local);
+    if (may_leave(p))
+        both += worker_groups_room(p);
     return both < UINT32_MAX ? (uint32_t)both : UINT32_MAX;
 }
 
@@ -143,7 +163,7 @@ static struct worker_executor *rather_a_worker(const struct manager *m, const st
                                                const struct executor *e)
 {
     const struct worker_pool *s = p->workers;
-    struct worker_executor *r = p->in_line ? NULL : worker_groups_choose(p);
+    struct worker_executor *r = p->in_line || !may_leave(p) ? NULL : worker_groups_choose(p);
     if (!r || (!s->called && (!STAILQ_EMPTY(&m->in_turn) || worker_group_awaited(r))))
         return NULL;
     if (!e)
@@ -191,7 +211,7 @@ static void joined_looked(struct manager *m, struct pool *p)
     struct worker_pool *s = p->workers;
     bool unserved = s->called, was_called = s->was_called || s->called;
     s->called = s->was_called = false;
-    if (!pool_has_work(p))
+    if (!pool_has_work(p) || !may_leave(p))
         worker_groups_wait_no_more(p);
     else if (p->short_of_room && !p->in_line && worker_groups_there(p))
         worker_groups_wait(p, unserved);
@@ -228,6 +248,16 @@ static struct pool *join(struct manager *m, struct method *method, struct pool *
     add_group(&p->group, &local->group);
     add_group(&p->group, worker_loops);
     m->joined++;
+    return p;
+}
+
+static struct pool *spread(struct manager *m, struct method *method, struct pool *local)
+{
+    if (!method->elsewhere)
+        return join(m, method, local);
+    struct pool *p = worker_pool_new(m, &pool_of_workers, method, 0);
+    if (p)
+        serve_in_turn(m, p);
     return p;
 }
 
@@ -313,6 +343,7 @@ const struct worker_system worker_executors = {.loop_new = worker_loop_new,
                                                .open = open,
                                                .close = close,
                                                .join = join,
+                                               .spread = spread,
                                                .method_made = method_made,
                                                .take = take,
                                                .sweep = sweep,

@@ -36,7 +36,8 @@ refuse(struct worker_executor *r, enum ergon_error error, const char *format, ..
     return false;
 }
 
-/* What a module brings no worker can take from it, but what `workers.join` names both may run. */
+/* What a module brings no worker can take from it, but what `workers.join` names both may run, and
+ * in a cluster its attempts. */
 static bool find_method(const struct manager *m, struct worker_executor *r, struct span name,
                         struct method **out)
 {
@@ -49,7 +50,7 @@ static bool find_method(const struct manager *m, struct worker_executor *r, stru
         return refuse(r, error, "too many methods: there is no room for \"%.*s\"", len, at);
     if (error != ERGON_OK)
         return refuse(r, error, "no memory for \"%.*s\"", len, at);
-    if (method_of_workers(*out) || (*out)->joined)
+    if (method_of_workers(*out) || (*out)->joined || (*out)->spread)
         return true;
     return refuse(r, ERGON_E_DENIED,
                   "\"%.*s\" is a handler of the server's own: `workers.join` has to name it, or "
@@ -80,7 +81,7 @@ static bool join_group(struct manager *m, struct worker_executor *r, struct pool
     for (uint32_t i = 0; i < r->method_count; i++) {
         if (!find_method(m, r, r->methods[i], &method))
             return false;
-        pools[i] = method->pool;
+        pools[i] = method->attempts_pool;
     }
     uint32_t count = sort_out(pools, r->method_count);
     const struct pool *full = worker_groups_full(r, pools, count);

@@ -2,10 +2,11 @@
 """What the handlers of a node are for a task that another node owns: as those of a worker."""
 import os
 import signal
+import subprocess
 import unittest
 
 import front_test
-from harness import build_handlers, eventually
+from harness import ERGOND, LIMIT, build_handlers, eventually
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 MODULE = r"""
@@ -92,6 +93,33 @@ static void stumble(struct ergon_task *task)
         ergon_result_int(task, ergon_attempt(task));
 }
 
+struct step_state {
+    struct ao_seq seq;
+    char path[300];
+};
+
+/* [path]: parks for a second or an hour, then as `say`; writes a line when it begins, and one when it ends. */
+static enum ao_verdict step(struct ao *self, struct ergon_task *task, void *state)
+{
+    struct step_state *s = state;
+
+    AO_BEGIN(&s->seq);
+    if (!read_path(task, s->path, sizeof s->path))
+        return AO_DONE;
+    write_line(s->path, "begun");
+    AO_SLEEP(self, &s->seq, strstr(s->path, "hour") ? UINT64_C(3600000000000) : UINT64_C(1000000));
+    say(task);
+    AO_END(&s->seq);
+}
+
+static void clean_up(struct ergon_task *task, void *state)
+{
+    const struct step_state *s = state;
+
+    (void)task;
+    write_line(s->path, "over");
+}
+
 static void die(struct ergon_task *task)
 {
     (void)task;
@@ -105,6 +133,8 @@ static const struct ergon_handler handlers[] = {
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.wait", .run = wait_for},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.stumble", .run = stumble},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.die", .run = die},
+    {.size = sizeof(struct ergon_handler), .kind = ERGON_STEPPED, .name = "node.step", .step = step, .cleanup = clean_up,
+     .state_size = sizeof(struct step_state)},
 };
 ERGON_MODULE(node_module, "node", "1")
 {
@@ -117,7 +147,7 @@ ERGON_MODULE(node_module, "node", "1")
 
 
 class Work(front_test.Nodes):
-    """a owns; b alone has the module."""
+    """a owns, and runs no submitted task; b alone has the module."""
 
     def setUp(self):
         super().setUp()
@@ -129,6 +159,8 @@ class Work(front_test.Nodes):
         if name == "b":
             path = os.path.join(self.folder, "node.so")
             flags = ("--module", path if os.path.exists(path) else build_handlers(self.folder, "node", MODULE), "--blocking", "4", *flags)
+        if name == "a":
+            flags = ("--cluster-work=false", *flags)
         return super().start(name, "--tasks-losses", "1", *flags, **more)
 
     def offered(self):
@@ -155,6 +187,8 @@ class Work(front_test.Nodes):
     def test_an_attempt(self):
         self.knows_and_says()
         self.is_cancelled()
+        self.is_stepped()
+        self.runs_where_it_is_offered()
 
     def knows_and_says(self):
         with self.subTest("attempt, trace, deadline"):
@@ -200,6 +234,43 @@ class Work(front_test.Nodes):
             for task in tasks:
                 self.wait(task, "cancelled")
 
+    def is_stepped(self):
+        with self.subTest("stepped handlers"):
+            path = self.place("step")
+            task = self.submit("node.step", path, traceparent=PARENT, timeout="1h")
+            said = self.wait(task)["result"].split(" ")
+            self.assertEqual((said[:2], said[3:]), ([task, "1"], ["1", str(self.b.pid)]))
+            self.assertEqual(said[2].split("-")[1], PARENT.split("-")[1])
+            self.assertIn("progress", [e["event"] for e in self.client.call("task.get", task, {"history": True})["history"]])
+            self.assertEqual(self.lines(path), ["begun", "over"])
+        with self.subTest("a parked one is cancelled"):
+            path = self.place("hour")
+            task = self.submit("node.step", path)
+            eventually(lambda: self.lines(path) == ["begun"], "it parks")
+            self.client.call("task.cancel", task)
+            self.wait(task, "cancelled")
+            eventually(lambda: self.lines(path) == ["begun", "over"], "it is cleaned up")
+
+    def runs_where_it_is_offered(self):
+        with self.subTest("cluster.work: false"):
+            for method, params in (("block", [1]), ("sleep", [1])):
+                task = self.submit(method, *params)
+                self.wait(task)
+                self.assertEqual([a["name"] for a in self.client.call("task.get", task, {"attempts": True})["attempts"]], ["b"])
+        with self.subTest("cluster.offer"):
+            c = self.start("c", "--offer", "sum", "--offer", "ha*", "--cluster-weight", "0")
+            eventually(lambda: sorted(m for w in self.client.call("worker.list")["workers"] if w["name"] == "c" for m in w["methods"]) == ["hash", "sum"],
+                       "c offers these")
+            self.assertEqual(c.stop(), 0)
+        for flags, text in ((("--offer", "nothing", "--offer", "nowhere.*"), "cluster.offer: no handler of this node fits "),
+                            (("--offer", "a*b"), '\'*\' is allowed only at the end of a pattern'),
+                            (("--offer", "sum", "--cluster-work=false"), "has no meaning with cluster.work: false")):
+            with self.subTest(flags):
+                done = subprocess.run([ERGOND, "--store", self.store, "--cluster-state", self.folder, *flags], capture_output=True, text=True,
+                                      timeout=LIMIT, check=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(text, done.stderr)
+
     def test_the_node_ends(self):
         self.dies_as_a_lost_worker()
         self.b = self.start("b")
@@ -218,7 +289,7 @@ class Work(front_test.Nodes):
         task = self.submit("node.wait", path)
         eventually(lambda: self.lines(path) == ["begun"], "it runs")
         self.b.signal(signal.SIGTERM)
-        eventually(lambda: [w["state"] for w in self.client.call("worker.list")["workers"]] == ["quiet"], "it takes nothing more")
+        eventually(lambda: {w["state"] for w in self.client.call("worker.list")["workers"]} == {"quiet"}, "it takes nothing more")
         later = self.submit("node.say")
         with open(path + ".go", "w"):
             pass

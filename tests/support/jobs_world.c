@@ -36,7 +36,8 @@ static struct method *add(struct registry *r, struct span name, const struct erg
     *m = (struct method){.name = span_of(r->names[r->count], name.len),
                          .handler = handler,
                          .index = r->count,
-                         .pool = &r->pools[pool]};
+                         .pool = &r->pools[pool],
+                         .attempts_pool = &r->pools[pool]};
     r->count++;
     return m;
 }

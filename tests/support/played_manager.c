@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/tasks/manager/pool.h"
 #include "tests/support/cmocka_env.h"
 
 static struct jobs_world *world_of(struct tasks *t)
@@ -22,6 +23,11 @@ void tasks_set_job_source(struct tasks *t, const struct job_source *source)
 struct activator *tasks_manager_activator(struct tasks *t)
 {
     return world_of(t)->manager;
+}
+
+uint32_t job_source_pool(const struct method *m)
+{
+    return m->attempts_pool->index;
 }
 
 void job_source_wake(struct tasks *t, uint32_t pool)

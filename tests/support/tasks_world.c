@@ -164,7 +164,7 @@ static bool run_blocking(void)
 
 void tasks_world_adopt(struct method *m)
 {
-    m->pool = local_pool(&w.tasks->shared, m->handler->kind);
+    m->pool = m->attempts_pool = local_pool(&w.tasks->shared, m->handler->kind);
 }
 
 void tasks_world_wake_source(void)

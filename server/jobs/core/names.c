@@ -146,12 +146,13 @@ struct job_queue *table_queue(struct job_table *table, struct span method)
 
 bool queue_runs(const struct job_queue *q)
 {
-    return q->method && q->method->pool && !q->method->no_executor;
+    const struct method *m = q->method;
+    return m && m->attempts_pool && (!m->no_executor || m->elsewhere);
 }
 
 bool queue_is_local(const struct job_queue *q)
 {
-    return q->method && !method_of_workers(q->method);
+    return q->method && !method_of_workers(q->method) && !q->method->elsewhere;
 }
 
 bool queue_is_open(const struct job_queue *q)

@@ -168,7 +168,7 @@ static bool is_current(const struct scheduler *s, const struct job *job, uint32_
 static bool may_rest(const struct job *job)
 {
     const struct method *m = job->queue->method;
-    return !m || !m->joined;
+    return !m || !(m->joined || (m->spread && !m->elsewhere));
 }
 
 /* It was given to a worker that was lost before it was sent: as if it had been taken back. */

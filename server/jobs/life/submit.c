@@ -153,7 +153,7 @@ static enum ergon_error check_method(struct jobs *jobs, struct span method, char
     const struct job_queue *q = table_queue_find(jobs_table(jobs), method);
     const struct method *m =
         q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, method);
-    if (m && !method_of_workers(m) && m->no_executor)
+    if (m && !method_of_workers(m) && m->no_executor && !m->elsewhere)
         return refuse(ERGON_E_NO_EXECUTOR, text, size,
                       "\"%s\" needs a %s executor, and the server has none", method_name(m),
                       method_kind(m));

@@ -267,7 +267,7 @@ struct pool_jobs *pool_table_get(struct pool_table *t, uint32_t index, ao_time a
 
 uint32_t queue_pool(const struct job_queue *q)
 {
-    return queue_runs(q) ? q->method->pool->index : POOL_NONE;
+    return queue_runs(q) ? q->method->attempts_pool->index : POOL_NONE;
 }
 
 struct pool_jobs *pool_table_of(const struct pool_table *t, const struct job *job)

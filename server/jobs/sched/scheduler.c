@@ -141,10 +141,10 @@ struct job_queue *offers_changed(struct scheduler *s, struct method *m, bool wor
     q->method = m; /* it may have been made before this was */
     q->offer.now = workers;
     q->offer.at = table_wall(s->table);
-    admission_set_idle(s, m->pool->index, !workers);
+    admission_set_idle(s, m->attempts_pool->index, !workers);
     if (workers) {
         scheduler_move(s, q);
-        job_source_wake(s->tasks, m->pool->index);
+        job_source_wake(s->tasks, m->attempts_pool->index);
     } else {
         note_leaver(q, last);
     }

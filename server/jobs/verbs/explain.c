@@ -163,7 +163,7 @@ void explain_executors(struct jobs *jobs, const struct job_queue *q, const struc
     struct workers workers = {.count = 0};
     struct tasks_info all;
 
-    if (m && (method_of_workers(m) || m->joined) && queue_runs(q))
+    if (m && (method_of_workers(m) || m->joined || m->spread) && queue_runs(q))
         look_at_workers(jobs, q, viewer, &workers);
     tasks_info(jobs_tasks(jobs), &all);
     pack_str(p, "executors");

@@ -190,7 +190,7 @@ void queues_mark_handlers(struct jobs *jobs)
         bool secret = queues_handler_hides(m);
         struct job_queue *q = secret ? table_queue(jobs_table(jobs), m->name)
                                      : table_queue_find(jobs_table(jobs), m->name);
-        if (q && q->secret != secret && (secret || !m->joined))
+        if (q && q->secret != secret && (secret || !(m->joined || m->spread)))
             queues_set_secret(jobs, q, secret);
     }
 }

@@ -27,7 +27,7 @@ const struct job_source *tasks_job_source(const struct tasks *t)
 
 uint32_t job_source_pool(const struct method *m)
 {
-    return m->pool->index;
+    return m->attempts_pool->index;
 }
 
 struct activator *tasks_manager_activator(struct tasks *t)
@@ -261,7 +261,7 @@ static void end_attempt(struct manager *m, struct task *t)
     return_attempt(m, t);
     if (t->executor && t->executor->cls->attempt_back)
         t->executor->cls->attempt_back(t->executor);
-    expect_work(m, t->method->pool);
+    expect_work(m, t->method->attempts_pool);
 }
 
 /* An attempt's notes were posted before it went home, so they are in the list by now. */
@@ -281,7 +281,7 @@ void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
     uint8_t bit = flag == ATTEMPT_CANCEL ? TASK_CANCELLED : TASK_LATE;
     atomic_fetch_or_explicit(&attempt->flags, bit, memory_order_seq_cst);
     manager_note_flagged(&t->shared.inbox);
-    executors_notify(&attempt->method->pool->group, attempt->number);
+    executors_notify(&attempt->method->attempts_pool->group, attempt->number);
 }
 
 enum attempt_stage attempt_stage(const struct task *attempt)
@@ -328,5 +328,5 @@ uint32_t job_source_workers(struct tasks *t, const struct method *m, struct sour
                             uint32_t most)
 {
     const struct worker_system *workers = t->manager.workers;
-    return workers ? workers->offering(&t->manager, m->pool, out, most) : 0;
+    return workers ? workers->offering(&t->manager, m->attempts_pool, out, most) : 0;
 }

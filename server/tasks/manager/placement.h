@@ -54,11 +54,12 @@ static inline bool placement_worker_before(const struct worker_load *a, const st
     return left != right ? left < right : a->turn < b->turn;
 }
 
-/* Is it less occupied than an executor of this process with room?  That one wins a tie: it is
- * nearer. */
+/* Is it less occupied than an executor of this process with room, and with what takes turns there?
+ * That one wins a tie: it is nearer. */
 static inline bool placement_worker_rather(const struct worker_load *w, const struct snapshot *s)
 {
-    return (uint64_t)w->outstanding * s->bound < (uint64_t)s->outstanding * w->slots;
+    uint64_t there = (uint64_t)s->outstanding + s->turning;
+    return (uint64_t)w->outstanding * s->bound < there * w->slots;
 }
 
 /* Of a pool's tasks `all` were given, `own` to the workers of one version: has that had its share,

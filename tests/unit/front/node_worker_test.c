@@ -72,7 +72,7 @@ static int worker_open(void **state)
                                                 .registry = stage.registry,
                                                 .tasks = stage.tasks,
                                                 .node = "b",
-                                                .slots = 2,
+                                                .slots = {2},
                                                 .open = open_owner};
     worker = node_worker_new(&options, error, sizeof error);
     assert_non_null(worker);

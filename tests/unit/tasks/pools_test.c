@@ -29,7 +29,7 @@ static void make_pool(unsigned i, const char *like, uint32_t executor)
     p->group.list[p->group.count++] = w.tasks->executors[executor];
     assert_int_equal(pool_connect(p, w.plan.policy), 0);
     methods[i] = *registry_find(w.registry, span_text(like));
-    methods[i].pool = p;
+    methods[i].pool = methods[i].attempts_pool = p;
 }
 
 static void open_world(uint32_t blocking)
