@@ -195,12 +195,19 @@ static void check_alone(const struct subject *s)
               "by-storage is for a database (write store: postgresql://HOST/NAME)");
 }
 
+static bool is_empty_list(const struct subject *s, const struct config_key *key)
+{
+    const struct config_texts *list = config_member(key, s->config);
+
+    return key->type == &config_namelist && list->count == 0;
+}
+
 static void check_absent(const struct subject *s)
 {
     for (size_t i = 0; i < config_keys.count; i++) {
         const struct config_key *key = &config_keys.keys[i];
         if (strncmp(key->path, "cluster.", strlen("cluster.")) == 0 && !key->normal &&
-            is_written(s, key))
+            is_written(s, key) && !is_empty_list(s, key))
             wrong(s, key->path,
                   "has no meaning without a database (write store: postgresql://HOST/NAME)");
     }

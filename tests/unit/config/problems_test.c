@@ -147,6 +147,14 @@ SCRATCH_TEST(a_cluster_needs_a_database)
                     "ergond.yaml:1: cluster.node: \"a b\": write at most 63 letters, digits, dots, "
                     "hyphens, underscores\n"
                     "ergond.yaml:1: cluster.lease: \"1s\" is out of range (3s to 5m)\n");
+    scratch_refused("cluster: {offer: [a, 'b*c', 'd,e'], work: false}\n", NULL,
+                    LIST("--store=postgresql:///db"),
+                    "ergond.yaml:1: cluster.offer: \"b*c\": '*' is allowed only at the end of a "
+                    "pattern\n"
+                    "ergond.yaml:1: cluster.offer: \"d,e\": a pattern has neither a comma nor a "
+                    "blank\n"
+                    "ergond.yaml:1: cluster.offer: has no meaning with cluster.work: false, which "
+                    "offers nothing\n");
     struct config *c =
         scratch_accepted(NULL, LIST("STATE_DIRECTORY=/tmp"), LIST("--store=service=ergon"));
     assert_true(c->cluster.exists);
