@@ -336,22 +336,15 @@ void plan_admin_free(struct listener_options *listeners, size_t count)
     free(listeners);
 }
 
-bool plan_worker_join(const struct config *c, char **out)
+bool plan_patterns(const struct config_texts *patterns, char **out)
 {
-    *out = join(&c->workers.join);
-    return *out || c->workers.join.count == 0;
-}
-
-bool plan_offer(const struct config *c, char **out)
-{
-    *out = join(&c->cluster.offer);
-    return *out || c->cluster.offer.count == 0;
+    *out = join(patterns);
+    return *out || patterns->count == 0;
 }
 
 bool plan_worker_methods(const struct config *c, char **out)
 {
-    *out = join(&c->workers.methods);
-    return *out || c->workers.methods.count == 0;
+    return plan_patterns(&c->workers.methods, out);
 }
 
 struct role_table *plan_roles(const struct config *c)

@@ -55,8 +55,8 @@ uint8_t plan_store_require(const struct config *c);
 
 /* The patterns of methods that workers may offer, malloc'ed; NULL: none.  False without memory. */
 bool plan_worker_methods(const struct config *c, char **out);
-bool plan_worker_join(const struct config *c, char **out); /* the same for workers.join */
-bool plan_offer(const struct config *c, char **out);       /* the same for cluster.offer */
+/* The same of any list of patterns. */
+bool plan_patterns(const struct config_texts *patterns, char **out);
 
 /* The tenants of the configuration, malloc'ed; their names are borrowed.  NULL without memory. */
 struct jobs_tenant *plan_tenants(const struct config *c);

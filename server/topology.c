@@ -275,7 +275,7 @@ static int join_workers(const struct config *c, struct registry *registry)
     uint32_t joined = 0;
     char *patterns;
 
-    if (!plan_worker_join(c, &patterns))
+    if (!plan_patterns(&c->workers.join, &patterns))
         return -1;
     for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
         struct method *m = registry_at(registry, i);
@@ -299,7 +299,7 @@ static int spread_handlers(const struct config *c, struct registry *registry, ch
     uint32_t count = registry_count(registry), offered = 0;
     char *patterns;
 
-    if (!plan_offer(c, &patterns))
+    if (!plan_patterns(&c->cluster.offer, &patterns))
         return fail(error, size, "patterns of cluster.offer");
     for (uint32_t i = 0; i < count; i++) {
         struct method *m = registry_at(registry, i);
