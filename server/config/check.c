@@ -231,17 +231,6 @@ static void check_tenant(const struct subject *s, const struct config_tenant *t)
     }
 }
 
-void check_patterns(const struct subject *s, const char *path, const struct config_texts *patterns)
-{
-    for (size_t i = 0; i < patterns->count; i++) {
-        const char *text = patterns->at[i], *star = strchr(text, '*');
-        if (strpbrk(text, ", \t"))
-            wrong(s, path, "\"%.100s\": a pattern has neither a comma nor a blank", text);
-        else if (star && star[1] != '\0')
-            wrong(s, path, "\"%.100s\": '*' is allowed only at the end of a pattern", text);
-    }
-}
-
 static bool names_a_mechanism(const char *member)
 {
     static const char *const known[] = {"token:", "cert:", "unix:", "address:"};

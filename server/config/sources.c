@@ -147,3 +147,14 @@ void check_readable(const struct subject *s, const char *path, const char *file)
     if (file && access(file, R_OK) != 0)
         wrong_file(s, path, file, "read");
 }
+
+void check_patterns(const struct subject *s, const char *path, const struct config_texts *patterns)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        const char *text = patterns->at[i], *star = strchr(text, '*');
+        if (strpbrk(text, ", \t"))
+            wrong(s, path, "\"%.100s\": a pattern has neither a comma nor a blank", text);
+        else if (star && star[1] != '\0')
+            wrong(s, path, "\"%.100s\": '*' is allowed only at the end of a pattern", text);
+    }
+}
