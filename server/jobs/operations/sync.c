@@ -102,7 +102,8 @@ void sync_answer(struct jobs *jobs, struct operation *op)
         operation_finish(op);
         return;
     }
-    op->sync = (struct sync_wait){.rounds = ROUNDS, .failures = jobs_journal(jobs)->failures,
+    op->sync = (struct sync_wait){.rounds = ROUNDS,
+                                  .failures = jobs_journal(jobs)->failures,
                                   .unsure = jobs_journal(jobs)->unsure};
     push(&sync->next, op);
     if (!sync->under_way)
