@@ -262,10 +262,12 @@ static void call_noted(void *arg, const struct node_call_note *note)
 
 static void see_to_drain(struct node_worker *w)
 {
-    void (*drained)(void *arg) = w->drained;
     bool open = w->state >= WORK_GREETING && w->up.state == OUTGOING_OPEN;
 
-    if (!w->ended || !drained || (open && (!w->quiet || outgoing_waits(&w->up) > 0)))
+    if (!w->ended || (open && (!w->quiet || outgoing_waits(&w->up) > 0)))
+        return;
+    void (*drained)(void *arg) = w->drained; /* written by another thread before `ended` came */
+    if (!drained)
         return;
     w->drained = NULL;
     drained(w->drained_arg);
