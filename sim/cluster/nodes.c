@@ -103,6 +103,9 @@ void sim_nodes_shape(void)
     sim_flags_draw(&flags);
     if (strcmp(sim_flag_value(&flags, "--blocking"), "0") == 0)
         sim_flag_set(&flags, "--blocking", "1"); /* handlers are of that kind */
+    if (strcmp(sim_flag_value(&flags, "--tasks-crashes"), "0") == 0)
+        sim_flag_set(&flags, "--tasks-crashes",
+                     "3"); /* else what kills its node does so for ever */
     for (uint32_t n = 0; n < count; n++) {
         configure(&flags, n);
         if (shape.clocks)
