@@ -154,6 +154,7 @@ static int guest_getentropy(void *out, size_t size)
 int __wrap_pthread_mutex_destroy(pthread_mutex_t *m);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
+int __wrap_pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr);
 int __wrap_pthread_cond_destroy(pthread_cond_t *c);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
 int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
@@ -171,29 +172,23 @@ static struct timespec in(clockid_t id, uint64_t ns)
     return clock_spec(ns_of(&now) + ns);
 }
 
-/* The condition of sim/system.c waits by the wall clock, its semaphore by the monotonic one.  A
- * condition of ours begins with its clock, which is 0 in PTHREAD_COND_INITIALIZER. */
-static clockid_t *clock_of(pthread_cond_t *c)
+/* A condition of sim/system.c begins with the clock of its timed waits; the semaphore waits by the
+ * monotonic one. */
+static clockid_t clock_of(const pthread_cond_t *c)
 {
-    return (clockid_t *)c;
-}
-
-static int guest_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr)
-{
-    *clock_of(c) = CLOCK_REALTIME;
-    return attr ? pthread_condattr_getclock(attr, clock_of(c)) : 0;
+    return *(const clockid_t *)c;
 }
 
 static int guest_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t id,
                                 const struct timespec *when)
 {
-    struct timespec at = in(CLOCK_REALTIME, until(id, when));
+    struct timespec at = in(clock_of(c), until(id, when));
     return __wrap_pthread_cond_timedwait(c, m, &at);
 }
 
 static int guest_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *when)
 {
-    return guest_cond_clockwait(c, m, *clock_of(c), when);
+    return guest_cond_clockwait(c, m, clock_of(c), when);
 }
 
 static int guest_sem_clockwait(sem_t *s, clockid_t id, const struct timespec *when)
@@ -365,7 +360,7 @@ static const struct {
     CALL(pthread_mutex_lock, guest_mutex_lock),
     CALL(pthread_mutex_trylock, guest_mutex_trylock),
     CALL(pthread_mutex_unlock, __wrap_pthread_mutex_unlock),
-    CALL(pthread_cond_init, guest_cond_init),
+    CALL(pthread_cond_init, __wrap_pthread_cond_init),
     CALL(pthread_cond_destroy, __wrap_pthread_cond_destroy),
     CALL(pthread_cond_signal, __wrap_pthread_cond_broadcast), /* a wait may end early anyway */
     CALL(pthread_cond_broadcast, __wrap_pthread_cond_broadcast),
