@@ -306,11 +306,14 @@ static const struct node_calls_port calls_port = {
 
 /* --- What the owner asks --- */
 
-/* False: the owner asks for something else than what it was offered. */
+/* False: the owner asks for something else than what it was offered.  It may ask for what it was
+ * offered first while the rest is being offered. */
 static bool run(struct node_worker *w, const struct envelope *e)
 {
     struct node_call_request rq;
 
+    if (w->state < WORK_REGISTERING)
+        return false;
     if (!node_request_read(e, activator_now(w->options.activator), &rq))
         return false;
     rq.method = registry_find(w->options.registry, e->method);
@@ -404,9 +407,9 @@ static void up_message(struct outgoing *s, struct span message, const struct env
     (void)kept;
     if (e->type == ENVELOPE_RESPONSE)
         good = read_uint(&r, &id) && settle_own(w, id, e);
-    else if (w->state == WORK_WORKING && e->type == ENVELOPE_REQUEST)
+    else if (e->type == ENVELOPE_REQUEST)
         good = span_is(e->method, "worker.ping") ? pong(w, e) : run(w, e);
-    else if (w->state == WORK_WORKING && span_is(e->method, "worker.cancel"))
+    else if (span_is(e->method, "worker.cancel"))
         good = cancel(w, e);
     if (!good)
         lose(w, "its request cannot be served");

@@ -90,6 +90,21 @@ static uint32_t count_open(void)
     return open;
 }
 
+static void fill_explain(struct sim_burst *b, uint64_t serial)
+{
+    sim_burst_add(b, SIM_OTHER, "task.explain", 1);
+    sim_put_text(&b->out, sim_job_of(serial)->id);
+}
+
+static void find_open(uint64_t serial)
+{
+    char text[400];
+    run_in_calm(fill_explain, serial);
+    sim_show(burst.requests[0].result, text, sizeof text);
+    sim_finding("ends: task %s of submission %" PRIu64 " has not ended after a long calm: %s",
+                sim_job_of(serial)->id, serial, text);
+}
+
 static void wait_for_ends(void)
 {
     for (uint64_t n = 1; n <= sim_job_count(); n++)
@@ -99,8 +114,7 @@ static void wait_for_ends(void)
         sim_sleep_for(SIM_MS(MINUTE_MS));
     for (uint64_t n = 1; open > 0 && n <= sim_job_count(); n++)
         if (is_followed(sim_job_of(n)) && sim_job_of(n)->open)
-            sim_finding("ends: task %s of submission %" PRIu64 " has not ended after a long calm",
-                        sim_job_of(n)->id, n);
+            find_open(n);
 }
 
 /* --- The accounts --- */

@@ -155,6 +155,26 @@ WORKER_TEST(what_the_owner_asks_runs_here_and_its_answer_goes_up)
     expect_sent(&owner, "8194: [1]\n");
 }
 
+WORKER_TEST(what_was_offered_first_runs_while_the_rest_is_offered)
+{
+    owns(CLUSTER_FRONT, "a");
+    send_message(&owner, "[1, 1, nil, true]");
+    run_a_while(2);
+    stage_said_to(&owner);
+    send_message(&owner, "[0, 8192, 'block', [{}]]"); /* before the answer to 'worker.register' */
+    expect_sent(&owner, "8192: []\n");
+    send_message(&owner, "[1, 2, nil, {'worker': 'w1'}]");
+    assert_false(owner.closed);
+}
+
+WORKER_TEST(an_owner_that_asks_before_anything_was_offered_is_left)
+{
+    owns(CLUSTER_FRONT, "a");
+    send_message(&owner, "[0, 8192, 'block', [{}]]");
+    run_a_while(2);
+    assert_true(owner.closed);
+}
+
 WORKER_TEST(a_call_that_has_not_begun_is_withdrawn)
 {
     offer();
