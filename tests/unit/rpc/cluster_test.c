@@ -72,7 +72,7 @@ RPC_TEST(status_tells_nodes_owner_and_trouble)
                        "'unix:///x', 'version': '");
     assert_holds(stage_answer("server.info", "[]"),
                  ", 'cluster': {'node': 'a', 'role': 'owner', 'owner': 'a', 'epoch': 1, "
-                 "'moving_from': nil, 'renewed_ms': ");
+                 "'moving_from': nil, 'moving_since': nil, 'renewed_ms': ");
     assert_holds(stage_answer("cluster.drain", "['b']"), "NOT_FOUND: b: no node of this name");
     assert_holds(stage_answer("cluster.forget", "['a']"), "NOT_FOUND: a: it owns the tasks");
     assert_holds(stage_answer("cluster.forget", "['']"), "NOT_FOUND: no node has a name of");
