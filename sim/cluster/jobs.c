@@ -88,9 +88,12 @@ static void take_id(struct sim_job *j, struct span result)
     struct span id = sim_member_text(result, "id");
     require(id.len > 0 && id.len < SIM_JOB_ID, "a submission without an id");
     enum sim_level level = level_of(sim_member_text(result, "durable"));
-    if (j->acknowledged && j->level >= SIM_FSYNC && !span_is(id, j->id))
+    bool is_other = j->acknowledged && !span_is(id, j->id);
+    if (is_other && j->level >= SIM_FSYNC)
         sim_finding("once: the key of submission %" PRIu64 " is of task %s, and now of %.*s",
                     j->serial, j->id, (int)id.len, id.at);
+    if (is_other) /* the first was lost, as its level allows */
+        j->ended_at = SIM_NEVER;
     memcpy(j->id, id.at, id.len);
     j->id[id.len] = '\0';
     if (!j->acknowledged)

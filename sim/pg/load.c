@@ -89,8 +89,9 @@ static const struct store_table *table_of(const struct pg_load_setup *setup, uin
 
 static bool give_node(struct store_chunk *chunk, const struct pg_row *row)
 {
-    const struct engine_node *node = pg_row_bytes(row);
-    struct store_node_board board = {.node = span_text(node->node), .board = node->board};
+    struct engine_node node;
+    memcpy(&node, pg_row_bytes(row), sizeof node); /* it is not aligned there */
+    struct store_node_board board = {.node = span_text(node.node), .board = node.board};
     return store_chunk_row(chunk, &store_node_boards, &board);
 }
 
