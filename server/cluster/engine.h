@@ -78,8 +78,9 @@ struct cluster_engine {
     /* UNCHANGED: another process has this node's name, or it was declared dead. */
     enum engine_result (*renew)(void *engine, char *error, size_t size);
     enum engine_result (*look)(void *engine, struct engine_view *view, char *error, size_t size);
-    /* R of the design.  UNCHANGED: the dead one lives, another won, or this node has no row. DONE:
-     * `owner` has the new epoch, boards, tries and marks. */
+    /* R of the design.  UNCHANGED: the dead one lives, another won, this node has no row, or its
+     * version is older than what an upgrade has left.  DONE: `owner` has the new epoch, boards,
+     * tries and marks. */
     enum engine_result (*take_over)(void *engine, const struct engine_take_over *take,
                                     struct engine_owner *owner, char *error, size_t size);
     /* State and note of this node. */

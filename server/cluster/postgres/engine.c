@@ -323,7 +323,9 @@ static enum engine_result declare_dead(struct engine *e, const struct engine_nod
 static const char take_sql[] =
     "UPDATE ergon.owner o SET node = $1, incarnation = $2, epoch = epoch + 1, batch = 0, "
     "boards = boards + $3::bigint::int, tries = tries + 1 "
-    "WHERE epoch = $4 AND coalesce(node, '') = $5 AND tries < $6 RETURNING " OWNER_COLUMNS;
+    "WHERE epoch = $4 AND coalesce(node, '') = $5 AND tries < $6 "
+    /* a node that joined before the upgrade was finished */
+    "AND $7 >= (SELECT protocol_min FROM ergon.cluster) RETURNING " OWNER_COLUMNS;
 
 static enum engine_result take_place(struct engine *e, const struct engine_take_over *take,
                                      struct engine_owner *owner)
@@ -336,6 +338,7 @@ static enum engine_result take_place(struct engine *e, const struct engine_take_
     values_number(&e->values, (int64_t)take->epoch);
     values_text(&e->values, take->dead.node);
     values_number(&e->values, TRIES_MOST);
+    values_number(&e->values, SCHEMA_VERSION);
     PGresult *r = run(e, take_sql);
     if (!r)
         return ENGINE_AWAY;

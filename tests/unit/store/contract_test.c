@@ -601,6 +601,9 @@ POSTGRES_TEST(joins_leap_and_a_place_that_is_given_up_counts_its_board)
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
     contract_sql(w, "UPDATE ergon.nodes SET node = 'b' WHERE node = 'c'");
     assert_int_equal(w->engine->ask(b, "forget", "a", text, sizeof text), ENGINE_UNCHANGED);
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2"); /* an upgrade was finished */
+    assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 1");
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_DONE);
     assert_int_equal(owner.boards, boards + 1);
     assert_int_equal(w->engine->ask(b, "give_up", "b", text, sizeof text), ENGINE_DONE);
