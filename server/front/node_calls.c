@@ -386,7 +386,7 @@ void node_calls_drained(void *calls)
     send_to_loop(c, &c->drained);
 }
 
-/* What concerns the jobs alone. */
+/* These functions are for the jobs alone, so their source answers. */
 
 static void full(void *arg, uint32_t pool, bool is_full)
 {

@@ -33,7 +33,7 @@ struct refusals {
 bool refusals_news(struct refusals *r, ao_time now, const char *why);
 
 /* Serves the request.  `view`: that of this node, which has to own the tasks.  AUTH refuses the
- * client, which this node knows otherwise than the front does; DENIED and BUSY refuse the front. */
+ * client, as this node and the front disagree about it; DENIED and BUSY refuse the front. */
 void vouch_serve(struct rpc_request *rq, const struct cluster_view *view,
                  struct refusals *refusals);
 

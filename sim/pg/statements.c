@@ -259,7 +259,7 @@ static bool run_say(struct pg *pg, struct pg_backend *b)
 
 /* --- Verbs --- */
 
-/* Who owns is read at the begin of the statement, and not again when the lock is there. */
+/* The statement reads the owner when it starts, and not again when it has the lock. */
 static bool run_drain(struct pg *pg, struct pg_backend *b)
 {
     struct pg_call *call = b->call;
