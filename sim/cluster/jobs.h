@@ -40,6 +40,8 @@ struct sim_job {
     uint64_t known_at; /* when it was acknowledged first */
 };
 
+/* The nodes have no store in common: two of them may give the same id. */
+void sim_jobs_apart(void);
 /* A new submission.  NULL: there are too many. */
 struct sim_job *sim_job_new(void);
 struct sim_job *sim_job_of(uint64_t serial);

@@ -98,6 +98,8 @@ void sim_nodes_shape(void)
     has_store = !sim_one_in(SIM_SHAPE, 32);
     if (has_store)
         sim_postgres_open();
+    else
+        sim_jobs_apart();
     sim_engine_shape();
     sim_peers_shape(SIM_MS(1) << sim_below(SIM_SHAPE, 7));
     sim_flags_draw(&flags);
