@@ -1,4 +1,4 @@
-/* Connections between nodes: what a node dials is an end of a link of net.c, too.
+/* Connections between nodes.  Either end of one is an end of a link of net.c.
  *
  * Nodes listen at unix:///sim/N, for the N-th: to the server that is a Unix socket, and here it is
  * a network.  Bytes take time, in both directions; connections are established later, or refused if

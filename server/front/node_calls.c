@@ -418,7 +418,7 @@ static void secret(void *arg, struct method *method, bool is_secret)
     c->jobs.secret(c->jobs.arg, method, is_secret);
 }
 
-/* --- The manager's thread: what the loop sends --- */
+/* --- The manager's thread: messages of the loop --- */
 
 static struct node_call **free_slot(const struct node_calls *c)
 {

@@ -344,7 +344,7 @@ static struct node_claim *claim_new(const struct request *q)
     return NULL;
 }
 
-/* --- What it may: what both the front claims and this node grants --- */
+/* --- Rights: the client has those that the front claims and this node grants --- */
 
 /* The principal by this node's configuration; a reference.  NULL: *why. */
 static const struct principal *own_principal(const struct connection *c, const struct node_claim *k,

@@ -46,7 +46,7 @@ static bool is_elsewhere(const struct store *s)
     return s->driver->batches > 1;
 }
 
-/* What a wait may take: for an engine elsewhere a part of what a commit takes there. */
+/* How long a wait may last; an engine elsewhere allows a part of the time of its last commit. */
 static ao_time patience(const struct store *s, ao_time least, unsigned part)
 {
     ao_time took = is_elsewhere(s) ? counter_read(&s->counters.commit_ns) / part : 0;

@@ -19,8 +19,8 @@ int pg_primary(const struct pg *pg);                   /* the one that was promo
 int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: none runs */
 void pg_promote(struct pg *pg, int machine);
 void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
-/* Somebody ends all backends of the node: what waits for a standby is committed, and no client
- * knows. */
+/* Somebody ends all backends of the node.  Transactions that wait for a standby are committed, and
+ * their clients are not told. */
 void pg_terminate(struct pg *pg, const char *node);
 void pg_cancel_waits(struct pg *pg); /* commits wait for no standby any more */
 /* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */

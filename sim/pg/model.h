@@ -67,7 +67,7 @@ void pg_close(struct pg_link *link);      /* NULL is fine */
 bool pg_send(struct pg_link *link, struct pg_call *call);
 /* The oldest call that was answered, which the caller frees by pg_call_free(); NULL: none yet. */
 struct pg_call *pg_receive(struct pg_link *link);
-/* What was sent has no answer any more. */
+/* Calls that were sent get no answer any more. */
 bool pg_is_broken(const struct pg_link *link);
 bool pg_is_ready(const struct pg_link *link); /* an answer is there, or it is broken */
 

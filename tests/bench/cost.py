@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 METHOD = "echo"
-# callgrind makes steps so slow that a server takes them for stuck: what it then does would be counted, and callgrind does not
-# survive the signal by which it asks a thread where it is.
+# Under callgrind steps are so slow that a server takes them for stuck.  It would then look into the thread by a signal, which
+# would be counted, and which callgrind does not survive.
 PATIENT = ("--step-limit", "1h", "--round-limit", "1h")
 
 

@@ -43,7 +43,7 @@ def prepare():
 
 
 def plant(chosen):
-    """Returns {path: what stood there}."""
+    """Returns {path: its text before}."""
     before = {}
     for fault in chosen:
         source = faults.source_of(mutants.TREE, fault)
