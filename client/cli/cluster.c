@@ -124,9 +124,9 @@ static const struct command CLUSTER_STATUS = {
     .name = "cluster status",
     .arguments = "",
     .summary = "show the nodes, the owner of the tasks, and what is wrong",
-    .text = "Prints what the node that is asked knows: the owner and its epoch, and a table of\n"
-            "the nodes, with the time since each was heard. Exit status 1: no node owns the\n"
-            "tasks now, or the database does not answer.\n",
+    .text = "Prints what the server that is asked knows: the owner and its epoch, and a table of\n"
+            "the nodes, with the time since each renewed its row. Exit status 1: no node owns\n"
+            "the tasks now, or the database does not answer.\n",
     .examples = "  ergon cluster status\n"
                 "  ergon cluster status --watch\n"
                 "  ergon cluster status -o json | jq -r .owner\n",
@@ -177,7 +177,7 @@ struct wait_options {
 };
 
 static const struct option_spec WAIT_OPTIONS[] = {
-    {0, "no-wait", NULL, "return when the server has taken the request", OPTION_FLAG,
+    {0, "no-wait", NULL, "return when the server has accepted the request", OPTION_FLAG,
      offsetof(struct wait_options, no_wait)},
     {0},
 };
@@ -327,10 +327,9 @@ static const struct command CLUSTER_DRAIN = {
     .name = "cluster drain",
     .arguments = "[NODE]",
     .summary = "let the owner hand the tasks over to another node",
-    .text = "The owner writes what it has, gives its place up, and its process ends with status\n"
-            "75, after which the service manager starts it again. Returns when another node owns\n"
-            "the tasks, and names it; exit status 5: none did within --timeout (60 s). Without\n"
-            "NODE: whichever owns them.\n",
+    .text = "The owner writes what it has, and exits with status 75; the service manager starts\n"
+            "it again. Returns when another node owns the tasks, and prints its name. Exit\n"
+            "status 5: no node took over within --timeout (60 s). NODE must be the owner.\n",
     .examples = "  ergon cluster drain\n"
                 "  ergon cluster drain node-a\n",
     .options = WAIT_OPTIONS,
@@ -344,10 +343,10 @@ static const struct command CLUSTER_DRAIN = {
 static const struct command CLUSTER_FORGET = {
     .name = "cluster forget",
     .arguments = "NODE",
-    .summary = "drop a node that is gone from the list",
-    .text =
-        "Returns when the list has lost it; exit status 5: not within --timeout (10 s). A node\n"
-        "that is there joins again. The owner cannot be forgotten.\n",
+    .summary = "remove a node that is gone from the list",
+    .text = "Returns when the node is not in the list any more; exit status 5: it was within\n"
+            "--timeout (10 s). A node that still runs exits with status 75, and joins when it is\n"
+            "started again. The owner cannot be forgotten.\n",
     .examples = "  ergon cluster forget node-c\n",
     .options = WAIT_OPTIONS,
     .options_size = sizeof(struct wait_options),
@@ -361,8 +360,8 @@ static const struct command CLUSTER_RETRY = {
     .name = "cluster retry",
     .arguments = "",
     .summary = "let the nodes take over again after two failures",
-    .text = "Two take-overs that do not finish, as by a row that cannot be a task, stop all\n"
-            "further ones. The notes of ergon cluster status say why; mend that first.\n",
+    .text = "After two take-overs that did not finish, for example because a row is damaged, no\n"
+            "node tries again. The notes of ergon cluster status say why: repair that first.\n",
     .examples = "  ergon cluster retry\n",
     .talk = retry,
     .timeout_ms = CLUSTER_TIMEOUT_MS,
@@ -375,7 +374,7 @@ struct init_options {
 };
 
 static const struct option_spec INIT_OPTIONS[] = {
-    {0, "name", "NAME", "name of the cluster, as in cluster.name of its nodes; ergon", OPTION_TEXT,
+    {0, "name", "NAME", "name of the cluster, as in cluster.name of its nodes (ergon)", OPTION_TEXT,
      offsetof(struct init_options, name)},
     {0, "role", "ROLE", "database role of the nodes, which gets the rights that they need",
      OPTION_TEXT, offsetof(struct init_options, role)},
@@ -421,7 +420,7 @@ static const struct command CLUSTER_INIT = {
     .text = "Connects as a role that may create a schema. The schema ergon must not be there.\n"
             "Write no password in the URL: libpq finds it in .pgpass or a service file. With\n"
             "--import: no server may use that store. Exit status 1: a row or a line was refused,\n"
-            "and none was imported.\n",
+            "and none was imported; 2: nothing was done.\n",
     .examples = "  ergon cluster init postgresql://admin@db.example.org/tasks --role ergon\n"
                 "  ergon cluster init service=tasks --name billing\n"
                 "  ergon cluster init postgresql:///tasks --import /var/lib/ergon/tasks.db\n",
@@ -439,7 +438,7 @@ struct upgrade_options {
 };
 
 static const struct option_spec UPGRADE_OPTIONS[] = {
-    {0, "check", NULL, "only say what would be done", OPTION_FLAG,
+    {0, "check", NULL, "print the versions, and change nothing", OPTION_FLAG,
      offsetof(struct upgrade_options, check)},
     {0, "finish", NULL, "refuse nodes of the version before from now on", OPTION_FLAG,
      offsetof(struct upgrade_options, finish)},
@@ -468,7 +467,8 @@ static const struct command CLUSTER_UPGRADE = {
     .arguments = "URL",
     .summary = "bring the tables of a cluster to the version of this program",
     .text = "Before the first node of a new version starts: adds tables and columns, which the\n"
-            "nodes of the version before ignore. Once all nodes are replaced: --finish.\n",
+            "nodes of the version before ignore. Once all nodes are replaced: --finish. Exit\n"
+            "status 2: nothing was done.\n",
     .examples = "  ergon cluster upgrade --check postgresql://admin@db.example.org/tasks\n"
                 "  ergon cluster upgrade postgresql://admin@db.example.org/tasks\n"
                 "  ergon cluster upgrade --finish postgresql://admin@db.example.org/tasks\n",
@@ -509,8 +509,8 @@ static const struct command *const PARTS[] = {
 const struct command CLUSTER = {
     .name = "cluster",
     .summary = "see the nodes of a cluster, move its tasks, prepare its database",
-    .text = "Several servers on one PostgreSQL database: one owns the tasks, and another takes\n"
-            "over when it is gone.\n",
+    .text = "The nodes of a cluster share a PostgreSQL database. One node owns the tasks; when it\n"
+            "is gone, another takes over.\n",
     .examples = "  ergon cluster init postgresql://admin@db.example.org/tasks --role ergon\n"
                 "  ergon cluster status\n"
                 "  ergon cluster drain\n",

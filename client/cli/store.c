@@ -49,10 +49,10 @@ static enum status run_backup(const struct globals *g, const void *options, int 
 static const struct command CHECK = {
     .name = "store check",
     .arguments = "FILE",
-    .summary = "say what is damaged in a store's file",
+    .summary = "check a store, and print what is damaged",
     .text = "Reads all of the file and of its log, and changes nothing. FILE may be the URL of\n"
-            "a database: its first damage is said, also while nodes use it. Exit status 0: it\n"
-            "is sound; 1: it is damaged; 2: it cannot be read, or a server uses it.\n",
+            "a database, also while nodes use it: the check stops at the first damage. Exit\n"
+            "status 0: sound; 1: damaged; 2: it cannot be read, or a server uses the file.\n",
     .examples = "  ergon store check /var/lib/ergon/tasks.db\n",
     .arguments_min = 1,
     .arguments_max = 1,
@@ -63,12 +63,12 @@ static const struct command CHECK = {
 static const struct command EXPORT = {
     .name = "store export",
     .arguments = "FILE",
-    .summary = "write all that can be read of a store's file as lines of JSON",
-    .text = "Tasks with their results, histories, crons, queues and counters, to standard\n"
-            "output. What cannot be read is said on standard error. A task whose end may be\n"
-            "lost is written as one that is dead, so that it does not run twice; ergon task\n"
-            "retry runs it. FILE may be the URL of a database. Exit status 0: all; 1: what\n"
-            "could be read; 2: nothing.\n",
+    .summary = "write a store as lines of JSON",
+    .text = "Writes tasks with their results, histories, crons, queues and counters to standard\n"
+            "output, and reports on standard error what cannot be read. A task whose end may be\n"
+            "lost is written as dead, so that it does not run twice; ergon task retry runs it.\n"
+            "FILE may be the URL of a database. Exit status 0: all was written; 1: a part; 2:\n"
+            "nothing.\n",
     .examples = "  ergon store export tasks.db > tasks.jsonl\n"
                 "  ergon store export tasks.db | ergon store import new.db\n",
     .arguments_min = 1,
@@ -80,11 +80,11 @@ static const struct command EXPORT = {
 static const struct command IMPORT = {
     .name = "store import",
     .arguments = "FILE",
-    .summary = "make a store's file of such lines",
-    .text = "Reads standard input. The file must not be there; or it is the URL of a database\n"
-            "that has no rows, and that no node owns ('ergon cluster init'). All lines are\n"
-            "taken, or none: exit status 1 is a line that was refused, with its number; 2:\n"
-            "the file cannot be made.\n",
+    .summary = "make a store from such lines",
+    .text = "Reads standard input, and imports all lines or none. FILE must not exist; or it is\n"
+            "the URL of a database without rows, which no node owns ('ergon cluster init').\n"
+            "Exit status 1: a line was refused, whose number is printed; 2: the store cannot\n"
+            "be made.\n",
     .examples = "  ergon store import new.db < tasks.jsonl\n"
                 "  ergon store export tasks.db | ergon store import postgresql:///tasks\n",
     .arguments_min = 1,
@@ -97,12 +97,11 @@ static const struct command BACKUP = {
     .name = "store backup",
     .arguments = "FILE COPY",
     .summary = "copy a store's file, also while a server uses it",
-    .text = "The copy has all that was committed when this began, is one file, and is looked\n"
-            "through before it gets its name: after a kill or a power cut it is there as a\n"
-            "whole, or not at all (COPY.part may be left, and the next one removes it). COPY\n"
-            "must not be there. Whoever may read the file may do this, as the server's user\n"
-            "and root. Exit status 0: it is made; 1: the file is damaged; 2: nothing could be\n"
-            "done.\n",
+    .text = "The copy is one file with all that was committed when the command began. It is\n"
+            "checked before it gets its name: after a kill or a power cut it is whole, or not\n"
+            "there (COPY.part may be left, and the next backup removes it). COPY must not\n"
+            "exist. Only the server's user and root may read the file. Exit status 0: copied;\n"
+            "1: the file is damaged; 2: nothing was done.\n",
     .examples = "  ergon store backup /var/lib/ergon/tasks.db /backup/tasks-$(date +%F).db\n",
     .arguments_min = 2,
     .arguments_max = 2,
@@ -114,9 +113,9 @@ static const struct command *const PARTS[] = {&BACKUP, &CHECK, &EXPORT, &IMPORT,
 
 const struct command STORE = {
     .name = "store",
-    .summary = "copy a store's file, check it, write it as JSON, make one of JSON",
-    .text = "The file of submitted tasks; all but backup while no server uses it. ergond, which\n"
-            "reads it, must be installed here, too.\n",
+    .summary = "copy or check a store, write it as JSON, make one from JSON",
+    .text = "A store has the submitted tasks: a file, which no server may use meanwhile but for\n"
+            "backup, or a database. ergond, which reads it, must be installed here, too.\n",
     .examples = "  ergon store backup tasks.db copy.db\n"
                 "  ergon store check tasks.db\n"
                 "  ergon store export tasks.db > tasks.jsonl\n"

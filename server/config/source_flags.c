@@ -236,29 +236,26 @@ static void help_keys(FILE *out)
 
 void config_help(FILE *out)
 {
-    fputs("Usage: ergond [--config FILE] [FLAG]...\n\n"
-          "  -c, --config FILE                    YAML file with the same keys, and more\n"
-          "      --check-config                   say what is wrong and exit: 0 nothing, 2 "
-          "something\n"
-          "      --print-config                   show the effective values and where each comes "
-          "from\n"
-          "      --check-store FILE               say what is damaged in a store, and exit: 0 "
-          "nothing, 1\n"
-          "                                       something, 2 it cannot be read\n"
-          "      --export-store FILE              write all that can be read of a store as lines "
-          "of JSON\n"
-          "      --import-store FILE              make a store of such lines, read from standard "
-          "input\n"
-          "      --backup-store FILE              copy a store, which a server may use meanwhile\n"
-          "      --backup-to COPY                 to this file, which must not be there\n"
-          "      --cluster-admin VERB             init, upgrade, upgrade-check, upgrade-finish, "
-          "look or\n"
-          "                                       look-json the database of --store, and exit\n"
-          "      --cluster-role ROLE              to this database role it gives the rights\n"
-          "      --cluster-import FILE            init fills the tables from this store or export\n"
-          "  -h, --help                           this text\n"
-          "  -V, --version                        the version\n",
-          out);
+    fputs(
+        "Usage: ergond [--config FILE] [FLAG]...\n\n"
+        "  -c, --config FILE                    YAML file with the same keys, and more\n"
+        "      --check-config                   check the configuration, and exit: 0 valid, 2 not\n"
+        "      --print-config                   print the values in force and their sources\n"
+        "      --check-store FILE               check a store, and exit: 0 sound, 1 damaged, 2 "
+        "unreadable\n"
+        "      --export-store FILE              write a store as lines of JSON\n"
+        "      --import-store FILE              make a store from such lines of standard input\n"
+        "      --backup-store FILE              copy a store, also while a server uses it\n"
+        "      --backup-to COPY                 to this file, which must not exist\n"
+        "      --cluster-admin VERB             init, upgrade, upgrade-check, upgrade-finish, "
+        "look or\n"
+        "                                       look-json the database of --store, and exit\n"
+        "      --cluster-role ROLE              grant this database role what nodes need\n"
+        "      --cluster-import FILE            with init: fill the tables from this store or "
+        "export\n"
+        "  -h, --help                           this text\n"
+        "  -V, --version                        the version\n",
+        out);
     help_keys(out);
     fputs("\nTimes and sizes need a unit: 500ms, 8s, 64k, 16m.  Each flag has a variable: "
           "--log-level is\n"
