@@ -40,7 +40,7 @@ struct log_writer {
     bool shedding;   /* debug records alone are dropped, until most of the buffer is free */
     uint64_t unsaid; /* records dropped since that was last said */
     size_t reserved; /* bytes that are free, but promised */
-    counter records, dropped, repeated;
+    counter records, dropped, repeated; /* figures, changed under the lock */
 
     /* Bytes since the start; what lies between them waits, at its place modulo the size. */
     _Atomic uint64_t accepted; /* changed under the lock */

@@ -24,7 +24,7 @@ struct membership {
     /* Of the last owner in the audit log; the cluster's thread. */
     uint64_t noted_epoch;
     char noted_owner[CLUSTER_NAME_MAX];
-    _Atomic uint32_t ended;
+    _Atomic uint32_t ended; /* bits; relaxed: the eventfd wakes main */
 };
 
 /* ---- what the cluster's thread calls ---- */

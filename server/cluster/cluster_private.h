@@ -45,7 +45,7 @@ struct cluster {
 
     _Atomic uint32_t role;
     _Atomic uint64_t version;
-    _Atomic uint64_t renewed_at;
+    _Atomic uint64_t renewed_at; /* relaxed: the later it is read, the better */
 
     pthread_mutex_t mutex;
     pthread_cond_t woken;

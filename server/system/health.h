@@ -15,9 +15,9 @@
 
 enum health_stage { HEALTH_STARTING, HEALTH_SERVING, HEALTH_DRAINING, HEALTH_STOPPING };
 
-struct health { /* all zero: the server is starting */
-    _Atomic uint32_t phase;
-    _Atomic uint32_t away; /* number of threads that do not finish their round */
+struct health {             /* all zero: the server is starting */
+    _Atomic uint32_t phase; /* relaxed, as all but away_name: the admin thread shows it */
+    _Atomic uint32_t away;  /* number of threads that do not finish their round */
     /* The name of the thread that was found so last, a constant while threads run; NULL: none yet.
      */
     _Atomic(const char *) away_name;

@@ -17,7 +17,7 @@ struct tracer {
     _Atomic uint64_t spans_held, bytes_held;
     /* Figures (relaxed). */
     _Atomic uint64_t spans, exported, dropped;
-    _Atomic bool failing;
+    _Atomic bool failing; /* likewise */
 };
 _Static_assert(offsetof(struct tracer_span, item) == 0, "a span is an item of the list");
 

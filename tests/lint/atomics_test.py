@@ -12,7 +12,7 @@ import tree
 
 PAGE = "docs/threads.md"
 FOLDERS = ("base", "include", "proto", "server", "client")
-BARE = ("### Reference counts", "### Counters")  # the section says why, for all of them
+BARE = ("### Reference counts", "### Counters", "### Atomics that order nothing")  # the section, or the declaration, says why
 ORDERED = ("### Other orders", "## Fences")  # what it orders; pairs with what. Else what
 NEEDS = {**dict.fromkeys(BARE, "has no text"), **dict.fromkeys(ORDERED, "says: …; pairs with …. Else …")}
 ITEM = re.compile(r"- (`[^`]+`(?:, `[^`]+`)*) \(`([^`]+)`\)(?:: (\S.*))?$")
@@ -131,7 +131,9 @@ PAGE_OF_SOURCE = f"""
 ### Other orders
 - `a.stop` (`server/a.c`): {ORDER}
 ### Counters
-- `a.rounds`, `steps` (`server/a.c`)
+- `a.rounds` (`server/a.c`)
+### Atomics that order nothing
+- `a.steps` (`server/a.c`)
 ## Fences
 - `f` (`server/a.c`): {ORDER}
 ## Locks
